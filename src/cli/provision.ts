@@ -4,9 +4,13 @@ import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.
 import { contextOf } from "../gateway/provisioners.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, TargetFacts } from "../model.ts";
-import { createdWords, openProvisioner, type Provisioned } from "../provisioning/provisioner.ts";
+import {
+  createdWords,
+  creationWords,
+  openProvisioner,
+  type Provisioned,
+} from "../provisioning/provisioner.ts";
 import { wantedByTemplate } from "../provisioning/template.ts";
-import type { Creation } from "../provisioning/wanted.ts";
 import { openSpool, type Spool } from "../spool/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
@@ -171,12 +175,4 @@ function printDone(done: readonly Done[], dryRun: boolean): void {
     if (created.length === 0 && impossible.length === 0 && error === null) print("  nothing is missing");
     else if (created.length > 0) print(`  ${dryRun ? "altogether" : "created"}: ${createdWords(created)}`);
   }
-}
-
-export function creationWords({ entity, name, id, target, body }: Creation): string {
-  const { name: _name, ...fields } = body;
-  const words = Object.entries(fields).map(
-    ([field, value]) => `${field} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`,
-  );
-  return `${entity} ${name}${id === null ? "" : ` (id ${id})`}: ${words.join(", ")}; for ${target}`;
 }

@@ -4,8 +4,8 @@
  */
 import { join } from "node:path";
 import { type GatewayConfig, gatewayTrigger } from "../config/gateway-config.ts";
+import { historyDrops } from "./plan/sources.ts";
 import { type MigrationRequest, migrationLedger } from "./request.ts";
-import { historyDrops } from "./sources.ts";
 
 /** Inputs and batches are kept until the migration is deleted: its report and its reconciliation need them. */
 const KEPT = { age: Number.MAX_SAFE_INTEGER, size: Number.MAX_SAFE_INTEGER };

@@ -1,7 +1,7 @@
 /** Resolves the targets of a migration to variables of the service. */
 import type { PushTarget } from "../model.ts";
 import { targetWords } from "../wire/index.ts";
-import type { Expectation } from "./expectation.ts";
+import type { Expectation } from "./report/expectation.ts";
 
 /** Queries to the service; errors are those of its client. */
 export interface TargetReader {

@@ -278,3 +278,12 @@ export function createdWords(created: readonly Creation[]): string {
 }
 
 const NAMED_MAX = 5;
+
+/** A created or planned entity in one line: its fields, and the target that needs it. */
+export function creationWords({ entity, name, id, target, body }: Creation): string {
+  const { name: _name, ...fields } = body;
+  const words = Object.entries(fields).map(
+    ([field, value]) => `${field} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`,
+  );
+  return `${entity} ${name}${id === null ? "" : ` (id ${id})`}: ${words.join(", ")}; for ${target}`;
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DeliveredFindings } from "../../src/migration/delivered-findings.ts";
-import { Plan } from "../../src/migration/plan.ts";
+import { Plan } from "../../src/migration/plan/plan.ts";
+import { DeliveredFindings } from "../../src/migration/report/delivered-findings.ts";
 import type { Run, TargetFacts } from "../../src/model.ts";
 
 it("names the file that declares a target in another unit than the files before it, and asks the service about both", () => {

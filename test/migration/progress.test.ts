@@ -3,9 +3,10 @@ import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { leftAlone } from "../../src/cli/migrate/on-change.ts";
-import { linesView, Pace, type Reached } from "../../src/cli/migrate/progress.ts";
+import { linesView, Pace } from "../../src/cli/migrate/progress.ts";
 import { barsView } from "../../src/cli/migrate/progress-bars.ts";
-import { Throttle } from "../../src/migration/throttle.ts";
+import type { Reached } from "../../src/migration/run/progress.ts";
+import { Throttle } from "../../src/migration/run/throttle.ts";
 import { systemClock } from "../../src/support/clock.ts";
 
 const total = { files: 12, bytes: 1_200_000 };

@@ -3,8 +3,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import exceljs from "exceljs";
 import { expect, it } from "vitest";
-import type { MigrationReport, ReportedFile } from "../../src/migration/report.ts";
-import { writeReportWorkbook } from "../../src/migration/report-workbook.ts";
+import type { MigrationReport, ReportedFile } from "../../src/migration/report/report.ts";
+import { writeReportWorkbook } from "../../src/migration/report/workbook.ts";
 import { writeWorkbook } from "../../src/support/workbook-writer.ts";
 import { collect, openFile, temporaryFolder } from "../mapping/kit.ts";
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ftpOptions } from "../../src/drops/options.ts";
-import { historyDrops } from "../../src/migration/sources.ts";
+import { historyDrops } from "../../src/migration/plan/sources.ts";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig, trigger } from "../runs/gateway-rig.ts";
 import { headgateHere } from "./migrate-command.ts";

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { isLedgerMissing, openLedger } from "../../ledger/open.ts";
+import { historyDrops } from "../../migration/plan/sources.ts";
+import { knownMigrations } from "../../migration/report/reports.ts";
 import { isUrl, migrationLedger } from "../../migration/request.ts";
-import { historyDrops } from "../../migration/sources.ts";
 import { systemClock } from "../../support/clock.ts";
 import { requireLedger } from "../command-client.ts";
-import { knownMigrations } from "../migrate/reports.ts";
 
 export async function openLedgerToRead(
   configPath: string,

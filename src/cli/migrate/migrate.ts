@@ -3,43 +3,37 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
-import { createDrop } from "../../drops/create.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
-import { isLedgerMissing, openLedger } from "../../ledger/open.ts";
+import { openLedger } from "../../ledger/open.ts";
 import { gatewayOf } from "../../migration/gateway-of.ts";
-import { type HistoryFile, listHistory, type Standing, standingOf } from "../../migration/history-files.ts";
+import { listStanding, without } from "../../migration/plan/file-states.ts";
+import type { Standing } from "../../migration/plan/history-files.ts";
+import { measuredBefore } from "../../migration/plan/push-rates.ts";
+import { assertRequestFits, emptyPatterns } from "../../migration/plan/request-checks.ts";
+import { knownMigrations } from "../../migration/report/reports.ts";
 import {
   absolutePattern,
   type MigrationRequest,
   migrationFolder,
   migrationId,
 } from "../../migration/request.ts";
+import { runMigration } from "../../migration/run/run.ts";
+import { MigrationStructure } from "../../migration/structure/structure.ts";
+import { assertNotUndone } from "../../migration/undo/state.ts";
 import { systemClock } from "../../support/clock.ts";
 import { writeDurably } from "../../support/durable.ts";
 import { ConfigError } from "../../support/errors.ts";
-import { silentLog } from "../../support/log.ts";
+import { invalidOption as invalid } from "../../support/invalid-option.ts";
 import { versionTag } from "../../triggers/options.ts";
 import { addCommand, type CommandFrame, configOption } from "../command.ts";
 import { authorOf, type CommandOptions } from "../command-client.ts";
-import { print, printConcern, printJson, printTable, sizeWords, summaryLine } from "../output.ts";
+import { print, printJson, printTable, sizeWords } from "../output.ts";
+import { conclude, sayOf } from "./conclude.ts";
 import { leftAlone } from "./on-change.ts";
-import { measuredBefore } from "./push-rates.ts";
-import { printReconciliation, verify } from "./reconciliation.ts";
-import { type KnownMigration, knownMigrations, writeReport } from "./reports.ts";
-import { assertRequestFits, emptyPatterns } from "./request-checks.ts";
-import { carryOut, type Ended } from "./run.ts";
+import { viewFor } from "./progress-bars.ts";
 import { sampleOf, showPlan } from "./show-plan.ts";
 import { type ReportOptions, showReport } from "./show-report.ts";
-import { MigrationStructure, type StructureResult } from "./structure.ts";
-import { printStructure, weightyWords } from "./structure-table.ts";
-import {
-  addThrottleOptions,
-  invalidOption as invalid,
-  readThrottle,
-  type ThrottleFlags,
-} from "./throttle-options.ts";
+import { addThrottleOptions, readThrottle, type ThrottleFlags } from "./throttle-options.ts";
 import { type UndoOptions, undoMigration } from "./undo.ts";
-import { assertNotUndone } from "./undo-state.ts";
 
 interface MigrateOptions extends ThrottleFlags {
   readonly config: string;
@@ -209,11 +203,18 @@ async function migrate(
   const structure = await MigrationStructure.open(config, order, options.provision, folder, stop);
   try {
     await structure.prepare(own, folder, say, stop);
-    const carriage = {
+    const migration = {
       ...{ config: structure.apply(without(own, skipped)), beside: config.ledger, files: standing.files },
-      ...{ folder, throttle, stop, say: watching, note: say, provisioning: structure.provisioning },
+      ...{
+        folder,
+        throttle,
+        stop,
+        viewOf: viewFor(watching),
+        note: say,
+        provisioning: structure.provisioning,
+      },
     };
-    const ended = await carryOut(carriage);
+    const ended = await runMigration(migration);
     const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
     try {
       const concerns = [...empty, ...ended.concerns];
@@ -225,72 +226,6 @@ async function migrate(
   } finally {
     await structure.close();
   }
-}
-
-/** Reports the result, and returns the exit code. */
-async function conclude(
-  migration: KnownMigration,
-  own: GatewayConfig,
-  options: MigrateOptions,
-  {
-    how,
-    ledger,
-    summary,
-    concerns: ofFiles,
-    reached,
-    pausedBecause,
-    structure,
-  }: Ended & { readonly ledger: Ledger; readonly structure: StructureResult | null },
-  stop: AbortSignal,
-): Promise<number> {
-  const { id, order, folder } = migration;
-  const found =
-    how === "done" && options.verify === true
-      ? await verify(own, order.service, ledger, folder, stop, sayOf(options))
-      : null;
-  const written = await writeReport(migration, ledger, found);
-  const concerns = [...ofFiles, ...weightyWords(structure)];
-  for (const concern of concerns) printConcern(concern);
-  if (found !== null && options.json !== true) printReconciliation(found, written.report.findings);
-  // No outcome is awaited: the stored readings are known when the service was compared.
-  const stored = found?.differences.length === 0 ? found.points : null;
-  const points = {
-    ...summary.points,
-    mapped: reached.mapped,
-    accepted: reached.accepted,
-    rejected: reached.rejected,
-  };
-  if (options.json === true)
-    printJson({
-      id,
-      how,
-      ...(pausedBecause === null ? {} : { pausedBecause }),
-      ...summary,
-      points: { ...points, stored },
-      ...(structure === null ? {} : { structure }),
-      report: written.page,
-      ...(found === null ? {} : { verified: found }),
-    });
-  else {
-    if (structure !== null) printStructure(structure);
-    if (how !== "done") print(resumeWords(how, pausedBecause, migration));
-    print(`report: ${written.page}`);
-    print(summaryLine({ ...summary, points: { ...points, stored: stored ?? 0 } }, stored !== null));
-  }
-  const isProven = found === null || (found.differences.length === 0 && found.unknown.length === 0);
-  return how === "done" && concerns.length === 0 && isProven ? 0 : 1;
-}
-
-function resumeWords(how: Ended["how"], because: string | null, { id, folder }: KnownMigration): string {
-  return how === "paused"
-    ? `paused: ${because}. Check the report; the same command resumes and counts from zero, with another ` +
-        `--pause-on-errors or none (migration ${id}, ${folder})`
-    : `stopped; the same command resumes it (migration ${id}, ${folder})`;
-}
-
-/** Where the result goes to standard output as JSON, other lines go to standard error. */
-function sayOf({ json }: Pick<MigrateOptions, "json">): (line: string) => void {
-  return json === true ? (line) => void process.stderr.write(`${line}\n`) : print;
 }
 
 function greeting(id: string, { files, done, changed }: Standing): string {
@@ -330,40 +265,4 @@ function settingsOf(text: string): Readonly<Record<string, unknown>> {
     if (!(thrown instanceof SyntaxError)) throw thrown;
   }
   throw invalid("--settings", `${text} is not a JSON object`);
-}
-
-/** The files, and their states in the ledger of an earlier call. */
-async function listStanding(own: GatewayConfig, stop: AbortSignal): Promise<Standing> {
-  const drops = own.drops.map((options) => createDrop(options, { log: silentLog }));
-  try {
-    const files = await listHistory(drops, stop);
-    if (isLedgerMissing(own.ledger)) return standingOf(files, null);
-    const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
-    try {
-      return await standingOf(files, ledger);
-    } finally {
-      await ledger.close();
-    }
-  } finally {
-    for (const drop of drops) await drop.close();
-  }
-}
-
-function without(own: GatewayConfig, skipped: readonly HistoryFile[]): GatewayConfig {
-  if (skipped.length === 0) return own;
-  return {
-    ...own,
-    drops: own.drops.map((drop) => ({
-      ...drop,
-      exclude: [
-        ...drop.exclude,
-        ...skipped.filter((file) => file.drop === drop.name).map(({ path }) => asPattern(path)),
-      ],
-    })),
-  };
-}
-
-/** A pattern that matches this path alone. */
-function asPattern(path: string): string {
-  return path.replace(/[*?[\]{}!()]/g, "[$&]");
 }

@@ -2,10 +2,10 @@
  * Decides about files that changed since they were delivered: by the option, or by the answer of the person at the
  * terminal.
  */
-import type { HistoryFile, Standing } from "../../migration/history-files.ts";
+import type { HistoryFile, Standing } from "../../migration/plan/history-files.ts";
 import { ConfigError } from "../../support/errors.ts";
+import { invalidOption } from "../../support/invalid-option.ts";
 import { ask, canAsk, TERMINAL, type Terminal } from "../prompt.ts";
-import { invalidOption } from "./throttle-options.ts";
 
 const CHOICES = ["again", "skip", "stop"] as const;
 type Choice = (typeof CHOICES)[number];

@@ -4,13 +4,13 @@
  */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger, TargetKey } from "../../ledger/ledger.ts";
-import type { Expectation } from "../../migration/expectation.ts";
+import type { Expectation } from "../../migration/report/expectation.ts";
+import type { KnownMigration } from "../../migration/report/reports.ts";
 import type { Batch, PushTarget, Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { BATCH_STATES } from "../../states.ts";
 import { identifierKind, targetWords } from "../../wire/index.ts";
 import { searchLedgers } from "../ledger/ledger-view.ts";
-import type { KnownMigration } from "./reports.ts";
 
 export interface OtherRuns {
   /** In words, by the numbers of their readings. */

@@ -1,7 +1,9 @@
 /** Prints a plan for people: counted figures, figures estimated from a sample, and files that were not read. */
+
+import type { PlanReport, Unfit } from "../../migration/plan/dry-run.ts";
+import { grouped } from "../../support/grouped-number.ts";
 import { print, printTable, sizeWords, styled } from "../output.ts";
-import type { PlanReport, Unfit } from "./plan.ts";
-import { count, timeWords } from "./progress.ts";
+import { timeWords } from "./progress.ts";
 
 const SHOWN = 30;
 
@@ -12,11 +14,11 @@ export function printPlan(plan: PlanReport): void {
   printTable(
     ["  what", "found"],
     [
-      ["  files", `${count(plan.files)}, ${sizeWords(plan.bytes)}`],
+      ["  files", `${grouped(plan.files)}, ${sizeWords(plan.bytes)}`],
       ["  read", readWords(plan)],
       ["  mappers", mapperWords(plan)],
       ["  points", pointWords(plan)],
-      ["  targets", `${count(plan.targets)}${of}${unfitWords(plan)}`],
+      ["  targets", `${grouped(plan.targets)}${of}${unfitWords(plan)}`],
       [
         "  period",
         plan.period === null ? `no readings${of}` : `${plan.period.from} to ${plan.period.to}${of}`,
@@ -35,10 +37,10 @@ export function printPlan(plan: PlanReport): void {
 
 function readWords({ sample }: PlanReport): string {
   const { files, bytes, unreadFiles, unreadBytes } = sample;
-  const read = `${count(files)} files, ${sizeWords(bytes)}`;
+  const read = `${grouped(files)} files, ${sizeWords(bytes)}`;
   return unreadFiles === 0
     ? `${read}: all`
-    : `${read}: a sample by name and size; ${count(unreadFiles)} files, ${sizeWords(unreadBytes)}, were not`;
+    : `${read}: a sample by name and size; ${grouped(unreadFiles)} files, ${sizeWords(unreadBytes)}, were not`;
 }
 
 function mapperWords({ mappers }: PlanReport): string {
@@ -48,12 +50,12 @@ function mapperWords({ mappers }: PlanReport): string {
 }
 
 function pointWords({ points, rejected, estimate }: PlanReport): string {
-  const refused = rejected === 0 ? "" : `, ${count(rejected)} rows refused`;
-  if (estimate.isCounted) return `${count(points)}${refused}`;
-  const others = estimate.rejected === 0 ? "" : `, about ${count(estimate.rejected)} rows refused`;
+  const refused = rejected === 0 ? "" : `, ${grouped(rejected)} rows refused`;
+  if (estimate.isCounted) return `${grouped(points)}${refused}`;
+  const others = estimate.rejected === 0 ? "" : `, about ${grouped(estimate.rejected)} rows refused`;
   return (
-    `about ${count(estimate.points)} ± ${count(estimate.pointsMargin)}${others} (estimated); ` +
-    `${count(points)}${refused} in the files read`
+    `about ${grouped(estimate.points)} ± ${grouped(estimate.pointsMargin)}${others} (estimated); ` +
+    `${grouped(points)}${refused} in the files read`
   );
 }
 
@@ -63,7 +65,7 @@ function unfitWords({ unfit }: PlanReport): string {
 
 function whereUnfit({ target, words, files, from, to }: Unfit): string {
   const [first = "no file", ...others] = files;
-  const more = others.length === 0 ? "" : ` and ${count(others.length)} more`;
+  const more = others.length === 0 ? "" : ` and ${grouped(others.length)} more`;
   return `${target}: ${words}; in ${first}${more}, ${from.slice(0, 10)} to ${to.slice(0, 10)}`;
 }
 

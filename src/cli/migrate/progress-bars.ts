@@ -4,16 +4,10 @@
  */
 import type { Writable } from "node:stream";
 import cliProgress from "cli-progress";
-import {
-  type Amount,
-  count,
-  FILES_SHOWN,
-  type Pace,
-  type ProgressView,
-  type Reached,
-  retryWords,
-  waitWords,
-} from "./progress.ts";
+import { type Amount, FILES_SHOWN, type ProgressView, type Reached } from "../../migration/run/progress.ts";
+import { systemClock } from "../../support/clock.ts";
+import { grouped } from "../../support/grouped-number.ts";
+import { linesView, Pace, retryWords, waitWords } from "./progress.ts";
 
 /** A terminal, whose lines can be overwritten. */
 export type Screen = Writable & { readonly columns?: number };
@@ -57,7 +51,7 @@ export function barsView(total: Amount, pace: Pace, screen: Screen): ProgressVie
     const { width, nameWidth, barsize, left } = columnsOf(screen);
     const name = cell("all files", nameWidth);
     all.update(reached.bytes, { name, barsize, words: cut(pace.left(reached), left) });
-    const points = `${count(reached.accepted)} of ${count(reached.mapped)} mapped points accepted`;
+    const points = `${grouped(reached.accepted)} of ${grouped(reached.mapped)} mapped points accepted`;
     const words = `${reached.files}/${total.files} files · ${points} · ${pace.rate(reached, isEnd)}`;
     counts.update(0, { words: cut(words, width - 1) });
     asides.update(0, { words: cut(asideWords(reached), width - 1) });
@@ -122,4 +116,12 @@ function cell(text: string, width: number): string {
 
 function cut(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, Math.max(0, width - 1))}…` : text;
+}
+
+/** @param say Prints lines of progress; null: bars on the terminal. */
+export function viewFor(say: ((line: string) => void) | null): (total: Amount) => ProgressView {
+  return (total) => {
+    const pace = new Pace(total, systemClock);
+    return say === null ? barsView(total, pace, process.stdout) : linesView(total, pace, systemClock, say);
+  };
 }

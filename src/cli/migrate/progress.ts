@@ -1,44 +1,9 @@
 /** The progress of a migration in words, and as plain lines where there is no terminal. */
-import type { Run } from "../../model.ts";
+import type { Amount, ProgressView, Reached } from "../../migration/run/progress.ts";
 import type { Clock } from "../../support/clock.ts";
+import { grouped } from "../../support/grouped-number.ts";
 import { sizeWords } from "../output.ts";
 
-export interface Amount {
-  readonly files: number;
-  readonly bytes: number;
-}
-
-/** The progress so far. */
-export interface Reached extends Amount {
-  readonly mapped: number;
-  readonly accepted: number;
-  /** Refused by the mapper or by the service. */
-  readonly rejected: number;
-  /** Push calls that were repeated. */
-  readonly retries: number;
-  /** Files that wait for structure, a unit or a person. */
-  readonly held: number;
-  /** Reasons why the migration waits, or is slower than it could be, in words. */
-  readonly waits: readonly string[];
-  /** Runs in progress, the first of them. */
-  readonly runs: readonly ShownRun[];
-}
-
-export interface ShownRun extends Pick<Run, "path" | "state" | "points"> {
-  /** The reason why the run waits, in words. */
-  readonly waits: string | null;
-}
-
-export interface ProgressView {
-  show(reached: Reached): void;
-  /** Prints a line once. */
-  note(line: string): void;
-  /** Null: the progress is unknown. */
-  end(reached: Reached | null): void;
-}
-
-/** Single files that are shown. */
-export const FILES_SHOWN = 4;
 const LINE_EVERY_MS = 5_000;
 
 /** The rate covers this period, so that a service that becomes slow shows at once. */
@@ -74,7 +39,7 @@ export class Pace {
   rate({ accepted }: Reached, isEnd: boolean): string {
     const from = isEnd ? { ms: this.#startMs, accepted: this.#first?.accepted ?? 0 } : this.#samples[0];
     const seconds = (this.#clock.monotonicMs() - (from?.ms ?? this.#startMs)) / 1000;
-    return `${count(Math.round((accepted - (from?.accepted ?? 0)) / Math.max(seconds, 0.1)))} points/s`;
+    return `${grouped(Math.round((accepted - (from?.accepted ?? 0)) / Math.max(seconds, 0.1)))} points/s`;
   }
 
   /** Such as `3 min 5 s left`; empty when it is unknown. */
@@ -96,7 +61,7 @@ export function timeWords(seconds: number): string {
 
 /** `3 calls made again`; empty when there were none. */
 export function retryWords({ retries }: Reached): string {
-  return retries === 0 ? "" : `${count(retries)} ${retries === 1 ? "call" : "calls"} made again`;
+  return retries === 0 ? "" : `${grouped(retries)} ${retries === 1 ? "call" : "calls"} made again`;
 }
 
 /** `waits: the service hub: connection refused; 2 files are held`; empty when nothing waits. */
@@ -115,7 +80,7 @@ export function linesView(
   const line = (reached: Reached, isEnd: boolean) => {
     const words = [
       `${reached.files}/${total.files} files, ${sizeWords(reached.bytes)} of ${sizeWords(total.bytes)}`,
-      `points: ${count(reached.mapped)} mapped, ${count(reached.accepted)} accepted`,
+      `points: ${grouped(reached.mapped)} mapped, ${grouped(reached.accepted)} accepted`,
       [pace.rate(reached, isEnd), pace.left(reached)].filter((one) => one !== "").join(", "),
       retryWords(reached),
       waitWords(reached),
@@ -139,8 +104,4 @@ export function linesView(
       if (reached !== null) line(reached, true);
     },
   };
-}
-
-export function count(number: number): string {
-  return number.toLocaleString("en");
 }

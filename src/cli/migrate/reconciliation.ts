@@ -2,15 +2,15 @@
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { deliveredRuns } from "../../migration/delivered.ts";
-import { Expectation } from "../../migration/expectation.ts";
-import type { PlanFinding } from "../../migration/plan.ts";
-import { type Difference, type Reconciliation, reconcile } from "../../migration/reconciliation.ts";
+import type { PlanFinding } from "../../migration/plan/plan.ts";
+import { deliveredRuns } from "../../migration/report/delivered.ts";
+import { Expectation } from "../../migration/report/expectation.ts";
+import { type Difference, type Reconciliation, reconcile } from "../../migration/report/reconciliation.ts";
+import { openStore } from "../../migration/store.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { systemClock } from "../../support/clock.ts";
 import { print, printTable, styled } from "../output.ts";
-import { openStore } from "./store.ts";
 
 const CHECK_EVERY_MS = 1_000;
 /** A longer comparison reports its progress in these intervals. */

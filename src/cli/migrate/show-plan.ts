@@ -1,12 +1,12 @@
 /** `migrate --dry-run`: prints the plan and the structure that would be created, as a table or as JSON. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/sample.ts";
+import { type MissingTarget, makePlan, type PlanRequest } from "../../migration/plan/dry-run.ts";
+import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/plan/sample.ts";
+import type { MigrationStructure } from "../../migration/structure/structure.ts";
+import { invalidOption } from "../../support/invalid-option.ts";
 import { print, printJson } from "../output.ts";
-import { type MissingTarget, makePlan, type PlanRequest } from "./plan.ts";
 import { printPlan } from "./plan-table.ts";
-import type { MigrationStructure } from "./structure.ts";
 import { printPlannedStructure, withoutPlanned } from "./structure-table.ts";
-import { invalidOption } from "./throttle-options.ts";
 
 export interface PlanFlags {
   readonly sample?: string;

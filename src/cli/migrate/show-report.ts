@@ -1,9 +1,9 @@
 /** `headgate migrate report`: writes the report again, and says where it is. */
 import { resolve } from "node:path";
-import { writeReportWorkbook } from "../../migration/report-workbook.ts";
+import { remakeReport } from "../../migration/report/reports.ts";
+import { writeReportWorkbook } from "../../migration/report/workbook.ts";
 import { ConfigError, systemCode } from "../../support/errors.ts";
 import { print, printJson } from "../output.ts";
-import { remakeReport } from "./reports.ts";
 
 export interface ReportOptions {
   /** Also as a workbook; the file is replaced. */

@@ -1,10 +1,10 @@
 /** Prints structure that was or would be created, and structure that differs from the stated one. */
-import { createdWords } from "../../provisioning/provisioner.ts";
+
+import type { PlanReport } from "../../migration/plan/dry-run.ts";
+import type { PlannedStructure, StructureResult } from "../../migration/structure/structure.ts";
+import { createdWords, creationWords } from "../../provisioning/provisioner.ts";
 import type { Difference } from "../../provisioning/wanted.ts";
 import { print, styled } from "../output.ts";
-import { creationWords } from "../provision.ts";
-import type { PlanReport } from "./plan.ts";
-import type { PlannedStructure, StructureResult } from "./structure.ts";
 
 const SHOWN = 40;
 

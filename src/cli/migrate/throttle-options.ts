@@ -1,9 +1,10 @@
 /** The options of `migrate` that limit its speed. */
 import type { Command } from "commander";
-import { parseShare } from "../../migration/error-share.ts";
-import { parseRate, type Rate } from "../../migration/rate.ts";
-import { Window } from "../../migration/window.ts";
-import { ConfigError } from "../../support/errors.ts";
+import { parseShare } from "../../migration/run/error-share.ts";
+import { parseRate } from "../../migration/run/rate.ts";
+import type { ThrottleSettings } from "../../migration/run/throttle-settings.ts";
+import { Window } from "../../migration/run/window.ts";
+import { invalidOption } from "../../support/invalid-option.ts";
 
 export interface ThrottleFlags {
   readonly concurrency?: string;
@@ -11,16 +12,6 @@ export interface ThrottleFlags {
   readonly between?: string;
   readonly pauseOnErrors?: string;
   readonly priority: string;
-}
-
-export interface ThrottleSettings {
-  readonly concurrency: number | undefined;
-  readonly rate: Rate | null;
-  readonly window: Window | null;
-  /** From 0 to 1. */
-  readonly errorsMax: number | null;
-  /** Other work of the machine comes first. */
-  readonly isBehind: boolean;
 }
 
 const PRIORITIES = ["low", "normal"] as const;
@@ -94,8 +85,4 @@ export function wholeNumber(option: string, text: string): number {
 function known<Value>(value: Value | undefined, option: string, message: string): Value {
   if (value === undefined) throw invalidOption(option, message);
   return value;
-}
-
-export function invalidOption(option: string, message: string): ConfigError {
-  return new ConfigError("HG-CLI-001", { operation: "read option", subject: option, message });
 }

@@ -5,17 +5,17 @@
 
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import type { KnownMigration } from "../../migration/report/reports.ts";
 import { migrationLedger } from "../../migration/request.ts";
-import { type RecordedCreation, StructureRecord } from "../../migration/structure-record.ts";
-import { StructureSurvey, type Verdict } from "../../migration/structure-removal.ts";
+import { type OpenStore, openStore } from "../../migration/store.ts";
+import { type RecordedCreation, StructureRecord } from "../../migration/structure/record.ts";
+import { StructureSurvey, type Verdict } from "../../migration/structure/removal.ts";
 import { resolveBegun } from "../../provisioning/unfinished-creations.ts";
 import { systemClock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { print, printTable, styled } from "../output.ts";
 import { ask, canAsk } from "../prompt.ts";
-import type { KnownMigration } from "./reports.ts";
-import { type OpenStore, openStore } from "./store.ts";
 import type { UndoOptions } from "./undo.ts";
 
 export interface UndoneStructure {

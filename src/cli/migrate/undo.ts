@@ -8,30 +8,30 @@ import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { openLedger } from "../../ledger/open.ts";
-import { allRuns, deliveredRuns } from "../../migration/delivered.ts";
-import { Expectation } from "../../migration/expectation.ts";
-import { RemovalRanges } from "../../migration/removal-ranges.ts";
-import { migrationLedger } from "../../migration/request.ts";
+import { allRuns, deliveredRuns } from "../../migration/report/delivered.ts";
+import { Expectation } from "../../migration/report/expectation.ts";
 import {
-  mayBeDelivered,
-  periodOf,
-  surveyUndo,
-  type UndoneVariable,
-  type UndoSurvey,
-} from "../../migration/undo.ts";
-import { pastUndos, UndoRecord } from "../../migration/undo-record.ts";
+  findMigration,
+  type KnownMigration,
+  remakeReport,
+  writeReport,
+} from "../../migration/report/reports.ts";
+import { migrationLedger } from "../../migration/request.ts";
+import { type OpenStore, openStore } from "../../migration/store.ts";
+import { pastUndos, UndoRecord } from "../../migration/undo/record.ts";
+import { RemovalRanges } from "../../migration/undo/removal-ranges.ts";
+import { settleUndo } from "../../migration/undo/state.ts";
+import { mayBeDelivered, periodOf, surveyUndo } from "../../migration/undo/undo.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { TOUCHED_STATES } from "../../states.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
-import { print, printJson, printTable, styled } from "../output.ts";
+import { grouped } from "../../support/grouped-number.ts";
+import { print, printJson } from "../output.ts";
 import { ask, canAsk } from "../prompt.ts";
-import { collectOthers, type OtherRuns } from "./others.ts";
-import { count } from "./progress.ts";
-import { findMigration, type KnownMigration, remakeReport, writeReport } from "./reports.ts";
-import { type OpenStore, openStore } from "./store.ts";
-import { settleUndo } from "./undo-state.ts";
+import { collectOthers } from "./others.ts";
+import { asJson, printSurvey, type Surveyed, sumOf } from "./survey-table.ts";
 import { undoStructure } from "./undo-structure.ts";
 
 export interface UndoOptions {
@@ -42,14 +42,6 @@ export interface UndoOptions {
   readonly dryRun?: boolean;
   readonly json?: boolean;
   readonly by: string;
-}
-
-/** For one service. */
-interface Surveyed extends UndoSurvey {
-  readonly service: string;
-  readonly others: OtherRuns;
-  /** Runs of the migration whose batches are no longer kept. */
-  readonly gone: readonly string[];
 }
 
 export async function undoMigration(
@@ -201,11 +193,11 @@ class Undoing {
           operation: "undo migration",
           subject: this.#known.id,
           message:
-            `${count(points)} points of ${variables.length} variables would be removed, and there is no ` +
+            `${grouped(points)} points of ${variables.length} variables would be removed, and there is no ` +
             "terminal to ask for confirmation",
         });
       const answer = await ask(
-        `Remove ${count(points)} points of ${variables.length} variables? It cannot be undone. [y/N] `,
+        `Remove ${grouped(points)} points of ${variables.length} variables? It cannot be undone. [y/N] `,
         this.#stop,
       );
       if (!/^y(es)?$/i.test(answer)) {
@@ -216,7 +208,7 @@ class Undoing {
     const removed = await this.#remove(found, ranges, stores);
     if (json !== true)
       print(
-        `removed: ${count(removed.points)} points, ${count(removed.versions)} versions; the same \`migrate\` ` +
+        `removed: ${grouped(removed.points)} points, ${grouped(removed.versions)} versions; the same \`migrate\` ` +
           "command delivers them again",
       );
     return undone(removed, loss ? 1 : 0);
@@ -260,7 +252,7 @@ class Undoing {
 
   /** An event in the history of each file. */
   async #note({ points }: { readonly points: number }): Promise<void> {
-    const detail = `by ${this.#options.by}, with ${count(points)} points of the migration`;
+    const detail = `by ${this.#options.by}, with ${grouped(points)} points of the migration`;
     for await (const { arrivalId, id } of deliveredRuns(this.#ledger))
       await this.#ledger.addEvent({ arrivalId, runId: id, operationId: null, what: "run.undone", detail });
   }
@@ -279,77 +271,4 @@ function interrupted(id: string, cause: unknown): ConfigError {
     message: "the undo was interrupted: part of the migration is removed",
     cause,
   });
-}
-
-function asJson({ others, ...rest }: Surveyed) {
-  return { ...rest, others: Object.fromEntries(others.words), unknownOthers: others.unknown };
-}
-
-const SHOWN = 40;
-
-function printSurvey(id: string, found: readonly Surveyed[], dryRun: boolean): void {
-  print(styled("bold", `undo of migration ${id}${dryRun ? " (nothing is removed)" : ""}`));
-  for (const one of found) {
-    const { variables, missing, absent, gone } = one;
-    const rows = variables.slice(0, SHOWN).map((variable) => rowOf(variable));
-    if (rows.length > 0)
-      printTable(
-        ["  target", "variable", "from", "to", "points", "versions", "calls", "shared or changed"],
-        rows,
-      );
-    if (variables.length > SHOWN)
-      print(`  … and ${variables.length - SHOWN} more variables (--json lists all)`);
-    if (absent > 0) print(`  ${count(absent)} dates of the migration are not stored`);
-    for (const words of missing.slice(0, SHOWN)) print(`  ${words}: there is no such variable`);
-    for (const words of warningsOf(one)) print(`  ${styled("yellow", "!")} ${words}`);
-    for (const words of gone.slice(0, SHOWN))
-      print(`  ${styled("red", "!")} the batches of ${words} are no longer kept: their readings stay`);
-  }
-  print(
-    "  every version of a date is removed, whichever sender it is from: the service removes by variable and " +
-      "period only. Readings stored before the migration are not restored.",
-  );
-}
-
-function rowOf({ target, variableId, from, to, points, versions, calls, stay }: UndoneVariable): string[] {
-  const { others, changed, unsure } = stay;
-  return [
-    `  ${target}`,
-    String(variableId),
-    from ?? "-",
-    to ?? "-",
-    count(points),
-    count(versions),
-    count(calls),
-    count(others + changed + unsure),
-  ];
-}
-
-function warningsOf({ variables, others }: Surveyed): readonly string[] {
-  const lines = variables.flatMap(({ target, stay, otherRuns }) => [
-    ...(stay.others === 0
-      ? []
-      : [
-          `${target}: ${count(stay.others)} dates were also delivered by ` +
-            `${otherRuns.map((nth) => others.words.get(nth) ?? "").join(", ")}`,
-        ]),
-    ...(stay.changed === 0
-      ? []
-      : [
-          `${target}: at ${count(stay.changed)} dates another value is stored than the migration delivered: ` +
-            "another sender wrote there since, or the service converts",
-        ]),
-    ...(stay.unsure === 0
-      ? []
-      : [`${target}: ${count(stay.unsure)} dates stay, since the service would have removed more with them`]),
-  ]);
-  const unknown = others.unknown.map(
-    (words) => `${words} delivered to the same targets; the dates are no longer known`,
-  );
-  const all = [...lines, ...unknown];
-  return all.length <= SHOWN ? all : [...all.slice(0, SHOWN), `… and ${all.length - SHOWN} more`];
-}
-
-function sumOf(variables: readonly UndoneVariable[], field: "points" | "versions"): number {
-  return variables.reduce((sum, variable) => sum + variable[field], 0);
 }

@@ -1,0 +1,80 @@
+/** Reports the end of a migration: the report, the summary, and the exit code. */
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { type KnownMigration, writeReport } from "../../migration/report/reports.ts";
+import type { Ended } from "../../migration/run/run.ts";
+import type { StructureResult } from "../../migration/structure/structure.ts";
+import { print, printConcern, printJson, summaryLine } from "../output.ts";
+import { printReconciliation, verify } from "./reconciliation.ts";
+import { printStructure, weightyWords } from "./structure-table.ts";
+
+export interface ConcludeOptions {
+  readonly verify?: boolean;
+  readonly json?: boolean;
+}
+
+/** Reports the result, and returns the exit code. */
+export async function conclude(
+  migration: KnownMigration,
+  own: GatewayConfig,
+  options: ConcludeOptions,
+  {
+    how,
+    ledger,
+    summary,
+    concerns: ofFiles,
+    reached,
+    pausedBecause,
+    structure,
+  }: Ended & { readonly ledger: Ledger; readonly structure: StructureResult | null },
+  stop: AbortSignal,
+): Promise<number> {
+  const { id, order, folder } = migration;
+  const found =
+    how === "done" && options.verify === true
+      ? await verify(own, order.service, ledger, folder, stop, sayOf(options))
+      : null;
+  const written = await writeReport(migration, ledger, found);
+  const concerns = [...ofFiles, ...weightyWords(structure)];
+  for (const concern of concerns) printConcern(concern);
+  if (found !== null && options.json !== true) printReconciliation(found, written.report.findings);
+  // No outcome is awaited: the stored readings are known when the service was compared.
+  const stored = found?.differences.length === 0 ? found.points : null;
+  const points = {
+    ...summary.points,
+    mapped: reached.mapped,
+    accepted: reached.accepted,
+    rejected: reached.rejected,
+  };
+  if (options.json === true)
+    printJson({
+      id,
+      how,
+      ...(pausedBecause === null ? {} : { pausedBecause }),
+      ...summary,
+      points: { ...points, stored },
+      ...(structure === null ? {} : { structure }),
+      report: written.page,
+      ...(found === null ? {} : { verified: found }),
+    });
+  else {
+    if (structure !== null) printStructure(structure);
+    if (how !== "done") print(resumeWords(how, pausedBecause, migration));
+    print(`report: ${written.page}`);
+    print(summaryLine({ ...summary, points: { ...points, stored: stored ?? 0 } }, stored !== null));
+  }
+  const isProven = found === null || (found.differences.length === 0 && found.unknown.length === 0);
+  return how === "done" && concerns.length === 0 && isProven ? 0 : 1;
+}
+
+function resumeWords(how: Ended["how"], because: string | null, { id, folder }: KnownMigration): string {
+  return how === "paused"
+    ? `paused: ${because}. Check the report; the same command resumes and counts from zero, with another ` +
+        `--pause-on-errors or none (migration ${id}, ${folder})`
+    : `stopped; the same command resumes it (migration ${id}, ${folder})`;
+}
+
+/** Where the result goes to standard output as JSON, other lines go to standard error. */
+export function sayOf({ json }: Pick<ConcludeOptions, "json">): (line: string) => void {
+  return json === true ? (line) => void process.stderr.write(`${line}\n`) : print;
+}

@@ -1,0 +1,250 @@
+/** The result of a migration, from its ledger and its spool: the facts of the report, as its JSON has them. */
+import { join } from "node:path";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { Run, RunState, TargetFacts } from "../../model.ts";
+import { keptSegmentFiles } from "../../spool/segment-files.ts";
+import { readFacts } from "../../spool/target-index.ts";
+import { RUN_STATES, runStatesThat } from "../../states.ts";
+import { targetWords } from "../../wire/index.ts";
+import type { PlanFinding } from "../plan/plan.ts";
+import type { StructureReport } from "../structure/record.ts";
+import type { Undone } from "../undo/record.ts";
+import { allRuns } from "./delivered.ts";
+import { DeliveredFindings } from "./delivered-findings.ts";
+import type { Reconciliation } from "./reconciliation.ts";
+
+export interface ReportedFile {
+  readonly drop: string;
+  readonly path: string;
+  readonly run: string;
+  readonly state: RunState;
+  readonly mapped: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  /** Refused rows of the file. */
+  readonly refused: number;
+  /** Why the file did not end well; null when it did. */
+  readonly reason: string | null;
+  /** Push calls; their operation ids begin with the run. */
+  readonly operations: number;
+}
+
+/** Points of one target in one cell of the heat map. */
+export interface CoverageRow {
+  readonly target: string;
+  readonly points: number;
+  readonly from: string;
+  readonly to: string;
+  /** As many as there are cells. */
+  readonly cells: readonly number[];
+}
+
+export interface MigrationReport {
+  readonly id: string;
+  readonly patterns: readonly string[];
+  readonly mapper: string | null;
+  readonly madeAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  readonly files: readonly ReportedFile[];
+  readonly points: { readonly mapped: number; readonly accepted: number; readonly rejected: number };
+  /** Points accepted so far at a time, in the order of time. */
+  readonly timeline: readonly { readonly at: string; readonly points: number }[];
+  readonly coverage: {
+    /** First day, and days of a cell. */
+    readonly from: string;
+    readonly cellDays: number;
+    readonly cells: number;
+    /** The first targets by name; `targets` counts all. */
+    readonly rows: readonly CoverageRow[];
+    readonly targets: number;
+  } | null;
+  readonly refusals: readonly { readonly reason: string; readonly rows: number; readonly files: number }[];
+  /** Findings about the files, independent of the service; absent in reports of earlier versions. */
+  readonly findings?: readonly PlanFinding[];
+  readonly reconciliation: Reconciliation | null;
+  /** When the service was compared; null when it was not. */
+  readonly reconciledAt: string | null;
+  /** Sites, sources and variables that were created for it; absent when there are none. */
+  readonly structure?: StructureReport;
+  /** The undone deliveries, oldest first; the last may be in progress. */
+  readonly undone?: readonly Undone[];
+}
+
+/** Of how many files all readings were accepted. */
+export function deliveredFiles({ files }: Pick<MigrationReport, "files">): number {
+  return files.filter(({ state }) => RUN_STATES[state].standing === "delivered").length;
+}
+
+const READ_AT_ONCE = 200;
+/** Of a container its entries are reported. */
+const REPORTED_STATES = runStatesThat(({ standing }) => standing !== null);
+
+export interface ReportFacts {
+  readonly id: string;
+  readonly patterns: readonly string[];
+  readonly mapper: string | null;
+  readonly madeAt: string;
+  readonly reconciliation: Reconciliation | null;
+  readonly reconciledAt: string | null;
+}
+
+export type ReportLedger = Pick<Ledger, "runsIn" | "batches" | "rejectedRows">;
+
+export async function makeReport(
+  facts: ReportFacts,
+  ledger: ReportLedger,
+  spool: string,
+): Promise<MigrationReport> {
+  const files: ReportedFile[] = [];
+  const refusals = new Map<string, { rows: number; files: number }>();
+  const timeline = new Timeline();
+  const coverage = new Coverage();
+  const findings = new DeliveredFindings();
+  const points = { mapped: 0, accepted: 0, rejected: 0 };
+  // The latest attempt of each file comes last.
+  for await (const run of allRuns(ledger, REPORTED_STATES)) {
+    const operations = await timeline.take(run, ledger);
+    const { about } = keptSegmentFiles(join(spool, "kept", run.id));
+    const compare = findings.take(run);
+    if (about !== null)
+      await readFacts(about, READ_AT_ONCE, async (part) => {
+        coverage.take(part);
+        compare(part);
+      });
+    points.mapped += run.points.mapped;
+    points.accepted += run.points.accepted;
+    points.rejected += run.points.rejected;
+    const refused = run.reason?.rejectedByReason ?? (await refusedRows(run, ledger));
+    for (const { message, count } of refused) {
+      const known = refusals.get(message) ?? { rows: 0, files: 0 };
+      refusals.set(message, { rows: known.rows + count, files: known.files + 1 });
+    }
+    files.push({
+      ...{ drop: run.drop, path: run.path, run: run.id, state: run.state, operations },
+      ...{ mapped: run.points.mapped, accepted: run.points.accepted, rejected: run.points.rejected },
+      refused: refused.reduce((sum, { count }) => sum + count, 0),
+      reason: run.reason?.message ?? null,
+    });
+  }
+  return {
+    ...facts,
+    files,
+    points,
+    ...timeline.edges(),
+    timeline: timeline.steps(),
+    coverage: coverage.rows(),
+    findings: findings.found(),
+    refusals: [...refusals]
+      .map(([reason, counts]) => ({ reason, ...counts }))
+      .toSorted((one, other) => other.rows - one.rows),
+  };
+}
+
+/** Refused rows of a file that was delivered without them: by message, with `…` in place of quoted values. */
+async function refusedRows(
+  { id, points }: Run,
+  ledger: ReportLedger,
+): Promise<readonly { readonly message: string; readonly count: number }[]> {
+  if (points.rejected === 0) return [];
+  const rows = await ledger.rejectedRows(id);
+  const counts = new Map<string, number>();
+  for (const row of rows) {
+    const message = row.message.replace(/"[^"]*"/g, '"…"');
+    counts.set(message, (counts.get(message) ?? 0) + 1);
+  }
+  const beyond = points.rejected - rows.length;
+  if (beyond > 0) counts.set("(beyond the rows of a file that are kept with their reason)", beyond);
+  return [...counts].map(([message, count]) => ({ message, count }));
+}
+
+const STEPS_MAX = 200;
+
+class Timeline {
+  readonly #accepted: { readonly at: string; readonly points: number }[] = [];
+
+  /** Returns the number of operations of the run. */
+  async take(run: Run, ledger: Pick<Ledger, "batches">): Promise<number> {
+    const batches = await ledger.batches(run.id);
+    for (const { state, points, acceptedAt } of batches)
+      if (state === "accepted" && acceptedAt !== null) this.#accepted.push({ at: acceptedAt, points });
+    return batches.filter(({ attempts }) => attempts > 0).length;
+  }
+
+  edges(): { readonly startedAt: string | null; readonly endedAt: string | null } {
+    const times = this.#accepted.map(({ at }) => at).sort();
+    return { startedAt: times[0] ?? null, endedAt: times.at(-1) ?? null };
+  }
+
+  steps(): MigrationReport["timeline"] {
+    const ordered = this.#accepted.toSorted((one, other) => (one.at < other.at ? -1 : 1));
+    const every = Math.max(1, Math.ceil(ordered.length / STEPS_MAX));
+    let sum = 0;
+    return ordered.flatMap(({ at, points }, index) => {
+      sum += points;
+      return index % every === 0 || index === ordered.length - 1 ? [{ at, points: sum }] : [];
+    });
+  }
+}
+
+const DAY_MS = 86_400_000;
+const ROWS_MAX = 60;
+const CELLS_MAX = 180;
+
+/** Readings by target and day. Within one file they count as evenly spread over the days of its period. */
+class Coverage {
+  readonly #spans = new Map<string, { fromMs: number; toMs: number; points: number }[]>();
+
+  take(part: readonly TargetFacts[]): void {
+    for (const { target, fromMs, toMs, points } of part) {
+      const words = targetWords(target);
+      const spans = this.#spans.get(words) ?? [];
+      spans.push({ fromMs, toMs, points });
+      this.#spans.set(words, spans);
+    }
+  }
+
+  rows(): MigrationReport["coverage"] {
+    let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (const spans of this.#spans.values())
+      for (const { fromMs, toMs } of spans) {
+        first = Math.min(first, fromMs);
+        last = Math.max(last, toMs);
+      }
+    if (last < first) return null;
+    const fromDay = Math.floor(first / DAY_MS);
+    const days = Math.floor(last / DAY_MS) - fromDay + 1;
+    const cellDays = Math.ceil(days / CELLS_MAX);
+    const cells = Math.ceil(days / cellDays);
+    const rows = [...this.#spans]
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .slice(0, ROWS_MAX)
+      .map(([target, spans]) => ({
+        target,
+        points: spans.reduce((sum, { points }) => sum + points, 0),
+        from: new Date(Math.min(...spans.map(({ fromMs }) => fromMs))).toISOString(),
+        to: new Date(Math.max(...spans.map(({ toMs }) => toMs))).toISOString(),
+        cells: cellsOf(spans, { fromDay, cellDays, cells }),
+      }));
+    return {
+      from: new Date(fromDay * DAY_MS).toISOString().slice(0, 10),
+      ...{ cellDays, cells, rows, targets: this.#spans.size },
+    };
+  }
+}
+
+function cellsOf(
+  spans: readonly { readonly fromMs: number; readonly toMs: number; readonly points: number }[],
+  grid: { readonly fromDay: number; readonly cellDays: number; readonly cells: number },
+): readonly number[] {
+  const counts = new Array<number>(grid.cells).fill(0);
+  for (const { fromMs, toMs, points } of spans) {
+    const [first, last] = [Math.floor(fromMs / DAY_MS), Math.floor(toMs / DAY_MS)];
+    const daily = points / (last - first + 1);
+    for (let day = first; day <= last; day += 1) {
+      const cell = Math.floor((day - grid.fromDay) / grid.cellDays);
+      counts[cell] = (counts[cell] ?? 0) + daily;
+    }
+  }
+  return counts.map((count) => Math.round(count));
+}
