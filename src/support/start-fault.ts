@@ -4,6 +4,8 @@
  * else a `ConfigError` (exit code 2: a person corrects it).
  */
 import { ConfigError, type ErrorCode, type ErrorFacts, systemCode, TransientError } from "./errors.ts";
+import type { RegisterEntry } from "./register/entry.ts";
+import { REGISTER } from "./register.ts";
 
 /**
  * Faults of the disk, of memory and of the network. An unwritable folder is often the place of a mount that is still
@@ -21,8 +23,6 @@ const PASSING_SQLSTATE = /^(08|53|57|58)[0-9A-Z]{3}$|^25006$/;
 const PASSING_SQLITE: ReadonlySet<number> = new Set([3, 5, 6, 7, 8, 10, 13, 14, 15]);
 /** Errors of the PostgreSQL client that carry no code. */
 const PASSING_WORDS = /\b(connection terminated|timeout exceeded|timeout expired|connection timeout)\b/i;
-/** Another process owns the state: the former process may still be ending, or a command may be running. */
-const OWNED_BY_ANOTHER: ReadonlySet<string> = new Set(["HG-LEDG-001", "HG-LEDG-011", "HG-HUB-003"]);
 
 export function startFault(
   code: ErrorCode,
@@ -33,7 +33,9 @@ export function startFault(
 
 /** Whether a daemon that could not start should be started again. */
 export function isWorthARestart(thrown: unknown): boolean {
-  return !(thrown instanceof ConfigError) || OWNED_BY_ANOTHER.has(thrown.code);
+  if (!(thrown instanceof ConfigError)) return true;
+  const entry: RegisterEntry = REGISTER[thrown.code];
+  return entry.isWorthARestart === true;
 }
 
 export function isPassingCondition(thrown: unknown): boolean {

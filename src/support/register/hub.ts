@@ -13,6 +13,7 @@ export const HUB_ERRORS = {
   "HG-HUB-003": {
     title: "the store of the hub is in use by another process",
     hint: "One hub at a time may own an SQLite store. Stop the other one, or give this one its own `store.path`.",
+    isWorthARestart: true,
   },
   "HG-HUB-004": {
     title: "an account, client or user of the configuration is not consistent",

@@ -5,6 +5,7 @@ export const LEDGER_ERRORS = {
   "HG-LEDG-001": {
     title: "the ledger is in use by another process",
     hint: "One gateway at a time may own an SQLite ledger. Stop the other one, or give this one its own `ledger.path`.",
+    isWorthARestart: true,
   },
   "HG-LEDG-002": {
     title: "the ledger cannot be opened",
@@ -59,6 +60,7 @@ export const LEDGER_ERRORS = {
   "HG-LEDG-011": {
     title: "another process is this node",
     hint: "Each gateway on one ledger needs a `ledger.node` of its own, unlike those of all others.",
+    isWorthARestart: true,
   },
   "HG-LEDG-012": {
     title: "another process that shares the ledger works on this",
