@@ -162,17 +162,9 @@ class ServiceDelivery implements Delivery {
   ): Promise<DeliveryResult> {
     const service = this.service;
     const whole = finishPlan == null ? { service } : { service, finishPlan };
-    const context = { segmentPath, mayBisect: always, whole };
     try {
       const known = batches ?? (await this.#journal.batches(run.id));
-      const [only] = known;
-      if (only === undefined || known.length > 1 || !isWaiting(only))
-        return await this.#deliver(run, known, context, signal);
-      const pushed = await this.#pusher.push(only, context, signal);
-      if (pushed.status === "kept") return pushed;
-      if (pushed.status === "accepted" && pushed.run !== null) return accepted(pushed.run);
-      // The batch was refused or split: its parts are sent one after another.
-      return await this.#deliver(run, await this.#journal.batches(run.id), context, signal, 1);
+      return await this.#deliver(run, known, { segmentPath, whole }, signal);
     } catch (thrown) {
       if (signal.aborted) return STOPPED;
       if (!(thrown instanceof TransientError)) throw thrown;
@@ -189,9 +181,8 @@ class ServiceDelivery implements Delivery {
   async #deliver(
     run: Run,
     batches: readonly Batch[],
-    { segmentPath, whole }: PushContext,
+    { segmentPath, whole }: Pick<PushContext, "segmentPath" | "whole">,
     signal: AbortSignal,
-    slots: number = this.#push.concurrency,
   ): Promise<DeliveryResult> {
     await restoreChildren(segmentPath, batches, this.#giveOwnFile);
     let refused = batches.filter((batch) => batch.state === "rejected").length;
@@ -217,7 +208,7 @@ class ServiceDelivery implements Delivery {
         throw thrown;
       }
     };
-    const senders = Array.from({ length: Math.min(slots, waiting.length) }, sendOn);
+    const senders = Array.from({ length: Math.min(this.#push.concurrency, waiting.length) }, sendOn);
     // All calls of the run have ended before its fault is reported.
     for (const ended of await Promise.allSettled(senders))
       if (ended.status === "rejected") throw ended.reason;
@@ -312,9 +303,6 @@ class ServiceDelivery implements Delivery {
     return this.#client.close();
   }
 }
-
-/** For a run with one batch, of which nothing was refused so far. */
-const always = () => true;
 
 const STOPPED: KeptResult = {
   status: "kept",
