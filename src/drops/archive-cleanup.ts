@@ -1,26 +1,31 @@
-/** Deletes archived files after their time. Only files that carry the id of a run in their name, which tells when they were taken up. */
+/**
+ * Deletes archived files after their time. Only files with the id of a run in their name are deleted; the id
+ * contains the time of pickup.
+ */
 import { posix } from "node:path";
 import type { End, FileEntry, FinishRule } from "../model.ts";
 import { runIdTimeMs } from "../support/run-id.ts";
 import type { ListingFilter } from "./paths.ts";
 
-/** For the listing of an archive: everything. */
+/** A filter that takes everything, for the listing of an archive. */
 export const EVERYTHING: ListingFilter = { takesFile: () => true, entersFolder: () => true };
 
 const TAGGED = /\.([0-7][0-9a-hjkmnp-tv-z]{25})(?:\.[^.]*)?$/;
 
-/** The id of the run of an archived file; null for a name that is not of our making. */
+/** The id of the run of an archived file; null for a name that Headgate did not give. */
 export function archivedRun(path: string): string | null {
   return TAGGED.exec(posix.basename(path))?.[1] ?? null;
 }
 
-/** Unix milliseconds at which the run of an archived file began; null for a name that is not of our making. */
+/**
+ * Unix milliseconds at which the run of an archived file began; null for a name that Headgate did not give.
+ */
 export function archivedSinceMs(path: string): number | null {
   const id = archivedRun(path);
   return id === null ? null : runIdTimeMs(id);
 }
 
-/** The rules for the ends of a file, without the other settings beside them. */
+/** The rules for the ends of a file, without the other settings of `finish`. */
 export function finishRules(finish: FinishRules): readonly FinishRule[] {
   const { delivered, quarantined, unmatched, duplicate } = finish;
   return [delivered, quarantined, unmatched, duplicate];
@@ -34,7 +39,10 @@ export function archiveFolders(finish: FinishRules): readonly string[] {
   return [...new Set(folders)];
 }
 
-/** Archive folders whose files are deleted after a time, in milliseconds. Of two rules for one folder the longer counts, and for ever is longest. */
+/**
+ * Archive folders whose files are deleted after a time, in milliseconds. Of two rules for one folder the
+ * longer time counts, and no limit is the longest.
+ */
 export function keptArchives(finish: FinishRules): ReadonlyMap<string, number> {
   const kept = new Map<string, number>();
   for (const rule of finishRules(finish)) {
@@ -44,7 +52,7 @@ export function keptArchives(finish: FinishRules): ReadonlyMap<string, number> {
   return new Map([...kept].filter(([, keepMs]) => Number.isFinite(keepMs)));
 }
 
-/** The first files of a listing that are old, up to a number of them. */
+/** The first old files of a listing, up to the limit. */
 export async function oldest(
   groups: AsyncIterable<readonly FileEntry[]>,
   isOld: (path: string) => boolean,

@@ -1,19 +1,20 @@
-/** Where a finished source file goes. */
+/** Plans the place and name of a finished source file. */
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import type { FileEntry, FinishPlan, FinishRule } from "../model.ts";
 import { hasEscapes } from "../support/file-names.ts";
 import { OWN_PREFIX } from "./paths.ts";
 
-/** Bytes; the least that common file systems allow for one name. */
+/** Limit in bytes: the lowest that common file systems have for one name. */
 const NAME_BYTES_MAX = 255;
 
 /**
- * The plan for a file. An archived file keeps its folder and its extension, and carries `tag` (the run id, or the
- * arrival where there is no run): `in/a.csv` becomes `archive/in/a.<tag>.csv`, which no other file can be called.
+ * The plan for a file. An archived file keeps its folder and its extension, and carries `tag` (the run id, or
+ * the arrival where there is no run): `in/a.csv` becomes `archive/in/a.<tag>.csv`, a name that no other file
+ * has.
  */
 export function planFinish(rule: FinishRule, entry: Pick<FileEntry, "path">, tag: string): FinishPlan {
-  // It stays where it lies until it has another name.
+  // A file whose name has escapes stays in its place until it is renamed.
   if (rule.action === "leave" || hasEscapes(entry.path)) return { action: "leave" };
   if (rule.action === "delete") return { action: "delete", tag };
   const { dir, name, ext } = posix.parse(entry.path);
@@ -23,10 +24,13 @@ export function planFinish(rule: FinishRule, entry: Pick<FileEntry, "path">, tag
   return { action: "archive", to: posix.join(rule.to, dir, `${shorten(stem, room)}.${tag}${suffix}`) };
 }
 
-/** Where a file waits between being taken away and being deleted or archived; the same for the same version of the file and the same plan. */
+/**
+ * Name of a file between its removal from its path and its deletion or archiving; the same for the same
+ * version of the file and the same plan.
+ */
 export function asideName(entry: FileEntry, plan: FinishPlan): string {
-  const told = plan.action === "archive" ? plan.to : plan.action === "delete" ? plan.tag : undefined;
-  const version = `${entry.path}\0${entry.size}\0${entry.mtime}${told === undefined ? "" : `\0${told}`}`;
+  const target = plan.action === "archive" ? plan.to : plan.action === "delete" ? plan.tag : undefined;
+  const version = `${entry.path}\0${entry.size}\0${entry.mtime}${target === undefined ? "" : `\0${target}`}`;
   const digest = createHash("sha256").update(version).digest("hex");
   const name = plan.action === "archive" ? "archiving" : "deleting";
   return posix.join(posix.dirname(entry.path), `${OWN_PREFIX}${name}-${digest.slice(0, 24)}`);

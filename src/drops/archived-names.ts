@@ -1,15 +1,17 @@
-/** What a listing shows of archives: it was delivered from the same drop, and is not taken for new. */
+/**
+ * Recognizes archived files in a listing: they were delivered from the same drop, and do not count as new.
+ */
 import { posix } from "node:path";
 import { archivedRun } from "./archive-cleanup.ts";
 
 export interface KnownArchives {
   /** Folders that are or were archives of the drop. */
   readonly archives: readonly string[];
-  /** Whether the run of an archived file is one of this drop, or of nobody that the ledger knows. */
+  /** Whether the run of an archived file belongs to this drop, or is unknown to the ledger. */
   ownsRun(id: string): Promise<boolean>;
 }
 
-/** By which an unmatched file is told from others in the archive; see `planFinish`. */
+/** Distinguishes an unmatched file from others in the archive; see `planFinish`. */
 const UNMATCHED = /\.unmatched-\d+(?:\.[^.]*)?$/;
 
 export class ArchivedNames {
@@ -19,12 +21,15 @@ export class ArchivedNames {
     this.#known = known;
   }
 
-  /** It is in a folder that is or was an archive of the drop. */
+  /** Whether the path is in a folder that is or was an archive of the drop. */
   isInArchive(path: string): boolean {
     return this.#known.archives.some((folder) => path.startsWith(`${folder}/`));
   }
 
-  /** Why a file that is in no archive is not new all the same, or null. A drop that never archived has names of its senders alone. */
+  /**
+   * Why a file outside the archives is not new, or null. A drop that never archived has only names that its
+   * senders gave.
+   */
   async whyArchived(path: string): Promise<string | null> {
     if (this.#known.archives.length === 0) return null;
     const name = posix.basename(path);

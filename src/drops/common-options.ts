@@ -3,7 +3,7 @@ import { Cron } from "croner";
 import { z } from "zod";
 import { duration, size } from "../support/quantities.ts";
 
-/** Names that a sender gives to a file that it is still writing. */
+/** Names that a sender gives to a file while it writes it. */
 export const TEMPORARY_NAMES_DEFAULT = ["*.part", "*.tmp", "*.filepart", "*~", ".*"];
 
 function isCron(text: string): boolean {
@@ -11,7 +11,7 @@ function isCron(text: string): boolean {
     new Cron(text, { paused: true }).stop();
     return true;
   } catch {
-    return false; // It throws at what it cannot read.
+    return false; // The constructor throws for an invalid expression.
   }
 }
 
@@ -20,7 +20,7 @@ function isTimeZone(name: string): boolean {
     new Intl.DateTimeFormat("en", { timeZone: name });
     return true;
   } catch {
-    return false; // It throws at names that it does not know.
+    return false; // The constructor throws for an unknown name.
   }
 }
 
@@ -39,11 +39,12 @@ export const finishRule = z
     z.literal("leave"),
     z.literal("delete"),
     z.strictObject({
-      archive: relativeFolder.describe("Folder inside the drop; made when missing, never listed."),
+      archive: relativeFolder.describe("Folder inside the drop; created when missing, never listed."),
       keep: duration()
         .optional()
         .describe(
-          "Archived files are deleted this long after they were taken up, by the time that their new name carries; other files in the folder are left alone. For ever when absent.",
+          "Archived files are deleted this long after they were picked up, by the time in their new name; " +
+            "other files in the folder are left alone. Never when absent.",
         )
         .meta({ examples: ["90d"] }),
     }),
@@ -62,10 +63,12 @@ export const settle = z
       .max(100)
       .default(4)
       .describe(
-        "Equal observations of size and time before a file is taken; 1 takes it at first sight. Default 4.",
+        "Equal observations of size and time before a file is picked up; with 1, at first sight. Default 4.",
       ),
     interval: duration("10s").describe(
-      "Least time between two observations that count, by the gateway's own clock. With the defaults a file is taken once it has not changed for 30 s; one that grew after a longer pause has to lie still for twice that pause. `headgate check` suggests a value from the pauses that the drop has shown. Default 10s.",
+      "Least time between two observations that count, by the gateway's own clock. With the defaults a file is " +
+        "picked up once it has not changed for 30 s; a file that grew after a longer pause must stay unchanged for " +
+        "twice that pause. `headgate check` suggests a value from the pauses that the drop has shown. Default 10s.",
     ),
     doneFile: z
       .string()
@@ -76,11 +79,13 @@ export const settle = z
       .refine((template) => !/^\{(name|stem)\}$/.test(template), "expected something beside {name} or {stem}")
       .optional()
       .describe(
-        "Name of a second file in the same folder that its sender writes when a file is complete; {name} stands for the file's name, {stem} for the name without its extension. A file is not taken before its done-file lies there, nor before it is still, since the done-file may be an old one.",
+        "Name of a second file in the same folder that the sender writes when a file is complete; {name} stands for " +
+          "the file's name, {stem} for the name without its extension. A file is not picked up before its done-file " +
+          "exists, nor before it has settled, since the done-file may be an old one.",
       )
       .meta({ examples: ["{name}.done"] }),
     limit: duration("1h").describe(
-      "A file that has not settled by then is reported, once, and goes on waiting. Default 1h.",
+      "A file that has not settled by then is reported, once, and continues to wait. Default 1h.",
     ),
   })
   .prefault({});
@@ -89,12 +94,15 @@ export const finish = z
   .strictObject({
     delivered: finishRule
       .prefault({ archive: "archive" })
-      .describe("What becomes of a source file whose batches were all accepted. Default: archive."),
-    quarantined: finishRule.prefault("leave").describe("… of one that rests in quarantine. Default leave."),
-    unmatched: finishRule.prefault("leave").describe("… of one that no trigger claims. Default leave."),
-    duplicate: finishRule.prefault("leave").describe("… of one that was delivered before. Default leave."),
+      .describe("What happens to a source file whose batches were all accepted. Default: archive."),
+    quarantined: finishRule.prefault("leave").describe("… to a file in quarantine. Default leave."),
+    unmatched: finishRule.prefault("leave").describe("… to a file that no trigger claims. Default leave."),
+    duplicate: finishRule.prefault("leave").describe("… to a file that was delivered before. Default leave."),
     guard: duration("1h").describe(
-      "How long a file is watched after it was archived or is to be deleted. When it grows or changes meanwhile, its whole content is taken again under its original path, with a warning. Until then an archive on another volume is not written, and nothing is deleted: the file waits aside in its folder. 0s finishes at once and watches nothing. Default 1h.",
+      "How long a file is watched after it was archived or marked for deletion. When it grows or changes " +
+        "meanwhile, its whole content is processed again under its original path, with a warning. Until then an " +
+        "archive on another volume is not written, and no file is deleted: the file waits in its folder under " +
+        "another name. 0s finishes at once and watches no file. Default 1h.",
     ),
   })
   .prefault({});
@@ -105,39 +113,41 @@ const archives = z
       .boolean()
       .default(true)
       .describe(
-        "Whether files named .zip and .gz are opened, and each file in them is taken by its own name. Otherwise they are files like others. Default true.",
+        "Whether files named .zip and .gz are opened, and each file in them is processed by its own name. " +
+          "Otherwise they are files like others. Default true.",
       ),
     entriesMax: z.int().min(1).max(1_000_000).default(10_000).describe("Most entries of one. Default 10000."),
-    sizeMax: size("2GB").describe("Most bytes of all entries of one together, unpacked. Default 2GB."),
+    sizeMax: size("2GB").describe("Most bytes of all entries of one, unpacked. Default 2GB."),
     ratioMax: z
       .number()
       .min(1)
       .default(200)
       .describe(
-        "Most bytes, unpacked, for each byte of one; it says nothing to those that unpack to less than 4 MB. Default 200.",
+        "Most bytes, unpacked, for each byte of one; it does not apply to those that unpack to less than 4 MB. " +
+          "Default 200.",
       ),
     depthMax: z
       .int()
       .min(1)
       .max(10)
       .default(1)
-      .describe("How deep they may lie in each other; 1 opens none that lies in another. Default 1."),
+      .describe("How deep they may be nested; 1 opens none inside another. Default 1."),
     ignore: z
       .array(z.string().min(1))
       .default(["__MACOSX/**", "__MACOSX/**/.*", "**/.DS_Store", "**/Thumbs.db"])
       .describe(
-        "Patterns of entries that are left out, such as those that a Mac adds; a leading dot is matched by a dot alone.",
+        "Patterns of entries that are left out, such as those that a Mac adds; only a dot matches a leading dot.",
       ),
   })
   .prefault({});
 
-const takeOrder = z.enum(["modified", "name"]);
+const pickupOrder = z.enum(["modified", "name"]);
 const ORDER_WAIT = "10m";
 
 const order = z
   .union([
-    takeOrder.transform((by) => ({ by })),
-    z.strictObject({ by: takeOrder.default("modified"), wait: duration(ORDER_WAIT) }),
+    pickupOrder.transform((by) => ({ by })),
+    z.strictObject({ by: pickupOrder.default("modified"), wait: duration(ORDER_WAIT) }),
   ])
   .prefault("modified")
   .transform((rule) => ({ wait: duration(ORDER_WAIT).parse(undefined), ...rule }));
@@ -149,14 +159,16 @@ export const common = {
     .describe("Name of the drop, as the ledger, the log and the metrics show it. Do not change it later.")
     .meta({ examples: ["meters"] }),
   every: duration("10s").describe(
-    "Time between two polls; up to three times as long in a local folder of so many files that looking through it would be work, where file-system events arrive. Default 10s.",
+    "Time between two polls; up to three times as long in a local folder of very many files, where " +
+      "file-system events arrive. Default 10s.",
   ),
   cron: z
     .string()
     .refine(isCron, "expected a cron expression such as */15 6-20 * * mon-fri")
     .optional()
     .describe(
-      "Polls by the calendar instead of `every`: five fields, or six with seconds first. The gateway also polls when it starts, and while files settle; file-system events are not used.",
+      "Polls by the calendar instead of `every`: five fields, or six with seconds first. The gateway also polls " +
+        "when it starts, and while files settle; file-system events are not used.",
     )
     .meta({ examples: ["0 6 * * *"] }),
   timeZone: z
@@ -165,7 +177,8 @@ export const common = {
     .default("UTC")
     .describe("Time zone of `cron`. Default UTC."),
   jitter: duration("0s").describe(
-    "Each poll comes later by a random time up to this, so that many gateways do not call a server at once. Default 0s.",
+    "Each poll is delayed by a random time up to this, so that many gateways do not call a server at once. " +
+      "Default 0s.",
   ),
   backoffMax: duration("5m").describe(
     "Longest time between two polls of a drop that cannot be reached; the time doubles up to it. Default 5m.",
@@ -178,24 +191,27 @@ export const common = {
   include: z
     .array(z.string().min(1))
     .default([])
-    .describe("Patterns of paths to take, relative to the drop; all when empty.")
+    .describe("Patterns of paths to pick up, relative to the drop; all when empty.")
     .meta({ examples: [["**/*.csv"]] }),
   exclude: z
     .array(z.string().min(1))
     .default([])
     .describe("Patterns of paths to ignore, relative to the drop.")
     .meta({ examples: [["old/**"]] }),
-  archives: archives.describe("How compressed files are taken. One beyond a limit is quarantined, whole."),
+  archives: archives.describe(
+    "How compressed files are opened. One beyond a limit is quarantined as a whole.",
+  ),
   depthMax: z
     .int()
     .min(1)
     .max(1_000)
     .default(30)
     .describe(
-      "How many folders deep files are looked for. Deeper folders make the poll fail with their name, and what lies above is taken all the same: a link that leads back into itself has no end. Default 30.",
+      "How many folders deep the drop is searched. Deeper folders make the poll fail with their name, while the " +
+        "files above them are still picked up: a link that leads back into itself has no end. Default 30.",
     ),
-  recursive: z.boolean().default(true).describe("Whether folders below are looked into. Default true."),
-  finish: finish.describe("What becomes of source files, by how they ended."),
+  recursive: z.boolean().default(true).describe("Whether subfolders are searched. Default true."),
+  finish: finish.describe("What happens to source files, by how they ended."),
   initial: z
     .union([
       z.enum(["process", "skip"]),
@@ -211,22 +227,31 @@ export const common = {
     .default("process")
     .transform((rule) => (typeof rule === "string" ? rule : { sinceMs: Date.parse(rule.since) }))
     .describe(
-      "What becomes of files that lie there at the first contact with this ledger: processed, skipped, or processed since a date. A file whose full date the server does not tell is processed. A skipped file that changes later is taken. Default process.",
+      "What happens to files that are there at the first contact with this ledger: processed, skipped, or " +
+        "processed since a date. A file whose full date the server does not report is processed. A skipped file " +
+        "that changes later is processed. Default process.",
     ),
   duplicates: z
     .enum(["skip", "process", "flag"])
     .default("skip")
     .describe(
-      "What becomes of the same bytes that came before at the same path and were delivered or are under way: left alone, processed again, or processed again with a note in the file's trace. Default skip.",
+      "What happens to bytes that came before at the same path and were delivered or are in progress: left " +
+        "alone, processed again, or processed again with a note in the file's trace. Default skip.",
     ),
   order: order.describe(
-    "Which of the files that are there comes first: the one that changed first, or the first by name, numbers in it by their value. Entries of an archive take its place, and go among themselves by their own times or names. `{ by: modified, wait: 10m }` also says how long later files wait for one of their lane that was seen earlier, has not settled, and is missing from one listing or in a folder that cannot be listed; each such file is waited for once, and then they go with a warning. Where triggers share a named `lane`, it is also waited for at the other drops of that lane, for their own `wait`. Default modified, and 10m.",
+    "Which file comes first: the one that changed first, or the first by name, numbers in it by their value. " +
+      "Entries of an archive take its place, and are ordered among themselves by their own times or names. " +
+      "`{ by: modified, wait: 10m }` also defines how long later files wait for a file of their lane that was " +
+      "seen earlier, has not settled, and is missing from one listing or in a folder that cannot be listed; the " +
+      "wait happens once for each such file, and then the later files continue with a warning. Where triggers " +
+      "share a named `lane`, files at the other drops of that lane wait as well, for their own `wait`. " +
+      "Default modified, and 10m.",
   ),
   perPollMax: z
     .int()
     .min(1)
     .default(10_000)
-    .describe("Most files taken up in one poll, the first ones by `order`. Default 10000."),
+    .describe("Most files picked up in one poll, the first ones by `order`. Default 10000."),
   maxFileSize: size("2GB").describe("Larger files are refused and quarantined. Default 2GB."),
 };
 
@@ -234,13 +259,16 @@ export const names = z
   .enum(["utf-8", "latin-1"])
   .default("utf-8")
   .describe(
-    "Encoding of file names at the drop. A file whose name is not in it is recorded, and quarantined with that reason. Names in a ZIP archive are UTF-8 where it says so; other ones are taken for latin-1 where this says so, else for UTF-8 when their bytes are that, and for code page 437 when not. Default utf-8.",
+    "Encoding of file names at the drop. A file whose name is not in it is recorded, and quarantined with that " +
+      "reason. Names in a ZIP archive are UTF-8 where the archive declares it; others are read as latin-1 where " +
+      "this setting is latin-1, otherwise as UTF-8 when their bytes are valid, and as code page 437 when not. " +
+      "Default utf-8.",
   );
 
 export const timeouts = z
   .strictObject({
     connect: duration("20s").describe("Longest time to connect and log in. Default 20s."),
-    data: duration("30s").describe("Longest silence while an answer or data is awaited. Default 30s."),
+    data: duration("30s").describe("Longest silence while a response or data is awaited. Default 30s."),
     idle: duration("60s").describe("Connections unused for this long are closed. Default 60s."),
   })
   .prefault({});

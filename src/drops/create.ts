@@ -1,4 +1,4 @@
-/** The drop of a configuration. */
+/** Creates the drop of a configuration. */
 import { InvariantError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Drop } from "./drop.ts";
@@ -8,7 +8,7 @@ import { LocalDrop } from "./local/local.ts";
 import type { DropOptions } from "./options.ts";
 import { createSftpDrop } from "./sftp/sftp.ts";
 
-/** Touches neither disk nor network. */
+/** Uses neither disk nor network. */
 export function createDrop(
   options: DropOptions,
   facts: { readonly log: Logger; readonly intake?: IntakeFacts },
@@ -17,7 +17,7 @@ export function createDrop(
   if (options.kind === "sftp") return createSftpDrop(options, facts.log);
   if (options.kind === "http") {
     if (facts.intake !== undefined) return new IntakeDrop(options, facts.intake, facts.log);
-    const message = "an intake needs to know of the spool, the services and the triggers";
+    const message = "an intake needs the spool, the services and the triggers";
     throw new InvariantError("HG-BUG-001", { operation: "create drop", subject: options.name, message });
   }
   return createFtpDrop(options, facts.log);

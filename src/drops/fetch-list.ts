@@ -1,11 +1,11 @@
-/** Several files that are fetched into one local file, each at a place of its own in it. */
+/** Fetches several files into one local file, each at a place of its own. */
 import type { FetchedFile, FileEntry } from "../model.ts";
 import { type Settled, settleRest } from "../support/settled.ts";
 import type { FetchedPart } from "./drop.ts";
 import { insideDrop } from "./paths.ts";
 import { type Destination, makeDestination } from "./receive.ts";
 
-/** Fetches those that have no result yet, side by side. */
+/** Concurrently fetches the entries that have no result yet. */
 export async function fetchEach(
   drop: { readonly name: string },
   entries: readonly FileEntry[],

@@ -1,4 +1,7 @@
-/** The way of a listing through the folders of a server: which are still to be read, and what of them concerns the drop. */
+/**
+ * The walk of a listing through the folders of a server: which are still to be read, and which of their items
+ * belong to the drop.
+ */
 import type { Logger } from "../support/log.ts";
 import type { OnFolder } from "./drop.ts";
 import { isPlainName, type ListingFilter } from "./paths.ts";
@@ -21,7 +24,7 @@ export class FolderWalk {
   readonly #parts: WalkParts;
   readonly #waiting: string[];
   #folder = "";
-  /** How many folders waited when the one that is read was begun. */
+  /** How many folders were waiting when the current one was begun. */
   #waitingBefore = 0;
   #linksCount = 0;
 
@@ -30,7 +33,7 @@ export class FolderWalk {
     this.#waiting = [parts.from];
   }
 
-  /** Not so for a part of it, such as an archive. */
+  /** False for the listing of a part of it, such as an archive. */
   get isWholeDrop(): boolean {
     return this.#parts.from === "";
   }
@@ -48,12 +51,12 @@ export class FolderWalk {
     return folder;
   }
 
-  /** All files of the folder were handed out. */
+  /** All files of the folder were returned. */
   complete(): void {
     this.#parts.onFolder?.(this.#folder, this.#waiting.slice(this.#waitingBefore));
   }
 
-  /** The path of a file that concerns the drop, or null. A folder is remembered, and read later. */
+  /** The path of a file that belongs to the drop, or null. A folder is remembered, and read later. */
   take({ name, kind }: FolderItem): string | null {
     if (name === "." || name === "..") return null;
     const { drop, filter } = this.#parts;

@@ -1,19 +1,25 @@
-/** What becomes of the files that lie at a drop at its first contact with a ledger. */
+/** The rule for files that are at a drop at its first contact with a ledger. */
 import type { FileEntry } from "../model.ts";
 import type { DropOptions } from "./options.ts";
 
 export type InitialRule = DropOptions["initial"];
 
-/** Why the rule leaves a file that lies there at first contact, or null when it is processed. `modifiedMs`: null when not known. */
+/**
+ * Why the rule leaves out a file of the first contact, or null when it is processed. `modifiedMs`: null when
+ * unknown.
+ */
 export function whySkipped(rule: InitialRule, modifiedMs: number | null): string | null {
   if (rule === "process") return null;
-  if (rule === "skip") return "it lay there at the first contact, and the drop says `initial: skip`";
+  if (rule === "skip") return "it was there at the first contact, and the drop has `initial: skip`";
   if (modifiedMs === null || modifiedMs >= rule.sinceMs) return null;
   const since = isoWords(rule.sinceMs);
-  return `it lay there at the first contact and was last changed ${isoWords(modifiedMs)}, before ${since} (\`initial\`)`;
+  return (
+    `it was there at the first contact and was last changed ${isoWords(modifiedMs)}, ` +
+    `before ${since} (\`initial\`)`
+  );
 }
 
-/** For `headgate check`: counts what each rule would take of a listing. */
+/** For `headgate check`: counts the files of a listing that each rule would process. */
 export class InitialForecast {
   readonly #rule: InitialRule;
   readonly #modifiedMs: (entry: FileEntry) => number | null;
@@ -36,8 +42,11 @@ export class InitialForecast {
   /** One sentence for a person. */
   words(): string {
     const own = typeof this.#rule === "string" ? this.#rule : `since ${isoWords(this.#rule.sinceMs)}`;
-    const undated = this.#undated > 0 ? `; of ${this.#undated} the server tells no full date` : "";
-    return `at first contact \`initial: ${own}\` takes ${this.#taken} of ${this.#files} files (process: ${this.#files}, skip: 0${undated})`;
+    const undated = this.#undated > 0 ? `; ${this.#undated} without a full date from the server` : "";
+    return (
+      `at first contact \`initial: ${own}\` processes ${this.#taken} of ${this.#files} files ` +
+      `(process: ${this.#files}, skip: 0${undated})`
+    );
   }
 }
 

@@ -1,8 +1,11 @@
-/** Keeps the arrivals that are to be taken first (the oldest, or the first by name) up to a limit, in bounded memory, and counts the others. */
+/**
+ * Keeps the first arrivals in the order of pickup (the oldest, or the first by name) up to a limit, in
+ * bounded memory, and counts the others.
+ */
 import type { Arrival } from "../model.ts";
-import { compareIn, type TakeOrder, timed } from "./pickup-order.ts";
+import { compareIn, type PickupOrder, timed } from "./pickup-order.ts";
 
-/** Of an arrival what its age is told by. */
+/** The facts of an arrival that determine its age. */
 export type Aged = Pick<Arrival, "id" | "path" | "mtime">;
 
 type Kept = ReturnType<typeof timed<Aged>>;
@@ -11,11 +14,11 @@ export class Oldest {
   readonly #max: number;
   readonly #compare: (one: Kept, other: Kept) => number;
   #kept: Kept[] = [];
-  /** The youngest of those that were kept when there were too many; who is younger need not be kept at all. */
+  /** The youngest kept arrival once the limit was reached; a younger one need not be kept. */
   #youngest: Kept | null = null;
   #added = 0;
 
-  constructor(max: number, order: TakeOrder = "modified") {
+  constructor(max: number, order: PickupOrder = "modified") {
     this.#max = max;
     const compare = compareIn(order);
     this.#compare = (one, other) => compare(one, other) || one.id - other.id;

@@ -15,7 +15,8 @@ export const localOptions = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      "Whether file-system events make polls come sooner; polls happen in any case. They are not used in a folder of more than 20,000 files or 500 folders. Default true.",
+      "Whether file-system events make polls come sooner; polls happen in any case. They are not used in a folder " +
+        "of more than 20,000 files or 500 folders. Default true.",
     ),
   names,
   ...common,
@@ -54,20 +55,23 @@ export const sftpOptions = z
       .min(1)
       .optional()
       .describe(
-        "File with the server's host keys as OpenSSH keeps it (known_hosts): hashed names and @revoked are understood, @cert-authority is not. Used beside `hostKeys`.",
+        "File with the server's host keys in OpenSSH's format (known_hosts): hashed names and @revoked are " +
+          "understood, @cert-authority is not. Used beside `hostKeys`.",
       )
       .meta({ examples: ["/etc/ssh/ssh_known_hosts"] }),
     algorithms: z
       .enum(["modern", "legacy"])
       .default("modern")
       .describe(
-        "legacy also allows algorithms that are broken or weak (SHA-1, CBC, DSA), for servers that know no others. Default modern.",
+        "legacy also allows algorithms that are broken or weak (SHA-1, CBC, DSA), for servers that support no " +
+          "others. Default modern.",
       ),
     hostKeys: z
       .array(fingerprint)
       .default([])
       .describe(
-        "Fingerprints of the server's host keys: the current one, and the next before it changes. Without a match nothing is sent; the message shows the line to add.",
+        "Fingerprints of the server's host keys: the current one, and the next before it changes. Without a match " +
+          "nothing is sent; the message shows the line to add.",
       )
       .meta({ examples: [["SHA256:uNiVztksCsDhcc0u9e8BrrQXVUpKZIDTMczCvj3tD2s"]] }),
     timeouts: timeouts.describe("Deadlines."),
@@ -122,24 +126,26 @@ export const ftpOptions = z.strictObject({
       passphrase: z.string().optional().describe("Passphrase of the private key.").meta({ secret: true }),
     })
     .optional()
-    .describe("Certificate that the server asks of us, beside the password."),
+    .describe("Client certificate for the server, beside the password."),
   timeouts: timeouts.describe("Deadlines."),
   passive: z
     .enum(["auto", "epsv", "pasv"])
     .default("auto")
-    .describe("How data connections are asked for: EPSV, PASV, or EPSV and then PASV. Default auto."),
+    .describe("How data connections are requested: EPSV, PASV, or EPSV and then PASV. Default auto."),
   passiveAddress: z
     .enum(["control", "announced"])
     .default("control")
     .describe(
-      "Where PASV's data connection goes: to the address of the control connection, since servers behind an address translation announce their inner one; or to the announced one. Default control.",
+      "Where PASV's data connection goes: to the address of the control connection, since servers behind an " +
+        "address translation announce their inner one; or to the announced one. Default control.",
     ),
   names,
   listing: z
     .enum(["auto", "mlsd", "list"])
     .default("auto")
     .describe(
-      "How folders are listed: auto is MLSD where the server offers it, and LIST with a question (MDTM) for the time of each new file elsewhere; list is LIST alone, which tells times by the minute at best. Default auto.",
+      "How folders are listed: auto is MLSD where the server offers it, and elsewhere LIST with a query (MDTM) " +
+        "for the time of each new file; list is only LIST, which has times by the minute at best. Default auto.",
     ),
   maxConnections: z
     .int()
@@ -161,7 +167,7 @@ const {
   maxFileSize,
   ...shared
 } = common;
-/** An arrival of the intake is complete when it is there; these settings of other drops have nothing to say about it. */
+/** An arrival of the intake is complete at once, so these settings of other drops do not apply to it. */
 const settledIntake = z
   .strictObject({ settle, temporaryNames, include, exclude, recursive, depthMax, initial, maxFileSize })
   .parse({ settle: { observations: 1, interval: "0s" }, temporaryNames: [] });
@@ -170,17 +176,17 @@ export const intakeOptions = z
   .strictObject({
     ...intakeShape,
     ...shared,
-    // Nobody writes into a body that was received.
+    // No sender writes into a received body.
     finish: finish
       .unwrap()
       .omit({ guard: true })
       .extend({
         delivered: finishRule
           .prefault("delete")
-          .describe("What becomes of a received body whose batches were all accepted. Default: delete."),
+          .describe("What happens to a received body whose batches were all accepted. Default: delete."),
       })
       .prefault({})
-      .describe("What becomes of received bodies, by how they ended."),
+      .describe("What happens to received bodies, by how they ended."),
   })
   .transform((options) => ({ ...settledIntake, ...options, finish: { ...options.finish, guard: 0 } }));
 
@@ -191,7 +197,7 @@ export const dropOptions = z.discriminatedUnion("kind", [
   intakeOptions,
 ]);
 
-/** How compressed files of a drop are taken. */
+/** The settings for compressed files of a drop. */
 export function unpackingOf(drop: DropOptions) {
   return { ...drop.archives, names: "names" in drop ? drop.names : "utf-8" } as const;
 }

@@ -1,30 +1,30 @@
 /**
- * The order of a lane while a listing does not show a file, or a part of a drop cannot be listed: what came later waits for a file that was
- * seen earlier and has not settled, for a limited time, once for each such file. Afterwards it goes, with a warning. A lane over several
- * drops keeps its order over all of them.
+ * The order of a lane while a listing does not show a file, or a part of a drop cannot be listed: later files
+ * wait for a file that was seen earlier and has not settled, for a limited time, once for each such file.
+ * Afterwards they continue, with a warning. A lane over several drops keeps its order over all of them.
  */
 import type { IsoInstant } from "../model.ts";
 import type { Drop } from "./drop.ts";
 import type { Aged } from "./oldest.ts";
-import { compareIn, type TakeOrder, timed } from "./pickup-order.ts";
+import { compareIn, type PickupOrder, timed } from "./pickup-order.ts";
 
-/** A file that is waited for. */
+/** A file that later files wait for. */
 export interface Awaited extends Aged {
   readonly seenAt: IsoInstant;
-  /** Since when it is waited for. */
+  /** When the wait began. */
   readonly since: IsoInstant;
 }
 
-/** One of another drop, whose times may be written in another way. */
+/** A file of another drop, whose times may have another format. */
 export interface AwaitedElsewhere extends Awaited {
   readonly drop: string;
-  /** Unix milliseconds of its last change; where that is not known, of when it was first seen. */
+  /** Unix milliseconds of its last change; where that is unknown, of its first observation. */
   readonly changedMs: number;
 }
 
 export interface OrderRule {
-  readonly by: TakeOrder;
-  /** Milliseconds; 0 for not at all. */
+  readonly by: PickupOrder;
+  /** Milliseconds; 0 disables the wait. */
   readonly wait: number;
 }
 
@@ -32,17 +32,20 @@ export type OrderVerdict =
   | { readonly status: "goes"; readonly warning: string | null }
   | { readonly status: "waits"; readonly reason: string; readonly leftMs: number };
 
-/** `lanesOf`: the lanes that a file at this path of a drop (this one when absent) comes to; none when no trigger claims it. */
+/**
+ * `lanesOf`: the lanes of a file at this path of a drop (this one when absent); none when no trigger claims
+ * it.
+ */
 export interface OrderFacts {
   readonly lanesOf: (path: string, drop?: string) => readonly string[];
-  /** Unix milliseconds; null when that is not known. */
+  /** Unix milliseconds; null when unknown. */
   readonly modifiedMs: (file: Aged) => number | null;
 }
 
 interface Lane<One> {
-  /** The first, by the order of the drop, that is still waited for. */
+  /** The first awaited file, by the order of the drop. */
   waiting: One | null;
-  /** The first whose time is over. */
+  /** The first file whose wait is over. */
   over: One | null;
 }
 
@@ -61,13 +64,13 @@ export class OrderWaits {
     this.#compare = (one, other) => compare(timed(one), timed(other));
   }
 
-  /** In place of those before. `nowMs`: Unix milliseconds. */
+  /** Replaces the former files. `nowMs`: Unix milliseconds. */
   set(all: readonly Awaited[], nowMs: number): void {
     this.#nowMs = nowMs;
     this.#own = this.#firsts(all, this.#compare, ({ path }) => this.#facts.lanesOf(path));
   }
 
-  /** The same, of other drops. */
+  /** The same for other drops. */
   setElsewhere(all: readonly AwaitedElsewhere[], nowMs: number): void {
     this.#nowMs = nowMs;
     const lanesOf = ({ path, drop }: AwaitedElsewhere) => this.#facts.lanesOf(path, drop);
@@ -82,14 +85,19 @@ export class OrderWaits {
     const waiting = before.find((one) => this.#leftMs(one) > 0);
     if (waiting !== undefined) {
       const until = Temporal.Instant.from(waiting.since).add({ milliseconds: this.#rule.wait });
-      const reason = `waits for ${nameOf(waiting)}, which was seen earlier, has not settled, and was not in a listing since; until ${until} at the latest (\`order.wait\`)`;
+      const reason =
+        `waits for ${nameOf(waiting)}, which was seen earlier, has not settled, and was not in a listing since; ` +
+        `until ${until} at the latest (\`order.wait\`)`;
       return { status: "waits", reason, leftMs: this.#leftMs(waiting) };
     }
     const [over] = before;
     if (over === undefined) return { status: "goes", warning: null };
     return {
       status: "goes",
-      warning: `it goes before ${nameOf(over)}, which was seen at ${over.seenAt}, was not in a listing since, and has not settled: ${this.#rule.wait / 1000} s (\`order.wait\`) are over; what both bring stands as ${over.path} has it once that is delivered`,
+      warning:
+        `it goes before ${nameOf(over)}, which was seen at ${over.seenAt}, was not in a listing since, and has ` +
+        `not settled: ${this.#rule.wait / 1000} s (\`order.wait\`) are over; readings that both contain keep the ` +
+        `values of ${over.path} once that is delivered`,
     };
   }
 
@@ -110,7 +118,7 @@ export class OrderWaits {
     return lanes;
   }
 
-  /** Those of a lane that come before the file. */
+  /** Awaited files of a lane that come before the file. */
   #before(file: Aged, lane: string): readonly Awaited[] {
     const own = this.#own.get(lane);
     const found: Awaited[] = [];
@@ -122,7 +130,7 @@ export class OrderWaits {
     return found;
   }
 
-  /** What has no time of its own waits for all of them. */
+  /** A file without a time waits for all of them. */
   #dated(file: Aged): Dated {
     return { ...file, changedMs: this.#facts.modifiedMs(file) ?? Number.POSITIVE_INFINITY };
   }
@@ -138,7 +146,7 @@ export class OrderWaits {
   }
 }
 
-/** What is awaited at other drops. */
+/** The files that other drops await. */
 export async function awaitedElsewhere(
   drops: readonly Pick<Drop, "name" | "modifiedMs">[],
   journal: { awaited(drop: string): Promise<readonly Awaited[]> },

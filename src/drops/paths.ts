@@ -1,10 +1,13 @@
-/** Paths inside a drop: what may be asked for, and what of a listing concerns us. */
+/** Paths inside a drop: which are permitted, and which of a listing belong to the drop. */
 import { posix } from "node:path";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { archiveFolders } from "./archive-cleanup.ts";
 import type { DropOptions } from "./options.ts";
 
-/** Names of our own at a drop, such as files on their way to be deleted; never listed, nor entered. */
+/**
+ * Prefix of Headgate's own names at a drop, such as files on their way to be deleted; they are never listed,
+ * nor entered.
+ */
 export const OWN_PREFIX = ".headgate-";
 
 /** True when a listed name can be a single part of a path. */
@@ -12,7 +15,7 @@ export function isPlainName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[/\0\r\n]/.test(name);
 }
 
-/** Whether it is a plain relative path below the drop's root. */
+/** Whether the path is a plain relative path below the drop's root. */
 export function isInside(path: string): boolean {
   return path.split("/").every(isPlainName);
 }
@@ -23,7 +26,7 @@ export function insideDrop(drop: string, path: string): string {
   throw new RejectedError("HG-DROP-005", {
     operation: "resolve path",
     subject: drop,
-    message: `the path ${JSON.stringify(path)} leads out of the drop ${drop}, or is none`,
+    message: `the path ${JSON.stringify(path)} leads out of the drop ${drop}, or is not a path`,
   });
 }
 
@@ -33,16 +36,19 @@ export function foldersOf(folder: string): readonly string[] {
   return parts.map((_, at) => parts.slice(0, at + 1).join("/"));
 }
 
-/** What a listing hands out: the drop's patterns, without its archive folders and our own names. */
+/** The filter of a listing: the drop's patterns, without its archive folders and Headgate's own names. */
 export interface ListingFilter {
   takesFile(path: string): boolean;
   entersFolder(path: string): boolean;
 }
 
 export interface DropFilter extends ListingFilter {
-  /** Before a listing of the whole drop. */
+  /** Called before a listing of the whole drop. */
   begin(): void;
-  /** After it. Throws `ConfigError` when folders lie deeper than is looked: what was listed was handed out, but more may lie there. */
+  /**
+   * Called after it. Throws `ConfigError` when there are deeper folders than the limit: the listed files were
+   * returned, but more may be there.
+   */
   end(): void;
 }
 
@@ -84,6 +90,6 @@ function deeper(drop: string, folder: string, depthMax: number): ConfigError {
   return new ConfigError("HG-DROP-030", {
     operation: "list drop",
     subject: drop,
-    message: `the folder ${folder} of drop ${drop} lies deeper than ${depthMax} folders, and is not looked into`,
+    message: `the folder ${folder} of drop ${drop} is deeper than ${depthMax} folders, and is not listed`,
   });
 }

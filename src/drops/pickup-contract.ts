@@ -1,12 +1,15 @@
-/** What pick-up needs of the others. */
+/** The interfaces that pickup requires. */
 import type { Arrival, ArrivalState, FileEntry, IsoInstant } from "../model.ts";
+import type { Clock } from "../support/clock.ts";
 import type { KnownArchives } from "./archived-names.ts";
+import type { Drop } from "./drop.ts";
 import type { Aged } from "./oldest.ts";
+import type { DropOptions } from "./options.ts";
 import type { Awaited } from "./order-waits.ts";
 
-/** What pick-up needs of the ledger; `Ledger` has this shape. */
+/** The part of the ledger that pickup requires; `Ledger` has this shape. */
 export interface PickupJournal {
-  /** `archives`: folders that are archives of the drop now. */
+  /** `archives`: the present archive folders of the drop. */
   beginPoll(drop: string, archives: readonly string[]): Promise<PickupPoll>;
   advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
   arrivals(ids: readonly number[]): Promise<readonly Arrival[]>;
@@ -38,19 +41,40 @@ export interface ListingEnd {
 }
 
 /**
- * Matches settled arrivals against the triggers, and opens their runs, in the order in which they are given, or marks them unmatched;
- * afterwards they are no longer `settling`. `warnings`, by their ids, are told with their runs. What it throws ends the poll, when the others of them are claimed: those that are
- * still `settling` are offered again.
+ * Matches settled arrivals against the triggers, and opens their runs, in the given order, or marks them
+ * unmatched; afterwards they are no longer `settling`. `warnings`, by their ids, are recorded with their
+ * runs. An error ends the poll, after the other arrivals were claimed: those that are still `settling` are
+ * offered again.
  */
 export type Claim = (arrivals: readonly Arrival[], warnings?: ReadonlyMap<number, string>) => Promise<void>;
 
-/** For `runs --waiting`: a file that is not taken yet, and why. */
+/** For `runs --waiting`: a file that is not picked up yet, and why. */
 export interface WaitingFile {
   readonly path: string;
   readonly reason: string;
-  /** Since this process has looked. */
+  /** Since the first observation by this process. */
   readonly waitingMs: number;
   /** When the file was first seen. */
   readonly since: IsoInstant;
   readonly overdue: boolean;
+}
+
+export interface PickupFacts {
+  readonly drop: Drop;
+  readonly options: Pick<DropOptions, "settle" | "temporaryNames" | "perPollMax" | "initial"> &
+    Partial<Pick<DropOptions, "order" | "finish">>;
+  readonly journal: PickupJournal;
+  readonly claim: Claim;
+  /**
+   * The lanes of a file at this path of a drop (this one when absent); without this function, no file waits
+   * for another.
+   */
+  readonly lanesOf?: (path: string, drop?: string) => readonly string[];
+  /** Other drops whose files may belong to the same lanes. */
+  readonly laneMates?: () => readonly Pick<Drop, "name" | "modifiedMs">[];
+  readonly clock: Clock;
+  /** Number of settled files whose ages are kept for later pickups. */
+  readonly agesKept?: number;
+  /** A file has not settled within the drop's limit; called once per file. */
+  readonly onOverdue?: (file: WaitingFile) => void;
 }

@@ -1,25 +1,27 @@
-/** The order in which the files of a drop are taken, and recorded. */
+/** The order in which the files of a drop are picked up, and recorded. */
 import type { FileEntry } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { compareNames } from "../support/natural-order.ts";
 
 /** `modified`: older content first; `name`: by the path, numbers in it by their value. */
-export type TakeOrder = "modified" | "name";
+export type PickupOrder = "modified" | "name";
 
 type Named = Pick<FileEntry, "path" | "mtime">;
 
-/** With whether its time is a number, as it is at most drops. */
+/** With a flag whether its time is a number, as it is at most drops. */
 export type Timed<File extends Named> = File & { readonly numeric: boolean };
 
 export function timed<File extends Named>(file: File): Timed<File> {
   return { ...file, numeric: NUMERIC.test(file.mtime) };
 }
 
-export function compareIn(order: TakeOrder = "modified"): (one: Timed<Named>, other: Timed<Named>) => number {
+export function compareIn(
+  order: PickupOrder = "modified",
+): (one: Timed<Named>, other: Timed<Named>) => number {
   return order === "name" ? byName : byAge;
 }
 
-/** What is sorted at a time: a few megabytes, and more files than most drops have. */
+/** Files that are sorted at a time: a few megabytes, and more files than most drops have. */
 const SORTED_AT_ONCE = 10_000;
 
 export interface Group {
@@ -29,14 +31,15 @@ export interface Group {
 }
 
 /**
- * A listing in groups of at most `size`, sorted as far as its length allows. A folder lists its files in no order. Recorded as they are taken, those of one list
- * lie side by side in the ledger, and a commit writes a few of its pages in place of one for each file. What was listed before a fault comes first.
+ * A listing in groups of at most `size`, sorted as far as its length permits. A folder lists its files in no
+ * order. Recorded in the order of pickup, the files of one list are adjacent in the ledger, and a commit
+ * writes a few of its pages instead of one for each file. Files that were listed before a fault come first.
  */
-export async function* inTakeOrder(
+export async function* inPickupOrder(
   listing: AsyncIterable<FileEntry>,
   size: number,
   clock: Pick<Clock, "monotonicMs">,
-  order?: TakeOrder,
+  order?: PickupOrder,
 ): AsyncGenerator<Group> {
   const compare = compareIn(order);
   let listedMs = clock.monotonicMs();
@@ -67,12 +70,12 @@ function* chunksOf(files: readonly FileEntry[], size: number, listedMs: number):
 }
 
 /**
- * Older content first, as far as the drop's times can be compared, then by name: a correction that came while nobody looked is
- * not overwritten by what it corrects.
+ * Older content first, as far as the drop's times are comparable, then by name: a correction that came during
+ * a pause is not overwritten by the file that it corrects.
  */
 function byAge(one: Timed<Named>, other: Timed<Named>): number {
   const numeric = one.numeric && other.numeric && one.mtime.length === other.mtime.length;
-  // Equal lengths: the order of the texts is the order of the numbers.
+  // For texts of equal length, the order of the texts is that of the numbers.
   if (numeric && one.mtime !== other.mtime) return one.mtime < other.mtime ? -1 : 1;
   return one.path < other.path ? -1 : Number(one.path > other.path);
 }

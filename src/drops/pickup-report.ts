@@ -1,4 +1,4 @@
-/** What one poll of a drop came to. */
+/** The result of one poll of a drop. */
 export interface PickupReport {
   /** Files in the listing. */
   readonly listed: number;
@@ -8,19 +8,21 @@ export interface PickupReport {
   readonly temporary: number;
   /** Files left alone: at first contact by the drop's rule, and done-files. */
   readonly skipped: number;
-  /** Of the settling and temporary ones, those that wait longer than the drop's limit. */
+  /** Settling and temporary files that wait longer than the drop's limit. */
   readonly overdue: number;
-  /** Files that were handed to `claim`. */
+  /** Files that were passed to `claim`. */
   readonly claimed: number;
-  /** Settled files beyond the limit of one poll; the next poll goes on with them. */
+  /** Settled files beyond the limit of one poll; the next poll continues with them. */
   readonly left: number;
-  /** Milliseconds until a file no longer has to wait for one that cannot be listed; null when none waits for that. */
+  /**
+   * Milliseconds until a file no longer waits for one that cannot be listed; null when none waits for that.
+   */
   readonly orderWaitMs: number | null;
   /** Arrivals that have gone: two complete listings in a row did not show them. */
   readonly gone: number;
-  /** Arrivals that this listing did not show and the one before did. */
+  /** Arrivals that this listing did not show and the previous one did. */
   readonly missing: number;
-  /** Why the listing broke off or a claim failed; then the poll is not complete. */
+  /** The error of an interrupted listing or a failed claim; then the poll is not complete. */
   readonly error?: unknown;
 }
 

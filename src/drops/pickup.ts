@@ -1,63 +1,48 @@
-/** One poll of one drop: list, record what was seen, settle, and hand what is ready to the gateway. */
+/** One poll of one drop: lists, records, settles, and passes the ready files to the gateway. */
 import type { Arrival, ArrivalState } from "../model.ts";
 import { BitSet } from "../support/bitset.ts";
-import { type Clock, isoInstant } from "../support/clock.ts";
+import { isoInstant } from "../support/clock.ts";
 import { archiveFolders } from "./archive-cleanup.ts";
 import { ArchivedNames } from "./archived-names.ts";
 import { DoneFiles } from "./done-files.ts";
-import type { Drop } from "./drop.ts";
 import { whySkipped } from "./initial.ts";
 import { type Aged, Oldest } from "./oldest.ts";
-import type { DropOptions } from "./options.ts";
 import { type Awaited, awaitedElsewhere, OrderWaits } from "./order-waits.ts";
-import type { Claim, ListingEnd, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
-import { type Group, inTakeOrder } from "./pickup-order.ts";
+import type { ListingEnd, PickupFacts, PickupPoll, WaitingFile } from "./pickup-contract.ts";
+import { type Group, inPickupOrder } from "./pickup-order.ts";
 import { NOTHING, type PickupReport } from "./pickup-report.ts";
 import { Settling, temporaryPattern } from "./settle.ts";
 import { UntakenFiles } from "./untaken-files.ts";
 
-export type { Claim, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
+export type { Claim, PickupFacts, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
 export { NOTHING, type PickupReport } from "./pickup-report.ts";
 
-export interface PickupFacts {
-  readonly drop: Drop;
-  readonly options: Pick<DropOptions, "settle" | "temporaryNames" | "perPollMax" | "initial"> &
-    Partial<Pick<DropOptions, "order" | "finish">>;
-  readonly journal: PickupJournal;
-  readonly claim: Claim;
-  /** The lanes that a file at this path of a drop (this one when absent) may come to; where it is absent, nothing waits for another. */
-  readonly lanesOf?: (path: string, drop?: string) => readonly string[];
-  /** Other drops whose files may come to the same lanes. */
-  readonly laneMates?: () => readonly Pick<Drop, "name" | "modifiedMs">[];
-  readonly clock: Clock;
-  /** See `AGES_KEPT`. */
-  readonly agesKept?: number;
-  /** A file has not settled within the drop's limit; told once a file. */
-  readonly onOverdue?: (file: WaitingFile) => void;
-}
-
-/** Arrivals that are claimed together, so that they share a transaction and what is looked up for them. */
+/** Arrivals that are claimed in one call, so that they share a transaction and its queries. */
 const CLAIMED_AT_ONCE = 50;
-/** Entries recorded in one transaction. More at once would be no faster, and outlive the young generation of the heap. */
+/**
+ * Entries recorded in one transaction. More would be no faster, and outlive the young generation of the heap.
+ */
 const CHUNK = 200;
-/** Arrivals read at once. */
+/** Arrivals read in one query. */
 const READ_AT_ONCE = 100;
-/** Settled files whose ages are kept for the takes to come: to read them again means to look at every file that is left. */
+/**
+ * Settled files whose ages are kept for later pickups: reading them again would read every file that is left.
+ */
 const AGES_KEPT = 20_000;
 
 type Tally = { -readonly [Part in keyof Omit<PickupReport, "error">]: PickupReport[Part] };
 
-/** What one poll has found so far. */
+/** The findings of one poll so far. */
 interface Found {
   readonly tally: Tally;
   readonly oldest: Oldest;
   readonly waiting: UntakenFiles;
-  /** Whether a file lay there at the first contact. */
+  /** Whether a file was there at the first contact. */
   readonly wasThere: (path: string) => boolean;
   readonly archived: ArchivedNames;
   /** Paths of the done-files in the listing. */
   readonly done: Set<string>;
-  /** Settled files that wait to be told that their done-file is there. */
+  /** Settled files that wait for the decision about their done-file. */
   readonly undecided: { readonly arrival: Arrival; readonly sinceMs: number }[];
 }
 
@@ -66,15 +51,15 @@ export class Pickup {
   readonly #settling: Settling;
   readonly #doneFiles: DoneFiles | null;
   readonly #orderWaits: OrderWaits;
-  /** Arrivals that were told to be overdue. */
-  readonly #toldOverdue = new Set<number>();
+  /** Arrivals that were reported as overdue. */
+  readonly #reportedOverdue = new Set<number>();
   #waiting = new UntakenFiles();
-  /** Ids of the arrivals that the last listing showed to be settled and that were not taken yet. */
+  /** Ids of the arrivals that the last listing showed as settled and that were not picked up yet. */
   #ready = new BitSet();
   #readyCount = 0;
   /** The oldest of these, oldest first. */
   #left: readonly Aged[] = [];
-  /** What the last listing found. */
+  /** The result of the last listing. */
   #listed: PickupReport = NOTHING;
   #busy: Promise<unknown> = Promise.resolve();
 
@@ -93,12 +78,18 @@ export class Pickup {
     });
   }
 
-  /** Never throws for faults of the drop or the ledger: they are in the report. Polls and re-matches wait for each other. */
+  /**
+   * Never throws for faults of the drop or the ledger: they are in the report. Polls and re-matches wait for
+   * each other.
+   */
   poll(signal: AbortSignal): Promise<PickupReport> {
     return this.#inTurn(() => this.#poll(signal));
   }
 
-  /** Takes what the last listing showed to be settled and no poll has taken yet, without listing again. Otherwise as `poll`. */
+  /**
+   * Picks up files that the last listing showed as settled and that are left, without a new listing.
+   * Otherwise as `poll`.
+   */
   takeLeft(signal: AbortSignal): Promise<PickupReport> {
     return this.#inTurn(async () => {
       const found = { ...this.#listed, claimed: 0, left: 0, orderWaitMs: null, gone: 0, missing: 0 };
@@ -111,7 +102,7 @@ export class Pickup {
     });
   }
 
-  /** Offers the unmatched arrivals again, after the triggers changed. Answers how many were offered. */
+  /** Offers the unmatched arrivals again, after the triggers changed. Returns how many were offered. */
   rematch(signal: AbortSignal): Promise<number> {
     return this.#inTurn(async () => {
       let offered = 0;
@@ -136,7 +127,7 @@ export class Pickup {
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#busy.then(work);
-    this.#busy = turn.catch(() => undefined); // Its caller hears of it.
+    this.#busy = turn.catch(() => undefined); // The caller of the poll handles it.
     return turn;
   }
 
@@ -178,11 +169,11 @@ export class Pickup {
     this.#ready = new BitSet();
     const unordered = (thrown: unknown) => ({ error: thrown, isOrdered: false });
     const { error, isOrdered } = await this.#listAndSettle(tally, oldest, signal).catch(unordered);
-    // Nobody knows what it would overtake: the next poll offers it again.
+    // It is unknown which files it would overtake: the next poll offers it again.
     if (!isOrdered) this.#ready = new BitSet();
     this.#keep(isOrdered ? oldest : this.#newOldest());
     this.#listed = { ...tally };
-    // A settled file is settled, also when another folder of the drop could not be listed.
+    // A settled file is picked up even when another folder of the drop could not be listed.
     return this.#take(tally, error, signal);
   }
 
@@ -212,7 +203,7 @@ export class Pickup {
     } catch (thrown) {
       return { ...tally, error: error ?? thrown };
     } finally {
-      // What was not come to is offered again.
+      // The remaining files are offered again.
       this.#left = this.#left.slice(done);
       this.#readyCount -= done;
     }
@@ -227,7 +218,10 @@ export class Pickup {
     this.#orderWaits.setElsewhere(found, clock.now().epochMilliseconds);
   }
 
-  /** Those that have to wait for an earlier file are offered by a later listing. Answers what is to be told with the others, by their ids. */
+  /**
+   * Files that must wait for an earlier one are offered by a later listing. Returns the warnings of the
+   * others, by their ids.
+   */
   #keepOrder(tally: Tally): ReadonlyMap<number, string> {
     const nowMs = this.#facts.clock.now().epochMilliseconds;
     const warnings = new Map<number, string>();
@@ -254,7 +248,10 @@ export class Pickup {
     this.#waiting.add({ path, reason, waitingMs: 0, since, overdue: false });
   }
 
-  /** `error`: what went wrong, or null when the listing was complete. `isOrdered`: it is known what later files have to wait for. */
+  /**
+   * `error`: the fault, or null when the listing was complete. `isOrdered`: it is known which files later
+   * ones must wait for.
+   */
   async #listAndSettle(
     tally: Tally,
     oldest: Oldest,
@@ -273,8 +270,8 @@ export class Pickup {
       const archived = new ArchivedNames(poll);
       const found: Found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [] };
       const listing = drop.list(signal, (folder, below) => open.folderListed(folder, below));
-      for await (const chunk of inTakeOrder(listing, CHUNK, clock, options.order?.by)) {
-        // Thousands may be listed and not recorded; who stops does not wait for that.
+      for await (const chunk of inPickupOrder(listing, CHUNK, clock, options.order?.by)) {
+        // Thousands may be listed and not recorded; a stop does not wait for them.
         signal.throwIfAborted();
         isRecorded = false;
         await this.#recordChunk(poll, chunk, found);
@@ -286,7 +283,7 @@ export class Pickup {
       return { error: null, isOrdered: true };
     } catch (thrown) {
       if (poll === null || signal.aborted) return { error: thrown, isOrdered: false };
-      // The listing broke off: later files wait for those that it did not come to.
+      // The listing broke off: later files wait for those that it did not reach.
       awaited ??= this.#endListing(await poll.cutShort(this.#mayBeAwaited, isRecorded), tally);
       this.#setAwaited(awaited);
       return { error: thrown, isOrdered: true };
@@ -303,11 +300,11 @@ export class Pickup {
     return awaited;
   }
 
-  /** Nothing waits for a file under a temporary name: it may never get its own. */
+  /** No file waits for one under a temporary name, which may never get its final name. */
   readonly #mayBeAwaited = (path: string): boolean =>
     temporaryPattern(path, this.#facts.options.temporaryNames) === null;
 
-  /** What has settled is offered together with those that wait for it, and comes first. */
+  /** An awaited file that has settled is offered with the files that wait for it, and comes first. */
   #setAwaited(awaited: readonly Awaited[]): void {
     const settling = awaited.filter(({ id }) => !this.#ready.has(id));
     this.#orderWaits.set(settling, this.#facts.clock.now().epochMilliseconds);
@@ -315,7 +312,7 @@ export class Pickup {
 
   #forget(id: number): void {
     this.#settling.forget(id);
-    this.#toldOverdue.delete(id);
+    this.#reportedOverdue.delete(id);
   }
 
   async #recordChunk(poll: PickupPoll, { entries, listedMs }: Group, found: Found): Promise<void> {
@@ -328,7 +325,7 @@ export class Pickup {
     for (const { arrival, seen } of await poll.record(own)) {
       const doneFile = found.done.has(arrival.path);
       const skipped = doneFile
-        ? "it is a done-file: it tells that another file is complete"
+        ? "it is a done-file: it marks another file as complete"
         : ((await found.archived.whyArchived(arrival.path)) ?? this.#whySkipped(arrival, found));
       if (skipped !== null) {
         found.tally.skipped += 1;
@@ -379,17 +376,17 @@ export class Pickup {
     const { clock, journal, onOverdue, options } = this.#facts;
     const waitingMs = clock.monotonicMs() - verdict.sinceMs;
     const overdue = waitingMs >= options.settle.limit;
-    const reason = overdue ? `has not settled for long: ${verdict.reason}` : verdict.reason;
+    const reason = overdue ? `has not settled for a long time: ${verdict.reason}` : verdict.reason;
     const file = { path: arrival.path, reason, waitingMs, since: arrival.seenAt, overdue };
     if (verdict.temporary) tally.temporary += 1;
     else tally.settling += 1;
     if (overdue) tally.overdue += 1;
-    if (overdue && !this.#toldOverdue.has(arrival.id)) {
-      this.#toldOverdue.add(arrival.id);
+    if (overdue && !this.#reportedOverdue.has(arrival.id)) {
+      this.#reportedOverdue.add(arrival.id);
       onOverdue?.(file);
     }
     waiting.add(file);
-    // Such a file may lie there for ever, so the ledger tells why; the other reasons pass with the next polls.
+    // Such a file may stay for ever, so the ledger records why; the other reasons pass with the next polls.
     if ((verdict.temporary || overdue) && !changed && arrival.reason !== reason)
       await journal.advanceArrival(arrival.id, "settling", reason);
   }

@@ -1,13 +1,13 @@
-/** Findings of `headgate check` that several kinds of drop tell in the same words. */
+/** Findings of `headgate check` that several kinds of drop have in common. */
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { ProbeFinding } from "./drop.ts";
 
 const DAY_MS = 86_400_000;
-/** A certificate is spoken of so long before it expires. */
+/** A certificate is reported this long before it expires. */
 const EXPIRY_DAYS = 30;
-/** Beyond this a clock is worth a hint. */
+/** A larger difference of clocks is reported with a hint. */
 const CLOCK_MS = 60_000;
-/** Times that servers tell in their own zone are off by quarters of an hour. */
+/** Times that servers report in their own zone are off by quarters of an hour. */
 const ZONE_STEP_MS = 15 * 60_000;
 
 /** `3 s`, `2 min 5 s`, `1 h 0 min`, `12 days`. */
@@ -19,7 +19,7 @@ export function spanWords(ms: number): string {
   return `${Math.floor(seconds / 86_400)} days`;
 }
 
-/** What a server said, on one line and no longer than a person reads. */
+/** The text of a server, on one line and at a readable length. */
 export function saidWords(text: string, lengthMax = 100): string {
   const line = text
     .replaceAll(/^\d{3}[ -]/gm, "")
@@ -29,7 +29,7 @@ export function saidWords(text: string, lengthMax = 100): string {
   return line.length > lengthMax ? `${line.slice(0, lengthMax - 1)}…` : line;
 }
 
-/** A fault while something was looked at; anything but our own errors is a bug and goes on. */
+/** A fault during a check; an error that is not one of Headgate's is a bug and is thrown. */
 export function failedFinding(about: string, thrown: unknown): ProbeFinding {
   if (!(thrown instanceof HeadgateError)) throw thrown;
   return { level: "failed", about, what: wordsOf(thrown), hint: thrown.advice };
@@ -57,13 +57,16 @@ export function certificateFinding(
     what: `${subject}, issued by ${issuer}, until ${until} (${left})`,
   };
   if (finding.level === "ok") return finding;
-  return { ...finding, hint: "Have it renewed: when it has expired, no connection is made any more." };
+  return { ...finding, hint: "Have it renewed: after it has expired, connections fail." };
 }
 
-/** What a trial told of the server's clock: its time of the file, and ours before and after it was written. Unix milliseconds. */
+/**
+ * The times of a trial: the server's time of the file, and the own clock before and after it was written.
+ * Unix milliseconds.
+ */
 export interface ClockSeen {
-  readonly toldMs: number;
-  /** Times are told in steps of this, rounded down. */
+  readonly serverMs: number;
+  /** The server's times have this step, and are rounded down. */
   readonly precisionMs: number;
   readonly beforeMs: number;
   readonly afterMs: number;
@@ -71,8 +74,8 @@ export interface ClockSeen {
 
 /** `countsForInitial`: the drop has `initial: since`, which compares the server's times with a date. */
 export function clockFinding(seen: ClockSeen, countsForInitial: boolean): ProbeFinding {
-  const leastMs = seen.toldMs - seen.afterMs;
-  const mostMs = seen.toldMs + seen.precisionMs - seen.beforeMs;
+  const leastMs = seen.serverMs - seen.afterMs;
+  const mostMs = seen.serverMs + seen.precisionMs - seen.beforeMs;
   const offMs = leastMs > 0 ? leastMs : mostMs < 0 ? mostMs : 0;
   if (Math.abs(offMs) < 1000) {
     const within = Math.max(Math.abs(leastMs), Math.abs(mostMs));
@@ -83,14 +86,15 @@ export function clockFinding(seen: ClockSeen, countsForInitial: boolean): ProbeF
   const steps = Math.round(offMs / ZONE_STEP_MS) * ZONE_STEP_MS;
   const zone =
     steps !== 0 && Math.abs(offMs - steps) <= CLOCK_MS
-      ? " It may tell times of its own zone instead of UTC."
+      ? " It may report times of its own zone instead of UTC."
       : "";
   return {
     level: countsForInitial ? "warning" : "ok",
     about: "clock",
     what,
     hint: countsForInitial
-      ? `This drop has \`initial: since\`, which goes by that clock.${zone}`
-      : `It does no harm: times of files are compared with each other alone. Only \`initial: since\` would go by that clock.${zone}`,
+      ? `This drop has \`initial: since\`, which depends on that clock.${zone}`
+      : "It does no harm: times of files are only compared with each other. " +
+        `Only \`initial: since\` would depend on that clock.${zone}`,
   };
 }

@@ -1,7 +1,7 @@
 /**
- * What `headgate check` may do at a drop, tried with a file of its own. Its name is one that no listing hands out
- * (`OWN_PREFIX`), also not to a running gateway, and it is the same at every check of this drop from this machine, so that what a
- * killed check left is removed by the next.
+ * Tries the operations that `headgate check` needs at a drop, with a file of its own. No listing returns its
+ * name (`OWN_PREFIX`), not even to a running gateway, and the name is the same at every check of this drop
+ * from this machine, so that the next check removes the files of one that was killed.
  */
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
@@ -14,10 +14,13 @@ import type { DropOptions } from "./options.ts";
 import { OWN_PREFIX } from "./paths.ts";
 import type { ClockSeen } from "./probe-findings.ts";
 
-/** What a kind of drop lets a trial do. Paths are relative to its root; every call throws what its server or folder says. */
+/**
+ * The operations of a kind of drop for a trial. Paths are relative to its root; every call throws the error
+ * of its server or folder.
+ */
 export interface TrialFiles {
   write(path: string, content: string): Promise<void>;
-  /** As the server's clock tells it, in Unix milliseconds; null when it tells no time as sharp as that. */
+  /** By the server's clock, in Unix milliseconds; null when it has no time of that precision. */
   modified(path: string): Promise<{ readonly atMs: number; readonly precisionMs: number } | null>;
   exists(path: string): Promise<boolean>;
   isFolder(path: string): Promise<boolean>;
@@ -25,15 +28,15 @@ export interface TrialFiles {
   removeFolder(path: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Whether an error tells that the operation is not permitted, whatever the file. */
+  /** Whether an error means that the operation is not permitted, whatever the file. */
   isRefusal(thrown: unknown): boolean;
 }
 
 export interface TrialFacts {
   readonly options: Pick<DropOptions, "name" | "finish">;
-  /** What else makes the drop what it is, such as its folder. */
+  /** Further identity of the drop, such as its folder. */
   readonly place: string;
-  /** Whose rights they are, in words. */
+  /** The owner of the rights, in words. */
   readonly who: string;
   files(signal: AbortSignal): TrialFiles;
 }
@@ -44,10 +47,10 @@ export interface TrialResult {
 }
 
 const CONTENT = "A trial of `headgate check`. It may be deleted.\n";
-/** Milliseconds for removing what was made, also after the check was given up. */
+/** Milliseconds for the removal of the trial's files, also after the check was cancelled. */
 const CLEANING_MS = 15_000;
 
-/** Runs a trial, and says when something of it could not be removed. */
+/** Runs a trial, and reports files that could not be removed. */
 export async function probeRights(facts: TrialFacts, signal: AbortSignal): Promise<TrialResult> {
   const trial = new Trial(facts);
   let result: TrialResult;
@@ -62,7 +65,7 @@ export async function probeRights(facts: TrialFacts, signal: AbortSignal): Promi
     level: "failed",
     about: "rights",
     what: `${left.join(" and ")} of this check could not be removed`,
-    hint: "Remove it by hand. The gateway never takes it.",
+    hint: "Remove it by hand. The gateway never picks it up.",
   };
   return { ...result, findings: [...result.findings, finding] };
 }
@@ -72,7 +75,7 @@ class Trial {
   readonly #file: string;
   readonly #other: string;
   readonly #folder: string;
-  /** Where something of ours may lie, the latest last. */
+  /** Places where files of the trial may be, the latest last. */
   readonly #made: { readonly path: string; readonly folder: boolean }[] = [];
   readonly #findings: ProbeFinding[] = [];
 
@@ -86,7 +89,7 @@ class Trial {
   }
 
   async run(files: TrialFiles): Promise<TrialResult> {
-    // A file that could not be removed again is not made.
+    // A file that cannot be removed again is not created.
     const deleting = await this.#refusal(files, () => files.remove(this.#file));
     if (deleting !== null) {
       const renaming = await this.#refusal(files, () => files.move(this.#file, this.#other));
@@ -104,39 +107,44 @@ class Trial {
       return { findings: this.#findings, clock: null };
     }
     const afterMs = systemClock.now().epochMilliseconds;
-    const told = await files.modified(this.#file);
+    const modified = await files.modified(this.#file);
     const clock =
-      told === null ? null : { toldMs: told.atMs, precisionMs: told.precisionMs, beforeMs, afterMs };
+      modified === null
+        ? null
+        : { serverMs: modified.atMs, precisionMs: modified.precisionMs, beforeMs, afterMs };
     await this.#tryFile(files);
     return { findings: this.#findings, clock };
   }
 
   async #tryFile(files: TrialFiles): Promise<void> {
-    let lies = this.#file;
+    let path = this.#file;
     this.#made.push({ path: this.#other, folder: false });
-    const renaming = await failureOf(() => files.move(lies, this.#other));
+    const renaming = await failureOf(() => files.move(path, this.#other));
     if (renaming === null) {
-      lies = this.#other;
+      path = this.#other;
       for (const to of archivesOf(this.#rules()))
-        this.#findings.push(await this.#tryArchive(files, lies, to));
+        this.#findings.push(await this.#tryArchive(files, path, to));
       // It may not have come back from an archive that cannot be read.
-      if (!(await files.exists(lies))) return;
+      if (!(await files.exists(path))) return;
     }
-    const deleting = await failureOf(() => files.remove(lies));
+    const deleting = await failureOf(() => files.remove(path));
     if (renaming !== null) this.#say("renaming", renaming, this.#needRenameAlone());
     if (deleting !== null) this.#say("deleting", deleting, needDelete(this.#rules()));
     if (renaming === null && deleting === null)
       this.#findings.unshift({ level: "ok", about: "rights", what: "files can be renamed and deleted" });
   }
 
-  /** A folder that is missing is not made, since a gateway at work may just be using it: one of our own beside it tells the same. */
-  async #tryArchive(files: TrialFiles, lies: string, to: string): Promise<ProbeFinding> {
+  /**
+   * A missing folder is not created, since a running gateway may just be using it: a folder of the trial
+   * beside it gives the same finding.
+   */
+  async #tryArchive(files: TrialFiles, path: string, to: string): Promise<ProbeFinding> {
     let exists = "";
     for (let at = to; at !== "." && exists === ""; at = posix.dirname(at))
       if (await files.isFolder(at)) exists = at;
     const into = exists === to ? to : posix.join(exists, this.#folder);
-    const there = posix.join(into, posix.basename(lies));
-    await failureOf(() => files.remove(there)); // Of a check that was killed.
+    const there = posix.join(into, posix.basename(path));
+    await failureOf(() => files.remove(there)); // A file of a check that was killed.
     const failure = await failureOf(async () => {
       if (into !== to) {
         await failureOf(() => files.removeFolder(into));
@@ -144,26 +152,26 @@ class Trial {
         await files.makeFolder(into);
       }
       this.#made.push({ path: there, folder: false });
-      await files.move(lies, there);
-      await files.move(there, lies);
+      await files.move(path, there);
+      await files.move(there, path);
       if (into !== to) await files.removeFolder(into);
     });
     if (failure === null)
       return {
         level: "ok",
         about: "archive",
-        what: exists === to ? `files can be moved to ${to}` : `${to} is not there yet; it can be made`,
+        what: exists === to ? `files can be moved to ${to}` : `${to} does not exist yet; it can be created`,
       };
     const rules = this.#rules().filter(({ rule }) => rule.action === "archive" && rule.to === to);
     return {
       level: "failed",
       about: "archive",
       what: `files cannot be moved to ${to}: ${failure} (${wordsOfRules(rules)})`,
-      hint: `Give ${this.#facts.who} the right to make folders and files there, or name another folder.`,
+      hint: `Give ${this.#facts.who} the right to create folders and files there, or name another folder.`,
     };
   }
 
-  /** What was left is removed, and what cannot be is told. */
+  /** Removes the files of the trial, and returns those that cannot be removed. */
   async clean(): Promise<readonly string[]> {
     const left: string[] = [];
     // The check's own signal may have ended it.
@@ -173,13 +181,13 @@ class Trial {
         if (folder ? await files.isFolder(path) : await files.exists(path))
           await (folder ? files.removeFolder(path) : files.remove(path));
       } catch {
-        left.push(path); // The caller says so, with what to do.
+        left.push(path); // The caller reports it with a hint.
       }
     }
     return left;
   }
 
-  /** Of a check that was killed. */
+  /** Removes the files of a check that was killed. */
   async #removeLeftovers(files: TrialFiles): Promise<void> {
     for (const path of [this.#file, this.#other]) await failureOf(() => files.remove(path));
   }
@@ -201,7 +209,7 @@ class Trial {
     }));
   }
 
-  /** A file that is to be deleted after its guard can wait at its own path. */
+  /** A file that is deleted after its guard time can wait at its own path. */
   #needRenameAlone(): readonly EndRule[] {
     const { guard } = this.#facts.options.finish;
     return needRename(this.#rules()).filter(({ rule }) => rule.action === "archive" || guard === 0);
@@ -214,8 +222,10 @@ class Trial {
     this.#findings.push({
       level: "warning",
       about: "rights",
-      what: `whether files can be renamed, which ${wordsOfRules(needed)} needs, was not tried: a file of this check could not be deleted again`,
-      hint: "The first delivered file will tell; `headgate runs` shows it.",
+      what:
+        `whether files can be renamed, which ${wordsOfRules(needed)} needs, was not tried: ` +
+        "a file of this check could not be deleted again",
+      hint: "The first delivered file will show it in `headgate runs`.",
     });
   }
 

@@ -1,4 +1,7 @@
-/** `headgate check` at a drop: what every kind finds out. What only one kind has is in a file beside this one. */
+/**
+ * `headgate check` at a drop: the findings of every kind of drop. The findings of one kind are in a file
+ * beside this one.
+ */
 import type { FileEntry } from "../model.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import { hasEscapes, unusableName } from "../support/file-names.ts";
@@ -10,19 +13,19 @@ import { probeRights, type TrialFacts } from "./probe-trial.ts";
 export interface ProbeFacts extends TrialFacts {
   readonly options: Pick<DropOptions, "name" | "finish" | "initial" | "every">;
   list(signal: AbortSignal): AsyncIterable<FileEntry>;
-  /** Of the last listing. */
+  /** Links in the last listing. */
   linksSeen(): number;
-  /** Where and how files are listed, such as `in /srv by MLSD`; asked when they were. */
+  /** Where and how files are listed, such as `in /srv by MLSD`; called after the listing. */
   listedWhere(): string;
-  /** Why the times of files say nothing of the clock, when a trial cannot tell it. */
+  /** Why the times of files do not determine the clock, when a trial cannot. */
   readonly whyNoClock: string;
 }
 
-/** What is found before and after the files are listed. */
+/** The findings before and after the listing. */
 export interface ProbeSteps {
-  /** Connects. When it fails, nothing else is tried. */
+  /** Connects. When it fails, the check ends. */
   greet(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
-  /** What the listing has brought to light of the connection. */
+  /** The findings about the connection after the listing. */
   transferred(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
 }
 
@@ -40,7 +43,7 @@ export async function probeDrop(
   }
   const listing = await probeListing(facts, signal, onEntry);
   findings.push(...listing);
-  // Without a listing the folder may not even be there.
+  // Without a listing the folder may not even exist.
   if (listing.some(({ level }) => level === "failed")) return findings;
   findings.push(...(await unlessFailed("server", () => steps.transferred(signal))));
   findings.push(...(await probeTrial(facts, signal)));
@@ -85,7 +88,7 @@ function namesFindings(unusable: readonly string[]): readonly ProbeFinding[] {
   const { message, hint } = unusableName(first);
   const more =
     unusable.length === 1 ? "" : `, and so have ${unusable.length - 1} more files names that cannot be used`;
-  return [{ level: "warning", about: "names", what: `${first} is not taken: ${message}${more}`, hint }];
+  return [{ level: "warning", about: "names", what: `${first} is not picked up: ${message}${more}`, hint }];
 }
 
 function linksFinding(links: number): ProbeFinding {
@@ -93,7 +96,7 @@ function linksFinding(links: number): ProbeFinding {
     level: "warning",
     about: "links",
     what: `${links} symbolic links are not followed`,
-    hint: "Put the files themselves into the folder, or make a drop of the folder that the links lead to.",
+    hint: "Put the files themselves into the folder, or configure a drop for the folder that the links lead to.",
   };
 }
 
@@ -102,17 +105,17 @@ async function probeTrial(facts: ProbeFacts, signal: AbortSignal): Promise<reado
     const { findings, clock } = await probeRights(facts, signal);
     const { initial } = facts.options;
     const bySince = typeof initial !== "string";
-    const told: ProbeFinding =
+    const finding: ProbeFinding =
       clock === null
         ? { level: "ok", about: "clock", what: `not known: ${whyNoClock(facts, findings)}` }
         : clockFinding(clock, bySince);
-    return [told, ...findings];
+    return [finding, ...findings];
   });
 }
 
 function whyNoClock(facts: ProbeFacts, findings: readonly ProbeFinding[]): string {
   const refused = findings.some(({ about, what }) => about === "rights" && what.includes(" is refused ("));
-  return refused ? "no file could be written to compare its time with ours" : facts.whyNoClock;
+  return refused ? "no file could be written to compare its time with this clock" : facts.whyNoClock;
 }
 
 async function unlessFailed(
@@ -123,7 +126,7 @@ async function unlessFailed(
     return await work();
   } catch (thrown) {
     if (thrown instanceof HeadgateError) return [failedFinding(about, thrown)];
-    // What a server says comes as it is from a trial.
+    // The text of a server comes unchanged from a trial.
     return [{ level: "failed", about, what: wordsOf(thrown) }];
   }
 }

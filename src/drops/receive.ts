@@ -1,4 +1,4 @@
-/** Writes what a drop sends into a local file, with digest and count on the way. */
+/** Writes the bytes of a drop into a local file, and computes digest and size on the way. */
 import { createHash } from "node:crypto";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -7,11 +7,11 @@ import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { changedWhileFetched } from "./refusals.ts";
 
 export interface Receiver {
-  /** Written so far. */
+  /** Bytes written so far. */
   readonly bytes: number;
   /** Refuses more bytes than the entry has. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Forgets what came: it comes again from the first byte. */
+  /** Discards the received bytes: the file comes again from the first byte. */
   restart(): Promise<void>;
   /** Syncs; refuses fewer bytes than the entry has. */
   finish(): Promise<FetchedFile>;
@@ -19,15 +19,15 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-/** Where in a local file the bytes come. */
+/** A place in a local file for the bytes. */
 export interface Destination {
   readonly path: string;
   readonly offset: number;
-  /** Others come into it as well, and it was made before. */
+  /** The file receives others as well, and was created before. */
   readonly isShared: boolean;
 }
 
-/** Makes a file that several files are to come into, or empties it. */
+/** Creates or empties a file that several files are written into. */
 export function makeDestination(drop: string, path: string): Promise<void> {
   return local(drop, path, async () => (await create(path)).close());
 }
@@ -85,7 +85,7 @@ async function create(destination: string): Promise<FileHandle> {
   }
 }
 
-/** A full disk here must not look like a fault of the drop. */
+/** A full local disk must not look like a fault of the drop. */
 async function local<T>(drop: string, destination: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

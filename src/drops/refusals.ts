@@ -1,4 +1,4 @@
-/** Errors that every kind of drop throws in the same words. */
+/** Errors that every kind of drop throws with the same text. */
 import type { FileEntry } from "../model.ts";
 import { ConfigError, RejectedError, TransientError } from "../support/errors.ts";
 
@@ -18,7 +18,7 @@ export function vanished(drop: string, path: string): RejectedError {
   });
 }
 
-/** Before a byte is asked for. Sizes in bytes. */
+/** Refuses a file before a byte is fetched. Sizes in bytes. */
 export function refuseTooLarge(drop: string, entry: FileEntry, sizeMax: number): void {
   if (entry.size <= sizeMax) return;
   throw new RejectedError("HG-DROP-010", {
@@ -28,12 +28,14 @@ export function refuseTooLarge(drop: string, entry: FileEntry, sizeMax: number):
   });
 }
 
-/** `words`: what the server says when it has shown only a part of the folder. */
+/** `words`: the server's text for a folder that it has shown only in part. */
 export function cutShort(drop: string, folder: string, words: string): ConfigError {
   return new ConfigError("HG-DROP-017", {
     operation: "list drop",
     subject: drop,
-    message: `the server of drop ${drop} shows only a part of the folder ${folder}: ${words.replaceAll(/\s+/g, " ").trim()}`,
+    message:
+      `the server of drop ${drop} shows only a part of the folder ${folder}: ` +
+      words.replaceAll(/\s+/g, " ").trim(),
   });
 }
 
@@ -41,7 +43,7 @@ export function interrupted(drop: string, operation: string, cause?: unknown): T
   return new TransientError("HG-DROP-012", { operation, subject: drop, cause });
 }
 
-/** For what the server or the folder does not let us do with one file. */
+/** For an operation that the server or the folder does not permit with one file. */
 export function notPermitted(drop: string, operation: string, path: string, cause: unknown): RejectedError {
   return new RejectedError("HG-DROP-007", {
     operation,
@@ -51,17 +53,17 @@ export function notPermitted(drop: string, operation: string, path: string, caus
   });
 }
 
-/** Ends a wait at once when one of the signals is aborted; the work itself may still be going on. */
+/** Ends a wait at once when one of the signals is aborted; the work itself may continue. */
 export async function unlessAborted<T>(
   drop: string,
   operation: string,
-  // Several, since `AbortSignal.any` makes what only a full garbage collection takes away.
+  // Several signals, since the result of `AbortSignal.any` is only freed by a full garbage collection.
   signals: readonly AbortSignal[],
   work: Promise<T>,
 ): Promise<T> {
   const aborted = signals.find((signal) => signal.aborted);
   if (aborted !== undefined) {
-    work.catch(() => undefined); // Nobody waits for it any more.
+    work.catch(() => undefined); // No caller waits for it any longer.
     throw interrupted(drop, operation, aborted.reason);
   }
   const { promise, reject } = Promise.withResolvers<never>();

@@ -1,4 +1,7 @@
-/** A drop on a server. What SFTP and FTP share stands here once; a protocol brings the few steps in which they differ. */
+/**
+ * A drop on a server. It contains the common part of SFTP and FTP; a protocol provides the few steps in which
+ * they differ.
+ */
 import type { FileEntry } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -16,24 +19,29 @@ import type { Receiver } from "./receive.ts";
 import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
 import { fetchResuming } from "./resumable-fetch.ts";
 
-/** `Link` is what the steps of one piece of work are asked of: a connection, or a channel of it. Paths are relative to the drop's root. */
+/**
+ * `Link` is the connection, or a channel of it, on which the steps of one piece of work run. Paths are
+ * relative to the drop's root.
+ */
 export interface RemoteProtocol<Link> {
   readonly kind: "sftp" | "ftp";
-  /** Of the server, with its port. */
+  /** Address of the server, with its port. */
   readonly address: string;
   readonly check: RemoteCheck;
-  /** Lends a connection, which is made when there is none. An aborted signal ends the work. */
+  /** Lends a connection, which is opened when there is none. An aborted signal ends the work. */
   use<T>(signal: AbortSignal, work: (link: Link) => Promise<T>): Promise<T>;
   /** The files of all folders of the walk, in groups as the server sends them. */
   list(walk: FolderWalk, signal: AbortSignal): AsyncIterable<readonly FileEntry[]>;
-  /** The file as it is now; null for one that is not there, or is no file. */
+  /** The present version of the file; null for a missing path, or one that is not a file. */
   stat(link: Link, path: string): Promise<FileEntry | null>;
-  /** Writes the bytes that the receiver lacks. Whether the file is still the same is checked before and after. */
+  /**
+   * Writes the bytes that the receiver lacks. Whether the file is still the same is checked before and after.
+   */
   copy(link: Link, entry: FileEntry, receiver: Receiver): Promise<void>;
-  /** `makeFolder` makes one folder in one that is there. */
+  /** `makeFolder` creates one folder in an existing one. */
   files(link: Link): Omit<SourceFiles, "stat">;
   modifiedMs(entry: FileEntry): number | null;
-  /** What an error of the server says of the file or folder that the operation is about. */
+  /** The meaning of a server's error for the file or folder of the operation. */
   meaningOf(thrown: unknown, operation: string): "refused" | "missing" | null;
   close(): Promise<void>;
 }
@@ -42,9 +50,9 @@ export interface RemoteProtocol<Link> {
 export interface RemoteCheck {
   readonly whyNoClock: string;
   readonly steps: ProbeSteps;
-  /** How the folder was listed, such as ` by MLSD`; empty where there is one way. */
+  /** How the folder was listed, such as ` by MLSD`; empty where there is only one way. */
   listedBy(): string;
-  /** Before the folder is listed. */
+  /** Called before the folder is listed. */
   begin(): void;
   trial(signal: AbortSignal): TrialFiles;
 }

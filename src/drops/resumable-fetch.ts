@@ -1,16 +1,19 @@
-/** A fetch that goes on where a broken connection left it. */
+/** A fetch that resumes after a broken connection. */
 import type { FetchedFile, FileEntry } from "../model.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { type Destination, openReceiver, type Receiver } from "./receive.ts";
 
-/** Breaks that one fetch survives; after that, and after a break that came before any byte, it is begun anew later. */
+/**
+ * Breaks that one fetch survives; after that, and after a break before any byte, a later attempt begins from
+ * the start.
+ */
 const RESUMES_MAX = 10;
 
 /**
- * Calls `attempt` until the receiver has all bytes. Each attempt goes on at `receiver.bytes` (or restarts the receiver), and
- * verifies by size and time, before and after, that it is still the same version. The digest is computed over every byte on
- * its way to the disk; what an earlier process had written is never trusted.
+ * Calls `attempt` until the receiver has all bytes. Each attempt continues at `receiver.bytes` (or restarts
+ * the receiver), and verifies by size and time, before and after, that the version is still the same. The
+ * digest covers every byte on its way to the disk; bytes that an earlier process wrote are never trusted.
  */
 export async function fetchResuming(
   drop: { readonly name: string; readonly log: Logger },
@@ -31,7 +34,7 @@ export async function fetchResuming(
         if (!broke || signal.aborted || resumes >= RESUMES_MAX || receiver.bytes <= before) throw thrown;
         drop.log.info(
           { drop: drop.name, path: entry.path, bytes: receiver.bytes, reason: wordsOf(thrown) },
-          "the connection broke; the fetch goes on where it was",
+          "the connection broke; the fetch resumes",
         );
       }
     }

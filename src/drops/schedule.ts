@@ -1,4 +1,4 @@
-/** When the next poll of a drop is due while nothing is the matter: after a time, or by the calendar. */
+/** The time of the next poll of a healthy drop: after an interval, or by the calendar. */
 import { Cron } from "croner";
 import type { Clock } from "../support/clock.ts";
 import type { DropOptions } from "./options.ts";
@@ -14,7 +14,7 @@ export class Schedule {
   constructor(options: ScheduleOptions, clock: Clock) {
     this.#options = options;
     this.#clock = clock;
-    // Paused: it only computes, and has no timer.
+    // Created paused: it only computes, and has no timer.
     this.#cron =
       options.cron === undefined
         ? null
@@ -31,7 +31,7 @@ export class Schedule {
     if (this.#cron === null) return this.#options.every + jitterMs;
     const nowMs = this.#clock.now().epochMilliseconds;
     const next = this.#cron.nextRun(new Date(nowMs));
-    // An expression with a year may have no next time; it is asked again tomorrow.
+    // An expression with a year may have no next time; it is evaluated again tomorrow.
     return (next === null ? 86_400_000 : next.getTime() - nowMs) + jitterMs;
   }
 }

@@ -1,19 +1,20 @@
 /**
- * When a file counts as complete: after a number of equal observations of size and time, spaced by our own monotonic
- * clock, and never under a temporary name. The times that servers tell are compared, not computed with.
+ * Decides when a file is complete: after a number of equal observations of size and time, spaced by the
+ * gateway's monotonic clock, and never under a temporary name. Times of servers are compared, not computed
+ * with.
  */
 import { posix } from "node:path";
 
 export interface SettlingRules {
   readonly observations: number;
   readonly intervalMs: number;
-  /** Milliseconds beyond which a pause of a file's own growth is not doubled. */
+  /** Milliseconds beyond which a pause in the growth of a file is not doubled. */
   readonly pauseMaxMs?: number;
   /** Patterns of base names, without regard to case. */
   readonly temporaryNames: readonly string[];
 }
 
-/** What is looked at: an arrival in state `settling`. */
+/** The observed facts of an arrival in state `settling`. */
 export interface Observed {
   readonly id: number;
   readonly path: string;
@@ -28,7 +29,7 @@ export type Verdict =
       readonly reason: string;
       /** Milliseconds of the monotonic clock. */
       readonly sinceMs: number;
-      /** It waits for its sender to rename it, so that looking again soon makes no difference. */
+      /** It waits for its sender to rename it, so that an early poll makes no difference. */
       readonly temporary: boolean;
     };
 
@@ -54,7 +55,7 @@ export class Settling {
     this.#temporary = rules.temporaryNames.map(namePattern);
   }
 
-  /** `listedMs`: it was not looked at before that, and by `nowMs` it had been; both of the monotonic clock. */
+  /** `listedMs`: the file was observed after that, and before `nowMs`; both of the monotonic clock. */
   observe(file: Observed, nowMs: number, listedMs: number = nowMs): Verdict {
     const watched = this.#count(file, nowMs, listedMs);
     const pattern = firstMatch(file.path, this.#temporary);
@@ -72,7 +73,7 @@ export class Settling {
     return { settled: false, reason, sinceMs: watched.sinceMs, temporary: pattern !== null };
   }
 
-  /** It was taken, or has gone. */
+  /** The file was picked up, or has gone. */
   forget(id: number): void {
     this.#watched.delete(id);
   }
@@ -94,7 +95,7 @@ export class Settling {
       return first;
     }
     if (watched.size !== file.size || watched.mtime !== file.mtime) {
-      // Seen equal at least twice: what changes from one look to the next does not pause.
+      // Seen equal at least twice: a file that changes from one observation to the next does not pause.
       if (file.size > watched.size && watched.equal > 1)
         watched.pauseMs = Math.max(watched.pauseMs, nowMs - watched.changedAtMs);
       const { size, mtime } = file;
@@ -107,7 +108,7 @@ export class Settling {
   }
 }
 
-/** The pattern by which a file's name is temporary, or null. */
+/** The temporary pattern that a file's name matches, or null. */
 export function temporaryPattern(path: string, patterns: readonly string[]): string | null {
   return firstMatch(path, patterns.map(namePattern));
 }
@@ -115,7 +116,7 @@ export function temporaryPattern(path: string, patterns: readonly string[]): str
 interface NamePattern {
   readonly pattern: string;
   readonly lower: string;
-  /** The plain text that a name must end with to match at all: to ask that first costs a hundredth of matching. */
+  /** The plain text that a matching name must end with: this check costs a hundredth of matching. */
   readonly tail: string;
 }
 

@@ -1,4 +1,4 @@
-/** Files that one poll did not take, for people. There is room for some; the overdue come first. */
+/** Files that one poll did not pick up, for operators. The number is limited; the overdue come first. */
 import type { WaitingFile } from "./pickup-contract.ts";
 
 const SHOWN = 100;

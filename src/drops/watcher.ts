@@ -1,9 +1,8 @@
 /**
- * Polls one drop for as long as the gateway runs. Every drop has a watcher of its own, so a dead one delays no other.
- * Polls come every `every`, or by the calendar; sooner while files settle, when events tell of a change or when somebody asks;
- * later, doubling with jitter, while the drop cannot be used.
+ * Polls one drop for as long as the gateway runs. Every drop has a watcher of its own, so a dead one delays
+ * no other. Polls come every `every`, or by the calendar; sooner while files settle, after file-system events
+ * or on request; later, doubling with jitter, while the drop is unavailable.
  */
-import type { DropKind, IsoInstant } from "../model.ts";
 import { isoInstant } from "../support/clock.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -11,64 +10,41 @@ import { archivedSinceMs, keptArchives } from "./archive-cleanup.ts";
 import type { DropOptions } from "./options.ts";
 import { NOTHING, Pickup, type PickupFacts, type PickupReport, type WaitingFile } from "./pickup.ts";
 import { Schedule } from "./schedule.ts";
+import type { WatcherStatus } from "./watcher-status.ts";
+
+export type { WatcherStatus } from "./watcher-status.ts";
 
 export interface WatcherFacts extends PickupFacts {
   readonly options: PickupFacts["options"] &
     Pick<DropOptions, "every" | "backoffMax"> &
     Partial<Pick<DropOptions, "cron" | "timeZone" | "jitter" | "finish">>;
   readonly log: Logger;
-  /** Why a person has it not polled; null while it is. */
+  /** The reason of a pause by an operator; null while the drop is polled. */
   readonly paused?: () => string | null;
-  /** Told of each poll that ended. */
+  /** Called after each poll. */
   readonly onPoll?: (drop: string, seconds: number, complete: boolean) => void;
-}
-
-export interface WatcherStatus {
-  readonly drop: string;
-  readonly kind: DropKind;
-  /** When a poll last ended without an error. */
-  readonly lastCompletePoll: IsoInstant | null;
-  /** Why a person has it not polled; null while it is. */
-  readonly paused: string | null;
-  readonly completePolls: number;
-  readonly consecutiveFailures: number;
-  readonly lastError: {
-    readonly code: string | null;
-    readonly message: string;
-    readonly hint: string | null;
-  } | null;
-  /** Null while polling, and when stopped. */
-  readonly nextPollAt: IsoInstant | null;
-  readonly inProgress: boolean;
-  /** Files that will be taken when they have settled. */
-  readonly settlingCount: number;
-  /** Files under temporary names or without their done-file; they wait for their sender. */
-  readonly temporaryCount: number;
-  /** Files that wait longer than the drop's limit. */
-  readonly overdueCount: number;
-  /** Settled files left for the next poll. */
-  readonly leftCount: number;
-  /** Files that the last listing did not show for the first time; the next one decides whether they have gone. */
-  readonly missingCount: number;
-  readonly waiting: readonly WaitingFile[];
-  /** Whether file-system events make polls come sooner; null when that is not known, and where there are none. */
-  readonly eventsArrive: boolean | null;
 }
 
 /** Milliseconds between an event and the poll that it causes, so that a burst of events is one poll. */
 const EVENT_PAUSE_MS = 100;
-/** Polls caused by events take at most a share of the time that they need, so that a busy folder is no busy loop. */
+/**
+ * Polls caused by events take at most this share of time, so that a busy folder does not cause a busy loop.
+ */
 const EVENT_PAUSE_FACTOR = 5;
 /**
- * Where events arrive, a look that finds nothing costs at most 1 in so many parts of the time, so that a folder of many known files is no
- * work. It rests no longer than so many times `every`, since a network share may tell only of what this machine writes.
+ * Where events arrive, polls without a finding take at most 1 in so many parts of the time, so that a folder
+ * of many known files costs little. The pause is at most so many times `every`, since a network share may
+ * only report changes by this machine.
  */
 const QUIET = { share: 400, everyMax: 3 };
 /** Milliseconds beyond the settling interval, since timers may end a little early. */
 const SETTLE_SLACK_MS = 5;
-/** Milliseconds; a failing drop is not tried faster than this. */
+/** Milliseconds; a failing drop is not polled faster than this. */
 const BACKOFF_MIN_MS = 1_000;
-/** Archives are looked through for old files this often, and as many are deleted at a time; then the next poll comes first. */
+/**
+ * Archives are searched for old files this often, and as many are deleted at a time; then the next poll comes
+ * first.
+ */
 const CLEARING_EVERY_MS = 3_600_000;
 const CLEARED_AT_ONCE = 500;
 
@@ -89,7 +65,7 @@ export class Watcher {
   #inProgress = false;
   #completePolls = 0;
   #failures = 0;
-  /** Why the last poll failed, as it was logged. */
+  /** The reason of the last failed poll, as it was logged. */
   #failure = "";
   #pollTookMs = 0;
   #lastComplete: Temporal.Instant | null = null;
@@ -111,7 +87,7 @@ export class Watcher {
     this.#schedule = new Schedule(facts.options, facts.clock);
   }
 
-  /** Polls at once, and then on and on. */
+  /** Polls at once, and then continuously. */
   start(): void {
     if (this.#loop !== null) return;
     this.#loop = this.#run();
@@ -120,12 +96,15 @@ export class Watcher {
       this.#facts.drop.watch?.(() => {
         const first = !this.#changed;
         this.#changed = true;
-        // Events of a drop that fails do not undo its back-off.
+        // Events of a failing drop do not end its back-off.
         if (first && this.#failures === 0) this.#pause?.abort();
       }) ?? null;
   }
 
-  /** A poll that begins after this call; several callers share one. Rejects when the watcher is stopped before. */
+  /**
+   * A poll that begins after this call; several callers share one. Rejects when the watcher is stopped
+   * before.
+   */
   pollNow(): Promise<PickupReport> {
     if (this.#stopping.signal.aborted) return Promise.reject(this.#stopping.signal.reason);
     this.#wanted ??= Promise.withResolvers<PickupReport>();
@@ -213,17 +192,20 @@ export class Watcher {
     }
   }
 
-  /** While more has settled than one poll takes, the next ones take it without a new listing, which comes when it is due. */
+  /**
+   * While more files have settled than one poll picks up, the next polls pick them up without a new listing,
+   * which comes when it is due.
+   */
   #poll(nowMs: number, wanted: boolean): Promise<PickupReport> {
-    const goesOn = (this.#report?.left ?? 0) > 0 && this.#failures === 0;
-    if (goesOn && !wanted && nowMs - this.#listedMs < this.#facts.options.every)
+    const hasLeft = (this.#report?.left ?? 0) > 0 && this.#failures === 0;
+    if (hasLeft && !wanted && nowMs - this.#listedMs < this.#facts.options.every)
       return this.#pickup.takeLeft(this.#stopping.signal);
     this.#changed = false;
     this.#listedMs = nowMs;
     return this.#pickup.poll(this.#stopping.signal);
   }
 
-  /** Archived files whose time is over. A fault is told, and it is tried again later. */
+  /** Deletes archived files whose time is over. A fault is logged, and the next attempt comes later. */
   async #clearArchives(): Promise<void> {
     const { drop, log, clock } = this.#facts;
     this.#clearAtMs = clock.monotonicMs() + CLEARING_EVERY_MS;
@@ -254,7 +236,7 @@ export class Watcher {
       this.#failures = 0;
       this.#completePolls += 1;
       this.#lastComplete = clock.now();
-      if (report.claimed > 0) log.info({ drop: drop.name, ...report }, "files taken up");
+      if (report.claimed > 0) log.info({ drop: drop.name, ...report }, "files picked up");
       return;
     }
     this.#failures += 1;
@@ -262,7 +244,7 @@ export class Watcher {
     const facts =
       error instanceof HeadgateError ? { code: error.code, hint: error.hint } : { code: null, hint: null };
     const reason = wordsOf(error);
-    // Once for each reason: what fails on is in health, metrics and notifications.
+    // Warns once for each reason: a continued failure is in health, metrics and notifications.
     const isNew = this.#failure !== reason;
     this.#failure = reason;
     const line = { drop: drop.name, ...facts, failures: this.#failures, reason };
@@ -290,9 +272,9 @@ export class Watcher {
     const dueMs = this.#schedule.nextMs();
     if (this.#failures > 0) {
       const doubled = Math.max(every, BACKOFF_MIN_MS) * 2 ** Math.min(this.#failures - 1, 20);
-      // Jitter, so that many drops at one server do not come back all at once.
+      // Jitter, so that many drops at one server do not return at the same moment.
       const backoffMs = Math.min(doubled, Math.max(backoffMax, every)) * (0.8 + Math.random() * 0.4);
-      // Who waits for a file that cannot be listed goes on time, also while the drop fails.
+      // A file that waits for one that cannot be listed continues in time, also while the drop fails.
       return Math.min(backoffMs, Math.max(BACKOFF_MIN_MS, report.orderWaitMs ?? Number.POSITIVE_INFINITY));
     }
     if (report.left > 0) return 0;

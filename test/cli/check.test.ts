@@ -47,7 +47,7 @@ test("tells what lies at an intake and a folder by what would become of it, and 
   const of = (part: string) =>
     Object.fromEntries(found.filter((one) => one.part === part).map(({ about, what }) => [about, what]));
   expect(of("drop intake")).toMatchObject({
-    address: "127.0.0.1:0 can be listened on",
+    address: "127.0.0.1:0 is available",
     certificate: expect.stringMatching(
       /^localhost, issued by localhost, until 2126-10-28 \(\d+ days left\)$/,
     ),

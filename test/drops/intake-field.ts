@@ -7,7 +7,7 @@ import { Agent, FormData, fetch } from "undici";
 import { expect } from "vitest";
 import { finishFile } from "../../src/drops/drop.ts";
 import { IntakeDrop } from "../../src/drops/intake/intake.ts";
-import type { SharedIntake } from "../../src/drops/intake/shared-body-store.ts";
+import type { SharedIntake } from "../../src/drops/intake/shared-intake.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { entryAt, never, type OpenField } from "./field.ts";

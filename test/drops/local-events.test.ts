@@ -112,7 +112,7 @@ it("a folder that cannot be watched is reported once, and events count as lost f
   // The system refuses names of this length, as it refuses a folder when it has no watches left.
   for (const letter of ["a", "b"]) events.listed(treeAt(join(folder, letter.repeat(300)), letter));
   await expect.poll(() => events.arrive).toBe(false);
-  const failed = "file-system events failed; polling goes on";
+  const failed = "file-system events failed; polling continues";
   expect(logged.filter((message) => message === failed)).toEqual([failed]);
 });
 
@@ -132,7 +132,7 @@ it("a drop of too many folders is polled alone until it has shrunk to half of th
   expect(logged.map(({ msg, folders }) => [msg, folders])).toEqual([
     ["file-system events arrive", undefined],
     [
-      "the drop is too large for file-system events; files are seen by polling alone",
+      "the drop is too large for file-system events; files are found only by polls",
       WATCHED_MAX.folders + 1,
     ],
     ["the drop is small enough for file-system events again", WATCHED_MAX.folders / 2],

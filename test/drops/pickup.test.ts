@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Oldest } from "../../src/drops/oldest.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { Pickup } from "../../src/drops/pickup.ts";
-import { inTakeOrder } from "../../src/drops/pickup-order.ts";
+import { inPickupOrder } from "../../src/drops/pickup-order.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { type Field, never, openLocal, type Settings } from "./field.ts";
@@ -374,18 +374,18 @@ describe("a listing in the order of taking", () => {
   const inOrder = ["a.csv", "b.csv", "c.csv", "d.csv"];
 
   test("comes in groups, oldest first or by name", async () => {
-    const groups = await Array.fromAsync(inTakeOrder(listed(), 3, clock), ({ entries }) => entries);
+    const groups = await Array.fromAsync(inPickupOrder(listed(), 3, clock), ({ entries }) => entries);
     expect(groups.map(({ length }) => length)).toEqual([3, 1]);
     expect(groups.flat().map(({ path }) => path)).toEqual(inOrder);
     expect(groups.flat()).toEqual(entries.toSorted((one, other) => (one.path < other.path ? -1 : 1)));
-    const byName = await Array.fromAsync(inTakeOrder(listed(), 9, clock, "name"));
+    const byName = await Array.fromAsync(inPickupOrder(listed(), 9, clock, "name"));
     expect(byName.flatMap((group) => group.entries).map(({ path }) => path)).toEqual(inOrder);
   });
 
   test("tells what was listed before it tells why it ended", async () => {
     const seen: string[] = [];
     const looking = (async () => {
-      for await (const group of inTakeOrder(listed(new Error("the folder has gone")), 2, clock))
+      for await (const group of inPickupOrder(listed(new Error("the folder has gone")), 2, clock))
         seen.push(...group.entries.map(({ path }) => path));
     })();
     await expect(looking).rejects.toThrow("the folder has gone");

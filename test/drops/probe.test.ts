@@ -17,7 +17,7 @@ describe("the clock of a server", () => {
     beforeMs: 1_000_000,
     afterMs: 1_000_200,
     // Told in steps, rounded down.
-    toldMs: Math.floor((1_000_100 + offMs) / precisionMs) * precisionMs,
+    serverMs: Math.floor((1_000_100 + offMs) / precisionMs) * precisionMs,
     precisionMs,
   });
 
@@ -275,8 +275,8 @@ describe("file-system events of a local drop", () => {
     expect(await findingOf()).toEqual({
       level: "warning",
       about: "events",
-      what: "are not used: 500 files and folders in 501 folders; beyond 20000, or 500 folders, files are seen by polling alone",
-      hint: "`every` tells how late a file may be seen. Files that are archived, or folders that are excluded, do not count.",
+      what: "are not used: 500 files and folders in 501 folders; beyond 20000, or 500 folders, files are found only by polls",
+      hint: "`every` determines how late a file is found. Archived files, and excluded folders, do not count.",
     });
   });
 });

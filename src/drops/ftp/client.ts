@@ -1,4 +1,7 @@
-/** basic-ftp's client, with listings that stream and with passive addresses as the drop's options say. */
+/**
+ * basic-ftp's client, extended by listings that stream and by passive addresses according to the drop's
+ * options.
+ */
 import type { Transform } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { Client, type FTPContext, FTPError } from "basic-ftp";
@@ -11,24 +14,27 @@ import {
 import { bytesOf, type NameEncoding } from "../../support/file-names.ts";
 import type { FtpOptions } from "../options.ts";
 
-/** How long the server may take to say why it broke off a transfer. */
+/** How long the server may take to report why it broke off a transfer. */
 const REASON_WAIT_MS = 2_000;
 
-/** How data connections come about. */
+/** The facts of a data connection. */
 export interface DataSeen {
   readonly way: "EPSV" | "PASV";
-  /** The address that the server told; null where it tells a port alone. */
-  readonly told: string | null;
-  /** Where the connection went. */
+  /** The address that the server announced; null where it announced only a port. */
+  readonly announced: string | null;
+  /** The address that was used. */
   readonly used: string;
-  /** Whether it took up the TLS session of the control connection; null without TLS, and while that is not known. */
+  /**
+   * Whether the connection resumed the TLS session of the control connection; null without TLS, and while
+   * unknown.
+   */
   reused: boolean | null;
-  /** Such as `TLSv1.3`; empty without TLS. */
+  /** Protocol version, such as `TLSv1.3`; empty without TLS. */
   protocol: string;
 }
 
 export class FtpClient extends Client {
-  /** Of the last data connection. */
+  /** Facts of the last data connection. */
   dataSeen: DataSeen | null = null;
   readonly names: NameEncoding;
 
@@ -40,10 +46,13 @@ export class FtpClient extends Client {
     this.prepareTransfer = passive(options, (seen) => {
       this.dataSeen = seen;
     });
-    hearReason(this.ftp);
+    receiveReason(this.ftp);
   }
 
-  /** Sends a listing command, and what it answers into the stream, which sets the pace. Answers the server's closing words. */
+  /**
+   * Sends a listing command, and pipes the listing into the stream, which sets the pace. Returns the server's
+   * closing text.
+   */
   async listInto(sink: Transform, command: string): Promise<string> {
     await this.prepareTransfer(this.ftp);
     const answer = await downloadTo(sink, {
@@ -57,7 +66,7 @@ export class FtpClient extends Client {
   }
 }
 
-/** Paths in commands become the bytes that the server listed, also those that are no text. */
+/** Encodes the paths of commands to the bytes that the server listed, even those that are not text. */
 function sendAsNamed(ftp: FTPContext, names: NameEncoding): void {
   const send = ftp.send.bind(ftp);
   ftp.send = (command) => {
@@ -65,7 +74,7 @@ function sendAsNamed(ftp: FTPContext, names: NameEncoding): void {
     if (typeof bytes === "string") return send(command);
     if (bytes.includes("\n") || bytes.includes("\r"))
       throw new Error("a line break in a name cannot be sent");
-    // Of the context, which encodes what it sends by it; its setter would change how answers are read, too.
+    // The encoding for sending; its setter would also change how responses are decoded.
     const { encoding } = ftp;
     Reflect.set(ftp, "_encoding", "latin1");
     try {
@@ -77,23 +86,27 @@ function sendAsNamed(ftp: FTPContext, names: NameEncoding): void {
 }
 
 /**
- * ProFTPD resets the data connection of a file that may not be read, and only then says so on the control connection.
- * Without this the reset would close both, and a refusal for good would look like a fault of the network.
+ * ProFTPD resets the data connection of a file without read permission, and reports the refusal on the
+ * control connection only afterwards. Without this wait the reset would close both, and a permanent refusal
+ * would look like a fault of the network.
  */
-function hearReason(ftp: FTPContext): void {
+function receiveReason(ftp: FTPContext): void {
   const close = ftp.closeWithError.bind(ftp);
   ftp.closeWithError = (error) => {
     const data = ftp.dataSocket;
     const reset = error.message.endsWith("(data socket)") && !error.message.startsWith("Timeout");
     if (data === undefined || !reset) return close(error);
-    const unlessHeard = () => {
+    const unlessReceived = () => {
       if (ftp.dataSocket === data) close(error);
     };
-    setTimeout(unlessHeard, REASON_WAIT_MS).unref();
+    setTimeout(unlessReceived, REASON_WAIT_MS).unref();
   };
 }
 
-/** EPSV, which tells a port alone; PASV where the server does not know that, remembered for the connection. */
+/**
+ * EPSV, which announces only a port; PASV where the server does not support EPSV, remembered for the
+ * connection.
+ */
 function passive(
   options: Pick<FtpOptions, "passive" | "passiveAddress">,
   onSeen: (seen: DataSeen) => void,
@@ -105,26 +118,26 @@ function passive(
         const answer = await ftp.request("EPSV");
         await connectForPassiveTransfer(controlHost(ftp), parseEpsvResponse(answer.message), ftp);
         mode = "epsv";
-        onSeen(watched(ftp, { way: "EPSV", told: null, used: controlHost(ftp) }));
+        onSeen(watched(ftp, { way: "EPSV", announced: null, used: controlHost(ftp) }));
         return answer;
       } catch (thrown) {
-        // Some firewalls let EPSV pass and not its connection, so anything but a success in auto means: the other way.
+        // Some firewalls let EPSV pass but not its connection, so in auto any failure leads to PASV.
         if (mode === "epsv" || (ftp.closed && !(thrown instanceof FTPError))) throw thrown;
       }
     }
     const answer = await ftp.request("PASV");
-    const told = parsePasvResponse(answer.message);
-    // Behind an address translation servers tell their inner address; and connecting anywhere else on a server's
-    // word is an attack (FTP bounce).
-    const host = options.passiveAddress === "announced" ? told.host : controlHost(ftp);
-    await connectForPassiveTransfer(host, told.port, ftp);
+    const response = parsePasvResponse(answer.message);
+    // Behind an address translation servers announce their inner address, and a connection to any other
+    // announced address would permit an attack (FTP bounce).
+    const host = options.passiveAddress === "announced" ? response.host : controlHost(ftp);
+    await connectForPassiveTransfer(host, response.port, ftp);
     mode = "pasv";
-    onSeen(watched(ftp, { way: "PASV", told: told.host, used: host }));
+    onSeen(watched(ftp, { way: "PASV", announced: response.host, used: host }));
     return answer;
   };
 }
 
-function watched(ftp: FTPContext, seen: Pick<DataSeen, "way" | "told" | "used">): DataSeen {
+function watched(ftp: FTPContext, seen: Pick<DataSeen, "way" | "announced" | "used">): DataSeen {
   const data: DataSeen = { ...seen, reused: null, protocol: "" };
   const { dataSocket } = ftp;
   if (dataSocket instanceof TLSSocket)

@@ -1,4 +1,7 @@
-/** The connections of an FTP drop. FTP does one thing at a time on a connection, so there are a few, lent out one by one. */
+/**
+ * The connections of an FTP drop. A connection does one thing at a time, so there are a few, each lent to one
+ * caller.
+ */
 import { isIP } from "node:net";
 import { FTPError } from "basic-ftp";
 import { ConfigError, HeadgateError, systemCode, TransientError, wordsOf } from "../../support/errors.ts";
@@ -8,25 +11,28 @@ import { FtpClient } from "./client.ts";
 
 export interface FtpLink {
   readonly client: FtpClient;
-  /** Absolute path of the drop's folder at the server. */
+  /** Absolute path of the drop's folder on the server. */
   readonly root: string;
   /** The server offers MLSD and MLST. */
   readonly machineListing: boolean;
-  /** The server offers MDTM, which tells times by the second. */
+  /** The server offers MDTM, which has times by the second. */
   readonly fileTimes: boolean;
-  /** The server offers REST for what it sends. */
+  /** The server offers REST for downloads. */
   readonly restart: boolean;
-  /** What it said first, and what FEAT tells. */
+  /** The greeting and the FEAT response. */
   readonly greeting: string;
   readonly features: ReadonlyMap<string, string>;
 }
 
-/** A connection lent out. */
+/** A borrowed connection. */
 export interface Lease {
   readonly link: FtpLink;
-  /** Gives it back for others. */
+  /** Returns it for other callers. */
   end(): void;
-  /** Gives it back after a fault; answers the error to throw. A connection on which anything but a plain refusal happened is closed. */
+  /**
+   * Returns it after a fault, with the error to throw. After anything but a plain refusal the connection is
+   * closed.
+   */
   fail(thrown: unknown): unknown;
 }
 
@@ -56,7 +62,7 @@ export class FtpConnections {
     }
   }
 
-  /** Waits for its turn. An aborted signal closes the connection. */
+  /** Waits for a free connection. An aborted signal closes it. */
   async lend(signal: AbortSignal): Promise<Lease> {
     await this.#turn(signal);
     try {
@@ -171,7 +177,7 @@ export class FtpConnections {
         ...(options.tls === "none" ? {} : { secureOptions: tlsOptions(options) }),
       });
       if (this.#closed) throw interrupted(options.name, "connect to FTP server");
-      // The library asks for UTF-8 in any case.
+      // The library requests UTF-8 in any case.
       if (options.names === "latin-1") await client.sendIgnoringError("OPTS UTF8 OFF");
       const features = await client.features();
       const machineListing = features.has("MLST");
@@ -208,7 +214,9 @@ async function rootOf(options: FtpOptions, client: FtpClient): Promise<string> {
     throw new ConfigError("HG-DROP-002", {
       operation: "open drop",
       subject: options.name,
-      message: `the folder ${options.path} of drop ${options.name} cannot be entered on ${options.host}: ${thrown.message}`,
+      message:
+        `the folder ${options.path} of drop ${options.name} cannot be entered on ${options.host}: ` +
+        thrown.message,
       cause: thrown,
     });
   }
@@ -240,7 +248,9 @@ function connectFailure(options: FtpOptions, thrown: unknown): unknown {
   if (thrown instanceof FTPError && (thrown.code === 530 || thrown.code === 430))
     return new ConfigError("HG-DROP-003", {
       ...facts,
-      message: `the server ${server} of drop ${options.name} refuses the login of ${options.username}: ${thrown.message}`,
+      message:
+        `the server ${server} of drop ${options.name} refuses the login of ${options.username}: ` +
+        thrown.message,
       hint: "Check the drop's `username` and `password`.",
     });
   if (/CERT|SIGNATURE|UNABLE_TO_(GET|VERIFY)|ALTNAME/.test(systemCode(thrown) ?? ""))

@@ -21,7 +21,7 @@ import { FtpTimes } from "./times.ts";
 const READABLE =
   "the password and the files of this FTP drop go over the network readably; set `tls: explicit` if the server can";
 
-/** Touches no network. */
+/** Does not use the network. */
 export function createFtpDrop(options: FtpOptions, log: Logger): Drop {
   if (options.tls === "none") log.warn({ drop: options.name, host: options.host }, READABLE);
   return new RemoteDrop(options, log, new FtpProtocol(options, log));
@@ -46,7 +46,7 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
     const exists = async (path: string, signal: AbortSignal) =>
       (await this.use(signal, (link) => this.stat(link, path))) !== null;
     this.check = {
-      whyNoClock: "the server tells times by the minute at best",
+      whyNoClock: "the server has times by the minute at best",
       steps: ftpSteps(options, this.#connections),
       listedBy: () => ` by ${this.#lister.usedCommand}`,
       begin: () => this.#lister.askTwice(),
@@ -60,7 +60,8 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
 
   async *list(walk: FolderWalk, signal: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
     if (walk.isWholeDrop) this.#times.beginListing();
-    // The connection stays lent while the taker takes: the server waits for a slow one, and nothing is collected.
+    // The connection stays lent while the consumer reads: the server waits for a slow one, and no listing is
+    // held in memory.
     const lease = await this.#connections.lend(signal);
     let ended = false;
     try {
@@ -82,14 +83,15 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
       if (!(await this.#lister.enter(link, posix.join(link.root, folder), folder === ""))) continue;
       const unclear: [string, ListedItem][] = [];
       const closing = yield* this.#listFolder(link, folder, walk, unclear);
-      // Asked when the listing has ended, since a connection does one thing at a time; so this waits for files that are new.
+      // Queried after the listing, since a connection does one thing at a time; so new files are returned
+      // last.
       for (const [path, item] of unclear)
         yield [entryOf(path, await this.#times.sharpen(link, path, item, performance.now()))];
       if (isTruncated(closing))
         partial ??= cutShort(this.#options.name, folder === "" ? this.#options.path : folder, closing);
       else walk.complete();
     }
-    // What was listed was handed out; but what was not has not gone.
+    // The listed entries were returned, but the listing is not complete.
     if (partial !== null) throw partial;
   }
 
@@ -109,9 +111,9 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
           if (this.#cannotBeNamed(item, folder)) continue;
           const path = walk.take(item);
           if (path === null) continue;
-          const told = this.#asksTimes(link) ? this.#times.recall(path, item, performance.now()) : item;
-          if (told === null) unclear.push([path, item]);
-          else files.push(entryOf(path, told));
+          const known = this.#asksTimes(link) ? this.#times.recall(path, item, performance.now()) : item;
+          if (known === null) unclear.push([path, item]);
+          else files.push(entryOf(path, known));
         }
         yield files;
       }
@@ -133,7 +135,7 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
     return listing === "auto" && link.fileTimes && this.#times.usable && !this.#lister.byMachine(link);
   }
 
-  /** By MLST; by a listing of the folder where the server has no MLST, so that times compare equal. */
+  /** By MLST; where the server has no MLST, by a listing of the folder, so that times compare equal. */
   async stat(link: FtpLink, path: string): Promise<FileEntry | null> {
     if (this.#lister.byMachine(link)) return this.#statByFacts(link, path);
     if (!this.#asksTimes(link)) return this.#statByListing(link, path);
@@ -164,7 +166,7 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
       const answer = await link.client.send(`MLST ${posix.join(link.root, path)}`);
       const line = answer.message.split(/\r?\n/).find((one) => one.startsWith(" "));
       const item = line === undefined ? null : parseMlsxLine(line.slice(1));
-      // ProFTPD calls symbolic links files here, but not in listings.
+      // Here ProFTPD reports symbolic links as files, but not in listings.
       if (item?.kind === "file" && item.mayBeLink === true) return await this.#statByListing(link, path);
       return item?.kind === "file" ? entryOf(path, item) : null;
     } catch (thrown) {
@@ -192,7 +194,7 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
     return {
       makeFolder: async (path) => {
         const answer = await link.client.sendIgnoringError(`MKD ${full(path)}`);
-        // Refused when it is there already, and then it can be entered.
+        // MKD is refused when the folder exists already; then it can be entered.
         if (answer.code >= 400) await link.client.cd(full(path));
       },
       move: async (from, to) => {
@@ -207,7 +209,7 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
           if ((await this.stat(link, path)) !== null) throw thrown;
         }
       },
-      // Refused for good (RFC 959, section 4.2.1); what passes is answered by a 4yz code.
+      // Permanent refusals (RFC 959, section 4.2.1); passing faults have a 4yz code.
       isRefused: (thrown) => thrown instanceof FTPError && thrown.code >= 500,
     };
   }
@@ -216,7 +218,10 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
     return mlsdTimeMs(entry.mtime);
   }
 
-  /** 550: no access; 553: no such names here (RFC 959, section 4.2). A move is answered by them for other reasons too. */
+  /**
+   * 550: no access; 553: name not allowed (RFC 959, section 4.2). Servers also use them for other faults of a
+   * move.
+   */
   meaningOf(thrown: unknown, operation: string): "refused" | null {
     if (operation === "finish source file" || !(thrown instanceof FTPError)) return null;
     return thrown.code === 550 || thrown.code === 553 ? "refused" : null;
@@ -227,7 +232,7 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
   }
 }
 
-/** As Pure-FTPd ends a listing of more files than it may show. */
+/** Pure-FTPd ends a listing of more files than its limit in this way. */
 function isTruncated(closing: string): boolean {
   return /\btruncated\b/i.test(closing);
 }
@@ -236,7 +241,10 @@ function entryOf(path: string, item: ListedItem): FileEntry {
   return { path, size: item.size, mtime: item.changed };
 }
 
-/** A stream into the receiver that remembers its own failure: basic-ftp reports it as one of the connection. */
+/**
+ * A stream into the receiver that remembers its own failure, which basic-ftp would report as one of the
+ * connection.
+ */
 function sinkOf(receiver: Receiver): { stream: Writable; failure(): unknown; atRest(): Promise<void> } {
   let failure: unknown = null;
   let writing: Promise<void> = Promise.resolve();

@@ -1,5 +1,5 @@
 /**
- * Listings of FTP servers, parsed line by line as they arrive: MLSD (RFC 3659) read to the letter, LIST in the Unix and
+ * Parses listings of FTP servers line by line as they arrive: MLSD (RFC 3659) strictly, LIST in the Unix and
  * DOS styles by basic-ftp.
  */
 import { createHash } from "node:crypto";
@@ -9,17 +9,17 @@ import { type FileInfo, FileType, parseList } from "basic-ftp";
 import { type NameEncoding, nameOf } from "../../support/file-names.ts";
 import type { FtpClient } from "./client.ts";
 
-/** A listed item. `changed` is what the server says about its time, as it says it. */
+/** A listed item. `changed` is its time in the server's own format. */
 export interface ListedItem {
   readonly name: string;
   readonly kind: "file" | "folder" | "link" | "other";
   readonly size: number;
   readonly changed: string;
-  /** The facts fit a symbolic link as well, which some servers call a file. */
+  /** The facts fit a symbolic link as well, which some servers report as a file. */
   readonly mayBeLink?: boolean;
 }
 
-/** What a line of a listing is; `unknown` when it could not be read. */
+/** The content of a line of a listing; `unknown` when it cannot be parsed. */
 export type ParseLine = (line: string) => ListedItem | "nothing" | "unknown";
 
 export interface ListingStyle {
@@ -29,14 +29,14 @@ export interface ListingStyle {
 
 /** Bytes of one line; a server that sends more is not sending a listing. */
 const LINE_MAX = 64 * 1024;
-/** Groups of items that are parsed before somebody takes them; then the server has to wait. */
+/** Groups of items that are parsed ahead of the consumer; beyond that the server has to wait. */
 const GROUPS_AHEAD = 4;
 
 /** A listing whose last line has no end: the server, or the network, may have cut it. */
 export class UnendedListing extends Error {
-  /** Of all its bytes. */
+  /** Digest of all its bytes. */
   readonly digest: string;
-  /** What its last line says. */
+  /** The items of its last line. */
   readonly last: readonly ListedItem[];
   readonly closing: string;
 
@@ -49,9 +49,10 @@ export class UnendedListing extends Error {
 }
 
 /**
- * The items of the folder that the connection is in, in groups. Lines that cannot be read are told to `onUnknown`; when no line
- * can be, it throws: the files are there, and we cannot see them. Throws `UnendedListing` when the last line has no end, which is not among
- * the items then. Returns the server's closing words. Leaving it early breaks the connection.
+ * The items of the folder that the connection is in, in groups. `onUnknown` receives lines that cannot be
+ * parsed; when no line can be parsed, it throws: the files are there, but invisible. Throws `UnendedListing`
+ * when the last line has no end; the items leave that line out. Returns the server's closing text. An early
+ * end breaks the connection.
  */
 export async function* readListing(
   client: FtpClient,
@@ -83,7 +84,7 @@ function lineParser(
   ending: Ending,
 ): Transform {
   const digest = createHash("sha256");
-  // A character for each byte: only then is it known which bytes a name has.
+  // A character per byte, so that the bytes of a name are known.
   const decoder = new StringDecoder("latin1");
   let rest = "";
   let read = 0;
@@ -117,7 +118,7 @@ function lineParser(
     },
     flush(done) {
       rest += decoder.end();
-      // What is cut off may be a part of a name, or of a size.
+      // The missing part may belong to a name, or to a size.
       if (rest.trim() !== "") ending.unended = { digest: digest.digest("hex"), last: take([rest]) };
       done(
         read === 0 && unread !== ""
@@ -130,27 +131,27 @@ function lineParser(
   });
 }
 
-/** The facts of MLSD, with the time as the server sends it, fractions of a second included. */
+/** The facts of MLSD, with the time as the server sends it, including fractions of a second. */
 export const parseMachineLine: ParseLine = (line) => {
   if (line.trim() === "") return "nothing";
   if (!line.includes(" ") || !/^\s|=/.test(line)) return "unknown";
   return parseMlsxLine(line) ?? "nothing";
 };
 
-/** A line of LIST, in whichever style it is. */
+/** A line of LIST, in any of its styles. */
 export const parseListLine: ParseLine = (line) => {
   if (line.trim() === "" || /^total\b/i.test(line)) return "nothing";
   let infos: readonly FileInfo[];
   try {
     infos = parseList(line);
   } catch {
-    return "unknown"; // It throws when no style fits.
+    return "unknown"; // The parser throws when no style fits.
   }
   const info = infos[0];
   return info === undefined ? "nothing" : itemOf(info);
 };
 
-/** One line of MLSD, or the line of facts in the answer to MLST; null for a line that names no item. */
+/** One line of MLSD, or the line of facts in the response to MLST; null for a line without an item. */
 export function parseMlsxLine(line: string): ListedItem | null {
   const space = line.indexOf(" ");
   if (space < 0) return null;
@@ -158,7 +159,7 @@ export function parseMlsxLine(line: string): ListedItem | null {
   let size = 0;
   let changed = "";
   let mode = "";
-  // Without a list or a map of the facts: of 100,000 lines these would be most of what the listing costs.
+  // Without a list or a map of the facts, which would dominate the cost of a listing of 100,000 lines.
   for (let from = 0; from < space; ) {
     const semicolon = line.indexOf(";", from);
     const end = semicolon < 0 || semicolon > space ? space : semicolon;
@@ -179,7 +180,7 @@ export function parseMlsxLine(line: string): ListedItem | null {
   return /^0?777$/.test(mode) ? { ...item, mayBeLink: true } : item;
 }
 
-/** Unix milliseconds of a time as MLSD tells it (`20260301001500.123`, in UTC); null of any other text. */
+/** Unix milliseconds of a time in MLSD format (`20260301001500.123`, in UTC); null for any other text. */
 export function mlsdTimeMs(changed: string): number | null {
   const parts = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})(\.\d+)?$/.exec(changed);
   if (parts === null) return null;

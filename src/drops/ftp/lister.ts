@@ -1,4 +1,4 @@
-/** Lists one folder at an FTP server, in the way that this server has turned out to understand. */
+/** Lists one folder of an FTP server, in a style that this server supports. */
 import { posix } from "node:path";
 import { FTPError } from "basic-ftp";
 import { TransientError } from "../../support/errors.ts";
@@ -14,24 +14,26 @@ import {
   UnendedListing,
 } from "./list-parser.ts";
 
-/** Answers that say that a command is not known (RFC 959, section 4.2). */
+/** Response codes for an unknown command (RFC 959, section 4.2). */
 const NOT_IMPLEMENTED = [500, 501, 502, 504];
-/** Answers of servers that take an option of LIST for a name. */
+/** Response codes of servers that treat an option of LIST as a name. */
 const NO_SUCH_NAME = [450, 550];
-/** Folders whose last listing had no end, and is remembered. */
+/** Maximum number of folders whose last unended listing is remembered. */
 const UNENDED_MAX = 10_000;
 
 export class FtpLister {
   readonly #options: Pick<FtpOptions, "name" | "listing">;
   readonly #log: Logger;
-  /** Once MLSD failed at this server it is not tried again: another way of telling times would look like a change. */
+  /**
+   * Once MLSD failed at this server it is not tried again: another format of times would look like a change.
+   */
   #mlsdRefused = false;
-  /** Hidden files are asked for, as long as the server takes the option. */
+  /** Requests hidden files, as long as the server accepts the option. */
   #listCommand = "LIST -a";
-  #unreadTold = false;
-  /** Digests of the last listings that had no end, by their folders. */
+  #isUnreadLogged = false;
+  /** Digests of the last listings without an end, by their folders. */
   readonly #unended = new Map<string, string>();
-  /** Whether a listing that has no end is asked for once more at once, since the server seems to end none. */
+  /** Whether a listing without an end is repeated at once, since the server seems to end none. */
   #asksTwice = false;
   /** The command of the last listing. */
   usedCommand = "";
@@ -48,8 +50,8 @@ export class FtpLister {
   }
 
   /**
-   * Whether the folder is there. Folders are entered rather than named: servers differ in how LIST reads spaces and brackets.
-   * `mustBe`: its absence is a fault.
+   * Whether the folder exists. Folders are entered rather than named, since servers differ in how LIST treats
+   * spaces and brackets. `mustBe`: its absence is a fault.
    */
   async enter(link: FtpLink, folder: string, mustBe: boolean): Promise<boolean> {
     try {
@@ -57,19 +59,20 @@ export class FtpLister {
       return true;
     } catch (thrown) {
       const refused = !mustBe && thrown instanceof FTPError && thrown.code === 550;
-      if (refused && !(await this.#folderExists(link, folder))) return false; // It went while we listed.
+      if (refused && !(await this.#folderExists(link, folder))) return false; // The folder vanished during the listing.
       throw thrown;
     }
   }
 
-  /** From now on the second listing that a server which never ends its last line needs comes at once. */
+  /** From now on the second listing that a server without line ends needs follows at once. */
   askTwice(): void {
     this.#asksTwice = true;
   }
 
   /**
-   * The items of `folder`, which the connection is in; returns the server's closing words. Read to the end, or the connection breaks. A
-   * listing whose last line has no end is cut, unless two of them in a row are equal: then this server never ends it.
+   * The items of `folder`, which the connection is in; returns the server's closing text. The caller must
+   * read to the end, or the connection breaks. A listing whose last line has no end counts as cut, unless two
+   * consecutive ones are equal: then this server never ends it.
    */
   async *items(link: FtpLink, folder: string): AsyncGenerator<readonly ListedItem[], string> {
     try {
@@ -87,9 +90,9 @@ export class FtpLister {
       const style = this.#style(link);
       this.usedCommand = style.command;
       try {
-        return yield* readListing(link.client, style, (line) => this.#tellUnread(line));
+        return yield* readListing(link.client, style, (line) => this.#logUnread(line));
       } catch (thrown) {
-        // Refused before a line came, so nothing is handed out twice.
+        // Refused before the first line, so no item is returned twice.
         if (!(thrown instanceof FTPError) || !this.#otherStyle(style, thrown.code)) throw thrown;
       }
     }
@@ -104,7 +107,7 @@ export class FtpLister {
     return isWhole;
   }
 
-  /** Of a second listing of the folder; null when it has an end. */
+  /** Digest of a second listing of the folder; null when it has an end. */
   async #digestAgain(link: FtpLink): Promise<string | null> {
     try {
       for await (const _ of this.#listed(link));
@@ -120,7 +123,9 @@ export class FtpLister {
     return new TransientError("HG-DROP-021", {
       operation: "list drop",
       subject: name,
-      message: `the listing of the folder ${folder === "" ? "." : folder} of drop ${name} broke off in the middle of its last line`,
+      message:
+        `the listing of the folder ${folder === "" ? "." : folder} of drop ${name} broke off ` +
+        "in the middle of its last line",
     });
   }
 
@@ -139,7 +144,7 @@ export class FtpLister {
         item ??= next.value.find((one) => one.name === name);
       }
     } catch (thrown) {
-      // What a cut listing shows is there; what it does not show may be there.
+      // Items of a cut listing exist; items that it does not show may exist.
       if (item !== undefined && thrown instanceof TransientError) return { item, closing: "" };
       throw thrown;
     }
@@ -157,7 +162,7 @@ export class FtpLister {
       : { command: this.#listCommand, parseLine: parseListLine };
   }
 
-  /** Whether there is another way to ask, from now on. */
+  /** Whether another style is left; it is used from now on. */
   #otherStyle(style: ListingStyle, code: number): boolean {
     if (style.command === "MLSD") {
       if (!NOT_IMPLEMENTED.includes(code) || this.#options.listing === "mlsd") return false;
@@ -173,9 +178,9 @@ export class FtpLister {
     return true;
   }
 
-  #tellUnread(line: string): void {
-    if (this.#unreadTold) return;
-    this.#unreadTold = true;
+  #logUnread(line: string): void {
+    if (this.#isUnreadLogged) return;
+    this.#isUnreadLogged = true;
     this.#log.warn(
       { drop: this.#options.name, line: line.slice(0, 200) },
       "a line of the listing cannot be read; it is left out",

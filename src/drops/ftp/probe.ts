@@ -13,9 +13,9 @@ import type { DataSeen } from "./client.ts";
 import { type FtpConnections, type FtpLink, portOf } from "./connections.ts";
 import { mlsdTimeMs, parseMlsxLine } from "./list-parser.ts";
 
-/** Answers that say that a command is not known (RFC 959, section 4.2). */
+/** Response codes for an unknown command (RFC 959, section 4.2). */
 const NOT_IMPLEMENTED = [500, 501, 502, 504];
-/** What the drop makes use of, as FEAT names it (RFC 2389). */
+/** Features that the drop uses, as FEAT names them (RFC 2389). */
 const FEATURES = ["MLST", "MDTM", "SIZE", "REST", "UTF8", "EPSV"];
 
 export function ftpSteps(options: FtpOptions, connections: FtpConnections): ProbeSteps {
@@ -51,7 +51,7 @@ function certificateFindings({ client }: FtpLink): readonly ProbeFinding[] {
   const { socket } = client.ftp;
   if (!(socket instanceof TLSSocket)) return [];
   const { subject, issuer, valid_to } = socket.getPeerCertificate();
-  const name = (of: typeof subject | undefined) => one(of?.CN) ?? one(of?.O) ?? "nobody";
+  const name = (of: typeof subject | undefined) => one(of?.CN) ?? one(of?.O) ?? "an unnamed subject";
   const facts = {
     subject: name(subject),
     issuer: name(issuer),
@@ -67,9 +67,10 @@ function one(names: string | string[] | undefined): string | undefined {
 function featureFindings({ tls, listing }: FtpOptions, { features }: FtpLink): readonly ProbeFinding[] {
   const offered = FEATURES.filter((name) => features.has(name));
   const missing = FEATURES.filter((name) => !features.has(name));
-  // Servers repeat AUTH for each of its ways, or name them all.
+  // Servers list AUTH once for each mechanism, or with all of them.
   const auth = features.has("AUTH") ? ["AUTH TLS"] : [];
-  const what = `${[...offered, ...auth].join(", ") || "none is told"}${missing.length === 0 ? "" : `; not ${missing.join(", ")}`}`;
+  const lacks = missing.length === 0 ? "" : `; not ${missing.join(", ")}`;
+  const what = `${[...offered, ...auth].join(", ") || "none is listed"}${lacks}`;
   const findings: ProbeFinding[] = [];
   const blunt = !features.has("MLST") && (!features.has("MDTM") || listing === "list");
   findings.push(
@@ -78,7 +79,9 @@ function featureFindings({ tls, listing }: FtpOptions, { features }: FtpLink): r
           level: "warning",
           about: "features",
           what,
-          hint: "Times come by the minute at best here: a file that is written again within its minute with the same length looks unchanged. Let senders use new names, temporary names or done-files.",
+          hint:
+            "Times have a precision of a minute at best here: a file that is rewritten within its minute with the " +
+            "same length looks unchanged. Let senders use new names, temporary names or done-files.",
         }
       : { level: "ok", about: "features", what },
   );
@@ -94,20 +97,20 @@ function featureFindings({ tls, listing }: FtpOptions, { features }: FtpLink): r
 
 function dataFindings(seen: DataSeen | null): readonly ProbeFinding[] {
   if (seen === null) return [];
-  const { way, told, used, reused, protocol } = seen;
-  const replaced = told !== null && told !== used;
+  const { way, announced, used, reused, protocol } = seen;
+  const replaced = announced !== null && announced !== used;
   const passive: ProbeFinding = {
     level: "ok",
     about: "passive",
     what:
-      told === null
+      announced === null
         ? `${way}: data connections go to ${used}, as the control connection does`
         : replaced
-          ? `${way} tells ${told}, which is replaced by ${used}, the address of the control connection`
-          : `${way} tells ${told}, and data connections go there`,
+          ? `${way} announces ${announced}, which is replaced by ${used}, the address of the control connection`
+          : `${way} announces ${announced}, and data connections go there`,
     ...(replaced
       ? {
-          hint: "The server tells its inner address. That is fine as long as `passiveAddress` is control.",
+          hint: "The server announces its inner address. That is fine as long as `passiveAddress` is control.",
         }
       : {}),
   };
@@ -115,14 +118,14 @@ function dataFindings(seen: DataSeen | null): readonly ProbeFinding[] {
   const session: ProbeFinding = {
     level: "ok",
     about: "TLS session",
-    what: `data connections ${reused ? "take up the TLS session" : "make a TLS session of their own"} (${protocol})`,
+    what: `data connections ${reused ? "resume the TLS session" : "use a TLS session of their own"} (${protocol})`,
   };
   return [passive, session];
 }
 
 export interface FtpTrialFacts {
   readonly connections: FtpConnections;
-  /** As the drop tells it. */
+  /** As the drop reports it. */
   exists(path: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -148,7 +151,7 @@ export function ftpTrial({ connections, exists }: FtpTrialFacts, signal: AbortSi
     isRefusal: (thrown) =>
       thrown instanceof FTPError &&
       (NOT_IMPLEMENTED.includes(thrown.code) ||
-        // There is one code for what is missing and what is forbidden.
+        // The same code means missing and forbidden, so the text decides.
         /denied|not permitted|not allowed|forbidden|prohibited|read[- ]?only/i.test(wordsOf(thrown))),
   };
 }
@@ -157,13 +160,13 @@ async function modified(
   { client, features }: FtpLink,
   path: string,
 ): Promise<{ readonly atMs: number; readonly precisionMs: number } | null> {
-  const told = features.has("MDTM")
+  const response = features.has("MDTM")
     ? await client.sendIgnoringError(`MDTM ${path}`)
     : await client.sendIgnoringError(`MLST ${path}`);
-  if (told.code >= 400) return null;
-  const facts = told.message.split(/\r?\n/).find((line) => line.startsWith(" "));
+  if (response.code >= 400) return null;
+  const facts = response.message.split(/\r?\n/).find((line) => line.startsWith(" "));
   const stamp =
-    /^213[ -]+(\d{14}(?:\.\d+)?)/.exec(told.message)?.[1] ??
+    /^213[ -]+(\d{14}(?:\.\d+)?)/.exec(response.message)?.[1] ??
     (facts === undefined ? undefined : parseMlsxLine(facts.slice(1))?.changed);
   const atMs = stamp === undefined ? null : mlsdTimeMs(stamp);
   return atMs === null || stamp === undefined ? null : { atMs, precisionMs: stamp.includes(".") ? 1 : 1000 };

@@ -1,6 +1,7 @@
 /**
- * Where an intake puts the bodies that it takes: on the disk of its own gateway (`own-body-store.ts`), or in the ledger that many gateways share
- * (`shared-body-store.ts`). Both pass the same suite. A body and its receipt are durable when `publish` resolves, and not before.
+ * The storage of the bodies that an intake receives: on the disk of its own gateway (`own-body-store.ts`), or
+ * in the ledger that several gateways share (`shared-body-store.ts`). Both pass the same suite. A body and
+ * its receipt are durable when `publish` resolves, and not before.
  */
 
 import type { Readable } from "node:stream";
@@ -8,7 +9,7 @@ import type { FileEntry } from "../../model.ts";
 import type { Drop } from "../drop.ts";
 import type { Receipt, Repeat } from "./receipts.ts";
 
-/** Bytes on their way, under a temporary name. */
+/** Bytes that are being received, under a temporary name. */
 export interface Received {
   readonly id: number;
   readonly temporary: string;
@@ -20,23 +21,25 @@ export interface Received {
 export class BodyTooLarge extends Error {}
 
 export interface BodyStore {
-  /** What access tokens are signed with: whoever opens this shelf takes the tokens that another has given. */
+  /**
+   * The key that signs access tokens: every process that opens this store accepts the tokens of the others.
+   */
   readonly secret: Buffer;
-  /** Bytes of bodies that were not finished yet. */
+  /** Bytes of bodies that are not finished yet. */
   waitingBytes(): Promise<number>;
-  /** Throws `BodyTooLarge`; then, and when the sender goes away, nothing stays. */
+  /** Throws `BodyTooLarge`; then, and when the sender disconnects, no bytes remain. */
   receive(stream: Readable, nowMs: number, bytesMax: number): Promise<Received>;
   bytes(received: Received): Promise<Buffer>;
   discard(received: Received): Promise<void>;
   /**
-   * Durable when it resolves: the body and its receipt. A repeat of an earlier body is not taken; that one is durable, too, when this
-   * resolves.
+   * The body and its receipt are durable when it resolves. A repetition of an earlier body is not stored;
+   * that one is durable, too, when this resolves.
    */
   publish(received: Received, receipt: Receipt): Promise<Repeat | { readonly kind: "taken" }>;
-  /** Bodies that were not finished, in the order in which they were taken. */
+  /** Bodies that are not finished, in the order in which they were received. */
   waiting(signal: AbortSignal): AsyncIterable<Receipt>;
   byPath(path: string): Promise<Receipt | null>;
-  /** As of a drop. */
+  /** As the method of a drop. */
   stat(path: string, signal: AbortSignal): Promise<FileEntry | null>;
   fetch: Drop["fetch"];
   finish: Drop["finish"];
@@ -46,9 +49,9 @@ export interface BodyStore {
     limit: number,
     signal: AbortSignal,
   ): Promise<number>;
-  /** Forgets finished bodies that were taken before then. */
+  /** Forgets finished bodies that were received before then. */
   forget(beforeMs: number): Promise<void>;
-  /** Calls back when another gateway may have put something here. Answers how to stop. */
+  /** Calls back when another gateway may have added a body. Returns a function that stops it. */
   watch(onChange: () => void): () => Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 /**
- * The gateway's own HTTP intake as a drop: senders push and upload to it as they would to the service, and each body becomes a
- * file that is complete when it is there. It works while the service is away. See `body-store.ts` for what makes an answer true.
+ * The gateway's own HTTP intake as a drop: senders push and upload to it as they would to the service, and
+ * each body becomes a file that is complete at once. It works while the service is unavailable.
+ * `body-store.ts` defines when a body is durable.
  */
 
 import { join } from "node:path";
@@ -26,27 +27,30 @@ import { installProblems } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import { pushRoutes, type RouteParts, storageRoutes } from "./routes.ts";
 import { People } from "./senders.ts";
-import { SharedBodyStore, type SharedIntake, waitingReceipts } from "./shared-body-store.ts";
+import { SharedBodyStore, waitingReceipts } from "./shared-body-store.ts";
+import type { SharedIntake } from "./shared-intake.ts";
 import { tokenRoutes } from "./token-route.ts";
 
-/** What the intake asks of the rest of the gateway. */
+/** The parts of the gateway that the intake uses. */
 export interface IntakeFacts {
   /** Root of the spool. */
   readonly spool: string;
-  /** Where gateways that share a ledger put what they take; null for one that is alone. */
+  /** The store of gateways that share a ledger; null for a single gateway. */
   readonly shared: SharedIntake | null;
   readonly clock?: Clock;
-  /** Whether the spool takes nothing more. Default: it always has room. */
+  /** Whether the spool accepts no more files. Default: it always accepts them. */
   isFull?(): Promise<boolean>;
-  /** Of users that name none. */
+  /** Service of users that name none. */
   readonly defaultService: string;
   accountOf(service: string): string | undefined;
-  /** Why no trigger takes what comes to this drop under this guid for this service, in words; null when one does. */
+  /**
+   * Why no trigger claims files of this drop under this guid for this service, in words; null when one does.
+   */
   refusalOf(token: string, service: string, drop: string): string | null;
 }
 
 const FORGET_EVERY_MS = 3_600_000;
-/** Requests under way when the gateway stops have so long to end. */
+/** Time for running requests to end when the gateway stops. */
 const CLOSE_WAIT_MS = 3_000;
 
 export class IntakeDrop implements Drop {
@@ -149,8 +153,8 @@ export class IntakeDrop implements Drop {
   watch(onChange: () => void): () => Promise<void> {
     this.#watching.add(onChange);
     const others = this.#store().then(
-      (shelf) => shelf.watch(onChange),
-      () => null, // Whoever lists hears of it.
+      (bodies) => bodies.watch(onChange),
+      () => null, // The next listing reports the fault.
     );
     return async () => {
       this.#watching.delete(onChange);
@@ -173,8 +177,8 @@ export class IntakeDrop implements Drop {
       await app.close();
       clearTimeout(timer);
     }
-    const shelf = await this.#opening?.catch(() => null); // Its caller heard of it.
-    await shelf?.close();
+    const bodies = await this.#opening?.catch(() => null); // The caller that opened it handled the fault.
+    await bodies?.close();
   }
 
   #refuseEnded(operation: string, signal: AbortSignal): void {
@@ -183,15 +187,17 @@ export class IntakeDrop implements Drop {
   }
 
   #store(): Promise<BodyStore> {
-    this.#opening ??= this.#openBodyStore().then((shelf) => {
+    this.#opening ??= this.#openBodyStore().then((bodies) => {
       const forget = () => {
-        shelf.forget(this.#clock.now().epochMilliseconds - this.#options.repeats).catch((thrown: unknown) => {
-          this.#log.warn({ drop: this.name, reason: wordsOf(thrown) }, "old receipts stay for now");
-        });
+        bodies
+          .forget(this.#clock.now().epochMilliseconds - this.#options.repeats)
+          .catch((thrown: unknown) => {
+            this.#log.warn({ drop: this.name, reason: wordsOf(thrown) }, "old receipts stay for now");
+          });
       };
       forget();
       this.#forgetting = setInterval(forget, FORGET_EVERY_MS).unref();
-      return shelf;
+      return bodies;
     });
     return this.#opening;
   }
@@ -203,7 +209,7 @@ export class IntakeDrop implements Drop {
       : SharedBodyStore.open(this.name, this.#root, shared, this.#clock);
   }
 
-  #buildServer(shelf: BodyStore): FastifyInstance {
+  #buildServer(bodies: BodyStore): FastifyInstance {
     const { tls, http } = this.#options;
     const common = {
       bodyLimit: this.#options.limits.body,
@@ -220,9 +226,9 @@ export class IntakeDrop implements Drop {
     endConnectionsOnClose(app, CLOSE_WAIT_MS);
     limitConnections(app, http, this.#log);
     const facts = this.#facts;
-    const people = new People(this.#options, shelf.secret, this.#clock);
+    const people = new People(this.#options, bodies.secret, this.#clock);
     const parts: RouteParts = {
-      shelf,
+      bodies,
       people,
       limits: this.#options.limits,
       clock: this.#clock,
@@ -231,7 +237,7 @@ export class IntakeDrop implements Drop {
       serviceOf: (user) => user.service ?? facts.defaultService,
       refusalOf: (token, service) => facts.refusalOf(token, service, this.name),
       onTaken: () => {
-        for (const tell of this.#watching) tell();
+        for (const notify of this.#watching) notify();
       },
     };
     installProblems(app, this.#log);

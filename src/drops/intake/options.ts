@@ -1,4 +1,4 @@
-/** What is special to the drop of kind `http`; `../options.ts` adds what all drops share. */
+/** Settings that only the drop of kind `http` has; `../options.ts` adds those of all drops. */
 import { z } from "zod";
 import { httpOptions } from "../../support/http-options.ts";
 import { duration, size } from "../../support/quantities.ts";
@@ -15,7 +15,8 @@ const user = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Name of the service that this user's data goes to. May be left out when there is only one. The gateway delivers with its own credentials.",
+      "Name of the service that this user's data goes to. May be left out when there is only one. " +
+        "The gateway delivers with its own credentials.",
     ),
   rights: z
     .array(z.enum(INTAKE_RIGHTS))
@@ -29,14 +30,16 @@ const user = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Zone of dates without designator in the bodies of this user. Without it such a body rests in quarantine, since any guess would shift it in silence.",
+      "Zone of dates without designator in the bodies of this user. Without it such a body is quarantined, " +
+        "since any guess would silently shift it.",
     )
     .meta({ examples: ["Europe/Brussels"] }),
   dst: z
     .enum(["reject", "earlier", "later", "byOrder"])
     .default("later")
     .describe(
-      "What such a date means in the hour that daylight saving repeats. Default later, as the service reads it.",
+      "Which of both instants such a date means in the hour that daylight saving repeats. " +
+        "Default later, as the service reads it.",
     ),
 });
 export type IntakeUser = z.output<typeof user>;
@@ -79,19 +82,20 @@ export const intakeShape = {
     .strictObject({
       body: size("64MB").describe("Larger bodies are refused with 413. Default 64MB."),
       backlog: size("10GB").describe(
-        "When so much waits to be delivered, further bodies are refused with 503 until there is room. Default 10GB.",
+        "When so many bytes wait to be delivered, further bodies are refused with 503. Default 10GB.",
       ),
     })
     .prefault({})
-    .describe("How much is taken."),
+    .describe("Limits of accepted bodies."),
   throttle: z
     .strictObject(signInLimits)
     .prefault({})
     .describe("Slows down guessing of passwords and client secrets, by token and by Basic."),
   trustProxy,
   http: httpOptions,
-  tokenLifetime: duration("1h").describe("How long an access token is good for. Default 1h."),
+  tokenLifetime: duration("1h").describe("How long an access token is valid. Default 1h."),
   repeats: duration("90d").describe(
-    "How long the same operationId (or Idempotency-Key) with the same bytes is known as a repeat, at least as long as the longest outage that senders sit out. Default 90d.",
+    "How long the same operationId (or Idempotency-Key) with the same bytes is recognized as a repetition; " +
+      "at least the longest outage after which senders repeat. Default 90d.",
   ),
 };

@@ -1,6 +1,6 @@
 /**
- * The shelf of a gateway that is alone, below `<spool>/intake/<drop>`: bodies are received under `incoming/<id>`, synced, and renamed to
- * where the drop lists them once their receipt is committed.
+ * The store of a single gateway, below `<spool>/intake/<drop>`: bodies are received under `incoming/<id>`,
+ * synced, and renamed into the folder that the drop lists once their receipt is committed.
  */
 
 import { randomBytes } from "node:crypto";
@@ -27,12 +27,12 @@ export class Bodies implements BodyStore {
   readonly secret: Buffer;
   readonly #name: string;
   readonly #receipts: Receipts;
-  /** Holds what the drop lists, as a local drop: fetching and finishing are the same as there. */
+  /** The folder that the drop lists, as a local drop: fetching and finishing are the same as there. */
   readonly #folder: string;
   readonly #files: LocalDrop;
   readonly #incoming: Incoming;
   readonly #made = new Set<string>();
-  /** Bodies on their way to their names, by id. */
+  /** Running renames of bodies, by id. */
   readonly #placing = new Map<number, Promise<void>>();
 
   private constructor(name: string, root: string, log: Logger) {
@@ -45,7 +45,7 @@ export class Bodies implements BodyStore {
     this.#files = new LocalDrop({ ...local, maxFileSize: Number.MAX_SAFE_INTEGER }, log);
   }
 
-  /** Completes what the last process had promised, and removes what it had not. */
+  /** Completes the bodies that the last process had acknowledged, and removes the others. */
   static async open(name: string, root: string, log: Logger): Promise<Bodies> {
     try {
       for (const folder of ["bodies", "incoming"]) await mkdir(join(root, folder), { recursive: true });
@@ -83,7 +83,7 @@ export class Bodies implements BodyStore {
       this.#receipts.placed(receipt);
       return { kind: "taken" };
     } catch (thrown) {
-      // The sender is told that it was not taken; should the name be there all the same, it is nobody's.
+      // The sender receives a failure; a file that exists under the name all the same has no receipt.
       this.#receipts.withdraw(receipt);
       await rm(path, { force: true });
       throw thrown;
@@ -155,7 +155,7 @@ export class Bodies implements BodyStore {
     this.#receipts.forget(beforeMs);
   }
 
-  /** Nobody else puts anything here. */
+  /** No other process adds bodies. */
   watch(): () => Promise<void> {
     return async () => undefined;
   }
@@ -187,7 +187,7 @@ export class Bodies implements BodyStore {
       await this.#place(temporary, join(this.#folder, receipt.path));
       completed += 1;
     }
-    if (completed > 0) log.info({ completed }, "bodies that the last process had taken were put in place");
+    if (completed > 0) log.info({ completed }, "bodies that the last process had received were put in place");
   }
 }
 

@@ -1,4 +1,6 @@
-/** `headgate check` at an HTTP intake. A gateway that runs is not disturbed: what it has taken is only read. */
+/**
+ * `headgate check` at an HTTP intake. A running gateway is not disturbed: its received bodies are only read.
+ */
 import { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
 import { access, constants, mkdir } from "node:fs/promises";
@@ -44,7 +46,7 @@ export function checkTls({ name, tls }: IntakeOptions): void {
   }
 }
 
-/** What an intake took that is not finished, beside a gateway that may be at work. */
+/** Unfinished bodies of an intake, beside a gateway that may be running. */
 function withReceipts<T>(root: string, read: (receipts: Receipts) => T): T | null {
   const path = join(root, RECEIPTS_FILE);
   if (!existsSync(path)) return null;
@@ -56,7 +58,7 @@ function withReceipts<T>(root: string, read: (receipts: Receipts) => T): T | nul
   }
 }
 
-/** Lists what lies at the intake. */
+/** Lists the bodies of the intake. */
 export function probeWaiting(root: string, onReceipt: (receipt: Receipt) => void): ProbeFinding {
   try {
     const count = withReceipts(root, (receipts) => {
@@ -74,7 +76,7 @@ export function probeWaiting(root: string, onReceipt: (receipt: Receipt) => void
   }
 }
 
-/** Lists what lies at an intake whose bodies are in the ledger. */
+/** Lists the bodies of an intake that stores them in the ledger. */
 export async function probeShared(
   receipts: AsyncIterable<Receipt>,
   onReceipt: (receipt: Receipt) => void,
@@ -96,7 +98,7 @@ function waitingFinding(count: number): ProbeFinding {
 }
 
 function unreadable(thrown: unknown, hint: string): ProbeFinding {
-  const what = `what was received cannot be looked through: ${wordsOf(thrown)}`;
+  const what = `the received bodies cannot be read: ${wordsOf(thrown)}`;
   return { level: "warning", about: "listing", what, hint };
 }
 
@@ -104,12 +106,12 @@ async function addressFinding({ listen }: IntakeOptions): Promise<ProbeFinding> 
   const app = Fastify();
   try {
     await listenOrExplain(app, listen, "listen");
-    return { level: "ok", about: "address", what: `${listen} can be listened on` };
+    return { level: "ok", about: "address", what: `${listen} is available` };
   } catch (thrown) {
     const taken = systemCode(thrown) === "EADDRINUSE";
     const hint = taken
-      ? "If this is the running gateway, all is well."
-      : "Correct `listen`: an address of this machine and a port that this user may take.";
+      ? "If the running gateway uses it, this is correct."
+      : "Correct `listen`: an address of this machine and a port that this user may use.";
     return { level: taken ? "warning" : "failed", about: "address", what: wordsOf(thrown), hint };
   } finally {
     await app.close();
@@ -138,7 +140,7 @@ function securityFindings({ tls, listen }: IntakeOptions): readonly ProbeFinding
   ];
 }
 
-/** The common name of a distinguished name, one part a line; all of it when it has none. */
+/** The common name of a distinguished name with one part per line; the whole name when it has none. */
 function nameOf(distinguished: string): string {
   return /^CN=(.*)$/m.exec(distinguished)?.[1] ?? distinguished.replaceAll("\n", ", ");
 }
@@ -162,7 +164,9 @@ function userFindings({ users, clients }: IntakeOptions, defaultService: string)
     findings.push({
       level: "ok",
       about: "time zone",
-      what: `none for ${withoutZone.map(({ username }) => username).join(", ")}: a date without zone in a pushed body is quarantined`,
+      what:
+        `none for ${withoutZone.map(({ username }) => username).join(", ")}: ` +
+        "a date without zone in a pushed body is quarantined",
       hint: "Set `timeZone` of the user when its device sends local times.",
     });
   return findings;

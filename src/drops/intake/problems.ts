@@ -9,7 +9,7 @@ const RETRY_AFTER_SECONDS = 30;
 /** Value of `WWW-Authenticate`. */
 const CHALLENGE = 'Bearer, Basic realm="headgate"';
 
-/** The intake takes nothing now; the sender may try again. */
+/** The intake accepts no bodies now; the sender may try again. */
 export function unavailable(
   code: "storage-full" | "backlog-full" | "unavailable",
   detail: string,
@@ -32,7 +32,8 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
       new HttpProblem(
         404,
         "not-found",
-        `no ${request.method} ${request.url.split("?")[0]}: this intake takes POST /api/data, /api/generic/{guid}, /storage and /connect/token`,
+        `no ${request.method} ${request.url.split("?")[0]}: ` +
+          "this intake accepts POST /api/data, /api/generic/{guid}, /storage and /connect/token",
       ),
       CHALLENGE,
     ),
@@ -45,11 +46,11 @@ function faultOf(thrown: unknown): HttpProblem {
   if (thrown instanceof TransientError)
     return unavailable(
       "unavailable",
-      "where the gateway keeps what it takes cannot be reached now; send this again later",
+      "the storage of the gateway cannot be reached now; send this again later",
     );
   return new HttpProblem(
     500,
     "internal",
-    "the gateway could not take this; its log says why. Send it again later",
+    "the gateway could not accept this; its log has the reason. Send it again later",
   );
 }

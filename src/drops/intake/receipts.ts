@@ -1,7 +1,8 @@
 /**
- * What the intake knows of each body that it took, beside the bytes: who sent it, by which route, and how it was answered.
- * A receipt is committed before its body gets its final name, and the body before the answer: so a receipt whose body is
- * still under its temporary name is completed at the next start, and whoever asks again is told what was promised.
+ * The receipts of bodies that the intake received: their senders, their routes, and the responses. A receipt
+ * is committed before its body gets its final name, and the body is durable before the response: so a body
+ * that is still under its temporary name is completed at the next start, and a repeated request gets the same
+ * response.
  */
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { createPrivateFile } from "../../support/private-files.ts";
@@ -12,7 +13,9 @@ export type IntakeRoute = "data" | "generic" | "storage";
 export const RECEIPTS_FILE = "receipts.sqlite";
 
 export interface Receipt {
-  /** Microseconds since 1970 when it was taken, increasing without ties; the id that `POST /storage` answers. */
+  /**
+   * Microseconds since 1970 when it was received, strictly increasing; the id that `POST /storage` returns.
+   */
   readonly id: number;
   /** Relative to the folder of the bodies. */
   readonly path: string;
@@ -30,7 +33,7 @@ export interface Receipt {
   readonly token: string | null;
   /** JSON text: content type, and the Tag and SiteId of an upload. */
   readonly details: string;
-  /** JSON text of what the sender was told. */
+  /** JSON text of the response to the sender. */
   readonly answer: string;
 }
 
@@ -73,7 +76,7 @@ export class Receipts {
   readonly #db: DatabaseSync;
   #lastId: number;
   #waitingBytes: number;
-  /** Receipts whose bodies are on their way to their names. */
+  /** Receipts whose bodies are not renamed yet. */
   readonly #promised = new Set<number>();
 
   constructor(path: string, readOnly = false) {
@@ -86,12 +89,12 @@ export class Receipts {
     );
   }
 
-  /** Beside the process whose receipts they are. */
+  /** For a process beside the owner of the receipts. */
   static toRead(path: string): Receipts {
     return new Receipts(path, true);
   }
 
-  /** Bytes of bodies that were not finished yet. */
+  /** Bytes of bodies that are not finished yet. */
   get waitingBytes(): number {
     return this.#waitingBytes;
   }
@@ -119,11 +122,12 @@ export class Receipts {
     return row === undefined ? null : { kind: "repeat", receipt: receiptOf(row) };
   }
 
-  /** Not shown by `lying` until the body is in its place (`placed`). */
+  /** Not returned by `waiting` until the body is in its place (`placed`). */
   add(receipt: Receipt): void {
     this.#db
       .prepare(
-        `INSERT INTO receipt (id, path, size, mtime, sha256, route, username, service, operation_id, idempotency_key, token, details, answer)
+        `INSERT INTO receipt (id, path, size, mtime, sha256, route, username, service, operation_id,
+idempotency_key, token, details, answer)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
@@ -149,7 +153,7 @@ export class Receipts {
     this.#promised.delete(receipt.id);
   }
 
-  /** The body could not be given its name after all: nothing was promised. */
+  /** The rename of the body failed: the body was not acknowledged. */
   withdraw(receipt: Receipt): void {
     this.#db.prepare("DELETE FROM receipt WHERE id = ?").run(receipt.id);
     this.#promised.delete(receipt.id);
@@ -166,7 +170,7 @@ export class Receipts {
     return row === undefined ? null : receiptOf(row);
   }
 
-  /** Bodies that were not finished, in the order in which they were taken. */
+  /** Bodies that are not finished, in the order in which they were received. */
   *waiting(): Generator<Receipt> {
     const page = this.#db.prepare("SELECT * FROM receipt WHERE lying = 1 AND id > ? ORDER BY id LIMIT ?");
     for (let after = 0, more = true; more; ) {
@@ -177,20 +181,20 @@ export class Receipts {
     }
   }
 
-  /** The body no longer lies where it was put. */
+  /** The body has left its path. */
   left(path: string): void {
     const row = this.#one("UPDATE receipt SET lying = 0 WHERE path = ? AND lying = 1 RETURNING size", path);
     this.#waitingBytes -= Number(row?.["size"] ?? 0);
   }
 
-  /** Forgets finished bodies that were taken before then. */
+  /** Forgets finished bodies that were received before then. */
   forget(beforeMs: number): void {
     this.#db
       .prepare("DELETE FROM receipt WHERE lying = 0 AND id < ?")
       .run(Math.max(0, Math.trunc(beforeMs) * 1_000));
   }
 
-  /** Bytes kept under a name, made when they are asked for first. */
+  /** Bytes kept under a name, created on the first call. */
   secret(name: string, make: () => Buffer): Buffer {
     const known = this.#one("SELECT bytes FROM secret WHERE name = ?", name)?.["bytes"];
     if (known instanceof Uint8Array) return Buffer.from(known);

@@ -1,7 +1,7 @@
 /**
- * What senders call: `POST /api/data`, `/api/generic/{guid}` and `/storage` (specification, *Push endpoints*,
- * *Storage endpoints*; platform facts, *Push*). Who calls is settled before the body is read; the answer
- * comes when the body is durable.
+ * The routes for senders: `POST /api/data`, `/api/generic/{guid}` and `/storage` (specification, *Push
+ * endpoints*, *Storage endpoints*; platform facts, *Push*). The sender is authenticated before the body is
+ * read; the response follows when the body is durable.
  */
 
 import { Readable } from "node:stream";
@@ -28,27 +28,27 @@ import type { Receipt } from "./receipts.ts";
 import type { People } from "./senders.ts";
 
 export interface RouteParts {
-  readonly shelf: BodyStore;
+  readonly bodies: BodyStore;
   readonly people: People;
   readonly limits: { readonly body: number; readonly backlog: number };
   readonly clock: Clock;
   readonly log: Logger;
-  /** Whether the spool takes nothing more. */
+  /** Whether the spool accepts no more files. */
   isFull(): Promise<boolean>;
   serviceOf(user: IntakeUser): string;
-  /** Why no trigger takes what is sent under this guid for this service, in words; null when one does. */
+  /** Why no trigger claims files under this guid for this service, in words; null when one does. */
   refusalOf(token: string, service: string): string | null;
   onTaken(): void;
 }
 
-/** What is known of a body beside its bytes. */
+/** The facts of a body beside its bytes. */
 type Draft = Pick<Receipt, "route" | "operationId" | "token"> & {
   path(id: number): string;
   readonly details: Readonly<Record<string, unknown>>;
   answer(received: Received): unknown;
 };
 
-/** Of 400 that the service takes, some are for what the gateway puts behind it. */
+/** Of the 400 characters that the service accepts, some are reserved for the suffix of the gateway. */
 const OPERATION_ID_CHARACTERS_MAX = 340;
 const FILE_NAME_BYTES_MAX = 200;
 const FIELDS_MAX = 20;
@@ -61,7 +61,7 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
 ]);
 
 export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promise<void> {
-  // Whatever the content type says, the bytes are kept as they came.
+  // Whatever the content type, the bytes are stored as received.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   const onRequest = admission(parts, "push", "push-data");
@@ -114,7 +114,7 @@ const storageQuery = caseless(
 export async function storageRoutes(app: FastifyInstance, parts: RouteParts): Promise<void> {
   app.removeAllContentTypeParsers();
   const limits = { fileSize: parts.limits.body + 1, files: 2, fields: FIELDS_MAX };
-  // Whatever its name, and with or without a file name: any single part is the file.
+  // Whatever its name, and with or without a file name: the only part is the file.
   await app.register(multipart, { limits, throwFileSizeLimit: false, isPartAFile: () => true });
   app.addContentTypeParser("*", (_request, _payload, done) => done(notMultipart()));
   const onRequest = [
@@ -136,7 +136,7 @@ export async function storageRoutes(app: FastifyInstance, parts: RouteParts): Pr
   });
 }
 
-/** What the query says of the upload. */
+/** The query of the upload. */
 function uploadOf(request: FastifyRequest): z.output<typeof storageQuery> {
   const query = storageQuery.safeParse(request.query);
   if (!query.success) throw invalidRequest("the query names no Filename, the name that triggers match");
@@ -165,22 +165,22 @@ function admission(parts: RouteParts, right: IntakeRight, scope: string) {
         `the body is ${encoding}; send it without Content-Encoding`,
       );
     if (Number(request.headers["content-length"] ?? 0) > parts.limits.body) throw tooLarge(parts);
-    if ((await parts.shelf.waitingBytes()) >= parts.limits.backlog)
+    if ((await parts.bodies.waitingBytes()) >= parts.limits.backlog)
       throw unavailable(
         "backlog-full",
-        "too much waits to be delivered; send this again when the service is back",
+        "too many bodies wait to be delivered; send this again when the service is available",
       );
     if (await parts.isFull())
       throw unavailable(
         "storage-full",
-        "the gateway holds as much as it may until the service is back; send this again later",
+        "the gateway has reached its limit until the service is available; send this again later",
       );
   };
 }
 
 function admitted(request: FastifyRequest): IntakeUser {
   const user = users.get(request);
-  if (user === undefined) throw unauthenticated("nobody signed in");
+  if (user === undefined) throw unauthenticated("no user signed in");
   return user;
 }
 
@@ -191,7 +191,7 @@ async function take(
   received: Received,
   draft: Draft,
 ): Promise<unknown> {
-  const { shelf, log } = parts;
+  const { bodies, log } = parts;
   const answer = draft.answer(received);
   const receipt: Receipt = {
     id: received.id,
@@ -208,11 +208,11 @@ async function take(
     details: JSON.stringify(draft.details),
     answer: JSON.stringify(answer),
   };
-  const outcome = await shelf.publish(received, receipt);
+  const outcome = await bodies.publish(received, receipt);
   if (outcome.kind === "conflict")
     throw new HttpProblem(422, "idempotency-conflict", "this Idempotency-Key came before with another body");
   if (outcome.kind === "repeat") {
-    log.debug({ user: user.username, path: outcome.receipt.path }, "a repeated body was answered as before");
+    log.debug({ user: user.username, path: outcome.receipt.path }, "a repeated body got the same response");
     return JSON.parse(outcome.receipt.answer);
   }
   faultPoint("intake.durable");
@@ -223,7 +223,7 @@ async function take(
 
 async function receive(parts: RouteParts, stream: Readable): Promise<Received> {
   try {
-    return await parts.shelf.receive(stream, parts.clock.now().epochMilliseconds, parts.limits.body);
+    return await parts.bodies.receive(stream, parts.clock.now().epochMilliseconds, parts.limits.body);
   } catch (thrown) {
     throw thrown instanceof BodyTooLarge ? tooLarge(parts) : thrown;
   }
@@ -234,7 +234,7 @@ async function receivePart(parts: RouteParts, request: FastifyRequest): Promise<
   for await (const part of request.parts()) {
     if (part.type !== "file") continue;
     if (received !== null)
-      await refuse(parts, received, invalidRequest("the body has several parts; send one file a call"));
+      await refuse(parts, received, invalidRequest("the body has several parts; send one file per call"));
     received = await receive(parts, part.file);
   }
   if (received === null) throw invalidRequest("the body has no part that holds a file");
@@ -242,16 +242,16 @@ async function receivePart(parts: RouteParts, request: FastifyRequest): Promise<
 }
 
 async function refuse(parts: RouteParts, received: Received, problem: unknown): Promise<never> {
-  await parts.shelf.discard(received);
+  await parts.bodies.discard(received);
   throw problem;
 }
 
-/** The number of readings, once the shape of the body is the service's. */
+/** The number of readings, once the shape of the body is valid for the service. */
 async function checked(parts: RouteParts, received: Received): Promise<number> {
   try {
-    return countReadings(readPushBody(await parts.shelf.bytes(received)));
+    return countReadings(readPushBody(await parts.bodies.bytes(received)));
   } catch (thrown) {
-    await parts.shelf.discard(received);
+    await parts.bodies.discard(received);
     if (!(thrown instanceof PushBodyFault)) throw thrown;
     if (thrown.path === null) throw new HttpProblem(400, "invalid-json", thrown.message);
     const errors = [{ path: thrown.path, message: thrown.words }];
@@ -294,6 +294,6 @@ function tooLarge({ limits }: RouteParts): HttpProblem {
   return new HttpProblem(
     413,
     "too-large",
-    `the body is larger than the ${limits.body} bytes that this intake takes; send it in parts`,
+    `the body is larger than the ${limits.body} bytes that this intake accepts; send it in parts`,
   );
 }

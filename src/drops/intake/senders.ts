@@ -1,4 +1,7 @@
-/** Who may send: users and clients of the configuration, access tokens, and the check of each request. */
+/**
+ * Authenticates senders: users and clients of the configuration, access tokens, and the check of each
+ * request.
+ */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { jwtVerify, SignJWT } from "jose";
@@ -16,12 +19,12 @@ import type { IntakeRight, IntakeUser } from "./options.ts";
 
 const ALGORITHM = "HS256";
 export const SECRET_BYTES = 32;
-/** Words that the service uses for the rights. */
+/** The service's texts for the rights. */
 const RIGHT_WORDS: Readonly<Record<IntakeRight, string>> = {
   push: "Datapusher (push in the user's rights)",
   storage: "storage",
 };
-/** Compared with when a name is not known, so that this takes as long. */
+/** Compared with the secret of an unknown name, so that the comparison takes as long as for a known one. */
 const DECOY = randomBytes(SECRET_BYTES).toString("hex");
 
 export interface Grant {
@@ -65,7 +68,7 @@ export class People {
     this.#throttle = createSignInThrottle(options.throttle, clock);
   }
 
-  /** Throws `TooManyAttempts`, as the next. */
+  /** Throws `TooManyAttempts`, as the next method does. */
   isClient(id: string, secret: string, address: string): boolean {
     if (this.#clients.size === 0) return true;
     return this.#isRight({ address, name: `client ${id}` }, secret, this.#clients.get(id));
@@ -101,10 +104,7 @@ export class People {
     return { token, lifetimeSec };
   }
 
-  /**
-   * The user of the request, by Bearer (with the scope) or Basic, who holds the right. Throws an
-   * `HttpProblem`.
-   */
+  /** The user of the request with the right, by Bearer (with the scope) or Basic. Throws an `HttpProblem`. */
   async authenticate(request: FastifyRequest, right: IntakeRight, scope: string): Promise<IntakeUser> {
     checkApiVersion(request, "intake");
     const [scheme, rest] = authorizationOf(request);
@@ -154,10 +154,7 @@ export class People {
     }
   }
 
-  /**
-   * Another one when the password or the client secret is changed; null when the client, or the user, is none
-   * any more.
-   */
+  /** Changes with the password or the client secret; null when the client, or the user, was removed. */
   #generationOf({ username, clientId }: Grant): string | null {
     const password = this.#users.get(username)?.password;
     const secret = this.#clients.size === 0 ? "" : this.#clients.get(clientId);

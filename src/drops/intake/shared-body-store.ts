@@ -1,6 +1,7 @@
 /**
- * The shelf of gateways that share a ledger: bodies lie in its database, where each of them finds what any of them took. On its own
- * disk a gateway has a body only while it is received; a transaction that waited for a slow sender would hold others up.
+ * The store of gateways that share a ledger: bodies are in its database, where every gateway finds the bodies
+ * of all. A gateway has a body on its own disk only while it is received, since a transaction that waited for
+ * a slow sender would block others.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -20,42 +21,13 @@ import { interrupted, vanished } from "../refusals.ts";
 import type { BodyStore, Received } from "./body-store.ts";
 import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
 import { SECRET_BYTES } from "./senders.ts";
+import type { SharedBody, SharedIntake } from "./shared-intake.ts";
 import { Incoming } from "./uploads.ts";
 
-/** What it needs of the ledger; `SharedIntake` there has this shape. */
-export interface SharedIntake {
-  secret(drop: string, made: Buffer): Promise<Buffer>;
-  nextId(drop: string): Promise<number>;
-  publish(drop: string, body: SharedBody, pieces: AsyncIterable<Uint8Array>): Promise<Published>;
-  waiting(drop: string, after: number, limit: number): Promise<readonly { id: number; record: string }[]>;
-  waitingBytes(drop: string): Promise<number>;
-  newest(drop: string): Promise<number>;
-  record(drop: string, path: string): Promise<string | null>;
-  stat(drop: string, path: string): Promise<{ readonly size: number; readonly mtime: string } | null>;
-  open(drop: string, path: string): Promise<AsyncIterable<Buffer> | null>;
-  remove(drop: string, path: string): Promise<void>;
-  move(drop: string, path: string, to: string): Promise<boolean>;
-  below(drop: string, folder: string, after: string, limit: number): Promise<readonly string[]>;
-  forget(drop: string, beforeId: number): Promise<void>;
-}
-
-interface SharedBody extends FileEntry {
-  readonly id: number;
-  readonly content: string;
-  readonly byOperation: string | null;
-  readonly keyed: string | null;
-  readonly record: string;
-}
-
-type Published =
-  | { readonly kind: "taken" }
-  | { readonly kind: "repeat"; readonly record: string }
-  | { readonly kind: "conflict" };
-
 const PAGE = 500;
-/** How old the sum of what waits may be when a body is admitted. */
+/** Maximum age of the cached sum of waiting bytes when a body is admitted. */
 const WAITING_KNOWN_MS = 1_000;
-/** How often it is asked whether another gateway took something. */
+/** Interval of the checks for bodies of other gateways. */
 const LOOK_EVERY_MS = 1_000;
 
 export class SharedBodyStore implements BodyStore {
@@ -79,7 +51,10 @@ export class SharedBodyStore implements BodyStore {
     this.#incoming = parts.incoming;
   }
 
-  /** `root`: of the intake in this gateway's spool. Nothing that the last process left there was promised to anybody. */
+  /**
+   * `root`: folder of the intake in this gateway's spool. Files that the last process left there were never
+   * acknowledged.
+   */
   static async open(
     name: string,
     root: string,
@@ -110,7 +85,7 @@ export class SharedBodyStore implements BodyStore {
   async receive(stream: Readable, _nowMs: number, bytesMax: number): Promise<Received> {
     const id = await this.#shared.nextId(this.#name);
     const received = await this.#incoming.receive(id, stream, bytesMax);
-    // Whichever gateway's disk it came over, and whatever the clock there says.
+    // The ids of the server order the bodies of all gateways, whatever their clocks say.
     return { ...received, mtime: String(BigInt(id) * 1_000n) };
   }
 
@@ -168,7 +143,7 @@ export class SharedBodyStore implements BodyStore {
     }
   }
 
-  /** A body never changes, so there is nothing to compare but whether it lies there. */
+  /** A body never changes, so only its presence is checked. */
   finish(planned: readonly FinishPlanned[]) {
     return settleEach(planned, ({ entry, plan }) => this.#finishOne(entry, plan));
   }
@@ -221,7 +196,7 @@ export class SharedBodyStore implements BodyStore {
     const loop = async () => {
       let seen = 0;
       while (await this.#clock.sleep(LOOK_EVERY_MS, stop.signal)) {
-        // A look that fails is of no consequence: the next poll lists, and says why it cannot.
+        // A failed check has no effect: the next poll lists, and reports the fault.
         const newest = await this.#shared.newest(this.#name).catch(() => seen);
         if (newest > seen) onChange();
         seen = newest;
@@ -244,7 +219,7 @@ export class SharedBodyStore implements BodyStore {
   }
 }
 
-/** Those that wait, by the ledger. */
+/** Waiting bodies in the ledger. */
 export async function* waitingReceipts(
   shared: Pick<SharedIntake, "waiting">,
   name: string,
@@ -259,7 +234,7 @@ export async function* waitingReceipts(
   }
 }
 
-/** A gateway that was alone before may have bodies that it answered for: they must not be forgotten by another ledger. */
+/** A gateway that was single before may have acknowledged bodies, which a shared ledger must not lose. */
 function refuseOwnBodies(name: string, root: string): void {
   const path = join(root, RECEIPTS_FILE);
   if (!existsSync(path)) return;
@@ -270,7 +245,9 @@ function refuseOwnBodies(name: string, root: string): void {
     throw new ConfigError("HG-INTK-003", {
       operation: "open intake",
       subject: name,
-      message: `${root} holds bodies that the intake ${name} took while its gateway had a ledger of its own, such as ${first.path}`,
+      message:
+        `${root} contains bodies that the intake ${name} received while its gateway had a ledger of its own, ` +
+        `such as ${first.path}`,
     });
   } finally {
     receipts.close();

@@ -9,7 +9,10 @@ import { type People, TooManyAttempts } from "./senders.ts";
 export interface TokenParts {
   readonly people: People;
   readonly log: Logger;
-  /** The account that a service of the configuration delivers into; undefined when it is the default of its user. */
+  /**
+   * The account that a service of the configuration delivers into; undefined for the default account of its
+   * user.
+   */
   accountOf(service: string | undefined): string | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Bodies while they are received: a file each, below `incoming/`, which nobody relies on until it was published. */
+/**
+ * Bodies while they are received: a file each, below `incoming/`, without any guarantee until it is
+ * published.
+ */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
@@ -18,7 +21,7 @@ export class Incoming {
     await mkdir(this.folder, { recursive: true });
   }
 
-  /** Synced. Throws `BodyTooLarge`; then, and when the sender goes away, nothing stays. */
+  /** Synced. Throws `BodyTooLarge`; then, and when the sender disconnects, no bytes remain. */
   async receive(id: number, stream: Readable, bytesMax: number): Promise<Received> {
     const temporary = join(this.folder, String(id));
     try {
@@ -26,7 +29,7 @@ export class Incoming {
       const hash = createHash("sha256");
       let size = 0;
       try {
-        // The stream is not destroyed when we turn away: its connection still has to carry our answer.
+        // The stream is not destroyed on a refusal: its connection still has to carry the response.
         for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
           const bytes = chunk as Buffer;
           size += bytes.length;
@@ -51,7 +54,7 @@ export class Incoming {
     return readFile(temporary);
   }
 
-  /** Opened when somebody reads: a repeat is not read. */
+  /** Opened on the first read: a repetition is not read. */
   async *read({ temporary }: Received): AsyncGenerator<Buffer> {
     yield* createReadStream(temporary) as AsyncIterable<Buffer>;
   }
@@ -60,12 +63,12 @@ export class Incoming {
     return rm(temporary, { force: true });
   }
 
-  /** Removes what the last process left here. */
+  /** Removes the files that the last process left here. */
   async sweep(): Promise<void> {
     for (const name of await this.left()) await rm(join(this.folder, name), { force: true });
   }
 
-  /** Names of what the last process left here: the ids of their receipts. */
+  /** Names of the files that the last process left here: the ids of their receipts. */
   left(): Promise<readonly string[]> {
     return readdir(this.folder);
   }

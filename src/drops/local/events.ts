@@ -1,4 +1,7 @@
-/** File-system events of a local drop, by chokidar. They make polls come sooner and are never the truth: no harm is done when they get lost. */
+/**
+ * File-system events of a local drop, by chokidar. They make polls come sooner and are only hints: a lost
+ * event does no harm.
+ */
 import { rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, join, sep } from "node:path";
@@ -9,59 +12,72 @@ import type { Logger } from "../../support/log.ts";
 import type { LocalOptions } from "../options.ts";
 import { type ListingFilter, listingFilter, OWN_PREFIX } from "../paths.ts";
 
-/** What a listing found. */
+/** The size of the tree that a listing found. */
 export interface ListedTree {
   /** Full path without symbolic links. */
   readonly root: string;
-  /** Device and inode of the root. A mount or a symbolic link puts another folder in its place without an event. */
+  /** Device and inode of the root. A mount or a symbolic link replaces the folder without an event. */
   readonly identity: string;
-  /** Entries that were read, also of files that are not taken. */
+  /** Number of entries that were read, including ignored files. */
   readonly entries: number;
-  /** Folders that were read. */
+  /** Number of folders that were read. */
   readonly folders: number;
 }
 
-/** The largest tree that is watched: chokidar reads the status of each file when it begins, and keeps every name (decision 21). */
+/**
+ * The largest tree that is watched: chokidar reads the status of each file when it begins, and keeps every
+ * name (decision 21).
+ */
 export const WATCHED_MAX = { entries: 20_000, folders: 500 };
 /** A tree that was too large is watched again when it has shrunk to this part of the limit. */
 const RETURN_SHARE = 0.5;
-/** Names that chokidar may keep: it is not told of files that the gateway takes away itself, and begins again when they are many. */
+/**
+ * Number of names that chokidar may keep: it receives no event of files that the gateway removes itself, and
+ * is restarted when they are many.
+ */
 const NAMES_MAX = WATCHED_MAX.entries + 10_000;
-/** Milliseconds that the event of a file of our own is waited for. */
+/** Milliseconds of the wait for the event of the test file. */
 const SELF_TEST_MS = 2_000;
-/** Milliseconds that are waited for the end of the watch: the folder may be on a network share that hangs. */
+/** Milliseconds of the wait for the end of a watch: the folder may be on a network share that hangs. */
 const STOP_WAIT_MS = 2_000;
-/** How long the event of a file that was finished may take, in milliseconds, and how many such files are remembered. */
+/**
+ * How long the event of a finished file may take, in milliseconds, and how many such files are remembered.
+ */
 const EXPECTED = { ms: 2_000, max: 10_000 };
-/** Stands in a name for bytes that are no UTF-8. */
+/** Replaces bytes in a name that are not UTF-8. */
 const REPLACEMENT = "\uFFFD";
 
 /**
- * A complete listing decides what is watched: the tree that it found, unless that is too large. Between two listings chokidar follows the
- * folders that come and go.
+ * A complete listing decides whether the tree is watched: unless it is too large. Between two listings
+ * chokidar follows the folders that come and go.
  */
 export class LocalEvents {
   readonly #options: LocalOptions;
   readonly #log: Logger;
   readonly #onChange: () => void;
   readonly #filter: ListingFilter;
-  /** Of the self-test; always the same on this machine, so that what a crash left goes with the next test. */
+  /**
+   * Name of the test file; always the same on this machine, so that the next test removes the file of a
+   * crashed one.
+   */
   readonly #ownName = `${OWN_PREFIX}events-${hostname()}`;
   readonly #stopping = new AbortController();
   readonly #tested = Promise.withResolvers<void>();
   #watcher: FSWatcher | null = null;
   #closing: Promise<unknown> = Promise.resolve();
-  /** Of the tree that is watched, or was last. */
+  /** Identity of the tree that is watched, or was last. */
   #identity: string | null = null;
   readonly #namesMax: number;
-  /** About how many names chokidar keeps. */
+  /** Approximate number of names that chokidar keeps. */
   #namesCount = 0;
   #isTooLarge = false;
   #arrive: boolean | null = null;
   #testing: Promise<void> = Promise.resolve();
   #ownEvent = Promise.withResolvers<void>();
   #faultLogged = false;
-  /** Paths that the gateway takes away itself, as chokidar reads their names, and until when their events are expected. */
+  /**
+   * Paths that the gateway removes itself, in chokidar's encoding, and until when their events are expected.
+   */
   readonly #expected = new Map<string, number>();
 
   constructor(options: LocalOptions, log: Logger, onChange: () => void, namesMax = NAMES_MAX) {
@@ -72,7 +88,7 @@ export class LocalEvents {
     this.#filter = listingFilter(options);
   }
 
-  /** A listing is complete, and this is what it found. */
+  /** A listing is complete, with this size. */
   listed(tree: ListedTree): void {
     if (this.#stopping.signal.aborted) return;
     const share = this.#isTooLarge ? RETURN_SHARE : 1;
@@ -86,8 +102,9 @@ export class LocalEvents {
   }
 
   /**
-   * Whether events arrive, as the self-test found; null when that is not known. Network shares and some containers lose them. False also for
-   * a tree that is too large, and where a folder cannot be watched: what comes into it is seen by polling alone.
+   * Whether events arrive, by the self-test; null while unknown. Network shares and some containers lose
+   * them. False also for a tree that is too large, and where a folder cannot be watched: its new files are
+   * found only by polls.
    */
   get arrive(): boolean | null {
     return this.#isTooLarge || this.#faultLogged ? false : this.#arrive;
@@ -97,15 +114,15 @@ export class LocalEvents {
     return this.#isTooLarge;
   }
 
-  /** The same as `arrive`, when the self-test has ended. */
+  /** The same as `arrive`, after the self-test has ended. */
   async tested(): Promise<boolean | null> {
     await this.#tested.promise;
     return this.arrive;
   }
 
   /**
-   * The gateway takes this file away itself: that is no news. Without it, every file that was archived would cause a poll. A file that is
-   * uploaded to the same place within that time is found by the next poll.
+   * The gateway removes this file itself, so its event is ignored. Otherwise every archived file would cause
+   * a poll. A file that is uploaded to the same place within that time is found by the next poll.
    */
   expect(path: string): void {
     const nowMs = performance.now();
@@ -144,14 +161,14 @@ export class LocalEvents {
     });
     this.#watcher = watcher;
     watcher.on("all", (event, full) => this.#take(event, full.slice(prefix.length)));
-    // chokidar does not see files whose names are no UTF-8, and passes on what the system tells of them.
+    // chokidar does not see files whose names are not UTF-8, but passes on the raw events of the system.
     watcher.on("raw", (_event, name, details) => {
       if (name?.includes(REPLACEMENT))
         this.#reportChange(join(watchedFolder(details) ?? root, name).slice(prefix.length));
     });
     watcher.on("error", (fault) => this.#logFault(fault));
     watcher.on("ready", () => {
-      // Files that came after they were listed, and before they were watched.
+      // Some files may have come after they were listed, and before the watch began.
       this.#onChange();
       if (isOtherRoot) this.#testing = this.#test(root);
     });
@@ -163,11 +180,11 @@ export class LocalEvents {
     if (watcher === null) return;
     this.#closing = watcher.close().catch((thrown: unknown) => {
       const facts = { drop: this.#options.name, reason: wordsOf(thrown) };
-      this.#log.debug(facts, "file-system events did not end as they should");
+      this.#log.debug(facts, "the watch for file-system events did not end cleanly");
     });
   }
 
-  /** Asked with a path before its status is known, and again when it is. */
+  /** chokidar calls it with a path before its status is known, and again when it is. */
   #isIgnored(path: string, isFolder: boolean): boolean {
     const name = basename(path);
     if (name.startsWith(OWN_PREFIX)) return name !== this.#ownName;
@@ -186,7 +203,7 @@ export class LocalEvents {
     }
     if (event.startsWith("add")) this.#namesCount += 1;
     else if (event.startsWith("unlink")) this.#namesCount -= 1;
-    // Without its root, or with too many names, the next listing begins again.
+    // Without its root, or with too many names, the next listing starts a new watch.
     if ((event === "unlinkDir" && path === "") || this.#namesCount > this.#namesMax) this.#leave();
     this.#reportChange(path);
   }
@@ -200,13 +217,13 @@ export class LocalEvents {
     if (this.#faultLogged) return;
     this.#faultLogged = true;
     const facts = { drop: this.#options.name, reason: wordsOf(fault) };
-    this.#log.warn(facts, "file-system events failed; polling goes on");
+    this.#log.warn(facts, "file-system events failed; polling continues");
   }
 
   #logSize(isTooLarge: boolean, { entries, folders }: ListedTree): void {
     const facts = { drop: this.#options.name, entries, folders };
     const what = isTooLarge
-      ? "the drop is too large for file-system events; files are seen by polling alone"
+      ? "the drop is too large for file-system events; files are found only by polls"
       : "the drop is small enough for file-system events again";
     this.#log.info(facts, what);
   }
@@ -230,23 +247,23 @@ export class LocalEvents {
       if (isLate)
         log.warn(
           { drop },
-          "file-system events do not arrive from this folder; files are seen by polling alone",
+          "file-system events do not arrive from this folder; files are found only by polls",
         );
       else log.info({ drop }, "file-system events arrive");
     } catch (thrown) {
       const facts = { drop, reason: wordsOf(thrown) };
-      log.info(facts, "whether file-system events arrive cannot be tested here; polling goes on");
+      log.info(facts, "whether file-system events arrive cannot be tested here; polling continues");
     } finally {
       clearTimeout(timer);
       await rm(path, { force: true }).catch((thrown: unknown) =>
-        log.warn({ drop, path, reason: wordsOf(thrown) }, "a file of our own cannot be removed"),
+        log.warn({ drop, path, reason: wordsOf(thrown) }, "a test file cannot be removed"),
       );
       this.#tested.resolve();
     }
   }
 }
 
-/** From the details that chokidar gives with a raw event, which its types do not describe. */
+/** From the details of chokidar's raw event, which its types do not describe. */
 function watchedFolder(details: unknown): string | null {
   if (typeof details !== "object" || details === null || !("watchedPath" in details)) return null;
   return typeof details.watchedPath === "string" ? details.watchedPath : null;

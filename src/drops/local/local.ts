@@ -1,4 +1,4 @@
-/** A local folder as a drop. Symbolic links are not followed, so nothing leads out of it. */
+/** A local folder as a drop. Symbolic links are not followed, so no path leads out of it. */
 import { constants } from "node:fs";
 import { lstat, open, realpath, rm } from "node:fs/promises";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
@@ -41,7 +41,7 @@ import { identityOf, isFolder, resolveInside } from "./status.ts";
 import { entryOf, isMissing, type LocalTree, listTree, readEntry } from "./walk.ts";
 
 const CLOSE_WAIT_MS = 2_000;
-/** What is copied at a time, and how many of them are kept for the next files. */
+/** Size of the buffers for copies, and how many of them are kept for the next files. */
 const CHUNK = { bytes: 256 * 1024, keptMax: 8 };
 
 export class LocalDrop implements Drop {
@@ -53,11 +53,11 @@ export class LocalDrop implements Drop {
   readonly #filter: DropFilter;
   readonly #closing = new AbortController();
   readonly #chunks = new Chunks(CHUNK.bytes, CHUNK.keptMax);
-  /** Copies that somebody may have stopped waiting for. */
+  /** Running copies, including those whose caller no longer waits. */
   readonly #copying = new Set<Promise<unknown>>();
   readonly #disk: LocalDisk;
   #events: LocalEvents | null = null;
-  #rootLook: Promise<string> | null = null;
+  #rootSearch: Promise<string> | null = null;
   #linksSeen = 0;
   #listed: ListedTree | null = null;
 
@@ -119,7 +119,7 @@ export class LocalDrop implements Drop {
     planInside(this.name, entry, plan);
     if (plan.action !== "leave") this.#onLeaving(entry.path);
     try {
-      // Not raced against a signal: its steps are few, and the caller must know how it ended.
+      // Without a signal: its steps are few, and the caller must know the result.
       return await finishSource(this, this.#files(), entry, plan);
     } catch (thrown) {
       throw this.#translate("finish source file", thrown, entry.path);
@@ -149,7 +149,7 @@ export class LocalDrop implements Drop {
       options: this.#options,
       place: path,
       who: "the gateway's user",
-      whyNoClock: "the file of this check went away",
+      whyNoClock: "the file of this check vanished",
       list: (given) => this.list(given),
       linksSeen: () => this.#linksSeen,
       listedWhere: () => `in ${path}`,
@@ -240,7 +240,7 @@ export class LocalDrop implements Drop {
     try {
       if (!sameVersion(entryOf(entry.path, await source.stat({ bigint: true })), entry))
         throw changedWhileFetched(this.name, entry, "it has another size or time now");
-      // Smaller files end within it, and larger ones after as many bytes as they had.
+      // Smaller files end within it, and larger ones after their listed size.
       await this.#chunks.lend(async (chunk) => {
         for (let more = true; more; ) {
           if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.name, "fetch file");
@@ -261,7 +261,7 @@ export class LocalDrop implements Drop {
     }
   }
 
-  /** For one operation: the root is looked at once. */
+  /** Operations on files that resolve the root once. */
   #files(): SourceFiles {
     let looked: Promise<string> | undefined;
     const root = () => {
@@ -301,7 +301,7 @@ export class LocalDrop implements Drop {
         (await digestOfFile(await at(one))) === (await digestOfFile(await at(other))),
       rename: async (from: string, to: string) => renameDurably(await at(from), await at(to)),
       restore: async (from: string, to: string) => restoreDurably(await at(from), await at(to)),
-      // Its folder may have gone with it.
+      // Its folder may have vanished with it.
       identity: async (path: string) => {
         const full = await this.#resolve(path, await root());
         return full === null ? null : identityOf(full);
@@ -313,21 +313,21 @@ export class LocalDrop implements Drop {
     };
   }
 
-  /** The root without symbolic links. Those who ask while somebody looks hear the same. */
+  /** The root without symbolic links. Concurrent callers share one resolution. */
   #root(): Promise<string> {
-    this.#rootLook ??= this.#lookForRoot().finally(() => {
-      this.#rootLook = null;
+    this.#rootSearch ??= this.#findRoot().finally(() => {
+      this.#rootSearch = null;
     });
-    return this.#rootLook;
+    return this.#rootSearch;
   }
 
-  async #lookForRoot(): Promise<string> {
+  async #findRoot(): Promise<string> {
     const root = await realpath(this.#options.path);
     if ((await lstat(root)).isDirectory()) return root;
     throw this.#noFolder(`${this.#options.path} is not a folder`);
   }
 
-  /** The full path when its folder really lies in the root; null when there is no such folder. */
+  /** The full path when its folder is really inside the root; null when there is no such folder. */
   async #resolve(path: string, known?: string): Promise<PathOnDisk | null> {
     insideDrop(this.name, path);
     const full = await resolveInside(known ?? (await this.#root()), path, this.#options.names);
@@ -373,7 +373,7 @@ export class LocalDrop implements Drop {
       operation,
       subject: this.name,
       message: `drop ${this.name} (${this.#options.path}) cannot be used now: ${wordsOf(thrown)}`,
-      hint: "It is tried again. Check the disk or the network share.",
+      hint: "It is retried. Check the disk or the network share.",
       cause: thrown,
     });
   }

@@ -10,7 +10,7 @@ import type { ProbeSteps } from "../probe.ts";
 import type { TrialFiles } from "../probe-trial.ts";
 import { type ListedTree, LocalEvents, WATCHED_MAX } from "./events.ts";
 
-/** Kinds of file system by the number that statfs(2) tells; those where it makes a difference. */
+/** File systems by the type number of statfs(2); only those that make a difference. */
 const NETWORK: Readonly<Record<number, string>> = {
   26985: "NFS",
   20859: "SMB",
@@ -27,7 +27,7 @@ const FREE_LEAST = 200_000_000;
 export function localSteps(options: LocalOptions, log: Logger, listed: () => ListedTree | null): ProbeSteps {
   return {
     greet: async () => {
-      const facts = await statfs(options.path).catch(() => null); // The listing says what is wrong.
+      const facts = await statfs(options.path).catch(() => null); // The listing reports the fault.
       return facts === null ? [] : [folderFinding(options, facts)];
     },
     transferred: async () => [await eventsFinding(options, log, listed())],
@@ -47,7 +47,7 @@ function folderFinding({ path }: LocalOptions, { type, bsize, bavail }: FileSyst
     kind === undefined ? "on a file system of this machine" : `on a network file system (${kind})`;
   const what = `${path} ${where}, ${(free / 1e9).toFixed(1)} GB free`;
   if (free >= FREE_LEAST) return { level: "ok", about: "folder", what };
-  return { level: "warning", about: "folder", what, hint: "Make room: senders may soon be refused." };
+  return { level: "warning", about: "folder", what, hint: "Free disk space: senders may soon be refused." };
 }
 
 async function eventsFinding(
@@ -58,8 +58,8 @@ async function eventsFinding(
   const { watch, cron } = options;
   const unused = (why: string): ProbeFinding => ({ level: "ok", about: "events", what: `not used: ${why}` });
   if (!watch) return unused("`watch: false`");
-  if (cron !== undefined) return unused("polls go by `cron`");
-  if (tree === null) return unused("the folder was not listed to its end");
+  if (cron !== undefined) return unused("polls follow `cron`");
+  if (tree === null) return unused("the folder was not listed completely");
   const events = new LocalEvents(options, log, () => undefined);
   try {
     events.listed(tree);
@@ -67,12 +67,12 @@ async function eventsFinding(
     if (events.isTooLarge) return tooLarge(tree);
     if (arrive === true)
       return { level: "ok", about: "events", what: "arrive, so that files are seen at once" };
-    if (arrive === null) return { level: "ok", about: "events", what: "whether they arrive is not known" };
+    if (arrive === null) return { level: "ok", about: "events", what: "whether they arrive is unknown" };
     return {
       level: "warning",
       about: "events",
-      what: "do not arrive: files are seen by polling alone",
-      hint: "That is usual for network shares. `every` tells how late a file may be seen.",
+      what: "do not arrive: files are found only by polls",
+      hint: "That is usual for network shares. `every` determines how late a file is found.",
     };
   } finally {
     await events.stop();
@@ -85,8 +85,9 @@ function tooLarge({ entries, folders }: ListedTree): ProbeFinding {
   return {
     level: "warning",
     about: "events",
-    what: `are not used: ${found}; ${limit}, files are seen by polling alone`,
-    hint: "`every` tells how late a file may be seen. Files that are archived, or folders that are excluded, do not count.",
+    what: `are not used: ${found}; ${limit}, files are found only by polls`,
+    hint:
+      "`every` determines how late a file is found. " + "Archived files, and excluded folders, do not count.",
   };
 }
 
@@ -101,7 +102,7 @@ export function localTrial(root: string): TrialFiles {
     write: (path, content) => writeFile(full(path), content, { flag: "wx" }),
     modified: async (path) => {
       const status = await statusOf(path);
-      // File systems may keep times in steps of the kernel's clock.
+      // File systems may round times to steps of the kernel's clock.
       return status === null ? null : { atMs: status.mtimeMs, precisionMs: 10 };
     },
     exists: async (path) => (await statusOf(path)) !== null,

@@ -1,4 +1,4 @@
-/** What a local drop asks of a single path. */
+/** Checks of a single path of a local drop. */
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { localPath, type NameEncoding, type PathOnDisk } from "../../support/file-names.ts";
@@ -13,7 +13,7 @@ export async function isFolder(path: PathOnDisk): Promise<boolean> {
   }
 }
 
-/** Device and inode, which tell a file from another one of its name; null when it is gone. */
+/** Device and inode, which distinguish a file from another one of its name; null when it has vanished. */
 export async function identityOf(path: PathOnDisk): Promise<string | null> {
   try {
     const { dev, ino } = await lstat(path, { bigint: true });
@@ -24,7 +24,7 @@ export async function identityOf(path: PathOnDisk): Promise<string | null> {
   }
 }
 
-/** The full path of a file when its folder really lies in the root; null when there is no such folder. */
+/** The full path of a file when its folder is really inside the root; null when there is no such folder. */
 export async function resolveInside(
   root: string,
   path: string,

@@ -1,4 +1,4 @@
-/** Walks a local folder as it lies there now. Symbolic links are counted and not followed. */
+/** Walks a local folder. Symbolic links are counted and not followed. */
 import { type BigIntStats, type Dir, type Dirent, lstat } from "node:fs";
 import { lstat as lstatOnce, opendir } from "node:fs/promises";
 import type { FileEntry } from "../../model.ts";
@@ -7,7 +7,7 @@ import { localPath, type NameEncoding, nameOf } from "../../support/file-names.t
 import type { OnFolder } from "../drop.ts";
 import type { ListingFilter } from "../paths.ts";
 
-/** Entries that are read, and whose status is then asked for at the same time. */
+/** Entries that are read in one call, and whose status is then read concurrently. */
 const READ_AT_ONCE = 128;
 
 export interface LocalTree {
@@ -15,16 +15,19 @@ export interface LocalTree {
   readonly root: string;
   readonly names: NameEncoding;
   readonly filter: ListingFilter;
-  /** Ends a wait when nobody wants it any more, and says in the drop's words what went wrong. */
+  /** Ends a wait that was cancelled, and converts errors to those of the drop. */
   readonly guard: <T>(work: Promise<T>) => Promise<T>;
   readonly onLink: () => void;
-  /** Counts what is read, also what the filter does not take. */
+  /** Counts the entries that are read, including ignored ones. */
   readonly tally?: { entries: number; folders: number };
-  /** Told of each folder when all of it was handed out. */
+  /** Called for each folder after all of its files were returned. */
   readonly onListed?: OnFolder | undefined;
 }
 
-/** The files in a folder and in those below it, in groups; a folder that goes meanwhile holds none. `from` is relative to the root. */
+/**
+ * The files in a folder and its subfolders, in groups; a folder that vanishes meanwhile is empty. `from` is
+ * relative to the root.
+ */
 export async function* listTree(tree: LocalTree, from: string): AsyncGenerator<readonly FileEntry[]> {
   const folders = [from];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
@@ -34,7 +37,7 @@ export async function* listTree(tree: LocalTree, from: string): AsyncGenerator<r
     const below: string[] = [];
     try {
       for (let ended = false; !ended; ) {
-        // One wait for the whole group: to guard each entry by itself would cost more than reading it.
+        // One guarded wait for the whole group: a guard for each entry would cost more than reading it.
         const read = await tree.guard(readGroup(tree, directory, folder));
         folders.push(...read.folders);
         if (tree.onListed !== undefined) below.push(...read.folders);
@@ -48,7 +51,7 @@ export async function* listTree(tree: LocalTree, from: string): AsyncGenerator<r
   }
 }
 
-/** Null when it is no file, or gone. `full` is its whole path, `path` the one in the drop. */
+/** Null for a path that is not a file, or vanished. `full` is its whole path, `path` the one in the drop. */
 export async function readEntry(full: string | Buffer, path: string): Promise<FileEntry | null> {
   try {
     const status = await lstatOnce(full, { bigint: true });
@@ -68,20 +71,21 @@ export function isMissing(thrown: unknown): boolean {
 }
 
 async function openFolder(tree: LocalTree, folder: string): Promise<Dir | null> {
-  // Names are read as bytes: as text, those that are no UTF-8 would lead nowhere. The types know of texts alone.
+  // Names are read as bytes: as text, names that are not UTF-8 would not lead to their files. The types only
+  // provide text.
   const means = { bufferSize: READ_AT_ONCE, encoding: "buffer" as BufferEncoding };
   const opening = opendir(localPath(tree.root, folder, tree.names), means).catch((thrown: unknown) => {
-    if (folder !== "" && isMissing(thrown)) return null; // It went while we listed.
+    if (folder !== "" && isMissing(thrown)) return null; // The folder vanished during the listing.
     throw thrown;
   });
   return tree.guard(opening).catch((thrown: unknown) => {
-    // Given up while it was being opened: nobody else will close it.
+    // The wait was cancelled during the opening, so the folder is closed here.
     void opening.then((late) => late?.close()).catch(() => undefined);
     throw thrown;
   });
 }
 
-/** A hung share must not hold up who has given up: then it is closed when the share comes to. */
+/** A hung share must not block a cancelled walk: the folder is closed when the share responds again. */
 async function closeFolder(tree: LocalTree, directory: Dir): Promise<void> {
   const closing = directory.close();
   closing.catch(() => undefined);
@@ -107,7 +111,8 @@ async function readGroup(tree: LocalTree, directory: Dir, folder: string): Promi
   return { files: await readEntries(tree, paths), folders, ended: items.length < READ_AT_ONCE };
 }
 
-// These two use callbacks: of 100,000 files, promises for each would be most of what the listing costs.
+// The next two functions use callbacks: for 100,000 files, a promise for each would dominate the cost of the
+// listing.
 
 /** Fewer at the end of the folder. */
 function readItems(directory: Dir): Promise<readonly Dirent[]> {
@@ -122,14 +127,14 @@ function readItems(directory: Dir): Promise<readonly Dirent[]> {
         else next();
       });
     } catch (thrown) {
-      reject(thrown); // It was closed, since nobody waits any more.
+      reject(thrown); // The folder was closed after the wait was cancelled.
     }
   };
   next();
   return promise;
 }
 
-/** In any order, without those that are gone or no files. */
+/** In any order, without those that vanished or are not files. */
 function readEntries({ root, names }: LocalTree, paths: readonly string[]): Promise<readonly FileEntry[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly FileEntry[]>();
   const entries: FileEntry[] = [];

@@ -1,4 +1,4 @@
-/** The thread of a local drop: `disk-work.ts` says what it does. */
+/** The thread of a local drop, which runs the tasks of `disk-work.ts`. */
 import { diskTasks } from "../../support/disk-work.ts";
 import { type LocalAnswer, type LocalOrder, performLocal } from "./disk-work.ts";
 

@@ -1,8 +1,11 @@
-/** The one SSH connection of an SFTP drop, with a few SFTP channels on it; made at the first call, and again after it broke. */
+/**
+ * The one SSH connection of an SFTP drop, with a few SFTP channels on it; opened at the first call, and again
+ * after it broke.
+ */
 import type { Client, ConnectConfig, SFTPWrapper } from "ssh2";
-import { ConfigError, HeadgateError, TransientError, wordsOf } from "../../support/errors.ts";
 import type { SftpOptions } from "../options.ts";
 import { interrupted } from "../refusals.ts";
+import { connectFailure, unreachable } from "./connect-failure.ts";
 import { hostKeysOf, isTrusted, trustedBy, typeOfKey } from "./host-keys.ts";
 import { fingerprintOf, type HostKeys } from "./known-hosts.ts";
 import { readNamesAs } from "./names.ts";
@@ -14,11 +17,11 @@ interface Channel {
   users: number;
 }
 
-/** What a server tells of itself while it is connected to. */
+/** The server's software and extensions. */
 export interface SftpServer {
-  /** Such as `OpenSSH_9.2p1`; empty when it is not known. */
+  /** Such as `OpenSSH_9.2p1`; empty when unknown. */
   readonly software: string;
-  /** Names of the extensions of the protocol that it offers. */
+  /** Names of the protocol extensions that it offers. */
   readonly extensions: readonly string[];
   readonly hostKey: { readonly type: string; readonly fingerprint: string; readonly trustedBy: string };
 }
@@ -30,17 +33,17 @@ interface Link {
   /** Rejects when the connection ends; never resolves. */
   readonly ended: Promise<never>;
   readonly channels: Channel[];
-  /** Channels on their way. */
+  /** Channels that are being opened. */
   readonly opening: Set<Promise<Channel>>;
   alive: boolean;
-  /** Milliseconds of the monotonic clock when the server last answered anything. */
+  /** Milliseconds of the monotonic clock at the server's last response. */
   answeredAt: number;
 }
 
 export class SftpConnection {
   readonly #options: SftpOptions;
   #link: Promise<Link> | null = null;
-  /** The one that is connecting now, so that closing need not wait for it. */
+  /** The client that is connecting now, so that closing need not wait for it. */
   #opening: Client | null = null;
   #users = 0;
   #idleTimer: NodeJS.Timeout | null = null;
@@ -50,7 +53,10 @@ export class SftpConnection {
     this.#options = options;
   }
 
-  /** Runs some work on a channel. An aborted signal or a closed connection ends its calls with `TransientError`. */
+  /**
+   * Runs some work on a channel. An aborted signal or a closed connection ends its calls with
+   * `TransientError`.
+   */
   async use<T>(signal: AbortSignal, work: (calls: SftpCalls) => Promise<T>): Promise<T> {
     const name = this.#options.name;
     if (this.#closed || signal.aborted) throw interrupted(name, "use SFTP connection", signal.reason);
@@ -81,7 +87,7 @@ export class SftpConnection {
     const opening = this.#link;
     this.#link = null;
     this.#opening?.destroy();
-    const link = await opening?.catch(() => null); // One that failed to open has nothing to close.
+    const link = await opening?.catch(() => null); // A connection that failed has nothing to close.
     if (!link?.alive) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     link.client.once("close", resolve);
@@ -113,11 +119,11 @@ export class SftpConnection {
 
   async #open(): Promise<Link> {
     const options = this.#options;
-    const { default: ssh2 } = await import("ssh2"); // Not before it is needed: it is much to load.
+    const { default: ssh2 } = await import("ssh2"); // Loaded on first use, since the module is large.
     const client = new ssh2.Client();
     const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
     const { promise: ended, reject: end } = Promise.withResolvers<never>();
-    ended.catch(() => undefined); // Also heard of by the calls in progress, if there are any.
+    ended.catch(() => undefined); // The calls in progress handle it.
     const link: Link = {
       client,
       hostKey: { type: "", fingerprint: "", trustedBy: "" },
@@ -166,14 +172,14 @@ export class SftpConnection {
     return link;
   }
 
-  /** The least used channel, or a new one while all are in use and the cap allows it. */
+  /** The least used channel, or a new one while all are in use and the limit permits it. */
   async #channel(link: Link, signal: AbortSignal): Promise<Channel> {
     for (;;) {
       const least = link.channels.toSorted((one, other) => one.users - other.users)[0];
       const full = link.channels.length + link.opening.size >= this.#options.maxChannels;
       if (least !== undefined && (least.users === 0 || full)) return least;
       if (!full) return this.#openChannel(link, signal);
-      // All that the cap allows are on their way. Whether they come is for those who opened them.
+      // All permitted channels are being opened. Their callers handle the failures.
       await untilAborted(this.#options, signal, Promise.allSettled(link.opening));
     }
   }
@@ -198,7 +204,7 @@ export class SftpConnection {
     try {
       return await withDeadline(this.#options, "open SFTP channel", link, signal, opening);
     } catch (thrown) {
-      // A server may allow fewer sessions than we do; the channels that there are, or come, do as well.
+      // A server may permit fewer sessions than the limit; then the existing channels are shared.
       link.opening.delete(opening);
       await Promise.allSettled(link.opening);
       const other = link.channels.toSorted((one, next) => one.users - next.users)[0];
@@ -225,7 +231,7 @@ export class SftpCalls {
   }
 
   get server(): SftpServer {
-    // The library knows both and shows neither.
+    // The library knows both and exposes neither.
     const software: unknown = Reflect.get(this.#link.client, "_remoteVer");
     const extensions: unknown = Reflect.get(this.#sftp, "_extensions");
     return {
@@ -252,16 +258,16 @@ async function withDeadline<T>(
 ): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const askedAt = performance.now();
-  // A slow line is not a dead one: what counts is silence on the whole connection.
+  // A slow line is not a dead one: only silence on the whole connection counts.
   const check = () => {
     const silentMs = performance.now() - Math.max(askedAt, link.answeredAt);
     if (silentMs < options.timeouts.data) {
       timer = setTimeout(check, options.timeouts.data - silentMs);
       return;
     }
-    reject(unreachable(options, new Error(`no answer within ${options.timeouts.data} ms (${operation})`)));
+    reject(unreachable(options, new Error(`no response within ${options.timeouts.data} ms (${operation})`)));
     link.alive = false;
-    link.client.destroy(); // Half-open: the next call connects anew.
+    link.client.destroy(); // Half-open: the next call connects again.
   };
   let timer = setTimeout(check, options.timeouts.data);
   try {
@@ -316,7 +322,7 @@ const MODERN_HOST_KEYS = [
   "rsa-sha2-256",
 ] as const;
 
-/** A server has keys of several types; it is asked first for those that the file knows. */
+/** A server has keys of several types; those in the file are requested first. */
 function algorithmsOf(options: SftpOptions, keys: HostKeys): NonNullable<ConnectConfig["algorithms"]> {
   const isKnown = (type: string) => keys.types.includes(type.startsWith("rsa-sha2-") ? "ssh-rsa" : type);
   const types = [...MODERN_HOST_KEYS.filter(isKnown), ...MODERN_HOST_KEYS.filter((type) => !isKnown(type))];
@@ -336,55 +342,4 @@ function algorithmsOf(options: SftpOptions, keys: HostKeys): NonNullable<Connect
     cipher: { append: ["aes256-cbc", "aes192-cbc", "aes128-cbc", "3des-cbc"], prepend: [], remove: [] },
     hmac: { append: ["hmac-md5"], prepend: [], remove: [] },
   };
-}
-
-/** `presented` is the fingerprint that the server showed, empty when it came not that far. */
-function connectFailure(
-  options: SftpOptions,
-  thrown: unknown,
-  keys: HostKeys | null,
-  presented: string,
-): unknown {
-  if (thrown instanceof HeadgateError) return thrown;
-  const server = `${options.host}:${options.port}`;
-  const facts = { operation: "connect to SFTP server", subject: options.name, cause: thrown };
-  if (presented !== "" && keys?.revoked.has(presented))
-    return new ConfigError("HG-DROP-004", {
-      ...facts,
-      message: `the server ${server} of drop ${options.name} presents the host key ${presented}, which ${options.knownHosts} revokes; nothing was sent`,
-      hint: "Somebody who has a stolen key may be answering. Ask the server's owner.",
-    });
-  if (presented !== "" && keys !== null && !isTrusted(keys, presented)) {
-    const known = [...keys.allowed];
-    const authorities =
-      keys.authorities === 0 ? "" : `; @cert-authority in ${options.knownHosts} is not understood`;
-    const pinned = (known.length === 0 ? "none is pinned" : `pinned: ${known.join(", ")}`) + authorities;
-    return new ConfigError("HG-DROP-004", {
-      ...facts,
-      message: `the server ${server} of drop ${options.name} presents the host key ${presented}, which is not pinned (${pinned}); nothing was sent`,
-      hint: `Compare it with the fingerprint that the server's owner tells you. If it is right, add under hostKeys of this drop: - "${presented}"`,
-    });
-  }
-  const level = thrown instanceof Error && "level" in thrown ? thrown.level : undefined;
-  if (level === "client-authentication")
-    return new ConfigError("HG-DROP-003", {
-      ...facts,
-      message: `the server ${server} of drop ${options.name} refuses the login of ${options.username}`,
-    });
-  if (wordsOf(thrown).startsWith("Cannot parse privateKey"))
-    return new ConfigError("HG-DROP-003", {
-      ...facts,
-      message: `the private key of drop ${options.name} cannot be read: ${wordsOf(thrown)}`,
-      hint: "Give the whole text of the key, and its passphrase when it has one.",
-    });
-  return unreachable(options, thrown);
-}
-
-function unreachable(options: SftpOptions, thrown: unknown): TransientError {
-  return new TransientError("HG-DROP-001", {
-    operation: "connect to SFTP server",
-    subject: options.name,
-    message: `the SFTP server ${options.host}:${options.port} of drop ${options.name} cannot be reached: ${wordsOf(thrown)}`,
-    cause: thrown,
-  });
 }

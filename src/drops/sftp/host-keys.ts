@@ -1,10 +1,10 @@
-/** Which host keys an SFTP drop trusts: its pins, and those of its known_hosts file. */
+/** The host keys that an SFTP drop trusts: its pins, and those of its known_hosts file. */
 import { readFile } from "node:fs/promises";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
 import type { SftpOptions } from "../options.ts";
 import { type HostKeys, readKnownHosts } from "./known-hosts.ts";
 
-/** The pins and the file together. */
+/** The keys of the pins and of the file. */
 export async function hostKeysOf(options: SftpOptions): Promise<HostKeys> {
   if (options.knownHosts === undefined)
     return {
@@ -33,7 +33,7 @@ export function isTrusted(keys: HostKeys, presented: string): boolean {
   return keys.allowed.has(presented) && !keys.revoked.has(presented);
 }
 
-/** What makes a key trusted, in words. */
+/** The reason why a key is trusted, in words. */
 export function trustedBy(options: SftpOptions, keys: HostKeys, presented: string): string {
   const at = options.hostKeys.indexOf(presented);
   const line = keys.lines.get(presented);

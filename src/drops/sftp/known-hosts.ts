@@ -1,16 +1,16 @@
-/** Host keys as OpenSSH keeps them (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"). */
+/** Host keys in OpenSSH's format (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"). */
 import { createHash, createHmac } from "node:crypto";
 
 export interface HostKeys {
-  /** `SHA256:` fingerprints that the file allows for the host. */
+  /** `SHA256:` fingerprints that the file permits for the host. */
   readonly allowed: ReadonlySet<string>;
-  /** Those that must never be accepted. */
+  /** Fingerprints that must never be accepted. */
   readonly revoked: ReadonlySet<string>;
-  /** Types of the allowed keys, such as `ssh-ed25519`: the server is asked for these first. */
+  /** Types of the permitted keys, such as `ssh-ed25519`, which are requested first. */
   readonly types: readonly string[];
   /** Lines of @cert-authority for the host, which are not understood. */
   readonly authorities: number;
-  /** Number of the line that allows a fingerprint, from 1. */
+  /** Number of the line that permits a fingerprint, from 1. */
   readonly lines: ReadonlyMap<string, number>;
 }
 

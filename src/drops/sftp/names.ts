@@ -1,24 +1,28 @@
 /**
- * File names on an SFTP channel. ssh2 takes every name for UTF-8, and what is not becomes a replacement character, which names no file.
- * So names are put into UTF-8 before ssh2 reads a response, with escapes for what cannot be text (`file-names.ts`), and paths into the bytes
- * of the server before a request leaves. Packets: draft-ietf-secsh-filexfer-02, section 3.
+ * File names on an SFTP channel. ssh2 decodes every name as UTF-8, and replaces invalid bytes by a character
+ * that names no file. So names are converted to UTF-8 before ssh2 reads a response, with escapes for bytes
+ * that are not text (`file-names.ts`), and paths to the bytes of the server before a request leaves. Packets:
+ * draft-ietf-secsh-filexfer-02, section 3.
  */
 import type { SFTPWrapper } from "ssh2";
 import { bytesOf, type NameEncoding, nameOf } from "../../support/file-names.ts";
 
 /** Length and type of a packet. */
 const HEAD_BYTES = 5;
-/** The response that holds names. */
+/** The type of a response with names. */
 const NAME = 104;
-/** A longer one is not collected; ssh2 refuses it. */
+/** A longer packet is not collected; ssh2 refuses it. */
 const NAME_BYTES_MAX = 256 * 1024;
-/** Requests that begin with a path: open, lstat, setstat, opendir, remove, mkdir, rmdir, realpath, stat, readlink; rename has two. */
+/**
+ * Requests that begin with a path: open, lstat, setstat, opendir, remove, mkdir, rmdir, realpath, stat,
+ * readlink; rename has two.
+ */
 const WITH_PATH = new Set([3, 7, 9, 11, 13, 14, 15, 16, 17, 19]);
 const RENAME = 18;
-/** Of a request: length, type and id. */
+/** Offset of the path in a request, after length, type and id. */
 const PATH_AT = 9;
 
-/** Of a client's channel that is open and at rest. */
+/** For a client's channel that is open and idle. */
 export function readNamesAs(encoding: NameEncoding, sftp: SFTPWrapper): void {
   const { toText, toBytes } = recodersOf(encoding);
   recodePackets(sftp, {
@@ -40,7 +44,7 @@ export function serveNamesAs(encoding: NameEncoding, sftp: SFTPWrapper): void {
 
 type Recode = (bytes: Buffer) => Buffer;
 
-/** From the bytes of a drop to the UTF-8 of our text, and back. */
+/** From the bytes of a drop to UTF-8 text, and back. */
 function recodersOf(encoding: NameEncoding): { readonly toText: Recode; readonly toBytes: Recode } {
   return {
     toText: (bytes) => Buffer.from(nameOf(bytes, encoding)),
@@ -49,7 +53,7 @@ function recodersOf(encoding: NameEncoding): { readonly toText: Recode; readonly
 }
 
 interface Recoding {
-  /** Whether packets of this type are recoded when they come. */
+  /** Whether incoming packets of this type are recoded. */
   readonly isIncoming: (type: number) => boolean;
   readonly incoming: Recode;
   readonly outgoing: Recode;
@@ -59,7 +63,7 @@ function recodePackets(sftp: SFTPWrapper, { isIncoming, incoming, outgoing }: Re
   const push: unknown = Reflect.get(sftp, "push");
   const protocol: unknown = Reflect.get(sftp, "_protocol");
   if (typeof push !== "function" || typeof protocol !== "object" || protocol === null)
-    throw new Error("this version of ssh2 is built in another way than file names need");
+    throw new Error("this version of ssh2 lacks the internals that file names need");
   const packets = new IncomingPackets(isIncoming, incoming);
   Reflect.set(sftp, "push", (data: Buffer | null) => {
     if (data === null) return push.call(sftp, data);
@@ -77,17 +81,17 @@ function recodePackets(sftp: SFTPWrapper, { isIncoming, incoming, outgoing }: Re
   Reflect.set(sftp, "_protocol", encoded);
 }
 
-/** A long packet leaves in parts, and has no path in it. */
+/** A long packet is sent in parts, and has no path in it. */
 function isWhole(packet: Buffer): boolean {
   return packet.length >= PATH_AT + 4 && packet.readUInt32BE(0) === packet.length - 4;
 }
 
-/** Collects the packets that are recoded, and hands all others through as they come. */
+/** Collects the packets that are recoded, and passes all others through. */
 class IncomingPackets {
   readonly #isRecoded: (type: number) => boolean;
   readonly #recode: Recode;
   #held: Buffer = Buffer.alloc(0);
-  /** Bytes of the packet under way that are handed through. */
+  /** Remaining bytes of the current packet that are passed through. */
   #passing = 0;
 
   constructor(isRecoded: (type: number) => boolean, recode: Recode) {
@@ -116,12 +120,15 @@ class IncomingPackets {
       yield this.#recode(rest.subarray(0, length));
       rest = rest.subarray(length);
     }
-    // Its memory is the connection's, which uses it again.
+    // A copy, since the connection reuses the memory.
     this.#held = Buffer.from(rest);
   }
 }
 
-/** The packet with other names, and without their long forms; as it is when it cannot be read, which ssh2 then says. */
+/**
+ * The packet with other names, and without their long forms; unchanged when it cannot be parsed, which ssh2
+ * then reports.
+ */
 function recodeNames(packet: Buffer, recode: Recode): Buffer {
   const parts: Buffer[] = [];
   let copied = 0;
@@ -137,14 +144,14 @@ function recodeNames(packet: Buffer, recode: Recode): Buffer {
       copied = attributes;
     }
   } catch {
-    return packet; // It ends in the middle of something.
+    return packet; // The packet ends inside a field.
   }
   const whole = Buffer.concat([...parts, packet.subarray(copied)]);
   whole.writeUInt32BE(whole.length - 4, 0);
   return whole;
 }
 
-/** A request with other paths; anything else as it is. */
+/** A request with other paths; any other packet unchanged. */
 function recodePaths(packet: Buffer, recode: Recode): Buffer {
   const type = packet[4] ?? 0;
   const paths = type === RENAME ? 2 : WITH_PATH.has(type) ? 1 : 0;
@@ -168,7 +175,7 @@ function textOf(bytes: Buffer): Buffer {
   return text;
 }
 
-/** Throws when it goes beyond the packet. */
+/** Throws when the text goes beyond the packet. */
 function afterText(packet: Buffer, at: number): number {
   const end = at + 4 + packet.readUInt32BE(at);
   if (end > packet.length) throw new RangeError("the text goes beyond its packet");

@@ -26,7 +26,9 @@ function serverFindings(
     {
       level: "ok",
       about: "server",
-      what: `${software === "" ? "an SSH server that does not tell its name" : software}, logged in to ${options.host}:${options.port} as ${options.username}`,
+      what:
+        `${software === "" ? "an SSH server of unknown software" : software}, ` +
+        `logged in to ${options.host}:${options.port} as ${options.username}`,
     },
     {
       level: "ok",
@@ -41,7 +43,7 @@ function serverFindings(
   ];
 }
 
-/** `full` makes a path of the server from one of the drop. */
+/** `full` converts a path of the drop to one of the server. */
 export function sftpTrial(
   connection: SftpConnection,
   full: (path: string) => string,

@@ -14,11 +14,11 @@ import { sftpSteps, sftpTrial } from "./probe.ts";
 
 /** Status codes of the protocol (draft-ietf-secsh-filexfer-02, section 7). */
 const STATUS = { eof: 1, noSuchFile: 2, permissionDenied: 3, failure: 4 } as const;
-/** Bytes asked for in one request, and requests on their way at once. */
+/** Bytes of one request, and number of concurrent requests. */
 const READ_BYTES = 32 * 1024;
 const READS_AHEAD = 16;
 
-/** Touches no network. */
+/** Does not use the network. */
 export function createSftpDrop(options: SftpOptions, log: Logger): Drop {
   return new RemoteDrop(options, log, new SftpProtocol(options));
 }
@@ -35,7 +35,7 @@ class SftpProtocol implements RemoteProtocol<SftpCalls> {
     this.address = `${options.host}:${options.port}`;
     this.#connection = new SftpConnection(options);
     this.check = {
-      whyNoClock: "the server told no time of a file",
+      whyNoClock: "the server reported no time of a file",
       steps: sftpSteps(options, this.#connection),
       listedBy: () => "",
       begin: () => undefined,
@@ -54,7 +54,7 @@ class SftpProtocol implements RemoteProtocol<SftpCalls> {
     }
   }
 
-  /** Returns false for a folder that went meanwhile. */
+  /** Returns false for a folder that vanished meanwhile. */
   async *#listFolder(
     folder: string,
     walk: FolderWalk,
@@ -66,7 +66,7 @@ class SftpProtocol implements RemoteProtocol<SftpCalls> {
           sftp.opendir(this.#full(folder), answer);
         return { calls, handle: await calls.call("open folder", open) };
       } catch (thrown) {
-        if (folder !== "" && statusOf(thrown) === STATUS.noSuchFile) return null; // It went while we listed.
+        if (folder !== "" && statusOf(thrown) === STATUS.noSuchFile) return null; // The folder vanished.
         throw thrown;
       }
     });
@@ -91,7 +91,8 @@ class SftpProtocol implements RemoteProtocol<SftpCalls> {
   async stat(calls: SftpCalls, path: string): Promise<FileEntry | null> {
     try {
       const full = this.#full(path);
-      // ProFTPD follows links in LSTAT too, so both are asked at once; a server without READLINK has no links to show.
+      // ProFTPD follows links in LSTAT too, so READLINK is sent as well; a server without READLINK has no
+      // links to show.
       const link = calls
         .call<string>("read link", (sftp, answer) => sftp.readlink(full, answer))
         .then(
@@ -127,7 +128,7 @@ class SftpProtocol implements RemoteProtocol<SftpCalls> {
             sftp.mkdir(folder, (error) => answer(error, undefined)),
           );
         } catch (thrown) {
-          // Servers answer a bare failure when it is there already.
+          // Servers report a bare failure when the folder exists already.
           const there = await calls
             .call<Stats>("stat folder", (sftp, answer) => sftp.stat(folder, answer))
             .catch(() => null);
@@ -205,7 +206,7 @@ async function closeHandle(calls: SftpCalls, handle: Buffer): Promise<void> {
     .catch(() => undefined);
 }
 
-/** The bytes in order, with several requests on their way, so that a long line costs no speed. */
+/** The bytes in order, with several concurrent requests, so that latency costs no speed. */
 async function* readAhead(
   calls: SftpCalls,
   handle: Buffer,
@@ -217,17 +218,17 @@ async function* readAhead(
     while (next < size && coming.length < READS_AHEAD) {
       const length = Math.min(READ_BYTES, size - next);
       const part = readPart(calls, handle, next, length);
-      part.catch(() => undefined); // Seen when its turn comes; until then it must not count as unhandled.
+      part.catch(() => undefined); // Awaited in order; until then a failure must not count as unhandled.
       coming.push(part);
       next += length;
     }
     const part = await coming.shift();
-    if (part === undefined || part.length === 0) return; // Shorter than listed; the receiver says so.
+    if (part === undefined || part.length === 0) return; // Shorter than listed, which the receiver reports.
     yield part;
   }
 }
 
-/** As many bytes as asked for, or fewer at the end of the file. */
+/** The requested number of bytes, or fewer at the end of the file. */
 async function readPart(calls: SftpCalls, handle: Buffer, from: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length);
   let filled = 0;
