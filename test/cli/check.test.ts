@@ -62,7 +62,7 @@ test("tells what lies at an intake and a folder by what would become of it, and 
     listing: expect.stringMatching(/^3 files listed in /),
     rights: "files can be renamed and deleted",
     triggers: expect.stringMatching(/^(?=.*1 would be opened, entry by entry)(?=.*2 no trigger claims)/),
-    initial: expect.stringContaining("takes 0 of 3 files"),
+    initial: expect.stringContaining("processes 0 of 3 files"),
   });
   expect(await rig.bodies()).toEqual(before);
   expect((await readdir(folder)).toSorted()).toEqual(["a.zip", "b.csv", "c.csv"]);

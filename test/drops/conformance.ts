@@ -181,7 +181,7 @@ function probing(of: () => Field): void {
       listing: expect.stringContaining("1 files listed in "),
       clock: expect.stringMatching(/^agrees with ours, within \d s$/),
       rights: "files can be renamed and deleted",
-      archive: "archive is not there yet; it can be made",
+      archive: "archive does not exist yet; it can be created",
     });
     expect(handed).toEqual(["a.csv"]);
     expect(await everything()).toEqual(["a.csv"]);

@@ -317,7 +317,7 @@ describe("pick-up", () => {
     expect(told).toEqual(["a.csv"]);
     expect(picking.waiting()[0]).toMatchObject({
       overdue: true,
-      reason: expect.stringContaining("for long"),
+      reason: expect.stringContaining("for a long time"),
     });
   });
 

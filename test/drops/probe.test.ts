@@ -97,7 +97,7 @@ describe("an FTP server", () => {
     const { passive } = await findingsOf(openFtp("auto", server)());
     expect(passive).toMatchObject({
       level: "ok",
-      what: "PASV tells 10.20.30.40, which is replaced by 127.0.0.1, the address of the control connection",
+      what: "PASV announces 10.20.30.40, which is replaced by 127.0.0.1, the address of the control connection",
       hint: expect.stringContaining("passiveAddress"),
     });
   });
