@@ -8,7 +8,7 @@ import { parse as parseSync } from "csv-parse/sync";
 import { loadMapper } from "../src/mapping/load-mapper.ts";
 import { mapFile } from "../src/mapping/map-file.ts";
 import { workersOptions } from "../src/mapping/options.ts";
-import { createCountingSink } from "../src/segment/writer.ts";
+import { createCountingSink } from "../src/segment/memory-sinks.ts";
 import { silentLog } from "../src/support/log.ts";
 import { onlyOne } from "../src/support/settled.ts";
 import { createCatalogue } from "../src/workers/catalogue.ts";

@@ -12,7 +12,7 @@ import { loadMapper } from "../mapping/load-mapper.ts";
 import { lookupFile } from "../mapping/lookup.ts";
 import { mapFile } from "../mapping/map-file.ts";
 import { digestMapper } from "../mapping/mapper-files.ts";
-import { createMemorySink } from "../segment/writer.ts";
+import { createMemorySink } from "../segment/memory-sinks.ts";
 import { systemCode } from "../support/errors.ts";
 import { withFixedClock } from "./kit/fixed-clock.ts";
 

@@ -289,7 +289,7 @@ async function checkService(
   const nothing = () => Promise.reject(new Error("check sends no batches"));
   const delivery = createDelivery(options, config.push, {
     journal: { batches: nothing, advanceBatch: nothing, acceptBatch: nothing, splitBatch: nothing },
-    giveOwnFile: nothing,
+    segments: { append: nothing, restore: nothing },
     log: silentLog,
     webhook: webhookOf(config),
   });

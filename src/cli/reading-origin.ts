@@ -6,7 +6,7 @@ import { type FoundReading, findReadings, type ReadingQuery } from "../spool/sea
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { pushTarget, targetWords } from "../wire/index.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
-import { print, printError, printJson, printTable, styled } from "./output.ts";
+import { print, printConcern, printError, printJson, printTable, styled } from "./output.ts";
 
 /** A reading with the history of its file. */
 interface TracedReading extends FoundReading {
@@ -28,7 +28,7 @@ export async function traceReading(
   const { ledger, config } = await openLedgerToRead(options.config);
   try {
     const found: TracedReading[] = [];
-    for await (const reading of findReadings(config.spool.path, query)) {
+    for await (const reading of findReadings(config.spool.path, query, printConcern)) {
       found.push(...(await withHistory(reading, ledger)));
       if (found.length >= FOUND_MAX) break;
     }

@@ -5,7 +5,7 @@
 import type { Batch, BatchSlice } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
 import { countReadings, halve, parseElements } from "./batch-split.ts";
-import type { GiveOwnFile } from "./delivery.ts";
+import type { SegmentChanges } from "./delivery.ts";
 import { appendSlices, isIntact, readSlice, rewriteSlice } from "./slices.ts";
 
 interface Child {
@@ -18,10 +18,10 @@ interface Child {
 export async function appendChildren(
   segmentPath: string,
   parent: BatchSlice,
-  giveOwnFile: GiveOwnFile,
+  segments: SegmentChanges,
 ): Promise<readonly BatchSlice[] | null> {
   const children = makeChildren(segmentPath, parent);
-  return children === null ? null : await appendSlices(segmentPath, children, giveOwnFile);
+  return children === null ? null : await appendSlices(segmentPath, children, segments);
 }
 
 /**
@@ -31,7 +31,7 @@ export async function appendChildren(
 export async function restoreChildren(
   segmentPath: string,
   batches: readonly Batch[],
-  giveOwnFile: GiveOwnFile,
+  segments: SegmentChanges,
 ): Promise<void> {
   const parents = batches.filter(({ state }) => state === "split");
   if (parents.length === 0) return;
@@ -50,7 +50,7 @@ export async function restoreChildren(
           subject: made.sequence,
           message: `batch ${parent.operationId} was split, but has no child ${made.sequence}`,
         });
-      await rewriteSlice(segmentPath, child, made.bytes, giveOwnFile);
+      await rewriteSlice(segmentPath, child, made.bytes, segments);
     }
   }
 }

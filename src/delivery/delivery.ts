@@ -147,10 +147,15 @@ export interface GuardRule {
 }
 
 /**
- * Called before a segment is changed, since other runs may share its file. When it resolves, the run has a file of its
- * own with unchanged offsets. Rejects on a disk error. Called concurrently for different segments.
+ * Changes the segment of a run, as only a split does; other runs are not affected. Durable when a method resolves.
+ * Rejects on a disk error. Called concurrently for different segments.
  */
-export type GiveOwnFile = (segmentPath: string) => Promise<void>;
+export interface SegmentChanges {
+  /** Appends bytes. Returns the offset of the first. */
+  append(segmentPath: string, bytes: Buffer): Promise<number>;
+  /** Writes a body again at its recorded offset. */
+  restore(segmentPath: string, offset: number, body: Buffer): Promise<void>;
+}
 
 /** Limits the pushes of a gateway beyond what the service itself asks for: a rate, a time of day, other traffic. */
 export interface Admission {

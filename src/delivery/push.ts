@@ -11,7 +11,7 @@ import type { Tracer } from "../support/trace-context.ts";
 import { Turns } from "../support/turns.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
-import type { Admission, DeliveryJournal, GiveOwnFile, KeptResult, WholeRun } from "./delivery.ts";
+import type { Admission, DeliveryJournal, KeptResult, SegmentChanges, WholeRun } from "./delivery.ts";
 import { type Closure, type Gate, GateClosed, type GatedCall, TransientFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
 import type { Pace } from "./rate-limit.ts";
@@ -41,7 +41,7 @@ export interface PusherParts {
   /** The service recognises an Idempotency-Key: had it stored an attempt, it would say so. */
   readonly idempotency: boolean;
   readonly journal: DeliveryJournal;
-  readonly giveOwnFile: GiveOwnFile;
+  readonly segments: SegmentChanges;
   readonly options: PushOptions;
   readonly clock: Clock;
   readonly log: Logger;
@@ -304,7 +304,7 @@ export class BatchPusher {
     const turn = this.#splits.enter();
     try {
       await turn.mine;
-      return await appendChildren(segmentPath, batch, this.#parts.giveOwnFile);
+      return await appendChildren(segmentPath, batch, this.#parts.segments);
     } finally {
       turn.pass();
     }

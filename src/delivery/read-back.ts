@@ -11,11 +11,11 @@ import { parseElements } from "./batch-split.ts";
 import { restoreChildren } from "./children.ts";
 import {
   type DeliveryJournal,
-  type GiveOwnFile,
   type OpenOtherDeliveries,
   type OtherDeliveries,
   OVERWRITTEN,
   type ReadBackResult,
+  type SegmentChanges,
   type StoredPlace,
 } from "./delivery.ts";
 import { readSlice } from "./slices.ts";
@@ -43,19 +43,19 @@ export class ReadBack {
   readonly #journal: DeliveryJournal;
   readonly #clock: Clock;
   readonly #targets: TargetResolver;
-  readonly #giveOwnFile: GiveOwnFile;
+  readonly #segments: SegmentChanges;
   /** Operations found complete, while others of their run are still missing. */
   readonly #complete = new Map<string, Outcome>();
 
   constructor(
     client: ServiceClient,
-    { journal, giveOwnFile }: { readonly journal: DeliveryJournal; readonly giveOwnFile: GiveOwnFile },
+    { journal, segments }: { readonly journal: DeliveryJournal; readonly segments: SegmentChanges },
     clock: Clock,
     targets: TargetResolver,
   ) {
     this.#client = client;
     this.#journal = journal;
-    this.#giveOwnFile = giveOwnFile;
+    this.#segments = segments;
     this.#clock = clock;
     this.#targets = targets;
   }
@@ -70,7 +70,7 @@ export class ReadBack {
     try {
       const outcomes: Outcome[] = [];
       const batches = await this.#journal.batches(run.id);
-      await restoreChildren(segmentPath, batches, this.#giveOwnFile);
+      await restoreChildren(segmentPath, batches, this.#segments);
       for (const batch of batches) {
         if (batch.state !== "accepted" || batch.outcome !== null) continue;
         outcomes.push(

@@ -16,11 +16,11 @@ import type {
   DeliveryJournal,
   DeliveryResult,
   DeliveryStart,
-  GiveOwnFile,
   Inspection,
   KeptResult,
   OpenOtherDeliveries,
   ReadBackResult,
+  SegmentChanges,
 } from "./delivery.ts";
 import { Gate } from "./gate.ts";
 import { Guard } from "./guard.ts";
@@ -35,7 +35,7 @@ import { type ResolveOptions, TargetResolver } from "./targets.ts";
 
 export interface DeliveryParts {
   readonly journal: DeliveryJournal;
-  readonly giveOwnFile: GiveOwnFile;
+  readonly segments: SegmentChanges;
   readonly log: Logger;
   readonly clock?: Clock;
   /** Where the service posts outcomes; null where no webhook can reach this gateway. */
@@ -66,7 +66,7 @@ class ServiceDelivery implements Delivery {
   readonly #auth: ServiceOptions["auth"];
   readonly #push: PushOptions;
   readonly #journal: DeliveryJournal;
-  readonly #giveOwnFile: GiveOwnFile;
+  readonly #segments: SegmentChanges;
   readonly #clock: Clock;
   readonly #pusher: BatchPusher;
   readonly #targets: TargetResolver;
@@ -94,7 +94,7 @@ class ServiceDelivery implements Delivery {
     this.#auth = service.auth;
     this.#push = push;
     this.#journal = parts.journal;
-    this.#giveOwnFile = parts.giveOwnFile;
+    this.#segments = parts.segments;
     this.#clock = clock;
     this.#client = new ServiceClient(service, {
       connections: push.concurrency + READ_CONNECTIONS,
@@ -113,7 +113,7 @@ class ServiceDelivery implements Delivery {
       pace: new Pace(push.drainRate, clock),
       admission: parts.admission,
       journal: parts.journal,
-      giveOwnFile: parts.giveOwnFile,
+      segments: parts.segments,
       options: push,
       clock,
       log,
@@ -184,7 +184,7 @@ class ServiceDelivery implements Delivery {
     { segmentPath, whole }: Pick<PushContext, "segmentPath" | "whole">,
     signal: AbortSignal,
   ): Promise<DeliveryResult> {
-    await restoreChildren(segmentPath, batches, this.#giveOwnFile);
+    await restoreChildren(segmentPath, batches, this.#segments);
     let refused = batches.filter((batch) => batch.state === "rejected").length;
     const mayBisect = () => refused < this.#push.retry.refusedReadings;
     const context: PushContext = { segmentPath, mayBisect, whole };

@@ -1,11 +1,10 @@
 /** Batches as slices of the run's segment file: verified, streamed, and appended by a split. */
 import { createHash, hash } from "node:crypto";
 import { closeSync, createReadStream, openSync, readSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { BatchSlice } from "../model.ts";
 import { InvariantError, systemCode, TransientError } from "../support/errors.ts";
-import type { GiveOwnFile } from "./delivery.ts";
+import type { SegmentChanges } from "./delivery.ts";
 
 /** Bytes in memory for each batch that is sent. */
 const CHUNK_BYTES = 256 * 1024;
@@ -66,11 +65,15 @@ export function readSlice(segmentPath: string, slice: BatchSlice): Buffer {
 export async function appendSlices(
   segmentPath: string,
   parts: readonly { readonly sequence: string; readonly points: number; readonly bytes: Buffer }[],
-  giveOwnFile: GiveOwnFile,
+  segments: SegmentChanges,
 ): Promise<readonly BatchSlice[]> {
   try {
-    await giveOwnFile(segmentPath);
-    return await withSegment(segmentPath, (handle) => append(handle, parts));
+    let offset = await segments.append(segmentPath, Buffer.concat(parts.map(({ bytes }) => bytes)));
+    return parts.map(({ sequence, points, bytes }) => {
+      const slice = { sequence, offset, length: bytes.length, points, digest: digestOf(bytes) };
+      offset += bytes.length;
+      return slice;
+    });
   } catch (cause) {
     throw new TransientError("HG-PUSH-013", { operation: "split batch", subject: segmentPath, cause });
   }
@@ -81,12 +84,11 @@ export async function rewriteSlice(
   segmentPath: string,
   slice: BatchSlice,
   bytes: Buffer,
-  giveOwnFile: GiveOwnFile,
+  segments: SegmentChanges,
 ): Promise<void> {
   assertDigest(segmentPath, slice, digestOf(bytes));
   try {
-    await giveOwnFile(segmentPath);
-    await withSegment(segmentPath, (handle) => writeAll(handle, bytes, slice.offset));
+    await segments.restore(segmentPath, slice.offset, bytes);
   } catch (cause) {
     throw new TransientError("HG-PUSH-013", { operation: "restore batch", subject: segmentPath, cause });
   }
@@ -96,41 +98,6 @@ export async function isIntact(segmentPath: string, slice: BatchSlice): Promise<
   const digest = createHash("sha256");
   await overSlice(segmentPath, slice, (chunk) => digest.update(chunk));
   return digest.digest("hex") === slice.digest;
-}
-
-async function append(
-  handle: FileHandle,
-  parts: readonly { readonly sequence: string; readonly points: number; readonly bytes: Buffer }[],
-): Promise<readonly BatchSlice[]> {
-  let offset = (await handle.stat()).size;
-  const slices: BatchSlice[] = [];
-  for (const { sequence, points, bytes } of parts) {
-    await writeAll(handle, bytes, offset);
-    slices.push({ sequence, offset, length: bytes.length, points, digest: digestOf(bytes) });
-    offset += bytes.length;
-  }
-  return slices;
-}
-
-/** The writes of `work` are durable when this resolves. */
-async function withSegment<Value>(
-  segmentPath: string,
-  work: (handle: FileHandle) => Promise<Value>,
-): Promise<Value> {
-  const handle = await open(segmentPath, "r+");
-  try {
-    const value = await work(handle);
-    await handle.sync();
-    return value;
-  } finally {
-    await handle.close();
-  }
-}
-
-async function writeAll(handle: FileHandle, bytes: Buffer, offset: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    done += (await handle.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
-  }
 }
 
 function digestOf(bytes: Buffer): string {

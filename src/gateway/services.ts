@@ -9,7 +9,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { WebhookAnswer } from "../operations/server.ts";
 import { confirmRule, webhookAddress } from "../runs/steps/confirm-rule.ts";
 import type { ServiceEntry } from "../runs/steps/steps.ts";
-import { giveOwnFile } from "../spool/own-segments.ts";
+import { segmentChanges } from "../spool/segment-changes.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/trace-context.ts";
@@ -92,7 +92,7 @@ export class ServiceRegistry {
     const delivery = createDelivery(options, push, {
       ...own,
       journal: ledger,
-      giveOwnFile,
+      segments: segmentChanges,
       webhook: webhook !== null && push.confirm.by !== "read-back" ? { url: webhook } : null,
       ...(onRefused === undefined ? {} : { onRefused }),
     });

@@ -1,15 +1,15 @@
 /** The steps of a run that a person ordered again: its input comes from the spool, and what must not be sent is taken out of its segment. */
-import { createHash } from "node:crypto";
-import { open, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import type { MappedFile } from "../mapping/contract.ts";
 import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
-import { ROWS } from "../segment/layout.ts";
+import type { RowIndexLine } from "../segment/layout.ts";
 import { bodiesOf, parseBody, readingOf, targetOf } from "../segment/payloads.ts";
+import { type BatchBody, createSegment } from "../segment/writer.ts";
 import { openKept, sizeOf } from "../spool/kept-files.ts";
-import { PART } from "../spool/paths.ts";
-import { linesOf, segmentFiles } from "../spool/segment-files.ts";
+import { isWhole, rowsOf } from "../spool/row-index.ts";
+import { segmentFiles } from "../spool/segment-files.ts";
 import { digestOfFile } from "../support/digest.ts";
-import { publishDurably, syncFile } from "../support/durable.ts";
+import { TransientError } from "../support/errors.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./steps/exclusions.ts";
 import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps/steps.ts";
@@ -92,20 +92,17 @@ export async function excludeDelivered(
   if (later.length === 0 && !replay.rejectedOnly) return mapped;
   const spared = await whatToSpare(replay, later, await attemptsBefore(of, steps.ledger), path, steps);
   try {
-    const { batches, left, targets } = await rewriteSegment(path, mapped.batches, (element) =>
-      sparing(element, spared),
-    );
+    const { left, ...rewritten } = await rewriteSegment(path, mapped, (element) => sparing(element, spared));
+    const { batches } = rewritten;
     const points = batches.reduce((sum, batch) => sum + batch.points, 0);
     const inWhich = later.length === 0 ? "" : ` (${later.map(({ id }) => id).join(", ")})`;
     await steps.ledger.noteRun(run.id, {
       event: "run.spared",
       detail: `${left.later} readings are left out since later runs have delivered their dates${inWhich}, ${left.accepted} since they were accepted before`,
     });
-    // Of a file of which nothing is left it is still said what it held.
-    const stays = mapped.targets.filter(
-      ({ facts }) => batches.length === 0 || targets.has(targetOf(facts.target)),
-    );
-    return { ...mapped, batches, points, targets: stays };
+    // The targets of the file are reported also when nothing of it is left.
+    const targets = batches.length === 0 ? mapped.targets : rewritten.targets;
+    return { ...mapped, batches, points, targets };
   } finally {
     await spared.close();
   }
@@ -142,52 +139,48 @@ export function sparing(
   });
 }
 
-interface RowLine extends Readonly<Record<string, unknown>> {
-  readonly rows: readonly number[];
-  readonly sheetOf?: readonly number[];
+interface Rewritten extends Pick<MappedFile, "batches" | "targets"> {
+  readonly left: LeftOut;
 }
 
-/** Writes the segment and its row index anew, without what the judge leaves out. */
-async function rewriteSegment(
-  path: string,
-  slices: readonly BatchSlice[],
-  judge: Judge,
-): Promise<{
-  readonly batches: readonly BatchSlice[];
-  readonly left: LeftOut;
-  /** Of which something stays; see `targetOf`. */
-  readonly targets: ReadonlySet<string>;
-}> {
-  const batches: BatchSlice[] = [];
+/** Writes the segment again, without the readings that the judge leaves out. */
+async function rewriteSegment(path: string, mapped: MappedFile, judge: Judge): Promise<Rewritten> {
   const left: LeftOut = { later: 0, accepted: 0 };
-  const targets = new Set<string>();
-  const segment = await open(`${path}${PART}`, "w");
-  const rows = await open(`${path}${ROWS}${PART}`, "w");
-  const lines = linesOf(segmentFiles(path).rows ?? { path: `${path}${ROWS}` });
+  const batches: BatchSlice[] = [];
+  const stays = new Set<string>();
+  const { rows } = segmentFiles(path);
+  if (rows === null || !(await isWhole(rows))) throw damagedSegment(path);
+  const sink = createSegment(path);
+  const lines = rowsOf(rows);
   try {
-    let offset = 0;
-    for await (const { body } of bodiesOf((span) => openKept(path, span), slices)) {
-      const line = JSON.parse((await lines.next()).value ?? "{}") as RowLine;
+    let count = 0;
+    for await (const { body } of bodiesOf((span) => openKept(path, span), mapped.batches)) {
+      count += 1;
+      const { value: line } = await lines.next();
+      if (line === undefined) throw damagedSegment(path);
       const { elements, kept } = without(parseBody(body), judge, left);
       if (elements.length === 0) continue;
-      for (const element of elements) targets.add(targetOf(element));
-      const bytes = Buffer.from(JSON.stringify(elements), "utf8");
-      const sequence = String(batches.length + 1);
+      for (const element of elements) stays.add(targetOf(element));
       const points = elements.reduce((sum, element) => sum + element.data.length, 0);
-      const digest = createHash("sha256").update(bytes).digest("hex");
-      batches.push({ sequence, offset, length: bytes.length, points, digest });
-      offset += bytes.length;
-      await segment.write(bytes);
-      await rows.write(`${JSON.stringify(rowsWithout(line, kept, { sequence, length: bytes.length }))}\n`);
+      const bytes = Buffer.from(JSON.stringify(elements), "utf8");
+      batches.push(await sink.append({ bytes, points, ...rowsWithout(line, kept) }, sheetNames(line)));
     }
+    if (count < mapped.batches.length) throw damagedSegment(path);
+    const targets = mapped.targets.filter(({ facts }) => stays.has(targetOf(facts.target)));
+    if (batches.length > 0) await sink.publish({ period: mapped.period, targets });
+    else await rm(path, { force: true });
+    return { batches, targets, left };
+  } catch (thrown) {
+    await sink.discard();
+    throw thrown;
   } finally {
-    await Promise.all([segment.close(), rows.close(), lines.return(undefined)]);
+    await lines.return(undefined);
   }
-  await syncFile(`${path}${PART}`);
-  await syncFile(`${path}${ROWS}${PART}`);
-  await publishDurably(`${path}${ROWS}${PART}`, `${path}${ROWS}`);
-  await publishDurably(`${path}${PART}`, path);
-  return { batches, left, targets };
+}
+
+/** The file is mapped again. */
+function damagedSegment(path: string): TransientError {
+  return new TransientError("HG-SPOOL-008", { operation: "read segment", subject: path });
 }
 
 /** What stays, and for each reading of the body whether it does. */
@@ -210,16 +203,16 @@ function without(
 }
 
 function rowsWithout(
-  line: RowLine,
+  { rows, sheetOf }: RowIndexLine,
   kept: readonly boolean[],
-  facts: { readonly sequence: string; readonly length: number },
-): RowLine {
+): Pick<BatchBody, "rows" | "sheets"> {
   const stays = (_: unknown, index: number) => kept[index] === true;
-  const { sheetOf } = line;
   return {
-    ...line,
-    ...facts,
-    rows: line.rows.filter(stays),
-    ...(sheetOf === undefined ? {} : { sheetOf: sheetOf.filter(stays) }),
+    rows: Uint32Array.from(rows.filter(stays)),
+    sheets: sheetOf === undefined ? null : Uint32Array.from(sheetOf.filter(stays)),
   };
+}
+
+function sheetNames({ sheets }: RowIndexLine): (index: number) => string | undefined {
+  return (index) => sheets?.[String(index)];
 }

@@ -1,18 +1,22 @@
-/**
- * Where batches go: into a segment (`<path>`, with the row index `<path>.rows` beside it), or into memory for `headgate map`; those of small files
- * go into one file together (`pack-writer.ts`). A segment has its name only when it is complete and synced.
- */
-import { hash, randomUUID } from "node:crypto";
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+/** Writes segments (`layout.ts`), of one run or of several, one after another, in the thread of the caller. */
+import { hash } from "node:crypto";
+import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import type { BatchSlice } from "../model.ts";
-import { syncDirectory, syncFile } from "../support/durable.ts";
-import { systemCode } from "../support/errors.ts";
-import { type MappedContents, ROWS } from "./layout.ts";
+import { resultOf } from "../support/settled.ts";
+import {
+  aboutLines,
+  aboutOf,
+  endText,
+  footerText,
+  type MappedContents,
+  ROWS,
+  runOf,
+  type SegmentRun,
+} from "./layout.ts";
+import { discardPart, publishSegment } from "./publish.ts";
+import { create, RowIndexPart, rowIndexLine } from "./row-index-part.ts";
 
-/** Valid until the next one is made: its memory is used again. */
+/** Valid until the next body is made: its memory is used again. */
 export interface BatchBody {
   readonly bytes: Buffer;
   readonly points: number;
@@ -27,31 +31,18 @@ export interface BatchSink {
   readonly spillPath: string;
   /** Takes one batch, in order. Its memory is used again when the promise is fulfilled. */
   append(body: BatchBody, sheetName: (index: number) => string | undefined): Promise<BatchSlice>;
-  /** All batches are in; this is what they hold. */
+  /** Called after the last batch, with the contents of all of them. */
   publish(mapped: MappedContents): Promise<void>;
-  /** Mapping failed: nothing stays. */
+  /** Called when mapping failed: nothing stays. */
   discard(): Promise<void>;
 }
 
-/** One line of a row index: which rows the readings of a batch came from, in the order of its body. 0 is unknown. */
-export interface RowIndexLine {
-  readonly sequence: string;
-  /** Bytes of the batch. */
-  readonly length: number;
-  readonly rows: readonly number[];
-  /** Name of the sheet of each reading by position in `sheets`; absent for files without sheets. */
-  readonly sheetOf?: readonly number[];
-  readonly sheets?: Readonly<Record<number, string>>;
-}
-
-const ROWS_PART = `${ROWS}.part`;
-
-/** Tells where each batch lies, and its digest. */
+/** Counts batches: their places and digests. */
 export class SliceCounter {
   #offset: number;
   #count = 0;
 
-  /** Where the first begins. */
+  /** `offset`: of the first batch. */
   constructor(offset = 0) {
     this.#offset = offset;
   }
@@ -70,129 +61,170 @@ export class SliceCounter {
   }
 }
 
-/** Written as `<path>.part` and `<path>.rows.part` until it is complete. No batches: no files. */
+/** Bytes in memory before they are written. */
+const HELD_MAX = 512 * 1024;
+
+/** The memory of the last writer is used again: new pages would cost more than the copy. */
+let spare: Buffer | null = null;
+
+export class SegmentWriter {
+  readonly #path: string;
+  readonly #bytesMax: number;
+  readonly #begin: number;
+  #file: number | undefined;
+  #held: Buffer | null = null;
+  #heldLength = 0;
+  /** Bytes of the file before those that are held. */
+  #written: number;
+  /** Whether the file may have more bytes than the segment. */
+  #isLonger = false;
+  readonly #footers = new Map<string, number>();
+
+  /** `begin`: bytes of inputs that the file has already; without any, the file is made or overwritten. */
+  constructor(path: string, { begin = 0, bytesMax = Number.POSITIVE_INFINITY } = {}) {
+    this.#path = path;
+    this.#bytesMax = bytesMax;
+    this.#begin = begin;
+    this.#written = begin;
+  }
+
+  /**
+   * For the batches of one run, until it is published or discarded; then comes the next run. Throws when the segment
+   * grows beyond its limit.
+   */
+  sinkOf(run: SegmentRun): BatchSink {
+    const begin = this.#end;
+    const counter = new SliceCounter(begin);
+    const rows = new RowIndexPart(`${this.#path}${ROWS}.part`);
+    return {
+      // The end of the name is the one that the spool sweeps after a crash.
+      spillPath: `${this.#path}.spill.part`,
+      append: async (body, sheetName) => {
+        const slice = counter.next(body);
+        this.#putBytes(body.bytes);
+        rows.add(`${rowIndexLine(slice, body, sheetName)}\n`);
+        return slice;
+      },
+      publish: async (mapped) => {
+        const about = this.#end === begin ? null : aboutOf(mapped);
+        if (about === null) return;
+        const batches = this.#end;
+        this.#put("\n");
+        rows.end((bytes) => this.#putBytes(bytes));
+        const aboutAt = this.#end;
+        for (const text of aboutLines(about)) this.#put(text);
+        const footerAt = this.#end;
+        this.#put(footerText(run, { batches, rows: aboutAt - batches - 1, about: footerAt - aboutAt }));
+        this.#footers.set(run.runId, footerAt);
+      },
+      discard: async () => {
+        rows.discard();
+        this.#isLonger = true;
+        this.#returnTo(begin);
+      },
+    };
+  }
+
+  /** Writes the end of the segment, which is not synced then. False when no run has batches in it. */
+  end(): boolean {
+    try {
+      if (this.#footers.size === 0) return false;
+      this.#put(endText(this.#footers));
+      this.#flush();
+      if (this.#isLonger && this.#file !== undefined) ftruncateSync(this.#file, this.#written);
+      return true;
+    } finally {
+      this.close();
+    }
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+    spare = this.#held ?? spare;
+    this.#held = null;
+  }
+
+  /** Where in the file the next byte is. */
+  get #end(): number {
+    return this.#written + this.#heldLength;
+  }
+
+  #put(text: string): void {
+    this.#putBytes(Buffer.from(text, "utf8"));
+  }
+
+  #putBytes(bytes: Buffer): void {
+    if (this.#end + bytes.length > this.#bytesMax)
+      throw new Error("too many readings for a segment of several runs");
+    if (this.#heldLength + bytes.length > HELD_MAX) this.#flush();
+    if (bytes.length > HELD_MAX) {
+      this.#writeAll(bytes);
+      return;
+    }
+    this.#held ??= takeSpare();
+    bytes.copy(this.#held, this.#heldLength);
+    this.#heldLength += bytes.length;
+  }
+
+  #returnTo(end: number): void {
+    this.#written = Math.min(this.#written, end);
+    this.#heldLength = end - this.#written;
+  }
+
+  #flush(): void {
+    if (this.#held !== null) this.#writeAll(this.#held.subarray(0, this.#heldLength));
+    this.#heldLength = 0;
+  }
+
+  #writeAll(bytes: Buffer): void {
+    this.#file ??= this.#begin === 0 ? create(this.#path) : openSync(this.#path, "r+");
+    for (let done = 0; done < bytes.length; )
+      done += writeSync(this.#file, bytes, done, bytes.length - done, this.#written + done);
+    this.#written += bytes.length;
+  }
+}
+
+function takeSpare(): Buffer {
+  const taken = spare ?? Buffer.allocUnsafeSlow(HELD_MAX);
+  spare = null;
+  return taken;
+}
+
+/** A segment of one run that its writer publishes: written as `<path>.part`. Without batches there is no segment. */
 export function createSegment(path: string): BatchSink {
   const part = `${path}.part`;
   const sink = createSegmentPart(part);
+  let isEmpty = true;
+  return {
+    ...sink,
+    async append(body, sheetName) {
+      isEmpty = false;
+      return await sink.append(body, sheetName);
+    },
+    async publish(mapped) {
+      await sink.publish(mapped);
+      if (isEmpty) return;
+      const [published] = await publishSegment({ part, paths: [path], isShared: false });
+      resultOf(published);
+    },
+  };
+}
+
+/** A segment of one run that another process publishes. Its name begins with the id of the run. */
+export function createSegmentPart(part: string): BatchSink {
+  const writer = new SegmentWriter(part);
+  const sink = writer.sinkOf({ runId: runOf(part), input: null });
   return {
     ...sink,
     async publish(mapped) {
       await sink.publish(mapped);
-      await publishSegment(part, path);
-    },
-  };
-}
-
-/**
- * A segment that somebody else publishes: `<part>`, and the row index `<part>.rows.part` beside it. Written without a detour over the
- * event loop, since the process of a mapper has nothing else to do.
- */
-export function createSegmentPart(part: string): BatchSink {
-  const counter = new SliceCounter();
-  let segment: number | undefined;
-  let rows: number | undefined;
-
-  function close(): void {
-    for (const file of [segment, rows]) if (file !== undefined) closeSync(file);
-    segment = undefined;
-    rows = undefined;
-  }
-
-  return {
-    // The end of the name is the one that the spool sweeps after a crash.
-    spillPath: `${part}.spill.part`,
-    async append(body, sheetName) {
-      segment ??= create(part);
-      rows ??= create(`${part}${ROWS_PART}`);
-      const slice = counter.next(body);
-      writeAll(segment, body.bytes);
-      writeAll(rows, Buffer.from(`${rowIndexLine(slice, body, sheetName)}\n`));
-      return slice;
-    },
-    async publish() {
-      close();
+      writer.end();
     },
     async discard() {
-      close();
+      await sink.discard();
+      writer.close();
       await discardPart(part);
     },
   };
-}
-
-function create(path: string): number {
-  try {
-    return openSync(path, "w");
-  } catch (thrown) {
-    if (systemCode(thrown) !== "ENOENT") throw thrown;
-    mkdirSync(dirname(path), { recursive: true });
-    return openSync(path, "w");
-  }
-}
-
-/** Syncs a part with its rows beside it and gives it its name, the rows first. Without a part there were no batches, and there is no segment. */
-export async function publishSegment(part: string, path: string): Promise<void> {
-  const rowsPart = `${part}${ROWS_PART}`;
-  try {
-    await Promise.all([syncFile(part), syncFile(rowsPart)]);
-  } catch (thrown) {
-    if (systemCode(thrown) === "ENOENT") return;
-    throw thrown;
-  }
-  await rename(rowsPart, `${path}${ROWS}`);
-  await rename(part, path);
-  await syncDirectory(dirname(path));
-}
-
-/** Removes what somebody left who could not discard it. */
-export async function discardPart(part: string): Promise<void> {
-  await rm(part, { force: true });
-  await rm(`${part}${ROWS_PART}`, { force: true });
-}
-
-/** Keeps nothing: only the slices are told, for a summary. */
-export function createCountingSink(): BatchSink {
-  const counter = new SliceCounter();
-  return {
-    spillPath: temporaryPath(),
-    append: (body) => Promise.resolve(counter.next(body)),
-    publish: () => Promise.resolve(),
-    discard: () => Promise.resolve(),
-  };
-}
-
-/** Keeps the bodies, for a dry run. */
-export function createMemorySink(): BatchSink & { readonly bodies: readonly Buffer[] } {
-  const counter = new SliceCounter();
-  const bodies: Buffer[] = [];
-  return {
-    bodies,
-    spillPath: temporaryPath(),
-    append(body) {
-      bodies.push(Buffer.from(body.bytes));
-      return Promise.resolve(counter.next(body));
-    },
-    publish: () => Promise.resolve(),
-    discard: () => Promise.resolve(void bodies.splice(0)),
-  };
-}
-
-function temporaryPath(): string {
-  return join(tmpdir(), `headgate-${randomUUID()}.spill`);
-}
-
-function writeAll(file: number, bytes: Buffer): void {
-  for (let written = 0; written < bytes.length; )
-    written += writeSync(file, bytes, written, bytes.length - written);
-}
-
-/** JSON of a `RowIndexLine`. */
-export function rowIndexLine(
-  { sequence, length }: BatchSlice,
-  { rows, sheets }: BatchBody,
-  sheetName: (index: number) => string | undefined,
-): string {
-  const start = `{"sequence":${JSON.stringify(sequence)},"length":${length},"rows":[${rows.join(",")}]`;
-  if (sheets === null) return `${start}}`;
-  const names = Object.fromEntries([...new Set(sheets)].map((sheet) => [sheet, sheetName(sheet) ?? ""]));
-  return `${start},"sheetOf":[${sheets.join(",")}],"sheets":${JSON.stringify(names)}}`;
 }

@@ -1,23 +1,18 @@
-/**
- * Where the input of a run is: in a file of its own, kept or not, or in the pack that its segment is (`segment/layout.ts`), kept or not. Whoever
- * wants its bytes asks here.
- */
+/** The place of the input of a run: a file of its own, or its segment (`segment/layout.ts`), kept or not. */
 import { constants, createWriteStream } from "node:fs";
 import { copyFile, open, readdir, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { readSpan } from "../segment/layout.ts";
+import { FOOTER_MAX } from "../segment/layout.ts";
+import { readSpan } from "../segment/trailer.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { KEPT_ENDS, PART, type SpoolPlaces } from "./paths.ts";
 import { type FilePart, keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
 
-/** Whether a run is on its way, or at rest. */
+/** Whether a run is in progress, or at rest. */
 export type InputSide = "under way" | "kept";
-
-/** Bytes in which the footer of a trailer lies. */
-const FOOTER_MAX = 256;
 
 export class SpoolInputs {
   readonly #places: SpoolPlaces;
@@ -26,7 +21,7 @@ export class SpoolInputs {
     this.#places = places;
   }
 
-  /** Null when it is not here any more. */
+  /** Null when it is no longer available. */
   find(runId: string, side?: InputSide): FilePart | null {
     const underWay = side === "kept" ? null : this.#underWay(runId);
     return underWay ?? (side === "under way" ? null : this.#kept(runId));
@@ -52,7 +47,7 @@ export class SpoolInputs {
     return false;
   }
 
-  /** Into another file, synced. False when it is not here any more. */
+  /** Into another file, synced. False when it is no longer available. */
   async copy(runId: string, to: string): Promise<boolean> {
     const from = this.find(runId);
     if (from === null) return false;
@@ -73,7 +68,7 @@ export class SpoolInputs {
     return isMeant;
   }
 
-  /** Ids of the runs of which it is kept. */
+  /** Ids of the runs whose inputs are kept. */
   async kept(): Promise<readonly string[]> {
     const names = await readdir(this.#places.kept);
     const idsOf = (end: string) =>
@@ -83,7 +78,7 @@ export class SpoolInputs {
     return [...ids];
   }
 
-  /** Removes the one that is found, for good, and nothing else of its run. */
+  /** Removes the input that is found, durably, and nothing else of its run. */
   async remove(runId: string, side: InputSide): Promise<void> {
     const found = this.find(runId, side);
     if (found?.span === undefined) {
@@ -99,8 +94,9 @@ export class SpoolInputs {
 }
 
 /**
- * Gives a run that is in a pack a file of its own, in which everything lies where it did, but which says that no bytes are its input. Its batches may be all that
- * is left of what was fetched, and other runs have the rest of the pack. A crash leaves either.
+ * Gives a run whose segment has its input a file of its own, with the same offsets and a footer by which the input has
+ * no bytes. The batches stay: they may be all that is left of the file, and other runs have the rest of the segment. A
+ * crash leaves either.
  */
 async function takeOut({ about }: SegmentFiles, { path, span }: FilePart): Promise<void> {
   if (about?.span === undefined || span === undefined) return;
@@ -112,12 +108,12 @@ async function takeOut({ about }: SegmentFiles, { path, span }: FilePart): Promi
   const part = `${path}${PART}`;
   const { atime, mtime } = await stat(path);
   try {
-    // What the name may be a link to, left by a crash, stays as it is.
+    // The name may be a link that a crash left: the file behind it stays as it is.
     await rm(part, { force: true });
     await copyFile(path, part, constants.COPYFILE_EXCL);
     const file = await open(part, "r+");
     try {
-      // As many bytes as before: what follows stays where it is.
+      // As many bytes as before: what follows keeps its place.
       await file.write(JSON.stringify(footer).padEnd(line.length), footerAt);
       // It is no younger than it was.
       await file.utimes(atime, mtime);

@@ -1,6 +1,6 @@
 /**
- * What is kept of runs at rest, in the folder `kept` of the spool: the input, the batches and the row index as they were mapped, and what
- * they are about. Compressed, where that saves something: a disk gives whole blocks, so that small files are only moved.
+ * The folder `kept` of the spool: of runs at rest the input, and the segment with its indexes. Compressed, where that
+ * saves something: a disk gives whole blocks, so that small files are only moved.
  */
 import { createReadStream, createWriteStream, renameSync, statSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
@@ -18,6 +18,7 @@ import {
 import type { Span } from "../segment/layout.ts";
 import { Chunks } from "../support/chunks.ts";
 import { syncFile } from "../support/durable.ts";
+import type { CompressibleFile } from "./kept-segments.ts";
 import { KEPT_ENDS, type KeptKind, PART, PIECE_MAX, PLAIN_MAX } from "./paths.ts";
 
 const PIECES = new Chunks(PIECE_MAX, 4);
@@ -31,41 +32,47 @@ const GZIP: Packing = { stream: createGzip, whole: promisify(gzip) };
 const ZSTD: Packing = { stream: createZstdCompress, whole: promisify(zstdCompress) };
 
 /**
- * Moves a file to what is kept of its run; `kept` is the path there without the end. False when there is no such file. A synced file stays
- * synced; only the name may be lost with the power.
+ * Moves a file to the kept files of its run, or copies a part of one; `kept` is the path there without the end. A
+ * synced file stays synced; only the name may be lost with the power. The original of a compressed file stays.
  */
 export async function keepFile(
-  from: string,
+  { from, kind, size, span }: CompressibleFile,
   kept: string,
-  kind: KeptKind,
   synced: boolean,
-): Promise<boolean> {
-  const size = sizeOf(from);
-  if (size === null) return false;
+): Promise<void> {
   const { packed, plain } = KEPT_ENDS[kind];
-  if (size <= PLAIN_MAX) {
-    renameSync(from, `${kept}${plain}`);
-    return true;
+  const isPlain = size <= PLAIN_MAX || packed === plain;
+  const end = isPlain ? plain : packed;
+  if (isPlain && span === undefined) {
+    renameSync(from, `${kept}${end}`);
+    return;
   }
-  const part = `${kept}${packed}${PART}`;
-  await pack(from, part, size, kind === "input" ? GZIP : ZSTD);
+  const part = `${kept}${end}${PART}`;
+  if (isPlain) await pipeline(openKept(from, span), createWriteStream(part));
+  else await compress({ from, size, span }, part, kind === "input" ? GZIP : ZSTD);
   if (synced) await syncFile(part);
-  renameSync(part, `${kept}${packed}`);
-  return true;
+  renameSync(part, `${kept}${end}`);
 }
 
-async function pack(from: string, to: string, size: number, { stream, whole }: Packing): Promise<void> {
-  if (size > PIECE_MAX) return await pipeline(createReadStream(from), stream(), createWriteStream(to));
-  await PIECES.lend(async (chunk) => writeFile(to, await whole(await readInto(chunk, from))));
+async function compress(
+  { from, size, span }: Pick<CompressibleFile, "from" | "size"> & { readonly span: Span | undefined },
+  to: string,
+  { stream, whole }: Packing,
+): Promise<void> {
+  if (size > PIECE_MAX) return await pipeline(openKept(from, span), stream(), createWriteStream(to));
+  const first = span?.offset ?? 0;
+  await PIECES.lend(async (chunk) =>
+    writeFile(to, await whole(await readInto(chunk.subarray(0, size), from, first))),
+  );
 }
 
-/** The bytes of a file that fit into the chunk. */
-async function readInto(chunk: Buffer, path: string): Promise<Buffer> {
+/** The bytes of a file from an offset that fit into the chunk. */
+async function readInto(chunk: Buffer, path: string, first: number): Promise<Buffer> {
   const handle = await open(path, "r");
   try {
     let at = 0;
     for (let more = true; more && at < chunk.length; ) {
-      const { bytesRead } = await handle.read(chunk, at, chunk.length - at, at);
+      const { bytesRead } = await handle.read(chunk, at, chunk.length - at, first + at);
       more = bytesRead > 0;
       at += bytesRead;
     }
@@ -75,15 +82,15 @@ async function readInto(chunk: Buffer, path: string): Promise<Buffer> {
   }
 }
 
-/** Where it is kept; null when it is not. */
+/** Null when it is not kept. */
 export function keptPlace(kept: string, kind: KeptKind): string | null {
   const { packed, plain } = KEPT_ENDS[kind];
   return [`${kept}${plain}`, `${kept}${packed}`].find((path) => sizeOf(path) !== null) ?? null;
 }
 
 /**
- * The bytes of a file as they were before it was kept, or a part of them, of which fewer come where the file ends before. Its faults are those of what
- * is read.
+ * The bytes of a file as they were before it was kept, or a part of them; fewer where the file ends before. The stream
+ * fails as reading the file does.
  */
 export function openKept(path: string, span?: Span): Readable {
   if (span?.length === 0) return Readable.from([]);
@@ -98,7 +105,7 @@ export function openKept(path: string, span?: Span): Readable {
   file.pipe(plain);
   if (span === undefined) return plain;
   const part = Readable.from(cut(plain, span), { objectMode: false });
-  // Also when nothing was read of it.
+  // Also when nothing of it was read.
   return part.once("close", () => plain.destroy());
 }
 
@@ -112,7 +119,7 @@ async function* cut(plain: Readable, { offset, length }: Span): AsyncGenerator<B
   }
 }
 
-/** Null when there is no such file. Asked at once: a detour over the event loop would cost more than the answer. */
+/** Null when there is no such file. Synchronous: the event loop would cost more than the call. */
 export function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;
 }

@@ -1,14 +1,16 @@
-/** What lies where in the spool. The spool's thread loads it too, so it imports next to nothing. */
+/** The places of files in the spool. The thread of the spool loads this module, so it imports next to nothing. */
 import { join, sep } from "node:path";
 import { ABOUT, ROWS } from "../segment/layout.ts";
 
-export { ABOUT };
+export { ABOUT, ROWS };
 
 /** Kept, by the ends of their names behind the id of the run. */
 export const KEPT_ENDS = {
   input: { packed: ".gz", plain: ".input" },
   segment: { packed: ".zst", plain: ".segment" },
   rows: { packed: ".rows.zst", plain: ".segment.rows" },
+  /** Never compressed: a search reads it of each run. */
+  about: { packed: ABOUT, plain: ABOUT },
 } as const;
 
 export type KeptKind = keyof typeof KEPT_ENDS;
@@ -21,7 +23,7 @@ export const PIECE_MAX = 256 * 1024;
 /** Until it is complete. */
 export const PART = ".part";
 
-/** The segment, its row index, and both while they are written. */
+/** The segment, and files beside it of earlier versions and of attempts that a crash ended. */
 export const BESIDE_SEGMENT = ["", ROWS, ABOUT, PART, `${ROWS}${PART}`, `${ABOUT}${PART}`];
 
 export interface SpoolPlaces {
@@ -43,7 +45,7 @@ export function spoolPlaces(root: string): SpoolPlaces {
     inputs,
     segments,
     kept,
-    // Asked for time and again; `join` would look through the whole path each time.
+    // Called often; `join` would parse the whole path each time.
     input: (runId) => `${inputs}${sep}${runId}`,
     segment: (runId) => `${segments}${sep}${runId}.segment`,
     keptOf: (runId) => `${kept}${sep}${runId}`,

@@ -1,65 +1,68 @@
 /**
- * From a stored reading back to the row that it came from. The spool keeps, with the input of a run at rest, the batches and the row
- * index as they were mapped, and what they are about, so that a search opens few of them.
+ * Finds the row that a stored reading came from. The spool keeps the segment of a run at rest with its row index and its
+ * target index, so that a search opens few segments.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Bytes } from "../segment/payloads.ts";
-import { systemCode } from "../support/errors.ts";
+import { systemCode, wordsOf } from "../support/errors.ts";
 import { openKept } from "./kept-files.ts";
 import { ABOUT, KEPT_ENDS } from "./paths.ts";
-import { beginningOf, type FilePart, keptSegmentFiles, linesOf, segmentFiles } from "./segment-files.ts";
+import { isDamage, isWhole, type PlacedRows, rowsOf } from "./row-index.ts";
+import { type FilePart, keptSegmentFiles, segmentFiles } from "./segment-files.ts";
 import { type AboutQuery, isAbout } from "./target-index.ts";
 
 export type ReadingQuery = AboutQuery;
 
 export interface FoundReading {
   readonly runId: string;
-  /** Of the batch as it was mapped; a batch that was split later has children. */
+  /** Of the batch as it was mapped; a split batch has children. */
   readonly sequence: string;
   /** Among the readings of that batch, from 0. */
   readonly position: number;
   readonly value: number;
   readonly version: string | null;
-  /** Line or row; null when the mapper did not tell. */
+  /** Line or row; null when it is not known. */
   readonly row: number | null;
   readonly sheet: string | null;
-}
-
-interface RowLine {
-  readonly sequence: string;
-  /** Bytes of the batch. */
-  readonly length: number;
-  /** Where the batch stands, where it does not follow on the one before; see `own-segments.ts`. */
-  readonly offset?: number;
-  readonly rows: readonly number[];
-  readonly sheetOf?: readonly number[];
-  readonly sheets?: Readonly<Record<string, string>>;
 }
 
 interface Element extends Readonly<Record<string, unknown>> {
   readonly data: readonly { readonly date: string; readonly value: number; readonly version?: string }[];
 }
 
+/** Receives what is damaged of a run, in words. */
+export type OnDamage = (words: string) => void;
+
 /** Readings of a target at a date, of the newest run first. Memory holds one batch. */
-export async function* findReadings(spool: string, query: ReadingQuery): AsyncGenerator<FoundReading> {
+export async function* findReadings(
+  spool: string,
+  query: ReadingQuery,
+  onDamage: OnDamage = () => undefined,
+): AsyncGenerator<FoundReading> {
   for (const { runId, path, isKept } of (await places(spool)).toSorted((a, b) =>
     a.runId < b.runId ? 1 : -1,
   )) {
     const { segment, rows, about } = isKept ? keptSegmentFiles(path) : segmentFiles(path);
-    if (about === null || !(await isAbout(about, query))) continue;
-    if (segment !== null && rows !== null) yield* readingsOf(runId, segment, rows, query);
+    if (about === null || segment === null || rows === null) continue;
+    try {
+      if (await isAbout(about, query)) yield* readingsOf(runId, segment, rows, query, onDamage);
+    } catch (thrown) {
+      if (isDamage(thrown)) onDamage(`the segment of run ${runId} is damaged: ${wordsOf(thrown)}`);
+      // Pruned in the meantime.
+      else if (systemCode(thrown) !== "ENOENT") throw thrown;
+    }
   }
 }
 
 interface Place {
   readonly runId: string;
-  /** Of the segment; of a kept one without its end. */
+  /** Of the segment; for a kept segment without the end of its name. */
   readonly path: string;
   readonly isKept: boolean;
 }
 
-/** Runs of which it is told, beside the segment or in it, what they are about. One that comes to rest meanwhile may be in both places; the kept one counts. */
+/** Runs with a target index. A run that comes to rest meanwhile may be in both places; the kept one counts. */
 async function places(spool: string): Promise<readonly Place[]> {
   const found = new Map<string, Place>();
   const { plain } = KEPT_ENDS.segment;
@@ -80,35 +83,63 @@ async function* readingsOf(
   segment: string,
   rows: FilePart,
   query: ReadingQuery,
+  onDamage: OnDamage,
 ): AsyncGenerator<FoundReading> {
+  if (await isWhole(rows)) {
+    for await (const [line, body] of bodiesWith(rows, segment))
+      yield* inBatch(runId, line, JSON.parse(body.toString("utf8")) as readonly Element[], query);
+    return;
+  }
+  onDamage(`the row index of run ${runId} is damaged: readings of the run may be missing, and have no rows`);
+  for await (const line of rowsOf(rows)) {
+    const elements = await elementsAt(segment, line);
+    if (elements !== null) yield* inBatch(runId, { ...line, rows: [], sheets: {} }, elements, query);
+  }
+}
+
+/** Each line of the index with its batch. */
+async function* bodiesWith(rows: FilePart, segment: string): AsyncGenerator<readonly [PlacedRows, Buffer]> {
   let bytes: Bytes | undefined;
+  let at = 0;
   try {
-    let at = await beginningOf(rows);
-    // A line of the index for each batch, in the same order.
-    for await (const line of linesOf(rows)) {
-      const facts = JSON.parse(line) as RowLine;
-      const offset = facts.offset ?? at;
+    for await (const line of rowsOf(rows)) {
+      const { offset, length } = line;
       if (bytes === undefined)
         bytes = new Bytes(openKept(segment, { offset, length: Number.POSITIVE_INFINITY }));
       else await bytes.skip(offset - at);
-      at = offset + facts.length;
-      yield* inBatch(runId, facts, await bytes.take(facts.length), query);
+      at = offset + length;
+      yield [line, await bytes.take(length)];
     }
-  } catch (thrown) {
-    // Pruned while we looked.
-    if (systemCode(thrown) !== "ENOENT") throw thrown;
   } finally {
     bytes?.close();
   }
 }
 
+/** Bytes of a batch in a damaged index that is read. */
+const BODY_MAX = 64 * 1024 * 1024;
+
+/** Null when there is no batch at the place. */
+async function elementsAt(
+  segment: string,
+  { offset, length }: PlacedRows,
+): Promise<readonly Element[] | null> {
+  if (!(offset >= 0 && length > 0 && length <= BODY_MAX)) return null;
+  const body = Buffer.concat(await openKept(segment, { offset, length }).toArray());
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return Array.isArray(value) ? (value as readonly Element[]) : null;
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    return null;
+  }
+}
+
 function* inBatch(
   runId: string,
-  { sequence, rows, sheetOf, sheets }: RowLine,
-  body: Buffer,
+  { sequence, rows, sheetOf, sheets }: PlacedRows,
+  elements: readonly Element[],
   { fields, atMs }: ReadingQuery,
 ): Generator<FoundReading> {
-  const elements = JSON.parse(body.toString("utf8")) as readonly Element[];
   let position = -1;
   for (const element of elements) {
     const isMeant = Object.entries(fields).every(([name, value]) => element[name] === value);

@@ -1,8 +1,10 @@
 /**
- * Where the row index of a segment lies, and what its batches are about: in files beside it, or in its trailer (`segment/layout.ts`). Whoever reads
- * them asks here. The input of its run may lie in it too (`inputs.ts`).
+ * The places of the row index and the target index of a run: in the trailer of its segment (`segment/layout.ts`), or in
+ * files beside a compressed segment and beside segments of earlier versions. The input of the run may be in the segment
+ * too (`inputs.ts`).
  */
-import { ROWS, readSpan, type Span, type Trailer, trailerAnywhere, trailerAtEnd } from "../segment/layout.ts";
+import { ROWS, type Span } from "../segment/layout.ts";
+import { readSpan, type Trailer, trailerAnywhere, trailerAtEnd } from "../segment/trailer.ts";
 import { systemCode } from "../support/errors.ts";
 import { keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { ABOUT, KEPT_ENDS } from "./paths.ts";
@@ -13,35 +15,38 @@ export interface FilePart {
   readonly span?: Span;
 }
 
-/** Null for what is not here. */
+/** Null for a part that is missing. */
 export interface SegmentFiles {
   readonly segment: string | null;
   readonly rows: FilePart | null;
   readonly about: FilePart | null;
-  /** Null too for one that lies elsewhere. */
+  /** Null too when it is stored elsewhere. */
   readonly input: FilePart | null;
 }
 
-/** Of a segment by its full path. */
+/** By the full path of a segment. */
 export function segmentFiles(path: string): SegmentFiles {
   const segment = sizeOf(path) === null ? null : path;
-  const trailer = segment === null ? null : trailerOf(path, `${path}${ABOUT}`);
+  const trailer = segment === null ? null : trailerOf(path);
   return trailer === null ? { segment, ...beside(path) } : { segment, ...within(path, trailer) };
 }
 
-/** Of what is kept of a run; the full path without the end of the name. */
+/** By the full path of the kept files of a run without the end of their names. */
 export function keptSegmentFiles(kept: string): SegmentFiles {
   const segment = keptPlace(kept, "segment");
   const about = `${kept}${ABOUT}`;
-  // What is compressed has its row index and what it is about in files beside it, whatever it had before.
+  // A compressed segment has its indexes in files beside it, whatever it had before.
   const trailer = segment?.endsWith(KEPT_ENDS.segment.plain) === true ? trailerOf(segment, about) : null;
   if (segment !== null && trailer !== null) return { segment, ...within(segment, trailer) };
   const rows = keptPlace(kept, "rows");
   return { segment, rows: rows === null ? null : { path: rows }, about: partAt(about), input: null };
 }
 
-/** A trailer belongs to its segment whatever lies beside it; behind the children of splits it is only looked for when nothing does. */
-function trailerOf(segment: string, about: string): Trailer | null {
+/**
+ * The trailer of a segment has precedence over files beside it. Where the segment does not end in a directory, the
+ * trailer is searched only when there are none.
+ */
+export function trailerOf(segment: string, about = `${segment}${ABOUT}`): Trailer | null {
   try {
     return trailerAtEnd(segment) ?? (sizeOf(about) === null ? trailerAnywhere(segment) : null);
   } catch (thrown) {
@@ -54,7 +59,7 @@ function within(path: string, { rows, about, input }: Trailer): Omit<SegmentFile
   return {
     rows: { path, span: rows },
     about: { path, span: about },
-    // Without bytes it was taken out (`inputs.ts`): a file that holds nothing gives no batches.
+    // One without bytes was removed (`inputs.ts`).
     input: input === null || input.length === 0 ? null : { path, span: input },
   };
 }
@@ -67,10 +72,10 @@ function partAt(path: string): FilePart | null {
   return sizeOf(path) === null ? null : { path };
 }
 
-/** Bytes that are read at once. */
+/** Bytes of a part that is read at once. */
 const PIECE_MAX = 64 * 1024;
 
-/** Rejects as the disk does. */
+/** The lines that are not empty. Rejects on a disk error. */
 export async function* linesOf({ path, span }: FilePart): AsyncGenerator<string> {
   if (span !== undefined && span.length <= PIECE_MAX) {
     for (const line of readSpan(path, span).toString("utf8").split("\n")) if (line !== "") yield line;
@@ -89,12 +94,4 @@ export async function* linesOf({ path, span }: FilePart): AsyncGenerator<string>
     input.destroy();
   }
   if (rest !== "") yield rest;
-}
-
-/** Offset of the first batch of a run with this row index. Those of a run that shares its file with others end where its trailer begins, with an empty line. */
-export async function beginningOf(rows: FilePart): Promise<number> {
-  if (rows.span === undefined) return 0;
-  let offset = rows.span.offset - 1;
-  for await (const line of linesOf(rows)) offset -= (JSON.parse(line) as { readonly length: number }).length;
-  return offset;
 }

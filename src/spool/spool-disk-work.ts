@@ -14,33 +14,26 @@ import {
   writeFileSync,
 } from "node:fs";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import type { PackPart } from "../segment/layout.ts";
-import { publishPackNow } from "../segment/publish-pack.ts";
+import { readSpan } from "../segment/trailer.ts";
 import { isDone, syncNamesNow, type TaskFacts, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
 import { type CompressibleFile, filesToKeep, moveToKept, setAge } from "./kept-segments.ts";
-import {
-  KEPT_ENDS,
-  type KeptKind,
-  PART,
-  PIECE_MAX,
-  PLAIN_MAX,
-  type SpoolPlaces,
-  spoolPlaces,
-} from "./paths.ts";
+import { KEPT_ENDS, PART, PIECE_MAX, PLAIN_MAX, type SpoolPlaces, spoolPlaces } from "./paths.ts";
 
-export type SpoolOrder =
-  | { readonly kind: "publish"; readonly pack: PackPart }
-  /** `nowS`: seconds since 1970, from which the age of what is kept counts. */
-  | { readonly kind: "retire"; readonly runIds: readonly string[]; readonly nowS: number };
+export interface SpoolOrder {
+  readonly runIds: readonly string[];
+  /** Seconds since 1970, from which the age of kept files counts. */
+  readonly nowS: number;
+}
 
 /** For each run whether it was done. */
 export type SpoolAnswer = readonly boolean[];
 
-export function performSpool(order: SpoolOrder, { data, isHeard }: TaskFacts<{ root: string }>): SpoolAnswer {
-  const places = spoolPlaces(data.root);
-  if (order.kind === "publish") return isHeard() ? publishPackNow(order.pack) : [];
-  return isHeard() ? retireAll(order.runIds, order.nowS, places) : order.runIds.map(() => false);
+export function performSpool(
+  { runIds, nowS }: SpoolOrder,
+  { data, isHeard }: TaskFacts<{ root: string }>,
+): SpoolAnswer {
+  return isHeard() ? retireAll(runIds, nowS, spoolPlaces(data.root)) : runIds.map(() => false);
 }
 
 function retireAll(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {
@@ -62,19 +55,20 @@ function retireAll(runIds: readonly string[], nowS: number, places: SpoolPlaces)
   return done.map((isKept, at) => isKept && inputs[at] !== "none");
 }
 
-type Way = "none" | "moved" | "packed" | "too large";
+/** `packed`: the original is still there. */
+type Way = "none" | "moved" | "packed" | "copied" | "too large";
 
 function keepInput(runId: string, nowS: number, places: SpoolPlaces): Way {
   const input = places.input(runId);
   const status = statSync(input, { throwIfNoEntry: false });
   if (status === undefined) return "none";
   setAge(input, status.mtimeMs, nowS);
-  return keep(input, status.size, places.keptOf(runId), "input", true);
+  return keep({ from: input, kind: "input", size: status.size }, places.keptOf(runId), true);
 }
 
 /**
- * What a replay writes beside under another name until it is complete is not looked for: the spool retires such a run by itself, and what a crash left of it is
- * swept when the gateway starts.
+ * Files that a replay writes beside under other names until they are complete are not removed: the spool retires such a
+ * run by itself, and removes leftovers of a crash when the gateway starts.
  */
 function keepRest(segment: string, kept: string, nowS: number): void {
   const packed: string[] = [];
@@ -85,33 +79,35 @@ function keepRest(segment: string, kept: string, nowS: number): void {
     else if (moveOrPack(file, kept) === "packed") packed.push(file.from);
   }
   for (const path of packed) unlinkSync(path);
-  // Nobody knows what it is.
+  // Without any index it is no segment.
   if (files.length === 0) rmSync(segment, { force: true });
 }
 
-function moveOrPack({ from, kind, size }: CompressibleFile, kept: string): Way {
-  const way = keep(from, size, kept, kind, false);
+function moveOrPack(file: CompressibleFile, kept: string): Way {
+  const way = keep(file, kept, false);
   if (way === "too large") throw new Error("it is compressed as a stream");
   return way;
 }
 
 /** See `keepFile`. */
-function keep(from: string, size: number, kept: string, kind: KeptKind, synced: boolean): Way {
+function keep({ from, kind, size, span }: CompressibleFile, kept: string, synced: boolean): Way {
   if (size > PIECE_MAX) return "too large";
   const { packed, plain } = KEPT_ENDS[kind];
-  if (size <= PLAIN_MAX) {
-    renameSync(from, `${kept}${plain}`);
+  const isPlain = size <= PLAIN_MAX || packed === plain;
+  const end = isPlain ? plain : packed;
+  if (isPlain && span === undefined) {
+    renameSync(from, `${kept}${end}`);
     return "moved";
   }
-  const part = `${kept}${packed}${PART}`;
-  const bytes = readFileSync(from);
+  const part = `${kept}${end}${PART}`;
+  const bytes = span === undefined ? readFileSync(from) : readSpan(from, span);
   const file = openSync(part, "w");
   try {
-    writeFileSync(file, kind === "input" ? gzipSync(bytes) : zstdCompressSync(bytes));
+    writeFileSync(file, isPlain ? bytes : kind === "input" ? gzipSync(bytes) : zstdCompressSync(bytes));
     if (synced) fsyncSync(file);
   } finally {
     closeSync(file);
   }
-  renameSync(part, `${kept}${packed}`);
-  return "packed";
+  renameSync(part, `${kept}${end}`);
+  return span === undefined ? "packed" : "copied";
 }

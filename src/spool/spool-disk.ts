@@ -1,5 +1,4 @@
 /** The lists of the spool: its thread does the usual runs (`spool-disk-work.ts`), and the spool itself the rest, one by one. */
-import type { PackPart } from "../segment/layout.ts";
 import { systemClock } from "../support/clock.ts";
 import { DiskThread } from "../support/disk-thread.ts";
 import type { Settled } from "../support/settled.ts";
@@ -14,12 +13,6 @@ export class SpoolDisk {
     this.#thread = new DiskThread({ module: new URL(file, import.meta.url), data: { root } });
   }
 
-  /** See `Spool.publishPack`. */
-  async publish(pack: PackPart): Promise<readonly boolean[]> {
-    const answer = await this.#thread.ask({ kind: "publish", pack });
-    return pack.paths.map((_, at) => answer?.[at] === true);
-  }
-
   /** See `Spool.retire`; `retireOne` does what the thread left. */
   async retire(
     runIds: readonly string[],
@@ -27,7 +20,7 @@ export class SpoolDisk {
   ): Promise<readonly Settled<void>[]> {
     const nowS = systemClock.now().epochMilliseconds / 1000;
     // A run alone is worth no message to the thread.
-    const answer = runIds.length < 2 ? null : await this.#thread.ask({ kind: "retire", runIds, nowS });
+    const answer = runIds.length < 2 ? null : await this.#thread.ask({ runIds, nowS });
     const settled: Settled<void>[] = [];
     for (const [at, runId] of runIds.entries()) {
       const [one] = await Promise.allSettled([answer?.[at] === true ? undefined : retireOne(runId)]);

@@ -1,12 +1,13 @@
-/** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
+/** The gateway's own disk: fetched inputs, segments, and the files of runs at rest that are kept for replay. */
 
 import { unlinkSync, utimesSync } from "node:fs";
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type { TargetFacts } from "../model.ts";
-import { type PackPart, ROWS, type RunAbout, readSpan, type Span } from "../segment/layout.ts";
+import type { Span } from "../segment/layout.ts";
 import type { SegmentRead } from "../segment/payloads.ts";
+import { readSpan } from "../segment/trailer.ts";
 import { systemClock } from "../support/clock.ts";
 import { publishDurably, syncDirectory, writeDurably } from "../support/durable.ts";
 import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
@@ -18,10 +19,10 @@ import { type InputSide, SpoolInputs } from "./inputs.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { filesToKeep, moveToKept } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
-import { ABOUT, BESIDE_SEGMENT, PART, type SpoolPlaces, spoolPlaces } from "./paths.ts";
+import { ABOUT, BESIDE_SEGMENT, PART, ROWS, type SpoolPlaces, spoolPlaces } from "./paths.ts";
 import { segmentFiles } from "./segment-files.ts";
 import { SpoolDisk } from "./spool-disk.ts";
-import { readFacts, writeAbout } from "./target-index.ts";
+import { readFacts } from "./target-index.ts";
 import { shareOf } from "./usage.ts";
 
 export interface Spool {
@@ -30,53 +31,55 @@ export interface Spool {
   segmentPath(runId: string): string;
   /** Whether its input has a file of its own here, so that it can be mapped. */
   hasInput(runId: string): Promise<boolean>;
-  /** Whether that file has the SHA-256 with which it was fetched (null: whichever it has). One that has not is removed. */
+  /** Whether that file has the SHA-256 with which it was fetched (null: any). A file that has not is removed. */
   hasWholeInput(runId: string, sha256: string | null): Promise<boolean>;
   hasSegment(runId: string): Promise<boolean>;
-  /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
-  note(runId: string, about: RunAbout): Promise<void>;
-  /** Full path for a segment that begins with this run, until it has its names. */
+  /** Full path of a segment whose first run is this, until it has its names. */
   newSegment(runId: string): string;
-  /** Syncs a pack that is complete, and gives it its names, for good. Answers for each whether it was done. */
-  publishPack(pack: PackPart): Promise<readonly boolean[]>;
-  /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
+  /**
+   * Hands out the targets of a run that is not at rest, a number of them at a time. False when its target index is
+   * missing or damaged.
+   */
   facts(
     runId: string,
     perPart: number,
     take: (part: readonly TargetFacts[]) => Promise<void>,
   ): Promise<boolean>;
-  /** Compresses the inputs, the segments and the row indexes of runs at rest. Idempotent. Answers for each in the order given; it does not reject. */
+  /**
+   * Moves the inputs and the segments of runs at rest to the kept files, compressed. Idempotent. Returns a result for
+   * each in the order given; does not reject.
+   */
   retire(runIds: readonly string[]): Promise<readonly Settled<void>[]>;
-  /** Runs whose files could not be put away when that was asked for. */
+  /** Runs that could not be retired when that was requested. */
   readonly left: ReadonlySet<string>;
   /**
-   * Gives the input of a run a file of its own again, from where it lies, also that of another run of the same file. False when it is not here any more, or
-   * has another SHA-256 than is told (null: whichever it has).
+   * Copies the input of a run to a file of its own, from wherever the spool has it; `from`: another run of the same
+   * file. False when it is no longer available, or has another SHA-256 (null: any).
    */
   restoreInput(runId: string, from?: string, sha256?: string | null): Promise<boolean>;
-  /** Copies the input of a run out of a file that it shares with others. */
+  /** Copies the input of a run out of a file with the inputs of several runs. */
   cutInput(runId: string, from: string, span: Span): Promise<void>;
-  /** Makes a synced file beside it the input of a run. */
+  /** Renames a synced file beside it to the input of a run. */
   takeInput(runId: string, part: string): Promise<void>;
-  /** Whether it is here, in whichever place. */
+  /** Whether the spool has the input, in any place. */
   holdsInput(runId: string): Promise<boolean>;
-  /** Copies the input of a run into a file, synced. False when it is not kept any more. */
+  /** Copies the input of a run into a file, synced. False when it is no longer available. */
   copyInput(runId: string, to: string): Promise<boolean>;
-  /** Where the batches of a run can be read; null when they are not kept any more. */
+  /** Reads the batches of a run; null when they are no longer available. */
   openSegment(runId: string): Promise<SegmentRead | null>;
   /** Ids of runs that have an input or a segment here. */
   residents(): Promise<ReadonlySet<string>>;
-  /** The input of a run, kept or not unless one of both is asked for; null when it is not here. */
+  /** The input of a run, kept or not unless one of both is requested; null when it is missing. */
   openInput(runId: string, side?: InputSide): Promise<Readable | null>;
   /** Ids of runs whose inputs are kept. */
   keptInputs(): Promise<readonly string[]>;
-  /** Removes what is damaged or not wanted: a segment with what lies beside it, and in it; an input without the segment that it may lie in. */
+  /** Removes a damaged or unwanted file: a segment with all that is in it and beside it; an input, without the segment that it may be in. */
   discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
-  /** Removes what a crash left half-written. Only before anything is written. */
+  /** Removes half-written files of a crash. Only before any file is written. */
   sweep(): Promise<void>;
-  /** Removes kept inputs beyond their age or size, oldest first. Answers how many. */
+  /** Removes kept inputs beyond their age or size, oldest first. Returns how many. */
   prune(nowMs: number): Promise<number>;
-  /** Ends its thread. What is asked for later is done without. */
+  /** Ends the thread of the spool; later calls do their work without. */
   close(): Promise<void>;
 }
 
@@ -102,18 +105,6 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     hasInput: async (runId) => exists(inputPath(runId)),
     hasWholeInput: (runId, sha256) => inputs.isWhole(runId, sha256),
     hasSegment: async (runId) => exists(segmentPath(runId)),
-    async note(runId, about) {
-      try {
-        await writeAbout(`${segmentPath(runId)}${ABOUT}`, about);
-      } catch (cause) {
-        throw new TransientError("HG-SPOOL-004", {
-          operation: "note targets",
-          subject: runId,
-          message: `the spool cannot be written: ${wordsOf(cause)}`,
-          cause,
-        });
-      }
-    },
     async facts(runId, perPart, take) {
       const { about } = segmentFiles(segmentPath(runId));
       return about !== null && (await readFacts(about, perPart, take));
@@ -151,7 +142,6 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
     newSegment: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
-    publishPack: (pack) => disk.publish(pack),
     retire: (runIds) => disk.retire(runIds, (runId) => retireOne(runId, names)),
     close: () => disk.close(),
   });
@@ -162,22 +152,23 @@ async function retireOne(runId: string, names: SpoolPlaces): Promise<void> {
   // Its age counts from here.
   const now = systemClock.now().epochMilliseconds / 1000;
   if (exists(input)) utimesSync(input, now, now);
-  const isAlone = await keepFile(input, place, "input", true);
-  if (isAlone) {
+  const size = sizeOf(input);
+  if (size !== null) {
+    await keepFile({ from: input, kind: "input", size }, place, true);
     await syncDirectory(names.kept);
     removeIfThere(input);
   }
   const files = filesToKeep(segment);
   for (const file of files) {
     if ("end" in file) moveToKept(file, place, now);
-    else await keepFile(file.from, place, file.kind, false);
+    else await keepFile(file, place, false);
   }
-  // One that has no file of its own is moved with the segment.
-  if (!isAlone && files.length > 0) await syncDirectory(names.kept);
+  // An input without a file of its own is moved with the segment.
+  if (size === null && files.length > 0) await syncDirectory(names.kept);
   for (const beside of BESIDE_SEGMENT) removeIfThere(`${segment}${beside}`);
 }
 
-/** Whatever the disk says is a fault of the spool that may pass, and no fault of the file that is worked on. */
+/** A disk error is a fault of the spool that may pass, and no fault of the run. */
 function guarded(left: Set<string>, spool: Spool): Spool {
   const guard =
     <Args extends readonly unknown[], Value>(operation: string, work: (...args: Args) => Promise<Value>) =>
@@ -200,7 +191,6 @@ function guarded(left: Set<string>, spool: Spool): Spool {
     hasInput: guard("find input", spool.hasInput),
     hasWholeInput: guard("verify input", spool.hasWholeInput),
     hasSegment: guard("find segment", spool.hasSegment),
-    note: guard("note targets", spool.note),
     async retire(runIds) {
       for (const runId of runIds) left.add(runId);
       const retired = await spool.retire(runIds);
@@ -228,29 +218,32 @@ function removeIfThere(path: string): void {
 
 interface KeptRun {
   readonly paths: string[];
-  /** Of files that are its own. */
+  /** Of files with one name. */
   bytes: number;
   /** Inodes of files that have more names. */
-  readonly packs: Set<number>;
+  readonly shared: Set<number>;
   modifiedMs: number;
 }
 
-/** What is kept of a run goes together. A pack goes with the last of its runs, so it counts with the newest of them, and with the others no more. */
+/**
+ * The kept files of a run are removed at one time. A segment of several runs stays as long as one of its names, so that
+ * it counts with the newest of them, and not with the others.
+ */
 async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], nowMs: number): Promise<number> {
   const runs = new Map<string, KeptRun>();
-  /** Bytes of packs by their inodes, as far as their names are here. */
-  const packs = new Map<number, number>();
+  /** Bytes of files with more names by their inodes, as far as these names are here. */
+  const shared = new Map<number, number>();
   for (const name of await readdir(folder)) {
-    // On its way in: it is about to have another name.
+    // It is being written, and is about to have another name.
     if (name.endsWith(PART)) continue;
     const path = join(folder, name);
     const facts = await stat(path);
     const runId = name.split(".")[0] ?? name;
-    const run = runs.get(runId) ?? { paths: [], bytes: 0, packs: new Set(), modifiedMs: 0 };
+    const run = runs.get(runId) ?? { paths: [], bytes: 0, shared: new Set(), modifiedMs: 0 };
     run.paths.push(path);
     if (facts.nlink > 1) {
-      run.packs.add(facts.ino);
-      packs.set(facts.ino, (packs.get(facts.ino) ?? 0) + shareOf(facts));
+      run.shared.add(facts.ino);
+      shared.set(facts.ino, (shared.get(facts.ino) ?? 0) + shareOf(facts));
     } else run.bytes += facts.size;
     run.modifiedMs = Math.max(run.modifiedMs, facts.mtimeMs);
     runs.set(runId, run);
@@ -259,9 +252,9 @@ async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], now
   let removed = 0;
   for (const run of [...runs.values()].sort((a, b) => b.modifiedMs - a.modifiedMs)) {
     total += run.bytes;
-    for (const pack of run.packs) {
-      total += packs.get(pack) ?? 0;
-      packs.delete(pack);
+    for (const inode of run.shared) {
+      total += shared.get(inode) ?? 0;
+      shared.delete(inode);
     }
     if (total <= limits.size && nowMs - run.modifiedMs <= limits.age) continue;
     for (const path of run.paths) await rm(path, { force: true });

@@ -1,27 +1,20 @@
 /**
- * What the batches of a run are about: kept with its segment. A line for the period, one for each target, and the digest of
- * these lines. The guard reads it before the first push, and a search for a reading opens by it the few payloads that may hold it.
+ * Reads target indexes: a line for the period of a run, one for each target, and the digest of these lines. The guard
+ * reads the index before the first push, and a search for a reading opens by it the few segments that may hold it.
  */
 
 import { createHash } from "node:crypto";
-import { writeFile } from "node:fs/promises";
 import type { TargetFacts } from "../model.ts";
-import { aboutLines, type RunAbout } from "../segment/layout.ts";
 import { targetOf } from "../segment/payloads.ts";
 import { systemCode } from "../support/errors.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";
-
-/** Not synced: after a power cut the run is mapped again for it. */
-export async function writeAbout(path: string, about: RunAbout): Promise<void> {
-  await writeFile(path, aboutLines(about));
-}
 
 interface FirstLine {
   readonly from: string;
   readonly to: string;
   /** Of the lines that follow. */
   readonly count?: number;
-  /** Behind the targets comes a line with the SHA-256 of all lines before it. Earlier versions of Headgate wrote none. */
+  /** The targets are followed by a line with the SHA-256 of all lines before it. Earlier versions wrote none. */
   readonly sealed?: true;
   /** Of an earlier version of Headgate: targets in words, and no lines follow. */
   readonly targets?: readonly string[];
@@ -73,7 +66,7 @@ export interface AboutQuery {
   readonly atMs: number;
 }
 
-/** Whether the run may hold a reading of the target at that time. What is damaged excludes nothing. */
+/** Whether the run may hold a reading of the target at that time. A damaged index excludes nothing. */
 export async function isAbout(about: FilePart, { words, fields, atMs }: AboutQuery): Promise<boolean> {
   const wanted = targetOf(fields);
   const digest = createHash("sha256");
@@ -111,7 +104,7 @@ function parsedLine<Line>(line: string): Line | null {
   }
 }
 
-/** None when the file is not here. */
+/** None when the file is missing. */
 async function* linesIn(about: FilePart): AsyncGenerator<string> {
   try {
     yield* linesOf(about);

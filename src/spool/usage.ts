@@ -1,29 +1,30 @@
-/** How much lies in a folder of the spool. */
+/** Counts the bytes in a folder of the spool. */
 import type { Stats } from "node:fs";
 import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { PACK_MAX } from "../segment/layout.ts";
+import { SHARED_MAX } from "../segment/layout.ts";
 import { systemCode } from "../support/errors.ts";
 
-/** What an intake remembers of its senders is there for good, and is no backlog. */
+/** Databases of an intake, in which it remembers its senders, are no backlog. */
 const DATABASE = /\.sqlite(-wal|-shm)?$/;
 const FILES_AT_ONCE = 64;
 
-/** Of the files that have holes, and of those a disk may keep in less than a block. */
-const HOLED_MAX = 2 * PACK_MAX;
+/** Bytes of files that may have holes: a larger file has none, and a disk may keep a smaller one in less than a block. */
+const HOLED_MAX = 2 * SHARED_MAX;
 const HOLED_MIN = 64 * 1024;
 const BLOCK_BYTES = 512;
 
 /**
- * Bytes of a file that this one of its names stands for: a pack, which several runs have names of, counts once in all. Of a run that was taken out of one
- * (`own-segments.ts`) the holes do not count. `blocks`: of 512 bytes; some file systems tell of none until later.
+ * The share of one name in the bytes of a file: a segment with names of several runs counts once in all. Holes in a
+ * segment that was copied out of one (`segment-changes.ts`) do not count. `blocks`: of 512 bytes; some file systems
+ * report none until later.
  */
 export function shareOf({ size, nlink, blocks }: Pick<Stats, "size" | "nlink" | "blocks">): number {
   const mayHaveHoles = size >= HOLED_MIN && size <= HOLED_MAX && blocks > 0;
   return (mayHaveHoles ? Math.min(size, blocks * BLOCK_BYTES) : size) / Math.max(1, nlink);
 }
 
-/** Of files that come and go meanwhile, those that are seen; `onFile` hears of each, of one that has more names of its share. */
+/** Files that come and go meanwhile count when they are seen; `onFile` receives the share of each name. */
 export async function bytesBelow(
   folder: string,
   onFile: (name: string, bytes: number) => void,

@@ -4,13 +4,9 @@
  */
 import type { MapJob, MappedFile, MapResult } from "../mapping/contract.ts";
 import type { MapperIdentity } from "../model.ts";
-import type { PackPart } from "../segment/layout.ts";
-import { publishPackNow } from "../segment/publish-pack.ts";
+import { publishSegment } from "../segment/publish.ts";
 import { randomHex } from "../support/random.ts";
 import type { JobList, ListedJob } from "./messages.ts";
-
-/** Syncs a pack and gives it its names, for good. Answers for each whether it was done. */
-export type PublishPack = (pack: PackPart) => Promise<readonly boolean[]>;
 
 /** A name of its own: what a process that is about to end still writes does not get in the way of the next. */
 export function partPathOf(job: MapJob): string {
@@ -32,7 +28,6 @@ export async function mapJobList(
   { part, jobs }: JobList,
   version: MapperIdentity,
   ask: (jobs: readonly ListedJob[]) => Promise<readonly (MapResult | null)[] | null>,
-  publish: PublishPack = (pack) => Promise.resolve(publishPackNow(pack)),
 ): Promise<readonly (MapResult | null)[]> {
   const members = membersOf(jobs, version);
   const results: (MapResult | null)[] = jobs.map(() => null);
@@ -45,9 +40,10 @@ export async function mapJobList(
     else written.push({ nth, path: job.segmentPath, result });
   }
   if (written.length === 0) return results;
-  const published = await publish({ part, paths: written.map(({ path }) => path) });
+  const paths = written.map(({ path }) => path);
+  const published = await publishSegment({ part, paths, isShared: true });
   for (const [at, { nth, result }] of written.entries())
-    if (published[at] === true) results[nth] = { ...result, holdsInput: true };
+    if (published[at]?.status === "fulfilled") results[nth] = { ...result, holdsInput: true };
   return results;
 }
 

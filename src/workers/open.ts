@@ -5,7 +5,6 @@ import type { MappersOptions, WorkersOptions } from "../mapping/options.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { createInspector } from "./inspector.ts";
-import type { PublishPack } from "./job-list.ts";
 import type { SharedMappers } from "./mapper-copies.ts";
 import { KeptVersions } from "./mapper-versions.ts";
 import { createMappingPool } from "./pool.ts";
@@ -31,13 +30,11 @@ export interface MappingMeans {
 /** Where mappers may write, and their versions are kept. */
 export interface MappingPlace {
   readonly root: string;
-  /** For who has a thread for that disk. */
-  readonly publishPack?: PublishPack;
 }
 
 export function openMapping(
   options: { readonly workers: WorkersOptions; readonly mappers: MappersOptions },
-  { root, publishPack }: MappingPlace,
+  { root }: MappingPlace,
   { log, clock, ledger }: MappingMeans,
 ): OpenMapping {
   const { folders } = options.mappers;
@@ -53,7 +50,6 @@ export function openMapping(
   const pool = createMappingPool(options.workers, folders, log, {
     locate: (name, digest) => versions.locate(name, digest),
     writable: [root],
-    publishPack,
   });
   let stopWatching: (() => Promise<void>) | null = null;
   /** Read anew at each look. */

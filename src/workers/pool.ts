@@ -6,13 +6,13 @@ import { reasonOf } from "../mapping/map-file.ts";
 import { digestMapper, locateMapper } from "../mapping/mapper-files.ts";
 import type { WorkersOptions } from "../mapping/options.ts";
 import type { MapperIdentity, Reason } from "../model.ts";
-import { discardPart, publishSegment } from "../segment/writer.ts";
+import { discardPart, publishSegment } from "../segment/publish.ts";
 import { systemClock } from "../support/clock.ts";
 import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { settleRest } from "../support/settled.ts";
+import { onlyOne, settleRest } from "../support/settled.ts";
 import { searchFolders } from "./catalogue.ts";
-import { listOf, mapJobList, type PublishPack, partPathOf } from "./job-list.ts";
+import { listOf, mapJobList, partPathOf } from "./job-list.ts";
 import { ListTurns } from "./list-turns.ts";
 import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
 import type { ChildAnswer, JobList, ListedJob, MapperModule } from "./messages.ts";
@@ -38,8 +38,6 @@ export interface PoolMeans {
   readonly locate?: (name: string, digest: string) => Promise<MapperModule | null>;
   /** Folders that segments are written in. Default: anywhere. */
   readonly writable?: readonly string[];
-  /** Default: in this thread. */
-  readonly publishPack?: PublishPack | undefined;
 }
 
 /** `folders` are absolute; the bundled mappers are added. */
@@ -130,7 +128,7 @@ export function createMappingPool(
       if (!(await turns.take(key, shelf.hasIdle(key), stop))) return null;
       return await askList({ ...list, jobs: some }, module, stop).finally(() => turns.free(key));
     };
-    return await mapJobList(list, mapper, ask, means.publishPack);
+    return await mapJobList(list, mapper, ask);
   }
 
   async function mapOne(job: MapJob, stop: AbortSignal): Promise<MapResult> {
@@ -185,7 +183,7 @@ function notStarted(job: MapJob, words: string) {
 /** Only here, so that a process whose gateway has gone publishes nothing. */
 async function publish(partPath: string, job: MapJob): Promise<void> {
   try {
-    await publishSegment(partPath, job.segmentPath);
+    await onlyOne(publishSegment({ part: partPath, paths: [job.segmentPath], isShared: false }));
   } catch (thrown) {
     throw transient("HG-MAP-014", job, `the segment cannot be written: ${wordsOf(thrown)}`);
   }

@@ -1,13 +1,14 @@
 /** What a process of mappers does with the files that it is given: one, or several one after another. */
 
 import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { type CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
 import type { MapJob, MapResult } from "../mapping/contract.ts";
 import { mapFile, unreadableInput } from "../mapping/map-file.ts";
 import type { Mapper } from "../mapping/mapper.ts";
-import { readSpan, type Span } from "../segment/layout.ts";
-import { PackWriter } from "../segment/pack-writer.ts";
-import { type BatchSink, createSegmentPart } from "../segment/writer.ts";
+import { SHARED_MAX, type Span } from "../segment/layout.ts";
+import { readSpan } from "../segment/trailer.ts";
+import { type BatchSink, createSegmentPart, SegmentWriter } from "../segment/writer.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
 import type { ChildAnswer, JobList, ListedJob, ListLine } from "./messages.ts";
@@ -105,24 +106,24 @@ export async function mapList(
   begin: (write: WriteLine) => CappedLog,
   isClean: () => boolean,
 ): Promise<Extract<ChildAnswer, { kind: "mapped list" }>> {
-  const pack = onDisk(() => PackWriter.open(part));
+  const inputs = onDisk(() => readFileSync(part));
+  const segment = new SegmentWriter(part, { begin: inputs?.length ?? 0, bytesMax: SHARED_MAX });
   const results: (MapResult | null)[] = [];
   const lines: ListLine[] = [];
   const begunMs = performance.now();
   for (const [nth, job] of jobs.entries()) {
-    if (pack === null || performance.now() - begunMs > LIST_MS || !isClean()) {
+    if (inputs === null || performance.now() - begunMs > LIST_MS || !isClean()) {
       results.push(null);
       continue;
     }
     const said: ListLine[] = [];
     const log = begin((level, message) => said.push({ nth, level, message }));
-    const result = await mappedOrNull(withOwnSettings(job), { pack, part }, mapper, signal, log);
+    const result = await mappedOrNull(withOwnSettings(job), { inputs, segment, part }, mapper, signal, log);
     log.end();
     results.push(result);
     if (result !== null) lines.push(...said);
   }
-  if (pack === null || onDisk(() => pack.write() ?? true) !== null)
-    return { kind: "mapped list", results, lines };
+  if (onDisk(() => segment.end() || true) !== null) return { kind: "mapped list", results, lines };
   return { kind: "mapped list", results: jobs.map(() => null), lines: [] };
 }
 
@@ -143,18 +144,22 @@ function withOwnSettings(job: ListedJob): ListedJob {
 
 async function mappedOrNull(
   job: ListedJob,
-  { pack, part }: { readonly pack: PackWriter; readonly part: string },
+  {
+    inputs,
+    segment,
+    part,
+  }: { readonly inputs: Buffer; readonly segment: SegmentWriter; readonly part: string },
   mapper: Mapper,
   signal: AbortSignal,
   log: Log,
 ): Promise<MapResult | null> {
   try {
-    const content = pack.input(job.input);
+    const content = inputs.subarray(job.input.offset, job.input.offset + job.input.length);
     const { inputSha256 = null } = job;
     // The pool words it.
     if (inputSha256 !== null && hash("sha256", content) !== inputSha256) return null;
     const source = { inputPath: part, content };
-    const result = await mapJob(job, source, pack.sinkOf(job), mapper, signal, log);
+    const result = await mapJob(job, source, segment.sinkOf(job), mapper, signal, log);
     return result.status === "mapped" ? result : null;
   } catch (thrown) {
     // The next one would be left off as well.

@@ -9,7 +9,7 @@ import { createDelivery } from "../../src/delivery/service-delivery.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
 import type { PushElement, Run } from "../../src/model.ts";
-import { giveOwnFile } from "../../src/spool/own-segments.ts";
+import { segmentChanges } from "../../src/spool/segment-changes.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { SIGNATURE_HEADER } from "../../src/wire/index.ts";
@@ -53,7 +53,12 @@ function service(change: Record<string, unknown> = {}): ServiceOptions {
 
 function delivery(options: ServiceOptions = service(), webhook: { url: string } | null = null) {
   const push = pushOptions.parse({ retry: { initial: "20ms" } });
-  return createDelivery(options, push, { journal: ledger, giveOwnFile, log: silentLog, webhook });
+  return createDelivery(options, push, {
+    journal: ledger,
+    segments: segmentChanges,
+    log: silentLog,
+    webhook,
+  });
 }
 
 async function structure(serialNumber: string, isVersioned: boolean): Promise<number> {

@@ -7,7 +7,7 @@ import type { Delivery } from "../../src/delivery/delivery.ts";
 import { type PushOptions, pushOptions } from "../../src/delivery/options.ts";
 import { createDelivery } from "../../src/delivery/service-delivery.ts";
 import type { BatchSlice, PushElement, Run } from "../../src/model.ts";
-import { giveOwnFile } from "../../src/spool/own-segments.ts";
+import { segmentChanges } from "../../src/spool/segment-changes.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { MemoryJournal } from "./memory-journal.ts";
@@ -60,7 +60,7 @@ export async function setUp(
     const webhook = webhookUrl === null ? null : { url: webhookUrl };
     const delivery = createDelivery(service.options, options, {
       journal,
-      giveOwnFile,
+      segments: segmentChanges,
       log: silentLog,
       webhook,
       clock,

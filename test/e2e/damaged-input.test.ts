@@ -69,7 +69,7 @@ test("a segment is made again from a whole input, also where the copy in the spo
 
 test("what the batches are about is not believed once it was changed: the guard looks at the targets that there are", async () => {
   const { stage, readings } = await killedAt("ledger.run.mapped.after", "changed-about");
-  await change(stage, "segments", ".about", `"variableId":${readings.variableId}`);
+  await change(stage, "segments", ".segment", `"target":{"variableId":${readings.variableId}`);
   const { code, stderr } = await stage.untilIdle();
   expect(code, stderr).toBe(0);
   await expectStoredOnce(rig, [readings]);

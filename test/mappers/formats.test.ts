@@ -7,7 +7,7 @@ import { loadMapper } from "../../src/mapping/load-mapper.ts";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
 import type { PushElement } from "../../src/model.ts";
-import { createMemorySink } from "../../src/segment/writer.ts";
+import { createMemorySink } from "../../src/segment/memory-sinks.ts";
 import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 import { inputFile, WIDE } from "../mapping/kit.ts";
 

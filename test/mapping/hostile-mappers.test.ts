@@ -88,7 +88,7 @@ describe("a mapper ends only its own run", () => {
     await writeFile(marker, "");
     expect(await beside).toMatchObject({ status: "mapped", points: 1 });
     const left = (await readdir(folder)).filter((name) => name.includes(".segment"));
-    expect(left.sort()).toEqual(["beside.segment", "beside.segment.rows"]);
+    expect(left.sort()).toEqual(["beside.segment"]);
   }, 180_000);
 });
 
@@ -96,7 +96,7 @@ describe("a mapper ends only its own run", () => {
 const emitting = (value: string) =>
   `emit({ target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: ${value} });`;
 const valueIn = async (folder: string, name: string): Promise<unknown> =>
-  JSON.parse(await readFile(join(folder, `${name}.segment`), "utf8"))[0].data[0].value;
+  JSON.parse((await readFile(join(folder, `${name}.segment`), "utf8")).split("\n")[0] ?? "")[0].data[0].value;
 
 describe("a mapper that does not end", () => {
   it("is ended at the time limit, whether it computes or waits", async () => {

@@ -11,7 +11,8 @@ import type { BatchLimits, PushElement } from "../../src/model.ts";
 import { createMapperFile } from "../../src/readers/mapper-file.ts";
 import type { RowFault } from "../../src/readers/refuse.ts";
 import { RowTracker } from "../../src/readers/row-place.ts";
-import { type BatchSink, createMemorySink } from "../../src/segment/writer.ts";
+import { createMemorySink } from "../../src/segment/memory-sinks.ts";
+import type { BatchSink } from "../../src/segment/writer.ts";
 
 const made: string[] = [];
 

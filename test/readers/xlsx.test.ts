@@ -6,7 +6,7 @@ import { loadMapper } from "../../src/mapping/load-mapper.ts";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import { locateMapper } from "../../src/mapping/mapper-files.ts";
 import { placeOf } from "../../src/readers/row-place.ts";
-import { createMemorySink } from "../../src/segment/writer.ts";
+import { createMemorySink } from "../../src/segment/memory-sinks.ts";
 import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 import { collect, inputFile, openFile, WIDE, zipOf } from "../mapping/kit.ts";
 

@@ -1,4 +1,4 @@
-import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TargetResolver } from "../../src/delivery/targets.ts";
 import type { Gateway } from "../../src/gateway.ts";
 import type { Run, RunState } from "../../src/model.ts";
+import { trailerAtEnd } from "../../src/segment/trailer.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import type { DataQuery } from "../../src/wire/index.ts";
 import { askOperations } from "../support/operations.ts";
@@ -370,7 +371,11 @@ describe("a held run", () => {
     const held = await untilState("restart.csv", "held");
     await gateway.stop();
     const segments = join(rig.folder, "state/spool/segments");
-    truncateSync(join(segments, `${held.id}.segment.about`), 10);
+    const segment = join(segments, `${held.id}.segment`);
+    const { about } = trailerAtEnd(segment) ?? expect.fail("no trailer");
+    const bytes = readFileSync(segment);
+    bytes.write("?", about.offset);
+    writeFileSync(segment, bytes);
     const id = await rig.variable("M-10");
     await open([trigger("standard")]);
     await untilState("restart.csv", "confirmed");

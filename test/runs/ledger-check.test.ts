@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Run } from "../../src/model.ts";
 import { digestOfFile } from "../../src/support/digest.ts";
-import { BEHIND, layPack } from "../spool/pack-layout.ts";
+import { BEHIND, laySegment } from "../spool/segment-layout.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 
@@ -44,7 +44,7 @@ async function sentInVain(variable: number): Promise<Run> {
 
 function scribble(path: string): void {
   const bytes = readFileSync(path);
-  bytes[bytes.length - 2] = (bytes.at(-2) ?? 0) ^ 1;
+  bytes[8] = (bytes[8] ?? 0) ^ 1;
   writeFileSync(path, bytes);
 }
 
@@ -99,12 +99,12 @@ it("finds a kept input that is torn, and removes it", async () => {
   expect((await check()).found).toEqual([]);
 });
 
-describe("of a run in a pack", () => {
+describe("of a run of a shared segment", () => {
   const OTHER = "01m7y3wv7m37a23mgyr2g8n1r1";
   const segmentPath = (runId: string) => spool("segments", `${runId}.segment`);
-  const otherInput = Buffer.from("of the other run in the pack");
+  const otherInput = Buffer.from("of the other run");
 
-  /** Whose file is at the drop no more. Answers where in the pack the input is; the batches begin at 0. */
+  /** A run without a file at the drop. Returns the offset of its input in the segment; the batches begin at 0. */
   async function inPack(variable: number): Promise<{ run: Run; inputAt: number }> {
     const run = await sentInVain(variable);
     const [batch = ""] = readFileSync(segmentPath(run.id), "utf8").split("\n");
@@ -117,7 +117,7 @@ describe("of a run in a pack", () => {
       { runId: run.id, input, batches: [Buffer.from(batch)] },
       { runId: OTHER, input: otherInput, batches: [Buffer.from("[]")] },
     ];
-    const inputAt = layPack({ segmentPath }, runs, BEHIND).get(run.id)?.inputAt ?? 0;
+    const inputAt = laySegment({ segmentPath }, runs, BEHIND).get(run.id)?.inputAt ?? 0;
     return { run, inputAt };
   }
 
@@ -152,7 +152,7 @@ describe("of a run in a pack", () => {
     expect(readdirSync(spool("inputs"))).toEqual([]);
   });
 
-  it("finds a damaged batch, and makes it again from the input that lies in the same pack", async () => {
+  it("finds a damaged batch, and makes it again from the input in the same segment", async () => {
     const variable = await rig.variable("a", true);
     const { run } = await inPack(variable);
     scribbleAt(segmentPath(run.id), 5);
@@ -194,7 +194,7 @@ describe("of a run in a pack", () => {
     );
     expect(names.length).toBeGreaterThan(1);
     expect(await check()).toEqual({ code: 0, found: [] });
-    // A pack begins with its inputs.
+    // A shared segment begins with its inputs.
     scribbleAt(spool("segments", names[0] ?? ""), 3);
     expect((await check("--repair")).found).toMatchObject([{ about: "input", repaired: true }]);
     const gateway = await rig.open({});

@@ -1,8 +1,8 @@
-/** Takes many files at once as its arguments say, and is killed on the way when they name a point. Prints the answer. */
+/** Does the list of its arguments, and is killed at the point that they name. */
 import { createDrop } from "../../src/drops/create.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import type { FileEntry, FinishPlan } from "../../src/model.ts";
-import type { PackPart } from "../../src/segment/layout.ts";
+import { publishSegment, type SegmentPart } from "../../src/segment/publish.ts";
 import { openSpool } from "../../src/spool/spool.ts";
 import { armFault } from "../../src/support/faults.ts";
 import { silentLog } from "../../src/support/log.ts";
@@ -11,7 +11,7 @@ export interface ListOrder {
   readonly root: string;
   readonly spool: string;
   readonly fetch?: { readonly entries: readonly FileEntry[]; readonly destination: string };
-  readonly publish?: PackPart;
+  readonly publish?: SegmentPart;
   readonly finish?: readonly { entry: FileEntry; plan: FinishPlan }[];
   readonly retire?: readonly string[];
 }
@@ -26,6 +26,6 @@ const drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: 
 const keepInputs = { age: 1e12, size: 1e12 };
 const spool = await openSpool({ path, budget: 1e9, headroom: 0, keepInputs });
 if (fetch !== undefined) await drop.fetch(fetch.entries, fetch.destination, never);
-if (publish !== undefined) await spool.publishPack(publish);
+if (publish !== undefined) await publishSegment(publish);
 if (finish !== undefined) await drop.finish(finish, never);
 if (retire !== undefined) await spool.retire(retire);

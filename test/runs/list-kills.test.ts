@@ -17,12 +17,13 @@ import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import { type Drop, fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { dropOptions } from "../../src/drops/options.ts";
-import { trailerText } from "../../src/segment/layout.ts";
+import { endText } from "../../src/segment/layout.ts";
+import { publishSegment } from "../../src/segment/publish.ts";
 import { keptSegmentFiles, linesOf } from "../../src/spool/segment-files.ts";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { entryAt, never } from "../drops/field.ts";
-import { layPack } from "../spool/pack-layout.ts";
+import { laySegment, trailerText, writeAbout } from "../spool/segment-layout.ts";
 import type { ListOrder } from "./list-child.ts";
 
 const NAMES = ["a.csv", "in/b.csv", "in/c.csv"];
@@ -70,21 +71,22 @@ test("at drops.list.copied each file is fetched whole by itself", async () => {
   expect(readdirSync(join(spool.root, "segments"))).toEqual([]);
 });
 
-test("at spool.list.named a pack has all of its names or some, each of them whole, and gets them again", async () => {
+test("at segment.named a segment has all of its names or some, each of them whole, and gets them again", async () => {
   const part = spool.newSegment(RUNS[0] ?? "");
   const paths = RUNS.map((run) => spool.segmentPath(run));
-  writeFileSync(part, "a pack");
-  killAt("spool.list.named#2", { publish: { part, paths } });
+  writeFileSync(part, "a segment");
+  killAt("segment.named#2", { publish: { part, paths, isShared: true } });
   await spool.sweep();
   const named = readdirSync(join(spool.root, "segments"));
   expect(named).toEqual(RUNS.slice(0, 2).map((run) => `${run}.segment`));
   const again = spool.newSegment(RUNS[0] ?? "");
-  writeFileSync(again, "the same pack once more");
+  writeFileSync(again, "the same segment once more");
   for (const path of paths) writeFileSync(`${path}.rows`, "of another attempt");
-  expect(await spool.publishPack({ part: again, paths })).toEqual([true, true, true]);
+  const published = await publishSegment({ part: again, paths, isShared: true });
+  expect(published.map(({ status }) => status)).toEqual(paths.map(() => "fulfilled"));
   rmSync(again);
   expect(readdirSync(join(spool.root, "segments"))).toEqual(RUNS.map((run) => `${run}.segment`));
-  for (const path of paths) expect(readFileSync(path, "utf8")).toBe("the same pack once more");
+  for (const path of paths) expect(readFileSync(path, "utf8")).toBe("the same segment once more");
 });
 
 test.each(["drops.finish.before-rename#2", "drops.list.moved", "drops.finish.after-rename#2"])(
@@ -105,21 +107,24 @@ test.each(["drops.finish.before-rename#2", "drops.list.moved", "drops.finish.aft
   },
 );
 
-type Layout = "beside" | "whole" | "pack";
+type Layout = "beside" | "whole" | "shared";
 const KEPT_OF: Readonly<Record<Layout, readonly string[]>> = {
   beside: [".about", ".input", ".segment", ".segment.rows"],
   whole: [".input", ".segment"],
-  pack: [".segment"],
+  shared: [".segment"],
 };
 
-async function layRun(run: string, content: string, layout: "beside" | "whole"): Promise<void> {
+function layRun(run: string, content: string, layout: "beside" | "whole"): void {
   const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
   writeFileSync(spool.inputPath(run), content);
   const ends = layout === "whole" ? [""] : ["", ".rows"];
   for (const end of ends) writeFileSync(`${spool.segmentPath(run)}${end}`, `${run}${end}`);
-  if (layout === "whole")
-    appendFileSync(spool.segmentPath(run), trailerText(run.length, `${run}.rows\n`, about).text);
-  else await spool.note(run, about);
+  if (layout === "beside") {
+    writeAbout(`${spool.segmentPath(run)}.about`, about);
+    return;
+  }
+  const { text, footerAt } = trailerText(run.length, `${run}.rows\n`, about, { runId: run, input: null });
+  appendFileSync(spool.segmentPath(run), `${text}${endText(new Map([[run, footerAt]]))}`);
 }
 
 test.each<[string, Layout]>([
@@ -127,16 +132,16 @@ test.each<[string, Layout]>([
   ["spool.list.moved#2", "whole"],
   ["spool.list.kept", "beside"],
   ["spool.list.moved#2", "beside"],
-  ["spool.list.moved#2", "pack"],
+  ["spool.list.moved#2", "shared"],
 ])("at %s each run is retired by itself, with all that is to be kept of it (%s)", async (point, layout) => {
   const contents = NAMES.map((name) => contentOf(name));
   const inputs = RUNS.map((runId, at) => ({ runId, input: Buffer.from(contents[at] ?? "") }));
-  if (layout === "pack")
-    layPack(
+  if (layout === "shared")
+    laySegment(
       spool,
       inputs.map((run) => ({ ...run, batches: [Buffer.from(run.runId)], rows: `${run.runId}.rows\n` })),
     );
-  else for (const [at, run] of RUNS.entries()) await layRun(run, contents[at] ?? "", layout);
+  else for (const [at, run] of RUNS.entries()) layRun(run, contents[at] ?? "", layout);
   killAt(point, { retire: RUNS });
   await spool.sweep();
   for (const run of RUNS) await spool.retire([run]);

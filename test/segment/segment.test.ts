@@ -5,7 +5,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Reading, Target } from "../../src/mapping/mapper.ts";
 import type { BatchLimits, PushElement } from "../../src/model.ts";
-import { createCountingSink, createSegment } from "../../src/segment/writer.ts";
+import { createCountingSink } from "../../src/segment/memory-sinks.ts";
+import { trailerAtEnd } from "../../src/segment/trailer.ts";
+import { createSegment } from "../../src/segment/writer.ts";
 import { identifierKind, pushBody, targetWords } from "../../src/wire/index.ts";
 import { mapWith, temporaryFolder, WIDE } from "../mapping/kit.ts";
 
@@ -150,7 +152,7 @@ describe("batches", () => {
 const LIMITS: BatchLimits = { pointsMax: 2, bytesMax: 10_000 };
 
 describe("a segment", () => {
-  it("has its slices at their offsets, and beside it the row of every reading", async () => {
+  it("has its slices at their offsets, and after them the row of every reading", async () => {
     const path = join(await temporaryFolder(), "spool", "run.segment");
     const { result } = await mapWith(
       async ({ file, emit, eachRow, time }) => {
@@ -173,14 +175,21 @@ describe("a segment", () => {
           .update(bytes.subarray(offset, offset + length))
           .digest("hex"),
       ).toBe(digest);
-    expect(bytes.length).toBe(result.batches.reduce((sum, { length }) => sum + length, 0));
-    const rows = (await readFile(`${path}.rows`, "utf8"))
+    const trailer = trailerAtEnd(path) ?? expect.fail("no trailer");
+    expect(trailer.rows.offset - 1).toBe(result.batches.reduce((sum, { length }) => sum + length, 0));
+    const lines = bytes
+      .subarray(trailer.rows.offset, trailer.about.offset)
+      .toString("utf8")
       .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    expect(rows).toEqual([
-      { sequence: "1", length: 111, rows: [4, 6] },
-      { sequence: "2", length: 69, rows: [5] },
+      .split("\n");
+    const digest = createHash("sha256")
+      .update(`${lines.slice(0, -1).join("\n")}\n`)
+      .digest("hex");
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { sealed: true },
+      { sequence: "1", offset: 0, length: 111, rows: [4, 6] },
+      { sequence: "2", offset: 111, length: 69, rows: [5] },
+      { sha256: digest },
     ]);
   });
 
@@ -200,7 +209,7 @@ describe("a segment", () => {
     expect(result.status).toBe("failed");
     expect(await readdir(folder)).toEqual([]);
     await mapWith(({ emit }) => emit(reading), { limits: LIMITS, sink: createSegment(path) });
-    expect((await readdir(folder)).sort()).toEqual(["run.segment", "run.segment.rows"]);
+    expect((await readdir(folder)).sort()).toEqual(["run.segment"]);
   });
 
   it("is not made for a file without readings", async () => {

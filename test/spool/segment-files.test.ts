@@ -17,22 +17,18 @@ import { appendSlices } from "../../src/delivery/slices.ts";
 import type { MappedFile } from "../../src/mapping/contract.ts";
 import type { Reading } from "../../src/mapping/mapper.ts";
 import type { TargetFacts } from "../../src/model.ts";
-import {
-  aboutOf,
-  PACK_MAX,
-  readSpan,
-  trailerAnywhere,
-  trailerAtEnd,
-  trailerText,
-} from "../../src/segment/layout.ts";
-import { PackWriter } from "../../src/segment/pack-writer.ts";
+import { aboutOf, runOf } from "../../src/segment/layout.ts";
 import { bodiesOf } from "../../src/segment/payloads.ts";
-import { publishPackNow } from "../../src/segment/publish-pack.ts";
-import { giveOwnFile } from "../../src/spool/own-segments.ts";
+import { publishSegment } from "../../src/segment/publish.ts";
+import { readSpan, trailerAnywhere, trailerAtEnd } from "../../src/segment/trailer.ts";
+import { createSegment, SegmentWriter } from "../../src/segment/writer.ts";
+import { isWhole, rowsOf } from "../../src/spool/row-index.ts";
 import { findReadings } from "../../src/spool/search.ts";
-import { linesOf, segmentFiles } from "../../src/spool/segment-files.ts";
+import { segmentChanges } from "../../src/spool/segment-changes.ts";
+import { segmentFiles } from "../../src/spool/segment-files.ts";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { mapWith } from "../mapping/kit.ts";
+import { trailerText, writeAbout } from "./segment-layout.ts";
 
 const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";
 const AT = Date.UTC(2026, 2, 1);
@@ -60,7 +56,7 @@ async function write(
 ): Promise<MappedFile> {
   const part = spool.newSegment(runId);
   writeFileSync(part, INPUT);
-  const pack = PackWriter.open(part);
+  const writer = new SegmentWriter(part, { begin: INPUT.length });
   const input = { offset: 0, length: INPUT.length };
   const { result } = await mapWith(
     ({ emit }) => {
@@ -70,24 +66,39 @@ async function write(
           emit({ target, date, value: at + nth / 10, at: { row: 2 + at, sheet: note }, tags: { note } });
         }
     },
-    { limits: { pointsMax: 100, bytesMax: 100_000 }, sink: pack.sinkOf({ runId, input }) },
+    { limits: { pointsMax: 100, bytesMax: 100_000 }, sink: writer.sinkOf({ runId, input }) },
   );
   if (result.status !== "mapped") throw new Error(result.reason.message);
-  pack.write();
-  expect(publishPackNow({ part, paths: [spool.segmentPath(runId)] })).toEqual([true]);
-  rmSync(part);
+  expect(writer.end()).toBe(true);
+  await publish(part, spool.segmentPath(runId));
   return result;
 }
 
-/** As earlier versions laid it: the batches from the beginning of a file of their own, and the trailer. */
+/** As a segment of several runs is published, whose part keeps its name. */
+async function publish(part: string, path: string): Promise<void> {
+  expect(await publishSegment({ part, paths: [path], isShared: true })).toMatchObject([
+    { status: "fulfilled" },
+  ]);
+  rmSync(part);
+}
+
+/** As an earlier version wrote it: the batches from the beginning of a file of their own, and the trailer. */
 function layAlone(mapped: MappedFile, path: string): void {
   const whole = readFileSync(path);
   const trailer = trailerAtEnd(path) ?? expect.fail("no trailer");
   const batches = whole.subarray(mapped.batches[0]?.offset, trailer.rows.offset - 1);
-  const rows = readSpan(path, trailer.rows).toString("utf8");
+  const index = readSpan(path, trailer.rows).toString("utf8").split("\n");
+  const rows = index
+    .slice(1, -2)
+    .map((line) => `${line.replace(/"offset":\d+,/, "")}\n`)
+    .join("");
   const about = aboutOf(mapped) ?? expect.fail("it holds nothing");
   rmSync(path);
-  writeFileSync(path, `${batches}${trailerText(batches.length, rows, about).text}`);
+  const { text } = trailerText(batches.length, rows, about, { runId: runOf(path), input: null });
+  // Its footer did not name the run.
+  const footer = text.lastIndexOf('{"headgate-trailer"');
+  const { run: _run, ...unnamed } = JSON.parse(text.slice(footer)) as Record<string, unknown>;
+  writeFileSync(path, `${batches}${text.slice(0, footer)}${JSON.stringify(unnamed)}\n`);
 }
 
 async function factsOf(runId = RUN): Promise<readonly TargetFacts[] | null> {
@@ -132,7 +143,7 @@ describe("a segment in one file", () => {
                 bytes: Buffer.from(JSON.stringify([{ tags: { one } }])),
               },
             }));
-            slices.push(...(await appendSlices(segment, parts, giveOwnFile)));
+            slices.push(...(await appendSlices(segment, parts, segmentChanges)));
           }
           // What a crash in the middle of a split leaves.
           if (splits.length === 3) appendFileSync(segment, '[{"tags":{"one":"half');
@@ -146,9 +157,11 @@ describe("a segment in one file", () => {
           expect(read.map(({ body }) => hash("sha256", body))).toEqual(slices.map(({ digest }) => digest));
           expect(await factsOf()).toEqual(aboutOf(mapped)?.targets);
           const { rows } = segmentFiles(segment);
-          const lines = rows === null ? [] : await Array.fromAsync(linesOf(rows));
-          const index = lines.map((line) => JSON.parse(line));
-          expect(index).toMatchObject(mapped.batches.map(({ sequence, length }) => ({ sequence, length })));
+          const index = rows === null ? [] : await Array.fromAsync(rowsOf(rows));
+          expect(rows !== null && (await isWhole(rows))).toBe(true);
+          expect(index).toMatchObject(
+            mapped.batches.map(({ sequence, offset, length }) => ({ sequence, offset, length })),
+          );
           expect(index.flatMap((line) => line.rows).length).toBe(serials.length * count);
         },
       ),
@@ -168,21 +181,6 @@ describe("a segment in one file", () => {
     }
   });
 
-  it("is not looked through as a whole when it is large, as one that has no trailer may be", async () => {
-    const mapped = await write([{ variableId: 1 }]);
-    const about = aboutOf(mapped) ?? expect.fail("it holds nothing");
-    for (const [batches, isFound] of [
-      [PACK_MAX - 100_000, true],
-      [PACK_MAX + 100_000, false],
-    ] as const) {
-      writeFileSync(
-        segment,
-        `${"x".repeat(batches)}${trailerText(batches, "", about).text}${"x".repeat(500_000)}`,
-      );
-      expect(trailerAnywhere(segment) !== null).toBe(isFound);
-    }
-  });
-
   it("has no trailer when the footer stands where it does not say, or is torn", async () => {
     await write([{ variableId: 1 }]);
     const whole = readFileSync(segment);
@@ -197,7 +195,7 @@ describe("a segment in one file", () => {
   it("is told apart from one that was mapped again, with files beside it, and counts more than what is left beside it", async () => {
     const mapped = await write([{ variableId: 1 }]);
     const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
-    await spool.note(RUN, about);
+    writeAbout(`${segment}.about`, about);
     expect(await factsOf()).toEqual(aboutOf(mapped)?.targets);
     writeFileSync(segment, readFileSync(segment).subarray(0, 50));
     expect(await factsOf()).toEqual([]);
@@ -208,12 +206,55 @@ describe("a segment in one file", () => {
     await write([{ variableId: 1 }], { count: 700 });
     renameSync(segment, part);
     for (const end of [".rows", ".about"]) writeFileSync(`${segment}${end}`, "{}\n");
-    expect(await spool.publishPack({ part, paths: [segment] })).toEqual([true]);
-    rmSync(part);
+    await publish(part, segment);
     await spool.retire([RUN]);
     const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
     expect(await Array.fromAsync(findReadings(folder, query))).toMatchObject([{ row: 6, value: 4 }]);
   });
+
+  it.each([
+    ["small, on its way", 3, false],
+    ["small, kept", 3, true],
+    ["large, kept and compressed", 9_000, true],
+  ] as const)(
+    "with a damaged row index (%s) is reported by a search, which finds its readings without rows, and all others",
+    async (_, count, isKept) => {
+      const other = `${RUN.slice(0, -1)}3`;
+      for (const runId of [RUN, other]) {
+        const sink = createSegment(spool.segmentPath(runId));
+        const emitted = Array.from({ length: count }, (_one, at) => new Date(AT + at * QUARTER_MS));
+        const map = ({ emit }: { emit: (reading: Reading) => void }) => {
+          for (const [at, date] of emitted.entries())
+            emit({ target: { variableId: 1 }, date, value: at, at: { row: 2 + at } });
+        };
+        await mapWith(map, { limits: { pointsMax: 1_000, bytesMax: 100_000 }, sink });
+      }
+      const { rows } = trailerAtEnd(segment) ?? expect.fail("no trailer");
+      const bytes = readFileSync(segment);
+      // Another row for the third reading.
+      const at = bytes.indexOf(',"rows":[2,3,4', rows.offset) + ',"rows":[2,3,'.length;
+      expect(at).toBeGreaterThan(rows.offset);
+      bytes.write("7", at);
+      writeFileSync(segment, bytes);
+      if (isKept) await spool.retire([RUN, other]);
+      const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 2 * QUARTER_MS };
+      const reported: string[] = [];
+      const found = await Array.fromAsync(findReadings(folder, query, (words) => reported.push(words)));
+      expect(found).toMatchObject([
+        { runId: other, row: 4, value: 2 },
+        { runId: RUN, row: null, value: 2 },
+      ]);
+      expect(reported).toEqual([expect.stringContaining(`the row index of run ${RUN} is damaged`)]);
+      const kept = join(folder, "kept", `${RUN}.rows.zst`);
+      if (count < 1_000) return;
+      // Half of the index is lost, and the readings with it.
+      writeFileSync(kept, readFileSync(kept).subarray(0, 200));
+      expect(
+        await Array.fromAsync(findReadings(folder, query, (words) => reported.push(words))),
+      ).toMatchObject([{ runId: other, row: 4, value: 2 }]);
+      expect(reported.length).toBeGreaterThan(1);
+    },
+  );
 
   it("of an earlier version, without an input, is kept as it is when it is small, and compressed otherwise, and its readings are traced to their rows before and after", async () => {
     const sizes = { small: 5, middling: 700, large: 9_000 };

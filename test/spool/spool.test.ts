@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
+import { writeAbout } from "./segment-layout.ts";
 
 const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";
 const DAY_MS = 86_400_000;
@@ -124,7 +125,7 @@ describe("the spool", () => {
   it("keeps and prunes what belongs to a run together", async () => {
     const about = { targets: [], from: "2026-03-01T00:00:00Z", to: "2026-03-01T00:00:00Z" };
     for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(RUN)}${end}`, "x");
-    await spool.note(RUN, about);
+    writeAbout(`${spool.segmentPath(RUN)}.about`, about);
     writeFileSync(spool.inputPath(RUN), "input");
     await spool.retire([RUN]);
     expect(readdirSync(join(folder, "segments"))).toEqual([]);
@@ -182,7 +183,8 @@ describe("the spool", () => {
       names.flatMap((runId, at) => (at === 1 ? [] : [{ runId, about: about(at * 250) }]));
     for (const names of [alone, together])
       for (const [at, run] of names.entries()) await lay(run, ...(sizes[at] ?? [0, null]));
-    for (const { runId, about } of [...noted(alone), ...noted(together)]) await spool.note(runId, about);
+    for (const { runId, about } of [...noted(alone), ...noted(together)])
+      writeAbout(`${spool.segmentPath(runId)}.about`, about);
     for (const run of alone) await spool.retire([run]);
     const before = Date.now();
     await spool.retire([...together, "01m7y3wv7m37a23mgyr2g8none"]);

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { TargetFacts } from "../../src/model.ts";
-import { isAbout, readFacts, writeAbout } from "../../src/spool/target-index.ts";
+import { isAbout, readFacts } from "../../src/spool/target-index.ts";
+import { writeAbout } from "./segment-layout.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-about-"));
 const path = join(folder, "run.about");
@@ -31,7 +32,7 @@ async function read(perPart: number): Promise<{ whole: boolean; parts: TargetFac
 describe("what the batches of a run are about", () => {
   it("is handed out as it was noted, in parts of bounded size", async () => {
     const targets = Array.from({ length: 2_345 }, (_, meter) => facts(meter));
-    await writeAbout(path, { ...PERIOD, targets });
+    writeAbout(path, { ...PERIOD, targets });
     const { whole, parts } = await read(1_000);
     expect(whole).toBe(true);
     expect(parts.map(({ length }) => length)).toEqual([1_000, 1_000, 345]);
@@ -39,7 +40,7 @@ describe("what the batches of a run are about", () => {
   });
 
   it("is not taken for whole when a power cut has torn it, or when it is not here", async () => {
-    await writeAbout(path, { ...PERIOD, targets: [facts(1), facts(2)] });
+    writeAbout(path, { ...PERIOD, targets: [facts(1), facts(2)] });
     const { length } = readFileSync(path);
     for (const bytes of [length - 10, Math.floor(length / 2), 20, 0]) {
       truncateSync(path, bytes);
@@ -52,7 +53,7 @@ describe("what the batches of a run are about", () => {
   it("is not taken for whole when a byte of it was changed, and then excludes nothing from a search", async () => {
     const words = "sourceSerialNumber=M 9 mappingConfig=a=b";
     const fields = { sourceSerialNumber: "M 9", mappingConfig: "a=b" };
-    await writeAbout(path, { ...PERIOD, targets: [facts(1), facts(9)] });
+    writeAbout(path, { ...PERIOD, targets: [facts(1), facts(9)] });
     expect((await read(10)).whole).toBe(true);
     const bytes = readFileSync(path);
     for (const text of ["2026-03-02", "M 9", `"points":96`, `"sha256":"`]) {
@@ -67,7 +68,7 @@ describe("what the batches of a run are about", () => {
 
   it("names targets with whatever characters ends a line elsewhere", async () => {
     const target = { ...facts(1), target: { sourceSerialNumber: "M\u2028\u20291", mappingConfig: "a" } };
-    await writeAbout(path, { ...PERIOD, targets: [target] });
+    writeAbout(path, { ...PERIOD, targets: [target] });
     expect(await read(10)).toEqual({ whole: true, parts: [[target]] });
   });
 
@@ -81,7 +82,7 @@ describe("what the batches of a run are about", () => {
       expect(await isAbout({ path }, other)).toBe(false);
       expect(await isAbout({ path }, { ...query, atMs: AT + 86_400_000 })).toBe(false);
     };
-    await writeAbout(path, { ...PERIOD, targets: [facts(0), facts(1)] });
+    writeAbout(path, { ...PERIOD, targets: [facts(0), facts(1)] });
     await check();
     writeFileSync(path, JSON.stringify({ ...PERIOD, targets: ["variableId=7", words] }));
     await check();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { MapJob, MappedFile, MapResult } from "../../src/mapping/contract.ts";
 import { aboutLines, aboutOf } from "../../src/segment/layout.ts";
+import { isWhole, rowsOf } from "../../src/spool/row-index.ts";
 import { linesOf, segmentFiles } from "../../src/spool/segment-files.ts";
 import { onlyOne, resultOf, type Settled } from "../../src/support/settled.ts";
 import { poolOf, writeMapper } from "./pool-rig.ts";
@@ -87,18 +88,18 @@ async function together(rig: Rig, jobs: readonly MapJob[], signal: AbortSignal):
   return (await mapList(rig, jobs, signal)).map((one) => resultOf(one));
 }
 
-/** The batches, the row index and, where it lies with them, what they are about. */
-async function contentOf(
-  { segmentPath }: MapJob,
-  result: MappedFile,
-): Promise<readonly [string, string[], string[] | null]> {
+/** The batches, the rows of their readings, and the target index. */
+async function contentOf({ segmentPath }: MapJob, result: MappedFile) {
   const { rows, about } = segmentFiles(segmentPath);
-  if (rows === null) throw new Error("no row index");
+  if (rows?.span === undefined || about === null) throw new Error("no trailer");
+  expect(await isWhole(rows)).toBe(true);
   const bytes = await readFile(segmentPath);
   const first = result.batches[0]?.offset ?? 0;
-  const batches = bytes.subarray(first, rows.span === undefined ? bytes.length : rows.span.offset - 1);
-  const lines = await Array.fromAsync(linesOf(rows));
-  return [batches.toString("utf8"), lines, about === null ? null : await Array.fromAsync(linesOf(about))];
+  const batches = bytes.subarray(first, rows.span.offset - 1).toString("utf8");
+  const lines = await Array.fromAsync(rowsOf(rows));
+  expect(lines.map(({ offset }) => offset)).toEqual(result.batches.map(({ offset }) => offset));
+  const targets = await Array.fromAsync(linesOf(about));
+  return { batches, rows: lines.map(({ offset: _, ...line }) => line), targets };
 }
 
 /** With its batches where those of the other begin. */
@@ -131,11 +132,11 @@ describe("files of a list", () => {
     for (const [nth, job] of jobs.entries()) {
       const result = await onlyOne(rig.pool.map([job], never()));
       expect(results[nth]).toEqual(moved(result, results[nth]));
-      const [batches, rows, about] = contents[nth] ?? [];
-      if (batches === undefined || result.status !== "mapped") continue;
-      expect(await contentOf(job, result)).toEqual([batches, rows, null]);
-      const noted = aboutOf(result);
-      expect(`${about?.join("\n")}\n`).toBe(noted === null ? null : [...aboutLines(noted)].join(""));
+      const listed = contents[nth] ?? null;
+      if (listed === null || result.status !== "mapped") continue;
+      expect(await contentOf(job, result)).toEqual(listed);
+      const about = aboutOf(result) ?? expect.fail("no targets");
+      expect(`${listed.targets.join("\n")}\n`).toBe([...aboutLines(about)].join(""));
     }
   });
 
@@ -167,7 +168,7 @@ describe("files of a list", () => {
     // Last, since on a busy machine it takes so long that the pool maps what follows by itself.
     const jobs = await jobsOf(rig, [content(3), content(30_000)]);
     expect(await together(rig, jobs, never())).toMatchObject([{ points: 3 }, { points: 30_000 }]);
-    expect(await segments(rig)).toEqual(["run0.segment", "run1.segment", "run1.segment.rows"]);
+    expect(await segments(rig)).toEqual(["run0.segment", "run1.segment"]);
   });
 
   it("do not fail with the one whose segment cannot be given its name", async () => {

@@ -102,7 +102,7 @@ async function valueBy(mapper: MapperIdentity): Promise<unknown> {
     ),
   );
   if (result.status === "failed") return result.reason;
-  return JSON.parse(await readFile(segmentPath, "utf8"))[0].data[0].value;
+  return JSON.parse((await readFile(segmentPath, "utf8")).split("\n")[0] ?? "")[0].data[0].value;
 }
 
 describe("a changed mapper", () => {

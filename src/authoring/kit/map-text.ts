@@ -7,7 +7,7 @@ import { lookupFile } from "../../mapping/lookup.ts";
 import { mapFile } from "../../mapping/map-file.ts";
 import type { Mapper } from "../../mapping/mapper.ts";
 import type { Reason, RejectedRow } from "../../model.ts";
-import { createMemorySink } from "../../segment/writer.ts";
+import { createMemorySink } from "../../segment/memory-sinks.ts";
 import type { PushElement } from "../../wire/index.ts";
 import { withFixedClock } from "./fixed-clock.ts";
 

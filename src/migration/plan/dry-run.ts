@@ -232,7 +232,7 @@ async function queryService(
   if (options === undefined || samples.length === 0) return { unfit: [], unaskedBecause: null };
   const delivery = createDelivery(options, config.push, {
     journal: NO_JOURNAL,
-    giveOwnFile: unsent,
+    segments: { append: unsent, restore: unsent },
     log: silentLog,
   });
   try {

@@ -12,7 +12,6 @@ import type { DropOptions } from "../../drops/options.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
 import { type Directory, directoryOf, listContents, openEntry } from "../../runs/unpacking/container.ts";
 import { unpackFault } from "../../runs/unpacking/refusals.ts";
-import { ROWS } from "../../segment/layout.ts";
 import { HeadgateError, wordsOf } from "../../support/errors.ts";
 import { onlyOne } from "../../support/settled.ts";
 import type { Trigger } from "../../triggers/registry.ts";
@@ -157,7 +156,7 @@ export class Planner {
         sent: result.batches.reduce((sum, { length }) => sum + length, 0),
       };
     } finally {
-      for (const one of [segmentPath, `${segmentPath}${ROWS}`]) await rm(one, { force: true });
+      await rm(segmentPath, { force: true });
     }
   }
 

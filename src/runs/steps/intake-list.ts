@@ -12,7 +12,7 @@ import { faultPoint } from "../../support/faults.ts";
 import { resultOf, type Settled } from "../../support/settled.ts";
 import { tracedList } from "../spans.ts";
 import { afterFailedFetch, afterKnownContent, waitForSpace } from "./fetch-step.ts";
-import { isMapperChanged, mapperWords, noteAbout, outcomeOf, rebind } from "./map-step.ts";
+import { isMapperChanged, mapperWords, outcomeOf, rebind } from "./map-step.ts";
 import { entryOf, type ListResults, NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 interface Fetched {
@@ -178,10 +178,9 @@ class Intake {
     const { spool } = this.#steps;
     if (result.status === "mapped" && result.holdsInput === true) return;
     const isMapped = result.status === "mapped" && result.batches.length > 0;
-    // What a crash left under this name is not the segment of this attempt.
+    // A file that a crash left under this name is not the segment of this attempt.
     if (!isMapped) await spool.discard(run.id, "segment");
     await spool.cutInput(run.id, this.#path, spanOf(file));
-    if (isMapped) await noteAbout(run, result, this.#steps);
   }
 
   /** In one transaction. */

@@ -4,8 +4,7 @@ import { basename } from "node:path/posix";
 import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
 import { conflictWords, cutWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
 import type { Batch, Reason, Run } from "../../model.ts";
-import { aboutOf } from "../../segment/layout.ts";
-import { AGAIN, discardAgain, publishAgain } from "../../spool/own-segments.ts";
+import { AGAIN, discardAgain, publishAgain } from "../../spool/segment-again.ts";
 import { TransientError } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { onlyOne } from "../../support/settled.ts";
@@ -137,7 +136,6 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
     await steps.ledger.advanceRun(run.id, "mapping", passage.to, passage.change);
     return REST;
   }
-  await noteAbout(run, result, steps);
   return { move: "next", run: await steps.ledger.recordMapped(run.id, mapped) };
 }
 
@@ -174,11 +172,6 @@ function mappedRecord(result: MappedFile): MappedRecord {
     targets: result.targets.map(({ kind, target }) => ({ kind, target })),
     detail: mappedWords(result),
   };
-}
-
-export async function noteAbout(run: Run, result: MappedFile, steps: RunSteps): Promise<void> {
-  const about = aboutOf(result);
-  if (about !== null) await steps.spool.note(run.id, about);
 }
 
 async function isInputHere({ id, replay, sha256 }: Run, { spool }: RunSteps): Promise<boolean> {
@@ -240,7 +233,6 @@ export async function rebuildSegment(
     });
     if (moves.length === roots.length && result.batches.length === roots.length) {
       await publishAgain(again, segment, moves);
-      await noteAbout(run, result, steps);
       return null;
     }
   } finally {

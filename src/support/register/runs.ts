@@ -154,4 +154,8 @@ export const RUN_ERRORS = {
       "The disk of the spool has changed or lost bytes: check its health. The damaged copy is replaced from the " +
       "kept copy or from the drop.",
   },
+  "HG-SPOOL-008": {
+    title: "a segment in the spool differs from what was written",
+    hint: "The disk of the spool has changed or lost bytes: check its health. The file is mapped again.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

@@ -1,4 +1,4 @@
-/** Runs that share one file in the spool: what each of them reads of it, changes, and gets back when it was lost. */
+/** Segments of several runs: each run reads its own part, changes it, and has it made again when it was lost. */
 import { hash } from "node:crypto";
 import {
   linkSync,
@@ -17,13 +17,16 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { appendSlices, rewriteSlice } from "../../src/delivery/slices.ts";
 import type { BatchSlice, TargetFacts } from "../../src/model.ts";
-import { ROWS, readSpan, trailerAnywhere, trailerAtEnd } from "../../src/segment/layout.ts";
+import { endText, runOf } from "../../src/segment/layout.ts";
 import { bodiesOf } from "../../src/segment/payloads.ts";
-import { AGAIN, discardAgain, giveOwnFile, publishAgain } from "../../src/spool/own-segments.ts";
+import { readSpan, trailerAnywhere, trailerAtEnd } from "../../src/segment/trailer.ts";
 import { findReadings } from "../../src/spool/search.ts";
+import { AGAIN, discardAgain, publishAgain } from "../../src/spool/segment-again.ts";
+import { segmentChanges } from "../../src/spool/segment-changes.ts";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { shareOf } from "../../src/spool/usage.ts";
-import { elementOf, type PackedFile, type WrittenRun, writePack } from "./packs.ts";
+import { sealedRows, trailerText } from "../spool/segment-layout.ts";
+import { elementOf, type SharedFile, type WrittenRun, writeShared } from "./shared-segments.ts";
 
 const RUNS = ["a", "b", "c"].map((end) => `01m7y3wv7m37a23mgyr2g8n1r${end}`);
 const [ONE = "", TWO = ""] = RUNS;
@@ -40,7 +43,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const files = (): readonly PackedFile[] =>
+const files = (): readonly SharedFile[] =>
   RUNS.map((runId, at) => ({
     runId,
     input: `meter;value\nM-${at};${at}\n`.repeat(20 + at),
@@ -55,9 +58,9 @@ const found = (sourceSerialNumber: string, hour: number) => {
   );
 };
 
-describe("a run in a pack", () => {
+describe("a run of a shared segment", () => {
   it("has its batches read where they are, and its readings traced to the rows of its own file", async () => {
-    const written = writePack(folder, files());
+    const written = writeShared(folder, files());
     for (const runId of RUNS) {
       const { slices } = written.get(runId) ?? expect.fail("not written");
       const read = (await spool.openSegment(runId)) ?? expect.fail("no segment");
@@ -73,7 +76,7 @@ describe("a run in a pack", () => {
 
 /** All that a run reads of its segment is what it was. */
 async function expectUnharmed(
-  { runId, input }: PackedFile,
+  { runId, input }: SharedFile,
   { facts }: WrittenRun,
   slices: readonly BatchSlice[],
 ): Promise<void> {
@@ -93,25 +96,25 @@ const child = (sequence: string) => {
 };
 
 describe("a split", () => {
-  it("gives a run in a pack a file of its own, and harms no other run of it, also when two are split at the same time", async () => {
-    const packed = files();
-    const written = writePack(folder, packed);
-    const pack = join(folder, "pack");
-    linkSync(spool.segmentPath(ONE), pack);
-    const before = readFileSync(pack);
+  it("gives a run of a shared segment a file of its own, and harms no other run, also when two are split at the same time", async () => {
+    const shared = files();
+    const written = writeShared(folder, shared);
+    const whole = join(folder, "whole");
+    linkSync(spool.segmentPath(ONE), whole);
+    const before = readFileSync(whole);
     const slices = new Map(RUNS.map((id) => [id, written.get(id)?.slices ?? []]));
     const split = async (runId: string, ...sequences: string[]) => {
-      const made = await appendSlices(spool.segmentPath(runId), sequences.map(child), giveOwnFile);
+      const made = await appendSlices(spool.segmentPath(runId), sequences.map(child), segmentChanges);
       slices.set(runId, [...(slices.get(runId) ?? []), ...made]);
     };
     const expectAllUnharmed = async () => {
-      for (const file of packed)
+      for (const file of shared)
         await expectUnharmed(
           file,
           written.get(file.runId) ?? expect.fail("not written"),
           slices.get(file.runId) ?? [],
         );
-      expect(readFileSync(pack).equals(before)).toBe(true);
+      expect(readFileSync(whole).equals(before)).toBe(true);
       expect(await found("N-1", 4)).toMatchObject([{ runId: TWO, sequence: "2", row: 45, value: 4.25 }]);
       expect(await found("M-0", 4)).toMatchObject([{ runId: ONE, sequence: "1", row: 6, value: 4.25 }]);
     };
@@ -121,9 +124,8 @@ describe("a split", () => {
     await expectAllUnharmed();
     expect(RUNS.map((id) => statSync(spool.segmentPath(id)).nlink)).toEqual([1, 1, 2]);
     // The last of them changes nothing in place either: what the ledger has of its offsets must not depend on others.
-    rmSync(pack);
+    rmSync(whole);
     const end = statSync(spool.segmentPath(RUNS[2] ?? "")).size;
-    await giveOwnFile(spool.segmentPath(RUNS[1] ?? ""));
     await split(RUNS[2] ?? "", "1.1");
     expect(slices.get(RUNS[2] ?? "")?.at(-1)?.offset).toBeLessThan(end);
     expect(readdirSync(join(folder, "segments")).toSorted()).toEqual(RUNS.map((id) => `${id}.segment`));
@@ -132,8 +134,8 @@ describe("a split", () => {
   it("copies what is its own, and no other run's bytes", async () => {
     const large = { runId: ONE, input: "x".repeat(900_000), batches: [[elementOf("M-0", 9)]] };
     const small = { runId: TWO, input: "meter;value\n", batches: [[elementOf("M-1", 9)]] };
-    const written = writePack(folder, [large, small]);
-    await giveOwnFile(spool.segmentPath(TWO));
+    const written = writeShared(folder, [large, small]);
+    await appendSlices(spool.segmentPath(TWO), [child("1.1")], segmentChanges);
     const stats = statSync(spool.segmentPath(TWO));
     expect(stats.size).toBeGreaterThan(900_000);
     expect(shareOf(stats)).toBeLessThan(100_000);
@@ -141,26 +143,26 @@ describe("a split", () => {
     await expectUnharmed(small, written.get(TWO) ?? expect.fail("no"), written.get(TWO)?.slices ?? []);
   });
 
-  it("copies all there is where the row index does not tell what is its own, or a file is linked that is no pack", async () => {
-    const written = writePack(folder, files());
+  it("copies all there is where the row index does not tell what is its own, or a file is linked that has one run", async () => {
+    const written = writeShared(folder, files());
     const path = spool.segmentPath(ONE);
     const whole = readFileSync(path);
     const at = trailerAtEnd(path)?.rows.offset ?? expect.fail("no trailer");
     whole.write("?", at);
     writeFileSync(path, whole);
-    await giveOwnFile(path);
+    await appendSlices(path, [child("1.1")], segmentChanges);
     const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
     const bodies = await Array.fromAsync(bodiesOf(read, written.get(ONE)?.slices ?? []));
     expect(bodies.map(({ body, slice }) => hash("sha256", body) === slice.digest)).toEqual([true, true]);
     const backup = join(folder, "backup");
     linkSync(path, backup);
     const before = readFileSync(backup);
-    const [slice] = await appendSlices(path, [child("1.1")], giveOwnFile);
+    const [slice] = await appendSlices(path, [child("1.1")], segmentChanges);
     expect([readFileSync(backup).equals(before), slice?.offset]).toEqual([true, before.length]);
   });
 });
 
-/** From its beginning, with the row index beside it. */
+/** From its beginning, as a mapping process writes it. */
 function layAgain(bodies: readonly Buffer[], path: string): readonly BatchSlice[] {
   let offset = 0;
   const slices = bodies.map((bytes, nth) => {
@@ -168,10 +170,18 @@ function layAgain(bodies: readonly Buffer[], path: string): readonly BatchSlice[
     offset += bytes.length;
     return { ...slice, digest: hash("sha256", bytes) };
   });
-  writeFileSync(path, Buffer.concat(bodies));
-  const line = ({ sequence, length }: BatchSlice, at: number) =>
-    `${JSON.stringify({ sequence, length, rows: Array.from({ length: 5 }, (_, nth) => 2 + nth + 5 * at) })}\n`;
-  writeFileSync(`${path}${ROWS}`, slices.map(line).join(""));
+  const rows = slices.map(({ sequence, offset: at, length }, nth) => ({
+    ...{ sequence, offset: at, length },
+    rows: Array.from({ length: 5 }, (_, row) => 2 + row + 5 * nth),
+  }));
+  const targets = bodies.map((_, nth) => ({
+    target: { sourceSerialNumber: `M-${nth}`, mappingConfig: "kWh" },
+    ...{ points: 5, fromMs: 0, toMs: 0, untagged: 5 },
+  }));
+  const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets };
+  const run = { runId: runOf(path), input: null };
+  const { text, footerAt } = trailerText(offset, sealedRows(rows), about, run);
+  writeFileSync(path, `${Buffer.concat(bodies)}${text}${endText(new Map([[run.runId, footerAt]]))}`);
   return slices;
 }
 
@@ -195,11 +205,6 @@ describe("a segment that is made again", () => {
           writeFileSync(path, "what was damaged");
           await publishAgain(again, path, moves);
           await discardAgain(again);
-          const targets = moves.map((_, nth) => ({
-            target: { sourceSerialNumber: `M-${nth}`, mappingConfig: "kWh" },
-            ...{ points: 5, fromMs: 0, toMs: 0, untagged: 5 },
-          }));
-          await spool.note(ONE, { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets });
           const expectThere = async () => {
             const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
             const there = await Array.fromAsync(
@@ -214,7 +219,7 @@ describe("a segment that is made again", () => {
           };
           await expectThere();
           const names = readdirSync(join(folder, "segments")).toSorted();
-          expect(names).toEqual(["", ".about", ".rows"].map((end) => `${ONE}.segment${end}`));
+          expect(names).toEqual([`${ONE}.segment`]);
           if (isMany) await spool.retire([ONE, "01m7y3wv7m37a23mgyr2g8none"]);
           else await spool.retire([ONE]);
           expect(readdirSync(join(folder, "segments"))).toEqual([]);
@@ -228,9 +233,9 @@ describe("a segment that is made again", () => {
 });
 
 describe("a run that another node has made again, and split", () => {
-  it("keeps all that it has in its pack, when it comes back with the children", async () => {
-    const packed = files();
-    const written = writePack(folder, packed);
+  it("keeps all that it has in its segment, when it comes back with the children", async () => {
+    const shared = files();
+    const written = writeShared(folder, shared);
     const { slices } = written.get(ONE) ?? expect.fail("not written");
     const bodies = await Array.fromAsync(
       bodiesOf((await spool.openSegment(ONE)) ?? expect.fail("no segment"), slices),
@@ -244,10 +249,10 @@ describe("a run that another node has made again, and split", () => {
     const moves = made.map((from, nth) => ({ from, to: slices[nth] ?? expect.fail("no slice") }));
     await publishAgain(again, there, moves);
     const split = ["1.1", "1.2"].map(child);
-    const children = await appendSlices(there, split, giveOwnFile);
+    const children = await appendSlices(there, split, segmentChanges);
     for (const [nth, slice] of children.entries())
-      await rewriteSlice(spool.segmentPath(ONE), slice, split[nth]?.bytes ?? Buffer.from(""), giveOwnFile);
-    for (const file of packed)
+      await rewriteSlice(spool.segmentPath(ONE), slice, split[nth]?.bytes ?? Buffer.from(""), segmentChanges);
+    for (const file of shared)
       await expectUnharmed(
         file,
         written.get(file.runId) ?? expect.fail("not written"),
@@ -265,7 +270,7 @@ describe("slices of a segment", () => {
         fc.array(fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 90 })), { maxLength: 5 }),
         fc.boolean(),
         fc.nat(1_000_000),
-        async (bytes, gaps, isPacked, before) => {
+        async (bytes, gaps, isCompressed, before) => {
           const content = Buffer.concat([Buffer.alloc(before % 3 === 0 ? before : 0), bytes]);
           let at = content.length - bytes.length;
           const slices = gaps.map(([gap, length], nth) => {
@@ -277,7 +282,7 @@ describe("slices of a segment", () => {
           const kept = join(folder, "kept", ONE);
           rmSync(`${kept}.zst`, { force: true });
           rmSync(`${kept}.segment`, { force: true });
-          if (isPacked) writeFileSync(`${kept}.zst`, zstdCompressSync(content));
+          if (isCompressed) writeFileSync(`${kept}.zst`, zstdCompressSync(content));
           else writeFileSync(`${kept}.segment`, content);
           const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
           const bodies = await Array.fromAsync(bodiesOf(read, slices.toReversed()));
@@ -298,10 +303,10 @@ describe("slices of a segment", () => {
       batches: [[elementOf(`M-${at}`, 9)], [elementOf("shared", 9)]],
     }));
     if (one === undefined || two === undefined) throw new Error("no runs");
-    const slices = writePack(folder, [one]).get(ONE)?.slices ?? [];
+    const slices = writeShared(folder, [one]).get(ONE)?.slices ?? [];
     rmSync(spool.segmentPath(ONE));
-    // As another node has it, which took them in in another order.
-    writePack(folder, [{ ...two, runId: ONE }]);
+    // As another node has it, which fetched them in another order.
+    writeShared(folder, [{ ...two, runId: ONE }]);
     const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
     const bodies = await Array.fromAsync(bodiesOf(read, slices));
     expect(bodies.map(({ slice }) => slice)).toEqual(slices.slice(1));

@@ -1,9 +1,9 @@
-/** Runs of readings that share one file in the spool, as small files do that were taken in together. */
+/** Segments of several runs with readings, as they are written of a list of small files. */
 import type { BatchSlice, PushElement, TargetFacts } from "../../src/model.ts";
 import { spoolPlaces } from "../../src/spool/paths.ts";
-import { layPack } from "../spool/pack-layout.ts";
+import { laySegment, sealedRows } from "../spool/segment-layout.ts";
 
-export interface PackedFile {
+export interface SharedFile {
   readonly runId: string;
   readonly input: string;
   /** Elements of each batch. */
@@ -16,14 +16,17 @@ export interface WrittenRun {
 }
 
 /** In `segments` of a spool. Rows are counted from 2. */
-export function writePack(spool: string, files: readonly PackedFile[]): ReadonlyMap<string, WrittenRun> {
+export function writeShared(spool: string, files: readonly SharedFile[]): ReadonlyMap<string, WrittenRun> {
   const runs = files.map(({ runId, input, batches }) => {
-    let row = 2;
-    const lines = batches.map((elements, at) => {
-      const length = Buffer.byteLength(JSON.stringify(elements));
-      const rows = Array.from({ length: pointsOf(elements) }, () => row++);
-      return `${JSON.stringify({ sequence: String(at + 1), length, rows })}\n`;
-    });
+    const index = (slices: readonly BatchSlice[]) => {
+      let row = 2;
+      return sealedRows(
+        slices.map(({ sequence, offset, length }, at) => {
+          const rows = Array.from({ length: pointsOf(batches[at] ?? []) }, () => row++);
+          return { sequence, offset, length, rows };
+        }),
+      );
+    };
     const dates = batches
       .flat()
       .flatMap(({ data }) => data.map(({ date }) => date))
@@ -33,11 +36,11 @@ export function writePack(spool: string, files: readonly PackedFile[]): Readonly
       runId,
       input: Buffer.from(input),
       batches: batches.map((elements) => Buffer.from(JSON.stringify(elements))),
-      rows: lines.join(""),
+      rows: index,
       about: { from: dates[0] ?? "", to: dates.at(-1) ?? "", targets },
     };
   });
-  const laid = layPack({ segmentPath: spoolPlaces(spool).segment }, runs);
+  const laid = laySegment({ segmentPath: spoolPlaces(spool).segment }, runs);
   return new Map(
     files.map(({ runId, batches }, at) => {
       const slices = laid.get(runId)?.slices ?? [];

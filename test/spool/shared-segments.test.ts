@@ -1,4 +1,4 @@
-/** What becomes of packs, the files that hold inputs and segments of several runs, and of the name that each of these has of one. */
+/** Segments with the inputs and the batches of several runs, and the name that each of these runs has of one. */
 import { hash } from "node:crypto";
 import {
   linkSync,
@@ -19,11 +19,11 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { appendSlices } from "../../src/delivery/slices.ts";
 import { bodiesOf } from "../../src/segment/payloads.ts";
-import { giveOwnFile } from "../../src/spool/own-segments.ts";
+import { segmentChanges } from "../../src/spool/segment-changes.ts";
 import { keptSegmentFiles, linesOf, segmentFiles } from "../../src/spool/segment-files.ts";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { bytesBelow, shareOf } from "../../src/spool/usage.ts";
-import { type LaidFacts, type LaidRun, layPack } from "./pack-layout.ts";
+import { type LaidFacts, type LaidRun, laySegment } from "./segment-layout.ts";
 
 const DAY_MS = 86_400_000;
 const LIMIT = 1_000_000;
@@ -75,11 +75,13 @@ async function expectBatches(run: LaidRun, { slices }: LaidFacts, isKept: boolea
 const factsOf = (laid: ReadonlyMap<string, LaidFacts>, runId: string) =>
   laid.get(runId) ?? expect.fail(`${runId} was not laid`);
 
-describe("the input of a run in a pack", () => {
+describe("the input of a run in a shared segment", () => {
   it("is found, opened, copied and brought back as it was, whatever bytes it has, on the way and at rest", async () => {
     const bytes = fc.oneof(
       fc.uint8Array({ minLength: 1, maxLength: 300 }).map((array) => Buffer.from(array)),
-      fc.constantFrom('\n{"headgate-trailer":1}\n', '\n{"headgate-pack":1,"directory":5}\n').map(Buffer.from),
+      fc
+        .constantFrom('\n{"headgate-trailer":1}\n', '\n{"headgate-segment":1,"directory":5}\n')
+        .map(Buffer.from),
       fc.nat({ max: 90_000 }).map((size) => Buffer.alloc(size + 1, "12,5\n")),
     );
     await fc.assert(
@@ -88,7 +90,7 @@ describe("the input of a run in a pack", () => {
         fc.boolean(),
         async (inputs, isAlone) => {
           const runs = inputs.map((input, at) => ({ ...runOf(RUNS[at] ?? ""), input }));
-          const laid = layPack(spool, runs);
+          const laid = laySegment(spool, runs);
           const ids = runs.map(({ runId }) => runId);
           for (const isKept of [false, true]) {
             if (isKept && isAlone) for (const id of ids) await spool.retire([id]);
@@ -118,7 +120,7 @@ describe("the input of a run in a pack", () => {
 
   it("is not brought back when it is not what was fetched", async () => {
     const run = runOf(A);
-    layPack(spool, [run]);
+    laySegment(spool, [run]);
     expect(await spool.restoreInput(A, A, hash("sha256", "other"))).toBe(false);
     expect(readdirSync(join(folder, "inputs"))).toEqual([]);
     expect(await spool.restoreInput(A, A, hash("sha256", run.input))).toBe(true);
@@ -129,7 +131,7 @@ describe("the input of a run in a pack", () => {
     "is removed alone when it is not wanted (%s), and nothing else of its run or of the others is",
     async (side) => {
       const runs = RUNS.map((runId) => runOf(runId, 10_000));
-      const laid = layPack(spool, runs);
+      const laid = laySegment(spool, runs);
       const isKept = side === "kept";
       if (isKept) await spool.retire(RUNS);
       const path = (runId: string) => (isKept ? keptFile(runId) : spool.segmentPath(runId));
@@ -156,7 +158,7 @@ describe("the input of a run in a pack", () => {
   );
 
   it("counts only where the run has no file of its own for it", async () => {
-    layPack(spool, [runOf(A)]);
+    laySegment(spool, [runOf(A)]);
     writeFileSync(spool.inputPath(A), "fetched again");
     expect(await read(await spool.openInput(A))).toBe("fetched again");
     await spool.discard(A, "input");
@@ -164,21 +166,21 @@ describe("the input of a run in a pack", () => {
   });
 });
 
-describe("a pack", () => {
+describe("a shared segment", () => {
   const retire = {
     alone: (ids: readonly string[]) => Promise.all(ids.map((id) => spool.retire([id]))),
-    together: (ids: readonly string[]) => spool.retire(ids),
+    asList: (ids: readonly string[]) => spool.retire(ids),
   };
   it.each([
     ["alone", 50],
     ["alone", 300_000],
-    ["together", 50],
-    ["together", 300_000],
+    ["asList", 50],
+    ["asList", 300_000],
   ] as const)(
     "is kept as it is, one file for all its runs, when these are retired %s (%i bytes each)",
     async (way, bytes) => {
       const runs = RUNS.map((runId) => runOf(runId, bytes));
-      layPack(spool, runs);
+      laySegment(spool, runs);
       const { ino } = statSync(spool.segmentPath(A));
       await retire[way]([A, B]);
       expect(await spool.residents()).toEqual(new Set([C]));
@@ -191,11 +193,11 @@ describe("a pack", () => {
     },
   );
 
-  it.each(["alone", "together"] as const)(
+  it.each(["alone", "asList"] as const)(
     "has its age from when the last of its runs came to rest (%s)",
     async (way) => {
       for (const runs of [[A], [B, C]]) {
-        layPack(
+        laySegment(
           spool,
           runs.map((runId) => runOf(runId)),
         );
@@ -209,13 +211,13 @@ describe("a pack", () => {
     },
   );
 
-  it.each(["alone", "together"] as const)(
+  it.each(["alone", "asList"] as const)(
     "leaves a run that was split with its input in the file of its own that it got, which is kept as it is (%s)",
     async (way) => {
       const runs = RUNS.map((runId) => runOf(runId, 10_000));
-      const laid = layPack(spool, runs);
+      const laid = laySegment(spool, runs);
       const child = { sequence: "1.1", points: 1, bytes: Buffer.from("[1]") };
-      const children = await appendSlices(spool.segmentPath(B), [child], giveOwnFile);
+      const children = await appendSlices(spool.segmentPath(B), [child], segmentChanges);
       await retire[way](RUNS);
       expect(readdirSync(kept()).toSorted()).toEqual(RUNS.map((runId) => `${runId}.segment`));
       expect(statSync(keptFile(A)).nlink).toBe(2);
@@ -230,10 +232,10 @@ describe("a pack", () => {
     },
   );
 
-  it.each(["alone", "together"] as const)(
+  it.each(["alone", "asList"] as const)(
     "is kept also of a run whose part of it is damaged, as the others have it too (%s)",
     async (way) => {
-      layPack(
+      laySegment(
         spool,
         RUNS.map((runId) => runOf(runId, 10_000)),
       );
@@ -249,10 +251,10 @@ describe("a pack", () => {
 
   it("counts once among what is kept, and goes as a whole when there is no room for it", async () => {
     const [first, second] = [[A, B], [C]].map((ids) => ids.map((runId) => runOf(runId, LIMIT / 3)));
-    layPack(spool, first ?? []);
+    laySegment(spool, first ?? []);
     await spool.retire([A, B]);
     expect(await spool.prune(Date.now())).toBe(0);
-    layPack(spool, second ?? []);
+    laySegment(spool, second ?? []);
     await spool.retire([C]);
     const later = Date.now() / 1000 + 10;
     utimesSync(keptFile(C), later, later);
@@ -262,7 +264,7 @@ describe("a pack", () => {
 
   it("counts among what is kept as far as its runs are", async () => {
     const runs = RUNS.map((runId) => runOf(runId, 0.4 * LIMIT));
-    layPack(spool, runs);
+    laySegment(spool, runs);
     await spool.retire([A, B]);
     expect(await spool.prune(Date.now()), "a third is on its way still").toBe(0);
     await spool.retire([C]);

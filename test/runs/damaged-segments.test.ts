@@ -1,4 +1,4 @@
-/** A pack that was harmed while no gateway ran: each of its runs goes with the bytes that it had, and is split and traced as any other. */
+/** A segment of several runs that was damaged while no gateway ran: each run is delivered with the bytes that it had, split and traced as any other. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,7 +10,7 @@ import { bodiesOf, parseBody } from "../../src/segment/payloads.ts";
 import { findReadings } from "../../src/spool/search.ts";
 import { openSpool } from "../../src/spool/spool.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
-import { writePack } from "./packs.ts";
+import { writeShared } from "./shared-segments.ts";
 
 let rig: GatewayRig;
 beforeEach(async () => {
@@ -23,8 +23,8 @@ const root = () => join(rig.folder, "state/spool");
 const segmentOf = ({ id }: Run) => join(root(), "segments", `${id}.segment`);
 const day = (number: number) => `2026-03-${String(number).padStart(2, "0")}T00:00:00Z`;
 
-/** What is in the spool of these runs becomes one file, and the ledger has their batches there. */
-async function pack(runs: readonly Run[], ledger: Gateway["ledger"]): Promise<() => void> {
+/** The files of these runs become one segment, and the ledger has their batches there. */
+async function share(runs: readonly Run[], ledger: Gateway["ledger"]): Promise<() => void> {
   const spool = await openSpool({
     ...{ path: root(), budget: 1e9, headroom: 0 },
     keepInputs: { age: 1e12, size: 1e12 },
@@ -42,7 +42,7 @@ async function pack(runs: readonly Run[], ledger: Gateway["ledger"]): Promise<()
       rmSync(spool.inputPath(id), { force: true });
       for (const end of ["", ".rows", ".about"]) rmSync(`${spool.segmentPath(id)}${end}`, { force: true });
     }
-    const written = writePack(root(), files);
+    const written = writeShared(root(), files);
     const db = new DatabaseSync(join(rig.folder, "state/ledger.sqlite"));
     for (const { id } of runs)
       for (const { sequence, offset, digest } of written.get(id)?.slices ?? [])
@@ -76,7 +76,7 @@ it("what was damaged or lost of it is made again where the ledger has it, split 
   const [damaged, lost, whole] = runs;
   if (damaged === undefined || lost === undefined || whole === undefined) throw new Error("no runs");
   const operations = await Promise.all(runs.map(({ id }) => before.ledger.batches(id)));
-  const lay = await pack(runs, before.ledger);
+  const lay = await share(runs, before.ledger);
   await before.stop();
   lay();
   rmSync(segmentOf(lost));

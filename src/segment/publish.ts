@@ -1,0 +1,61 @@
+/** Gives complete segments their names. */
+import { linkSync, renameSync, statSync, unlinkSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { syncDirectory, syncFile } from "../support/durable.ts";
+import { systemCode } from "../support/errors.ts";
+import { faultPoint } from "../support/faults.ts";
+import { type Settled, settleEach } from "../support/settled.ts";
+import { ABOUT, ROWS } from "./layout.ts";
+
+/** A complete segment that is not synced and has no names yet. */
+export interface SegmentPart {
+  readonly part: string;
+  /** The full paths of its names, one for each of its runs. */
+  readonly paths: readonly string[];
+  /** Other runs have their inputs in the part: it keeps its own name until its owner removes it. */
+  readonly isShared: boolean;
+}
+
+/** Syncs a segment and gives it its names, durably. Returns a result for each name; does not reject. */
+export async function publishSegment({
+  part,
+  paths,
+  isShared,
+}: SegmentPart): Promise<readonly Settled<void>[]> {
+  const [synced] = await Promise.allSettled([syncFile(part)]);
+  if (synced.status === "rejected") return paths.map(() => synced);
+  return await settleEach(paths, async (path) => {
+    giveName(part, path, isShared);
+    // Names in one folder share a sync.
+    await syncDirectory(dirname(path));
+  });
+}
+
+function giveName(part: string, path: string, isShared: boolean): void {
+  // Files beside the name, of an earlier attempt by an earlier version, would be taken for indexes of this segment.
+  for (const beside of [`${path}${ROWS}`, `${path}${ABOUT}`]) removeIfThere(beside);
+  if (isShared) link(part, path);
+  else renameSync(part, path);
+  faultPoint("segment.named");
+}
+
+function link(part: string, path: string): void {
+  try {
+    linkSync(part, path);
+  } catch (thrown) {
+    if (systemCode(thrown) !== "EEXIST") throw thrown;
+    unlinkSync(path);
+    linkSync(part, path);
+  }
+}
+
+function removeIfThere(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) unlinkSync(path);
+}
+
+/** Removes a part whose writer could not discard it, with its index of rows. */
+export async function discardPart(part: string): Promise<void> {
+  await rm(part, { force: true });
+  await rm(`${part}${ROWS}.part`, { force: true });
+}

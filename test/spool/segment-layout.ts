@@ -1,0 +1,100 @@
+/** Writes segments into a spool by hand, as `src/segment/layout.ts` describes them. */
+import { hash } from "node:crypto";
+import { linkSync, writeFileSync } from "node:fs";
+import type { BatchSlice } from "../../src/model.ts";
+import {
+  aboutLines,
+  endText,
+  footerText,
+  ROWS_BEGIN,
+  type RunAbout,
+  SealedLines,
+  type SegmentRun,
+} from "../../src/segment/layout.ts";
+import type { Spool } from "../../src/spool/spool.ts";
+
+export interface LaidRun {
+  readonly runId: string;
+  readonly input: Buffer;
+  readonly batches: readonly Buffer[];
+  /** Lines of the row index, without a digest as earlier versions wrote them; or made for the slices. */
+  readonly rows?: string | ((slices: readonly BatchSlice[]) => string);
+  readonly about?: RunAbout;
+}
+
+export interface LaidFacts {
+  readonly slices: readonly BatchSlice[];
+  readonly inputAt: number;
+}
+
+const ABOUT = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
+
+/** Offset of inputs behind everything else, for batches that must begin at 0. */
+export const BEHIND = 100_000;
+
+/** A trailer for batches that end at the offset, and the offset of its footer. */
+export function trailerText(
+  batches: number,
+  rows: string,
+  about: RunAbout,
+  run: SegmentRun,
+): { readonly text: string; readonly footerAt: number } {
+  const targets = [...aboutLines(about)].join("");
+  const lengths = { rows: Buffer.byteLength(rows), about: Buffer.byteLength(targets) };
+  return {
+    text: `\n${rows}${targets}${footerText(run, { batches, ...lengths })}`,
+    footerAt: batches + 1 + lengths.rows + lengths.about,
+  };
+}
+
+/** With a digest, as the writer of segments makes it. */
+export function sealedRows(lines: readonly object[]): string {
+  const sealed = new SealedLines();
+  const texts = [ROWS_BEGIN, ...lines.map((line) => `${JSON.stringify(line)}\n`)].map((one) =>
+    sealed.add(one),
+  );
+  return `${texts.join("")}${sealed.end()}`;
+}
+
+/** One segment for all of the runs, of which each gets a name. Returns the places of their parts by their ids. */
+export function laySegment(
+  spool: Pick<Spool, "segmentPath">,
+  runs: readonly LaidRun[],
+  inputsAt: 0 | typeof BEHIND = 0,
+): ReadonlyMap<string, LaidFacts> {
+  const laid = new Map<string, LaidFacts>();
+  const footers = new Map<string, number>();
+  const inputs = Buffer.concat(runs.map(({ input }) => input));
+  const parts: Buffer[] = inputsAt === 0 ? [inputs] : [];
+  let at = inputsAt === 0 ? inputs.length : 0;
+  let inputAt: number = inputsAt;
+  const put = (bytes: Buffer) => {
+    parts.push(bytes);
+    at += bytes.length;
+  };
+  for (const { runId, input, batches, rows = "", about = ABOUT } of runs) {
+    const slices = batches.map((bytes, nth) => {
+      const slice = { sequence: String(nth + 1), offset: at, length: bytes.length, points: 1 };
+      put(bytes);
+      return { ...slice, digest: hash("sha256", bytes) };
+    });
+    const run = { runId, input: { offset: inputAt, length: input.length } };
+    const { text, footerAt } = trailerText(at, typeof rows === "string" ? rows : rows(slices), about, run);
+    put(Buffer.from(text));
+    laid.set(runId, { slices, inputAt });
+    footers.set(runId, footerAt);
+    inputAt += input.length;
+  }
+  if (inputsAt === BEHIND)
+    for (const bytes of [Buffer.alloc(BEHIND - at), inputs, Buffer.from("\n")]) put(bytes);
+  put(Buffer.from(endText(footers)));
+  const [first = "", ...others] = runs.map(({ runId }) => spool.segmentPath(runId));
+  writeFileSync(first, Buffer.concat(parts));
+  for (const path of others) linkSync(first, path);
+  return laid;
+}
+
+/** A target index beside a segment, as earlier versions wrote it. */
+export function writeAbout(path: string, about: RunAbout): void {
+  writeFileSync(path, [...aboutLines(about)].join(""));
+}
