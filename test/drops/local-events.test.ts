@@ -131,10 +131,7 @@ it("a drop of too many folders is polled alone until it has shrunk to half of th
   expect(events.arrive).toBe(true);
   expect(logged.map(({ msg, folders }) => [msg, folders])).toEqual([
     ["file-system events arrive", undefined],
-    [
-      "the drop is too large for file-system events; files are found only by polls",
-      WATCHED_MAX.folders + 1,
-    ],
+    ["the drop is too large for file-system events; files are found only by polls", WATCHED_MAX.folders + 1],
     ["the drop is small enough for file-system events again", WATCHED_MAX.folders / 2],
   ]);
 });
