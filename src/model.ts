@@ -38,7 +38,7 @@ export interface FileEntry {
   readonly mtime: string;
 }
 
-/** What a drop did with the bytes of an arrival. */
+/** The result of a drop's fetch of the bytes of an arrival. */
 export interface FetchedFile {
   readonly bytes: number;
   /** SHA-256 of the content, lower-case hexadecimal. */
@@ -341,7 +341,7 @@ export interface TargetFacts {
 
 // ───────────────────────────────────────────────────────────── outcomes
 
-/** What the service did with an operation, as reported by its webhook or found by reading back. */
+/** The outcome of an operation at the service, as reported by its webhook or found by reading back. */
 export interface Outcome {
   readonly operationId: string;
   readonly by: "webhook" | "read-back";

@@ -48,7 +48,7 @@ function sharedAlways(one: number, other: number, names: Scope["columns"]): File
   return new FileError(`${columnWords(one, other, names)} become the same target`, {
     column: `${names.name(one)} and ${names.name(other)}`,
     hint:
-      "One value would replace the other. Tell them apart in `target`, for example by `{column}`, the " +
+      "One value would replace the other. Distinguish them in `target`, for example by `{column}`, the " +
       "name of the value's column; columns of equal names by an entry of `values` each, with the number " +
       "as `column`. Leave out those that are not wanted.",
   });
@@ -82,7 +82,7 @@ export function createRowEmitter(tools: Tools, { columns: names }: Scope) {
       else
         throw new RowError(`${columnWords(first.at, second.at, names)} become the same target in this row`, {
           column: `${names.name(first.at)} and ${names.name(second.at)}`,
-          hint: "One value would replace the other. Tell them apart in the setting `target`.",
+          hint: "One value would replace the other. Distinguish them in the setting `target`.",
         });
     });
   };

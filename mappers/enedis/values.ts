@@ -113,7 +113,7 @@ export class Values {
     if (other !== undefined)
       throw new FileError(`the columns "${other}" and "${column}" become the same target`, {
         column: `${other} and ${column}`,
-        hint: "Tell them apart in the setting `target`, by {column} in mappingConfig.",
+        hint: "Distinguish them in the setting `target`, by {column} in mappingConfig.",
       });
   }
 
@@ -137,7 +137,7 @@ export class Values {
     if (known === undefined) this.#stages.set(target, stage);
     else if (known !== stage)
       throw new FileError(`the values of the stages "${known}" and "${stage}" have the same target`, {
-        hint: "Tell them apart in the setting `target`, by {stage} in mappingConfig.",
+        hint: "Distinguish them in the setting `target`, by {stage} in mappingConfig.",
         column: "Etape metier",
         text: stage,
       });

@@ -95,7 +95,7 @@ export class SeriesFinder {
         {
           row: meterReading.entry.element.row,
           hint:
-            "Tell them apart in the setting `target`, for example by {intervalLength} or {meterReading} " +
+            "Distinguish them in the setting `target`, for example by {intervalLength} or {meterReading} " +
             "in mappingConfig.",
         },
       );

@@ -63,7 +63,7 @@ export class Message {
         this.#detail = true;
         break;
       case "NAD":
-        this.#takeParty(segment);
+        this.#takeNameAndAddress(segment);
         break;
       case "LOC":
         this.#takeLocation(segment);
@@ -101,7 +101,7 @@ export class Message {
     }
   }
 
-  #takeParty(segment: Segment): void {
+  #takeNameAndAddress(segment: Segment): void {
     const qualifier = component(segment, 0);
     const id = component(segment, 1);
     if (qualifier === "MS" || qualifier === "FR") this.#partners.sender = id;

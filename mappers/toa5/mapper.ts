@@ -117,7 +117,7 @@ function refuseShared(columns: readonly Column[]): void {
     if (other !== undefined)
       throw new FileError(`the fields "${other}" and "${name}" become the same target`, {
         column: `${other} and ${name}`,
-        hint: "Tell them apart in the settings `target` (by {field}) and `rename`, or leave one out by `except`.",
+        hint: "Distinguish them in the settings `target` (by {field}) and `rename`, or leave one out by `except`.",
       });
     taken.set(key, name);
   }

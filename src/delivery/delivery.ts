@@ -161,7 +161,7 @@ export interface SegmentChanges {
 export interface Admission {
   /**
    * Called before each push call, also when a batch is repeated; called concurrently. True when the push may start,
-   * false when no push starts any more: the batch then stays for the next start.
+   * false when no further push starts: the batch then stays for the next start.
    */
   admit(
     batch: Pick<Batch, "points" | "length" | "attempts">,

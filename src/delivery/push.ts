@@ -355,7 +355,7 @@ const REPLACED: KeptResult = {
 };
 
 /** The gateway is shutting down. */
-const NO_MORE: KeptResult = { ...REPLACED, reason: "nothing is sent any more" };
+const NO_MORE: KeptResult = { ...REPLACED, reason: "no further push is sent" };
 
 function kept({ reason, code, ms }: Closure, wholeService: boolean): KeptResult {
   return { status: "kept", reason, code, retryAfterMs: ms, wholeService };

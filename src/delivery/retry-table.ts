@@ -1,5 +1,5 @@
 /**
- * What a response to a push means and what follows, as data (specification, *Errors*). The first rule wins whose range
+ * The meaning of each response to a push and its consequence, as data (specification, *Errors*). The first rule wins whose range
  * holds the status and whose words, if any, are in the message. No response at all (connection refused or reset,
  * timeout) is `transient`, and its outcome is unknown: the same bytes are sent again, never split
  * (`unknown-outcome.ts`).
@@ -25,7 +25,7 @@ export interface RetryRule {
   readonly meaning: string;
 }
 
-/** What follows from each verdict. */
+/** The consequence of each verdict. */
 export const CONSEQUENCES: Readonly<Record<Verdict, string>> = {
   accepted: "The batch is accepted: a promise to store, not yet stored.",
   transient:

@@ -79,7 +79,7 @@ class ServiceDelivery implements Delivery {
   readonly #onRefused: (() => void) | undefined;
   /** The latest reported refusal of the webhook. */
   #refusal: string | null = null;
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #running = new Set<Promise<unknown>>();
   readonly #webhookUrl: string | undefined;
   #webhookRefusal: string | null = null;
 
@@ -149,8 +149,8 @@ class ServiceDelivery implements Delivery {
   }
 
   #count<Value>(call: Promise<Value>): Promise<Value> {
-    const counted = call.finally(() => this.#underWay.delete(counted));
-    this.#underWay.add(counted);
+    const counted = call.finally(() => this.#running.delete(counted));
+    this.#running.add(counted);
     return counted;
   }
 
@@ -295,7 +295,7 @@ class ServiceDelivery implements Delivery {
 
   async retire(): Promise<void> {
     this.#gate.retire();
-    while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay]);
+    while (this.#running.size > 0) await Promise.allSettled([...this.#running]);
   }
 
   close(): Promise<void> {

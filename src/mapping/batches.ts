@@ -70,7 +70,7 @@ class BatchBuilder {
     return builder;
   }
 
-  /** Releases the builder for reuse; the caller must not use it any more. */
+  /** Releases the builder for reuse; the caller must no longer use it. */
   release(): void {
     this.#empty();
     if (this.#rows.length <= POINTS_KEPT_MAX && this.#json.capacity <= BYTES_KEPT_MAX) kept = this;

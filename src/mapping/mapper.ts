@@ -90,7 +90,7 @@ export type Where =
   | { readonly row: number; readonly column?: string; readonly sheet?: string; readonly text?: string };
 
 /**
- * What to do with a local time that occurs twice or not at all because of daylight saving.
+ * The rule for a local time that occurs twice or not at all because of daylight saving.
  *
  * - `reject` (default): a `RowError` for both
  * - `earlier`, `later`: the first or the second pass of a repeated time; a missing time is read with the offset that

@@ -14,7 +14,7 @@ export function takeColumns(): ReadingColumns {
   return taken;
 }
 
-/** Releases columns for reuse; the caller must not use them any more. */
+/** Releases columns for reuse; the caller must no longer use them. */
 export function releaseColumns(columns: ReadingColumns): void {
   columns.clear();
   if (columns.dates.length <= ROWS_KEPT_MAX) kept = columns;

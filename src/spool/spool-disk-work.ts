@@ -31,9 +31,9 @@ export type SpoolAnswer = readonly boolean[];
 
 export function performSpool(
   { runIds, nowS }: SpoolOrder,
-  { data, isHeard }: TaskFacts<{ root: string }>,
+  { data, isAwaited }: TaskFacts<{ root: string }>,
 ): SpoolAnswer {
-  return isHeard() ? retireAll(runIds, nowS, spoolPlaces(data.root)) : runIds.map(() => false);
+  return isAwaited() ? retireAll(runIds, nowS, spoolPlaces(data.root)) : runIds.map(() => false);
 }
 
 function retireAll(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {

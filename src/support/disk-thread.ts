@@ -59,19 +59,19 @@ export class DiskThread<Order, Answer> {
 
   /**
    * Null when the task was not done, or only in part. With a signal, a caller that aborts receives null at once, and
-   * the task begins no further step; without one, the caller waits as long as the task takes. `mustHear`: the caller
+   * the task begins no further step; without one, the caller waits as long as the task takes. `mustReceive`: the caller
    * waits for the result also after it aborted.
    */
-  ask(order: Order, signal?: AbortSignal, mustHear = false): Promise<Answer | null> {
+  ask(order: Order, signal?: AbortSignal, mustReceive = false): Promise<Answer | null> {
     if (this.#closed || signal?.aborted === true) return Promise.resolve(null);
     this.#running ??= this.#start();
     const running = this.#running;
     const { promise, resolve } = Promise.withResolvers<Answer | null>();
-    const giveUp = () => (mustHear ? mark(task, GIVEN_UP) : this.#giveUp(running, task));
+    const giveUp = () => (mustReceive ? mark(task, GIVEN_UP) : this.#giveUp(running, task));
     const task: Task<Answer> = {
       state: new Int32Array(new SharedArrayBuffer(4)),
       ended: promise,
-      signal: mustHear ? undefined : signal,
+      signal: mustReceive ? undefined : signal,
       resolve(answer) {
         signal?.removeEventListener("abort", giveUp);
         resolve(answer);

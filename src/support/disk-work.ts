@@ -6,7 +6,7 @@ import { armFault } from "./faults.ts";
 /** Bits of the state of a task, in the memory that both sides share. */
 export const BEGUN = 1;
 export const GIVEN_UP = 2;
-/** No caller waits for this thread any more. */
+/** No caller waits for this thread any longer. */
 export const LEFT_BEHIND = 4;
 
 export interface DiskThreadData {
@@ -24,7 +24,7 @@ export interface TaskFacts<Data> {
   /** Checked before each step that must not be done after the caller gave up. */
   isWanted(): boolean;
   /** Checked before the rest of a step that was begun: false when no caller learns how it ended. */
-  isHeard(): boolean;
+  isAwaited(): boolean;
 }
 
 /** Makes of the work the function that the pool calls in its thread. The function never throws. */
@@ -35,9 +35,9 @@ export function diskTasks<Data, Order, Answer>(
   if (fault !== undefined) armFault(fault);
   return ({ state, order }) => {
     if (Atomics.or(state, 0, BEGUN) !== 0) return null;
-    const isHeard = () => (Atomics.load(state, 0) & LEFT_BEHIND) === 0;
+    const isAwaited = () => (Atomics.load(state, 0) & LEFT_BEHIND) === 0;
     const isWanted = () => Atomics.load(state, 0) === BEGUN;
-    return triedOnce(() => perform(order, { data, isWanted, isHeard }));
+    return triedOnce(() => perform(order, { data, isWanted, isAwaited: isAwaited }));
   };
 }
 

@@ -22,7 +22,7 @@ export function resultOf<Result>(settled: Settled<Result> | undefined): Result {
   return settled.value;
 }
 
-/** Those that have a result already keep it, and the others are worked on side by side. */
+/** Items that have a result already keep it, and the others are processed concurrently. */
 export function settleRest<Item, Result>(
   items: readonly Item[],
   results: readonly (Result | null)[],

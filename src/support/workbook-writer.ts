@@ -22,7 +22,7 @@ export interface WorkbookColumn {
 }
 
 export interface WorkbookTable {
-  /** Of the sheet. A table of more rows than a sheet holds goes on in `… 2`. */
+  /** Name of the sheet. A table with more rows than a sheet can contain continues in `… 2`. */
   readonly name: string;
   readonly columns: readonly WorkbookColumn[];
   readonly rows: Iterable<readonly WorkbookCell[]>;
@@ -122,7 +122,7 @@ function commitRow(row: Row): void {
 /** Control characters cannot stand in a workbook, nor half of a surrogate pair in any text. */
 function cellOf(cell: WorkbookCell): WorkbookCell {
   if (typeof cell !== "string") return cell;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds them
   const text = cell.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
   return text.slice(0, CELL_CHARACTERS_MAX).toWellFormed();
 }

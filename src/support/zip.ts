@@ -50,9 +50,9 @@ export async function* zipEntries(zip: ZipFile, names: ZipNames): AsyncGenerator
 const UTF8_FLAG = 0x0800;
 
 /**
- * What the archive itself says counts: the field of Info-ZIP, and the flag of UTF-8 where the name is that. Without one
- * a name is in the code page of the program that packed it; what is UTF-8 by its bytes is hardly anything else (a Mac
- * packs so). Without `names`, as in runs of earlier versions, it is code page 437.
+ * The declaration of the archive counts: the field of Info-ZIP, and the flag of UTF-8 where the name is valid.
+ * Without one a name is in the code page of the program that packed it; a name that is valid UTF-8 is hardly
+ * ever anything else (a Mac packs so). Without `names`, as in runs of earlier versions, it is code page 437.
  */
 function nameIn(raw: Entry, names: ZipNames): string {
   const { generalPurposeBitFlag: flags, fileNameRaw: bytes, extraFields } = raw;

@@ -48,12 +48,12 @@ export interface Grant<Client, User> {
 }
 
 /**
- * Who may sign in, and what a token is. Each may throw an `OAuthError`; null is a wrong secret or an unknown
- * name.
+ * The clients and users that may sign in, and their tokens. Each method may throw an `OAuthError`; null is a
+ * wrong secret or an unknown name.
  */
 export interface TokenIssuer<Client, User> {
   client(id: string, secret: string, address: string): Promise<Client | null>;
-  /** What a client may be granted. */
+  /** The scopes that a client may be granted. */
   scopesOf(client: Client): readonly string[];
   user(name: string, password: string, address: string): Promise<User | null>;
   issue(

@@ -39,10 +39,10 @@ function write(path: string, content: string): FileEntry {
   return { path, size: Number(size), mtime: String(mtimeNs) };
 }
 
-const facts = (hooks: { isWanted?(): boolean; isHeard?(): boolean } = {}) => ({
+const facts = (hooks: { isWanted?(): boolean; isAwaited?(): boolean } = {}) => ({
   data: { root },
   isWanted: () => true,
-  isHeard: () => true,
+  isAwaited: () => true,
   ...hooks,
 });
 
@@ -87,11 +87,11 @@ describe("a thread that fetches", () => {
 });
 
 describe.each(["archive", "delete"])("a thread that finishes by %s", (action) => {
-  const finishIt = (isHeard: () => boolean) => {
+  const finishIt = (isAwaited: () => boolean) => {
     const to = action === "delete" ? asideName(entry, { action: "delete" }) : "archive/a.R1.csv";
     return performLocal(
       { kind: "finish", wanted: [{ entry, to, remove: action === "delete" }] },
-      facts({ isHeard }),
+      facts({ isAwaited }),
     );
   };
 

@@ -16,7 +16,7 @@ export interface Answer {
 }
 
 export const perform = diskTasks<{ readonly greeting: string }, Order, Answer>(
-  (order, { data, isWanted, isHeard }) => {
+  (order, { data, isWanted, isAwaited: isHeard }) => {
     if (order.do === "fail") throw new Error("failed");
     if (order.do === "die") process.exit(1);
     if (order.do === "tell") return { thread: threadId, words: `${data.greeting} ${order.words}` };

@@ -146,7 +146,7 @@ function move({ entry, to }: FinishWanted, folders: Folders, facts: Facts): Fini
   if (before === undefined || !isVersion(before, entry)) return null;
   const target = folders.make(to);
   // A rename would take the place of what is archived under that name, also of a link that leads nowhere.
-  if (target === null || statusOf(target) !== undefined || !facts.isHeard()) return null;
+  if (target === null || statusOf(target) !== undefined || !facts.isAwaited()) return null;
   renameSync(from, target); // Onto another volume it fails, and is copied by `finishSource`.
   folders.touch(from, target);
   const after = statusOf(target);

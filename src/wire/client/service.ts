@@ -204,7 +204,7 @@ export class ServiceClient {
   }
 
   /**
-   * False when there was none any more; this also holds for the two methods below. Some services also delete everything
+   * False when it was already gone; this also holds for the two methods below. Some services also delete everything
    * below it.
    */
   deleteVariable(sourceId: number, id: number, signal: AbortSignal): Promise<boolean> {
