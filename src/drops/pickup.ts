@@ -260,6 +260,7 @@ export class Pickup {
     const { clock, drop, journal, options } = this.#facts;
     const waiting = new UntakenFiles();
     let poll: PickupPoll | null = null;
+    let found: Found | null = null;
     let isRecorded = true;
     let awaited: readonly Awaited[] | null = null;
     try {
@@ -268,7 +269,7 @@ export class Pickup {
       const open = poll;
       const wasThere = (path: string) => open.wasThere(path);
       const archived = new ArchivedNames(poll);
-      const found: Found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [] };
+      found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [] };
       const listing = drop.list(signal, (folder, below) => open.folderListed(folder, below));
       for await (const chunk of inPickupOrder(listing, CHUNK, clock, options.order?.by)) {
         // Thousands may be listed and not recorded; a stop does not wait for them.
@@ -285,6 +286,8 @@ export class Pickup {
       if (poll === null || signal.aborted) return { error: thrown, isOrdered: false };
       // The listing broke off: later files wait for those that it did not reach.
       awaited ??= this.#endListing(await poll.cutShort(this.#mayBeAwaited, isRecorded), tally);
+      // A done-file that was listed counts, also when another folder could not be.
+      if (found !== null) await this.#decideByDoneFiles(found);
       this.#setAwaited(awaited);
       return { error: thrown, isOrdered: true };
     } finally {
@@ -352,7 +355,7 @@ export class Pickup {
     return whySkipped(this.#facts.options.initial, this.#facts.drop.modifiedMs(arrival));
   }
 
-  /** The listing is complete, and so the set of done-files. */
+  /** After the listing, since a done-file may be listed after its file. */
   async #decideByDoneFiles(found: Found): Promise<void> {
     const noted: Promise<unknown>[] = [];
     for (const { arrival, sinceMs } of found.undecided) {

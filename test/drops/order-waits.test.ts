@@ -114,6 +114,20 @@ async function cut(of: Pickup): Promise<void> {
   await poll(of);
 }
 
+test("a file whose done-file is listed is taken while another folder cannot be listed, and one without waits", async () => {
+  const picking = pickup({ settle: { ...SETTLE, doneFile: "{name}.done" } });
+  broken.add("b");
+  await field.write("b/other-1.csv", "one", at(1));
+  for (const name of ["a/first-1.csv", "a/first-1.csv.done", "a/second-1.csv"])
+    await field.write(name, "one", at(1));
+  await poll(picking);
+  await poll(picking);
+  expect(claimed).toEqual(["a/first-1.csv"]);
+  expect(picking.waiting().map(({ reason }) => reason)).toContain(
+    "waits for its done-file a/second-1.csv.done",
+  );
+});
+
 describe("while the folder of a file that was seen earlier cannot be listed", () => {
   test("later ones of its lane wait, and both are taken in order when it can be listed again", async () => {
     const picking = pickup();
