@@ -275,9 +275,10 @@ export const DELIVERABLE_STATES = runStatesThat(({ stage }) => stage === "delive
 export const ACCEPTED_STATES = runStatesThat(({ isAccepted }) => isAccepted);
 /** Something of it was sent, and not refused as a whole. */
 export const SENT_STATES = runStatesThat(({ isAccepted }, state) => isAccepted || state === "delivering");
-/** Something of it may have been accepted by itself: sent, or refused in part. */
+/** The service may have accepted some of its batches: it is being sent, was sent, or was stopped meanwhile. */
 export const TOUCHED_STATES = runStatesThat(
-  ({ end }, state) => SENT_STATES.includes(state) || end === "quarantined",
+  ({ end }, state) =>
+    SENT_STATES.includes(state) || end === "quarantined" || RUN_STATES.delivering.next.includes(state),
 );
 export const CLOSING_STATES = runStatesThat(({ isClosing }) => isClosing);
 export const AT_REST_STATES = runStatesThat(({ isAtRest }) => isAtRest);

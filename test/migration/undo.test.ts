@@ -115,6 +115,20 @@ it("leaves what an interrupted migration had journalled and never sent, and take
   ]);
 });
 
+it("removes what a run had delivered that was held or cancelled before it was done", async () => {
+  const a = await rig.variable("a");
+  for (const [name, day] of Object.entries({ a: "01", b: "03" }))
+    put(`history/${name}.csv`, a, { [`2025-01-${day}`]: 1 });
+  const id = await migrated();
+  const db = new DatabaseSync(join(rig.folder, "state/spool/migrations", id, "ledger.sqlite"));
+  db.exec(
+    `UPDATE runs SET state = CASE WHEN id = (SELECT min(id) FROM runs) THEN 'held' ELSE 'cancelled' END`,
+  );
+  db.close();
+  const { stdout } = await undo(id, "--dry-run", "--json");
+  expect(JSON.parse(stdout).services).toMatchObject([{ variables: [{ points: 2 }] }]);
+});
+
 it("leaves dates at which another value is stored by now, and says so", async () => {
   const a = await rig.variable("a");
   put("history/a.csv", a, { "2025-01-01": 1, "2025-01-02": 2 });

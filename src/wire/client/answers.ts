@@ -84,8 +84,6 @@ export function webhookRefusalOf(headers: HttpAnswer["headers"]): string | undef
   const warnings = headers[WARNING_HEADER] ?? "";
   const at = `; ${warnings}`.indexOf(`; ${WEBHOOK_WARNING}`);
   if (at < 0) return undefined;
-  return warnings
-    .slice(at + WEBHOOK_WARNING.length)
-    .trim()
-    .slice(0, REFUSAL_CHARACTERS_MAX);
+  // Masked before it is cut, so that no part of a secret is left at the end.
+  return masked(warnings.slice(at + WEBHOOK_WARNING.length).trim()).slice(0, REFUSAL_CHARACTERS_MAX);
 }
