@@ -243,7 +243,8 @@ export const common = {
       "Entries of an archive take its place, and are ordered among themselves by their own times or names. " +
       "`{ by: modified, wait: 10m }` also defines how long later files wait for a file of their lane that was " +
       "seen earlier, has not settled, and is missing from one listing or in a folder that cannot be listed; the " +
-      "wait happens once for each such file, and then the later files continue with a warning. Where triggers " +
+      "wait happens once for each such file, and then the later files continue with a warning. The files of a " +
+      "folder whose listing broke off wait as long for a complete one. Where triggers " +
       "share a named `lane`, files at the other drops of that lane wait as well, for their own `wait`. " +
       "Default modified, and 10m.",
   ),

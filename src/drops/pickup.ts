@@ -4,6 +4,7 @@ import { BitSet } from "../support/bitset.ts";
 import { isoInstant } from "../support/clock.ts";
 import { archiveFolders } from "./archive-cleanup.ts";
 import { ArchivedNames } from "./archived-names.ts";
+import { CutFolders } from "./cut-folders.ts";
 import { DoneFiles } from "./done-files.ts";
 import { whySkipped } from "./initial.ts";
 import { type Aged, Oldest } from "./oldest.ts";
@@ -51,6 +52,7 @@ export class Pickup {
   readonly #settling: Settling;
   readonly #doneFiles: DoneFiles | null;
   readonly #orderWaits: OrderWaits;
+  readonly #cutFolders: CutFolders;
   /** Arrivals that were reported as overdue. */
   readonly #reportedOverdue = new Set<number>();
   #waiting = new UntakenFiles();
@@ -68,6 +70,7 @@ export class Pickup {
     const { doneFile } = facts.options.settle;
     this.#doneFiles = doneFile === undefined ? null : new DoneFiles(doneFile);
     const { order = { by: "modified", wait: 0 } } = facts.options;
+    this.#cutFolders = new CutFolders(order.wait);
     const modifiedMs = (file: Aged) => facts.drop.modifiedMs({ ...file, size: 0 });
     this.#orderWaits = new OrderWaits(order, { lanesOf: facts.lanesOf ?? (() => []), modifiedMs });
     this.#settling = new Settling({
@@ -227,10 +230,15 @@ export class Pickup {
     const warnings = new Map<number, string>();
     const going: Aged[] = [];
     for (const file of this.#left) {
-      const verdict = this.#orderWaits.judge(file, nowMs);
-      if (verdict.status === "goes") {
+      const ofFolder = this.#cutFolders.judge(file.path, nowMs);
+      // It settles again together with the files that were not listed, so that these can come before it.
+      if (ofFolder.status === "waits") this.#settling.forget(file.id);
+      const verdicts = [ofFolder, this.#orderWaits.judge(file, nowMs)];
+      const verdict = verdicts.find(({ status }) => status === "waits");
+      if (verdict?.status !== "waits") {
         going.push(file);
-        if (verdict.warning !== null) warnings.set(file.id, verdict.warning);
+        const told = verdicts.flatMap((one) => (one.status === "goes" ? (one.warning ?? []) : []));
+        if (told.length > 0) warnings.set(file.id, told.join("; "));
         continue;
       }
       this.#ready.delete(file.id);
@@ -270,7 +278,11 @@ export class Pickup {
       const wasThere = (path: string) => open.wasThere(path);
       const archived = new ArchivedNames(poll);
       found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [] };
-      const listing = drop.list(signal, (folder, below) => open.folderListed(folder, below));
+      this.#cutFolders.begin();
+      const listing = drop.list(signal, (folder, below) => {
+        this.#cutFolders.listed(folder);
+        open.folderListed(folder, below);
+      });
       for await (const chunk of inPickupOrder(listing, CHUNK, clock, options.order?.by)) {
         // Thousands may be listed and not recorded; a stop does not wait for them.
         signal.throwIfAborted();
@@ -278,6 +290,7 @@ export class Pickup {
         await this.#recordChunk(poll, chunk, found);
         isRecorded = true;
       }
+      this.#cutFolders.end();
       awaited = this.#endListing(await poll.complete(this.#mayBeAwaited), tally);
       await this.#decideByDoneFiles(found);
       this.#setAwaited(awaited);

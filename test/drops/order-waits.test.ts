@@ -6,6 +6,7 @@ import { dropOptions } from "../../src/drops/options.ts";
 import { Pickup, type PickupFacts } from "../../src/drops/pickup.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
+import type { FileEntry } from "../../src/model.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { BINDING } from "../ledger/fixtures.ts";
 import { type Field, never, openLocal, type Settings } from "./field.ts";
@@ -18,6 +19,8 @@ let ledger: Ledger;
 let nowMs: number;
 /** Folders that cannot be listed now. */
 let broken: Set<string>;
+/** Folders whose listing breaks off after one file, the newest. */
+let brokenInside: Set<string>;
 let claimed: string[];
 let warnings: string[];
 /** Another drop whose files come to the same lanes, and its ledger. */
@@ -36,6 +39,7 @@ beforeEach(async () => {
   journal = ledger;
   nowMs = 0;
   broken = new Set();
+  brokenInside = new Set();
   claimed = [];
   warnings = [];
 });
@@ -56,10 +60,14 @@ async function* listing(
   const folders = [...new Set(["", ...files.map(({ path }) => folderOf(path))])].sort();
   for (const folder of folders) {
     if (broken.has(folder)) throw new Error(`${folder} cannot be listed`);
-    yield* files.filter(({ path }) => folderOf(path) === folder);
+    const own = files.filter(({ path }) => folderOf(path) === folder);
+    yield* brokenInside.has(folder) ? own.toSorted(byTime).slice(-1) : own;
+    if (brokenInside.has(folder)) throw new Error(`the listing of ${folder} broke off`);
     onFolder?.(folder, folder === "" ? folders.slice(1) : []);
   }
 }
+
+const byTime = (one: FileEntry, other: FileEntry) => Number(one.mtime) - Number(other.mtime);
 
 /** As the rest knows it, and as its listing is here. */
 const listed = (place: Field, name: string) =>
@@ -126,6 +134,42 @@ test("a file whose done-file is listed is taken while another folder cannot be l
   expect(picking.waiting().map(({ reason }) => reason)).toContain(
     "waits for its done-file a/second-1.csv.done",
   );
+});
+
+describe("files of a folder whose listing breaks off", () => {
+  const put = async () => {
+    await field.write("a/lane-base.csv", "base", at(1));
+    await field.write("a/lane-correction.csv", "correction", at(2));
+    await field.write("0/lane2-other.csv", "other", at(3));
+    brokenInside.add("a");
+  };
+
+  test("wait for those that were not listed, and files of complete folders do not", async () => {
+    const picking = pickup();
+    await put();
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["0/lane2-other.csv"]);
+    expect(picking.waiting()).toMatchObject([
+      { path: "a/lane-correction.csv", reason: expect.stringContaining("the listing of a broke off") },
+    ]);
+    brokenInside.clear();
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["0/lane2-other.csv", "a/lane-base.csv", "a/lane-correction.csv"]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("go with a warning when `order.wait` is over", async () => {
+    const picking = pickup();
+    await put();
+    await poll(picking);
+    await poll(picking);
+    await poll(picking, 10 * 60_000);
+    await poll(picking);
+    expect(claimed).toEqual(["0/lane2-other.csv", "a/lane-correction.csv"]);
+    expect(warnings).toEqual([expect.stringContaining("has broken off for 600 s")]);
+  });
 });
 
 describe("while the folder of a file that was seen earlier cannot be listed", () => {
