@@ -8,11 +8,11 @@ import {
   ARRIVAL_STATES,
   ATTENTION_STATES,
   CANCELLABLE_STATES,
+  IN_PROGRESS_STATES,
   LEAVES_LANE_STATES,
   OPEN_STATES,
   REPLAYABLE_STATES,
   RUN_STATES,
-  UNDER_WAY_STATES,
 } from "../src/states.ts";
 
 describe("the states of runs", () => {
@@ -30,14 +30,14 @@ describe("the states of runs", () => {
   });
 
   it("can be quarantined and cancelled from wherever a run is on its way", () => {
-    for (const state of UNDER_WAY_STATES)
+    for (const state of IN_PROGRESS_STATES)
       expect(RUN_STATES[state].next).toEqual(expect.arrayContaining(["quarantined", "cancelled"]));
   });
 
   it("are open, held, closing, awaited or at rest", () => {
     for (const state of ALL_RUN_STATES) {
-      const { isOpen, isUnderWay, isClosing, isAwaited, isAtRest } = RUN_STATES[state];
-      expect([isOpen || isUnderWay, isClosing || isAwaited, isAtRest].filter(Boolean)).toHaveLength(1);
+      const { isOpen, isInProgress, isClosing, isAwaited, isAtRest } = RUN_STATES[state];
+      expect([isOpen || isInProgress, isClosing || isAwaited, isAtRest].filter(Boolean)).toHaveLength(1);
     }
   });
 

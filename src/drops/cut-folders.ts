@@ -3,6 +3,7 @@
  * such a folder wait until it is listed completely, for at most `order.wait`; afterwards they go, with a warning.
  */
 import { posix } from "node:path";
+import type { OnFolder } from "./drop.ts";
 import type { OrderVerdict } from "./order-waits.ts";
 
 export class CutFolders {
@@ -17,16 +18,15 @@ export class CutFolders {
     this.#waitMs = waitMs;
   }
 
-  /** Called before a listing. */
-  begin(): void {
+  /** Begins a listing, and returns the function that the drop calls with each folder whose files were all listed. */
+  begin(onFolder: OnFolder): OnFolder {
     this.#complete = new Set();
     this.#isCut = true;
-  }
-
-  /** Every file of this folder was listed. */
-  listed(folder: string): void {
-    this.#complete.add(folder);
-    this.#since.delete(folder);
+    return (folder, below) => {
+      this.#complete.add(folder);
+      this.#since.delete(folder);
+      onFolder(folder, below);
+    };
   }
 
   /** The listing is complete. */
@@ -47,7 +47,8 @@ export class CutFolders {
       const reason =
         `the listing of ${name} broke off, and an earlier file may not have been listed; it waits for a complete ` +
         `listing, until ${until} at the latest (\`order.wait\`)`;
-      return { status: "waits", reason, leftMs };
+      // The files that were not listed can then come before it.
+      return { status: "waits", reason, leftMs, settlesAgain: true };
     }
     const warning =
       `it goes although the listing of ${name} has broken off for ${this.#waitMs / 1000} s (\`order.wait\`): an ` +

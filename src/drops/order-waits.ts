@@ -4,6 +4,7 @@
  * Afterwards they continue, with a warning. A lane over several drops keeps its order over all of them.
  */
 import type { IsoInstant } from "../model.ts";
+import { CutFolders } from "./cut-folders.ts";
 import type { Drop } from "./drop.ts";
 import type { Aged } from "./oldest.ts";
 import { compareIn, type PickupOrder, timed } from "./pickup-order.ts";
@@ -30,7 +31,13 @@ export interface OrderRule {
 
 export type OrderVerdict =
   | { readonly status: "goes"; readonly warning: string | null }
-  | { readonly status: "waits"; readonly reason: string; readonly leftMs: number };
+  | {
+      readonly status: "waits";
+      readonly reason: string;
+      readonly leftMs: number;
+      /** Its former observations no longer count. */
+      readonly settlesAgain: boolean;
+    };
 
 /**
  * `lanesOf`: the lanes of a file at this path of a drop (this one when absent); none when no trigger claims
@@ -52,6 +59,7 @@ interface Lane<One> {
 export class OrderWaits {
   readonly #rule: OrderRule;
   readonly #facts: OrderFacts;
+  readonly cutFolders: CutFolders;
   readonly #compare: (one: Aged, other: Aged) => number;
   #own: ReadonlyMap<string, Lane<Awaited>> = new Map();
   #elsewhere: ReadonlyMap<string, Lane<AwaitedElsewhere>> = new Map();
@@ -60,6 +68,7 @@ export class OrderWaits {
   constructor(rule: OrderRule, facts: OrderFacts) {
     this.#rule = rule;
     this.#facts = facts;
+    this.cutFolders = new CutFolders(rule.wait);
     const compare = compareIn(rule.by);
     this.#compare = (one, other) => compare(timed(one), timed(other));
   }
@@ -78,6 +87,14 @@ export class OrderWaits {
   }
 
   judge(file: Aged, nowMs: number): OrderVerdict {
+    const verdicts = [this.cutFolders.judge(file.path, nowMs), this.#judgeLane(file, nowMs)];
+    const waits = verdicts.find(({ status }) => status === "waits");
+    if (waits !== undefined) return waits;
+    const warnings = verdicts.flatMap((one) => (one.status === "goes" ? (one.warning ?? []) : []));
+    return { status: "goes", warning: warnings.length === 0 ? null : warnings.join("; ") };
+  }
+
+  #judgeLane(file: Aged, nowMs: number): OrderVerdict {
     if (this.#own.size + this.#elsewhere.size === 0) return { status: "goes", warning: null };
     this.#nowMs = nowMs;
     const lanes = this.#facts.lanesOf(file.path);
@@ -88,7 +105,7 @@ export class OrderWaits {
       const reason =
         `waits for ${nameOf(waiting)}, which was seen earlier, has not settled, and was not in a listing since; ` +
         `until ${until} at the latest (\`order.wait\`)`;
-      return { status: "waits", reason, leftMs: this.#leftMs(waiting) };
+      return { status: "waits", reason, leftMs: this.#leftMs(waiting), settlesAgain: false };
     }
     const [over] = before;
     if (over === undefined) return { status: "goes", warning: null };

@@ -1,10 +1,9 @@
 /** One poll of one drop: lists, records, settles, and passes the ready files to the gateway. */
-import type { Arrival, ArrivalState } from "../model.ts";
+import type { Arrival } from "../model.ts";
 import { BitSet } from "../support/bitset.ts";
 import { isoInstant } from "../support/clock.ts";
 import { archiveFolders } from "./archive-cleanup.ts";
 import { ArchivedNames } from "./archived-names.ts";
-import { CutFolders } from "./cut-folders.ts";
 import { DoneFiles } from "./done-files.ts";
 import { whySkipped } from "./initial.ts";
 import { type Aged, Oldest } from "./oldest.ts";
@@ -12,6 +11,7 @@ import { type Awaited, awaitedElsewhere, OrderWaits } from "./order-waits.ts";
 import type { ListingEnd, PickupFacts, PickupPoll, WaitingFile } from "./pickup-contract.ts";
 import { type Group, inPickupOrder } from "./pickup-order.ts";
 import { NOTHING, type PickupReport } from "./pickup-report.ts";
+import { rematch } from "./rematch.ts";
 import { Settling, temporaryPattern } from "./settle.ts";
 import { UntakenFiles } from "./untaken-files.ts";
 
@@ -52,7 +52,6 @@ export class Pickup {
   readonly #settling: Settling;
   readonly #doneFiles: DoneFiles | null;
   readonly #orderWaits: OrderWaits;
-  readonly #cutFolders: CutFolders;
   /** Arrivals that were reported as overdue. */
   readonly #reportedOverdue = new Set<number>();
   #waiting = new UntakenFiles();
@@ -70,7 +69,6 @@ export class Pickup {
     const { doneFile } = facts.options.settle;
     this.#doneFiles = doneFile === undefined ? null : new DoneFiles(doneFile);
     const { order = { by: "modified", wait: 0 } } = facts.options;
-    this.#cutFolders = new CutFolders(order.wait);
     const modifiedMs = (file: Aged) => facts.drop.modifiedMs({ ...file, size: 0 });
     this.#orderWaits = new OrderWaits(order, { lanesOf: facts.lanesOf ?? (() => []), modifiedMs });
     this.#settling = new Settling({
@@ -107,20 +105,7 @@ export class Pickup {
 
   /** Offers the unmatched arrivals again, after the triggers changed. Returns how many were offered. */
   rematch(signal: AbortSignal): Promise<number> {
-    return this.#inTurn(async () => {
-      let offered = 0;
-      let some: Arrival[] = [];
-      for await (const arrival of this.#arrivalsIn("unmatched")) {
-        if (signal.aborted) break;
-        some.push(arrival);
-        offered += 1;
-        if (some.length < CLAIMED_AT_ONCE) continue;
-        await this.#facts.claim(some);
-        some = [];
-      }
-      if (some.length > 0) await this.#facts.claim(some);
-      return offered;
-    });
+    return this.#inTurn(() => rematch(this.#facts, CLAIMED_AT_ONCE, signal));
   }
 
   /** As of the last poll. */
@@ -154,16 +139,6 @@ export class Pickup {
   #keep(oldest: Oldest): void {
     this.#left = oldest.take();
     this.#readyCount = this.#left.length + oldest.beyond;
-  }
-
-  async *#arrivalsIn(state: ArrivalState): AsyncGenerator<Arrival> {
-    const { drop, journal } = this.#facts;
-    for (let after = 0, more = true; more; ) {
-      const some = await journal.arrivalsIn(drop.name, [state], READ_AT_ONCE, after);
-      yield* some;
-      after = some.at(-1)?.id ?? after;
-      more = some.length === READ_AT_ONCE;
-    }
   }
 
   async #poll(signal: AbortSignal): Promise<PickupReport> {
@@ -230,17 +205,13 @@ export class Pickup {
     const warnings = new Map<number, string>();
     const going: Aged[] = [];
     for (const file of this.#left) {
-      const ofFolder = this.#cutFolders.judge(file.path, nowMs);
-      // It settles again together with the files that were not listed, so that these can come before it.
-      if (ofFolder.status === "waits") this.#settling.forget(file.id);
-      const verdicts = [ofFolder, this.#orderWaits.judge(file, nowMs)];
-      const verdict = verdicts.find(({ status }) => status === "waits");
-      if (verdict?.status !== "waits") {
+      const verdict = this.#orderWaits.judge(file, nowMs);
+      if (verdict.status === "goes") {
         going.push(file);
-        const told = verdicts.flatMap((one) => (one.status === "goes" ? (one.warning ?? []) : []));
-        if (told.length > 0) warnings.set(file.id, told.join("; "));
+        if (verdict.warning !== null) warnings.set(file.id, verdict.warning);
         continue;
       }
+      if (verdict.settlesAgain) this.#settling.forget(file.id);
       this.#ready.delete(file.id);
       tally.settling += 1;
       tally.orderWaitMs = Math.min(tally.orderWaitMs ?? Number.POSITIVE_INFINITY, verdict.leftMs);
@@ -278,11 +249,8 @@ export class Pickup {
       const wasThere = (path: string) => open.wasThere(path);
       const archived = new ArchivedNames(poll);
       found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [] };
-      this.#cutFolders.begin();
-      const listing = drop.list(signal, (folder, below) => {
-        this.#cutFolders.listed(folder);
-        open.folderListed(folder, below);
-      });
+      const onFolder = this.#orderWaits.cutFolders.begin((folder, below) => open.folderListed(folder, below));
+      const listing = drop.list(signal, onFolder);
       for await (const chunk of inPickupOrder(listing, CHUNK, clock, options.order?.by)) {
         // Thousands may be listed and not recorded; a stop does not wait for them.
         signal.throwIfAborted();
@@ -290,7 +258,7 @@ export class Pickup {
         await this.#recordChunk(poll, chunk, found);
         isRecorded = true;
       }
-      this.#cutFolders.end();
+      this.#orderWaits.cutFolders.end();
       awaited = this.#endListing(await poll.complete(this.#mayBeAwaited), tally);
       await this.#decideByDoneFiles(found);
       this.#setAwaited(awaited);

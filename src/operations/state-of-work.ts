@@ -125,7 +125,7 @@ async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]>
   return [{ part: "outcomes", ready: true, reason }];
 }
 
-const WAITING_STATES = runStatesThat(({ isUnderWay, isAwaited }) => isUnderWay || isAwaited);
+const WAITING_STATES = runStatesThat(({ isInProgress, isAwaited }) => isInProgress || isAwaited);
 /** Nothing of these can be done without their drop. */
 const INTAKE_STATES = runStatesThat(({ stage }) => stage === "intake");
 const WAITING_SHOWN = 200;

@@ -7,7 +7,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { FileEntry, Run } from "../model.ts";
 import { bodiesOf } from "../segment/payloads.ts";
 import type { Spool } from "../spool/spool.ts";
-import { BATCH_STATES, RUN_STATES, UNDER_WAY_STATES } from "../states.ts";
+import { BATCH_STATES, IN_PROGRESS_STATES, RUN_STATES } from "../states.ts";
 import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
 import { onlyOne } from "../support/settled.ts";
 
@@ -32,7 +32,7 @@ export interface CheckParts {
 
 export async function* checkAll(parts: CheckParts, signal: AbortSignal): AsyncGenerator<Finding> {
   yield* checkLedger(parts);
-  for (const run of await parts.ledger.runsIn(UNDER_WAY_STATES)) {
+  for (const run of await parts.ledger.runsIn(IN_PROGRESS_STATES)) {
     if (signal.aborted) return;
     for await (const finding of checkRun(run, parts)) if (await isStill(run, parts)) yield finding;
   }

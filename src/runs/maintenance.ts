@@ -2,7 +2,7 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions } from "../mapping/contract.ts";
 import type { Spool } from "../spool/spool.ts";
-import { UNDER_WAY_STATES } from "../states.ts";
+import { IN_PROGRESS_STATES } from "../states.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -88,7 +88,7 @@ export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Pro
 
 /** No run under way is bound to a lookup table or a version of a mapper that was last bound before this time. */
 async function boundSince({ ledger }: HousekeepingParts, nowMs: number): Promise<number> {
-  const [oldest] = await ledger.runsIn(UNDER_WAY_STATES, { limit: 1 });
+  const [oldest] = await ledger.runsIn(IN_PROGRESS_STATES, { limit: 1 });
   const since = oldest === undefined ? nowMs : Math.min(nowMs, Date.parse(oldest.createdAt));
   return since - MARGIN_MS;
 }

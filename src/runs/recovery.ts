@@ -88,7 +88,7 @@ export async function retireAtRest(
   for (const id of ids) {
     const run = await ledger.run(id);
     const atRest =
-      run === null || (run.state === "accepted" ? !awaited.has(id) : !RUN_STATES[run.state].isUnderWay);
+      run === null || (run.state === "accepted" ? !awaited.has(id) : !RUN_STATES[run.state].isInProgress);
     if (!atRest || (run !== null && run.finishedAt === null) || isRunning(id)) continue;
     try {
       await onlyOne(spool.retire([id]));

@@ -122,7 +122,7 @@ async function cut(of: Pickup): Promise<void> {
   await poll(of);
 }
 
-test("a file whose done-file is listed is taken while another folder cannot be listed, and one without waits", async () => {
+test("a file whose done-file is listed is taken while another folder cannot be listed", async () => {
   const picking = pickup({ settle: { ...SETTLE, doneFile: "{name}.done" } });
   broken.add("b");
   await field.write("b/other-1.csv", "one", at(1));

@@ -149,7 +149,7 @@ function* settlingAges(drop: string, limit: number, after: number): Steps<readon
 /**
  * Runs that delivered their readings, or still will. A held run resumes by itself when its structure exists.
  */
-const DELIVERS = literals(runStatesThat(({ isUnderWay, isDelivered }) => isUnderWay || isDelivered));
+const DELIVERS = literals(runStatesThat(({ isInProgress, isDelivered }) => isInProgress || isDelivered));
 /** Runs that ended before the service took every batch. */
 const GIVEN_UP = literals(
   runStatesThat(({ isAtRest, isAccepted }, state) => isAtRest && !isAccepted && state !== "empty"),

@@ -120,7 +120,7 @@ function* unansweredOf(runId: string): Steps<number> {
  * An accepted run that expects outcomes is not at rest, nor is a run whose source is still to be finished.
  */
 function isUnfinished({ run, settled }: RunRow): boolean {
-  const { isUnderWay: isToDeliver, isClosing } = RUN_STATES[run.state];
+  const { isInProgress: isToDeliver, isClosing } = RUN_STATES[run.state];
   if (isToDeliver) return true;
   if (isClosing) return !settled;
   // Only an outcome is awaited, which may never arrive.

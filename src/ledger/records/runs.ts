@@ -179,7 +179,7 @@ function* assertAtRest({ id, path }: Arrival): Steps<void> {
     "SELECT id, state FROM runs WHERE arrival_id = ? ORDER BY id DESC LIMIT 1",
     id,
   );
-  if (latest === undefined || !RUN_STATES[latest.state].isUnderWay) return;
+  if (latest === undefined || !RUN_STATES[latest.state].isInProgress) return;
   throw new RejectedError("HG-LEDG-006", {
     operation: "replay",
     subject: path,
@@ -247,12 +247,12 @@ export function* advanceThrough(
   }
   const change: RunChange = Object.assign({}, ...through.map((passage) => passage.change));
   const after = yield* applyChange(store, run, to, change, hidden);
-  const { isUnderWay, isAccepted, isAtRest } = RUN_STATES[to];
+  const { isInProgress, isAccepted, isAtRest } = RUN_STATES[to];
   // The container ends without being opened.
   if (run.binding.unpack !== undefined && isAtRest) yield* removeContainerLanes(id);
   // Other runs may have to wait for it, or a replay must not overwrite it; accepted readings may have
   // overwritten others.
-  if (!isUnderWay && !isAccepted && after.points.accepted === 0)
+  if (!isInProgress && !isAccepted && after.points.accepted === 0)
     yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
   const events = through.map((passage) => eventOf(run, `run.${passage.to}`, wordsOf(passage.change ?? {})));
   yield* appendEvents(store, events, run);
