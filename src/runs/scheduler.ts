@@ -155,7 +155,7 @@ export class Scheduler {
     for (const service of services) this.#waits.forgetService(service);
     this.#steps.reach.retryNow();
     for (const stage of this.#stages) {
-      if (stage.name === "delivery") stage.hands = deliveryConcurrency;
+      if (stage.name === "delivery") stage.slots = deliveryConcurrency;
       // What a step under way learns yet is about the service of before.
       for (const run of stage.running.values())
         if (services.includes(run.binding.service)) this.#told.add(run.id);
@@ -196,7 +196,7 @@ export class Scheduler {
 
   /** Drops or lanes take turns, one run at a time, until no hand is free or nothing is ready. */
   async #fill(stage: Stage): Promise<void> {
-    const hands = stage.hands + stage.smallFileSlots;
+    const slots = stage.slots + stage.smallFileSlots;
     const waitMs = beginToFill(stage, this.#steps.clock.monotonicMs());
     if (waitMs !== 0) {
       if (waitMs !== null) this.#wakeIn(waitMs);
@@ -207,11 +207,11 @@ export class Scheduler {
     stage.turn = groups.length === 0 ? 0 : (stage.turn + 1) % groups.length;
     const queues: Run[][] = [];
     for (const group of [...groups.slice(stage.turn), ...groups.slice(0, stage.turn)])
-      queues.push(await this.#readyOf(stage, group, hands));
+      queues.push(await this.#readyOf(stage, group, slots));
     if (this.#abort.signal.aborted || this.#resting) return;
     const mayTake = freeSlots(stage);
     const taken: Run[] = [];
-    for (let rank = 0; rank < hands; rank += 1) {
+    for (let rank = 0; rank < slots; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
         // Somebody may have closed its drop, or ordered something, while the others were read.

@@ -1,4 +1,4 @@
-/** The stages of the scheduler: which runs come to each, and with how many hands. */
+/** The stages of the scheduler: which runs come to each, and with how many slots. */
 import type { Run, RunState } from "../model.ts";
 import { type RunStage, runStatesThat } from "../states.ts";
 import type { OnService } from "./waits.ts";
@@ -6,7 +6,7 @@ import type { OnService } from "./waits.ts";
 export interface SchedulerOptions {
   /** Runs fetched and mapped side by side; those of small files come on top. */
   readonly intakeConcurrency: number;
-  /** At most so many of one drop, small or not; null for as many as there are hands. */
+  /** At most so many of one drop, small or not; null for as many as there are slots. */
   readonly intakePerDrop: number | null;
   /** Runs delivered side by side, for each service; those of small files come on top. */
   readonly deliveryConcurrency: number;
@@ -15,12 +15,15 @@ export interface SchedulerOptions {
   readonly onService?: OnService | undefined;
 }
 
-/** Somebody else decides whether runs are fetched and mapped; whoever says otherwise wakes the scheduler. */
+/**
+ * A rule of a migration that decides whether runs are fetched and mapped; a change of it wakes the scheduler.
+ */
 export interface IntakeRule {
   readonly isClosed: () => boolean;
   /**
-   * Whether it depends on what becomes of those before: small files are taken in groups then, each after the last of the group before. Those with faults
-   * take longer than others, so that these would all be taken before the first fault shows.
+   * Whether the decision depends on the results of earlier files: small files are then taken in groups, each
+   * after the last of the group before. Those with faults take longer than others, so that these would all be
+   * taken before the first fault shows.
    */
   readonly byGroups: boolean;
 }
@@ -28,109 +31,100 @@ export interface IntakeRule {
 export interface Stage {
   readonly name: RunStage;
   /** For each service at the stage of delivery, otherwise altogether. */
-  hands: number;
-  /** More hands, for runs of small files alone. */
+  slots: number;
+  /** Further slots, for runs of small files alone. */
   readonly smallFileSlots: number;
-  /** Small files are taken when none is in hand. */
+  /** A group of small files is taken when no small file is in progress. */
   readonly byGroups: boolean;
-  /** At most so many of one drop. */
+  /** Runs of one drop at the same time, at most. */
   readonly perDrop: number;
-  /** Nothing is taken in hand for now. */
+  /** Whether no run is taken for now. */
   readonly isClosed: () => boolean;
-  /** What takes turns. */
+  /** Whether drops or lanes take turns. */
   readonly by: "drop" | "lane";
   readonly states: readonly RunState[];
-  /** Of these, only runs whose source was not finished, or for which something is still awaited. */
+  /**
+   * Limits the runs of these states to those whose source was not finished, or for which something is still
+   * awaited.
+   */
   readonly only: { readonly unfinished?: boolean; readonly unsettled?: boolean };
-  /** Runs in hand. */
+  /** Runs in progress. */
   readonly running: Map<string, Run>;
-  /** Where the next turn begins. */
+  /** The drop or lane at which the next turn begins. */
   turn: number;
-  /** Nothing more is ready before that, unless a run comes or somebody tells. */
+  /** No other run is ready before that time, unless the scheduler is woken. */
   emptyUntilMs: number;
-  /** When it was last filled. */
+  /** The time at which the stage was last filled. */
   filledMs: number;
 }
 
-/** The ledger is not asked at every look for what was not there. */
+/** A stage that had no ready run is read from the ledger again after this time. */
 const EMPTY_MS = 30_000;
 
-/** A stage with most of its many hands full is not looked at again for so long, in milliseconds: what is free then is filled at once. */
+/**
+ * Milliseconds after which a stage whose slots are mostly in use is filled again, so that several slots are
+ * filled at once.
+ */
 const FULL_MS = 40;
 const FULL_SHARE = 0.75;
 
-const CLOSING_HANDS = 4;
-const HELD_HANDS = 2;
+const CLOSING_SLOTS = 4;
+const HELD_SLOTS = 2;
 /** Few, so that a service that comes back is not asked about everything at once. */
-const UNCONFIRMED_HANDS = 2;
+const UNCONFIRMED_SLOTS = 2;
 /**
- * A small file costs little but waiting, for the disk and for commits, which many can share. So many more of them are in hand; how many
- * are mapped or sent at a time is limited by the pool and by the gate of the service all the same.
+ * A small file costs little but waiting, for the disk and for commits, which many can share. So many more of
+ * them are in progress; the pool and the gate of the service limit how many are mapped or sent at the same
+ * time.
  */
 const SMALL_BYTES = 256 * 1024;
-/** `group`: of an intake that takes them in groups. */
-const SMALL_HANDS = { intake: 256, group: 48, delivery: 256, closing: 128 } as const;
+/** `group`: for an intake that takes small files in groups. */
+const SMALL_FILE_SLOTS = { intake: 256, group: 48, delivery: 256, closing: 128 } as const;
 
 export function openStages(options: SchedulerOptions): readonly Stage[] {
   const { isClosed, byGroups } = options.intakeRule ?? { isClosed: () => false, byGroups: false };
-  return [
-    stage({
-      name: "intake",
-      hands: options.intakeConcurrency,
-      smallFileSlots: byGroups ? SMALL_HANDS.group : SMALL_HANDS.intake,
+  const stages: Readonly<Record<RunStage, StageRule>> = {
+    intake: {
+      slots: options.intakeConcurrency,
+      smallFileSlots: byGroups ? SMALL_FILE_SLOTS.group : SMALL_FILE_SLOTS.intake,
       byGroups,
       perDrop: options.intakePerDrop ?? Number.POSITIVE_INFINITY,
       by: "drop",
       isClosed,
-    }),
-    stage({
-      name: "delivery",
-      hands: options.deliveryConcurrency,
-      smallFileSlots: SMALL_HANDS.delivery,
-      by: "lane",
-    }),
-    stage({
-      name: "containers",
-      hands: CLOSING_HANDS,
-      by: "drop",
-      only: { unsettled: true },
-    }),
-    stage({ name: "held", hands: HELD_HANDS, by: "lane" }),
-    stage({
-      name: "confirming",
-      hands: CLOSING_HANDS,
-      smallFileSlots: SMALL_HANDS.closing,
+    },
+    delivery: { slots: options.deliveryConcurrency, smallFileSlots: SMALL_FILE_SLOTS.delivery, by: "lane" },
+    containers: { slots: CLOSING_SLOTS, by: "drop", only: { unsettled: true } },
+    held: { slots: HELD_SLOTS, by: "lane" },
+    confirming: {
+      slots: CLOSING_SLOTS,
+      smallFileSlots: SMALL_FILE_SLOTS.closing,
       by: "lane",
       only: { unsettled: true },
-    }),
-    stage({
-      name: "unconfirmed",
-      hands: UNCONFIRMED_HANDS,
-      by: "lane",
-      only: { unsettled: true },
-    }),
-    stage({
-      name: "finishing",
-      hands: CLOSING_HANDS,
-      smallFileSlots: SMALL_HANDS.closing,
+    },
+    unconfirmed: { slots: UNCONFIRMED_SLOTS, by: "lane", only: { unsettled: true } },
+    finishing: {
+      slots: CLOSING_SLOTS,
+      smallFileSlots: SMALL_FILE_SLOTS.closing,
       by: "drop",
       only: { unfinished: true },
-    }),
-  ];
+    },
+  };
+  return (Object.keys(stages) as RunStage[]).map((name) => stage(name, stages[name]));
 }
 
-function stage(
-  facts: Pick<Stage, "name" | "hands" | "by"> &
-    Partial<Pick<Stage, "only" | "perDrop" | "smallFileSlots" | "byGroups" | "isClosed">>,
-): Stage {
+type StageRule = Pick<Stage, "slots" | "by"> &
+  Partial<Pick<Stage, "only" | "perDrop" | "smallFileSlots" | "byGroups" | "isClosed">>;
+
+function stage(name: RunStage, rule: StageRule): Stage {
   return {
+    name,
     only: {},
     perDrop: Number.POSITIVE_INFINITY,
     smallFileSlots: 0,
     byGroups: false,
     isClosed: () => false,
-    ...facts,
-    states: runStatesThat((one) => one.stage === facts.name),
+    ...rule,
+    states: runStatesThat((one) => one.stage === name),
     running: new Map(),
     turn: 0,
     emptyUntilMs: 0,
@@ -138,18 +132,24 @@ function stage(
   };
 }
 
-/** Milliseconds until it is to be looked at again, null for when somebody asks. 0: it is to be filled now, and noted as such. */
+/**
+ * Returns the milliseconds until a stage is filled, or null until the scheduler is woken. With 0 it is filled
+ * now, which is noted.
+ */
 export function beginToFill(stage: Stage, nowMs: number): number | null {
-  const hands = stage.hands + stage.smallFileSlots;
-  if (stage.emptyUntilMs > nowMs || (stage.name !== "delivery" && stage.running.size >= hands)) return null;
-  const hasEnough = stage.smallFileSlots > 0 && stage.running.size >= FULL_SHARE * hands;
+  const slots = stage.slots + stage.smallFileSlots;
+  if (stage.emptyUntilMs > nowMs || (stage.name !== "delivery" && stage.running.size >= slots)) return null;
+  const hasEnough = stage.smallFileSlots > 0 && stage.running.size >= FULL_SHARE * slots;
   if (hasEnough && nowMs - stage.filledMs < FULL_MS) return FULL_MS;
   stage.emptyUntilMs = nowMs + EMPTY_MS;
   stage.filledMs = nowMs;
   return 0;
 }
 
-/** Answers, run by run, whether one more may be taken in hand, and counts it as taken when it may. */
+/**
+ * Returns a function that says, run by run, whether one more may be taken, and counts it as taken when it
+ * may.
+ */
 export function freeSlots(stage: Stage): (run: Run) => boolean {
   if (stage.isClosed()) return () => false;
   const perDrop = new Map<string, number>();
@@ -168,7 +168,7 @@ export function freeSlots(stage: Stage): (run: Run) => boolean {
     if ((perDrop.get(run.drop) ?? 0) >= stage.perDrop) return false;
     const { small, all } = perService.getOrInsert(serviceOf(run), { small: 0, all: 0 });
     const mayBeSmall = isSmall(run) && small < stage.smallFileSlots;
-    if (!mayBeSmall && all - Math.min(small, stage.smallFileSlots) >= stage.hands) return false;
+    if (!mayBeSmall && all - Math.min(small, stage.smallFileSlots) >= stage.slots) return false;
     add(run);
     return true;
   };

@@ -4,7 +4,7 @@
  */
 import { faultPoint } from "../../support/faults.ts";
 import type { Published, SharedBody, SharedIntake, WaitingBody } from "../shared.ts";
-import type { Hands } from "./shared.ts";
+import type { DatabaseAccess } from "./shared.ts";
 import { openFile, storeFile } from "./stored-files.ts";
 import type { Questioned } from "./transaction.ts";
 
@@ -17,10 +17,10 @@ const OPERATION_LOCK = 0x48474954;
 
 const storeOf = (drop: string) => `intake ${drop}`;
 
-export function intakeMethods(hands: Hands): SharedIntake {
+export function intakeMethods(database: DatabaseAccess): SharedIntake {
   return {
     secret: (drop, made) =>
-      hands.write(async (client) => {
+      database.write(async (client) => {
         await client.query("INSERT INTO intakes (drop_name, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
           drop,
           made,
@@ -32,7 +32,7 @@ export function intakeMethods(hands: Hands): SharedIntake {
         return rows[0]?.secret ?? made;
       }),
     nextId: (drop) =>
-      hands.write(async (client) => {
+      database.write(async (client) => {
         // An id that was issued and not used has no effect, so the statement does not wait for the disk.
         await client.query("SET LOCAL synchronous_commit = off");
         const { rows } = await client.query<{ id: number }>(
@@ -42,36 +42,36 @@ export function intakeMethods(hands: Hands): SharedIntake {
         );
         return rows[0]?.id ?? 0;
       }),
-    publish: (drop, body, pieces) => hands.write((client) => publish(client, drop, body, pieces)),
+    publish: (drop, body, pieces) => database.write((client) => publish(client, drop, body, pieces)),
     waiting: (drop, after, limit) =>
-      hands.read(async (client) => {
+      database.read(async (client) => {
         const sql = "SELECT id, record FROM intake_receipts WHERE drop_name = $1 AND lying AND id > $2";
         return (await client.query<WaitingBody>(`${sql} ORDER BY id LIMIT $3`, [drop, after, limit])).rows;
       }),
-    waitingBytes: (drop) => readNumber(hands, "sum(size)", drop),
+    waitingBytes: (drop) => readNumber(database, "sum(size)", drop),
     allWaitingBytes: () =>
-      hands.read(async (client) => {
+      database.read(async (client) => {
         const sql = "SELECT sum(size) AS total FROM intake_receipts WHERE lying";
         return (await client.query<{ total: number | null }>(sql)).rows[0]?.total ?? 0;
       }),
-    newest: (drop) => readNumber(hands, "max(id)", drop),
+    newest: (drop) => readNumber(database, "max(id)", drop),
     record: (drop, path) =>
-      hands.read(async (client) => {
+      database.read(async (client) => {
         const sql = "SELECT record FROM intake_receipts WHERE drop_name = $1 AND path = $2";
         return (await client.query<{ record: string }>(sql, [drop, path])).rows[0]?.record ?? null;
       }),
     stat: (drop, path) =>
-      hands.read(async (client) => {
+      database.read(async (client) => {
         const sql = "SELECT size, mtime FROM stored_files WHERE shelf = $1 AND path = $2";
         const { rows } = await client.query<{ size: number; mtime: string }>(sql, [storeOf(drop), path]);
         return rows[0] ?? null;
       }),
     open: (drop, path) =>
-      hands.read(async (client) => guarded(hands, await openFile(client, storeOf(drop), path))),
-    remove: (drop, path) => hands.write((client) => remove(hands, client, drop, path)),
-    move: (drop, path, to) => hands.write((client) => move(hands, client, drop, path, to)),
+      database.read(async (client) => guarded(database, await openFile(client, storeOf(drop), path))),
+    remove: (drop, path) => database.write((client) => remove(database, client, drop, path)),
+    move: (drop, path, to) => database.write((client) => move(database, client, drop, path, to)),
     below: (drop, folder, after, limit) =>
-      hands.read(async (client) => {
+      database.read(async (client) => {
         const { rows } = await client.query<{ path: string }>(
           `SELECT path FROM stored_files WHERE shelf = $1 AND path > $2 AND starts_with(path, $3)
 ORDER BY path LIMIT $4`,
@@ -80,7 +80,7 @@ ORDER BY path LIMIT $4`,
         return rows.map(({ path }) => path);
       }),
     forget: (drop, beforeId) =>
-      hands.write(
+      database.write(
         async (client) =>
           void (await client.query(
             "DELETE FROM intake_receipts WHERE drop_name = $1 AND NOT lying AND id < $2",
@@ -137,13 +137,18 @@ WHERE drop_name = $1 AND ${column} = $2 ORDER BY id LIMIT 1`;
   return same === undefined ? null : { kind: "repeat", record: same.record };
 }
 
-async function remove(hands: Hands, client: Questioned, drop: string, path: string): Promise<void> {
+async function remove(
+  database: DatabaseAccess,
+  client: Questioned,
+  drop: string,
+  path: string,
+): Promise<void> {
   await client.query("DELETE FROM stored_files WHERE shelf = $1 AND path = $2", [storeOf(drop), path]);
-  await leave(hands, client, drop, path);
+  await leave(database, client, drop, path);
 }
 
 async function move(
-  hands: Hands,
+  database: DatabaseAccess,
   client: Questioned,
   drop: string,
   path: string,
@@ -159,32 +164,40 @@ async function move(
     path,
     to,
   ]);
-  await leave(hands, client, drop, path);
+  await leave(database, client, drop, path);
   return true;
 }
 
-async function leave(hands: Hands, client: Questioned, drop: string, path: string): Promise<void> {
+async function leave(
+  database: DatabaseAccess,
+  client: Questioned,
+  drop: string,
+  path: string,
+): Promise<void> {
   await client.query("UPDATE intake_receipts SET lying = false WHERE drop_name = $1 AND path = $2", [
     drop,
     path,
   ]);
-  await hands.assertSession(client);
+  await database.assertSession(client);
 }
 
-async function readNumber(hands: Hands, what: string, drop: string): Promise<number> {
-  return await hands.read(async (client) => {
+async function readNumber(database: DatabaseAccess, what: string, drop: string): Promise<number> {
+  return await database.read(async (client) => {
     const sql = `SELECT ${what} AS total FROM intake_receipts WHERE drop_name = $1 AND lying`;
     return (await client.query<{ total: number | null }>(sql, [drop])).rows[0]?.total ?? 0;
   });
 }
 
 /** Converts faults while a piece is read to those of the ledger. */
-function guarded(hands: Hands, pieces: AsyncIterable<Buffer> | null): AsyncIterable<Buffer> | null {
+function guarded(
+  database: DatabaseAccess,
+  pieces: AsyncIterable<Buffer> | null,
+): AsyncIterable<Buffer> | null {
   if (pieces === null) return null;
   const each = pieces[Symbol.asyncIterator]();
   return {
     [Symbol.asyncIterator]: () => ({
-      next: () => hands.read(() => each.next()),
+      next: () => database.read(() => each.next()),
       return: async () => (await each.return?.()) ?? { done: true as const, value: undefined },
     }),
   };

@@ -19,7 +19,7 @@ export interface SharedMeans {
 }
 
 /** Access to the database, with faults converted to those of the ledger. */
-export interface Hands {
+export interface DatabaseAccess {
   read<T>(work: (client: Questioned) => Promise<T>): Promise<T>;
   /** One transaction. */
   write<T>(work: (client: Questioned) => Promise<T>): Promise<T>;
@@ -29,7 +29,7 @@ export interface Hands {
 
 export function sharedBytes({ connections, clock, readOnly, session }: SharedMeans): SharedBytes {
   const { carriers, place } = connections;
-  const hands: Hands = {
+  const database: DatabaseAccess = {
     async read(work) {
       try {
         return await work(carriers);
@@ -47,16 +47,16 @@ export function sharedBytes({ connections, clock, readOnly, session }: SharedMea
     },
     assertSession: async (client) => void (await client.query("SELECT assert_session($1)", [session()])),
   };
-  return { intake: intakeMethods(hands), content: contentMethods(hands) };
+  return { intake: intakeMethods(database), content: contentMethods(database) };
 }
 
-function contentMethods(hands: Hands): SharedContent {
+function contentMethods(database: DatabaseAccess): SharedContent {
   return {
     async keep(kind, name, bytes) {
-      if (await touch(hands, kind, name)) return;
+      if (await touch(database, kind, name)) return;
       const all = await bytes();
       try {
-        await hands.write((client) =>
+        await database.write((client) =>
           storeFile(client, { store: kind, path: name, size: all.length }, one(all)),
         );
       } catch (thrown) {
@@ -65,12 +65,12 @@ function contentMethods(hands: Hands): SharedContent {
       }
     },
     find: (kind, name) =>
-      hands.read(async (client) => {
+      database.read(async (client) => {
         const pieces = await openFile(client, kind, name);
         return pieces === null ? null : Buffer.concat(await Array.fromAsync(pieces));
       }),
     prune: (beforeMs) =>
-      hands.write(async (client) => {
+      database.write(async (client) => {
         const { rowCount } = await client.query(
           "DELETE FROM stored_files WHERE shelf IN ('mapper', 'lookup') AND used_at < to_timestamp($1 / 1000.0)",
           [beforeMs],
@@ -81,8 +81,8 @@ function contentMethods(hands: Hands): SharedContent {
 }
 
 /** False when the content is missing. */
-function touch(hands: Hands, kind: ContentKind, name: string): Promise<boolean> {
-  return hands.write(async (client) => {
+function touch(database: DatabaseAccess, kind: ContentKind, name: string): Promise<boolean> {
+  return database.write(async (client) => {
     const { rowCount } = await client.query(
       "UPDATE stored_files SET used_at = clock_timestamp() WHERE shelf = $1 AND path = $2",
       [kind, name],

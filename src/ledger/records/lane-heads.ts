@@ -1,4 +1,5 @@
-import { ALL_RUN_STATES, LEAVES_LANE_STATES } from "../../states.ts";
+import type { RunState } from "../../model.ts";
+import { ALL_RUN_STATES, DELIVERABLE_STATES, LEAVES_LANE_STATES } from "../../states.ts";
 import type { LaneHead, LaneHeads } from "../lane-heads.ts";
 import { RESTING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
@@ -27,12 +28,13 @@ export function laneHeads(store: Store): LaneHeads {
 const selectHeads = perDialect(({ indexedBy }) => {
   const group = (index: string, which: string, waiting: string) =>
     `SELECT lane, min(id) AS head, ${waiting} AS waiting FROM runs ${indexedBy(index)} WHERE ${which} GROUP BY lane`;
+  const inState = (state: RunState) =>
+    group("runs_delivery", `runs.state = '${state}'`, state === "delivering" ? "0" : "count(*)");
   return `SELECT fronts.lane, fronts.head, fronts.waiting, (SELECT min(container_lanes.run_id) FROM container_lanes
       WHERE container_lanes.lane = fronts.lane AND container_lanes.run_id < fronts.head) AS container
     FROM (SELECT lane, min(head) AS head, CAST(sum(waiting) AS bigint) AS waiting
       FROM (${group("runs_unmapped", UNMAPPED, "count(*)")}
-        UNION ALL ${group("runs_delivery", "runs.state = 'mapped'", "count(*)")}
-        UNION ALL ${group("runs_delivery", "runs.state = 'delivering'", "0")}) AS parts
+        ${DELIVERABLE_STATES.map((state) => `UNION ALL ${inState(state)}`).join("\n        ")}) AS parts
       GROUP BY lane) AS fronts ORDER BY fronts.head`;
 });
 

@@ -22,7 +22,7 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
     );
   }
   const finishPlan = planOf(run, steps);
-  if (run.state !== "mapped") return await deliver(run, post, { finishPlan }, steps, signal);
+  if (run.state === "delivering") return await deliver(run, post, { finishPlan }, steps, signal);
   if (isGuarded(run, steps)) {
     const before = await steps.ledger.blockedBy(run);
     if (before !== null) return waitBehind(before);
