@@ -1,4 +1,7 @@
-/** The real command on files that lie at a local drop, watched from outside: its process, those of the mappers, and its ledger. */
+/**
+ * The real command on files that lie at a local drop, watched from outside: its process, those of the
+ * mappers, and its ledger.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

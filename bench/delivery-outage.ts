@@ -1,6 +1,7 @@
 /**
- * The service is away while small files keep coming, and then it is back: what that does to the memory of the gateway and to the disk of its
- * spool, and how what piled up is drained. Several files bring the readings of one meter, so that their order counts.
+ * The service is away while small files keep coming, and then it is back: what that does to the memory of the
+ * gateway and to the disk of its spool, and how what piled up is drained. Several files bring the readings of
+ * one meter, so that their order counts.
  */
 import { linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";

@@ -1,7 +1,8 @@
 /**
- * What a good engineer writes in half an hour to bring files to the service: csv-parse, grouped, posted by `fetch`, some calls at a time.
- * Nothing is durable, nothing is sent again: `delivery-plain.ts MANNER URL FOLDER`. `whole` parses a file at once, which is the faster, and
- * `stream` row by row, which holds no more than a batch.
+ * What a good engineer writes in half an hour to bring files to the service: csv-parse, grouped, posted by
+ * `fetch`, some calls at a time. Nothing is durable, nothing is sent again: `delivery-plain.ts MANNER URL
+ * FOLDER`. `whole` parses a file at once, which is the faster, and `stream` row by row, which holds no more
+ * than a batch.
  */
 import { createReadStream, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * A service that keeps nothing: it gives tokens, counts what is pushed, and tells by `GET /count`. Below `/<manner>` it answers pushes
- * in a manner of its own, for what a service may do to the memory of the gateway.
+ * A service that keeps nothing: it gives tokens, counts what is pushed, and tells by `GET /count`. Below
+ * `/<manner>` it answers pushes in a manner of its own, for what a service may do to the memory of the
+ * gateway.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -17,7 +18,10 @@ export interface SinkCount {
   readonly cpu: number;
 }
 
-/** What stands before each reading. Counted in the bytes, since to parse them would cost more than all the rest of the sink. */
+/**
+ * What stands before each reading. Counted in the bytes, since to parse them would cost more than all the
+ * rest of the sink.
+ */
 const MARK = Buffer.from('"date":');
 const ACCEPTED = { "content-type": "application/json" };
 const TOKEN = JSON.stringify({ access_token: "bench", expires_in: 86_400, scope: "datahub-api push-data" });

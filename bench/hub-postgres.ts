@@ -1,4 +1,7 @@
-/** The hub on PostgreSQL, on a server of the bench's own, beside `COPY` of the same points into a copy of the same database. */
+/**
+ * The hub on PostgreSQL, on a server of the bench's own, beside `COPY` of the same points into a copy of the
+ * same database.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";

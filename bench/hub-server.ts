@@ -1,4 +1,7 @@
-/** The hub as a process of its own: `hub-server.ts OPTIONS_JSON`. Told `memory` over IPC it tells its peak; it ends with `stop`. */
+/**
+ * The hub as a process of its own: `hub-server.ts OPTIONS_JSON`. Told `memory` over IPC it tells its peak; it
+ * ends with `stop`.
+ */
 import { startHub } from "../src/hub/hub.ts";
 import { hubOptions } from "../src/hub/options.ts";
 import { createLog } from "../src/support/log.ts";

@@ -1,6 +1,7 @@
 /**
- * What the hub stores and reads a second, beside the bare insert of the same points: pushed points in three orders of arrival, the time to the
- * answer meanwhile, and reads from a large store. The stores are made in one go before.
+ * What the hub stores and reads a second, beside the bare insert of the same points: pushed points in three
+ * orders of arrival, the time to the answer meanwhile, and reads from a large store. The stores are made in
+ * one go before.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

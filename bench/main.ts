@@ -1,4 +1,7 @@
-/** `npm run bench -- NAME…`: measures speed and memory beside baselines in the same run, and prints ratios. Nothing asserts them. */
+/**
+ * `npm run bench -- NAME…`: measures speed and memory beside baselines in the same run, and prints ratios.
+ * Nothing asserts them.
+ */
 import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
 import { benchHub } from "./hub.ts";

@@ -1,6 +1,7 @@
 /**
- * What mapping costs beside its baselines: csv-parse alone (the ceiling) and a plain script (the thing to beat). Each piece runs in
- * a process of its own; repetitions are interleaved, and the best of each counts, since other work on the machine only adds.
+ * What mapping costs beside its baselines: csv-parse alone (the ceiling) and a plain script (the thing to
+ * beat). Each piece runs in a process of its own; repetitions are interleaved, and the best of each counts,
+ * since other work on the machine only adds.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

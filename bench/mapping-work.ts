@@ -1,4 +1,7 @@
-/** One measured piece of the bench of mapping, in a process of its own: `mapping-work.ts WORK INPUT OUTPUT [SETTINGS]`. */
+/**
+ * One measured piece of the bench of mapping, in a process of its own: `mapping-work.ts WORK INPUT OUTPUT
+ * [SETTINGS]`.
+ */
 
 import { once } from "node:events";
 import { createReadStream, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -40,7 +43,10 @@ async function parseAlone(): Promise<number> {
   return rows - 1;
 }
 
-/** What a reader could give at best that knows neither quotes nor line ends of other systems: a ceiling, and no way to read files. */
+/**
+ * What a reader could give at best that knows neither quotes nor line ends of other systems: a ceiling, and
+ * no way to read files.
+ */
 async function splitAtCommas(): Promise<number> {
   let rows = 0;
   let left = "";

@@ -1,6 +1,6 @@
 /**
- * Makes what the published package holds, in `dist/`: the compiled sources and mappers with their types, and beside them every file
- * that they read at run time. `npm pack` runs it; a checkout needs no build.
+ * Makes what the published package holds, in `dist/`: the compiled sources and mappers with their types, and
+ * beside them every file that they read at run time. `npm pack` runs it; a checkout needs no build.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, globSync, rmSync } from "node:fs";
@@ -9,7 +9,10 @@ import { join } from "node:path";
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
-/** Where a source looks for its own files, it looks from its place in the tree; so the tree below `dist/` is the same. */
+/**
+ * Where a source looks for its own files, it looks from its place in the tree; so the tree below `dist/` is
+ * the same.
+ */
 const READ_AT_RUN_TIME = [
   "package.json",
   "config/*.{yaml,json}",

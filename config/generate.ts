@@ -1,6 +1,6 @@
 /**
- * Derives what the option schemas and the register of errors already say: the JSON Schemas for editors, and the reference pages.
- * `node config/generate.ts` writes them; `--check` fails when one is stale.
+ * Derives what the option schemas and the register of errors already say: the JSON Schemas for editors, and
+ * the reference pages. `node config/generate.ts` writes them; `--check` fails when one is stale.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

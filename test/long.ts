@@ -1,7 +1,9 @@
 /**
- * `npm run test:long`: what takes longer than a test run may: many rounds of random kills, the soak of polls, and malformed requests by the ten thousand.
- * Resumable: finished parts are noted in `.headgate/long.json`, and the next call goes on after them; `--fresh` begins anew.
- * Seeds are printed; a failing round prints the command that replays it. `HEADGATE_SEED` is the first seed of a fresh start, and `HEADGATE_ROUNDS` as `--rounds`.
+ * `npm run test:long`: what takes longer than a test run may: many rounds of random kills, the soak of polls,
+ * and malformed requests by the ten thousand. Resumable: finished parts are noted in `.headgate/long.json`,
+ * and the next call goes on after them; `--fresh` begins anew. Seeds are printed; a failing round prints the
+ * command that replays it. `HEADGATE_SEED` is the first seed of a fresh start, and `HEADGATE_ROUNDS` as
+ * `--rounds`.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -336,7 +336,10 @@ function placeOf(path: string): string {
   return path.split("/")[0] ?? path;
 }
 
-/** Project files that a file imports, relative to the root; also those that only `new URL("…", import.meta.url)` names. */
+/**
+ * Project files that a file imports, relative to the root; also those that only `new URL("…",
+ * import.meta.url)` names.
+ */
 function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), "utf8");
   return importWords(text)

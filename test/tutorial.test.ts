@@ -1,4 +1,7 @@
-/** The tutorial for authors of mappers does what it says: its files are written, and its commands run, in their order. */
+/**
+ * The tutorial for authors of mappers does what it says: its files are written, and its commands run, in
+ * their order.
+ */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -18,7 +18,10 @@ export function spoolHealth(state: SpoolState): HealthPart {
   return { part: "spool", ready: state.full === null, reason: state.full ?? usedWords(state) };
 }
 
-/** Such as `80 % of its budget is in use, 10 % in the ledger's database, 62 % by 3 held runs (`headgate quarantine` lists them)`. */
+/**
+ * Such as `80 % of its budget is in use, 10 % in the ledger's database, 62 % by 3 held runs (`headgate
+ * quarantine` lists them)`.
+ */
 export function usedWords({ usedBytes, sharedBytes, budgetBytes, held }: SpoolState): string {
   const share = (bytes: number) => `${Math.round((bytes / budgetBytes) * 100)} %`;
   const shared = sharedBytes === 0 ? "" : `, ${share(sharedBytes)} in the ledger's database`;

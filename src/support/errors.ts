@@ -6,7 +6,8 @@
  * - `RejectedError`: this item never will
  * - `InvariantError`: a bug; stop
  *
- * Each carries a stable code of the register (`register.ts`), the operation, the subject, and a hint that says what a person can do.
+ * Each carries a stable code of the register (`register.ts`), the operation, the subject, and a hint that
+ * says what a person can do.
  */
 
 import type { RegisterEntry } from "./register/entry.ts";

@@ -1,6 +1,7 @@
 /**
- * Run ids: 48 bits of Unix milliseconds and 80 random bits, as 26 characters of Crockford's base 32 in lower case
- * (a ULID in small letters). Text order is time order, and each id is greater than the last, also when the clock steps back.
+ * Run ids: 48 bits of Unix milliseconds and 80 random bits, as 26 characters of Crockford's base 32 in lower
+ * case (a ULID in small letters). Text order is time order, and each id is greater than the last, also when
+ * the clock steps back.
  */
 import { randomDigits } from "./random.ts";
 

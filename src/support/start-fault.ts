@@ -17,7 +17,10 @@ const PASSING: ReadonlySet<string> = new Set([
   ...["EADDRINUSE", "EADDRNOTAVAIL", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT"],
   ...["EHOSTDOWN", "EHOSTUNREACH", "ENETDOWN", "ENETUNREACH"],
 ]);
-/** SQLSTATE of PostgreSQL: connection, resources, operator intervention (also "is starting up"), system, read-only server. */
+/**
+ * SQLSTATE of PostgreSQL: connection, resources, operator intervention (also "is starting up"), system,
+ * read-only server.
+ */
 const PASSING_SQLSTATE = /^(08|53|57|58)[0-9A-Z]{3}$|^25006$/;
 /** SQLite: PERM, BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL. */
 const PASSING_SQLITE: ReadonlySet<number> = new Set([3, 5, 6, 7, 8, 10, 13, 14, 15]);

@@ -1,4 +1,7 @@
-/** `headgate map` on every file of the scenario. What each must give was read from the files by other means than the mappers. */
+/**
+ * `headgate map` on every file of the scenario. What each must give was read from the files by other means
+ * than the mappers.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,7 @@
-/** `headgate map` with mappers that their authors are still writing: it tells what the gateway would, and can always be stopped. */
+/**
+ * `headgate map` with mappers that their authors are still writing: it tells what the gateway would, and can
+ * always be stopped.
+ */
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** What every kind of drop must do, whether files are put at paths of it or sent to it: a test uses the path that it is answered. */
+/**
+ * What every kind of drop must do, whether files are put at paths of it or sent to it: a test uses the path
+ * that it is answered.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,4 +1,7 @@
-/** What senders, networks and servers do to us. After each fault every file is in one state, nothing is lost, nothing comes twice. */
+/**
+ * What senders, networks and servers do to us. After each fault every file is in one state, nothing is lost,
+ * nothing comes twice.
+ */
 import { rmSync, utimesSync, writeFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** What happens when uploads and crashes come between the steps of finishing. The folder is one in memory, so that they can. */
+/**
+ * What happens when uploads and crashes come between the steps of finishing. The folder is one in memory, so
+ * that they can.
+ */
 
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

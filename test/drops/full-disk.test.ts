@@ -1,4 +1,7 @@
-/** Disks that are full: small file systems of their own, which only root may mount. Each test first proves that the fault is there. */
+/**
+ * Disks that are full: small file systems of their own, which only root may mount. Each test first proves
+ * that the fault is there.
+ */
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";

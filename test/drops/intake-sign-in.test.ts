@@ -1,4 +1,7 @@
-/** Guessing of passwords at the HTTP intake, from several addresses of this machine: 127.0.0.2 is another address than 127.0.0.1. */
+/**
+ * Guessing of passwords at the HTTP intake, from several addresses of this machine: 127.0.0.2 is another
+ * address than 127.0.0.1.
+ */
 import { request } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { gatewayConfig } from "../../src/config/gateway-config.ts";

@@ -1,4 +1,7 @@
-/** What every intake does, wherever it puts what it takes: on the disk of its gateway, or in a ledger that gateways share. */
+/**
+ * What every intake does, wherever it puts what it takes: on the disk of its gateway, or in a ledger that
+ * gateways share.
+ */
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { connect } from "node:net";

@@ -1,4 +1,7 @@
-/** What every kind of drop must do with lists of files: each file has its own result, or its own reason why there is none. */
+/**
+ * What every kind of drop must do with lists of files: each file has its own result, or its own reason why
+ * there is none.
+ */
 import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";

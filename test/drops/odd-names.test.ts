@@ -1,4 +1,7 @@
-/** Names that are no UTF-8, and names with control characters: each has a record, and `names: latin-1` has them taken. */
+/**
+ * Names that are no UTF-8, and names with control characters: each has a record, and `names: latin-1` has
+ * them taken.
+ */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";

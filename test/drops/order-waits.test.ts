@@ -1,4 +1,7 @@
-/** A listing that was cut does not turn the order of a lane round, nor takes history for news. The journal is a ledger. */
+/**
+ * A listing that was cut does not turn the order of a lane round, nor takes history for news. The journal is
+ * a ledger.
+ */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

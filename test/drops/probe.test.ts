@@ -1,4 +1,7 @@
-/** What `headgate check` says of single things: clocks, certificates, rights that are lacking, servers that tell odd addresses. */
+/**
+ * What `headgate check` says of single things: clocks, certificates, rights that are lacking, servers that
+ * tell odd addresses.
+ */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,4 +1,7 @@
-/** Polls a local drop as a user who may not do everything. Prints what it met, and first whether the fault is there at all. */
+/**
+ * Polls a local drop as a user who may not do everything. Prints what it met, and first whether the fault is
+ * there at all.
+ */
 
 import { mkdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** The way from one gateway to the proxy, which can be shut: then connections are refused for real, and those that stand break. */
+/**
+ * The way from one gateway to the proxy, which can be shut: then connections are refused for real, and those
+ * that stand break.
+ */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export class Door {

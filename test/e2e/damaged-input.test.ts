@@ -1,4 +1,7 @@
-/** Bytes that the disk of the spool changed while no gateway ran: nothing that is wrong is sent, and the damaged copy is made again. */
+/**
+ * Bytes that the disk of the spool changed while no gateway ran: nothing that is wrong is sent, and the
+ * damaged copy is made again.
+ */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";

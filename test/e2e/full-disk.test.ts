@@ -1,4 +1,7 @@
-/** Disks that are full and folders that may not be written, under a daemon that is not root. Each test first proves the fault. */
+/**
+ * Disks that are full and folders that may not be written, under a daemon that is not root. Each test first
+ * proves the fault.
+ */
 import { execFile } from "node:child_process";
 import { chmod, chown, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

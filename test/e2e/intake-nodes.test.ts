@@ -1,6 +1,6 @@
 /**
- * Two real gateways with an HTTP intake each, on one ledger in PostgreSQL: what one of them has answered is delivered once, also when that
- * one is killed around the moment in which it answers.
+ * Two real gateways with an HTTP intake each, on one ledger in PostgreSQL: what one of them has answered is
+ * delivered once, also when that one is killed around the moment in which it answers.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";

@@ -44,7 +44,10 @@ function bodyOf({ variableId, points }: Readings): string {
   return JSON.stringify([{ variableId, data: points.map(({ date, value }) => ({ date, value })) }]);
 }
 
-/** Sends as a device does that knows the service: again until it is told that its body was taken. Answers how often it was told. */
+/**
+ * Sends as a device does that knows the service: again until it is told that its body was taken. Answers how
+ * often it was told.
+ */
 async function send(
   stage: Stage,
   gateways: HeadgateProcess[],

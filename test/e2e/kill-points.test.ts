@@ -115,8 +115,9 @@ describe.concurrent("a gateway killed at one fault point after another loses not
 });
 
 /**
- * Each life is killed at the next point, and the next life goes on where it stood. One that does not come past its point, since what lay
- * there is done, has to end as one without a fault; then the point is tried in a new scene, where it must be passed.
+ * Each life is killed at the next point, and the next life goes on where it stood. One that does not come
+ * past its point, since what lay there is done, has to end as one without a fault; then the point is tried in
+ * a new scene, where it must be passed.
  */
 async function playChain(chain: readonly string[], name: string): Promise<void> {
   let scenes = 1;

@@ -84,7 +84,10 @@ function refuse(push: Push, largeVariable: number): Interference {
   return "pass";
 }
 
-/** At any moment: a source file that was taken away belongs to a run whose batches are all accepted, or that held none. */
+/**
+ * At any moment: a source file that was taken away belongs to a run whose batches are all accepted, or that
+ * held none.
+ */
 export async function expectNothingArchivedEarly(stage: Stage, dropFolder = stage.drop): Promise<void> {
   const archived = (await stage.files(dropFolder)).filter((path) => path.startsWith("archive/"));
   if (archived.length === 0) return; // It may not even have had the time to make a ledger.

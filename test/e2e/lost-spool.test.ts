@@ -1,4 +1,7 @@
-/** A spool that was harmed while no gateway ran: what was mapped is made again with the same bytes, and delivered once. */
+/**
+ * A spool that was harmed while no gateway ran: what was mapped is made again with the same bytes, and
+ * delivered once.
+ */
 import { readdir, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * A service that misbehaves on a schedule from a seed. What it refuses for its size or content it always refuses; everything else passes
- * in the end, since a schedule has a limited number of mishaps.
+ * A service that misbehaves on a schedule from a seed. What it refuses for its size or content it always
+ * refuses; everything else passes in the end, since a schedule has a limited number of mishaps.
  */
 import type { Door } from "./breakable-link.ts";
 import type { Interference, Lane, Push, WebhookFate } from "./proxy.ts";

@@ -1,4 +1,7 @@
-/** Hours without the service cost disk, up to the budget; then nothing more is taken, and everything comes when it is back. */
+/**
+ * Hours without the service cost disk, up to the budget; then nothing more is taken, and everything comes
+ * when it is back.
+ */
 import { stat } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { Door } from "./breakable-link.ts";
@@ -12,7 +15,10 @@ vi.setConfig(PATIENTLY);
 
 const FILES = 24;
 const ROWS = 100;
-/** For about a third of the files, as they came and as they are mapped; the last of them reaches the share at which the spool counts as full. */
+/**
+ * For about a third of the files, as they came and as they are mapped; the last of them reaches the share at
+ * which the spool counts as full.
+ */
 const BUDGET = 95_000;
 /** The segment of a file may be larger than the file. */
 const SLACK = 20_000;

@@ -1,4 +1,7 @@
-/** What other users of the machine can read of the state, with the real processes under the umasks of common machines. */
+/**
+ * What other users of the machine can read of the state, with the real processes under the umasks of common
+ * machines.
+ */
 import { execFile } from "node:child_process";
 import { chmod, lstat, mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
  * Stands between gateways and the hub, in both directions: every call of a gateway goes through its own lane
- * (`/<lane>/push`, `/<lane>/base`, `/<lane>/token`), and the hub's webhooks come back by `/<lane>/hook`. Processes may die and
- * come back on other ports behind it. It records each push as it was sent.
+ * (`/<lane>/push`, `/<lane>/base`, `/<lane>/token`), and the hub's webhooks come back by `/<lane>/hook`.
+ * Processes may die and come back on other ports behind it. It records each push as it was sent.
  */
 import { createHash } from "node:crypto";
 import {
@@ -25,9 +25,9 @@ export interface Push {
 }
 
 /**
- * What a test does with a push instead of passing it on: an answer of its own, `reset` (the connection breaks, nothing is passed on),
- * `lost` (passed on, and then the connection breaks), `hung` (never answered, nothing is passed on), `hung after` (passed on, never
- * answered), or a wait before it is passed on.
+ * What a test does with a push instead of passing it on: an answer of its own, `reset` (the connection
+ * breaks, nothing is passed on), `lost` (passed on, and then the connection breaks), `hung` (never answered,
+ * nothing is passed on), `hung after` (passed on, never answered), or a wait before it is passed on.
  */
 export type Interference =
   | {
@@ -42,7 +42,10 @@ export type Interference =
   | "hung after"
   | Promise<unknown>;
 
-/** What becomes of a webhook: `late` ones come after those that were sent after them, `lost` ones are answered and thrown away. */
+/**
+ * What becomes of a webhook: `late` ones come after those that were sent after them, `lost` ones are answered
+ * and thrown away.
+ */
 export type WebhookFate = "passed" | "doubled" | "late" | "lost";
 
 const LATE_MS = 300;

@@ -1,6 +1,6 @@
 /**
- * The real gateway killed at random instants and points, while files come from drops of every kind and the service misbehaves on a
- * schedule. Everything random in a round comes from its seed.
+ * The real gateway killed at random instants and points, while files come from drops of every kind and the
+ * service misbehaves on a schedule. Everything random in a round comes from its seed.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Door } from "./breakable-link.ts";

@@ -1,4 +1,7 @@
-/** A second content that takes a file's path in the moment of its move, where a power cut hides that from the gateway. */
+/**
+ * A second content that takes a file's path in the moment of its move, where a power cut hides that from the
+ * gateway.
+ */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectStoredOnce } from "./kill-scenario.ts";
 import { readingsOf } from "./readings.ts";

@@ -1,4 +1,7 @@
-/** One hub process behind the recording proxy, and any number of stages: each a gateway with its own folder, drops, state and variables. */
+/**
+ * One hub process behind the recording proxy, and any number of stages: each a gateway with its own folder,
+ * drops, state and variables.
+ */
 import { cp, mkdir, mkdtemp, readdir, realpath, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -99,7 +102,10 @@ export class Rig {
     this.proxy.hub = (await this.hub.said("stdout", /^hub: base (\S+)/m))[1] ?? null;
   }
 
-  /** A variable of a source of its own; its source has the serial number `name`, and it has the mappingConfig `value`. */
+  /**
+   * A variable of a source of its own; its source has the serial number `name`, and it has the mappingConfig
+   * `value`.
+   */
   async variable(name: string, isVersioned = true): Promise<number> {
     this.#siteId ??= await this.client.postSite(
       { name: "Site", typeId: 3, timeZoneId: "Europe/Brussels" },
@@ -245,7 +251,10 @@ export class Stage {
     }
   }
 
-  /** Paths of the files below a folder, relative to it, but for the one by which a gateway tries whether events arrive: killed then, it leaves that to its next start. */
+  /**
+   * Paths of the files below a folder, relative to it, but for the one by which a gateway tries whether
+   * events arrive: killed then, it leaves that to its next start.
+   */
   async files(folder = this.drop): Promise<string[]> {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     return entries

@@ -1,4 +1,7 @@
-/** The daemons told to stop in the middle of each kind of work: they end in time and in order, and the next start goes on. */
+/**
+ * The daemons told to stop in the middle of each kind of work: they end in time and in order, and the next
+ * start goes on.
+ */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";

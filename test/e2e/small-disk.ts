@@ -1,4 +1,7 @@
-/** A small file system that one daemon sees at a folder: a tmpfs in a mount namespace of its own. Only root may make one. */
+/**
+ * A small file system that one daemon sees at a folder: a tmpfs in a mount namespace of its own. Only root
+ * may make one.
+ */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,6 +1,7 @@
 /**
- * Two real gateways on one ledger in PostgreSQL and one shared drop, beside a service that misbehaves: one after the other they are
- * killed, or put to sleep for longer than their lease and woken up. Everything random in a round comes from its seed.
+ * Two real gateways on one ledger in PostgreSQL and one shared drop, beside a service that misbehaves: one
+ * after the other they are killed, or put to sleep for longer than their lease and woken up. Everything
+ * random in a round comes from its seed.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";

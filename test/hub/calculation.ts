@@ -1,4 +1,7 @@
-/** Aggregates calculated by the calendar alone, apart from the code under test: each point is put under the words of its local date. */
+/**
+ * Aggregates calculated by the calendar alone, apart from the code under test: each point is put under the
+ * words of its local date.
+ */
 
 export interface Sample {
   readonly ms: number;

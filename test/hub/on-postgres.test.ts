@@ -1,4 +1,7 @@
-/** The hub on PostgreSQL passes the same tests as on SQLite: those of each file beside this one, unless it is named here. */
+/**
+ * The hub on PostgreSQL passes the same tests as on SQLite: those of each file beside this one, unless it is
+ * named here.
+ */
 import { globSync } from "node:fs";
 import { describe } from "vitest";
 import { usePostgres } from "./fixture.ts";

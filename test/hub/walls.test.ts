@@ -1,6 +1,7 @@
 /**
- * Accounts are walls: every route that the server has is tried with another account's token and this account's ids, names and texts.
- * Nothing leaks, nothing changes, and what belongs to others cannot be told from what does not exist.
+ * Accounts are walls: every route that the server has is tried with another account's token and this
+ * account's ids, names and texts. Nothing leaks, nothing changes, and what belongs to others cannot be told
+ * from what does not exist.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";

@@ -1,7 +1,8 @@
 /**
- * The real gateway at real file servers over a line that cuts, stalls and refuses, killed at random, while files come, are corrected, replaced,
- * and moved away for a moment. Nothing is lost, nothing is stored twice, the newest file that brought a date stands last, and every file ends
- * visibly. Everything random in a round comes from its seed.
+ * The real gateway at real file servers over a line that cuts, stalls and refuses, killed at random, while
+ * files come, are corrected, replaced, and moved away for a moment. Nothing is lost, nothing is stored twice,
+ * the newest file that brought a date stands last, and every file ends visibly. Everything random in a round
+ * comes from its seed.
  */
 import { chown, mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -142,7 +143,10 @@ class Scene {
   readonly #steps: (() => Promise<void>)[] = [];
   /** What must be stored of variables whose later files correct earlier ones, by date. */
   readonly #newest = new Map<number, Map<string, number>>();
-  /** All versions that must be there, and those that may be there once: of files that were replaced before they were seen, perhaps. */
+  /**
+   * All versions that must be there, and those that may be there once: of files that were replaced before
+   * they were seen, perhaps.
+   */
   readonly #versions = new Map<number, { must: StoredPoint[]; may: StoredPoint[] }>();
   #put = 0;
   #replaced = 0;

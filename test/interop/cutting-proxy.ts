@@ -1,6 +1,7 @@
 /**
- * A line between a gateway and a file server that cuts, stalls and refuses by chance: TCP as it is, and of FTP also the data connections, whose
- * ports it learns from the answers to EPSV and PASV and replaces by its own.
+ * A line between a gateway and a file server that cuts, stalls and refuses by chance: TCP as it is, and of
+ * FTP also the data connections, whose ports it learns from the answers to EPSV and PASV and replaces by its
+ * own.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
@@ -18,7 +19,10 @@ export interface CuttingProxyParts {
   readonly chance: () => number;
 }
 
-/** Where a cut falls at most: within a listing or a file of FTP, which have connections of their own, and within some polls of SFTP. */
+/**
+ * Where a cut falls at most: within a listing or a file of FTP, which have connections of their own, and
+ * within some polls of SFTP.
+ */
 const BYTES_MAX = { ftp: 4_000, sftp: 40_000 } as const;
 /** Of all connections while the line is bad. */
 const BAD = { refused: 0.1, cut: 0.35, stalled: 0.1 } as const;

@@ -1,4 +1,7 @@
-/** Works that one of all who have a ledger open may do at a time. `openTwo` opens one ledger twice, as two processes would. */
+/**
+ * Works that one of all who have a ledger open may do at a time. `openTwo` opens one ledger twice, as two
+ * processes would.
+ */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { waitForTurn } from "../../src/ledger/fleet.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";

@@ -1,4 +1,7 @@
-/** What every ledger must do, whichever database is behind it. `open` gives an empty ledger; it is closed after each test. */
+/**
+ * What every ledger must do, whichever database is behind it. `open` gives an empty ledger; it is closed
+ * after each test.
+ */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";

@@ -1,6 +1,7 @@
 /**
- * Takes files through every transition of the ledger at the path given, until the fault point given ends the process.
- * Before each step it says `begin` with the events that the step will append, and after it `done`, so that the parent knows what was promised.
+ * Takes files through every transition of the ledger at the path given, until the fault point given ends the
+ * process. Before each step it says `begin` with the events that the step will append, and after it `done`,
+ * so that the parent knows what was promised.
  */
 import { writeSync } from "node:fs";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";

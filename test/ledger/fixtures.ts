@@ -28,7 +28,10 @@ export function entry(path: string, size = 100, mtime = "1"): FileEntry {
   return { path, size, mtime };
 }
 
-/** Two complete polls that show the same, since nothing has gone after one alone; told is what the first one sighted. */
+/**
+ * Two complete polls that show the same, since nothing has gone after one alone; told is what the first one
+ * sighted.
+ */
 export async function list(ledger: Ledger, drop: string, entries: readonly FileEntry[]) {
   const { sightings, gone } = await listOnce(ledger, drop, entries);
   const again = await listOnce(ledger, drop, entries);

@@ -1,4 +1,7 @@
-/** Every bundled mapper keeps to the contract of mappers, shown with each of its cases that gives readings and refuses nothing. */
+/**
+ * Every bundled mapper keeps to the contract of mappers, shown with each of its cases that gives readings and
+ * refuses nothing.
+ */
 import { describe, expect, it } from "vitest";
 import { caseSample, listCases } from "../../src/authoring/cases.ts";
 import { loadMapper, mapPath, mapperContract } from "../../src/authoring/kit/index.ts";

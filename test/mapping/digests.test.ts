@@ -1,6 +1,6 @@
 /**
- * A run that a crash interrupted is mapped again, maybe by a newer Headgate, and has to give the same bytes. These digests are never
- * changed: a change of how mapping writes must not change what it writes.
+ * A run that a crash interrupted is mapped again, maybe by a newer Headgate, and has to give the same bytes.
+ * These digests are never changed: a change of how mapping writes must not change what it writes.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -1,4 +1,7 @@
-/** Each defect of a history is named by its plan or by its reconciliation, by itself; through the real mapper, against one hub. */
+/**
+ * Each defect of a history is named by its plan or by its reconciliation, by itself; through the real mapper,
+ * against one hub.
+ */
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";

@@ -1,6 +1,7 @@
 /**
- * A history goes into the hub from one command that is killed twice on the way. Small here; `npm run test:long` plays it with
- * 10,000,000 points in 2,000 files (`HEADGATE_HISTORY_FILES`, `HEADGATE_HISTORY_POINTS`).
+ * A history goes into the hub from one command that is killed twice on the way. Small here; `npm run
+ * test:long` plays it with 10,000,000 points in 2,000 files (`HEADGATE_HISTORY_FILES`,
+ * `HEADGATE_HISTORY_POINTS`).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,6 +1,7 @@
 /**
- * Memory of a process and of those that it started: their proportional set sizes added up, so that pages which several of them share count once
- * (on other systems than Linux nothing is told). The largest sum that was seen at one time counts.
+ * Memory of a process and of those that it started: their proportional set sizes added up, so that pages
+ * which several of them share count once (on other systems than Linux nothing is told). The largest sum that
+ * was seen at one time counts.
  */
 import type { ChildProcess } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";

@@ -15,7 +15,10 @@ export interface Result {
   readonly stderr: string;
 }
 
-/** Otherwise a migration on a busy machine waits for everything else there, in this process for all tests of the file. */
+/**
+ * Otherwise a migration on a busy machine waits for everything else there, in this process for all tests of
+ * the file.
+ */
 export const AMONG_OTHERS = ["--priority", "normal"] as const;
 
 function withConfig(rig: GatewayRig, args: readonly string[]): readonly string[] {

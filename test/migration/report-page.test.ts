@@ -34,7 +34,10 @@ describeInChromium("the report in a browser", () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Calls `look` with the page as it was loaded at each width; the page asked for nothing else, and complained of nothing. */
+  /**
+   * Calls `look` with the page as it was loaded at each width; the page asked for nothing else, and
+   * complained of nothing.
+   */
   async function atEachWidth(path: string, look: (page: Page, width: number) => Promise<void>) {
     for (const width of WIDTHS) {
       const context = await browser.newContext({ viewport: { width, height: 900 } });

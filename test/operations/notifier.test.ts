@@ -1,4 +1,7 @@
-/** Who is told of what, when, and how often: grouped, limited, kept over restarts, and never held up by a receiver that is dead. */
+/**
+ * Who is told of what, when, and how often: grouped, limited, kept over restarts, and never held up by a
+ * receiver that is dead.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Notifications that really leave the process: to an HTTP server, to an SMTP server, and by the command that tests them. */
+/**
+ * Notifications that really leave the process: to an HTTP server, to an SMTP server, and by the command that
+ * tests them.
+ */
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";

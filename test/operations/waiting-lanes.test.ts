@@ -1,4 +1,7 @@
-/** A lane whose first run does not move: in the log, in health, in the notifications, among what waits, and as metrics. */
+/**
+ * A lane whose first run does not move: in the log, in health, in the notifications, among what waits, and as
+ * metrics.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,8 +1,10 @@
 /**
  * Cases of public collections, written anew: csv-spectrum (github.com/maxogden/csv-spectrum), csv-test-data
- * (github.com/sineemore/csv-test-data), and the rules of RFC 4180, section 2. The names are those of the collections.
+ * (github.com/sineemore/csv-test-data), and the rules of RFC 4180, section 2. The names are those of the
+ * collections.
  *
- * In one thing the reader goes its own way: a blank line is no row, where the collections read it as a row of one empty cell.
+ * In one thing the reader goes its own way: a blank line is no row, where the collections read it as a row of
+ * one empty cell.
  */
 import { describe, expect, it } from "vitest";
 import { collect, openFile } from "../mapping/kit.ts";

@@ -1,4 +1,7 @@
-/** A segment of several runs that was damaged while no gateway ran: each run is delivered with the bytes that it had, split and traced as any other. */
+/**
+ * A segment of several runs that was damaged while no gateway ran: each run is delivered with the bytes that
+ * it had, split and traced as any other.
+ */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -125,7 +128,8 @@ it("what was sent is made again to be read back, where the spool has it elsewher
   await until("it is accepted", async () => (await runOf(before))?.state === "accepted");
   const run = (await runOf(before)) ?? expect.fail("no run");
   await before.stop();
-  // As this node had laid it with other runs before another node took it over. It is kept already where the file was archived before the stop.
+  // As this node had laid it with other runs before another node took it over. It is kept already where the
+  // file was archived before the stop.
   const kept = join(root(), "kept", `${run.id}.segment`);
   const segment = existsSync(kept) ? kept : segmentOf(run);
   writeFileSync(segment, `${" ".repeat(20)}${readFileSync(segment)}`);

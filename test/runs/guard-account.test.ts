@@ -1,4 +1,7 @@
-/** The account in the token: of a user who may enter two, and whose last one changes (specification, *Authentication*). */
+/**
+ * The account in the token: of a user who may enter two, and whose last one changes (specification,
+ * *Authentication*).
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -43,7 +46,10 @@ async function touch(account: number): Promise<void> {
   expect(answer.status).toBe(200);
 }
 
-/** The first run that meets the other account tells of it: one that is looked at, or one that was and is about to be sent. All others wait behind it. */
+/**
+ * The first run that meets the other account tells of it: one that is looked at, or one that was and is about
+ * to be sent. All others wait behind it.
+ */
 async function waitingFor(gateway: Gateway, words: string): Promise<Run | undefined> {
   const runs = await gateway.ledger.runsIn(["mapped", "delivering"]);
   return runs.find(({ reason }) => reason?.code === "HG-PUSH-005" && reason.message.includes(words));

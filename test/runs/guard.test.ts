@@ -274,7 +274,8 @@ describe("the guard before the first push", () => {
     expect(await eventsOf("unread.csv")).toContainEqual(
       expect.stringMatching(/^run.warned: pushed unchecked:.*403/),
     );
-    // The service is not asked again and again for what it refuses: by the guard for each file at most, at the first reading back and at the last.
+    // The service is not asked again and again for what it refuses: by the guard for each file at most, at
+    // the first reading back and at the last.
     await until("nothing more is to come", async () =>
       (await eventsOf("unread.csv")).some((event) => event.startsWith("run.unconfirmed")),
     );

@@ -1,4 +1,7 @@
-/** A process killed while it takes many files at once: whatever it left, each file alone is gone on with, and nothing is lost. */
+/**
+ * A process killed while it takes many files at once: whatever it left, each file alone is gone on with, and
+ * nothing is lost.
+ */
 import { spawnSync } from "node:child_process";
 import {
   appendFileSync,

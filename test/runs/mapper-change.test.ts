@@ -1,4 +1,7 @@
-/** A mapper that is changed while the gateway runs: new files go on with what works, and every run keeps the version that it is bound to. */
+/**
+ * A mapper that is changed while the gateway runs: new files go on with what works, and every run keeps the
+ * version that it is bound to.
+ */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

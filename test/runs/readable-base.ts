@@ -1,4 +1,7 @@
-/** The base interface of a service behind a port of its own, which a test can have unreachable, or refuse to be read, while pushes go through. */
+/**
+ * The base interface of a service behind a port of its own, which a test can have unreachable, or refuse to
+ * be read, while pushes go through.
+ */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,4 +1,7 @@
-/** Runs that a person orders again: from the kept input, by the mapper of now, without what later files have delivered. */
+/**
+ * Runs that a person orders again: from the kept input, by the mapper of now, without what later files have
+ * delivered.
+ */
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";

@@ -1,4 +1,7 @@
-/** Held runs take room in the spool, which nothing but a person or the structure gives back: it is said where it matters. */
+/**
+ * Held runs take room in the spool, which nothing but a person or the structure gives back: it is said where
+ * it matters.
+ */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { until } from "../e2e/wait.ts";
 import { GatewayRig, oneReading, trigger } from "../runs/gateway-rig.ts";

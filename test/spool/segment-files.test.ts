@@ -1,4 +1,7 @@
-/** A segment in one file, with its row index and what it is about behind its batches: as it is written, split, kept and searched. */
+/**
+ * A segment in one file, with its row index and what it is about behind its batches: as it is written, split,
+ * kept and searched.
+ */
 import { hash } from "node:crypto";
 import {
   appendFileSync,

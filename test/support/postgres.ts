@@ -26,7 +26,10 @@ export async function openTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** Another user of the database, who may do anything and whose commits do not wait for the disk, as a role can be configured. */
+/**
+ * Another user of the database, who may do anything and whose commits do not wait for the disk, as a role can
+ * be configured.
+ */
 export async function hastyUser(database: TestDatabase): Promise<{ readonly url: string }> {
   const name = `hasty_${randomBytes(6).toString("hex")}`;
   await database.query(`CREATE ROLE ${name} LOGIN SUPERUSER PASSWORD 'hasty'`);

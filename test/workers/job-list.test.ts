@@ -60,7 +60,10 @@ async function segments({ folder }: Rig): Promise<readonly string[]> {
   return await readdir(join(folder, "segments")).catch(() => []);
 }
 
-/** As the drop brings them: their inputs one after another in one file, which is gone afterwards as its caller removes it. */
+/**
+ * As the drop brings them: their inputs one after another in one file, which is gone afterwards as its caller
+ * removes it.
+ */
 async function mapList(
   { pool, folder }: Rig,
   jobs: readonly MapJob[],

@@ -1,4 +1,7 @@
-/** A process that maps one file by the pool; the test ends it from outside. Arguments: the folder of the mapper, and its name. */
+/**
+ * A process that maps one file by the pool; the test ends it from outside. Arguments: the folder of the
+ * mapper, and its name.
+ */
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

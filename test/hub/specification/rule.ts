@@ -1,4 +1,7 @@
-/** A test named after a rule of `config/specification-rules.json`; `npm run generate` links the two in `docs/specification-coverage.md`. */
+/**
+ * A test named after a rule of `config/specification-rules.json`; `npm run generate` links the two in
+ * `docs/specification-coverage.md`.
+ */
 import { test } from "vitest";
 import sections from "../../../config/specification-rules.json" with { type: "json" };
 
