@@ -23,7 +23,7 @@ async function findings(config: string): Promise<readonly Finding[]> {
   return JSON.parse((await check(config, "--json")).stdout);
 }
 
-test("tells what lies at an intake and a folder by what would become of it, and the gateway hears nothing of it", async () => {
+test("reports the files at an intake and a folder with their future, and does not disturb the gateway", async () => {
   const rig = await IntakeRig.start();
   closing.push(() => rig.close());
   const tls = { key: testKey, cert: testCertificate };
@@ -68,7 +68,7 @@ test("tells what lies at an intake and a folder by what would become of it, and 
   expect((await readdir(folder)).toSorted()).toEqual(["a.zip", "b.csv", "c.csv"]);
 });
 
-test("fails for what fails, and a pipe gets one line a finding with its hint below", async () => {
+test("fails when one part fails, and prints one line per finding to a pipe, with its hint below", async () => {
   const rig = await IntakeRig.start();
   closing.push(() => rig.close());
   const config = join(rig.folder, "gateway.yaml");
@@ -85,7 +85,7 @@ test("fails for what fails, and a pipe gets one line a finding with its hint bel
   expect(new Set(starts)).toEqual(new Set(["ok       ", "failed   "]));
 });
 
-test("findings fit a terminal of 100 columns, and words that are longer stay whole", () => {
+test("findings fit a terminal of 100 columns, and longer words stay whole", () => {
   const fingerprint = `SHA256:${"A".repeat(43)}`;
   const finding: Finding = {
     part: "drop meters",
@@ -107,7 +107,7 @@ test("findings fit a terminal of 100 columns, and words that are longer stay who
   ]);
 });
 
-test("asks the service about zones, units and types of provision templates, before a new meter needs them", async () => {
+test("requests zones, units and types of provision templates before a new meter needs them", async () => {
   const rig = await GatewayRig.start();
   closing.push(() => rig.close());
   const config = join(rig.folder, "gateway.yaml");

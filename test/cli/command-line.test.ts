@@ -23,7 +23,7 @@ function errorIn(stderr: string): unknown {
 }
 
 describe("without -c", () => {
-  it("a command says which file it looked for, and takes it once it is there", async () => {
+  it("a command names the file that it expects, and uses it once it exists", async () => {
     const missing = await run("runs");
     expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("./gateway.yaml") });
     expect(missing.stderr).toMatch(/HEADGATE_CONFIG.*headgate init/);
@@ -48,7 +48,7 @@ describe("without -c", () => {
 });
 
 describe("with --json", () => {
-  it("an error is one object on standard error, of the configuration as of the command line", async () => {
+  it("an error is one object on standard error, whether of the configuration or the command line", async () => {
     const missing = await run("runs", "--json", "-c", "none.yaml");
     expect(missing).toMatchObject({ code: 2, stdout: "" });
     expect(errorIn(missing.stderr)).toEqual({

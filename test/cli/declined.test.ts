@@ -48,12 +48,12 @@ describe.each([
   const decline = (...more: string[]) =>
     shown.headgate([command, file, "-c", config, ...more], AbortSignal.abort());
 
-  it("ends with 1 and says that nothing was done", async () => {
+  it("ends with 1 and reports that it did nothing", async () => {
     expect(await decline()).toBe(1);
     expect(shown.stdout).toContain(words);
   });
 
-  it("says so as JSON with --json, and nothing else", async () => {
+  it("reports it as JSON with --json, and prints nothing else", async () => {
     expect(await decline("--json")).toBe(1);
     expect(JSON.parse(shown.stdout)).toEqual({ done: false, why: words });
   });

@@ -7,7 +7,7 @@ import { prepareGround } from "../../src/cli/demo/ground.ts";
 const folder = mkdtempSync(join(tmpdir(), "headgate-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it("a second demo in the same folder is refused and touches nothing, until the first has ended", async () => {
+it("a second demo in the same folder is refused and changes nothing, until the first has ended", async () => {
   const state = join(folder, "demo");
   const kept = join(state, "kept");
   const first = await prepareGround(state, false);

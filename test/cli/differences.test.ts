@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { differences } from "../../src/cli/differences.ts";
 
-describe("what differs between an expected and a found value", () => {
-  it("is told by path, with both values", () => {
+describe("a difference between an expected and a found value", () => {
+  it("is reported by path, with both values", () => {
     const expected = { readings: [{ value: 1 }, { value: 2, unit: "kWh" }], rejected: [] };
     const found = { readings: [{ value: 1 }, { value: 3 }], rejected: [], period: null };
     expect(differences(expected, found).toSorted()).toEqual([
@@ -12,7 +12,7 @@ describe("what differs between an expected and a found value", () => {
     ]);
   });
 
-  it("is told as a whole where one is not an object, and bounded where there is much of it", () => {
+  it("is reported as a whole where one is not an object, and shortened when it is long", () => {
     expect(differences(null, { a: 1 })).toEqual(["expected null", 'found    {"a":1}']);
     const many = Array.from({ length: 100 }, (_, value) => value);
     const lines = differences(

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-test("a gateway that runs is healthy, and one that does not is not", async () => {
+test("a running gateway is healthy, and a stopped one is not", async () => {
   rig.configure({});
   expect((await headgate(["health", "gateway", "-c", rig.config])).code).toBe(1);
   await rig.open({});
@@ -21,7 +21,7 @@ test("a gateway that runs is healthy, and one that does not is not", async () =>
   expect(code, stdout).toBe(0);
 });
 
-test("without -c the configuration is that of the other commands", async () => {
+test("the configuration without -c is that of the other commands", async () => {
   rig.configure({});
   await rig.open({});
   const through = ["env", `HEADGATE_CONFIG=${rig.config}`];
@@ -29,7 +29,7 @@ test("without -c the configuration is that of the other commands", async () => {
   expect(code, stdout + stderr).toBe(0);
 });
 
-test("a hub is asked at the address of its configuration", async () => {
+test("a hub is queried at the address of its configuration", async () => {
   const server = createServer((_request, response) => void response.end("{}")).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;
@@ -48,7 +48,7 @@ test.each([
   ],
   [["node", "/opt/headgate/src/main.ts", "hub", "--config=/x/hub.yaml", ""], "hub", "/x/hub.yaml"],
   [["node", "/opt/headgate/src/main.ts", "hub"], "hub", undefined],
-])("the first process %j is what a container is", (words, kind, config) => {
+])("the first process %j determines the container", (words, kind, config) => {
   expect(commandOf(words)).toEqual({ kind, config });
 });
 

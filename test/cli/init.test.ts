@@ -36,7 +36,7 @@ const SECRETS = {
 };
 
 describe("headgate init", () => {
-  it("writes a hub and a gateway that work together as they are, with their secrets in the environment", async () => {
+  it("writes a hub and a gateway that work without changes, with their secrets in the environment", async () => {
     Object.assign(process.env, SECRETS);
     try {
       expect(await run("init", "hub", "--listen", "127.0.0.1:0")).toMatchObject({ code: 0 });
@@ -57,7 +57,7 @@ describe("headgate init", () => {
     }
   });
 
-  it("shows in the comments of a hub settings that there are", () => {
+  it("shows only existing settings in the comments of a hub", () => {
     const answers = { listen: "127.0.0.1:0", account: "Main", clientId: "gateway", username: "pusher" };
     const text = hubText(answers).replace(/\$\{\w+:[^}]+\}/g, "a secret that is not set");
     const shown = text.replace(/^# (?=\w+: )/gm, "");
@@ -65,7 +65,7 @@ describe("headgate init", () => {
     expect(() => parseConfigText(shown, hubOptions, "hub.yaml")).not.toThrow();
   });
 
-  it("overwrites nothing, and writes nothing that is not valid", async () => {
+  it("overwrites no file, and writes no invalid configuration", async () => {
     writeFileSync(join(folder, "gateway.yaml"), "mine\n");
     const service = ["--service", "http://127.0.0.1:9"];
     expect(await run("init", ...service)).toMatchObject({
@@ -94,7 +94,7 @@ describe("headgate init", () => {
     ],
     ["ftps://meter@files.example.com", /kind: ftp[\s\S]*path: \/\n[\s\S]*tls: explicit/],
     ["ftp://meter@files.example.com/a%20b", /path: \/a b\n[\s\S]*tls: none # /],
-  ])("takes files from %s", async (place, expected) => {
+  ])("accepts files from %s", async (place, expected) => {
     const { code, stderr } = await run("init", "--service", "http://127.0.0.1:9", "--drop", place);
     expect(code, stderr).toBe(0);
     expect(readFileSync(join(folder, "gateway.yaml"), "utf8")).toMatch(expected);
@@ -102,7 +102,7 @@ describe("headgate init", () => {
 });
 
 describe("headgate completion", () => {
-  it("gives a script by which bash completes commands, subcommands and options", async () => {
+  it("prints a script by which bash completes commands, subcommands and options", async () => {
     const { stdout, code } = await run("completion", "bash");
     expect(code).toBe(0);
     const complete = (...words: string[]): string[] => {

@@ -172,7 +172,7 @@ function seriesOf(elements: readonly PushElement[]): Series[] {
 }
 
 describe.each(SAMPLES)("$file", ({ file, mapper, settings = {}, gives }) => {
-  it("gives what stands in it", async () => {
+  it("gives its readings", async () => {
     const code = await map(join(samples, file), "--mapper", mapper, "--settings", JSON.stringify(settings));
     const { stdout, stderr } = shown;
     if ("refusal" in gives) {

@@ -36,18 +36,18 @@ export default defineMapper({ name: "acme", summary: "Files of ACME", async map(
 
 const PAYLOAD = '[{"variableId":7,"data":[{"date":"2026-03-01T00:00:00Z","value":1}]}]\n';
 
-it("keeps what a mapper prints out of the payload", async () => {
+it("keeps the output of a mapper out of the payload", async () => {
   expect(await map('console.log("debugging"); process.stdout.write("more of it\\n");'), shown.stderr).toBe(0);
   expect(shown).toMatchObject({ stdout: PAYLOAD, stderr: "debugging\nmore of it\n" });
 });
 
-it("takes a mapper that exits for no success", async () => {
+it("does not treat a mapper that exits as a success", async () => {
   expect(await map("process.exit(0);")).toBe(1);
   expect(shown.stdout).toBe("");
   expect(shown.stderr).toContain("the mapper acme ended its process with exit code 0");
 });
 
-it("stops a mapper that loops when it is told to, and leaves nothing behind", async () => {
+it("stops a looping mapper on a signal, and leaves nothing behind", async () => {
   const temporary = join(site, "temporary");
   await mkdir(temporary);
   vi.stubEnv("TMPDIR", temporary);

@@ -122,7 +122,7 @@ const SAMPLES: readonly Sample[] = [
 ];
 
 describe.each(SAMPLES)("a sample of $name", ({ name, file, content, zone, target }) => {
-  it("becomes a mapper whose first case holds its readings, and settings that give the same without code", async () => {
+  it("becomes a mapper whose first case has its readings, and settings with the same result without code", async () => {
     const path = join(site, file);
     await writeFile(path, content);
     const { written, declarative } = await make(name, path, zone);
@@ -155,7 +155,7 @@ async function make(name: string, path: string, timeZone: string | undefined) {
   return { written, declarative: proposal.declarative };
 }
 
-it("makes a mapper of a workbook", async () => {
+it("creates a mapper of a workbook", async () => {
   const book = new exceljs.Workbook();
   const sheet = book.addWorksheet("Data");
   sheet.addRow(["Report of the month"]);
@@ -168,7 +168,7 @@ it("makes a mapper of a workbook", async () => {
   ]);
 });
 
-it("shows on the terminal what it made, what takes the files without code, and what to do next", async () => {
+it("shows the created files, the mapper that needs no code, and the next step", async () => {
   const made = await headgate(
     "mapper",
     "new",
@@ -183,13 +183,13 @@ it("shows on the terminal what it made, what takes the files without code, and w
   );
 });
 
-it("asks for the zone of local dates instead of assuming one, and changes nothing", async () => {
+it("requests the zone of local dates rather than assume one, and changes nothing", async () => {
   const failed = await headgate("mapper", "new", "no-zone", "--sample", "export.csv");
   expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("--time-zone") });
   await expect(readFile(join(site, "mappers/no-zone/mapper.ts"))).rejects.toThrow("ENOENT");
 });
 
-it("makes an empty mapper that loads, without a sample, and never one over another", async () => {
+it("creates an empty mapper that loads, without a sample, and never over another", async () => {
   await headgate("mapper", "new", "empty-one");
   const path = join(site, "mappers/empty-one/mapper.ts");
   expect((await loadMapper(path, await digestMapper(path))).name).toBe("empty-one");
@@ -207,7 +207,7 @@ it.each([
   [["standard"], "comes with Headgate"],
   [["acme", "--sample", "nowhere.csv"], "there is no such file"],
   [["acme", "--sample", "mappers"], "this is a directory"],
-])("refuses %j, and makes nothing", async (args, why) => {
+])("refuses %j, and creates nothing", async (args, why) => {
   expect(await headgate("mapper", "new", ...args)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining(why),
@@ -215,7 +215,7 @@ it.each([
   await expect(access(join(site, "mappers", args[0] ?? ""))).rejects.toThrow("ENOENT");
 });
 
-it("takes a mapper that exits in the middle of its cases for no success", async () => {
+it("does not treat a mapper that exits during its cases as a success", async () => {
   const folder = join(site, "exiting/exits");
   await mkdir(join(folder, "cases/first"), { recursive: true });
   await writeFile(
@@ -229,7 +229,7 @@ it("takes a mapper that exits in the middle of its cases for no success", async 
   });
 });
 
-it("says when a sample holds no table", async () => {
+it("reports a sample without a table", async () => {
   await writeFile(join(site, "letter.txt"), "Dear reader,\nthis is no table.\n");
   expect(await headgate("mapper", "new", "letter", "--sample", "letter.txt")).toMatchObject({
     code: 1,
@@ -237,7 +237,7 @@ it("says when a sample holds no table", async () => {
   });
 });
 
-describe("a date that a sample does not tell", () => {
+describe("an ambiguous date of a sample", () => {
   const sketch = (days: readonly string[]) =>
     sketchOf(["t,kWh", ...days.map((day, nth) => `${day} 00:00,${nth}.5`)].join("\n"));
   const sketchOf = async (content: string) => {
@@ -248,13 +248,13 @@ describe("a date that a sample does not tell", () => {
     return { columns, proposal: propose({ name: "days", table, columns, timeZone: "Europe/Paris" }) };
   };
 
-  it("is read as most of it fits, and not as its first rows do", async () => {
+  it("is read in the order that fits most rows, not the first ones", async () => {
     const days = Array.from({ length: 13 }, (_, nth) => `04/${two(nth + 1)}/2026`);
     expect((await sketch(days)).columns.date).toMatchObject({ format: "MM/dd/yyyy HH:mm" });
     expect((await sketch(days)).proposal.assumed).toEqual([]);
   });
 
-  it("is assumed with a word, in the answer and in the source, where both orders fit", async () => {
+  it("is assumed with a warning, in the output and in the source, where both orders fit", async () => {
     const { columns, proposal } = await sketch(["03/04/2026", "04/04/2026", "05/04/2026"]);
     expect(columns.date).toMatchObject({ format: "dd/MM/yyyy HH:mm", other: "MM/dd/yyyy HH:mm" });
     expect(proposal.assumed[0]).toContain("the sample does not decide between them");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { placeWords, shown, sizeWords, summaryLine, withReadableTime } from "../../src/cli/output.ts";
 
 describe("the summary line", () => {
-  it("says how many files ended where, and what became of the points", () => {
+  it("shows how many files ended in which state, and the outcome of the points", () => {
     const line = summaryLine({
       files: { delivered: 5, quarantined: 1, unmatched: 1 },
       points: { mapped: 12345, accepted: 12345, stored: 12345, rejected: 0 },
@@ -13,23 +13,23 @@ describe("the summary line", () => {
     );
   });
 
-  it("says that there were no files", () => {
+  it("shows that there were no files", () => {
     expect(
       summaryLine({ files: {}, points: { mapped: 0, accepted: 0, stored: 0, rejected: 0 }, drops: {} }),
     ).toBe("files 0 · points 0 mapped, 0 accepted, 0 stored, 0 rejected");
   });
 });
 
-describe("words for people", () => {
+describe("a readable text", () => {
   it.each([
     [0, "0 B"],
     [999, "999 B"],
     [1_000, "1.0 KB"],
     [52_231, "52 KB"],
     [4_200_000_000, "4.2 GB"],
-  ])("tells %d bytes as %s", (bytes, words) => expect(sizeWords(bytes)).toBe(words));
+  ])("shows %d bytes as %s", (bytes, words) => expect(sizeWords(bytes)).toBe(words));
 
-  it("tells a place as far as it is known", () => {
+  it("shows a place as far as it is known", () => {
     expect(placeWords({ sheet: "Export", row: 43, column: "value" })).toBe(
       "sheet Export, row 43, column value: ",
     );
@@ -43,18 +43,18 @@ describe("times of files in events", () => {
     ["a.csv, 5 bytes, time 1795236524972665825", "a.csv, 5 bytes, time 2026-11-21T"],
     ["time 1795236524, later", "time 2026-11-21T"],
     ["time 1795236524972", "time 2026-11-21T"],
-  ])("are told as instants, whatever their unit: %s", (detail, told) => {
+  ])("are shown as instants, whatever their unit: %s", (detail, told) => {
     expect(withReadableTime(detail)).toContain(told);
   });
 
   it.each(["time 20260301001500", "time 5", "time Mar 1 00:15", "time 2026-03-01T00:15:00Z"])(
-    "stay as the server tells them where they are no such number: %s",
+    "stay in the server's format where they are not such a number: %s",
     (detail) => expect(withReadableTime(detail)).toBe(detail),
   );
 });
 
-describe("what is shown on a terminal", () => {
-  it("keeps colours and line breaks, and no control character that would command the terminal", () => {
+describe("text on a terminal", () => {
+  it("keeps colours and line breaks, and no control character that would control the terminal", () => {
     const text = "\u001b[31mred\u001b[39m\n\tin/a\u001b[2Jb\u0007\u009bc.csv";
     expect(shown(text, { isTTY: true })).toBe("\u001b[31mred\u001b[39m\n\tin/a\\x1B[2Jb\\x07\\x9Bc.csv");
     expect(shown(text, {})).toBe(text);

@@ -6,7 +6,7 @@ import { createRunIds } from "../../src/support/run-id.ts";
 
 const leave = { action: "leave" } as const;
 
-test("an archived file tells by its name when its run began", () => {
+test("the name of an archived file contains the time at which its run began", () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), fc.integer({ min: 0, max: 2 ** 47 }), (name, atMs) => {
       fc.pre(!/[/\0\r\n]/.test(name) && name !== "." && name !== "..");
@@ -21,13 +21,13 @@ test("an archived file tells by its name when its run began", () => {
 });
 
 test.for(["archive/a.csv", "archive/report.2026-01-01.csv", "archive/a.backup-of-last-years-files.csv"])(
-  "the name %s is not of our making, so such a file is never cleared",
+  "the name %s was not given by Headgate, so such a file is never deleted",
   (path) => {
     expect(archivedSinceMs(path)).toBeNull();
   },
 );
 
-test("of two rules for one folder the longer counts", () => {
+test("the longer time counts when two rules have one folder", () => {
   const to = (folder: string, keep?: number) => ({ action: "archive" as const, to: folder, keep });
   const finish = {
     delivered: to("a", 10),

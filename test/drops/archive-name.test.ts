@@ -21,12 +21,12 @@ test("keeps the folder and the extension, with the run before the extension", ()
   expect(target(".hidden", "R1")).toBe("archive/.hidden.R1");
 });
 
-test("hands out leave as it is, and delete with the tag that names the file while it is aside", () => {
+test("returns leave unchanged, and delete with the tag that names the file while it is set aside", () => {
   expect(planFinish({ action: "leave" }, { path: "a" }, "R1")).toEqual({ action: "leave" });
   expect(planFinish({ action: "delete" }, { path: "a" }, "R1")).toEqual({ action: "delete", tag: "R1" });
 });
 
-test("always stays inside the archive folder, with a name that file systems take", () => {
+test("always stays inside the archive folder, with a name that file systems accept", () => {
   fc.assert(
     fc.property(path, (of) => {
       const to = target(of, "01hx2m");
@@ -47,7 +47,7 @@ test("gives two runs two names", () => {
   fc.assert(fc.property(path, (of) => target(of, "R1") !== target(of, "R2")));
 });
 
-test("lists neither archive folders of any end nor names of its own", () => {
+test("lists neither archive folders nor Headgate's own names", () => {
   const options = dropOptions.parse({
     kind: "local",
     name: "d",

@@ -53,7 +53,7 @@ function listing(of: () => Field): void {
     for (const { path, size } of entries) expect(size).toBe(sizes.get(path));
   });
 
-  test("tells the same about a file by stat as by listing, and null of what is no file", async () => {
+  test("returns the same for a file by stat as by listing, and null for a path that is not a file", async () => {
     const path = await of().write("in/a b.csv", "one", EARLIER);
     const [entry] = await listed(of().drop);
     expect(await of().drop.stat(path, never)).toEqual(entry);
@@ -80,7 +80,7 @@ function fetching(of: () => Field): void {
     expect((await readFile(copy)).equals(content)).toBe(true);
   });
 
-  test("fetches several files side by side, over what an earlier attempt left", async () => {
+  test("fetches several files concurrently, and overwrites what an earlier attempt left", async () => {
     const names = Array.from({ length: 12 }, (_, at) => `${at}.csv`);
     await Promise.all(
       names.map(async (name) => {
@@ -100,7 +100,7 @@ function fetching(of: () => Field): void {
     await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-006" });
   });
 
-  test("tells a fault of the spool from a fault of the drop", async () => {
+  test("distinguishes a fault of the spool from a fault of the drop", async () => {
     const entry = await writeEntry(of(), "a.csv", "content");
     await writeFile(join(of().outside, "file"), "not a folder");
     const fetched = fetchFile(of().drop, entry, join(of().outside, "file", "copy"), never);
@@ -115,7 +115,7 @@ function finishing(of: () => Field): void {
       { action: "archive" }
     >;
 
-  test("archives, and answers the same when asked again", async () => {
+  test("archives, and returns the same when it is repeated", async () => {
     const entry = await writeEntry(of(), "in/a b.csv", "content");
     const plan = archive(entry);
     expect(await finishFile(of().drop, entry, plan, never)).toBe("done");
@@ -125,7 +125,7 @@ function finishing(of: () => Field): void {
     expect(await listed(of().drop)).toEqual([]);
   });
 
-  test("never overwrites in the archive", async () => {
+  test("never overwrites a file in the archive", async () => {
     const entry = await writeEntry(of(), "in/a b.csv", "content");
     const other = await writeEntry(of(), "in/other.csv", "of somebody else");
     const plan = archive(entry);
@@ -135,7 +135,7 @@ function finishing(of: () => Field): void {
     expect(await contentOf(of(), entry.path)).toBe("content");
   });
 
-  test("deletes, and answers the same when asked again", async () => {
+  test("deletes, and returns the same when it is repeated", async () => {
     const entry = await writeEntry(of(), "in/a b.csv", "content");
     expect(await finishFile(of().drop, entry, { action: "delete" }, never)).toBe("done");
     expect(await finishFile(of().drop, entry, { action: "delete" }, never)).toBe("done");
@@ -143,7 +143,7 @@ function finishing(of: () => Field): void {
     expect(await listed(of().drop)).toEqual([]);
   });
 
-  test("leaves what is to be left, and says when nothing is there to archive", async () => {
+  test("leaves files that the plan leaves, and reports a missing file when it should archive", async () => {
     const entry = await writeEntry(of(), "in/a b.csv", "content");
     expect(await finishFile(of().drop, entry, { action: "leave" }, never)).toBe("done");
     expect(await listed(of().drop)).toEqual([entry]);
@@ -176,7 +176,7 @@ function finishing(of: () => Field): void {
 }
 
 function clearing(of: () => Field): void {
-  test("clears old files of its archive, a few at a time, and no others", async () => {
+  test("deletes old files of its archive, a few at a time, and no others", async () => {
     const names = ["a.old.csv", "in/b.old.csv", "in/c.old.csv", "in/d.new.csv"];
     const to = (name: string) => `archive/done/${name}`;
     for (const name of names) {
@@ -211,7 +211,7 @@ function refusing(of: () => Field): void {
     },
   );
 
-  test("ends at once when its caller gives up, and goes on with the next call", async () => {
+  test("ends at once when its caller aborts, and continues with the next call", async () => {
     const entry = await writeEntry(of(), "a.csv", "content");
     const { drop, outside } = of();
     const given = AbortSignal.abort();
@@ -221,7 +221,7 @@ function refusing(of: () => Field): void {
     expect(await drop.stat(entry.path, never)).toEqual(entry);
   });
 
-  test("fails work in progress as transient when it is closed", async () => {
+  test("fails running calls as transient when it is closed", async () => {
     const entry = await writeEntry(of(), "a.bin", randomBytes(5_000_000));
     const fetched = fetchFile(of().drop, entry, join(of().outside, "copy"), never);
     const ended = expect(fetched).rejects.toThrow(TransientError);

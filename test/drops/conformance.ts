@@ -38,7 +38,7 @@ export function conforms(kind: string, open: OpenField, { hasLinks = false } = {
 }
 
 function listing(of: () => Field, open: OpenField): void {
-  test("tells another time after the file was written again", async () => {
+  test("reports another time after the file was rewritten", async () => {
     await of().write("a.csv", "one", EARLIER);
     const before = await entryAt(of().drop, "a.csv");
     await of().write("a.csv", "two", LATER);
@@ -51,7 +51,7 @@ function listing(of: () => Field, open: OpenField): void {
     expect((await listed(of().drop)).map((entry) => entry.path)).toEqual(["in/archive/new.csv"]);
   });
 
-  test("lists by its patterns, and only the top when not recursive", async () => {
+  test("lists by its patterns, and only the top folder when it is not recursive", async () => {
     for (const name of ["a.csv", "a.txt", "in/b.csv", "old/c.csv"]) await of().write(name, "x");
     const picky = await open({ include: ["**/*.csv"], exclude: ["old/**"] });
     const flat = await open({ recursive: false });
@@ -68,7 +68,7 @@ function listing(of: () => Field, open: OpenField): void {
     }
   });
 
-  test("tells of each folder when all of its files were handed out, and of the folders in it", async () => {
+  test("reports each folder after all of its files were returned, with its subfolders", async () => {
     for (const path of ["a.csv", "in/b.csv", "in/deep/c.csv", "archive/old.csv"]) await of().write(path, "x");
     const told: (string | readonly string[])[] = [];
     const onFolder = (folder: string, below: readonly string[]) => told.push([folder, ...below]);
@@ -93,7 +93,7 @@ function fetching(of: () => Field, open: OpenField): void {
     ["grew", "content and more", EARLIER],
     ["shrank", "con", EARLIER],
     ["was written again", "CONTENT", LATER],
-  ] as const)("refuses a file that %s since it was listed, for now", async ([, content, time]) => {
+  ] as const)("refuses a file temporarily that %s since it was listed", async ([, content, time]) => {
     await of().write("a.csv", "content", EARLIER);
     const entry = await entryAt(of().drop, "a.csv");
     await of().write("a.csv", content, time);
@@ -102,7 +102,7 @@ function fetching(of: () => Field, open: OpenField): void {
     await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-008" });
   });
 
-  test("rejects a file above the size limit before it asks for a byte", async () => {
+  test("rejects a file above the size limit before it requests a byte", async () => {
     const small = await open({ maxFileSize: "10B" });
     try {
       await small.write("a.csv", "more than ten bytes");
@@ -138,7 +138,7 @@ function finishing(of: () => Field): void {
     expect(await archived()).toEqual(["a b.run1.csv", "a b.run2.csv"]);
   });
 
-  test("answers done for a version that is archived while the next one lies there, which stays", async () => {
+  test("returns done for an archived version while the next version is at its path, and keeps that one", async () => {
     await of().write("in/a b.csv", "content", EARLIER);
     const entry = await entryAt(of().drop, "in/a b.csv");
     await finishFile(of().drop, entry, planned(), never);
@@ -147,7 +147,7 @@ function finishing(of: () => Field): void {
     expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("the next");
   });
 
-  test.for(["archive", "delete"] as const)("leaves other content where it lies (%s)", async (action) => {
+  test.for(["archive", "delete"] as const)("leaves other content at its path (%s)", async (action) => {
     await of().write("in/a b.csv", "content", EARLIER);
     const entry = await entryAt(of().drop, "in/a b.csv");
     await of().write("in/a b.csv", "other content", LATER);
@@ -158,7 +158,7 @@ function finishing(of: () => Field): void {
 }
 
 function clearing(of: () => Field): void {
-  test("tells the time of a file as an instant, or that it is not known", async () => {
+  test("returns the time of a file as an instant, or that it is unknown", async () => {
     await of().write("a.csv", "x", EARLIER);
     const modifiedMs = of().drop.modifiedMs(await entryAt(of().drop, "a.csv"));
     expect([EARLIER.getTime(), null]).toContain(modifiedMs);
@@ -171,7 +171,7 @@ function probing(of: () => Field): void {
   const onTrial = (seen: (name: string) => void) =>
     watch(of().root, (_event, name) => name?.startsWith(".headgate-check-") && seen(name));
 
-  test("says what it found and what it may do, and leaves nothing behind", async () => {
+  test("reports its findings and permissions, and leaves nothing behind", async () => {
     await of().write("a.csv", "x");
     const handed: string[] = [];
     const findings = await of().drop.probe(never, ({ path }) => handed.push(path));
@@ -187,7 +187,7 @@ function probing(of: () => Field): void {
     expect(await everything()).toEqual(["a.csv"]);
   });
 
-  test("tries an archive that is there, and deletes what a killed check left", async () => {
+  test("tries an existing archive, and deletes what a killed check left", async () => {
     await of().write("archive/old.csv", "x");
     const left = new Set<string>();
     const watching = onTrial((name) => left.add(name));
@@ -204,7 +204,7 @@ function probing(of: () => Field): void {
     expect(await everything()).toEqual(["archive", "archive/old.csv"]);
   });
 
-  test("shows nothing of a check to who lists meanwhile", async () => {
+  test("hides the files of a check from concurrent listings", async () => {
     await of().write("a.csv", "x");
     const other = createDrop(of().options, { log: silentLog });
     const seen = new Set<string>();
@@ -223,7 +223,7 @@ function probing(of: () => Field): void {
     expect([...seen]).toEqual(["a.csv"]);
   });
 
-  test("leaves nothing behind when it is given up in the middle", async () => {
+  test("leaves nothing behind when it is cancelled in the middle", async () => {
     const given = new AbortController();
     const watching = onTrial(() => given.abort());
     await of()
@@ -245,7 +245,7 @@ function refusing(of: () => Field, open: OpenField): void {
     expect(probe.some((finding) => finding.what.includes("symbolic links are not followed"))).toBe(true);
   });
 
-  test("says which folder does not exist", async () => {
+  test("names a folder that does not exist", async () => {
     const lost = await open({ path: join(of().root, "none") });
     try {
       await expect(listed(lost.drop)).rejects.toMatchObject({ code: "HG-DROP-002" });

@@ -11,7 +11,7 @@ describe.each([
   ["an SFTP drop", openSftp],
   ["an FTP drop", openFtp("auto")],
 ])("%s", (_, open) => {
-  test("with folders deeper than it looks hands out what lies above, and says which is too deep", async () => {
+  test("returns the files above folders that are too deep, and names the first of these folders", async () => {
     const field = await open({ depthMax: 2 });
     try {
       await field.write("a/b/found.csv", "x");
@@ -30,7 +30,7 @@ describe.each([
     }
   });
 
-  test("takes all where no folder is deeper, and says so when one that is deeper comes", async () => {
+  test("lists every folder within the limit, and reports a deeper one when it appears", async () => {
     const field = await open({ depthMax: 3 });
     try {
       await field.write("a/b/c/found.csv", "x");

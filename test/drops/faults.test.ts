@@ -32,7 +32,7 @@ async function start(kind: string, settings: Settings = {}): Promise<FaultRig> {
 const big = (fill: string) => fill.repeat(1_500_000);
 
 describe.for(Object.keys(KINDS))("%s", (kind) => {
-  test("a file that is appended to slowly is taken once, whole", async () => {
+  test("a file that is appended to slowly is picked up once, as a whole", async () => {
     const { field, delivered } = await start(kind);
     let content = "";
     for (let part = 0; part < 5; part += 1) {
@@ -45,7 +45,7 @@ describe.for(Object.keys(KINDS))("%s", (kind) => {
     expect(delivered).toEqual([{ path: "a.csv", content }]);
   });
 
-  test("a file whose sender stalls and goes on is delivered whole in the end", async () => {
+  test("a file whose sender stalls and continues is delivered completely in the end", async () => {
     const { field, delivered } = await start(kind, { finish: { delivered: "leave" } });
     await field.write("a.csv", "first half", new Date("2026-03-01T00:00:00Z"));
     await rig.settle();
@@ -54,7 +54,7 @@ describe.for(Object.keys(KINDS))("%s", (kind) => {
     expect(delivered.map(({ content }) => content)).toEqual(["first half", "first half and second"]);
   });
 
-  test("a file that is replaced between its claim and its fetch comes as what it is then", async () => {
+  test("a file that is replaced between its claim and its fetch is fetched in its new version", async () => {
     const { field, delivered } = await start(kind);
     await field.write("a.csv", "old", new Date("2026-03-01T00:00:00Z"));
     await rig.poll();
@@ -65,7 +65,7 @@ describe.for(Object.keys(KINDS))("%s", (kind) => {
     expect(delivered).toEqual([{ path: "a.csv", content: "newer" }]);
   });
 
-  test("a file that vanishes before its fetch is gone, and comes when it is back", async () => {
+  test("a file that vanishes before its fetch has gone, and is picked up when it is back", async () => {
     const { field, delivered } = await start(kind);
     await field.write("a.csv", "content");
     await rig.poll();
@@ -79,7 +79,7 @@ describe.for(Object.keys(KINDS))("%s", (kind) => {
     expect(delivered).toEqual([{ path: "a.csv", content: "content" }]);
   });
 
-  test("a file that is renamed in is taken under its last name alone", async () => {
+  test("a file that is renamed is picked up only under its last name", async () => {
     const { field, delivered } = await start(kind);
     await field.write("a.csv.part", "content");
     await rig.settle();
@@ -88,7 +88,7 @@ describe.for(Object.keys(KINDS))("%s", (kind) => {
     expect(delivered).toEqual([{ path: "a.csv", content: "content" }]);
   });
 
-  test("the same bytes again are a duplicate, and other bytes are not", async () => {
+  test("equal bytes are a duplicate, and other bytes are not", async () => {
     const { field, delivered } = await start(kind);
     const times = ["2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z"];
     for (const [at, content] of ["content", "content", "CONTENT"].entries()) {
@@ -106,7 +106,7 @@ describe.for(Object.keys(KINDS))("%s", (kind) => {
     expect(delivered).toHaveLength(1);
   });
 
-  test("a file that is written again within the second in which it settles comes as it is last", async () => {
+  test("a file that is rewritten within the second in which it settles is fetched in its last version", async () => {
     const { field, delivered } = await start(kind);
     const second = new Date("2026-03-01T00:00:00Z");
     await field.write("a.csv", "one", second);
@@ -127,7 +127,7 @@ describe.for(REMOTE)("%s", (kind) => {
     expect(delivered.map(({ path, content }) => [path, content === big("x")])).toEqual([["a.csv", true]]);
   });
 
-  test("a file that is replaced while it is fetched comes as what it is then", async () => {
+  test("a file that is replaced while it is fetched is fetched in its new version", async () => {
     const { field, delivered } = await start(kind);
     await field.write("a.csv", big("x"), new Date("2026-03-01T00:00:00Z"));
     let replaced = false;
@@ -145,7 +145,7 @@ describe.for(REMOTE)("%s", (kind) => {
     expect(delivered.map(({ content }) => content === big("y"))).toEqual([true]);
   });
 
-  test("a file that vanishes while it is fetched is gone", async () => {
+  test("a file that vanishes while it is fetched has gone", async () => {
     const { field, delivered } = await start(kind);
     await field.write("a.csv", big("x"));
     if (field.faults !== null) {
@@ -156,7 +156,7 @@ describe.for(REMOTE)("%s", (kind) => {
     expect(delivered).toEqual([]);
   });
 
-  test("a transfer that stalls in the middle on an open connection is given up, and the file comes whole later", async () => {
+  test("a transfer that stalls on an open connection is given up, and the complete file is fetched later", async () => {
     const { field, delivered } = await start(kind, { timeouts: { data: "500ms", connect: "500ms" } });
     await field.write("a.csv", big("x"));
     await rig.poll();
@@ -170,7 +170,7 @@ describe.for(REMOTE)("%s", (kind) => {
     expect(delivered.map(({ content }) => content === big("x"))).toEqual([true]);
   });
 
-  test("a server that goes silent, and speaks again, costs nothing but time", async () => {
+  test("a server that goes silent and recovers costs only time", async () => {
     const { field, delivered } = await start(kind, { timeouts: { data: "500ms", connect: "500ms" } });
     await field.write("a.csv", "content");
     await rig.poll();
@@ -187,7 +187,7 @@ describe.for(REMOTE)("%s", (kind) => {
   });
 });
 
-test("a server that shows another host key is told nothing, and its files have not gone", async () => {
+test("a server with another host key receives no credentials, and its files have not gone", async () => {
   const { field, delivered } = await start("SFTP", { timeouts: { idle: "1ms" } });
   await field.write("a.csv", "content");
   await rig.poll();

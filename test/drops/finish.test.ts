@@ -70,7 +70,7 @@ const finish = (folder: Folder, entry: FileEntry, plan: FinishPlan) =>
   finishSource({ name: "d", log: silentLog }, folder, entry, plan);
 
 describe.for([archive, { action: "delete" }] as const)("finishing by %o", (plan) => {
-  test("gives an upload that slipped in between look and move back to the drop", async () => {
+  test("returns an upload to the drop that arrived between check and move", async () => {
     const folder = new Folder();
     const entry = folder.put("a.csv", "delivered", "1");
     folder.beforeMove = () => folder.put("a.csv", "slipped in", "2");
@@ -78,7 +78,7 @@ describe.for([archive, { action: "delete" }] as const)("finishing by %o", (plan)
     expect(folder.contents()).toEqual({ "a.csv": "slipped in" });
   });
 
-  test("never loses the newest of two uploads that slipped in", async () => {
+  test("never loses the newest of two uploads that arrived meanwhile", async () => {
     const folder = new Folder();
     const entry = folder.put("a.csv", "delivered", "1");
     folder.beforeMove = () => folder.put("a.csv", "older", "2");
@@ -88,7 +88,7 @@ describe.for([archive, { action: "delete" }] as const)("finishing by %o", (plan)
     expect(Object.values(folder.contents())).toContain("older");
   });
 
-  test("leaves an upload alone that came just after the move", async () => {
+  test("leaves an upload alone that arrived just after the move", async () => {
     const folder = new Folder();
     const entry = folder.put("a.csv", "delivered", "1");
     folder.afterMove = () => folder.put("a.csv", "next", "2");
@@ -107,7 +107,7 @@ test("removes the source when a crash left it beside its complete copy", async (
   expect(folder.contents()).toEqual({ "archive/a.R1.csv": "delivered" });
 });
 
-test("goes on with a deletion that a crash interrupted after the file was moved aside", async () => {
+test("resumes a deletion that a crash interrupted after the file was set aside", async () => {
   const folder = new Folder();
   const entry = folder.put("in/a.csv", "delivered", "1");
   await folder.move("in/a.csv", asideName(entry, { action: "delete" }));

@@ -20,17 +20,17 @@ describe("a line of LIST", () => {
     expect(parseListLine(line)).toEqual({ name, kind, size, changed });
   });
 
-  test.for(["", "total 12", "drwxr-xr-x 2 o g 4096 Mar 01 00:15 .."])("%j names nothing", (line) => {
+  test.for(["", "total 12", "drwxr-xr-x 2 o g 4096 Mar 01 00:15 .."])("%j names no file", (line) => {
     expect(parseListLine(line)).toBe("nothing");
   });
 
-  test("in no known style is not taken for a file", () => {
+  test("in an unknown style does not become a file", () => {
     expect(parseListLine("ls: cannot open directory")).toBe("unknown");
   });
 });
 
 describe("a line of MLSD", () => {
-  test("keeps the time as it is told, and everything after the first space is the name", () => {
+  test("keeps the server's format of the time, and everything after the first space is the name", () => {
     const line = "Type=file;Size=3;Modify=20260301001500.123; a;b =c.csv";
     expect(parseMachineLine(line)).toEqual({
       name: "a;b =c.csv",
@@ -42,7 +42,7 @@ describe("a line of MLSD", () => {
     expect(parseMachineLine("-rw-r--r-- 1 o g 12 Mar 01 00:15 a.csv")).toBe("unknown");
   });
 
-  test("tells an instant", () => {
+  test("is converted to an instant", () => {
     expect(mlsdTimeMs("20260301001500.123")).toBe(Date.UTC(2026, 2, 1, 0, 15, 0, 123));
     expect(mlsdTimeMs("Mar 01 00:15")).toBeNull();
   });
@@ -59,7 +59,7 @@ describe.for(["auto", "list"] as const)("an FTP listing (%s)", (listing) => {
     }
   }
 
-  test("waits for a slow taker, and hands out every file", async () => {
+  test("waits for a slow consumer, and returns every file", async () => {
     await withFiles(3000, async (field) => {
       const seen = new Set<string>();
       for await (const { path } of field.drop.list(never)) {
@@ -70,7 +70,7 @@ describe.for(["auto", "list"] as const)("an FTP listing (%s)", (listing) => {
     });
   });
 
-  test("that is left early blocks nobody", async () => {
+  test("does not block other callers when it ends early", async () => {
     await withFiles(3000, async (field) => {
       for await (const _ of field.drop.list(never)) break;
       expect(await listed(field.drop)).toHaveLength(3000);
@@ -92,7 +92,7 @@ describe.for(["auto", "list"] as const)("an FTP listing (%s) whose last line has
     }
   }
 
-  test("fails the poll, and what it does not show is not taken for missing", async () => {
+  test("fails the poll, and files that it does not show are not missing", async () => {
     await withThree(async (field) => {
       const faults = field.faults as NonNullable<Field["faults"]>;
       faults.sendListing = cutBy(5);
@@ -105,7 +105,7 @@ describe.for(["auto", "list"] as const)("an FTP listing (%s) whose last line has
     });
   });
 
-  test("is taken when the one before was equal, since some servers never end it", async () => {
+  test("is accepted when the previous one was equal, since some servers never end it", async () => {
     await withThree(async (field) => {
       const faults = field.faults as NonNullable<Field["faults"]>;
       faults.sendListing = cutBy(2);
@@ -119,7 +119,7 @@ describe.for(["auto", "list"] as const)("an FTP listing (%s) whose last line has
     });
   });
 
-  test("is told by the check only when a second one differs", async () => {
+  test("is reported by the check only when a second one differs", async () => {
     await withThree(async (field) => {
       const faults = field.faults as NonNullable<Field["faults"]>;
       faults.sendListing = cutBy(2);

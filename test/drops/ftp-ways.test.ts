@@ -27,11 +27,11 @@ async function works(field: Field): Promise<void> {
 describe("a passive address", () => {
   const wrong = { extendedPassive: false, passiveAddress: "127.9.9.9" };
 
-  test("that is wrong, as behind an address translation, is not used", async () => {
+  test("is not used when it is wrong, as behind an address translation", async () => {
     await works(await opened(openFtp("auto", wrong)()));
   });
 
-  test("is used as announced when the drop says so", async () => {
+  test("is used as announced when the drop is configured so", async () => {
     const field = await opened(
       openFtp("auto", wrong)({ passiveAddress: "announced", timeouts: { data: "500ms" } }),
     );
@@ -39,25 +39,28 @@ describe("a passive address", () => {
     await works(await opened(openFtp("auto", { extendedPassive: false })({ passiveAddress: "announced" })));
   });
 
-  test.for(["epsv", "pasv"] as const)("is asked for by %s alone when the drop says so", async (passive) => {
-    await works(await opened(openFtp("auto")({ passive })));
-    const field = await opened(openFtp("auto", { extendedPassive: passive === "pasv" })({ passive }));
-    if (passive === "epsv") await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
-    else await works(field);
-  });
+  test.for(["epsv", "pasv"] as const)(
+    "is requested only by %s when the drop is configured so",
+    async (passive) => {
+      await works(await opened(openFtp("auto")({ passive })));
+      const field = await opened(openFtp("auto", { extendedPassive: passive === "pasv" })({ passive }));
+      if (passive === "epsv") await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
+      else await works(field);
+    },
+  );
 });
 
 describe("TLS", () => {
   const keys = { key: testKey, cert: testCertificate };
   const trusting = { ca: testCertificate };
 
-  test("from the first byte", async () => {
+  test("is used from the first byte", async () => {
     await works(
       await opened(openFtp("auto", { tls: { ...keys, implicit: true } })({ tls: "implicit", ...trusting })),
     );
   });
 
-  test("with a certificate of ours, when the server asks for one", async () => {
+  test("presents a client certificate when the server requests one", async () => {
     const server = { tls: { ...keys, clientCa: testCertificate } };
     const clientCertificate = { certificate: testCertificate, key: testKey };
     await works(await opened(openFtp("auto", server)({ tls: "explicit", ...trusting, clientCertificate })));
@@ -69,7 +72,7 @@ describe("TLS", () => {
 });
 
 describe("names", () => {
-  test("in Latin-1 are read and asked for as such", async () => {
+  test("in Latin-1 are read and requested in Latin-1", async () => {
     await works(await opened(openFtp("auto", { encoding: "latin1" })({ names: "latin-1" })));
     await works(await opened(openFtp("list", { encoding: "latin1" })({ names: "latin-1" })));
   });

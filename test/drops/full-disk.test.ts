@@ -75,7 +75,7 @@ if (!may) console.info("skipped: full disks: file systems cannot be mounted here
 
 describe.skipIf(!may)(`a full disk${may ? "" : " (skipped: file systems cannot be mounted here)"}`, () => {
   test.for(Object.keys(KINDS) as (keyof typeof KINDS)[])(
-    "under the spool keeps the files of a drop (%s) where they are, and they come once when there is room",
+    "under the spool keeps the files of a drop (%s) at the drop, and they are delivered once when space is free",
     async (kind) => {
       rig = await FaultRig.open(KINDS[kind]);
       const { field, delivered, ledger } = rig;
@@ -106,7 +106,7 @@ describe.skipIf(!may)(`a full disk${may ? "" : " (skipped: file systems cannot b
     },
   );
 
-  test("under an archive on a volume of its own costs neither the source nor what was archived before", async () => {
+  test("under an archive on another volume loses neither the source nor earlier archived files", async () => {
     rig = await FaultRig.open(openLocal);
     const { field } = rig;
     const archive = join(field.root, "archive");

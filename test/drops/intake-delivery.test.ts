@@ -69,7 +69,7 @@ async function setUp(variables: readonly object[]) {
 
 const hour = (nth: number) => new Date(Date.UTC(2026, 2, 1, nth)).toISOString();
 
-it("pushes, custom pushes and uploads of an outage are delivered once when the service is back", async () => {
+it("delivers pushes, custom pushes and uploads of an outage once when the service is available again", async () => {
   const { service, rig, ids } = await setUp([{ mappingConfig: "kWh" }, {}, {}, {}]);
   const [bySerial = 0, byId = 0, generic = 0, uploaded = 0] = ids;
   await service.goes();
@@ -126,7 +126,7 @@ it("pushes, custom pushes and uploads of an outage are delivered once when the s
   expect(await service.stored(byId)).toHaveLength(2);
 });
 
-it("what the service keeps apart stays apart: versions, and tags of element and reading", async () => {
+it("keeps versions, and tags of elements and readings, separate as the service does", async () => {
   const { service, rig, ids } = await setUp([{}]);
   const [id = 0] = ids;
   const body = [
@@ -154,7 +154,7 @@ it("what the service keeps apart stays apart: versions, and tags of element and 
   expect(rows[2]).not.toHaveProperty("batchTags");
 });
 
-it("reads dates without designator in the zone of the user, and keeps them in quarantine where there is none", async () => {
+it("reads dates without designator in the zone of the user, and quarantines them without a zone", async () => {
   const { service, rig, ids } = await setUp([{}]);
   const body = JSON.stringify([{ variableId: ids[0], data: [{ date: "2026-07-01T12:00:00", value: 1 }] }]);
   await rig.post("/api/data?operationId=zoned", body, { authorization: basic("local") });
@@ -197,7 +197,7 @@ it("reports the readings that the service would discard, and delivers the others
   });
 });
 
-it("refuses more than the backlog holds, and takes again when there is room", async () => {
+it("refuses bodies beyond the backlog, and accepts them again when it has shrunk", async () => {
   const rig = await IntakeRig.start(undefined, {}, { limits: { backlog: "100B" } });
   undo.push(() => rig.close());
   expect((await rig.post("/api/data", pushBody(1, 1, 2, 3))).status).toBe(200);

@@ -50,7 +50,7 @@ async function openBelow(...folders: readonly string[]): Promise<readonly string
 const count = async (table: string) =>
   Number((await database.query(`SELECT count(*) AS count FROM shared.${table}`))[0]?.["count"]);
 
-it("a body that one node took is answered by another as the first was, also at once, and tokens and the backlog are of all", async () => {
+it("a repetition at another node gets the response of the first, and tokens and backlog are shared", async () => {
   const limits = { limits: { backlog: "4KB" } };
   const [north, south] = [await start("north", limits), await start("south", limits)];
   const [path, body] = ["/api/data?operationId=twice", pushBody(1, 1)];
@@ -88,7 +88,7 @@ it("a body that one node took is answered by another as the first was, also at o
     ).toBe("backlog-full");
 });
 
-it("what waits in the database counts against the budget of every node, and is told", async () => {
+it("waiting bodies in the database count against the budget of every node, and are reported", async () => {
   const [north, south] = [await start("north"), await start("south")];
   await south.down();
   await south.up({ spool: { path: join(south.folder, "spool"), budget: "500B", headroom: "1MB" } });
@@ -105,7 +105,7 @@ it("what waits in the database counts against the budget of every node, and is t
   expect(health).toContain("no files are taken");
 });
 
-it("nothing stays of a body that breaks off, of one that is refused, and of a node that is killed meanwhile", async () => {
+it("a body that breaks off, one that is refused, and one of a killed node leave no bytes", async () => {
   const north = await start("north");
   const { hostname, port } = new URL(north.url);
   const broken = httpRequest({
@@ -131,7 +131,7 @@ it("nothing stays of a body that breaks off, of one that is refused, and of a no
   ]).toEqual([0, 0, 0]);
 });
 
-it("a database that cannot be reached is answered by 503, and what is sent again later is taken", async () => {
+it("an unreachable database is answered by 503, and a repeated body is accepted later", async () => {
   const door = await Door.before(database.url);
   try {
     const url = database.url.replace(/:\d+\//, `:${new URL(door.url).port}/`);
@@ -152,8 +152,8 @@ it("a database that cannot be reached is answered by 503, and what is sent again
   }
 });
 
-describe("what waits in the ledger", () => {
-  it("is told by `check`, and missed by `ledger check` when it is gone", async () => {
+describe("bodies that wait in the ledger", () => {
+  it("are listed by `check`, and reported by `ledger check` when they are missing", async () => {
     const north = await start("north");
     await north.post("/api/data?operationId=one", pushBody(1, 1));
     await north.post("/storage?Filename=a.txt", upload("a.txt", "x"));
@@ -192,7 +192,7 @@ describe("what waits in the ledger", () => {
     expect(await check()).toEqual(["segment", "drop"]);
   });
 
-  it("is missing for `check` where there is no ledger yet, and where it cannot be reached", async () => {
+  it("are unavailable for `check` where there is no ledger yet, and where it cannot be reached", async () => {
     const folder = await mkdtemp(join(tmpdir(), "headgate-"));
     try {
       const config = join(folder, "gateway.yaml");
@@ -218,7 +218,7 @@ describe("what waits in the ledger", () => {
   });
 });
 
-it("bodies that a gateway answered for are not left behind when it is given a shared ledger", async () => {
+it("a shared ledger is refused while acknowledged bodies of the single gateway remain", async () => {
   const alone = await IntakeRig.start();
   rigs.push(alone);
   await alone.post("/api/data", pushBody(1, 1));

@@ -57,7 +57,7 @@ const ways = [
 ] as const;
 
 test.each(ways)(
-  "of 60 wrong %s at once 10 are compared, and the right one is taken from another address",
+  "of 60 concurrent wrong %s 10 are compared, and the right one is accepted from another address",
   async (_, attempt) => {
     rig = await IntakeRig.start();
     const guesses = await Promise.all(
@@ -90,7 +90,7 @@ test.each([
   expect(await send()).toMatchObject({ status: 200 });
 });
 
-test("the limits are settings", async () => {
+test("the limits of sign-ins are settings", async () => {
   rig = await IntakeRig.start(undefined, {}, { throttle: { failures: 2, window: "1h" } });
   for (const status of [401, 401, 429]) expect(await push("no", "127.0.0.2")).toMatchObject({ status });
 });
@@ -98,7 +98,7 @@ test("the limits are settings", async () => {
 test.each([
   ["a password", { users: [{ username: "device", password: "short" }] }, "drops.0.users.0.password"],
   ["a client secret", { clients: [{ id: "device", secret: "short" }] }, "drops.0.clients.0.secret"],
-])("%s that is soon guessed is an error of the configuration", (_, intake, place) => {
+])("%s that is easy to guess is an error of the configuration", (_, intake, place) => {
   const { error } = gatewayConfig.safeParse(intakeSettings("/tmp", "http://127.0.0.1:1", {}, intake));
   expect(error?.issues.map(({ path, message }) => `${path.join(".")} ${message}`)).toEqual([
     `${place} is shorter than 8 characters and soon guessed; give a longer one`,

@@ -28,7 +28,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
   });
 
   describe("the token endpoint of the intake", () => {
-    it("gives a token that pushes, by both paths", async () => {
+    it("issues a token that permits pushes, by both paths", async () => {
       const { status, body } = await rig.token();
       expect(status).toBe(200);
       expect(body).toMatchObject({ expires_in: 3600, token_type: "Bearer", scope: "push-data datahub-api" });
@@ -61,7 +61,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       expect(await rig.token(fields as Record<string, string>)).toMatchObject({ status, body: { error } });
     });
 
-    it("takes the credentials of the client in a Basic header as well, and refuses wrong ones there", async () => {
+    it("accepts the credentials of the client in a Basic header as well, and refuses wrong ones there", async () => {
       const ask = async (secret: string) => {
         const credentials = Buffer.from(`device:${secret}`).toString("base64");
         const fields = { grant_type: "password", username: "device", password: "device-password" };
@@ -76,7 +76,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       expect(await ask("wrong")).toMatchObject({ status: 401, body: { error: "invalid_client" } });
     });
 
-    it("gives tokens that outlive a restart, and none for the account of another service", async () => {
+    it("issues tokens that survive a restart, and none for the account of another service", async () => {
       const { body } = await rig.token({ account: "1" });
       await rig.down();
       await rig.up();
@@ -85,7 +85,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
     });
   });
 
-  describe("who may send", () => {
+  describe("a sender", () => {
     const refusals: [string, string, Record<string, string>, number, string][] = [
       ["nobody", "/api/data", { authorization: "" }, 401, "unauthenticated"],
       ["a wrong password", "/api/data", { authorization: basic("device", "wrong") }, 401, "unauthenticated"],
@@ -106,7 +106,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       ["an upload without a name", "/storage", { "content-type": "text/csv" }, 400, "invalid-request"],
       ["an upload that leaves its folder", "/storage?filename=..%2Fa.csv", {}, 400, "invalid-request"],
     ];
-    it.each(refusals)("%s is refused in words", async (_who, path, headers, status, code) => {
+    it.each(refusals)("%s is refused with an explanation", async (_who, path, headers, status, code) => {
       const answer = await rig.post(path, pushBody(1, 1), headers);
       expect(answer).toMatchObject({
         status,
@@ -115,7 +115,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       expect(answer.headers.get("content-type")).toContain("application/problem+json");
     });
 
-    it("asks a token for the scope of the route", async () => {
+    it("needs a token with the scope of the route", async () => {
       const { body } = await rig.token({ scope: "datahub-api" });
       const authorization = `Bearer ${body["access_token"]}`;
       expect(await rig.post("/api/data", pushBody(1, 1), { authorization })).toMatchObject({
@@ -150,7 +150,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
     it.each([
       ["with its length", pushBody(1, ...Array(1_000).keys())],
       ["in chunks", new Blob([pushBody(1, ...Array(1_000).keys())]).stream()],
-    ])("that is too large is refused by 413, sent %s, and nothing of it stays", async (_how, body) => {
+    ])("that is too large is refused by 413, sent %s, and leaves no bytes", async (_how, body) => {
       const response = await fetch(`${rig.url}/api/data`, {
         method: "POST",
         body,
@@ -165,7 +165,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       expect(await readdir(join(rig.folder, "spool", "intake", "intake", "incoming"))).toEqual([]);
     });
 
-    it("in an upload that is too large, or of several parts or none, is refused", async () => {
+    it("of an upload is refused when it is too large, or has several parts or none", async () => {
       const large = await rig.post("/storage?Filename=a.csv", upload("a.csv", "x".repeat(30_000)));
       expect(large).toMatchObject({ status: 413 });
       const form = upload("a.csv", "x");
@@ -176,7 +176,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       expect(await readdir(join(rig.folder, "spool", "intake", "intake", "incoming"))).toEqual([]);
     });
 
-    it("is taken at the service's paths with and without a slash at the end, in any case", async () => {
+    it("is accepted at the service's paths with and without a slash at the end, in any case", async () => {
       for (const path of ["/api/data/", "/push/api/data", "/API/Data", "/api/data?op-as-bare-query"])
         expect(await rig.post(path, pushBody(1, 1))).toMatchObject({
           status: 200,
@@ -188,7 +188,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       expect((await rig.post(`/api/generic/${GUID.toUpperCase()}/`, "x")).status).toBe(200);
     });
 
-    it("of an upload is one part of any name, and answered by its bare id", async () => {
+    it("of an upload is one part of any name, and the response is its bare id", async () => {
       for (const part of ["file", "data", "a.csv"]) {
         const answer = await rig.post("/storage?filename=notes.txt", upload("a.csv", "x", part));
         expect(answer.status).toBe(200);
@@ -197,10 +197,10 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
     });
   });
 
-  describe("a repeat", () => {
+  describe("a repetition", () => {
     const keyed = { "idempotency-key": "key-1" };
 
-    it("is the same operationId with the same bytes, and answered the same; other bytes are new", async () => {
+    it("has the same operationId and bytes, and gets the same response; other bytes are new", async () => {
       const first = await rig.post("/api/data?operationId=op-1", pushBody(1, 1));
       const again = await rig.post("/api/data?operationId=op-1", pushBody(1, 1));
       expect(again.body).toEqual(first.body);
@@ -212,7 +212,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       expect(await rig.gateway.ledger.trace("op-1")).toHaveLength(2);
     });
 
-    it("by Idempotency-Key answers the same, and 422 for other bytes", async () => {
+    it("by Idempotency-Key gets the same response, and 422 for other bytes", async () => {
       const first = await rig.post("/api/data", pushBody(1, 1), keyed);
       expect((await rig.post("/api/data", pushBody(1, 1), keyed)).body).toEqual(first.body);
       expect(await rig.post("/api/data", pushBody(1, 2), keyed)).toMatchObject({
@@ -221,7 +221,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       });
     });
 
-    it("sent at the same time is one arrival", async () => {
+    it("that is sent at the same time is one arrival", async () => {
       const answers = await Promise.all(
         Array.from({ length: 8 }, () => rig.post("/api/data?operationId=together", pushBody(1, 5))),
       );
@@ -230,7 +230,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       expect(await rig.gateway.ledger.trace("together")).toHaveLength(1);
     });
 
-    it("is not what the same bytes without an operationId are", async () => {
+    it("needs an operationId: equal bytes without one are new", async () => {
       const ids = new Set<string>();
       for (let times = 0; times < 3; times += 1)
         ids.add((await rig.post("/api/data", pushBody(1, 77))).body.operationId);
@@ -242,7 +242,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
 });
 
 describe("the settings of the intake", () => {
-  it("serve TLS with the certificate given, and refuse one that is none", async () => {
+  it("serve TLS with the given certificate, and refuse an invalid one", async () => {
     const tls = { key: testKey, cert: testCertificate };
     const secure = await IntakeRig.start(undefined, {}, { tls });
     try {
@@ -263,7 +263,7 @@ describe("the settings of the intake", () => {
     });
   });
 
-  it("let a gateway stop while somebody holds a connection by which no TLS ever came", async () => {
+  it("let a gateway stop while a client holds a connection without TLS", async () => {
     const tls = { key: testKey, cert: testCertificate };
     const secure = await IntakeRig.start(undefined, {}, { tls });
     const silent = connect(Number(new URL(secure.url).port), "127.0.0.1");
@@ -276,7 +276,7 @@ describe("the settings of the intake", () => {
     silent.destroy();
   });
 
-  it("delete what was delivered and keep the rest, unless they say otherwise", () => {
+  it("delete delivered bodies and keep the rest, unless they are changed", () => {
     const parse = (finish?: object) =>
       dropOptions.parse({ kind: "http", name: "i", listen: "127.0.0.1:0", users, ...(finish && { finish }) })
         .finish;
@@ -288,7 +288,7 @@ describe("the settings of the intake", () => {
     });
   });
 
-  it("bind users to services that exist, and name each user once", () => {
+  it("require users with existing services, and unique names", () => {
     const faults = (...people: object[]) => {
       const named = people.map((one) => ({ password: "x-password", ...one }));
       const settings = intakeSettings("/nowhere", "http://127.0.0.1:1", {}, { users: named });

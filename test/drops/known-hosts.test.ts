@@ -27,7 +27,7 @@ describe("a file of known hosts", () => {
     ["[field.example]:2222", 2222],
     [hashed("field.example"), 22],
     [hashed("[field.example]:2222"), 2222],
-  ] as const)("allows the key of %s at port %i", ([names, port]) => {
+  ] as const)("permits the key of %s at port %i", ([names, port]) => {
     expect(allowed(line(names), "field.example", port)).toEqual([fingerprint(key)]);
   });
 
@@ -38,11 +38,11 @@ describe("a file of known hosts", () => {
     ["*.example,!field.example", 22],
     [hashed("other.example"), 22],
     ["# field.example", 22],
-  ] as const)("says nothing by %s of port %i", ([names, port]) => {
+  ] as const)("has no entry by %s of port %i", ([names, port]) => {
     expect(allowed(line(names), "field.example", port)).toEqual([]);
   });
 
-  test("knows revoked keys and counts authorities, which it does not understand", () => {
+  test("has revoked keys and counts authorities, which are not supported", () => {
     const text = [
       "# our servers",
       "",

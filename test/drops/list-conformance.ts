@@ -49,7 +49,7 @@ async function layGood(field: Field): Promise<FileEntry[]> {
 }
 
 function fetchingLists(of: () => Field, open: OpenField): void {
-  test("fetches a list of files into one, each as it fetches it alone", async () => {
+  test("fetches a list of files into one file, each with the same result as by itself", async () => {
     const names = Array.from({ length: 12 }, (_, at) => `in/${at}.csv`);
     for (const [at, name] of names.entries()) await of().write(name, name.repeat(at * 10));
     const entries = await Promise.all(names.map((name) => entryAt(of().drop, name)));
@@ -72,7 +72,7 @@ function fetchingLists(of: () => Field, open: OpenField): void {
     ["was written again", (field) => field.write("x.csv", "CONTENT", LATER), "HG-DROP-008"],
     ["vanished", (field) => rm(join(field.root, "x.csv")), "HG-DROP-006"],
   ])(
-    "says why it did not fetch a file of a list that %s, and fetches the others",
+    "reports why it did not fetch a file of a list that %s, and fetches the others",
     async ([, change, code]) => {
       const good = await layGood(of());
       await of().write("x.csv", "content", EARLIER);
@@ -83,7 +83,7 @@ function fetchingLists(of: () => Field, open: OpenField): void {
     },
   );
 
-  test("says of each file of a list that is too large, or of a path that is none, why it was refused", async () => {
+  test("reports why it refused each file of a list that is too large, or whose path is invalid", async () => {
     const field = await open({ maxFileSize: "300KB" });
     try {
       for (const [name, bytes] of [
@@ -120,7 +120,7 @@ async function expectGoodBut(field: Field, fetched: readonly unknown[], code: st
 }
 
 function finishingLists(of: () => Field): void {
-  test("archives, deletes and leaves a list of files, and answers the same when it is called again", async () => {
+  test("archives, deletes and leaves a list of files, and returns the same when it is repeated", async () => {
     const good = await layGood(of());
     const wanted = [
       ...good.map((entry) => archive(entry)),
@@ -160,7 +160,7 @@ function finishingLists(of: () => Field): void {
     ["holds other content", "delete", (field) => field.write("x.csv", "other", LATER), "changed"],
     ["is gone", "archive", (field) => rm(join(field.root, "x.csv")), "gone"],
     ["is gone", "delete", (field) => rm(join(field.root, "x.csv")), "done"],
-  ])("tells of a file of a list that it %s (%s)", async ([, action, change, ending]) => {
+  ])("reports a file of a list that it %s (%s)", async ([, action, change, ending]) => {
     const good = await layGood(of());
     await of().write("x.csv", "content", EARLIER);
     const entry = await entryAt(of().drop, "x.csv");
@@ -172,7 +172,7 @@ function finishingLists(of: () => Field): void {
     expect(await readFile(join(of().root, "x.csv"), "utf8").catch(() => null)).toBe(before);
   });
 
-  test("never overwrites in the archive with a file of a list", async () => {
+  test("never overwrites a file in the archive by one of a list", async () => {
     const [other] = await layGood(of());
     await of().write("x.csv", "content", EARLIER);
     await of().write("archive/done/x.run1.csv", "of somebody else");
@@ -208,7 +208,7 @@ function followingNoLinks(of: () => Field): void {
     expect(await entryAt(of().drop, entry.path)).toEqual(entry);
   });
 
-  test("archives a file of a list whose copy lies in the archive already", async () => {
+  test("archives a file of a list whose copy is in the archive already", async () => {
     const [other] = await layGood(of());
     await of().write("x.csv", "content", EARLIER);
     await of().write("archive/done/x.run1.csv", "content");
@@ -231,7 +231,7 @@ async function leadOut(field: Field, folder: string): Promise<void> {
 }
 
 function givingUp(of: () => Field): void {
-  test("fetches nothing of a list that was given up, and the next list as a whole", async () => {
+  test("fetches nothing of a cancelled list, and the whole next list", async () => {
     const good = await layGood(of());
     const rejected = good.map(() => "rejected");
     const statuses = (settled: readonly Settled<unknown>[]) => settled.map(({ status }) => status);
@@ -244,7 +244,7 @@ function givingUp(of: () => Field): void {
     expect((await listed(of().drop)).map(({ path }) => path)).toEqual(GOOD);
   });
 
-  test("moves no more files of a list once it was given up, and says which it had moved", async () => {
+  test("moves no more files of a list after it was cancelled, and reports which it had moved", async () => {
     const good = await layGood(of());
     const given = new AbortController();
     const ended = finishAll(
@@ -259,7 +259,7 @@ function givingUp(of: () => Field): void {
     expect(await Promise.all(again)).toEqual(["done", "done", "done"]);
   });
 
-  test("takes several lists at the same time", async () => {
+  test("processes several lists at the same time", async () => {
     const good = await layGood(of());
     const [fetched, other] = await Promise.all([
       fetchAll(of(), good),

@@ -51,7 +51,7 @@ describe("a thread that fetches", () => {
   const fetchIt = (hooks: { isWanted(): boolean }) =>
     performLocal({ kind: "fetch", entries: [entry], destination: copy() }, facts(hooks));
 
-  test("leaves a file that was replaced while it was read", () => {
+  test("leaves out a file that was replaced while it was read", () => {
     expect(fetchIt({ isWanted: () => true })).toEqual([{ offset: 0, bytes: 9, sha256: expect.any(String) }]);
     rmSync(copy());
     let asked = 0;
@@ -64,7 +64,7 @@ describe("a thread that fetches", () => {
     expect(asked).toBe(3);
   });
 
-  test("leaves no copy when it was given up while it wrote, since nobody looks for it any more", () => {
+  test("leaves no copy when it was cancelled while it wrote", () => {
     const wasThere: boolean[] = [];
     const isWanted = () => {
       wasThere.push(existsSync(copy()));
@@ -75,7 +75,7 @@ describe("a thread that fetches", () => {
     expect(existsSync(copy())).toBe(false);
   });
 
-  test("touches no copy that somebody else may make by now, when it was given up while it read", () => {
+  test("leaves a copy alone that another thread may write by now, when it was cancelled while it read", () => {
     let asked = 0;
     const isWanted = () => {
       asked += 1;
@@ -95,7 +95,7 @@ describe.each(["archive", "delete"])("a thread that finishes by %s", (action) =>
     );
   };
 
-  test("gives an upload that slipped in between look and move back to the drop", () => {
+  test("returns an upload to the drop that arrived between check and move", () => {
     const slipIn = () => {
       write("a.csv", "slipped in");
       return true;
@@ -105,13 +105,13 @@ describe.each(["archive", "delete"])("a thread that finishes by %s", (action) =>
     expect(readdirSync(root, { recursive: true }).filter((name) => String(name).includes("R1"))).toEqual([]);
   });
 
-  test("touches nothing any more when it was left behind", () => {
+  test("changes nothing after its caller has left", () => {
     expect(finishIt(() => false)).toEqual([null]);
     expect(readFileSync(join(root, "a.csv"), "utf8")).toBe("delivered");
   });
 });
 
-test("each file of a list is refused by a drop whose folder is not there", async () => {
+test("each file of a list is refused by a drop whose folder is missing", async () => {
   const options = dropOptions.parse({ kind: "local", name: "in", path: join(ground, "none") });
   const drop = createDrop(options, { log: silentLog });
   const refused = { status: "rejected", reason: { code: expect.stringMatching(/^HG-DROP-00[26]$/) } };
@@ -121,7 +121,7 @@ test("each file of a list is refused by a drop whose folder is not there", async
   await drop.close();
 });
 
-test("the events of files that a list takes away are expected, and those of others are not", async () => {
+test("the events of files that a list removes are expected, and those of other files are not", async () => {
   const options = dropOptions.parse({ kind: "local", name: "in", path: root });
   const drop = createDrop(options, { log: silentLog });
   const expected = vi.spyOn(LocalEvents.prototype, "expect");

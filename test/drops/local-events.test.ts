@@ -48,7 +48,7 @@ async function watch(
   return watched;
 }
 
-it("a file that the gateway takes away itself is no news, and what others do is", async () => {
+it("a file that the gateway removes itself causes no event, and changes by others do", async () => {
   const ours = await watch();
   const others = await watch();
   await writeFile(join(folder, "drop", "a.csv"), "1");
@@ -116,7 +116,7 @@ it("a folder that cannot be watched is reported once, and events count as lost f
   expect(logged.filter((message) => message === failed)).toEqual([failed]);
 });
 
-it("a drop of too many folders is polled alone until it has shrunk to half of the limit", async () => {
+it("a drop of too many folders is only polled until it has shrunk to half of the limit", async () => {
   const logged: { readonly msg: string; readonly folders: number }[] = [];
   const log = createLog("info", { write: (line) => void logged.push(JSON.parse(line)) });
   const events = eventsOf(() => undefined, log);
@@ -136,7 +136,7 @@ it("a drop of too many folders is polled alone until it has shrunk to half of th
   ]);
 });
 
-it("a drop counts its own folders, and is polled alone as soon as a listing finds too many", async () => {
+it("a drop counts its own folders, and is only polled as soon as a listing finds too many", async () => {
   const { root, list, tellsOf, arrive } = await watchDrop();
   await list();
   await expect.poll(arrive).toBe(true);
@@ -151,7 +151,7 @@ it("a drop counts its own folders, and is polled alone as soon as a listing find
   await tellsOf(() => writeFile(join(root, "a.csv"), "1"));
 });
 
-it("events begin again with the next listing when more names came than are kept", async () => {
+it("events restart with the next listing after too many names came", async () => {
   const root = join(folder, "drop");
   let count = 0;
   const countOne = () => {
@@ -173,7 +173,7 @@ it("events begin again with the next listing when more names came than are kept"
     .toBeGreaterThan(2);
 });
 
-it("files that are archived within the drop are no news", async () => {
+it("files that are archived within the drop cause no event", async () => {
   const settings = { finish: { delivered: { archive: "done" } } };
   await mkdir(join(folder, "drop", "done"));
   const ours = await watch(settings);
@@ -186,7 +186,7 @@ it("files that are archived within the drop are no news", async () => {
   await expect.poll(() => others.count - before.others).toBeGreaterThan(ours.count - before.ours);
 });
 
-it("a file is reported whose name is no UTF-8", async () => {
+it("a file whose name is not UTF-8 causes an event", async () => {
   const { root, list, tellsOf } = await watchDrop();
   await mkdir(join(root, "north"));
   await list();
@@ -198,7 +198,7 @@ it("a file is reported whose name is no UTF-8", async () => {
   await tellsOf(() => writeFile(path, "1"));
 });
 
-it("what happens in folders below is told as soon as a listing has looked into them, also in one that came back", async () => {
+it("changes in subfolders cause events as soon as a listing has read them", async () => {
   const { root, list, tellsOf } = await watchDrop();
   await list();
   const sub = join(root, "north", "meters");
@@ -211,7 +211,7 @@ it("what happens in folders below is told as soon as a listing has looked into t
   }
 });
 
-it("what happens in folders is told that came in the place of some that were put aside", async () => {
+it("changes in folders that replaced others cause events", async () => {
   const { root, list, tellsOf } = await watchDrop();
   const sub = join(root, "north", "meters");
   await mkdir(sub, { recursive: true });
@@ -225,7 +225,7 @@ it("what happens in folders is told that came in the place of some that were put
   await tellsOf(() => writeFile(join(root, "north-2026", "meters", "late.csv"), "1"));
 });
 
-it("what happens in a drop is told that was put in the place of another, with all that is below it", async () => {
+it("changes in a drop that replaced another cause events, at every depth", async () => {
   const { root, list, tellsOf } = await watchDrop();
   await mkdir(join(root, "north"));
   await list();
@@ -238,7 +238,7 @@ it("what happens in a drop is told that was put in the place of another, with al
   await tellsOf(() => writeFile(join(root, "a.csv"), "1"));
 });
 
-it("what happens in a drop is told from the next listing on when a symbolic link leads to another folder", async () => {
+it("changes in a drop cause events from the next listing on when a symbolic link leads to another folder", async () => {
   const { root, list, tellsOf } = await watchDrop();
   for (const place of ["one", "two"]) await mkdir(join(folder, place, "north"), { recursive: true });
   await rm(root, { recursive: true });
@@ -252,7 +252,7 @@ it("what happens in a drop is told from the next listing on when a symbolic link
   await tellsOf(() => writeFile(join(root, "north", "a.csv"), "1"));
 });
 
-it("what happens in a drop is told whose folder was made when it was already watched", async () => {
+it("changes in a drop whose folder was created during the watch cause events", async () => {
   await rm(join(folder, "drop"), { recursive: true });
   const { root, list, tellsOf } = await watchDrop();
   await expect(list()).rejects.toMatchObject({ code: "HG-DROP-002" });

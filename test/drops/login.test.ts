@@ -42,7 +42,7 @@ function key(passphrase?: string): string {
 }
 
 describe("an SFTP login", () => {
-  test("answers the questions of keyboard-interactive with the password", async () => {
+  test("responds to keyboard-interactive with the password", async () => {
     const field = await opened(sftpOf({ login: "keyboard-interactive" })());
     expect(await listed(field.drop)).toEqual([]);
     await expect(listed(beside(field, { password: "wrong" }))).rejects.toMatchObject({ code: "HG-DROP-003" });
@@ -93,7 +93,7 @@ describe("a file of known hosts", () => {
     expect(await listed(beside(field, { hostKeys: [], knownHosts: file }))).toEqual([]);
   });
 
-  test("revokes a key, also one that is pinned", async () => {
+  test("revokes a key, even a pinned one", async () => {
     const { field, file } = await withKnownHosts("@revoked ");
     await expect(listed(beside(field, { knownHosts: file }))).rejects.toMatchObject({
       code: "HG-DROP-004",
@@ -101,7 +101,7 @@ describe("a file of known hosts", () => {
     });
   });
 
-  test("says that certificate authorities are not understood", async () => {
+  test("reports that certificate authorities are not supported", async () => {
     const { field, file } = await withKnownHosts("@cert-authority ");
     await expect(listed(beside(field, { hostKeys: [], knownHosts: file }))).rejects.toMatchObject({
       code: "HG-DROP-004",
@@ -109,19 +109,19 @@ describe("a file of known hosts", () => {
     });
   });
 
-  test("that is missing lets nothing pass", async () => {
+  test("that is missing permits no connection", async () => {
     const field = await opened(openSftp());
     const lost = beside(field, { knownHosts: join(field.outside, "none") });
     await expect(listed(lost)).rejects.toMatchObject({ code: "HG-DROP-004" });
   });
 });
 
-describe("a server of weak algorithms alone", () => {
+describe("a server with only weak algorithms", () => {
   test.for([
     ["kex", ["diffie-hellman-group14-sha1"]],
     ["cipher", ["aes128-cbc"]],
     ["hmac", ["hmac-sha1"]],
-  ] as const)("(%s %s) is used only when the drop says so", async ([kind, names]) => {
+  ] as const)("(%s %s) is used only when the drop is configured so", async ([kind, names]) => {
     // Ciphers with a digest of their own need no other.
     const cipher = kind === "hmac" ? { cipher: ["aes128-ctr"] } : {};
     const field = await opened(sftpOf({ algorithms: { [kind]: [...names], ...cipher } as object })());

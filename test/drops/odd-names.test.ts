@@ -45,7 +45,7 @@ async function fieldOf({ open, isRaw }: (typeof KINDS)[number], names: string): 
 }
 
 describe.for(KINDS)("a name in Latin-1 at a $kind drop", (kind) => {
-  test("is listed with its bytes when names are UTF-8, also of a folder, and the check says so", async () => {
+  test("is listed with its bytes when names are UTF-8, also for a folder, and the check reports it", async () => {
     const field = await fieldOf(kind, "utf-8");
     const paths = (await listed(field.drop)).map(({ path }) => path).sort();
     expect(paths).toEqual(["S\\xFCd/a.csv", "Z\\xE4hler.csv", "plain.csv"]);
@@ -59,7 +59,7 @@ describe.for(KINDS)("a name in Latin-1 at a $kind drop", (kind) => {
     ]);
   });
 
-  test("is fetched, archived and deleted when the drop says names: latin-1", async () => {
+  test("is fetched, archived and deleted when the drop has names: latin-1", async () => {
     const field = await fieldOf(kind, "latin-1");
     const entries = (await listed(field.drop)).toSorted((one, other) => (one.path < other.path ? -1 : 1));
     expect(entries.map(({ path }) => path)).toEqual(["Süd/a.csv", "Zähler.csv", "plain.csv"]);

@@ -176,7 +176,7 @@ describe("files of a folder whose listing breaks off", () => {
 });
 
 describe("while the folder of a file that was seen earlier cannot be listed", () => {
-  test("later ones of its lane wait, and both are taken in order when it can be listed again", async () => {
+  test("later files of its lane wait, and both are picked up in order when it can be listed again", async () => {
     const picking = pickup();
     await cut(picking);
     await poll(picking);
@@ -189,7 +189,7 @@ describe("while the folder of a file that was seen earlier cannot be listed", ()
     expect(warnings).toEqual([]);
   });
 
-  test("it is waited for once and not for ever, also over a restart; then they go with a warning", async () => {
+  test("later files wait for it once and for a limited time, also over a restart, then continue", async () => {
     await cut(pickup());
     // Another process: what it knows is in the ledger alone.
     const again = pickup();
@@ -209,7 +209,7 @@ describe("while the folder of a file that was seen earlier cannot be listed", ()
     expect(warnings).toHaveLength(2);
   });
 
-  test("it is told how long is still to be waited, so that the next poll comes in time", async () => {
+  test("the remaining wait is reported, so that the next poll comes in time", async () => {
     const picking = pickup({ order: { wait: "1m" } });
     await cut(picking);
     expect((await poll(picking)).orderWaitMs).toBe(MINUTE - 2000);
@@ -217,7 +217,7 @@ describe("while the folder of a file that was seen earlier cannot be listed", ()
     expect(claimed).toEqual(["a/lane-correction.csv"]);
   });
 
-  test("files of other lanes, older ones, and those that no trigger claims go on", async () => {
+  test("files of other lanes, older ones, and those without a trigger continue", async () => {
     const picking = pickup();
     await cut(picking);
     await field.write("a/other-1.csv", "other", at(2));
@@ -227,7 +227,7 @@ describe("while the folder of a file that was seen earlier cannot be listed", ()
     expect(claimed).toEqual(["a/lane-older.csv", "a/other-1.csv"]);
   });
 
-  test("nothing waits for a file under a temporary name, or of a folder that was listed in full", async () => {
+  test("no file waits for one under a temporary name, or in a folder that was listed in full", async () => {
     await field.write("b/lane-base.csv.part", "base", at(1));
     await field.write("a/lane-gone.csv", "base", at(1));
     const picking = pickup();
@@ -240,7 +240,7 @@ describe("while the folder of a file that was seen earlier cannot be listed", ()
     expect(claimed).toEqual(["a/lane-correction.csv"]);
   });
 
-  test("they still wait when the folder is listed again, until the file has settled", async () => {
+  test("later files still wait when the folder is listed again, until the file has settled", async () => {
     const picking = pickup({ settle: { ...SETTLE, observations: 3 } });
     await cut(picking);
     await poll(picking);
@@ -268,7 +268,7 @@ describe("while one complete listing does not show a file that was seen earlier"
     expect(await poll(of)).toMatchObject({ missing: 1, gone: 0 });
   }
 
-  test("later ones of its lane wait, and both are taken in order when it is back", async () => {
+  test("later files of its lane wait, and both are picked up in order when it is back", async () => {
     const picking = pickup();
     await away(picking);
     expect(claimed).toEqual([]);
@@ -282,7 +282,7 @@ describe("while one complete listing does not show a file that was seen earlier"
     expect(warnings).toEqual([]);
   });
 
-  test("they wait over a restart, until it has settled", async () => {
+  test("later files wait over a restart, until it has settled", async () => {
     await away(pickup({ settle: { ...SETTLE, observations: 3 } }));
     const again = pickup();
     await base();
@@ -294,7 +294,7 @@ describe("while one complete listing does not show a file that was seen earlier"
     expect(claimed).toEqual(["b/lane-base.csv", "a/lane-correction.csv"]);
   });
 
-  test("they go without a warning when the next listing does not show it either", async () => {
+  test("later files continue without a warning when the next listing does not show it either", async () => {
     const picking = pickup();
     await away(picking);
     expect(await poll(picking)).toMatchObject({ missing: 0, gone: 1, claimed: 1 });
@@ -302,7 +302,7 @@ describe("while one complete listing does not show a file that was seen earlier"
     expect(warnings).toEqual([]);
   });
 
-  test("they go with a warning when it is back and has not settled for `order.wait`", async () => {
+  test("later files continue with a warning when it is back and has not settled for `order.wait`", async () => {
     const picking = pickup({ order: { wait: "1m" } });
     await away(picking);
     await field.write("b/lane-base.csv", "base, grown", at(1));
@@ -313,7 +313,7 @@ describe("while one complete listing does not show a file that was seen earlier"
     expect(warnings).toEqual([expect.stringContaining("it goes before b/lane-base.csv")]);
   });
 
-  test("nothing waits for a file under a temporary name, and no other lane for this one", async () => {
+  test("no file waits for one under a temporary name, and no other lane waits for this one", async () => {
     const picking = pickup({ temporaryNames: ["*-hidden.csv"] });
     await field.write("a/other-1.csv", "other", at(2));
     await away(picking, "b/lane-hidden.csv");
@@ -322,7 +322,7 @@ describe("while one complete listing does not show a file that was seen earlier"
 });
 
 describe("while another folder of the drop cannot be listed", () => {
-  test("a file that its folder, listed in full, does not show once is waited for, and not when it does not show it twice", async () => {
+  test("a file that its fully listed folder lacks is awaited after one listing, and not after two", async () => {
     const picking = pickup();
     await field.write("a/lane-base.csv", "base", at(1));
     await field.write("b/other.csv", "other", at(1));
@@ -338,7 +338,7 @@ describe("while another folder of the drop cannot be listed", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("a file that is back there is taken before what waited for it", async () => {
+  test("a file that is back there is picked up before the files that waited for it", async () => {
     const picking = pickup();
     await field.write("a/lane-base.csv", "base", at(1));
     await field.write("b/other.csv", "other", at(1));
@@ -373,7 +373,7 @@ describe("while the ledger fails", () => {
     return state;
   }
 
-  test("nothing is taken of a listing that was cut, since nobody knows for whom it has to wait", async () => {
+  test("no file of an interrupted listing is picked up, since it is unknown for which files it must wait", async () => {
     const state = failing("cutShort");
     const picking = pickup();
     await cut(picking);
@@ -388,7 +388,7 @@ describe("while the ledger fails", () => {
     expect(claimed).toEqual(["b/lane-base.csv", "a/lane-correction.csv"]);
   });
 
-  test("what was listed and not recorded is neither missing nor new, when it lay there at the first contact", async () => {
+  test("a file that was listed and not recorded is neither missing nor new at the first contact", async () => {
     await field.write("a/lane-old.csv", "old", at(1));
     const state = failing("record");
     const picking = pickup({ initial: "skip" });
@@ -402,7 +402,7 @@ describe("while the ledger fails", () => {
 });
 
 describe("a lane over several drops", () => {
-  test("waits for a file of the other drop that was seen earlier and cannot be listed, and both are taken in order", async () => {
+  test("waits for a file of the other drop that cannot be listed, and both are picked up in order", async () => {
     const [here, there] = [pickup(), pickup({}, other)];
     await other.write("b/lane-base.csv", "base", at(1));
     await poll(there);
@@ -425,7 +425,7 @@ describe("a lane over several drops", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("goes on with a warning when `order.wait` is over", async () => {
+  test("continues with a warning when `order.wait` is over", async () => {
     const [here, there] = [pickup({ order: { wait: "1m" } }), pickup({}, other)];
     await other.write("b/lane-base.csv", "base", at(1));
     await poll(there);
@@ -442,8 +442,8 @@ describe("a lane over several drops", () => {
   });
 });
 
-describe("the first contact with a drop whose `initial` skips what lies there", () => {
-  test("is complete folder by folder: history is skipped when its folder can be listed, and what comes to the others is taken", async () => {
+describe("the first contact with a drop whose `initial` skips existing files", () => {
+  test("is complete folder by folder: old files are skipped, new files elsewhere are picked up", async () => {
     await field.write("a/lane-old.csv", "old", at(1));
     await field.write("b/lane-old.csv", "old", at(1));
     broken.add("b");

@@ -43,7 +43,7 @@ describe.for([
   ],
   ["read-only spool", "../spool", 0o555, "EACCES", { kind: "TransientError", code: "HG-DROP-013" }],
 ] as const)("a local drop with an %s", ([fault, path, mode, proof, refusal]) => {
-  test("says so, leaves the file alone, and works when it is put right", async () => {
+  test("reports it, leaves the file alone, and works when the permission is corrected", async () => {
     await chmod(join(root, path), mode);
     expect(await asNobody(fault)).toEqual({ proof, met: refusal });
     await chmod(join(root, path), 0o755);

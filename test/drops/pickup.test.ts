@@ -50,8 +50,8 @@ async function poll(of: Pickup, afterMs = 2000) {
   return of.poll(never);
 }
 
-describe("pick-up", () => {
-  test("hands over a file once, when it has settled", async () => {
+describe("pickup", () => {
+  test("passes on a file once, when it has settled", async () => {
     await field.write("a.csv", "content");
     const picking = pickup();
     expect(await poll(picking)).toMatchObject({ listed: 1, settling: 1, claimed: 0 });
@@ -60,7 +60,7 @@ describe("pick-up", () => {
     expect(claimed).toEqual(["a.csv"]);
   });
 
-  test("does not take a file that grows, and says what it waits for and how long", async () => {
+  test("does not pick up a file that grows, and reports why and how long it waits", async () => {
     const picking = pickup();
     for (let at = 1; at <= 4; at += 1) {
       await field.write("a.csv", "x".repeat(at));
@@ -79,7 +79,7 @@ describe("pick-up", () => {
     expect(picking.waiting()).toEqual([]);
   });
 
-  test("does not take a file that was looked at twice shortly, however long the others are listed", async () => {
+  test("does not pick up a file after two quick observations, however long the other files are listed", async () => {
     await field.write("a.csv", "content");
     const list = field.drop.list.bind(field.drop);
     field.drop.list = async function* (signal) {
@@ -92,7 +92,7 @@ describe("pick-up", () => {
     expect(await poll(picking)).toMatchObject({ settling: 0, claimed: 1 });
   });
 
-  test("takes a file that was renamed from a temporary name, under its final name only", async () => {
+  test("picks up a file that was renamed from a temporary name, only under its final name", async () => {
     await field.write("a.csv.part", "content");
     const picking = pickup();
     for (let at = 0; at < 4; at += 1) expect(await poll(picking)).toMatchObject({ temporary: 1, claimed: 0 });
@@ -105,7 +105,7 @@ describe("pick-up", () => {
     expect(claimed).toEqual(["a.csv"]);
   });
 
-  test("takes new content under an old name as a new arrival", async () => {
+  test("treats new content under an old name as a new arrival", async () => {
     const picking = pickup({ settle: { observations: 1, interval: "0s" } });
     await field.write("a.csv", "one");
     await poll(picking);
@@ -115,7 +115,7 @@ describe("pick-up", () => {
     expect(journal.known.map((arrival) => arrival.size)).toEqual([3, 7]);
   });
 
-  test("takes the oldest first, as many as one poll may, and the others next", async () => {
+  test("picks up the oldest first, up to the limit of one poll, and the others next", async () => {
     const picking = pickup({ perPollMax: 2 });
     const names = ["c.csv", "b.csv", "e.csv", "a.csv", "d.csv"];
     for (const name of names) {
@@ -128,7 +128,7 @@ describe("pick-up", () => {
     expect(claimed).toEqual(names);
   });
 
-  test("takes the others without a new listing when told to, oldest first, each once", async () => {
+  test("picks up the others without a new listing on request, oldest first, each once", async () => {
     const picking = pickup({ perPollMax: 2 });
     const names = Array.from({ length: 5 }, (_, at) => `${at}.csv`);
     for (const name of names.toReversed()) {
@@ -146,7 +146,7 @@ describe("pick-up", () => {
     expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0 });
   });
 
-  test("looks up again what is left when there are more files than it keeps in mind, and goes on after a failed claim", async () => {
+  test("reads the remaining files again beyond its limit, and continues after a failed claim", async () => {
     const picking = pickup({ perPollMax: 2 }, 3);
     const names = Array.from({ length: 11 }, (_, at) => `${String(at).padStart(2, "0")}.csv`);
     for (const name of names) await field.write(name, "content", new Date(Date.UTC(2026, 0, 1)));
@@ -168,7 +168,7 @@ describe("pick-up", () => {
     expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0, left: 0 });
   });
 
-  test("takes no other version than the one that settled, and none that is missing", async () => {
+  test("picks up only the version that settled, and no missing file", async () => {
     const picking = pickup({ perPollMax: 1 });
     for (const name of ["a.csv", "b.csv", "c.csv"]) await field.write(name, "content");
     await poll(picking);
@@ -180,7 +180,7 @@ describe("pick-up", () => {
     expect(claimed).toEqual(["a.csv"]);
   });
 
-  test("offers unmatched files again only when told to", async () => {
+  test("offers unmatched files again only on request", async () => {
     const picking = pickup({ settle: { observations: 1, interval: "0s" } });
     await field.write("a.txt", "content");
     await poll(picking);
@@ -196,7 +196,7 @@ describe("pick-up", () => {
     expect(await picking.rematch(never)).toBe(0);
   });
 
-  test("takes nothing for gone when the listing breaks off, and goes on when it is whole again", async () => {
+  test("treats no file as gone when the listing breaks off, and continues when it is complete again", async () => {
     await field.write("a.csv", "content");
     const picking = pickup();
     await poll(picking);
@@ -207,7 +207,7 @@ describe("pick-up", () => {
     expect(await poll(picking)).toMatchObject({ claimed: 1 });
   });
 
-  test("records that a file went, and a file of the same size and time that comes later as new", async () => {
+  test("records that a file left, and a later file of the same size and time as new", async () => {
     const time = new Date("2026-03-01T00:15:00Z");
     const picking = pickup({ settle: { observations: 1, interval: "0s" } });
     for (let at = 0; at < 2; at += 1) {
@@ -243,7 +243,7 @@ describe("pick-up", () => {
     expect(await poll(picking)).toMatchObject({ claimed: 1 });
   });
 
-  test("records nothing more once it is stopped, however much was listed by then", async () => {
+  test("records nothing more after it is stopped, however much was listed by then", async () => {
     const stop = new AbortController();
     const list = field.drop.list.bind(field.drop);
     field.drop.list = async function* (signal) {
@@ -261,7 +261,7 @@ describe("pick-up", () => {
     expect(journal.chunkMax).toBe(200);
   });
 
-  test("does not take a file before its done-file, and skips the done-files", async () => {
+  test("does not pick up a file before its done-file, and skips the done-files", async () => {
     const picking = pickup({ settle: { observations: 1, interval: "0s", doneFile: "{name}.done" } });
     await field.write("in/a.csv", "content");
     for (let at = 0; at < 3; at += 1) expect(await poll(picking)).toMatchObject({ temporary: 1, claimed: 0 });
@@ -279,7 +279,7 @@ describe("pick-up", () => {
     ]);
   });
 
-  test("does not take a file that still grows beside an old done-file", async () => {
+  test("does not pick up a file that still grows beside an old done-file", async () => {
     const picking = pickup({ settle: { doneFile: "{stem}.ok" } });
     await field.write("a.ok", "");
     await field.write("a.csv", "one");
@@ -289,7 +289,7 @@ describe("pick-up", () => {
     expect(await poll(picking)).toMatchObject({ claimed: 1 });
   });
 
-  test("tells once of a file that does not settle within the limit", async () => {
+  test("reports once a file that does not settle within the limit", async () => {
     const told: string[] = [];
     const options = dropOptions.parse({
       kind: "local",
@@ -330,7 +330,7 @@ describe("pick-up", () => {
       ["skip", []],
       [{ since: "2026-01-15" }, ["young.csv"]],
       [{ since: "2026-02-01T01:00:00+01:00" }, ["young.csv"]],
-    ] as const)("takes by %j what lies there: %j", async ([initial, taken]) => {
+    ] as const)("processes by %j the existing files: %j", async ([initial, taken]) => {
       await field.write("old.csv", "content", old);
       await field.write("young.csv", "content", young);
       const picking = pickup({ initial, settle: { observations: 1 } });
@@ -341,7 +341,7 @@ describe("pick-up", () => {
           expect([state, reason]).toEqual(["skipped", expect.stringContaining("first contact")]);
     });
 
-    test("skips no file that comes later, and takes a skipped one that changes", async () => {
+    test("skips no file that comes later, and picks up a skipped one that changes", async () => {
       await field.write("old.csv", "content", old);
       const picking = pickup({ initial: "skip", settle: { observations: 1 } });
       await poll(picking);
@@ -362,7 +362,7 @@ describe("pick-up", () => {
   });
 });
 
-describe("a listing in the order of taking", () => {
+describe("a listing in the order of pickup", () => {
   const entries = ["c 3", "a 1", "d 10", "b 2"].map((words): FileEntry => {
     const [path = "", mtime = ""] = words.split(" ");
     return { path: `${path}.csv`, size: 1, mtime: mtime.padStart(2, "0") };
@@ -382,7 +382,7 @@ describe("a listing in the order of taking", () => {
     expect(byName.flatMap((group) => group.entries).map(({ path }) => path)).toEqual(inOrder);
   });
 
-  test("tells what was listed before it tells why it ended", async () => {
+  test("returns the listed files before it throws the fault", async () => {
     const seen: string[] = [];
     const looking = (async () => {
       for await (const group of inPickupOrder(listed(new Error("the folder has gone")), 2, clock))
@@ -393,7 +393,7 @@ describe("a listing in the order of taking", () => {
   });
 });
 
-test("takes files by name where the drop says so, numbers by their value", () => {
+test("sorts files by name where the drop is configured so, numbers by their value", () => {
   const oldest = new Oldest(3, "name");
   const paths = ["2019-10.csv", "2019-9.csv", "b/1.csv", "2018-12.csv"];
   for (const [index, path] of paths.entries()) oldest.add({ id: index, path, mtime: String(9 - index) });

@@ -24,7 +24,7 @@ describe("the clock of a server", () => {
     precisionMs,
   });
 
-  test.for([0, 300, -300, 900])("agrees when it is %i ms off, which cannot be told", (offMs) => {
+  test.for([0, 300, -300, 900])("agrees when it is off by %i ms, which cannot be measured", (offMs) => {
     expect(clockFinding(seen(offMs), true)).toEqual({
       level: "ok",
       about: "clock",
@@ -36,7 +36,7 @@ describe("the clock of a server", () => {
     [HOUR_MS, "ahead of"],
     [-HOUR_MS, "behind"],
   ] as const)(
-    "that is %i ms off harms `initial: since` alone, and may be one of another zone",
+    "that is off by %i ms affects only `initial: since`, and may be that of another zone",
     ([offMs, side]) => {
       const finding = clockFinding(seen(offMs), false);
       expect(finding.level).toBe("ok");
@@ -49,7 +49,7 @@ describe("the clock of a server", () => {
     },
   );
 
-  test("that is a little off is told without a hint, and no zone is blamed for odd minutes", () => {
+  test("that is slightly off is reported without a hint, and odd minutes are not explained by a zone", () => {
     expect(clockFinding(seen(30_000), true)).toEqual({
       level: "ok",
       about: "clock",
@@ -58,7 +58,7 @@ describe("the clock of a server", () => {
     expect(clockFinding(seen(7 * 60_000), true).hint).not.toContain("zone");
   });
 
-  test("is told in spans that a person reads", () => {
+  test("is reported in readable spans", () => {
     const spans = [0, 59_400, 125_000, HOUR_MS, 47 * HOUR_MS, 100 * HOUR_MS].map(spanWords);
     expect(spans).toEqual(["0 s", "59 s", "2 min 5 s", "1 h 0 min", "47 h 0 min", "4 days"]);
   });
@@ -77,7 +77,7 @@ test.for([
   expect(finding.hint === undefined).toBe(level === "ok");
 });
 
-test("what a server says comes on one line, without codes, rulers and control characters", () => {
+test("the text of a server is shown on one line, without codes, rulers and control characters", () => {
   const greeting = "220---------- Welcome ----------\n220-You are\u0007 user 1\r\n220 bye";
   expect(saidWords(greeting)).toBe("Welcome You are user 1 bye");
   expect(saidWords("x".repeat(500), 50)).toHaveLength(50);
@@ -95,7 +95,7 @@ async function findingsOf(opening: Promise<Field>): Promise<Readonly<Record<stri
 }
 
 describe("an FTP server", () => {
-  test("behind an address translation is said to have its address replaced", async () => {
+  test("behind an address translation has its announced address replaced", async () => {
     const server = { extendedPassive: false, passiveAddress: "10.20.30.40" };
     const { passive } = await findingsOf(openFtp("auto", server)());
     expect(passive).toMatchObject({
@@ -105,19 +105,19 @@ describe("an FTP server", () => {
     });
   });
 
-  test("without TLS is a warning, and its features are told by what the drop uses", async () => {
+  test("without TLS is a warning, and its features are listed by their use", async () => {
     const { server, features, listing } = await findingsOf(openFtp("list")());
     expect(server).toMatchObject({ level: "warning", what: expect.stringContaining("without encryption") });
     expect(features?.what).toMatch(/^MDTM, SIZE, REST, UTF8, EPSV; not MLST$/);
     expect(listing?.what).toContain("by LIST");
   });
 
-  test("that is asked by LIST alone tells times too bluntly, and says so", async () => {
+  test("that only supports LIST has imprecise times, which is reported", async () => {
     const { features } = await findingsOf(openFtp("list")({ listing: "list" }));
     expect(features).toMatchObject({ level: "warning", hint: expect.stringContaining("minute") });
   });
 
-  test("with TLS shows its certificate, and whether data connections take up the session", async () => {
+  test("with TLS shows its certificate, and whether data connections resume the session", async () => {
     const tls = { tls: { key: testKey, cert: testCertificate } };
     const found = await findingsOf(openFtp("auto", tls)({ tls: "explicit", ca: testCertificate }));
     expect(found["certificate"]).toMatchObject({
@@ -132,7 +132,7 @@ describe("an FTP server", () => {
   });
 });
 
-test("an SFTP server is told with its host key, and what makes it trusted", async () => {
+test("an SFTP server is shown with its host key, and why it is trusted", async () => {
   const { server, "host key": key } = await findingsOf(openSftp());
   expect(server?.what).toMatch(/^ssh2js\S*, logged in to 127\.0\.0\.1:\d+ as meter$/);
   expect(key?.what).toMatch(/^ssh-ed25519 SHA256:[\w+/]{43}, pinned in hostKeys \(1 of 1\)$/);
@@ -175,7 +175,7 @@ function folder(refused: readonly (keyof TrialFiles)[], words = "Permission deni
   return { lying, files };
 }
 
-describe("rights that are lacking", () => {
+describe("missing rights", () => {
   const rights = async (
     refused: readonly (keyof TrialFiles)[],
     finish: Readonly<Record<string, unknown>>,
@@ -193,7 +193,7 @@ describe("rights that are lacking", () => {
   const every = ["write", "move", "remove", "makeFolder"] as const;
 
   test.for([[every], [["write"]], [["move"]], [["remove"]], [["move", "remove"]]] as const)(
-    "are a note when every file is left where it lies (%j)",
+    "are a note when every file is left at its path (%j)",
     async ([refused]) => {
       const findings = await rights(refused, leave);
       expect(findings.map(({ level }) => level)).not.toContain("failed");
@@ -227,20 +227,23 @@ describe("rights that are lacking", () => {
       { delivered: { archive: "done/2026" } },
       "files cannot be moved to done/2026: Permission denied (finish.delivered: archive)",
     ],
-  ] as const)("%j with the rules %j are a failure that names the rule", async ([refused, finish, words]) => {
-    const findings = await rights(refused, finish);
-    const failed = findings.filter(({ level }) => level === "failed");
-    expect(failed.map(({ what }) => what)).toEqual([words]);
-    expect(failed[0]?.hint).toContain("meter");
-  });
+  ] as const)(
+    "to %j with the rules %j are a failure that names the rule",
+    async ([refused, finish, words]) => {
+      const findings = await rights(refused, finish);
+      const failed = findings.filter(({ level }) => level === "failed");
+      expect(failed.map(({ what }) => what)).toEqual([words]);
+      expect(failed[0]?.hint).toContain("meter");
+    },
+  );
 
-  test("to delete are asked for before anything is written that would stay, so renaming is not tried", async () => {
+  test("to delete are checked before a file is written that would remain, so renaming is not tried", async () => {
     const findings = await rights(["remove"], {});
     expect(findings.map(({ level }) => level)).toEqual(["ok", "warning"]);
     expect(findings[1]?.what).toContain("was not tried");
   });
 
-  test("are a failure when a file of the check could not be removed all the same", async () => {
+  test("are a failure when a file of the check could not be removed", async () => {
     const { files, lying } = folder([]);
     let removals = 0;
     const stubborn: TrialFiles = {

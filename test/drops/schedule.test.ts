@@ -7,7 +7,7 @@ const at = (now: string): Clock => ({ ...systemClock, now: () => Temporal.Instan
 const hours = (count: number) => count * 3_600_000;
 
 describe("a schedule", () => {
-  test("comes after its time, with jitter up to its limit", () => {
+  test("returns its interval, with jitter up to its limit", () => {
     const schedule = new Schedule({ every: 1000, jitter: 500 }, at("2026-03-01T00:00:00Z"));
     for (let round = 0; round < 50; round += 1) {
       expect(schedule.nextMs()).toBeGreaterThanOrEqual(1000);
@@ -31,7 +31,7 @@ describe("a schedule", () => {
     [{ cron: "0 6 * * *", timeZone: "Europe/Brusel" }, "time zone"],
     [{ settle: { doneFile: "done" } }, "{name}"],
     [{ initial: { since: "last week" } }, "nvalid"],
-  ] as const)("%j is refused by the configuration", ([settings, words]) => {
+  ] as const)("of %j is refused by the configuration", ([settings, words]) => {
     const parsed = dropOptions.safeParse({ kind: "local", name: "field", path: "/srv", ...settings });
     expect(parsed.error?.message).toContain(words);
   });

@@ -41,7 +41,7 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
 }
 
 describe("host keys of SFTP servers", () => {
-  test("an unknown key fails closed, and the message shows it with the line to add", async () => {
+  test("an unknown key is refused, and the message shows it with the line to add", async () => {
     const field = await opened(openSftp({ hostKeys: [] }));
     const failure = await failureOf(listed(field.drop));
     expect(failure).toBeInstanceOf(ConfigError);
@@ -52,7 +52,7 @@ describe("host keys of SFTP servers", () => {
     });
   });
 
-  test("a changed key fails closed, and names the pinned one", async () => {
+  test("a changed key is refused, and the message names the pinned one", async () => {
     const pin = `SHA256:${"A".repeat(43)}`;
     const field = await opened(openSftp({ hostKeys: [pin] }));
     expect(await failureOf(listed(field.drop))).toMatchObject({
@@ -97,14 +97,14 @@ for (const [kind, open] of [
   ["FTP", openFtp("auto")],
 ] as const) {
   describe(`an ${kind} server`, () => {
-    test("that refuses the password is a matter for a person", async () => {
+    test("that refuses the password needs an operator", async () => {
       const field = await opened(open({ password: "wrong" }));
       const failure = await failureOf(listed(field.drop));
       expect(failure).toBeInstanceOf(ConfigError);
       expect(failure).toMatchObject({ code: "HG-DROP-003", message: expect.stringContaining("meter") });
     });
 
-    test("that cuts the connection in the middle of a file is asked for the rest alone", async () => {
+    test("that cuts the connection in the middle of a file is asked only for the rest", async () => {
       const field = await opened(open());
       const content = randomBytes(3_000_000);
       await field.write("a.bin", content);
@@ -118,7 +118,7 @@ for (const [kind, open] of [
       expect(field.faults?.bytesSent).toBeLessThan(4_000_000);
     });
 
-    test("that cuts before a byte came has its file begun anew later", async () => {
+    test("that cuts before the first byte has its file restarted later", async () => {
       const field = await opened(open());
       await field.write("a.bin", Buffer.alloc(300_000, "x"));
       const entry = await entryAt(field.drop, "a.bin");
@@ -145,7 +145,7 @@ for (const [kind, open] of [
       expect(await fetched).toMatchObject({ code: "HG-DROP-008" });
     });
 
-    test("that falls silent is given up after the data deadline, and used again when it answers", async () => {
+    test("that falls silent is given up after the data deadline, and used again when it responds", async () => {
       const field = await opened(open({ timeouts: { data: "2s" } }));
       expect(await listed(field.drop)).toEqual([]);
       if (field.faults !== null) field.faults.silent = true;
@@ -156,14 +156,14 @@ for (const [kind, open] of [
       expect(await listed(field.drop)).toEqual([]);
     });
 
-    test("that is not there cannot be reached, and the message names it", async () => {
+    test("that is not running cannot be reached, and the message names it", async () => {
       const far = drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port: await freePort() });
       const failure = await failureOf(listed(far));
       expect(failure).toBeInstanceOf(TransientError);
       expect(failure).toMatchObject({ code: "HG-DROP-001", message: expect.stringContaining("127.0.0.1:") });
     });
 
-    test("that accepts and then says nothing is given up after the connect deadline", async () => {
+    test("that accepts and then stays silent is given up after the connect deadline", async () => {
       const port = await startMute();
       const far = drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port, timeouts: { connect: "150ms" } });
       expect(await failureOf(listed(far))).toMatchObject({ code: "HG-DROP-001" });
@@ -176,7 +176,7 @@ for (const [kind, open] of [
       expect(await failing).toBeInstanceOf(TransientError);
     });
 
-    test("loses its connections when they were unused for a while", async () => {
+    test("loses its connections after they were unused for a while", async () => {
       const field = await opened(open({ timeouts: { idle: "20ms" } }));
       await listed(field.drop);
       expect(field.connections()).toBe(1);
@@ -189,7 +189,7 @@ for (const [kind, open] of [
 describe("FTP with explicit TLS", () => {
   const tls = { tls: { key: testKey, cert: testCertificate } };
 
-  test("works over a certificate that is trusted", async () => {
+  test("works with a trusted certificate", async () => {
     const field = await opened(openFtp("auto", tls)({ tls: "explicit", ca: testCertificate }));
     await field.write("a.csv", "content");
     const entry = await entryAt(field.drop, "a.csv");
@@ -199,7 +199,7 @@ describe("FTP with explicit TLS", () => {
     });
   });
 
-  test("fails closed over a certificate that is not", async () => {
+  test("fails with an untrusted certificate", async () => {
     const field = await opened(openFtp("auto", tls)({ tls: "explicit" }));
     const failure = await failureOf(listed(field.drop));
     expect(failure).toBeInstanceOf(ConfigError);

@@ -13,7 +13,7 @@ const file = (change: Partial<{ path: string; size: number; mtime: string }> = {
 });
 
 describe("settling", () => {
-  test("takes a file after as many equal observations as asked for, spaced by the interval", () => {
+  test("settles a file after the configured number of equal observations, spaced by the interval", () => {
     const settling = new Settling(rules);
     expect(settling.observe(file(), 0)).toMatchObject({ settled: false });
     expect(settling.observe(file(), 1000)).toMatchObject({ settled: false });
@@ -23,7 +23,7 @@ describe("settling", () => {
   test.for([
     ["twice that pause", 60_000, 6_000],
     ["the bound", 3_500, 5_500],
-  ] as const)("has a file that grew after a pause lie still for %s", ([, pauseMaxMs, settledAtMs]) => {
+  ] as const)("keeps a file that grew after a pause unsettled for %s", ([, pauseMaxMs, settledAtMs]) => {
     const settling = new Settling({ ...rules, pauseMaxMs });
     settling.observe(file(), 0);
     settling.observe(file(), 1_500);
@@ -42,7 +42,7 @@ describe("settling", () => {
       });
   });
 
-  test.for([{ size: 11 }, { mtime: "0" }])("begins anew when %o changed, also backwards", (change) => {
+  test.for([{ size: 11 }, { mtime: "0" }])("restarts when %o changed, also backwards", (change) => {
     const settling = new Settling(rules);
     settling.observe(file(), 0);
     settling.observe(file(), 1000);
@@ -54,12 +54,12 @@ describe("settling", () => {
     });
   });
 
-  test("takes a file at first sight when one observation is enough", () => {
+  test("settles a file at first sight when one observation is enough", () => {
     const settling = new Settling({ ...rules, observations: 1, intervalMs: 0 });
     expect(settling.observe(file(), 0)).toMatchObject({ settled: true });
   });
 
-  test("never takes a temporary name, and says by which pattern", () => {
+  test("never settles a temporary name, and reports its pattern", () => {
     const settling = new Settling(rules);
     for (let nowMs = 0; nowMs < 10_000; nowMs += 1000)
       expect(settling.observe(file({ path: "in/a.csv.PART" }), nowMs)).toMatchObject({
@@ -69,14 +69,14 @@ describe("settling", () => {
       });
   });
 
-  test("begins anew with a file that was forgotten", () => {
+  test("restarts with a file that was forgotten", () => {
     const settling = new Settling({ ...rules, observations: 2 });
     settling.observe(file(), 0);
     settling.forget(1);
     expect(settling.observe(file(), 1000)).toMatchObject({ settled: false, sinceMs: 1000 });
   });
 
-  test("has seen the same size and time over the whole span, whenever it takes a file", () => {
+  test("has seen the same size and time over the whole span, whenever it settles a file", () => {
     const looks = fc.array(fc.record({ afterMs: fc.nat(2500), size: fc.nat(1) }), { maxLength: 30 });
     fc.assert(
       fc.property(looks, fc.integer({ min: 1, max: 4 }), (sequence, observations) => {

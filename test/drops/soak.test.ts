@@ -45,7 +45,9 @@ beforeAll(() => {
 afterAll(() => void vi.restoreAllMocks());
 
 describe.for(Object.entries(KINDS))("%s", ([, open]) => {
-  test(`holds after ${POLLS} polls what it held after a few`, { timeout: 60_000 + POLLS * 100 }, async () => {
+  test(`has after ${POLLS} polls the same memory as after a few`, {
+    timeout: 60_000 + POLLS * 100,
+  }, async () => {
     const rig = await FaultRig.open(open, { settle: { observations: 1 } });
     try {
       const held = (): Held => ({

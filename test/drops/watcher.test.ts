@@ -61,7 +61,7 @@ function deaf(): Drop {
 }
 
 describe("a watcher", () => {
-  test("polls on and on, sooner while files settle", async () => {
+  test("polls continuously, sooner while files settle", async () => {
     await field.write("a.csv", "content");
     const watcher = watch({ every: "1h", settle: { interval: "20ms" } }, deaf());
     await expect.poll(() => claimed).toEqual(["a.csv"]);
@@ -77,7 +77,7 @@ describe("a watcher", () => {
     expect(watcher.status().completePolls).toBeGreaterThanOrEqual(2);
   });
 
-  test("does not hurry for temporary names", async () => {
+  test("does not poll sooner for temporary names", async () => {
     await field.write("a.csv.part", "content");
     const watcher = watch({ every: "1h", settle: { interval: "1ms" } }, deaf());
     await watcher.pollNow();
@@ -87,7 +87,7 @@ describe("a watcher", () => {
     expect(watcher.status().waiting[0]?.reason).toContain("temporary name");
   });
 
-  test("tells whether events arrive, and leaves nothing of the test behind", async () => {
+  test("reports whether events arrive, and leaves no file of the test behind", async () => {
     const watcher = watch({ every: "1h" });
     await expect.poll(() => watcher.status().eventsArrive).toBe(true);
     await expect.poll(() => readdir(field.root)).toEqual([]);
@@ -97,31 +97,28 @@ describe("a watcher", () => {
   test.each([
     { arrive: true, minutes: 180 },
     { arrive: false, minutes: 60 },
-  ])(
-    "looks less often through what takes long, where events arrive: $arrive",
-    async ({ arrive, minutes }) => {
-      let listingsMs = 0;
-      const drop: Drop = {
-        ...deaf(),
-        list: (signal) => {
-          listingsMs += 120_000;
-          return field.drop.list(signal);
-        },
-        watch: () => async () => undefined,
-        eventsArrive: () => arrive,
-      };
-      const watcher = watch({ every: "1h" }, drop, {
-        now: () => systemClock.now(),
-        sleep: (ms, signal) => systemClock.sleep(ms, signal),
-        monotonicMs: () => systemClock.monotonicMs() + listingsMs,
-      });
-      await expect.poll(() => watcher.status().nextPollAt).not.toBeNull();
-      const next = Temporal.Instant.from(watcher.status().nextPollAt ?? "");
-      expect(Math.round(next.since(Temporal.Now.instant()).total("minutes"))).toBe(minutes);
-    },
-  );
+  ])("polls a slow folder less often, where events arrive: $arrive", async ({ arrive, minutes }) => {
+    let listingsMs = 0;
+    const drop: Drop = {
+      ...deaf(),
+      list: (signal) => {
+        listingsMs += 120_000;
+        return field.drop.list(signal);
+      },
+      watch: () => async () => undefined,
+      eventsArrive: () => arrive,
+    };
+    const watcher = watch({ every: "1h" }, drop, {
+      now: () => systemClock.now(),
+      sleep: (ms, signal) => systemClock.sleep(ms, signal),
+      monotonicMs: () => systemClock.monotonicMs() + listingsMs,
+    });
+    await expect.poll(() => watcher.status().nextPollAt).not.toBeNull();
+    const next = Temporal.Instant.from(watcher.status().nextPollAt ?? "");
+    expect(Math.round(next.since(Temporal.Now.instant()).total("minutes"))).toBe(minutes);
+  });
 
-  test("polls sooner when events tell of a file in a folder that is new", async () => {
+  test("polls sooner after the event of a file in a new folder", async () => {
     const watcher = watch({ every: "1h", settle: { observations: 1 } });
     await expect.poll(() => watcher.status().eventsArrive).toBe(true);
     let at = 0;
@@ -133,7 +130,7 @@ describe("a watcher", () => {
       .toBeGreaterThan(1);
   });
 
-  test("polls by the calendar alone when it is told to", async () => {
+  test("polls only by the calendar when it is configured so", async () => {
     const watcher = watch({ every: "10ms", cron: "0 0 1 1 *", settle: { observations: 1 } });
     await watcher.pollNow();
     const polls = watcher.status().completePolls;
@@ -144,7 +141,7 @@ describe("a watcher", () => {
     expect(watcher.status()).toMatchObject({ completePolls: polls, eventsArrive: null });
   });
 
-  test("polls sooner when events tell of a file", async () => {
+  test("polls sooner after the event of a file", async () => {
     const watcher = watch({ every: "1h", settle: { observations: 1 } });
     await watcher.pollNow();
     let at = 0;
@@ -157,7 +154,7 @@ describe("a watcher", () => {
       .toBeGreaterThan(0);
   });
 
-  test("goes on at once when one poll may not take all, and lists again no sooner than it is due or wanted", async () => {
+  test("continues at once when one poll is not enough, and lists again only when due or requested", async () => {
     for (const name of ["a.csv", "b.csv", "c.csv"]) await field.write(name, "content");
     let listings = 0;
     const counted: Drop = {
@@ -183,7 +180,7 @@ describe("a watcher", () => {
     expect(listings).toBeGreaterThanOrEqual(5);
   });
 
-  test("says what is wrong and when it tries again, backs off, and recovers", async () => {
+  test("reports the fault and the time of the next attempt, backs off, and recovers", async () => {
     const elsewhere = join(field.outside, "elsewhere");
     await rename(field.root, elsewhere);
     const watcher = watch({ every: "1h", backoffMax: "2h" }, deaf());

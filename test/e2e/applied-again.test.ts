@@ -38,7 +38,7 @@ async function applyAgain(operationId: string): Promise<number> {
   return applied.status;
 }
 
-test("a run that was discarded is confirmed when the service applied the operation again, and its life tells both", async () => {
+test("a discarded run is confirmed when the service applied the operation again, with both outcomes", async () => {
   const stage = await rig.stage("again");
   const readings = readingsOf(await rig.variable("again"), 30);
   changeStore("CREATE TRIGGER fault BEFORE INSERT ON point BEGIN SELECT RAISE(ABORT, 'on purpose'); END");

@@ -40,7 +40,7 @@ describe.for(["sftp", "ftp"] as const)("an %s drop", (kind) => {
   let drops: ThreeDrops;
   afterAll(() => drops.close());
 
-  test("has its containers opened, each entry delivered once, and archived when all of them rest well", async () => {
+  test("has its containers opened, each entry delivered once, and archived when all have ended well", async () => {
     drops = await layThreeDrops(rig, `packed-${kind}`);
     const { stage, folders, sftpFaults } = drops;
     const folder = folders[kind];
@@ -94,7 +94,7 @@ describe.for(["sftp", "ftp"] as const)("an %s drop", (kind) => {
   });
 });
 
-describe("a zip that is uploaded to the intake", () => {
+describe("a zip file that is uploaded to the intake", () => {
   const AUTHORIZATION = `Basic ${Buffer.from("device:device-password").toString("base64")}`;
   const uploads = { ...standardTrigger, name: "uploads", ingestionType: "UploadInStorage" };
   const settings = {
@@ -122,7 +122,7 @@ describe("a zip that is uploaded to the intake", () => {
     return /\d{6,}/.exec(text)?.[0] ?? "";
   }
 
-  test("has its entries taken as uploads under its id, and goes when all of them rest well", async () => {
+  test("has its entries processed as uploads under its id, and is deleted when all have ended well", async () => {
     const stage = await rig.stage("packed-upload", settings);
     const [a, b, c] = [await readings("upload-a"), await readings("upload-b"), await readings("upload-c")];
     const gateway = stage.gateway([]);

@@ -88,7 +88,7 @@ test("a zip and a gzip are delivered entry by entry, and archived after all of t
   await expectStored(a, b, c);
 });
 
-test("a container stays and says why until a corrected one has come, and nothing of it is delivered twice", async () => {
+test("a container stays with its reason until a corrected one arrives, and no entry is delivered twice", async () => {
   const stage = await rig.stage("mixed");
   const [good, late] = [await readings("mixed-good"), await readings("mixed-late")];
   const packed = (second: string): Packed[] => [
@@ -112,7 +112,7 @@ test("a container stays and says why until a corrected one has come, and nothing
   await expectStored(good, late);
 });
 
-test("a container stays for an unmatched entry, and goes when a trigger takes it", async () => {
+test("a container stays for an unmatched entry, and is archived when a trigger claims it", async () => {
   const stage = await rig.stage("rematched");
   const [a, b] = [await readings("rematched-a"), await readings("rematched-b")];
   await stage.put(
@@ -137,7 +137,7 @@ test("a container stays for an unmatched entry, and goes when a trigger takes it
   await expectStored(a, b);
 });
 
-test("what an entry came in is fetched again when the spool lost it, and is missed when it was replaced", async () => {
+test("the container is fetched again when the spool lost it, and reported when it was replaced", async () => {
   const stage = await rig.stage("lost");
   const [a, b] = [await readings("lost-a"), await readings("lost-b", 100)];
   const entry = { name: "standard_a.csv", content: a.csv };
@@ -181,7 +181,7 @@ test("entries are delivered in the order of their containers", async () => {
   );
 });
 
-describe("what is refused", () => {
+describe("a refused container", () => {
   const refused: readonly (readonly [string, string, Buffer, string])[] = [
     ["a name that leads out", "out.zip", zip([{ name: "../standard_x.csv", content: "x" }]), "HG-PACK-003"],
     [
@@ -195,7 +195,7 @@ describe("what is refused", () => {
     ["too many", "many.zip", zip(Array.from({ length: 6 }, (_, n) => ({ name: `${n}` }))), "HG-PACK-002"],
   ];
 
-  test("whole containers are quarantined with the reason, and none of their entries is taken", async () => {
+  test("is quarantined as a whole with the reason, and none of its entries is processed", async () => {
     const stage = await rig.stage("refused", {
       drops: [{ ...localDrop, archives: { entriesMax: 5 } }],
       triggers: [standardTrigger],
@@ -211,7 +211,7 @@ describe("what is refused", () => {
     }
   });
 
-  test("an entry that is encrypted or a container is quarantined by itself, and the others are delivered", async () => {
+  test("does not include single entries that are encrypted or containers, and the others are delivered", async () => {
     const stage = await rig.stage("partly");
     const good = await readings("partly-good");
     await stage.put(
@@ -230,7 +230,7 @@ describe("what is refused", () => {
   });
 });
 
-test("containers in containers are opened to the depth that the drop allows", async () => {
+test("includes containers in containers beyond the depth of the drop", async () => {
   const stage = await rig.stage("nested", { drops: [{ ...localDrop, archives: { depthMax: 2 } }] });
   const [deep, shallow] = [await readings("nested-deep"), await readings("nested-shallow")];
   const inner = zip([
@@ -249,7 +249,7 @@ test("containers in containers are opened to the depth that the drop allows", as
   await expectStored(deep, shallow);
 });
 
-test("a drop that unpacks nothing, and a workbook anywhere, are files like others", async () => {
+test("a drop that unpacks nothing, and a workbook anywhere, have ordinary files", async () => {
   const stage = await rig.stage("untouched", {
     drops: [
       { ...localDrop, archives: { unpack: false } },
@@ -263,7 +263,7 @@ test("a drop that unpacks nothing, and a workbook anywhere, are files like other
   expect(await traced(stage, "standard_a.csv")).toEqual([]);
 });
 
-describe.concurrent("a gateway killed while it works on a container loses nothing and delivers nothing twice", () => {
+describe.concurrent("a gateway killed during a container loses nothing and delivers nothing twice", () => {
   const POINTS = [
     "run.fetch.stored",
     "run.fetch.stored#2",

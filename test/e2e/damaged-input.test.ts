@@ -60,7 +60,7 @@ test("an input that was changed before it was mapped is fetched again", async ()
   await expectStoredOnce(rig, [readings]);
 });
 
-test("a segment is made again from a whole input, also where the copy in the spool was changed", async () => {
+test("a segment is mapped again from an intact input, also where the copy in the spool was changed", async () => {
   const { stage, readings } = await killedAt("ledger.run.mapped.after", "changed-both");
   await change(stage, "inputs", "", ",12.5");
   await rm(join(stage.folder, "state/spool/segments"), { recursive: true });
@@ -70,7 +70,7 @@ test("a segment is made again from a whole input, also where the copy in the spo
   await expectStoredOnce(rig, [readings]);
 });
 
-test("what the batches are about is not believed once it was changed: the guard looks at the targets that there are", async () => {
+test("a changed target index is not trusted: the guard checks the targets of the batches", async () => {
   const { stage, readings } = await killedAt("ledger.run.mapped.after", "changed-about");
   await change(stage, "segments", ".segment", `"target":{"variableId":${readings.variableId}`);
   const { code, stderr } = await stage.untilIdle();
@@ -78,7 +78,7 @@ test("what the batches are about is not believed once it was changed: the guard 
   await expectStoredOnce(rig, [readings]);
 });
 
-test("a container that was changed is fetched again before its entries are taken from it", async () => {
+test("a container that was changed is fetched again before its entries are extracted", async () => {
   const stage = await rig.stage("changed-container");
   const readings = readingsOf(await rig.variable("changed-container"), 100);
   // Stored and not compressed, its digits can be changed.

@@ -81,7 +81,7 @@ async function gatewaySays(gateway: HeadgateProcess, stage: Stage) {
 }
 
 describe.skipIf(!may)("a full disk", () => {
-  test("under the spool: a file is not even taken that has no room with all that is made of it, and it comes when it has", async () => {
+  test("under the spool defers a file that does not fit with its segment, and it is delivered later", async () => {
     const { stage, readings } = await layStage("spool");
     disk = await SmallDisk.mount(join(stage.folder, "state", "spool"), 350_000, NOBODY);
     await disk.expectNoRoomFor(360_000);
@@ -98,7 +98,7 @@ describe.skipIf(!may)("a full disk", () => {
     await expectDeliveredOnce(stage, gateway, readings);
   });
 
-  test("under the ledger: nothing is sent that it cannot record, and the daemon goes on by itself", async () => {
+  test("under the ledger stops sending, since nothing can be recorded, and the daemon resumes by itself", async () => {
     const { stage, readings } = await layStage("ledger", {
       ledger: { kind: "sqlite", path: "./small/ledger.sqlite" },
     });
@@ -117,7 +117,7 @@ describe.skipIf(!may)("a full disk", () => {
     await expectDeliveredOnce(stage, gateway, readings);
   });
 
-  test("under the archive: the source stays until its copy has room, and nothing is sent again", async () => {
+  test("under the archive keeps the source until its copy fits, and nothing is sent again", async () => {
     // Without a guard the copy follows at once.
     const { stage, readings } = await layStage("archive", {
       drops: [{ ...localDrop, finish: { guard: "0s" } }],
@@ -133,9 +133,9 @@ describe.skipIf(!may)("a full disk", () => {
   });
 });
 
-describe.skipIf(process.getuid?.() !== 0)("a folder that may not be written", () => {
+describe.skipIf(process.getuid?.() !== 0)("a folder without write permission", () => {
   test.each(["spool", "archive"])(
-    "as the %s keeps the file where it is, and it is delivered once when it may",
+    "as the %s keeps the file at its drop, and it is delivered once when permission is given",
     async (which) => {
       const { stage, readings } = await layStage(`read-only-${which}`);
       const folder =
@@ -155,8 +155,8 @@ describe.skipIf(process.getuid?.() !== 0)("a folder that may not be written", ()
   );
 });
 
-describe.skipIf(!may)("a disk that is full when the daemon starts", () => {
-  test("ends the start with 1, and the restart that the systemd unit asks for brings it up when there is room", async () => {
+describe.skipIf(!may)("a full disk at the start of the daemon", () => {
+  test("ends the start with 1, and the restart by the systemd unit succeeds when space is free", async () => {
     const { stage, readings } = await layStage("start");
     disk = await SmallDisk.mount(join(stage.folder, "state"), 1_000_000);
     const filler = await disk.fill();

@@ -34,7 +34,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("a body that one node answered, or may have taken, is delivered once by another when that node is killed", async () => {
+test("a body that a killed node acknowledged, or may have received, is delivered once by another", async () => {
   const stage = await rig.stage("intake-nodes", {
     ledger: { kind: "postgres", url: database.url, schema: "intakes", lease: "900ms" },
     drops: [intake],

@@ -74,7 +74,7 @@ async function send(
   });
 }
 
-describe.concurrent("a gateway killed while its intake takes bodies loses nothing and delivers nothing twice", () => {
+describe.concurrent("a gateway killed while its intake receives bodies loses nothing and delivers nothing twice", () => {
   test.each(POINTS)("%s", { timeout: 120_000 }, (point) =>
     inTurn(async () => {
       const name = `intake-${point.replaceAll(/[^a-z0-9-]/g, "-")}`;
@@ -101,7 +101,7 @@ describe.concurrent("a gateway killed while its intake takes bodies loses nothin
   );
 });
 
-test("what was answered needs nobody to send it again", async () => {
+test("an acknowledged body need not be sent again", async () => {
   const stage = await rig.stage("intake-answered-once", { drops: [intake], triggers: [] });
   const variableId = await rig.variable("intake-answered-once");
   const part = readingsOf(variableId, 10, 0);

@@ -106,7 +106,7 @@ test("the scene without a fault ends as the other tests expect", async () => {
   ]);
 });
 
-describe.concurrent("a gateway killed at one fault point after another loses nothing and delivers nothing twice", () => {
+describe.concurrent("a gateway killed at each fault point in turn loses nothing and delivers nothing twice", () => {
   test.each(chains.map((chain, index) => ({ chain, index, names: chain.join(", ") })))(
     "$names",
     { timeout: 300_000 },

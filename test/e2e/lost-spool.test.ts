@@ -37,7 +37,7 @@ test.each([
     said: "the spool lost 2 segments, which are made again with equal bytes",
   },
 ])(
-  "a spool that is $harm costs nothing: every batch goes with the bytes that it had",
+  "a spool that is $harm costs nothing: every batch is sent with its former bytes",
   async ({ harm, act, said }) => {
     const stage = await rig.stage(harm);
     const expected = await Promise.all(
@@ -65,7 +65,7 @@ test.each([
   },
 );
 
-test("what was mapped before a crash and is never sent, since its files vanished meanwhile, is not kept as if it had been", async () => {
+test("a segment from before a crash whose file vanished is not kept as if it had been sent", async () => {
   const stage = await rig.stage("vanished-files");
   const { csv } = readingsOf(await rig.variable("vanished-files"), 3);
   for (const name of ["one", "two", "three", "four"]) await stage.put(`standard_${name}.csv`, csv);

@@ -33,7 +33,7 @@ const headgate = (stage: Stage, ...args: string[]) =>
 
 const KILLS = ["run.map.segment", "delivery.after-answer"];
 
-test("a replay whose gateway is killed sends each reading once more, and none that a later file has delivered", async () => {
+test("a killed replay sends each reading once more, and none that a later file delivered", async () => {
   const { stage, variable, run } = await deliveredTwice("killed");
   for (const [before, point] of KILLS.entries()) {
     expect(await headgate(stage, "replay", run, "--no-diff")).toMatchObject({ code: 0 });
@@ -47,7 +47,7 @@ test("a replay whose gateway is killed sends each reading once more, and none th
   }
 });
 
-test("orders reach a gateway on a port that the configuration does not tell", async () => {
+test("commands reach a gateway on a port that the configuration does not contain", async () => {
   const { stage, variable, run } = await deliveredTwice("beside");
   const gateway = stage.gateway([]);
   await gateway.said("stderr", /gateway started/);

@@ -48,7 +48,7 @@ async function statesOf({ gateway }: Day, path: string): Promise<readonly string
   return files.flatMap(({ runs }) => runs.map(({ run }) => run.state));
 }
 
-describe("the writer that pauses", () => {
+describe("a writer that pauses", () => {
   const ROWS = 48;
 
   function rowsFrom(variable: number, from: number, to: number): string {
@@ -68,7 +68,7 @@ describe("the writer that pauses", () => {
     (["archive", "delete"] as const).map((ending) => ({ words, seconds, ending })),
   );
 
-  test.each(cases)("of $words, with delivered: $ending, loses no reading", async ({ seconds, ending }) => {
+  test.each(cases)("with $words loses no reading, with delivered: $ending", async ({ seconds, ending }) => {
     const name = `pauses-${seconds}-${ending}`;
     const variable = await rig.variable(name);
     const delivered = ending === "delete" ? "delete" : { archive: "archive" };
@@ -112,11 +112,11 @@ describe("the writer that pauses", () => {
   }
 });
 
-describe("the archive that is moved", () => {
+describe("an archive that is moved", () => {
   const list = (folder: string) =>
     readdirSync(join(rig.folder, folder), { recursive: true }).map(String).sort();
 
-  test("sends nothing again, after a live change of its place, a renamed folder and a restart", async () => {
+  test("causes no repeated push, after a live change of its place, a renamed folder and a restart", async () => {
     const name = "moved";
     const variable = await rig.variable(name);
     const dropAt = (archive: string) => drop(name, { finish: { delivered: { archive } } });
@@ -160,8 +160,8 @@ describe("the archive that is moved", () => {
   }
 });
 
-describe("the service that is away for longer than confirm.within", () => {
-  test("loses no reading, confirms none falsely, and is told of in the log", async () => {
+describe("an outage of the service longer than confirm.within", () => {
+  test("loses no reading, confirms none falsely, and is logged", async () => {
     const name = "away";
     const variable = await rig.variable(name);
     const base = await ReadableBase.start(rig.hub.url);
@@ -198,7 +198,7 @@ describe("the service that is away for longer than confirm.within", () => {
   });
 });
 
-describe("the release without structure", () => {
+describe("a release without structure", () => {
   test("is refused with the number of readings that would be discarded, and the file stays held", async () => {
     const name = "structureless";
     const day = await startDay([drop(name)]);

@@ -41,7 +41,7 @@ async function under<T>(mask: number, work: () => Promise<T>): Promise<T> {
 }
 
 describe.each([0o022, 0o000])("under umask %o", (mask) => {
-  test("no file of gateway and hub can be read by others, while they run and afterwards", async () => {
+  test("no file of gateway and hub is readable by others, while they run and afterwards", async () => {
     await under(mask, async () => {
       const rig = await Rig.start();
       onTestFinished(() => rig.close());
@@ -84,7 +84,7 @@ describe.each([0o022, 0o000])("under umask %o", (mask) => {
     });
   });
 
-  test("an archive at a drop can be read by those who can read the drop", async () => {
+  test("an archive at a drop is readable by the readers of the drop", async () => {
     await under(mask, async () => {
       const rig = await Rig.start();
       onTestFinished(() => rig.close());
@@ -101,7 +101,7 @@ describe.each([0o022, 0o000])("under umask %o", (mask) => {
     });
   });
 
-  test("nothing below the demo's folder can be read by others", async () => {
+  test("nothing below the demo's folder is readable by others", async () => {
     await under(mask, async () => {
       const folder = await realpath(await mkdtemp(join(tmpdir(), "headgate-")));
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -113,7 +113,7 @@ describe.each([0o022, 0o000])("under umask %o", (mask) => {
   });
 });
 
-test("state that others could read is narrowed at the next start, and the log says so", async () => {
+test("state that others could read is narrowed at the next start, with a log line", async () => {
   const rig = await Rig.start();
   onTestFinished(() => rig.close());
   const stage = await rig.stage("narrowed");

@@ -36,7 +36,7 @@ describe("the demo", () => {
     return JSON.parse(stdout) as TracedFile[];
   };
 
-  test("ends within a minute, with every kind of drop delivered, all points stored, one file quarantined, one unmatched", () => {
+  test("ends within a minute, with every drop delivered, one file quarantined and one unmatched", () => {
     expect(ended.code, ended.stderr).toBe(0);
     expect(ended.tookMs).toBeLessThan(MINUTE_MS);
     const summary = JSON.parse(ended.stdout) as Summary;
@@ -48,7 +48,7 @@ describe("the demo", () => {
     for (const { files } of drops) expect(files).toBeGreaterThan(0);
   });
 
-  test("a file's trace tells its whole life, and an operationId leads to the same run", async () => {
+  test("a file's trace shows its whole life, and an operationId leads to the same run", async () => {
     const name = "standard_building_2026-03.csv";
     const [file, ...others] = await trace(name);
     expect(others).toEqual([]);
@@ -67,7 +67,7 @@ describe("the demo", () => {
     expect(byOperation?.runs.map(({ run }) => run.id)).toEqual([one?.run.id]);
   });
 
-  test("a trace in words says where the file is now", async () => {
+  test("a trace in words shows where the file is now", async () => {
     const { code, stdout } = await headgate(["trace", "standard_building_2026-03.csv", "-c", config]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/archived as archive\/standard_building_2026-03\.[0-9a-z]{26}\.csv/);
@@ -84,7 +84,7 @@ describe("the demo", () => {
     expect(row).toContain(reason?.place?.text);
   });
 
-  test("a trace of what is not there says so and fails", async () => {
+  test("a trace of an unknown name reports it and fails", async () => {
     const { code, stdout, stderr } = await headgate(["trace", "nowhere.csv", "-c", config]);
     expect(code).toBe(1);
     expect(stdout).toBe("");
@@ -92,13 +92,13 @@ describe("the demo", () => {
     expect(stderr).toMatch(/nothing in the ledger .* has this name/);
   });
 
-  test("run again with its state, delivers nothing more", async () => {
+  test("a second run with its state delivers nothing more", async () => {
     const again = await demo("--keep");
     expect(again.code, again.stderr).toBe(0);
     expect(JSON.parse(again.stdout).points).toEqual({ mapped: 0, accepted: 0, stored: 0, rejected: 0 });
   });
 
-  test("trigger test tells who claims a name, and fails when nobody does", async () => {
+  test("trigger test names the trigger of a file name, and fails when there is none", async () => {
     const claimed = await headgate(["trigger", "test", "standard_x.csv", "-c", config]);
     expect(claimed).toMatchObject({ code: 0, stdout: expect.stringContaining("standard files") });
     const unclaimed = await headgate(["trigger", "test", "standard_x.csv", "notes.txt", "-c", config]);
@@ -146,7 +146,7 @@ describe("a gateway and a hub as processes of their own", () => {
     }
   });
 
-  test("a second gateway beside the first is refused, and says why", async () => {
+  test("a second gateway beside the first is refused with the reason", async () => {
     const stage = await rig.stage("beside");
     const first = stage.gateway([]);
     await first.said("stderr", /gateway started/);
@@ -158,7 +158,7 @@ describe("a gateway and a hub as processes of their own", () => {
   });
 });
 
-describe("wrong usage ends with 2 and words", () => {
+describe("wrong usage ends with 2 and an explanation", () => {
   test.each([
     ["map without a file name", ["map", "", "-m", "standard"], /name of the file is empty/],
     ["map of a directory", ["map", PROJECT, "-m", "standard"], /is a directory/],

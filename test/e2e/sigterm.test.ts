@@ -119,7 +119,7 @@ export default defineMapper({
   await expectGoesOn(stage, expected);
 });
 
-test("while an answer to a push is awaited", async () => {
+test("while a response to a push is awaited", async () => {
   const stage = await rig.stage("delivering");
   const expected = await layFile(stage, 200);
   const held = Promise.withResolvers<void>();
@@ -159,7 +159,7 @@ test("while an outcome is awaited", async () => {
   );
 });
 
-test("--until-idle stops too, and says that not all is done by its exit code", async () => {
+test("--until-idle stops too, and reports unfinished work by its exit code", async () => {
   const stage = await rig.stage("until-idle");
   const expected = await layFile(stage, 100);
   stage.lane.interfere = () => ({ status: 503, body: "{}" });

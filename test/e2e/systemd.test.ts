@@ -53,7 +53,7 @@ function configure(every: string): void {
   );
 }
 
-test("systemd is told when the gateway is ready, alive, reloading and stopping", async () => {
+test("systemd is notified when the gateway is ready, alive, reloading and stopping", async () => {
   configure("10s");
   gateway = spawn(process.execPath, [MAIN, "gateway", "-c", join(folder, "gateway.yaml")], {
     stdio: "ignore",
@@ -88,7 +88,7 @@ describe("a start that fails", () => {
   const unit = (name: string) => readFileSync(resolve(import.meta.dirname, "../../docs", name), "utf8");
   const final = (name: string) => /^RestartPreventExitStatus=(.*)$/m.exec(unit(name))?.[1]?.split(" ") ?? [];
 
-  test("for a port that is taken is tried again by the unit, and for a wrong configuration is not", async () => {
+  test("for a taken port is retried by the unit, and for a wrong configuration is not", async () => {
     configure("10s");
     const config = join(folder, "gateway.yaml");
     const other = createServer().listen(0, "127.0.0.1");
@@ -105,7 +105,7 @@ describe("a start that fails", () => {
     expect(final("headgate.service")).toContain(String(await exitOf(config)));
   });
 
-  test("beside another gateway that owns the ledger is tried again: that one may still be ending", async () => {
+  test("beside another gateway that owns the ledger is retried, since that one may still be ending", async () => {
     configure("10s");
     const first = spawn(process.execPath, [MAIN, "gateway", "-c", join(folder, "gateway.yaml")], {
       stdio: ["ignore", "ignore", "pipe"],
@@ -124,17 +124,14 @@ describe("a start that fails", () => {
     }
   });
 
-  test.each(["headgate.service", "headgate-hub.service"])(
-    "the unit %s goes on trying, without a limit",
-    (name) => {
-      expect(unit(name)).toMatch(/^Restart=on-failure$/m);
-      expect(unit(name)).toMatch(/^StartLimitIntervalSec=0$/m);
-      expect(final(name)).toEqual(["2"]);
-    },
-  );
+  test.each(["headgate.service", "headgate-hub.service"])("the unit %s retries without a limit", (name) => {
+    expect(unit(name)).toMatch(/^Restart=on-failure$/m);
+    expect(unit(name)).toMatch(/^StartLimitIntervalSec=0$/m);
+    expect(final(name)).toEqual(["2"]);
+  });
 });
 
-test("no sign of life is given while what leads the runs stands still", async () => {
+test("the watchdog is not notified while the scheduler stands still", async () => {
   const manager = new ServiceManager({
     program: join(folder, "bin", "systemd-notify"),
     socket: "/run/notify",
@@ -157,7 +154,7 @@ test("no sign of life is given while what leads the runs stands still", async ()
   await manager.stopping();
 });
 
-test("where nobody listens, nothing is run", async () => {
+test("no notification is sent without a listener", async () => {
   const manager = new ServiceManager({
     program: join(folder, "bin", "systemd-notify"),
     socket: undefined,

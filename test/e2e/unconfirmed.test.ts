@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-test("what nobody could say in time is shown wherever a person looks, killed on the way too, and confirmed when the service is back", async () => {
+test("an unknown outcome is shown in every report, also after a kill, and confirmed after the outage", async () => {
   const stage = await rig.stage("away", {
     operations: { listen: "127.0.0.1:0" },
     push: { ...quickPush, confirm: { pollEvery: "100ms", within: "1s" } },

@@ -40,7 +40,7 @@ async function standing(stage: Stage, name: string) {
   );
 }
 
-test("files that may not be read, moved or listed are told, stay, and are delivered once when that is put right", {
+test("files without permission are reported, stay, and are delivered once when the permission is given", {
   timeout: 60_000,
 }, async () => {
   const drops = ["unreadable", "fixed", "hidden"];

@@ -67,7 +67,7 @@ test("readings of an unknown variable end discarded, also where only reading bac
   expect(JSON.parse(stdout)).toMatchObject({ files: { discarded: 1 }, points: { accepted: 3, stored: 0 } });
 });
 
-test("a run whose outcome nobody tells is unconfirmed, says why, and counts in health; a late webhook confirms it", async () => {
+test("a run without an outcome is unconfirmed, with its reason and in health; a late webhook confirms it", async () => {
   const stage = await rig.stage("unread", {
     push: { ...quickPush, confirm: { pollEvery: "100ms", within: "1s" } },
   });

@@ -30,7 +30,7 @@ const all = (routes: readonly HubRoute[], words: string) =>
   Object.fromEntries(routes.map(({ method, url }) => [`${method} ${url}`, words]));
 
 describe("every route", () => {
-  test("that is not open refuses a call without a token, before it reads the body", async () => {
+  test("refuses a call without a token before it reads the body, unless it is open", async () => {
     expect(guarded().length).toBeGreaterThan(40);
     const raw = { authorization: "", raw: "{", headers: { "content-type": "application/json" } };
     for (const more of [{ authorization: "" }, raw]) {
@@ -58,12 +58,12 @@ describe("every route", () => {
     expect(await answers(routes, { as: "plain" })).toEqual(all(routes, "403 missing-right"));
   });
 
-  test("lets a manager in", async () => {
+  test("accepts a manager", async () => {
     const refused = Object.values(await answers(guarded(), {})).filter((words) => /^40[13] /.test(words));
     expect(refused).toEqual([]);
   });
 
-  test("that changes anything asks for a right", () => {
+  test("requires a right when it changes anything", () => {
     const careless = guarded().filter(
       ({ method, facts, url }) =>
         method !== "GET" && facts.status !== 501 && url !== "/data" && ACCESS[facts.access]?.right === null,

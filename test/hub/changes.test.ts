@@ -14,7 +14,7 @@ const push = (variableId: number, values = [1, 2, 3]) =>
 const one = async (path: string) => (await hub.call("GET", path)).body;
 
 describe("PUT", () => {
-  it("changes the fields it gives, in any case, and leaves the others", async () => {
+  it("changes the given fields, in any case, and leaves the others", async () => {
     const { sourceId } = await createChain(hub, { source: { serialNumber: "S-1", ean: "541", tags: ["a"] } });
     const changed = await hub.ok("PUT", "/sources", { body: { Id: sourceId, NAME: "Renamed", ean: null } });
     expect(changed).toMatchObject({
@@ -104,7 +104,7 @@ describe("PATCH", () => {
     expect(await one(`/sites/${siteId}`)).toMatchObject({ city: null, street: "A" });
   });
 
-  it("does all of a patch or nothing, and says which operation cannot be done", async () => {
+  it("applies all of a patch or nothing, and names the operation that fails", async () => {
     const { siteId } = await createChain(hub);
     const body = [
       { op: "replace", path: "/name", value: "New" },
@@ -115,7 +115,7 @@ describe("PATCH", () => {
     expect(await one(`/sites/${siteId}`)).toMatchObject({ name: "Site" });
   });
 
-  it("refuses a patch that makes the entity larger than a body may be, before it has grown", async () => {
+  it("refuses a patch that makes the entity larger than a body may be, before it is applied completely", async () => {
     const { sourceId } = await createChain(hub, {
       source: { clientData: { F: { G: { x: "0123456789" } } } },
     });
@@ -176,7 +176,7 @@ describe("a variable with data", () => {
     expect(headers.get("x-headgate-warning")).toContain("the 3 values stored so far were pushed in unit 9");
   });
 
-  it("neither begins nor ends its history", async () => {
+  it("does not change its history", async () => {
     const { variableIds } = await createChain(hub);
     const path = `/variables/${variableIds[0]}`;
     await hub.ok("PATCH", path, { body: { isVersioned: true } });
@@ -197,7 +197,7 @@ describe("DELETE of structure", () => {
   });
 
   it.each(["site", "source", "variable"] as const)(
-    "keeps a %s with data until told to remove it too",
+    "keeps a %s with data unless its removal is requested too",
     async (entity) => {
       const { siteId, sourceId, variableIds } = await createChain(hub, {
         variables: [{ isVersioned: true }],
@@ -268,7 +268,7 @@ describe("DELETE /data", () => {
     ]);
   });
 
-  it("removes more than one transaction takes, and takes its parameters from the query as well", async () => {
+  it("removes more than one transaction can, and takes its parameters from the query as well", async () => {
     const { variableIds } = await createChain(hub);
     const id = variableIds[0] ?? 0;
     const data = Array.from({ length: 12_001 }, (_, minute) => ({
@@ -284,7 +284,7 @@ describe("DELETE /data", () => {
     expect(await hub.get("/data", { VariableId: id })).toHaveLength(61);
   });
 
-  it("names variables that do not exist instead of passing over them, and needs the right", async () => {
+  it("names variables that do not exist rather than skip them, and needs the right", async () => {
     const { variableIds } = await createChain(hub);
     await push(variableIds[0] ?? 0);
     const body = { VariableIds: [variableIds[0], 999_999] };

@@ -33,7 +33,7 @@ afterAll(() => hub.close());
 const rows = async (query: Query) => (await hub.get("/data", query)) as DataRow[];
 
 describe("target units", () => {
-  it("convert raw values, and the rows name the unit that they are in", async () => {
+  it("convert raw values, and the rows name their unit", async () => {
     const shown = await rows({ VariableId: energy, TargetUnits: WATT_HOUR });
     expect(shown).toEqual([1000, 2500, 4000].map((rawValue) => ({ rawValue, unitId: WATT_HOUR })));
   });
@@ -73,7 +73,7 @@ describe("target units", () => {
     });
   });
 
-  it("leave values of another family as they are, and say so in a header", async () => {
+  it("leave values of another family as they are, and report it in a header", async () => {
     const query = { VariableIds: [energy, temperature], TargetUnits: [WATT, FAHRENHEIT] };
     const { body, headers } = await hub.call("GET", "/data", { query });
     expect(body.slice(0, 3)).toEqual([1, 2.5, 4].map((rawValue) => ({ rawValue, unitId: KILOWATT_HOUR })));

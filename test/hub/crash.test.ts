@@ -88,7 +88,7 @@ test.each(["hub.push.answered", "hub.ingest.before", "hub.ingest.after"])(
   },
 );
 
-test("a hub killed before its 200 stores a push once when the client repeats it under its Idempotency-Key", async () => {
+test("a hub killed before its 200 stores a push once after a repetition under its Idempotency-Key", async () => {
   const variableId = await prepare();
   const dying = await run("hub.push.durable");
   const more = {
@@ -103,7 +103,7 @@ test("a hub killed before its 200 stores a push once when the client repeats it 
   await expectOnce(hub, variableId);
 });
 
-test("a hub killed at random instants under a stream of pushes keeps all that it answered, once", async () => {
+test("a hub killed at random instants under a stream of pushes keeps every acknowledged push, once", async () => {
   const variableId = await prepare();
   const answered: string[] = [];
   for (let round = 0; round < 3; round += 1) {

@@ -115,7 +115,7 @@ it("accepts as many terms as fit into an expression", async () => {
   expect(await hub.get("/sources", { CustomFilter: terms })).toMatchObject([{ name: "Boiler" }]);
 });
 
-describe("an expression that cannot be read", () => {
+describe("an invalid expression", () => {
   it.each([
     ["", "at position 1: the expression is empty"],
     ["Name", "at position 5: an operator is expected after name, not the end"],
@@ -147,7 +147,7 @@ describe("an expression that cannot be read", () => {
   });
 });
 
-it("shares out all rows between an expression and its negation", async () => {
+it("divides all rows between an expression and its negation", async () => {
   const field = fc.constantFrom(
     "Name",
     "Ean",
@@ -173,7 +173,7 @@ it("shares out all rows between an expression and its negation", async () => {
   );
 });
 
-it("answers any text with an expression or with a fault that has a position", () => {
+it("is accepted or refused with a position, whatever its text", () => {
   const words = [
     "Name",
     "Site",

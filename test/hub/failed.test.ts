@@ -80,7 +80,7 @@ test("a failed operation that is applied again is stored, and the webhook report
   expect(await failedNames()).toEqual(["unwanted", "theirs"]);
 });
 
-test("a failed operation that is dropped is discarded for good", async () => {
+test("a failed operation that is dropped is discarded permanently", async () => {
   const dropped = await hub.call("DELETE", at("unwanted"));
   expect(dropped).toMatchObject({ status: 200, body: { operationId: "unwanted", dropped: 1 } });
   expect(await hub.get(at("unwanted"))).toMatchObject({ status: "discarded", stored: 0 });

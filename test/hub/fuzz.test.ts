@@ -227,14 +227,14 @@ const served = (): readonly HubRoute[] => hub.routes.filter(({ facts }) => facts
 
 const LONG = process.env["HEADGATE_FUZZ_ROUNDS"] !== undefined;
 
-test("every route answers anything, soon, and refuses in the form that clients can read", {
+test("every route responds to any input, soon, and refuses in a form that clients can read", {
   timeout: LONG ? 3_600_000 : 30_000,
 }, async () => {
   const judged = fc.asyncProperty(attempt(served()), async (one) => judge(one, await made(one)));
   await fc.assert(judged, { numRuns: ROUNDS, interruptAfterTimeLimit: LONG ? 3_500_000 : 8_000 });
 });
 
-test("every route that takes a body refuses what is broken", async () => {
+test("every route with a body refuses a broken one", async () => {
   const routes = served().filter(
     ({ method, facts }) => !["GET", "HEAD"].includes(method) && facts.status !== 501,
   );
@@ -294,7 +294,7 @@ describe("below the routes", () => {
   });
 });
 
-test("afterwards the hub works as before, and nothing waits for ever", async () => {
+test("afterwards the hub works as before, and no request waits for ever", async () => {
   await until(async () => {
     const { pendingOperations } = await hub.get("/health");
     return pendingOperations === 0 ? true : undefined;

@@ -211,7 +211,7 @@ describe("a group", () => {
 });
 
 describe("limits", () => {
-  test("readings beyond the future horizon of the account are discarded, and the outcome says so", async () => {
+  test("readings beyond the future horizon of the account are discarded, and the outcome reports it", async () => {
     const opened = await open("hub", 7);
     const now = Temporal.Instant.from("2026-03-01T00:00:00Z");
     const dates = ["2026-03-01T00:00:01Z", "2026-03-01T00:00:01.001Z", "2026-03-02T00:00:00Z"];
@@ -252,7 +252,7 @@ describe("limits", () => {
   });
 });
 
-test("dates of the usual form are read as all dates are", () => {
+test("dates of the usual form are parsed like all other dates", () => {
   const part = (max: number) => fc.integer({ min: 0, max }).map((one) => String(one).padStart(2, "0"));
   const usual = fc
     .tuple(

@@ -83,7 +83,7 @@ test.each<[string, Query]>([
 });
 
 describe("windows of time", () => {
-  test("cover the whole range once, from the end that is asked for, cut where partitions begin", () => {
+  test("cover the whole range once, from the requested end, cut where partitions begin", () => {
     const ms = fc.integer({ min: -50, max: 50 });
     fc.assert(
       fc.property(fc.uniqueArray(ms), ms, ms, fc.constantFrom("ASC", "DESC"), (cuts, one, other, order) => {

@@ -48,7 +48,7 @@ const pushed = (hub: HubCalls, key: string, value = 100) =>
     headers: { "idempotency-key": key },
   });
 
-test("a key is known for 90 days, and longer for an operation that failed; then it is free again", async () => {
+test("a key is remembered for 90 days, and longer for an operation that failed; then it is free again", async () => {
   const first = await startIn(0);
   [variableId = 0] = (await createChain(first)).variableIds;
   const { mended } = await breakStore(directory.path, FAULTY);

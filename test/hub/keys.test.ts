@@ -60,7 +60,7 @@ describe("discovery", () => {
   });
 });
 
-test("renewedSince makes a new key at the start; tokens of the old one live on", async () => {
+test("renewedSince creates a new key at the start; tokens of the old one stay valid", async () => {
   const running = await start();
   const old = await running.token();
   const renewed = await startTestHubAgain(running, { renewedSince: new Date().toISOString() });

@@ -94,7 +94,7 @@ describe("the token interface", () => {
   const wrong = (fields: Record<string, string>) =>
     hub.form({ ...GRANT, username: "admin", password: "no", scope: "datahub-api", ...fields });
 
-  test("stops looking at credentials after repeated failures, also at right ones, and says how long", async () => {
+  test("stops checking credentials after repeated failures, also right ones, and reports for how long", async () => {
     const statuses = [];
     for (let call = 0; call < 4; call += 1) statuses.push((await wrong({})).status);
     expect(statuses).toEqual([401, 401, 401, 429]);
@@ -116,7 +116,7 @@ describe("the token interface", () => {
     expect(statuses).toEqual([401, 401, 401, 429]);
   });
 
-  test("a success forgets the failures before it", async () => {
+  test("a success resets the failures before it", async () => {
     const statuses = [];
     for (const password of ["no", "no", "plain-password", "no", "no", "plain-password"])
       statuses.push((await wrong({ username: "plain", password })).status);

@@ -37,14 +37,14 @@ test(
   },
 );
 
-test("nothing listens where no address is given, and beyond loopback a token is required", async () => {
+test("no listener starts without an address, and beyond loopback a token is required", async () => {
   const hub = await startHub(optionsWith({}), { log });
   expect(hub.metricsUrl).toBeNull();
   await hub.close();
   expect(() => optionsWith({ listen: "0.0.0.0:9465" })).toThrow(/metrics\.listen/);
 });
 
-test("its listener takes no more connections than configured", async () => {
+test("its listener accepts no more connections than configured", async () => {
   const raw = rawOptions(directory.path, { metrics: { listen: "127.0.0.1:0" }, http: { connections: 2 } });
   const hub = await startHub(hubOptions.parse(raw), { log });
   const port = Number(new URL(hub.metricsUrl ?? "").port);

@@ -72,7 +72,7 @@ describe("/openapi.json", () => {
     }
   });
 
-  test("refers to nothing that it does not hold, and to no other place", () => {
+  test("refers only to its own parts", () => {
     const text = JSON.stringify(document);
     for (const [, ref = ""] of text.matchAll(/"\$ref":"([^"]+)"/g)) {
       const found = ref
@@ -89,7 +89,7 @@ describe("/openapi.json", () => {
         expect(schemes).toContain(name);
   });
 
-  test("holds schemas that accept the examples", () => {
+  test("has schemas that accept the examples", () => {
     const whole = (schema: Json) => z.fromJSONSchema({ ...schema, components: document.components } as never);
     let examples = 0;
     for (const { operation } of operations())
@@ -131,7 +131,7 @@ test("every example works as given", async () => {
 });
 
 describe("the page of the interface", () => {
-  test("is there without a token, and asks no other address for anything", async () => {
+  test("is served without a token, and loads nothing from other addresses", async () => {
     const page = await fetch(`${hub.url()}/docs/`);
     expect(page.status).toBe(200);
     expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");

@@ -48,7 +48,7 @@ describe("an unknown parameter", () => {
 });
 
 describe("a parameter in both the address and the body", () => {
-  test("is never the one of them in silence", async () => {
+  test("is refused when both differ", async () => {
     const query = { VariableIds: id, WhatIf: "true" };
     for (const body of [{ WhatIf: false }, { whatif: false }])
       expect(await remove(query, body)).toMatchObject({ status: 400 });
@@ -57,7 +57,7 @@ describe("a parameter in both the address and the body", () => {
     expect(await points(id)).toBe(3);
   });
 
-  test("is the list of both where a list is taken", async () => {
+  test("is the union of both for a list", async () => {
     const options = { query: { VariableIds: id, DisplayLevel: "ValueVariable" } };
     for (const body of [{ VariableIds: [other] }, { variableids: other }]) {
       const rows = await hub.ok("POST", "/data", { ...options, body });
@@ -68,7 +68,7 @@ describe("a parameter in both the address and the body", () => {
   });
 });
 
-test("an empty body is no body, also where its type is named", async () => {
+test("of which the body is empty counts as no body, also with a named type", async () => {
   const empty = { raw: "", headers: { "content-type": "application/json" } };
   const query = { VariableIds: id, WhatIf: "true" };
   expect(await hub.call("DELETE", "/data", { ...empty, query })).toMatchObject({ body: { points: 3 } });
@@ -79,7 +79,7 @@ test("an empty body is no body, also where its type is named", async () => {
   expect(await hub.call("PUT", "/sites", empty)).toMatchObject({ status: 400 });
 });
 
-test("a word that is no truth value is refused by its name and its kind", async () => {
+test("an invalid boolean is refused with its name and its kind", async () => {
   const { status, body } = await remove({ VariableIds: id, WhatIf: "maybe" });
   expect(status).toBe(400);
   expect(body.detail).toBe("WhatIf: Invalid input: expected boolean, received string");

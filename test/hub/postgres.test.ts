@@ -69,7 +69,7 @@ const data = Array.from({ length: 300 }, (_, value) => ({
 
 describe("several hubs over one schema", () => {
   test.each(["hub.ingest.before", "hub.ingest.after"])(
-    "what one answered and was killed over at %s, another stores once, in order and without a restart",
+    "an operation that a hub acknowledged before it was killed at %s is stored once by another hub",
     async (fault) => {
       const hub = await start();
       const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
@@ -99,7 +99,7 @@ describe("several hubs over one schema", () => {
     },
   );
 
-  test("pushes to one variable through two hubs leave the value of the one that was answered last", async () => {
+  test("pushes to one variable through two hubs leave the value of the one that was acknowledged last", async () => {
     const [first, second] = [await start(), await start()];
     const { variableIds } = await createChain(first);
     const [variableId = 0] = variableIds;
@@ -114,7 +114,7 @@ describe("several hubs over one schema", () => {
   });
 });
 
-test("points lie in partitions of one month, and far ones in two of their own", async () => {
+test("points are in partitions of one month, and far ones in two of their own", async () => {
   const hub = await start({ limits: { futureHorizon: "3000000d" } });
   const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
   const dates = [

@@ -13,8 +13,8 @@ const data = [{ date: DATE, value: 1 }];
 const read = async (variableId: number | undefined) =>
   hub.get("/data", { VariableId: variableId ?? 0, DisplayLevel: "ValueVariableDate", TimeZoneId: "UTC" });
 
-describe("the answer", () => {
-  test("says accepted, with the operationId of the query or a generated one, also with a slash at the end", async () => {
+describe("the response", () => {
+  test("contains accepted, with the operationId of the query or a generated one", async () => {
     const named = await hub.post("/push/api/data", [], { query: { OperationId: "Run 7/1" } });
     expect(pushAccepted.parse(named)).toEqual({ operationId: "Run 7/1", status: "accepted", received: 0 });
     const generated = await hub.post("/push/api/data/", []);
@@ -22,7 +22,7 @@ describe("the answer", () => {
     expect(await hub.settled("Run 7/1")).toMatchObject({ operationId: "Run 7/1", status: "stored" });
   });
 
-  test("takes an operationId as a bare query string", async () => {
+  test("accepts an operationId as a bare query string", async () => {
     expect(await hub.post("/push/api/data?older%20client", [])).toMatchObject({
       operationId: "older client",
     });
@@ -196,7 +196,7 @@ describe("readings", () => {
     },
   );
 
-  test("dates and values that cannot be stored are discarded one by one, with reason, count and an example", async () => {
+  test("dates and values that cannot be stored are discarded one by one, with reason and count", async () => {
     const { variableIds } = await createChain(hub);
     const raw = `[{"variableId":${variableIds[0]},"data":[{"date":"${DATE}","value":1e999},{"date":"01/03/2026","value":1},{"date":"02/03/2026","value":1},
       {"date":"2026-02-30T00:00:00Z","value":1},{"date":"2026-03-29T02:30:00","value":1},{"date":"${DATE}","value":-7.25}]}]`;
@@ -292,7 +292,7 @@ describe("readings", () => {
     },
   );
 
-  test("pushes to one variable are stored in the order of their answers", async () => {
+  test("pushes to one variable are stored in the order of their responses", async () => {
     const { variableIds } = await createChain(hub);
     for (let value = 1; value <= 20; value += 1)
       await hub.post("/push/api/data", [{ variableId: variableIds[0], data: [{ date: DATE, value }] }], {
@@ -304,7 +304,7 @@ describe("readings", () => {
 });
 
 describe("Idempotency-Key", () => {
-  test("the same key with the same body is answered alike and stored once", async () => {
+  test("the same key with the same body gets the same response and is stored once", async () => {
     const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
     const more = { headers: { "idempotency-key": "key-1" } };
     const body = [{ variableId: variableIds[0], data }];

@@ -101,7 +101,7 @@ describe("a name", () => {
       );
     });
 
-  it("is connected to at the addresses that were checked", async () => {
+  it("is connected at the addresses that were checked", async () => {
     expect(await lookedUp(resolvesTo("8.8.8.8", "2606:4700::1111"))).toEqual([
       { address: "8.8.8.8", family: 4 },
       { address: "2606:4700::1111", family: 6 },

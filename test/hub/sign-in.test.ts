@@ -68,7 +68,7 @@ test(
   },
 );
 
-test("of 60 wrong passwords by Basic at once, 10 are hashed, and the right one pushes from another address", async () => {
+test("of 60 concurrent wrong passwords by Basic, 10 are hashed, and the right one pushes from elsewhere", async () => {
   hub = await startTestHub();
   expect(statusesOf(await sixty((index) => push(`pusher:guess-${index}`, "127.0.0.2")))).toEqual({
     401: 10,

@@ -18,7 +18,7 @@ afterEach(() => directory.remove());
 
 const optionsWith = (more: object = {}) => hubOptions.parse(rawOptions(directory.path, more));
 
-test("a taken port names the address, and is worth another start", async () => {
+test("a taken port names the address, and permits another attempt", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -88,7 +88,7 @@ test("a store written by a newer version is refused and not changed", async () =
   await expect(startHub(optionsWith(), { log })).rejects.toMatchObject({ code: "HG-HUB-002" });
 });
 
-test("a store that cannot be made is a configuration error", async () => {
+test("a store that cannot be created is a configuration error", async () => {
   const store = { kind: "sqlite", path: "/dev/null/hub.sqlite" };
   await expect(startHub(optionsWith({ store }), { log })).rejects.toMatchObject({ code: "HG-HUB-001" });
 });

@@ -105,7 +105,7 @@ describe("filters", () => {
     expect(await serials({ Id: other.sourceId, State: "Gone" })).toEqual([]);
   });
 
-  test("two spellings of one name are that name given twice, and never one of the two", async () => {
+  test("two spellings of one name are that name twice, and neither is ignored", async () => {
     const one = await createChain(hub, { variables: [] });
     const other = await createChain(hub, { variables: [] });
     const both = await hub.get("/sources", { SiteId: one.siteId, siteid: other.siteId });
@@ -153,7 +153,7 @@ describe("filters", () => {
   test.each([
     ["/dashboards", {}],
     ["/storage", {}],
-  ])("GET %s %j, not there yet, is a 501 with a reason and not an empty success", async (path, query) => {
+  ])("GET %s %j, not supported yet, is a 501 with a reason and not an empty success", async (path, query) => {
     const answer = await hub.call("GET", path, { query });
     expect(answer).toMatchObject({
       status: 501,
@@ -168,7 +168,7 @@ describe("filters", () => {
   });
 });
 
-describe("accounts are walls", () => {
+describe("accounts are separated", () => {
   test("a token of another account sees, changes and fills nothing here", async () => {
     const mine = await createChain(hub, {
       source: { serialNumber: "WALL" },

@@ -45,6 +45,6 @@ test.each([
   });
 });
 
-test("a token outlives a restart with the same credentials", async () => {
+test("a token survives a restart with the same credentials", async () => {
   expect(await isTakenAfter({})).toMatchObject({ taken: true });
 });

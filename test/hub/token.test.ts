@@ -116,7 +116,7 @@ describe("scopes and rights", () => {
   });
 
   test.each(["Bearer nonsense", "Bearer", "", "Basic xx"])(
-    "`%s` is no authorization for the base interface",
+    "`%s` does not authorize for the base interface",
     async (authorization) => {
       expect(await hub.call("GET", "/sites", { authorization })).toMatchObject({ status: 401 });
     },
@@ -139,15 +139,15 @@ describe("scopes and rights", () => {
     expect(await hub.call("POST", "/push/api/data", wrong)).toMatchObject({ status: 401 });
   });
 
-  test("an Api-Version that the hub does not speak is refused rather than answered by another", async () => {
+  test("an Api-Version that the hub does not support is refused rather than replaced", async () => {
     const asking = (version: string) => hub.call("GET", "/sites", { headers: { "api-version": version } });
     expect(await asking("1.7")).toMatchObject({ status: 200 });
     expect(await asking("9.0")).toMatchObject({ status: 400, body: { code: "unsupported-api-version" } });
   });
 });
 
-describe("the life of tokens", () => {
-  test("tokens outlive a restart", async () => {
+describe("the lifetime of tokens", () => {
+  test("tokens survive a restart", async () => {
     const authorization = `Bearer ${await hub.token()}`;
     await hub.restart();
     expect(await hub.call("GET", "/sites", { authorization })).toMatchObject({ status: 200 });

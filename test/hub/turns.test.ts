@@ -27,7 +27,7 @@ test.each([
   ['{"data":[]}', 1_500_000],
   ['{"DATA":[]}', 200_000],
 ])(
-  "a body of many elements is judged in turns, also when they hold no readings: %s",
+  "a body of many elements is checked in turns, also when it has no readings: %s",
   async (element, length) => {
     const body = Buffer.from(`[${Array.from({ length }, () => element).join(",")}]`);
     expect(await turnsOf(() => countReadings(body))).toBeGreaterThanOrEqual(15);
@@ -93,7 +93,7 @@ test("a thousand variables without points are looked up in turns", async () => {
   expect(await turnsOf(reading)).toBeGreaterThanOrEqual(15);
 });
 
-test("each receiver of outcomes is found by its account and host, not by reading all hosts of the account", () => {
+test("each receiver of outcomes is found by its account and host, without reading all hosts of the account", () => {
   const queue = openDatabase({
     path: join(directory.path, "hub.sqlite.queue"),
     migrations: "intake-migrations",

@@ -102,7 +102,7 @@ describe("versioning on", () => {
     ]);
   });
 
-  test("of each point the 7 newest tagged and the 7 newest untagged versions stay, purged apart", async () => {
+  test("of each point the 7 newest tagged and the 7 newest untagged versions stay, purged separately", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.option(fc.integer({ min: 0, max: 11 }), { nil: undefined }), {

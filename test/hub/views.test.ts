@@ -11,7 +11,7 @@ afterAll(() => hub.close());
 const SECOND = { as: "second", account: 2 };
 
 describe("views", () => {
-  test("are made, listed, shown and removed", async () => {
+  test("are created, listed, shown and removed", async () => {
     const body = { Name: "Roofs", entitytype: "source", customFilter: "Tags = 'roof'", colour: "red" };
     const id = await hub.post("/views", body);
     expect(id).toEqual(expect.any(Number));
@@ -24,7 +24,7 @@ describe("views", () => {
     expect(await hub.call("DELETE", `/views/${id}`)).toMatchObject({ status: 404 });
   });
 
-  test("serve as ViewId, together with the other filters, and outlive a restart", async () => {
+  test("serve as ViewId, together with the other filters, and survive a restart", async () => {
     const roof = await createChain(hub, { source: { tags: ["roof"], serialNumber: "R" }, variables: [] });
     await createChain(hub, { source: { tags: ["cellar"] }, variables: [] });
     const sources = await hub.post("/views", {
@@ -61,12 +61,12 @@ describe("views", () => {
     [{ name: "v", entityType: "Site", customFilter: "Name = " }, "customFilter"],
     [{ name: "v", entityType: "Variable", customFilter: "Id = 1" }, "entityType"],
     [{ entityType: "Site", customFilter: "Id = 1" }, "name"],
-  ])("%j is refused, and the answer says why", async (body, words) => {
+  ])("%j is refused, and the response says why", async (body, words) => {
     const answer = await hub.call("POST", "/views", { body });
     expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(words) } });
   });
 
-  test("that do not fit the list, or do not exist, are refused rather than passed over", async () => {
+  test("that do not fit the list, or do not exist, are refused rather than skipped", async () => {
     const id = await hub.post("/views", { name: "v", entityType: "Site", customFilter: "Id > 0" });
     for (const ViewId of [id, 999_999]) {
       const answer = await hub.call("GET", "/sources", { query: { ViewId } });
@@ -123,7 +123,7 @@ describe("ids of referentials in bodies", () => {
     expect(answer.body.detail).toContain(list);
   });
 
-  test("are judged by changes, too, and nothing is changed", async () => {
+  test("are checked by changes, too, and nothing is changed", async () => {
     const { sourceId } = await createChain(hub);
     const answer = await hub.call("PATCH", `/sources/${sourceId}`, {
       body: { name: "New", gatewayTypeId: 999 },

@@ -205,7 +205,7 @@ test("readings for another account's variables are discarded as if these did not
   expect(await everything()).toEqual(before);
 });
 
-test("operation ids and idempotency keys of two accounts do not meet", async () => {
+test("operation ids and idempotency keys of two accounts are independent", async () => {
   const headers = { "idempotency-key": "shared key" };
   const query = { operationId: NAMED.operation };
   const first = await hub.call("POST", "/push/api/data", {

@@ -64,7 +64,7 @@ test("the outcome of a push is delivered to its webhookUrl, signed", async () =>
   }
 });
 
-test("a delivery that fails is tried again until the receiver accepts it", async () => {
+test("a failed delivery is retried until the receiver accepts it", async () => {
   const receiver = await startReceiver([503, 500]);
   try {
     await hub.post("/push/api/data", [], { query: { operationId: "op-2", webhookUrl: receiver.url } });
@@ -76,7 +76,7 @@ test("a delivery that fails is tried again until the receiver accepts it", async
   }
 });
 
-test("after the configured attempts a delivery has failed for good, and the operation says so", async () => {
+test("after the configured attempts a delivery has failed permanently, and the operation reports it", async () => {
   const receiver = await startReceiver([500, 500, 500, 500]);
   try {
     await hub.post("/push/api/data", [], { query: { operationId: "op-3", webhookUrl: receiver.url } });
@@ -91,7 +91,7 @@ test("after the configured attempts a delivery has failed for good, and the oper
   }
 });
 
-test("a delivery that waits is made after a restart", async () => {
+test("a waiting delivery is made after a restart", async () => {
   const patient = await startTestHub({ webhook: { backoff: "1s", timeout: "1s", hosts: ["127.0.0.1"] } });
   const receiver = await startReceiver([503]);
   try {
@@ -143,7 +143,7 @@ test("a redirect, and no response within the timeout, count as failures", async 
   }
 });
 
-test("waits double from one failure to the next, up to the longest", async () => {
+test("retries double their pause from one failure to the next, up to the longest", async () => {
   const receiver = await startReceiver([500, 500, 500, 500, 500]);
   const { path, remove } = await temporaryDirectory();
   const store = await openSqliteStore(join(path, "hub.sqlite"));
@@ -217,7 +217,7 @@ test.each([
   },
 );
 
-test("a receiver at a public address at port 443, or one that the hub lists, is no reason for a warning", async () => {
+test("a receiver at a public address at port 443, or one that the hub lists, causes no warning", async () => {
   for (const webhookUrl of [
     "https://gateway.example.org/outcome",
     "https://8.8.8.8/",
@@ -229,7 +229,7 @@ test("a receiver at a public address at port 443, or one that the hub lists, is 
   }
 });
 
-test("receivers that never answer delay neither other hosts of their account nor other accounts", async () => {
+test("receivers that never respond delay neither other hosts of their account nor other accounts", async () => {
   const silent: Server[] = [];
   const listen = async () => {
     const server = createServer(() => {});

@@ -194,7 +194,7 @@ test("a partition that was detached keeps its name and its points, and the month
   await database.query(`DROP TABLE ${partition}, ${partition}_2`);
 });
 
-test("months that an administrator put together in one partition stay so", async () => {
+test("months that an administrator merged into one partition stay in it", async () => {
   await database.query(
     `CREATE TABLE ${SCHEMA}.point_2019 PARTITION OF ${SCHEMA}.point FOR VALUES FROM ` +
       `('${Date.UTC(2019, 0)}') TO ('${Date.UTC(2020, 0)}')`,

@@ -85,7 +85,7 @@ export function advanceConformance(ledger: () => Ledger): void {
   const accept = (run: Run, sequence: string) =>
     ledger().acceptBatch(`${run.id}-${sequence}`, "200 OK", { service: "main" });
 
-  it("a run that passes several states comes to the same as one that passes them one by one", async () => {
+  it("a run that passes several states ends like one that passes them one by one", async () => {
     const mappedOnce = { ...MAPPED, rejected: [REJECTED], rejectedCount: 1 };
     const alone = await claimed(ledger(), "alone");
     const words = { sha256: "same", reason: null, detail: "100 bytes" };
@@ -101,7 +101,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(await ledger().check()).toEqual([]);
   });
 
-  it("a run that is elsewhere than was thought, or would pass a state that it may not, does not advance", async () => {
+  it("a run in another state than expected, or with a forbidden transition, does not advance", async () => {
     const run = await claimed(ledger(), "a");
     await ledger().advanceRun(run.id, "claimed", "quarantined", BROKEN);
     const refused = { run: null, why: "fault", thrown: expect.any(InvariantError) };
@@ -123,7 +123,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     await nothingOf(hasty);
   });
 
-  it.each(["skip", "flag"] as const)("content that came before is not recorded (%s)", async (rule) => {
+  it.each(["skip", "flag"] as const)("repeated content is not recorded (%s)", async (rule) => {
     await take(ledger(), await claimed(ledger(), "a"));
     const run = await again("a");
     expect(await take(ledger(), run, { duplicates: rule })).toEqual({ run: null, why: "known" });
@@ -132,7 +132,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(other.run).toMatchObject({ state: "mapped", sha256: "other" });
   });
 
-  it("content that came before is recorded where all is processed", async () => {
+  it("repeated content is recorded where all content is processed", async () => {
     await take(ledger(), await claimed(ledger(), "a"));
     // Of the same size and time it may be the first version itself that is back, and the caller finds out.
     const back = await again("a");
@@ -143,7 +143,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect((await take(ledger(), run, { duplicates: "process" })).run?.state).toBe("mapped");
   });
 
-  it("of two equal versions in one list, the later one is not recorded", async () => {
+  it("the later of two equal versions in one list is not recorded", async () => {
     const first = await claimed(ledger(), "a");
     const second = await again("a");
     const [one, other] = await ledger().advanceRuns([intake(first), intake(second)]);
@@ -152,7 +152,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     await nothingOf(second);
   });
 
-  it("of two equal versions in one list, the later one waits when it comes first", async () => {
+  it("the later of two equal versions in one list waits when it comes first", async () => {
     const first = await claimed(ledger(), "a");
     const second = await again("a");
     const [other, one] = await ledger().advanceRuns([intake(second), intake(first)]);
@@ -168,7 +168,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     await nothingOf(copy);
   });
 
-  it("a run that was mapped before has its batches as they were, or does not advance", async () => {
+  it("a run that was mapped before keeps its batches, or does not advance", async () => {
     const lost = await mapped(ledger(), "lost", MAPPED);
     const batches = await ledger().batches(lost.id);
     await ledger().advanceRun(lost.id, "mapped", "claimed");
@@ -182,7 +182,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(await ledger().batches(lost.id)).toEqual(batches);
   });
 
-  it("a run that fails leaves others of its list alone, and nothing of itself", async () => {
+  it("a run that fails affects no other run of its list, and is not changed", async () => {
     const [bad, good] = [await claimed(ledger(), "bad"), await claimed(ledger(), "good")];
     const broken = { ...MAPPED, batches: [slice("1"), slice("not a number")] };
     const results = await ledger().advanceRuns([intake(bad, { mapped: broken }), intake(good)]);
@@ -191,7 +191,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect((await ledger().run(good.id))?.state).toBe("mapped");
   });
 
-  it("a delivery begins with the batches of its run as they stand", async () => {
+  it("a delivery begins with the present batches of its run", async () => {
     const run = await mapped(ledger(), "a", record(["A"], [slice("1"), slice("2")]));
     await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
     const batches = await begin(run);
@@ -201,7 +201,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(await ledger().beginDelivery(later.id, "to main")).not.toHaveProperty("batches");
   });
 
-  it("the last batch that is accepted takes its run along, as if both were told one by one", async () => {
+  it("the last accepted batch also accepts its run, as two separate writes would", async () => {
     const alone = await sending("alone");
     for (const sequence of ["1", "2"])
       await ledger().advanceBatch(`${alone.id}-${sequence}`, "sending", "accepted", { answer: "200 OK" });
@@ -229,7 +229,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(answers[1]?.points.accepted).toBe(15);
   });
 
-  it("a run of which the service refused a batch is not accepted with the last one", async () => {
+  it("a run with a batch that the service refused is not accepted with the last one", async () => {
     const run = await sending("a");
     await ledger().advanceBatch(`${run.id}-1`, "sending", "rejected", { answer: "400" });
     expect(await accept(run, "2")).toBeNull();
@@ -239,7 +239,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     });
   });
 
-  it("of a split batch its children count, and not itself", async () => {
+  it("the children of a split batch count, and not the batch itself", async () => {
     const run = await sending("a");
     await accept(run, "1");
     await ledger().splitBatch(`${run.id}-2`, [slice("2.1", 3), slice("2.2", 2)], "413");
@@ -249,7 +249,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(await accept(run, "2.1")).toMatchObject({ state: "accepted", points: { accepted: 15 } });
   });
 
-  it("a batch that is elsewhere than was thought is not accepted, and neither is its run", async () => {
+  it("a batch in another state than expected is not accepted, and neither is its run", async () => {
     const run = await mapped(ledger(), "a");
     await ledger().beginDelivery(run.id, "to main");
     await expect(accept(run, "1")).rejects.toThrow(InvariantError);
@@ -262,7 +262,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     );
   });
 
-  it("a batch of a run that was given up meanwhile is accepted, and the run stays as it is", async () => {
+  it("a batch of a run that was given up is accepted, and the run stays unchanged", async () => {
     const run = await sending("a", [slice("1", 10)]);
     await ledger().advanceRun(run.id, "delivering", "cancelled", BROKEN);
     expect(await accept(run, "1")).toBeNull();
@@ -274,7 +274,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect((await ledger().batches(run.id))[0]).toMatchObject({ state: "accepted", answer: "200 OK" });
   });
 
-  it("the finish that an accepted run is given stands, unless it was decided before", async () => {
+  it("the finish plan of an accepted run is kept, unless it was decided before", async () => {
     const finishPlan = { action: "archive", to: "done/a" } as const;
     const last = (run: Run) => ledger().acceptBatch(`${run.id}-1`, "200", { service: "main", finishPlan });
     expect(await last(await sending("a", [slice("1")]))).toMatchObject({ finishPlan });
@@ -283,14 +283,14 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(await last(decided)).toMatchObject({ state: "accepted", finishPlan: { action: "leave" } });
   });
 
-  it("what a webhook told of a batch before its answer stays with it", async () => {
+  it("the outcome of a webhook before the response to a batch is kept", async () => {
     const run = await sending("a", [slice("1", 10)]);
     await ledger().recordOutcome(outcome(`${run.id}-1`, 8, 2));
     expect((await accept(run, "1"))?.points).toMatchObject({ accepted: 10, stored: 8, discarded: 2 });
     expect((await ledger().batches(run.id))[0]?.outcome).toMatchObject({ stored: 8 });
   });
 
-  it("lets go of later runs of the same targets, once it is accepted", async () => {
+  it("releases later runs of the same targets, once it is accepted", async () => {
     const run = await claimed(ledger(), "a");
     await take(ledger(), run, { mapped: record(["A"]) });
     const later = await claimed(ledger(), "b");

@@ -20,7 +20,7 @@ export function aloneConformance(openTwo: () => Promise<readonly [Ledger, Ledger
     await one.close();
   });
 
-  it("go one after another under one key, whoever does them", async () => {
+  it("run one after another under one key, in whichever process", async () => {
     const lines: string[] = [];
     const work = (name: string) => async () => {
       lines.push(`${name} begins`);
@@ -34,7 +34,7 @@ export function aloneConformance(openTwo: () => Promise<readonly [Ledger, Ledger
       expect(lines[at + 1]).toBe(lines[at]?.replace("begins", "ends"));
   });
 
-  it("go side by side under different keys, also of one ledger", async () => {
+  it("run concurrently under different keys, also of one ledger", async () => {
     const met = Promise.withResolvers<void>();
     await Promise.all([
       one.fleet.alone("a", () => met.promise, never),
@@ -42,7 +42,7 @@ export function aloneConformance(openTwo: () => Promise<readonly [Ledger, Ledger
     ]);
   });
 
-  it("let others go on when they fail, and are not waited for any more when somebody gives up", async () => {
+  it("let others continue when they fail, and are no longer awaited after their caller aborted", async () => {
     const failed = one.fleet.alone("key", () => Promise.reject(new Error("in vain")), never);
     await expect(failed).rejects.toThrow("in vain");
     const [stop, held, end] = [
@@ -74,7 +74,7 @@ export function aloneConformance(openTwo: () => Promise<readonly [Ledger, Ledger
     expect(done).toBe(false);
   });
 
-  it("are not waited for for ever", async () => {
+  it("are awaited for a limited time", async () => {
     let nowMs = 0;
     const hasty = { ...systemClock, monotonicMs: () => (nowMs += 6_000) };
     const asked = waitForTurn(() => null, "key", hasty, never);

@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-it("a backup beside the running owner holds what was committed, and can be put back after it", async () => {
+it("a backup beside the running owner contains the committed records, and can be restored", async () => {
   const run = await mapped(ledger, "a.csv");
   const told = await ledger.trace("a.csv");
   expect(await backupLedger(options(), at("copy"))).toMatchObject({ path: at("copy"), runs: 1 });
@@ -47,14 +47,14 @@ it("a backup beside the running owner holds what was committed, and can be put b
   await before.close();
 });
 
-it("a backup overwrites nothing, and leaves nothing when it fails", async () => {
+it("a backup overwrites no file, and leaves no file when it fails", async () => {
   await writeFile(at("copy"), "something of somebody");
   await expect(backupLedger(options(), at("copy"))).rejects.toMatchObject({ code: "HG-LEDG-002" });
   await expect(backupLedger(options(), at("no/such/folder"))).rejects.toMatchObject({ code: "HG-LEDG-002" });
   expect((await readdir(folder)).filter((name) => name.endsWith(".part"))).toEqual([]);
 });
 
-it("what is no ledger, damaged or newer is not put in the place of one", async () => {
+it("a file that is not a ledger, damaged or newer does not replace a ledger", async () => {
   for (let count = 0; count < 200; count += 1) await mapped(ledger, `${count}.csv`);
   await backupLedger(options(), at("copy"));
   await ledger.close();
@@ -74,7 +74,7 @@ it("what is no ledger, damaged or newer is not put in the place of one", async (
   expect(await ledger.recentRuns(999)).toHaveLength(200);
 });
 
-it("a damaged ledger is kept beside as it is, with its log", async () => {
+it("a damaged ledger is kept unchanged, with its log", async () => {
   await claimed(ledger, "a.csv");
   await backupLedger(options(), at("copy"));
   await ledger.close();

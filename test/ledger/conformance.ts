@@ -45,7 +45,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     const current = () => ledger;
     describe("polls", () => pollConformance(current));
     describe("pruning", () => pruneConformance(current));
-    describe("orders of persons", () => operatorConformance(current));
+    describe("commands of operators", () => operatorConformance(current));
     describe("files after their end", () => finishedConformance(current));
     describe("containers", () => containerConformance(current));
     describe("unconfirmed runs", () => unconfirmedConformance(current));
@@ -57,13 +57,13 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("batches", () => batches(current));
     describe("advances", () => advanceConformance(current));
     describe("outcomes", () => outcomes(current));
-    describe("questions of people", () => questions(current));
+    describe("queries of operators", () => questions(current));
     describe("writes that share a commit", () => sharedCommits(current));
   });
 }
 
 function arrivals(ledger: () => Ledger): void {
-  it("tells states with reasons, and only changes of state are events", async () => {
+  it("reports states with reasons, and only changes of state are events", async () => {
     const { arrival } = await sight(ledger(), "a.csv");
     await ledger().advanceArrival(arrival.id, "settling", "1 of 3 equal looks");
     const after = await ledger().advanceArrival(arrival.id, "unmatched", "no trigger");
@@ -74,7 +74,7 @@ function arrivals(ledger: () => Ledger): void {
     ]);
   });
 
-  it("lists those that lie at a drop by state, oldest first, up to a limit", async () => {
+  it("lists the arrivals at a drop by state, oldest first, up to a limit", async () => {
     await list(
       ledger(),
       "field",
@@ -95,7 +95,7 @@ function arrivals(ledger: () => Ledger): void {
     expect((await ledger().arrival(arrival.id))?.state).toBe("settling");
   });
 
-  it("finds the same bytes at the same path while the earlier ones are under way or delivered", async () => {
+  it("finds the same bytes at the same path while the earlier ones are in progress or delivered", async () => {
     const run = await mapped(ledger(), "a.csv", record(["A"]), "same");
     await list(ledger(), "field", []);
     const again = (await sight(ledger(), "a.csv")).arrival;
@@ -107,7 +107,7 @@ function arrivals(ledger: () => Ledger): void {
     expect((await ledger().duplicateOf(again, "same"))?.id).toBe(run.arrivalId);
   });
 
-  it("tells of an earlier run at the same path whose bytes nobody has fetched, and records no later one meanwhile", async () => {
+  it("reports an earlier unfetched run at the same path, and records no later one meanwhile", async () => {
     const first = await claimed(ledger(), "a.csv");
     await list(ledger(), "field", []);
     const second = await claimed(ledger(), "a.csv");
@@ -127,7 +127,7 @@ function arrivals(ledger: () => Ledger): void {
   });
 
   it.each(["quarantined", "cancelled"] as const)(
-    "does not count a predecessor that rested %s with nothing accepted",
+    "does not count a predecessor at rest %s without accepted readings",
     async (state) => {
       const run = await mapped(ledger(), "a.csv", record(["A"]), "same");
       await ledger().advanceRun(run.id, "mapped", state, {
@@ -140,7 +140,7 @@ function arrivals(ledger: () => Ledger): void {
   );
 
   it.each(["accepted", "sending"] as const)(
-    "counts a predecessor that rests in quarantine with a batch that is %s",
+    "counts a predecessor in quarantine with a batch that is %s",
     async (state) => {
       const run = await mapped(ledger(), "a.csv", record(["A"], [slice("1"), slice("2")]), "same");
       await ledger().advanceRun(run.id, "mapped", "delivering");
@@ -155,7 +155,7 @@ function arrivals(ledger: () => Ledger): void {
     },
   );
 
-  it("counts a predecessor that is held, and of one that was discarded what is stored", async () => {
+  it("counts a predecessor that is held, and the stored part of a discarded one", async () => {
     const held = await mapped(ledger(), "held.csv", record(["A"]), "same");
     await ledger().advanceRun(held.id, "mapped", "held");
     for (const [path, stored] of [
@@ -174,7 +174,7 @@ function arrivals(ledger: () => Ledger): void {
     expect(found).toEqual({ "held.csv": true, "none.csv": false, "some.csv": true });
   });
 
-  it("has an arrival lie at its drop again whose bytes came back as another", async () => {
+  it("returns an arrival to its drop when its bytes came back as another arrival", async () => {
     const run = await mapped(ledger(), "a.csv", record(["A"]), "same");
     await list(ledger(), "field", []);
     const { sightings } = await list(ledger(), "field", [entry("a.csv", 100, "7")]);
@@ -194,7 +194,7 @@ function arrivals(ledger: () => Ledger): void {
     expect((await ledger().events(run.arrivalId)).at(-1)?.what).toBe("arrival.returned");
   });
 
-  it("has gone as soon as a run finds its file missing, so that it is new when it is listed again", async () => {
+  it("marks a file as gone as soon as a run misses it, so that it is new when it is listed again", async () => {
     const run = await claimed(ledger(), "a.csv");
     await ledger().advanceRun(run.id, "claimed", "cancelled", { gone: true, detail: "it vanished" });
     expect((await ledger().arrival(run.arrivalId))?.goneAt).not.toBeNull();
@@ -203,7 +203,7 @@ function arrivals(ledger: () => Ledger): void {
 }
 
 function runs(ledger: () => Ledger): void {
-  it("opens a run that carries its arrival and binding, with ids that grow", async () => {
+  it("opens a run with its arrival and binding, and with ascending ids", async () => {
     const first = await claimed(ledger(), "in/a.csv");
     const second = await claimed(ledger(), "in/b.csv");
     expect(first).toMatchObject({ state: "claimed", path: "in/a.csv", drop: "field", binding: BINDING });
@@ -211,7 +211,7 @@ function runs(ledger: () => Ledger): void {
     expect((await ledger().arrival(first.arrivalId))?.state).toBe("matched");
   });
 
-  it("refuses a second hand that thinks the run is elsewhere, and a transition that must not be", async () => {
+  it("refuses an update from another state than expected, and a forbidden transition", async () => {
     const run = await claimed(ledger(), "a.csv");
     await ledger().advanceRun(run.id, "claimed", "fetched");
     await expect(ledger().advanceRun(run.id, "claimed", "fetched")).rejects.toThrow(InvariantError);
@@ -219,7 +219,7 @@ function runs(ledger: () => Ledger): void {
     expect((await ledger().run(run.id))?.state).toBe("fetched");
   });
 
-  it("keeps facts that a change does not name, and takes a reason away when told", async () => {
+  it("keeps facts that a change leaves out, and removes a reason on request", async () => {
     const run = await claimed(ledger(), "a.csv");
     await ledger().advanceRun(run.id, "claimed", "fetched", { sha256: "abc" });
     const reason = { code: "HG-PUSH-001", message: "away" };
@@ -276,7 +276,7 @@ function runs(ledger: () => Ledger): void {
 }
 
 function lanes(ledger: () => Ledger): void {
-  it("lets a run wait for an earlier one that shares a target until that is accepted", async () => {
+  it("lets a run wait for an earlier one that shares a target until that one is accepted", async () => {
     const first = await mapped(ledger(), "1", record(["A", "B"]));
     const second = await mapped(ledger(), "2", record(["B", "C"]));
     const third = await mapped(ledger(), "3", record(["D"]));
@@ -287,7 +287,7 @@ function lanes(ledger: () => Ledger): void {
     expect(await ledger().blockedBy(second)).toBeNull();
   });
 
-  it("does not let a run that rests keep others waiting", async () => {
+  it("does not let a run at rest block others", async () => {
     const first = await mapped(ledger(), "1");
     const second = await mapped(ledger(), "2");
     await ledger().advanceRun(first.id, "mapped", "held");
@@ -298,7 +298,7 @@ function lanes(ledger: () => Ledger): void {
     expect(await ledger().blockedBy(second)).toBeNull();
   });
 
-  it("waits for an earlier run whose targets are not known yet, and not for other lanes", async () => {
+  it("waits for an earlier run whose targets are unknown yet, and not for other lanes", async () => {
     const elsewhere = await claimed(ledger(), "0", "other lane");
     const unmapped = await claimed(ledger(), "1");
     const run = await mapped(ledger(), "2", record(["Z"]));
@@ -316,7 +316,7 @@ function lanes(ledger: () => Ledger): void {
 }
 
 function batches(ledger: () => Ledger): void {
-  it("makes batches ready with the run, named by prefix, run and sequence, in the order of sending", async () => {
+  it("creates batches ready with the run, named by prefix, run and sequence, in the order of sending", async () => {
     const prefixed = await claimed(ledger(), "p", "lane", { ...BINDING, operationPrefix: "plant-7" });
     await ledger().advanceRun(prefixed.id, "claimed", "fetched");
     await ledger().advanceRun(prefixed.id, "fetched", "mapping");
@@ -328,7 +328,7 @@ function batches(ledger: () => Ledger): void {
     );
   });
 
-  it("counts attempts and answers, and the run's accepted and rejected points", async () => {
+  it("counts attempts and responses, and the run's accepted and rejected points", async () => {
     const run = await mapped(ledger(), "a", record(["A"], [slice("1", 10), slice("2", 5)]));
     await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
     await ledger().advanceBatch(`${run.id}-1`, "sending", "sending", { attempted: true, answer: "503" });
@@ -346,7 +346,7 @@ function batches(ledger: () => Ledger): void {
     await expect(ledger().advanceBatch(`${run.id}-1`, "accepted", "sending")).rejects.toThrow(InvariantError);
   });
 
-  it("splits a batch into children that follow it and hold the same points", async () => {
+  it("splits a batch into children that follow it and contain the same points", async () => {
     const run = await mapped(ledger(), "a", record(["A"], [slice("1", 10), slice("2", 4)]));
     const id = `${run.id}-1`;
     await ledger().advanceBatch(id, "ready", "sending", { attempted: true });
@@ -365,7 +365,7 @@ function batches(ledger: () => Ledger): void {
     expect((await ledger().run(run.id))?.points.accepted).toBe(6);
   });
 
-  it("keeps accepted batches when a lost segment is made again the same, and refuses other bytes", async () => {
+  it("keeps accepted batches when a lost segment is mapped again with equal bytes, and refuses others", async () => {
     const what = record(["A"], [slice("1", 10), slice("2", 5)]);
     const run = await mapped(ledger(), "a", what);
     await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
@@ -381,7 +381,7 @@ function batches(ledger: () => Ledger): void {
 }
 
 function outcomes(ledger: () => Ledger): void {
-  it("takes an outcome that comes before the acceptance, and counts stored and discarded points", async () => {
+  it("records an outcome that comes before the acceptance, and counts stored and discarded points", async () => {
     const run = await mapped(ledger(), "a", record(["A"], [slice("1", 10), slice("2", 5)]));
     await ledger().advanceRun(run.id, "mapped", "delivering");
     await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
@@ -391,7 +391,7 @@ function outcomes(ledger: () => Ledger): void {
     expect((await ledger().run(run.id))?.points).toMatchObject({ accepted: 10, stored: 8, discarded: 2 });
   });
 
-  it("changes nothing at a repeat, and knows what is not ours", async () => {
+  it("changes nothing at a repetition, and recognizes operations of others", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "a"));
     await ledger().recordOutcome(outcome(`${run.id}-1`, 10));
     const before = await ledger().trace(run.id);
@@ -413,7 +413,7 @@ function outcomes(ledger: () => Ledger): void {
     ["in order", false],
     ["the newer one first", true],
   ] as const)(
-    "counts the newest of two outcomes of an operation that come %s, and tells both once",
+    "counts the newest of two outcomes of an operation that come %s, and reports both once",
     async (_, isTurned) => {
       const run = await deliver(ledger(), await mapped(ledger(), "a"));
       const failed = outcome(`${run.id}-1`, 0, 10);
@@ -429,7 +429,7 @@ function outcomes(ledger: () => Ledger): void {
     },
   );
 
-  it("keeps what a newer read-back found whole when an older webhook says otherwise", async () => {
+  it("keeps a newer read-back that found everything when an older webhook contradicts it", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "a"));
     await ledger().recordOutcome({ ...outcome(`${run.id}-1`, 10, 0, "read-back"), at: later });
     await ledger().recordOutcome(outcome(`${run.id}-1`, 0, 10));
@@ -437,7 +437,7 @@ function outcomes(ledger: () => Ledger): void {
     expect(await eventsOf(run)).toHaveLength(2);
   });
 
-  it("believes the service's webhook rather than what reading back had found", async () => {
+  it("prefers the service's webhook to an earlier read-back", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "a"));
     await ledger().recordOutcome(outcome(`${run.id}-1`, 4, 6, "read-back"));
     await ledger().recordOutcome(outcome(`${run.id}-1`, 10));
@@ -459,7 +459,7 @@ function questions(ledger: () => Ledger): void {
     expect(await ledger().trace("else/a.csv")).toEqual([]);
   });
 
-  it("traces by where a file was archived to, in full or by name, and not by a part of the name", async () => {
+  it("traces by the archived path of a file, in full or by name, and not by a part of the name", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "in/a.csv"));
     await ledger().noteRun(run.id, { finishPlan: { action: "archive", to: 'archive/in/a".01x.csv' } });
     for (const query of ['archive/in/a".01x.csv', 'a".01x.csv', 'in/a".01x.csv'])
@@ -467,7 +467,7 @@ function questions(ledger: () => Ledger): void {
     expect(await ledger().trace('".01x.csv')).toEqual([]);
   });
 
-  it("tells the whole life of a file in order, newest version first", async () => {
+  it("shows the whole life of a file in order, newest version first", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "a.csv"));
     await list(ledger(), "field", [entry("a.csv", 101)]);
     const [newest, oldest] = await ledger().trace("a.csv");
@@ -490,7 +490,7 @@ function questions(ledger: () => Ledger): void {
     expect(times).toEqual([...times].sort());
   });
 
-  it("tallies what lies at the drops and what was worked on since", async () => {
+  it("tallies the files at the drops and the files worked on since", async () => {
     const old = await deliver(ledger(), await mapped(ledger(), "old"));
     await ledger().noteRun(old.id, { finished: { at: "2026-03-01T00:01:00.000Z", left: true } });
     const [start] = (await ledger().events(old.arrivalId)).slice(-1);
@@ -513,7 +513,7 @@ function questions(ledger: () => Ledger): void {
     });
   });
 
-  it("counts what is on its way or held by what it belongs to, and not what is at rest", async () => {
+  it("counts runs in progress or held by trigger, drop and lane, and not those at rest", async () => {
     const first = await claimed(ledger(), "1");
     await claimed(ledger(), "2");
     const done = await deliver(ledger(), await mapped(ledger(), "3"));
@@ -534,7 +534,7 @@ function noise(arrivalId: number) {
 }
 
 function sharedCommits(ledger: () => Ledger): void {
-  it("open a refused run in quarantine, where nobody ever sees it claimed", async () => {
+  it("open a refused run in quarantine, where it is never seen as claimed", async () => {
     const { sightings } = await list(ledger(), "field", [entry("refused.zip")]);
     const refusal = { code: "HG-PACK-005", message: "it lies in another" };
     const run = await ledger().openRun(sightings[0]?.arrival.id ?? 0, BINDING, "lane", { refusal });
@@ -543,7 +543,7 @@ function sharedCommits(ledger: () => Ledger): void {
     expect(events.slice(-2)).toEqual(["run.claimed", "run.quarantined"]);
   });
 
-  it("leave each other alone when one of them fails", async () => {
+  it("do not affect each other when one of them fails", async () => {
     const { sightings } = await list(ledger(), "field", [entry("a"), entry("b"), entry("c")]);
     const [a, b, c] = sightings.map(({ arrival }) => arrival.id);
     const results = await Promise.allSettled([

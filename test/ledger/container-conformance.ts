@@ -26,7 +26,7 @@ export function containerConformance(ledger: () => Ledger): void {
   const isOpen = async (container: Run) =>
     (await ledger().runsIn(["opened"], { unsettled: true })).some(({ id }) => id === container.id);
 
-  it("makes each entry an arrival that lies in its container", async () => {
+  it("makes each entry an arrival inside its container", async () => {
     const container = await opened(["a.csv", "deep/b.csv"]);
     expect(container.state).toBe("opened");
     const { unclaimed } = await entries(container);
@@ -42,12 +42,12 @@ export function containerConformance(ledger: () => Ledger): void {
     ]);
   });
 
-  it("counts the entries of an opened container in its stead", async () => {
+  it("counts the entries of an opened container instead of it", async () => {
     await opened(["a.csv", "b.csv"]);
     expect((await ledger().tally(ALWAYS)).files).toEqual({ settling: 2 });
   });
 
-  it("keeps entries out of listings: they neither go with a poll nor hide a file of such a path", async () => {
+  it("keeps entries out of listings: they neither leave with a poll nor hide a file of such a path", async () => {
     const container = await opened(["a.csv"]);
     const { gone } = await list(ledger(), "field", [entry("in/box.zip"), entry("in/box.zip!/a.csv")]);
     expect(gone).toEqual([]);
@@ -58,7 +58,7 @@ export function containerConformance(ledger: () => Ledger): void {
     expect(file?.arrival).toMatchObject({ parentId: null, goneAt: null });
   });
 
-  it("lets entries go with their container, also those of containers in it", async () => {
+  it("lets entries leave with their container, also those of containers in it", async () => {
     const container = await opened(["inner.zip"]);
     const inner = await claimEntry(container, 0);
     await ledger().advanceRun(inner.id, "claimed", "fetched");
@@ -69,7 +69,7 @@ export function containerConformance(ledger: () => Ledger): void {
     expect(files.every(({ events }) => events.some(({ what }) => what === "arrival.gone"))).toBe(true);
   });
 
-  it("puts what came after a container behind it until each entry has a run or needs none, and then behind those runs", async () => {
+  it("keeps later files behind a container until each entry needs no run or has one, then behind these", async () => {
     const box = await sight(ledger(), "in/box.zip");
     const unpack = { entriesMax: 9, sizeMax: 9, ratioMax: 9, ignore: [] };
     const binding = { ...BINDING, unpack };
@@ -99,7 +99,7 @@ export function containerConformance(ledger: () => Ledger): void {
     expect(late.id > after.id).toBe(true);
   });
 
-  it("puts nothing behind a container that is given up", async () => {
+  it("keeps no file behind a container that is given up", async () => {
     const box = await sight(ledger(), "in/box.zip");
     const binding = { ...BINDING, unpack: { entriesMax: 9, sizeMax: 9, ratioMax: 9, ignore: [] } };
     const container = await ledger().openRun(box.arrival.id, binding, "containers", { feeds: ["lane"] });
@@ -109,7 +109,7 @@ export function containerConformance(ledger: () => Ledger): void {
     expect(await ledger().blockedBy(after)).toBeNull();
   });
 
-  it("tells how the entries stand", async () => {
+  it("reports the states of the entries", async () => {
     const container = await opened(["a", "b", "c", "d"]);
     const first = await claimEntry(container, 0);
     expect(await entries(container)).toMatchObject({ underWay: { id: first.id }, done: 0, staying: [] });
@@ -135,7 +135,7 @@ export function containerConformance(ledger: () => Ledger): void {
     });
   });
 
-  it("lets a container rest only with its entries as they were seen, and says so once", async () => {
+  it("lets a container rest only with its entries as seen, and records it once", async () => {
     const container = await opened(["a", "b"]);
     const before = await entries(container);
     await ledger().advanceArrival(before.unclaimed[0]?.id ?? 0, "unmatched", "no trigger");
@@ -168,7 +168,7 @@ export function containerConformance(ledger: () => Ledger): void {
     expect(await isOpen(container)).toBe(false);
   });
 
-  it("knows the same container again unless it rests with an entry that was not delivered", async () => {
+  it("recognizes the same container unless it rests with an entry that was not delivered", async () => {
     const container = await opened(["a"]);
     await list(ledger(), "field", []);
     const { arrival } = await sight(ledger(), "in/box.zip");
@@ -180,7 +180,7 @@ export function containerConformance(ledger: () => Ledger): void {
     expect(await again()).toMatchObject({ id: container.arrivalId });
   });
 
-  it("keeps what an earlier opening has recorded when a container is opened again", async () => {
+  it("keeps the records of an earlier opening when a container is opened again", async () => {
     const container = await opened(["a", "b"]);
     const first = await claimEntry(container, 0);
     const again = await ledger().openRun(container.arrivalId, BINDING, "lane");
@@ -208,7 +208,7 @@ export function containerConformance(ledger: () => Ledger): void {
     expect(await ledger().prune(later, 10)).toBe(1);
     expect(await ledger().trace("box.zip")).toEqual([]);
   });
-  it("never forgets an entry while one of a later version of its container lies at its path", async () => {
+  it("never forgets an entry while one of a later version of its container is at its path", async () => {
     const opening = async (size: number) => {
       const poll = await ledger().beginPoll("field");
       const [box] = await poll.record([entry("in/box.zip", size)]);

@@ -23,7 +23,7 @@ const TOGETHER = ["mapped", "accepted"].flatMap((state) => [
 ]);
 
 it.concurrent.each([...FAULT_POINTS, ...TOGETHER])(
-  "a process killed at %s leaves what it promised, and nothing torn",
+  "a process killed at %s leaves every acknowledged record, and no partial one",
   async (fault) => {
     const folder = await mkdtemp(join(tmpdir(), "headgate-"));
     try {

@@ -7,7 +7,7 @@ const LATER = "2026-03-01T01:00:00.000Z";
 
 /** Files that are watched after their end, archives of a drop, and pauses of writers. */
 export function finishedConformance(ledger: () => Ledger): void {
-  it("watches a finished file until its end, and knows where it is", async () => {
+  it("watches a finished file until its end, and knows its place", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "a.csv"));
     const watched = {
       place: "aside",
@@ -31,7 +31,7 @@ export function finishedConformance(ledger: () => Ledger): void {
     expect((await ledger().events(run.arrivalId)).at(-1)).toMatchObject({ what: "source.deleted" });
   });
 
-  it("tells of a file that waits at its path once a later version came there", async () => {
+  it("returns a file that waits at its path once a later version came there", async () => {
     const { arrival } = await sight(ledger(), "a.csv");
     const { id: arrivalId, drop, path, size, mtime } = arrival;
     const file = {
@@ -51,7 +51,7 @@ export function finishedConformance(ledger: () => Ledger): void {
     expect(await ledger().finishedFiles.due("field", AT, 10)).toMatchObject([{ path: "a.csv", arrivalId }]);
   });
 
-  it("tells of a changed file that cannot go back to its path, over all drops, until it is watched no more", async () => {
+  it("returns changed files that cannot go back to their paths, over all drops, until their watch ends", async () => {
     const { arrival } = await sight(ledger(), "a.csv");
     const { id: arrivalId, drop, path, size, mtime } = arrival;
     const looks = { endsAt: LATER, lookAt: LATER };

@@ -65,7 +65,7 @@ async function open(ledger: Ledger, lane: string, place: number, piece: Piece): 
 }
 
 export function laneConformance(ledger: () => Ledger): void {
-  it("lets a run wait exactly for those in front that are not mapped or may share a target, however many there are", async () => {
+  it("lets a run wait exactly for earlier ones that are not mapped or may share a target, however many", async () => {
     let lanes = 0;
     await fc.assert(
       fc.asyncProperty(PIECES, async (pieces) => {
@@ -87,7 +87,7 @@ export function laneConformance(ledger: () => Ledger): void {
     );
   });
 
-  it("finds the one in front that shares a target, wherever it stands among few or many, and any of other kinds", async () => {
+  it("finds the earlier run that shares a target among few or many, and any with other kinds", async () => {
     const STANDING = ["mapped", "delivering"] as const;
     const crowd = async (lane: string, targets: readonly (readonly string[])[]) => {
       const front: Run[] = [];
@@ -122,7 +122,7 @@ export function laneConformance(ledger: () => Ledger): void {
     }
   });
 
-  it("tells the first run of each lane, how many wait behind it, and since when it is the first and has not moved", async () => {
+  it("returns the first run of each lane, how many wait behind it, and since when it has not moved", async () => {
     const { laneHeads } = ledger();
     const headOf = async (lane: string) => {
       const head = (await laneHeads.list()).find((one) => one.lane === lane);

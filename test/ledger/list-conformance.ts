@@ -66,7 +66,7 @@ function isIn({ run, settled }: Known, filter: RunFilter): boolean {
 }
 
 export function listConformance(ledger: () => Ledger): void {
-  it("tells the same runs, drops and lanes, whatever is asked for", async () => {
+  it("returns the same runs, drops and lanes for every combination of filters", async () => {
     const known = await oneOfEach(ledger());
     const middle = known[STATES.length - 2]?.run.id ?? "";
     const asked: readonly RunFilter[] = [
@@ -96,7 +96,7 @@ export function listConformance(ledger: () => Ledger): void {
       }
   });
 
-  it("tells the newest runs of some states, and those at rest that are the latest of their files", async () => {
+  it("returns the newest runs of some states, and those at rest that are the latest of their files", async () => {
     const known = (await oneOfEach(ledger())).map(({ run }) => run);
     const some: readonly RunState[] = ["claimed", "held", "quarantined", "accepted", "delivering"];
     const newest = known.filter(({ state }) => some.includes(state)).toReversed();
@@ -110,7 +110,7 @@ export function listConformance(ledger: () => Ledger): void {
     expect(resting.map(({ run }) => run)).toEqual(wanted);
     expect(resting.map(({ arrival }) => arrival.id)).toEqual(wanted.map(({ arrivalId }) => arrivalId));
   });
-  it("tells the newest run of a trigger, whatever else the trigger says by now", async () => {
+  it("returns the newest run of a trigger, whatever its present configuration", async () => {
     const { sightings } = await list(
       ledger(),
       "field",

@@ -17,7 +17,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     });
   const target = (name: string) => ({ kind: "sourceEan", target: name });
 
-  it("a pause stays until it ends, and says who and why", async () => {
+  it("a pause stays until it ends, with its author and reason", async () => {
     const set = await ledger().pause({ kind: "drop", name: "field", by: "ann", why: "moves" });
     await ledger().pause({ kind: "trigger", name: "field", by: "bob", why: "" });
     expect(await ledger().pauses()).toMatchObject([set, { kind: "trigger", by: "bob" }]);
@@ -28,7 +28,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ledger().pauses()).toHaveLength(1);
   });
 
-  it("forgets every version of a file and says what it knew, so that it comes as new", async () => {
+  it("forgets every version of a file and reports its records, so that it counts as new", async () => {
     const first = await delivered("in/a.csv");
     await list(ledger(), "field", []);
     const again = await sight(ledger(), "in/a.csv");
@@ -51,7 +51,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ledger().duplicateOf(fresh.arrival, "sha-in/a.csv")).toBeNull();
   });
 
-  it("forgets nothing of a file while something of it is under way", async () => {
+  it("does not forget a file while one of its runs is in progress", async () => {
     const running = await mapped(ledger(), "running.csv");
     const accepted = await deliver(ledger(), await mapped(ledger(), "accepted.csv", record(["B"])));
     for (const path of ["running.csv", "accepted.csv"])
@@ -61,7 +61,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     for (const run of [running, accepted]) expect(await ledger().events(run.arrivalId)).not.toEqual([]);
   });
 
-  it("forgets a container with its entries, and not while one of them is under way", async () => {
+  it("forgets a container with its entries, and not while one of them is in progress", async () => {
     const container = await claimed(ledger(), "c.zip");
     await ledger().advanceRun(container.id, "claimed", "fetched");
     await ledger().recordOpened(container.id, [entry("a.csv")], "1 entry");
@@ -77,7 +77,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ledger().trace("a.csv")).toEqual([]);
   });
 
-  it("tells of runs at rest only the latest of each file, with where it lies", async () => {
+  it("returns of the runs at rest only the latest of each file, with its place", async () => {
     const old = await claimed(ledger(), "a.csv");
     await ledger().advanceRun(old.id, "claimed", "quarantined", BROKEN);
     const other = await claimed(ledger(), "b.csv");
@@ -127,7 +127,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ids(["A"], replay.id)).toEqual([open.id]);
   });
 
-  it("finds the runs of other files that went by a held one and share a target", async () => {
+  it("finds the runs of other files that overtook a held one and share a target", async () => {
     const held = await mapped(ledger(), "held.csv", record(["A", "B"]));
     await ledger().advanceRun(held.id, "mapped", "held");
     const ids = async (limit = 9) => (await ledger().laterDeliverers(held, limit)).map(({ id }) => id);
@@ -141,7 +141,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ledger().laterDeliverers(shares, 9)).toEqual([]);
   });
 
-  it("begins no delivery while an earlier run of the same targets is in the way, also one that was let go just now", async () => {
+  it("begins no delivery while an earlier run of the same targets is in the way, also one just released", async () => {
     const held = await mapped(ledger(), "held.csv", record(["A"]));
     await ledger().advanceRun(held.id, "mapped", "held");
     const later = await mapped(ledger(), "later.csv", record(["A"]));
@@ -161,7 +161,7 @@ export function operatorConformance(ledger: () => Ledger): void {
   });
 
   it.each(["mapped", "delivering"] as const)(
-    "lets no held run go on (%s) past one that it did not see",
+    "lets no held run resume (%s) past one that it did not see",
     async (to) => {
       const held = await mapped(ledger(), "held.csv", record(["A"]));
       await ledger().advanceRun(held.id, "mapped", "held");
@@ -188,7 +188,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ledger().resumeHeld(held.id, "delivering", [], "")).toMatchObject({ state: "delivering" });
   });
 
-  it("finds nothing wrong with what it wrote itself", async () => {
+  it("finds no fault in its own records", async () => {
     const old = await delivered("a.csv");
     await mapped(ledger(), "b.csv");
     const broken = await claimed(ledger(), "c.csv");
@@ -198,7 +198,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ledger().check()).toEqual([]);
   });
 
-  it("forgets a file whose broken run was replayed with success, when its time has come", async () => {
+  it("forgets a file whose broken run was replayed successfully, when its time has come", async () => {
     const old = await claimed(ledger(), "a.csv");
     await ledger().advanceRun(old.id, "claimed", "quarantined", BROKEN);
     await ledger().noteRun(old.id, FINISHED);

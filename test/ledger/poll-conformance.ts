@@ -6,7 +6,7 @@ import { InvariantError } from "../../src/support/errors.ts";
 import { BINDING, claimed, entry, list, listOnce, sight } from "./fixtures.ts";
 
 export function pollConformance(ledger: () => Ledger): void {
-  it("knows an unchanged file again, and takes over the change of one that still settles", async () => {
+  it("recognizes an unchanged file, and records the change of one that still settles", async () => {
     const first = await sight(ledger(), "a.csv");
     expect(first).toMatchObject({ seen: "new", arrival: { state: "settling", size: 100, mtime: "1" } });
     expect(await sight(ledger(), "a.csv")).toEqual({ seen: "known", arrival: first.arrival });
@@ -27,7 +27,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(sightings[0]).toMatchObject({ seen: "changed", arrival: { id: arrival.id, state: "settling" } });
   });
 
-  it("makes a new arrival of another version when the earlier one had been taken", async () => {
+  it("creates a new arrival for another version when the earlier one had been picked up", async () => {
     const { arrival } = await sight(ledger(), "a.csv");
     await ledger().openRun(arrival.id, BINDING, "lane");
     const { sightings, gone } = await list(ledger(), "field", [entry("a.csv", 100, "2")]);
@@ -37,7 +37,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await ledger().arrival(arrival.id))?.goneAt).not.toBeNull();
   });
 
-  it("tells the ages of what settles at a drop in parts, by id, and of nothing else", async () => {
+  it("returns the ages of settling arrivals of a drop in parts, by id, and of no others", async () => {
     const { sightings } = await list(
       ledger(),
       "field",
@@ -56,7 +56,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await ledger().settlingAges("field", 9, 0)).map(({ path }) => path)).toEqual(["d"]);
   });
 
-  it("finds arrivals one by one and many at a time, in the order that is asked for", async () => {
+  it("returns arrivals one by one and many at a time, in the requested order", async () => {
     const { sightings } = await list(ledger(), "field", [entry("a"), entry("b"), entry("c")]);
     const [a, b, c] = sightings.map(({ arrival }) => arrival);
     expect(await ledger().arrival(b?.id ?? 0)).toEqual(b);
@@ -66,7 +66,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(await ledger().arrivals([])).toEqual([]);
   });
 
-  it("says what has gone only when the listing was complete", async () => {
+  it("reports gone files only when the listing was complete", async () => {
     const [, b] = (await list(ledger(), "field", [entry("a"), entry("b")])).sightings;
     const broken = await ledger().beginPoll("field");
     await broken.record([entry("a")]);
@@ -94,7 +94,7 @@ export function pollConformance(ledger: () => Ledger): void {
     await other.abandon();
   });
 
-  it("is at first contact with each folder until it was listed in full, and with no folder that came to such a one since", async () => {
+  it("is at first contact with each folder until it was listed in full, and not with folders added since", async () => {
     const broken = await ledger().beginPoll("field");
     for (const path of ["a", "in/a", "deep/in/a"]) expect(broken.wasThere(path)).toBe(true);
     await broken.record([entry("a"), entry("in/a")]);
@@ -112,7 +112,7 @@ export function pollConformance(ledger: () => Ledger): void {
     await later.abandon();
   });
 
-  it("has what a listing that broke off did not show awaited from then on, until it has settled or gone", async () => {
+  it("makes files that an interrupted listing did not show awaited until they have settled or gone", async () => {
     await list(ledger(), "field", [entry("a/one"), entry("b/two"), entry("b/two.part"), entry("c/three")]);
     const broken = await ledger().beginPoll("field");
     await broken.record([entry("a/one")]);
@@ -137,7 +137,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await settled.complete()).awaited.map(({ path }) => path)).not.toContain("b/two");
   });
 
-  it("has what settles and is missing from a folder that was listed in full gone after two listings of that, not after what was not recorded", async () => {
+  it("marks settling files as gone after two full listings of their folder, not after unrecorded ones", async () => {
     const { sightings } = await list(ledger(), "field", [entry("a/one"), entry("a/two"), entry("b/three")]);
     const [one] = sightings.map(({ arrival }) => arrival);
     const cut = async (shown: readonly string[], isRecorded: boolean) => {
@@ -159,7 +159,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await ledger().awaited("field")).map(({ path }) => path)).toEqual(["a/two", "b/three"]);
   });
 
-  it("has what settles and is missing from one complete listing awaited, until it has settled or gone", async () => {
+  it("makes settling files that one complete listing lacks awaited, until they have settled or gone", async () => {
     const taken = await claimed(ledger(), "taken");
     const [one] = (
       await list(ledger(), "field", [entry("one"), entry("two"), entry("one.part"), entry("taken")])
@@ -186,14 +186,14 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await poll(["one.part"])).awaited).toEqual([]);
   });
 
-  it("warns of a run in the life of its file from the beginning", async () => {
+  it("records a warning of a run in the history of its file from the beginning", async () => {
     const { arrival } = await sight(ledger(), "warned.csv");
     const run = await ledger().openRun(arrival.id, BINDING, "lane", { warning: "it goes before another" });
     const told = (await ledger().events(arrival.id)).filter(({ what }) => what === "run.warned");
     expect(told).toMatchObject([{ runId: run.id, detail: "it goes before another" }]);
   });
 
-  it("tells nothing of files that lie at rest as they did", async () => {
+  it("leaves out unchanged files at rest", async () => {
     const states = ["unmatched", "skipped", "duplicate"] as const;
     for (const state of states)
       await ledger().advanceArrival((await sight(ledger(), `${state}.csv`)).arrival.id, state, "at rest");
@@ -208,7 +208,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(gone).toEqual([]);
   });
 
-  it("tells of more files that went than one transaction takes, each once", async () => {
+  it("reports more files that went than one transaction can hold, each once", async () => {
     const names = Array.from({ length: 1_203 }, (_, at) => entry(`${at}.csv`));
     await list(ledger(), "field", names);
     const { gone } = await list(ledger(), "field", names.slice(0, 2));
@@ -224,7 +224,7 @@ export function pollConformance(ledger: () => Ledger): void {
       ]);
   });
 
-  it("leaves a skipped file alone, and takes another version of it for new", async () => {
+  it("leaves a skipped file alone, and treats another version of it as new", async () => {
     const { arrival } = await sight(ledger(), "a.csv");
     await ledger().advanceArrival(arrival.id, "skipped", "it lay there before");
     expect((await ledger().tally("1970-01-01T00:00:00.000Z")).files).toEqual({ skipped: 1 });
@@ -232,7 +232,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(sightings[0]).toMatchObject({ seen: "new", arrival: { state: "settling" } });
   });
 
-  it("has nothing gone after one listing alone, also when another process took the next one", async () => {
+  it("marks no file as gone after a single listing, also when another process did the next one", async () => {
     const [a, b] = (await list(ledger(), "field", [entry("a"), entry("b")])).sightings;
     await ledger().openRun(b?.arrival.id ?? 0, BINDING, "lane");
     expect(await listOnce(ledger(), "field", [])).toMatchObject({ gone: [], missing: 2 });
@@ -253,7 +253,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(await listOnce(ledger(), "field", [])).toMatchObject({ gone: [b?.arrival.id], missing: 0 });
   });
 
-  it("takes a file that had gone and came back as new", async () => {
+  it("treats a file that had gone and returned as new", async () => {
     const first = await sight(ledger(), "a");
     await list(ledger(), "field", []);
     const back = await sight(ledger(), "a");
@@ -261,7 +261,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(back.arrival.id).not.toBe(first.arrival.id);
   });
 
-  it("does not take a file for new that was archived while the listing was under way", async () => {
+  it("does not treat a file as new that was archived during the listing", async () => {
     const { arrival } = await sight(ledger(), "a");
     const run = await ledger().openRun(arrival.id, BINDING, "lane");
     const poll = await ledger().beginPoll("field");
@@ -273,7 +273,7 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(await ledger().arrivalsIn("field", ["settling", "matched"])).toEqual([]);
   });
 
-  it("takes one poll of a drop at a time, and polls of other drops beside it", async () => {
+  it("runs one poll of a drop at a time, and polls of other drops concurrently", async () => {
     const poll = await ledger().beginPoll("field");
     await expect(ledger().beginPoll("field")).rejects.toThrow(InvariantError);
     await (await ledger().beginPoll("other")).complete();
@@ -282,7 +282,7 @@ export function pollConformance(ledger: () => Ledger): void {
     await (await ledger().beginPoll("field")).abandon();
   });
 
-  it("agrees with a simple model of what lies at a drop, over any listings", async () => {
+  it("agrees with a simple model of the files at a drop, over any listings", async () => {
     const version = fc.record({
       path: fc.constantFrom("a", "in/b", "in/c", "d"),
       size: fc.integer({ min: 0, max: 1 }),

@@ -56,14 +56,14 @@ function endConnections() {
 
 ledgerConformance("PostgreSQL", (clock) => openPostgresLedger(freshOptions(), { clock }));
 
-describe("works at a ledger in PostgreSQL", () => {
+describe("exclusive work at a ledger in PostgreSQL", () => {
   aloneConformance(async () => {
     const options = freshOptions();
     const first = await openPostgresLedger(options, { clock: systemClock });
     return [first, await openPostgresLedger({ ...options, node: "south" }, { clock: systemClock })];
   });
 
-  it("are told when their turn is lost with the connection, and others may begin", async () => {
+  it("is notified when its turn is lost with the connection, and another may begin", async () => {
     const options = freshOptions();
     const ledger = await openPostgresLedger(options, { clock: systemClock });
     const work = ledger.fleet.alone(
@@ -90,7 +90,7 @@ const open = (options: PostgresLedgerOptions, readOnly = false) =>
   openPostgresLedger(options, { clock: steppingClock(), readOnly });
 
 describe("a ledger in PostgreSQL", () => {
-  it("is brought up once, by nodes that start together, and holds everything when opened again", async () => {
+  it("is migrated once, by nodes that start together, and keeps its records when opened again", async () => {
     const options = freshOptions();
     const nodes = await Promise.all(["a", "b", "c"].map((node) => open({ ...options, node })));
     const [first, second] = nodes;
@@ -146,7 +146,7 @@ describe("a ledger in PostgreSQL", () => {
     expect(String(refused)).not.toContain("secret");
   });
 
-  it("can be read beside its writers, and not be changed by who only reads", async () => {
+  it("can be read beside its writers, and not be changed by readers", async () => {
     const options = freshOptions();
     const writer = await open(options);
     const run = await claimed(writer, "a.csv");
@@ -157,7 +157,7 @@ describe("a ledger in PostgreSQL", () => {
     await writer.close();
   });
 
-  it("goes on with new connections when the server ended the old ones, and tells what may pass", async () => {
+  it("continues with new connections when the server ended the old ones, and reports passing faults", async () => {
     const options = freshOptions();
     const ledger = await open(options);
     const run = await claimed(ledger, "a.csv");
@@ -177,7 +177,7 @@ describe("a ledger in PostgreSQL", () => {
     await ledger.close();
   });
 
-  it("reads on when the server ended the connections that were asked", async () => {
+  it("continues reads when the server ended their connections", async () => {
     const ledger = await open(freshOptions());
     const { id } = await claimed(ledger, "a.csv");
     for (let round = 0; round < 5; round += 1) {
@@ -217,7 +217,7 @@ describe("a ledger in PostgreSQL", () => {
 });
 
 describe("writes that share a commit in PostgreSQL", () => {
-  it("are done again when another node was in the way, so that no count is lost", async () => {
+  it("are repeated after a conflict with another node, so that no count is lost", async () => {
     const options = freshOptions();
     const [here, there] = [await open(options), await open({ ...options, node: "south" })];
     const targets = Array.from({ length: 20 }, (_, index) => String(index + 1));
@@ -251,7 +251,7 @@ describe("two nodes that decide about the order of a lane at the same moment", (
     [100, 0],
   ] as const;
 
-  it("never have a held run and a later one of its targets delivered side by side", async () => {
+  it("never deliver a held run and a later one of its targets concurrently", async () => {
     const options = freshOptions();
     const [here, there] = [await open(options), await open({ ...options, node: "south" })];
     const ends = new Set<string>();
@@ -289,7 +289,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
       [node],
     );
 
-  it("poll a drop one at a time, and the other takes it when the first goes", async () => {
+  it("poll a drop one at a time, and the other takes it when the first ends", async () => {
     const options = freshOptions();
     const [north, south] = [await join(options, "north"), await join(options, "south")];
     expect(await north.fleet.holdDrop("field")).toBeNull();
@@ -311,7 +311,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await south.close();
   });
 
-  it("give back a drop with what is not fetched of it, and write nothing of it afterwards", async () => {
+  it("release a drop with its unfetched runs, and write nothing of it afterwards", async () => {
     const options = freshOptions();
     const [north, south] = [await join(options, "north"), await join(options, "south")];
     await north.fleet.holdDrop("field");
@@ -344,7 +344,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await south.close();
   });
 
-  it("end who was not heard of for longer than its lease, by the clock of the server", async () => {
+  it("end a node whose lease has lapsed, by the clock of the server", async () => {
     const options = freshOptions();
     await (await open(options)).close();
     const { schema } = options;
@@ -359,7 +359,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await north.close();
   });
 
-  it("are forgotten some days after they ended, with the drops that nobody took from them", async () => {
+  it("are forgotten some days after they ended, with their drops that no node took", async () => {
     const options = freshOptions();
     await (await open(options)).close();
     const { schema } = options;
@@ -402,7 +402,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await south.close();
   });
 
-  it("lose all that they held when they were not heard of, and write nothing of it when they wake up", async () => {
+  it("lose their drops and runs when their lease lapsed, and write nothing of them when they wake up", async () => {
     const options = freshOptions();
     const north = await join(options, "north");
     await north.fleet.holdDrop("field");
@@ -428,7 +428,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await south.close();
   });
 
-  it("begin again under another fence when they had been given up, and nobody had taken what they held", async () => {
+  it("begin again under another fence after their lease lapsed, when no node took their runs", async () => {
     const options = freshOptions();
     const south = await join(options, "south");
     const lost = Promise.withResolvers<void>();
@@ -444,7 +444,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await east.close();
   });
 
-  it("have names of their own, and whoever was ended may come again at once", async () => {
+  it("have names of their own, and an ended node may return at once", async () => {
     const options = freshOptions();
     const other = await join(options, "north");
     await database.query(`UPDATE ${options.schema}.sessions SET host = 'elsewhere'`);

@@ -13,7 +13,7 @@ export function pruneConformance(ledger: () => Ledger): void {
     return run.arrivalId;
   }
 
-  it("forgets a delivered file that went before the instant, with all that was known of it", async () => {
+  it("forgets a delivered file that left before the instant, with all its records", async () => {
     const id = await delivered("a.csv");
     expect(await ledger().prune(EARLY, 10)).toBe(0);
     expect(await ledger().prune(LATE, 10)).toBe(1);
@@ -23,13 +23,13 @@ export function pruneConformance(ledger: () => Ledger): void {
     expect(await ledger().prune(LATE, 10)).toBe(0);
   });
 
-  it("forgets no more at once than it is told to", async () => {
+  it("forgets no more at once than its limit", async () => {
     for (const path of ["a", "b", "c"]) await delivered(path);
     expect(await ledger().prune(LATE, 2)).toBe(2);
     expect(await ledger().prune(LATE, 2)).toBe(1);
   });
 
-  it("never forgets what lies at a drop, or an earlier version of it, which may come again", async () => {
+  it("never forgets a file at a drop, or an earlier version of it, which may come again", async () => {
     const lying = await mapped(ledger(), "lying.csv");
     const before = await delivered("again.csv");
     const { arrival } = await sight(ledger(), "again.csv");
@@ -38,7 +38,7 @@ export function pruneConformance(ledger: () => Ledger): void {
     expect((await ledger().duplicateOf(arrival, "sha-again.csv"))?.id).toBe(before);
   });
 
-  it("never forgets what is under way, waits to be told more, was not finished, or needs a person", async () => {
+  it("never forgets files in progress, with awaited outcomes, not finished, or that need attention", async () => {
     const running = await mapped(ledger(), "running.csv");
     const accepted = await deliver(ledger(), await mapped(ledger(), "accepted.csv"));
     await ledger().noteRun(accepted.id, FINISHED);
@@ -53,7 +53,7 @@ export function pruneConformance(ledger: () => Ledger): void {
       expect(await ledger().run(run.id)).not.toBeNull();
   });
 
-  it("forgets what was seen and went without a run", async () => {
+  it("forgets a file that was seen and left without a run", async () => {
     await list(ledger(), "field", [entry("a"), entry("b")]);
     await list(ledger(), "field", [entry("b")]);
     expect(await ledger().prune(LATE, 10)).toBe(1);

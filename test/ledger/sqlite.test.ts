@@ -22,7 +22,7 @@ afterEach(async () => {
 
 ledgerConformance("SQLite", (clock) => openSqliteLedger({ path: join(folder, "ledger.sqlite"), clock }));
 
-describe("works at a ledger in SQLite", () =>
+describe("exclusive work at a ledger in SQLite", () =>
   aloneConformance(async () => {
     const means = { path: join(folder, "ledger.sqlite"), clock: systemClock };
     return [await openSqliteLedger(means), await openSqliteLedger({ ...means, readOnly: true })];
@@ -32,7 +32,7 @@ describe("an SQLite ledger's file", () => {
   const open = (readOnly = false) =>
     openSqliteLedger({ path: join(folder, "state", "ledger.sqlite"), clock: steppingClock(), readOnly });
 
-  it("is made with its folder, for its own user and group, and holds everything when opened again", async () => {
+  it("is created with its folder, for its own user and group, and keeps its records when opened again", async () => {
     const first = await open();
     const run = await mapped(first, "a.csv");
     const told = await first.trace("a.csv");
@@ -51,7 +51,7 @@ describe("an SQLite ledger's file", () => {
     await (await open()).close();
   });
 
-  it("can be read beside its owner, who goes on writing, and not be changed", async () => {
+  it("can be read beside its owner, who continues to write, and not be changed", async () => {
     const owner = await open();
     const reader = await open(true);
     const run = await claimed(owner, "a.csv");
@@ -61,7 +61,7 @@ describe("an SQLite ledger's file", () => {
     await owner.close();
   });
 
-  it("can be read while nobody owns it", async () => {
+  it("can be read without an owner", async () => {
     const owner = await open();
     const run = await claimed(owner, "a.csv");
     await owner.close();
@@ -70,7 +70,7 @@ describe("an SQLite ledger's file", () => {
     await reader.close();
   });
 
-  it("forgets and counts files, and finds the latest of a trigger, without looking through all that it knows", async () => {
+  it("forgets and counts files, and finds the latest of a trigger, without reading every record", async () => {
     const ledger = await open();
     const run = await deliver(ledger, await mapped(ledger, "a.csv"));
     const finished = { at: "2026-03-01T00:00:00.000Z", left: true };
@@ -109,7 +109,7 @@ describe("an SQLite ledger's file", () => {
     await expect(open()).rejects.toMatchObject({ code: "HG-LEDG-002" });
   });
 
-  it("is where the configuration says", async () => {
+  it("is at the configured path", async () => {
     const options = ledgerOptions.parse({ kind: "sqlite", path: join(folder, "here.sqlite") });
     await (await openLedger(options, { clock: steppingClock() })).close();
     expect((await stat(join(folder, "here.sqlite"))).isFile()).toBe(true);
@@ -124,7 +124,7 @@ describe("an SQLite ledger's file", () => {
 });
 
 describe("a ledger that was changed by hand", () => {
-  it("says what contradicts itself, and puts right what follows from the rest", async () => {
+  it("reports contradictions, and repairs those that the remaining records determine", async () => {
     const path = join(folder, "l.sqlite");
     const first = await openSqliteLedger({ path, clock: steppingClock() });
     const run = await deliver(first, await mapped(first, "a.csv"));

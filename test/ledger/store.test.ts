@@ -27,7 +27,7 @@ afterEach(async () => {
 const count = () => row<{ n: number }>(store.sql("SELECT count(*) AS n FROM notes"))?.n;
 const note = (text: string) => store.write("note", () => execute("INSERT INTO notes VALUES (?)", text));
 
-it("a full disk ends the whole group as something that may pass, changes nothing, and the next write succeeds", async () => {
+it("a full disk ends the whole group as a passing fault, changes nothing, and the next write succeeds", async () => {
   db.exec("PRAGMA max_page_count = 10");
   const results = await Promise.allSettled([note("small"), note("x".repeat(100_000)), note("also small")]);
   for (const result of results) {
@@ -39,7 +39,7 @@ it("a full disk ends the whole group as something that may pass, changes nothing
   expect(count()).toBe(1);
 });
 
-it("a write that breaks a rule of the schema fails alone, and is not taken for a fault that may pass", async () => {
+it("a write that breaks a rule of the schema fails alone, and is not a passing fault", async () => {
   const results = await Promise.allSettled([note("one"), note("one"), note("two")]);
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   expect(results[1]?.status === "rejected" && results[1].reason).not.toBeInstanceOf(TransientError);
@@ -56,7 +56,7 @@ it("a promise resolves only after the commit", async () => {
   reader.close();
 });
 
-it("more writes than one group holds are all committed, in the order in which they were asked for", async () => {
+it("more writes than one group holds are all committed, in the order of the requests", async () => {
   const texts = Array.from({ length: 700 }, (_, index) => `note ${index}`);
   const order: string[] = [];
   await Promise.all(texts.map((text) => note(text).then(() => order.push(text))));
@@ -69,7 +69,7 @@ it("more writes than one group holds are all committed, in the order in which th
   ).toEqual(texts);
 });
 
-it("a commit that cannot be brought to the disk is told as something that may pass, and later ones go on", async () => {
+it("a commit that cannot be synced is reported as a passing fault, and later ones continue", async () => {
   // Its log is not where it is looked for.
   const lost = join(folder, "lost.sqlite");
   const blind = new SqliteStore(db, lost, steppingClock(), false);

@@ -3,12 +3,12 @@ import { assertTransition, FAULT_POINTS } from "../../src/ledger/transitions.ts"
 import { ALL_BATCH_STATES, ALL_RUN_STATES, ARRIVAL_STATES } from "../../src/states.ts";
 import { InvariantError } from "../../src/support/errors.ts";
 
-it("a run goes back to a state in which the work can be done again after a crash", () => {
+it("a run returns to a state in which the work can be repeated after a crash", () => {
   expect(() => assertTransition("run", "r", "mapping", "fetched")).not.toThrow();
   expect(() => assertTransition("run", "r", "fetched", "claimed")).not.toThrow();
 });
 
-it("a transition that is not in the table is refused with what was asked for", () => {
+it("a transition that is not in the table is refused with its states", () => {
   expect(() => assertTransition("run", "r1", "claimed", "accepted")).toThrow(
     new InvariantError("HG-BUG-001", {
       operation: "advance run",

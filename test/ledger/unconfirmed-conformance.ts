@@ -14,7 +14,7 @@ export function unconfirmedConformance(ledger: () => Ledger): void {
     return ledger().advanceRun(run.id, "accepted", "unconfirmed", UNKNOWN);
   }
 
-  it("are listed, counted apart in the summary, and told in the backlog", async () => {
+  it("are listed, counted separately in the summary, and reported in the backlog", async () => {
     const run = await unconfirmed("a.csv");
     expect(await ledger().runsIn(["unconfirmed"])).toMatchObject([{ id: run.id, reason: UNKNOWN.reason }]);
     expect(await ledger().runsIn(["unconfirmed"], { unsettled: true })).toHaveLength(1);
@@ -25,7 +25,7 @@ export function unconfirmedConformance(ledger: () => Ledger): void {
     expect(await ledger().check()).toEqual([]);
   });
 
-  it("let the next run of their lane go, and their content is a duplicate when it comes again", async () => {
+  it("release the next run of their lane, and their content is a duplicate when it comes again", async () => {
     await unconfirmed("a.csv");
     const next = await mapped(ledger(), "b.csv", record(["A"]));
     expect(await ledger().blockedBy(next)).toBeNull();
@@ -33,7 +33,7 @@ export function unconfirmedConformance(ledger: () => Ledger): void {
     expect(await ledger().duplicateOf({ ...arrival, path: "a.csv" }, "sha-a.csv")).not.toBeNull();
   });
 
-  it("count among those that a held run lets go by, and that a replay would overwrite", async () => {
+  it("count among those that overtake a held run, and that a replay would overwrite", async () => {
     const first = await mapped(ledger(), "a.csv");
     const later = await unconfirmed("b.csv");
     expect(await ledger().laterDeliverers(first, 9)).toMatchObject([{ id: later.id }]);
@@ -41,7 +41,7 @@ export function unconfirmedConformance(ledger: () => Ledger): void {
     expect(await ledger().laterRuns(first, targets, "~")).toMatchObject([{ id: later.id }]);
   });
 
-  it("become confirmed or discarded by an outcome that comes after all, and are never sent again", async () => {
+  it("become confirmed or discarded by a late outcome, and are never sent again", async () => {
     const stored = await unconfirmed("a.csv");
     const lost = await unconfirmed("b.csv");
     await ledger().recordOutcome(outcome(`${stored.id}-1`, 10));
@@ -54,7 +54,7 @@ export function unconfirmedConformance(ledger: () => Ledger): void {
       });
   });
 
-  it("are not forgotten by pruning, and can be forgotten and replayed by a person", async () => {
+  it("are not forgotten by pruning, and can be forgotten and replayed by an operator", async () => {
     const run = await unconfirmed("a.csv");
     await ledger().noteRun(run.id, { finished: { at: EVER, left: true } });
     expect(await ledger().prune(LATER, 9)).toBe(0);
@@ -68,7 +68,7 @@ export function unconfirmedConformance(ledger: () => Ledger): void {
     });
   });
 
-  it("of a container's entries keep the container where it is until they are finished", async () => {
+  it("of a container's entries keep the container at its path until they are finished", async () => {
     const container = await claimed(ledger(), "c.zip");
     await ledger().advanceRun(container.id, "claimed", "fetched");
     await ledger().recordOpened(container.id, [{ path: "a.csv", size: 1 }], "1 entry");

@@ -44,7 +44,7 @@ const stuck: LaneWait = {
   run: { id: "a", path: "a.csv", drop: "field", state: "mapped" } as Run,
 };
 
-test("a late file, a lane that waits, a drop, a service and a spool that is nearly full each do", async () => {
+test("a late file, a waiting lane, a drop, a service and a nearly full spool each need attention", async () => {
   const { concerns } = await found({
     late: () => [{ trigger: "daily", due: AT, lastSeen: null }],
     lanes: async () => [stuck],
@@ -61,7 +61,7 @@ test("a late file, a lane that waits, a drop, a service and a spool that is near
   ]);
 });
 
-test("a drop that a person paused is in order, and of one that was not polled yet nothing is known", async () => {
+test("a drop that an operator paused is in order, and the state of one without a poll is unknown", async () => {
   expect(await found({ drops: () => [dropState({ paused: "it is paused", lastError: failing })] })).toEqual({
     concerns: [],
     unknown: [],
@@ -77,7 +77,7 @@ const run = (id: string, changedAt: string, more: Partial<Run> = {}) =>
   ({ id, path: `${id}.csv`, drop: "field", state: "mapped", reason: null, changedAt, ...more }) as Run;
 const bound = (service: string) => ({ binding: { service, trigger: "t" } as Run["binding"] });
 
-test("each node of a fleet tells of its own runs", async () => {
+test("each node of a fleet reports its own runs", async () => {
   const resting = ["one", "other"].map((node) => ({
     run: run(node, AT, { state: "quarantined", node, ...bound("hub") }),
     arrival: { goneAt: null },

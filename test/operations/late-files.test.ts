@@ -57,8 +57,8 @@ function watcher(counted: MissingFile[][] = []): LateFiles {
   });
 }
 
-describe("a file that does not come by its time", () => {
-  it("is one warning for each due time, and no more once it came", async () => {
+describe("a file that does not arrive by its time", () => {
+  it("is one warning for each due time, and none after it arrived", async () => {
     const late = watcher();
     await fileComes("daily");
     await late.look();
@@ -78,7 +78,7 @@ describe("a file that does not come by its time", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it("is counted by trigger at every look", async () => {
+  it("is counted by trigger at every check", async () => {
     const counted: MissingFile[][] = [];
     now = Temporal.Instant.from("2026-03-10T06:00:01Z");
     await watcher(counted).look();

@@ -27,7 +27,7 @@ afterEach(() => rig.close());
 const about = (facts: Readonly<Record<string, unknown>>) =>
   lines.filter((line) => Object.entries(facts).every(([name, value]) => line[name] === value));
 
-test("the start is told in one line: version, configuration, drops, triggers, services, ledger, spool", async () => {
+test("the start is one line: version, configuration, drops, triggers, services, ledger, spool", async () => {
   await rig.open({ drops: [drop("in"), drop("other")] }, log);
   expect(about({ msg: "gateway started" })).toEqual([
     expect.objectContaining({
@@ -71,7 +71,7 @@ test("a run that is quarantined or held is one warning, with run, file, drop, re
   ]);
 });
 
-test("a service that goes and comes back is one warning and one notice", async () => {
+test("a service that becomes unavailable and returns is one warning and one notice", async () => {
   const door = await Door.before(rig.hub.url);
   try {
     door.shutFor(3_600_000);
@@ -96,7 +96,7 @@ test("a service that goes and comes back is one warning and one notice", async (
   }
 });
 
-test("a drop that fails and recovers is one warning, however often it is tried, and one notice", async () => {
+test("a drop that fails and recovers is one warning, however often it is polled, and one notice", async () => {
   const gateway = await rig.open({ drops: [drop("in", { backoffMax: "100ms" })] }, log);
   const [from, to] = [join(rig.folder, "in"), join(rig.folder, "away")];
   renameSync(from, to);

@@ -48,11 +48,11 @@ function faultsOf(query: string): readonly string[] {
 }
 
 describe("the dashboard and the alert rules", () => {
-  it.each(queries())("%s asks for what there is", (query) => {
+  it.each(queries())("%s query only existing metrics", (query) => {
     expect(faultsOf(query)).toEqual([]);
   });
 
-  it("would be told what they name wrongly", () => {
+  it("would be found with wrong names", () => {
     expect(faultsOf('sum by (color) (headgate_ready{shape="x"}) + headgate_missing')).toEqual([
       "headgate_missing",
       "shape",
@@ -61,7 +61,7 @@ describe("the dashboard and the alert rules", () => {
     expect(queries().length).toBeGreaterThan(20);
   });
 
-  it("have words of the rules that name labels which the rule keeps", () => {
+  it("use only labels that the rule keeps in their texts", () => {
     const { groups } = parse(readFileSync(join(docs, "alert-rules.yml"), "utf8")) as {
       groups: { rules: { expr: string; annotations: { summary: string } }[] }[];
     };
@@ -78,12 +78,15 @@ describe("the dashboard and the alert rules", () => {
 });
 
 describe("the metrics", () => {
-  it.each([...described.values()])("$name are named as Prometheus has it", ({ name, type, help }) => {
-    expect(name).toMatch(/^headgate_[a-z]+(_[a-z]+)*$/);
-    expect(name.endsWith("_total")).toBe(type === "counter");
-    expect(help.length).toBeGreaterThan(10);
-    if (/duration|age|timestamp/.test(name)) expect(name).toMatch(/_seconds$/);
-  });
+  it.each([...described.values()])(
+    "$name are named by the conventions of Prometheus",
+    ({ name, type, help }) => {
+      expect(name).toMatch(/^headgate_[a-z]+(_[a-z]+)*$/);
+      expect(name.endsWith("_total")).toBe(type === "counter");
+      expect(help.length).toBeGreaterThan(10);
+      if (/duration|age|timestamp/.test(name)) expect(name).toMatch(/_seconds$/);
+    },
+  );
 });
 
 describe("a gateway that delivered and refused", () => {
@@ -115,7 +118,7 @@ describe("a gateway that delivered and refused", () => {
   });
   afterEach(() => rig.close());
 
-  it("tells how many, of what and since when, by names of the configuration", async () => {
+  it("count by kind and since when, with names of the configuration", async () => {
     await until("the dead one failed", async () => (await scrape()).includes('status="none"'));
     const text = await scrape();
     const run = 'drop="in",trigger="standard",mapper="standard",service="hub"';
@@ -140,7 +143,7 @@ describe("a gateway that delivered and refused", () => {
     expect(told.filter((name) => name !== undefined && !described.has(name))).toEqual([]);
   });
 
-  it("leads from a push to its operation and trace, for who asks for OpenMetrics", async () => {
+  it("lead from a push to its operation and trace, for clients that request OpenMetrics", async () => {
     const text = await scrape("application/openmetrics-text; version=1.0.0");
     const [run] = await gateway.ledger.recentRuns(10, ["confirmed"]);
     expect(text).toContain(`operation_id="${run?.id}-1"`);

@@ -40,7 +40,7 @@ afterEach(async () => {
 const kinds = (some: readonly Told[]) =>
   some.flatMap(({ items }) => items.map(({ kind, file }) => `${kind} ${file ?? ""}`.trim())).toSorted();
 
-test("files at rest, a drop and a service that are away are told once, over two starts", async () => {
+test("files at rest, and an unavailable drop and service, are notified once, over two starts", async () => {
   const { port } = server.address() as AddressInfo;
   const sections = {
     services: [rig.service("hub"), rig.service("dead", "http://127.0.0.1:9")],

@@ -81,7 +81,7 @@ async function lookAt(notifier: Notifier, laterMs = 0): Promise<void> {
   await notifier.settled();
 }
 
-test("what comes within a group is one message, and what comes soon after waits for the next", async () => {
+test("events within a group are one message, and later ones wait for the next", async () => {
   const mail = receiver("mail");
   const notifier = await open(mail);
   concerns = [file("a")];
@@ -101,7 +101,7 @@ test("what comes within a group is one message, and what comes soon after waits 
   expect(mail.got[1]?.concerns.map(({ key }) => key)).toEqual(["run c quarantined"]);
 });
 
-test("a restart repeats nothing that was told, and loses nothing that was due", async () => {
+test("a restart repeats no notification, and loses none that was due", async () => {
   const mail = receiver("mail");
   const first = await open(mail);
   concerns = [file("a")];
@@ -117,7 +117,7 @@ test("a restart repeats nothing that was told, and loses nothing that was due", 
   expect(mail.got.slice(1).map((one) => one.concerns.map(({ key }) => key))).toEqual([["run b quarantined"]]);
 });
 
-test("an end sends what is due without waiting for more", async () => {
+test("a shutdown sends due notifications without waiting for more", async () => {
   const mail = receiver("mail");
   const notifier = await open(mail);
   notifier.start();
@@ -126,7 +126,7 @@ test("an end sends what is due without waiting for more", async () => {
   expect(mail.got).toHaveLength(1);
 });
 
-test("a dead receiver is logged once, tried with growing pauses, given up after a bound, and keeps no other waiting", async () => {
+test("a dead receiver is logged once, retried with growing pauses, given up, and delays no other", async () => {
   const [dead, living] = [receiver("dead"), receiver("living")];
   dead.fault = "connection refused";
   const notifier = await open(dead, living);
@@ -152,7 +152,7 @@ test("a dead receiver is logged once, tried with growing pauses, given up after 
   expect(notifier.failing().size).toBe(0);
 });
 
-test("a receiver that never answers holds up neither a look nor the others", async () => {
+test("a receiver that never responds delays neither a check nor the others", async () => {
   const hanging: Receiver = { ...receiver("hanging"), send: () => new Promise(() => undefined) };
   const living = receiver("living");
   const notifier = await open(hanging, living);
@@ -165,7 +165,7 @@ test("a receiver that never answers holds up neither a look nor the others", asy
   expect(living.got).toHaveLength(1);
 });
 
-test("a drop is told when it is away for long enough, and again when it is back; what is not known yet changes nothing", async () => {
+test("a drop is notified after a long failure, and after its return; an unknown state changes nothing", async () => {
   const mail = receiver("mail");
   const notifier = await open(mail);
   concerns = [dropAway];
@@ -189,7 +189,7 @@ test("a drop is told when it is away for long enough, and again when it is back;
   expect(mail.got[1]).toMatchObject({ concerns: [], resolved: [{ key: "drop field" }] });
 });
 
-test("a receiver is told only of what it asks for", async () => {
+test("a receiver gets only the kinds that it is configured for", async () => {
   const [late, all] = [receiver("late", ["late"]), receiver("all", ["late", "quarantined"])];
   const notifier = await open(late, all);
   concerns = [file("a"), { key: "late daily", kind: "late", text: "none came", facts: {} }];
@@ -199,7 +199,7 @@ test("a receiver is told only of what it asks for", async () => {
   expect(all.got[0]?.concerns).toHaveLength(2);
 });
 
-test("a state that cannot be read is begun anew, and one that cannot be written is told once", async () => {
+test("a state that cannot be read is reset, and one that cannot be written is logged once", async () => {
   const path = join(folder, "notifications.json");
   writeFileSync(path, "{");
   const mail = receiver("mail");

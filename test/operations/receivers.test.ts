@@ -64,7 +64,7 @@ const mailTo = (more: Readonly<Record<string, unknown>> = {}) => ({
 });
 
 describe("a webhook", () => {
-  test("gets JSON that is signed", async () => {
+  test("gets signed JSON", async () => {
     await send({ kind: "webhook", url: hook(), secret: SECRET });
     const [{ body = "", signature } = {}] = posted;
     expect(verifyWebhook(body, SECRET, signature, Math.floor(Date.now() / 1000))).toBeNull();
@@ -77,7 +77,7 @@ describe("a webhook", () => {
   });
 
   test.each([500, 404, 302])(
-    "that answers %i did not accept it, and the error holds no part of its address",
+    "that responds %i did not accept it, and the error contains no part of its address",
     async (code) => {
       status = code;
       const failed = send({ kind: "webhook", url: hook() });
@@ -111,7 +111,7 @@ describe("mail", () => {
     expect(mail.mails).toMatchObject([{ isEncrypted: true, user: "gateway" }]);
   });
 
-  test("is not sent in the clear by a server that offers no STARTTLS, unless that was said", async () => {
+  test("is not sent in the clear by a server without STARTTLS, unless configured so", async () => {
     mail = await MailServer.start({
       disabledCommands: ["STARTTLS"],
       authOptional: true,
@@ -123,13 +123,13 @@ describe("mail", () => {
     expect(mail.mails).toMatchObject([{ isEncrypted: false }]);
   });
 
-  test("is not sent to a server whose certificate nobody vouches for", async () => {
+  test("is not sent to a server with an untrusted certificate", async () => {
     mail = await MailServer.start();
     await expect(send(mailTo({ ca: undefined }))).rejects.toThrow(/certificate/);
     expect(mail.mails).toEqual([]);
   });
 
-  test("with a wrong password is refused, and the password is nowhere in the error", async () => {
+  test("with a wrong password is refused, and the password is not in the error", async () => {
     mail = await MailServer.start();
     const failed = send(mailTo({ password: "a-wrong-password" }));
     await expect(failed).rejects.toMatchObject({ code: "HG-OPS-001" });
@@ -138,7 +138,7 @@ describe("mail", () => {
     );
   });
 
-  test("that some recipients do not get says so", async () => {
+  test("that some recipients do not get is reported as such", async () => {
     mail = await MailServer.start();
     await expect(send(mailTo({ to: ["ann@example.com", "refused@example.com"] }))).resolves.toEqual({
       isPartial: true,
@@ -186,13 +186,13 @@ describe("the configuration and its command", () => {
     expect(`${bad.stdout}${bad.stderr}`).not.toContain("very-secret-part");
   });
 
-  test("without a receiver it says so, and ends with 2", async () => {
+  test("`headgate notify test` without a receiver reports it, and ends with 2", async () => {
     const { code, stderr } = await headgate(["notify", "test", "-c", configure({})]);
     expect(code).toBe(2);
     expect(stderr).toContain("HG-OPS-003");
   });
 
-  test("the former key of alarms is refused with what to write instead", () => {
+  test("the former key of alarms is refused with its replacement", () => {
     const path = configure({ operations: { alarm: { url: "https://example.com" } } });
     expect(() => loadGatewayConfig(path)).toThrow(
       /operations\.alarm; replaced by notifications: write `notifications/,

@@ -115,19 +115,19 @@ describe("the operator's interface", () => {
     expect((await fetch(`${server.url}/health/ready`)).status).toBe(200);
   });
 
-  it("counts what the ledger committed", async () => {
+  it("counts the commits of the ledger", async () => {
     await seeFile();
     const text = await (await ask("/metrics")).text();
     expect(text).toMatch(/headgate_events_total\{drop="in",event="arrival.settling"\} 1/);
   });
 
-  it("keeps the names of metrics where a password is a part of them", async () => {
+  it("keeps the names of metrics where a password is part of them", async () => {
     keepSecret("headgate_events");
     await seeFile();
     expect(await (await ask("/metrics")).text()).toMatch(/^headgate_events_total\{/m);
   });
 
-  it("traces a file by its name, and answers 404 for a name that nobody knows", async () => {
+  it("traces a file by its name, and answers 404 for an unknown name", async () => {
     await seeFile();
     const found = await ask("/operations/trace/meters.csv");
     expect(await found.json()).toMatchObject([{ arrival: { path: "a/meters.csv", state: "settling" } }]);
@@ -136,7 +136,7 @@ describe("the operator's interface", () => {
     expect(await unknown.json()).toMatchObject({ detail: expect.stringContaining("other.csv") });
   });
 
-  it("says of each file on its way what it waits for, in the words of its drop", async () => {
+  it("reports for each file in progress why it waits, in the words of its drop", async () => {
     await seeFile();
     const waiting = await ask("/operations/waiting");
     expect(await waiting.json()).toMatchObject([
@@ -151,7 +151,7 @@ describe("the operator's interface", () => {
     ]);
   });
 
-  it("hands a webhook on with exactly the bytes that are signed", async () => {
+  it("passes on a webhook with exactly the signed bytes", async () => {
     const body = '{ "operationId" : "x-1" }';
     const response = await fetch(`${server.url}/webhooks/outcome`, {
       method: "POST",
@@ -169,7 +169,7 @@ describe("the operator's interface", () => {
     expect(await response.json()).toMatchObject({ detail: "the signature does not match" });
   });
 
-  it("warns once of webhooks that are refused, however many a stranger sends and whatever they hold", async () => {
+  it("warns once of refused webhooks, however many a stranger sends and whatever their content", async () => {
     answer = { status: "refused", reason: "the signature does not match" };
     const post = (body: string) => fetch(`${server.url}/webhooks/outcome`, { method: "POST", body });
     for (let sent = 0; sent < 20; sent++) expect((await post("{}")).status).toBe(401);
@@ -179,7 +179,7 @@ describe("the operator's interface", () => {
     expect(lines).toHaveLength(2); // The other one says where the server listens.
   });
 
-  it("answers a webhook about somebody else's operation with success, since sending it again would not help", async () => {
+  it("answers a webhook about an unknown operation with success, since a repetition would not help", async () => {
     answer = { status: "unknown" };
     expect((await fetch(`${server.url}/webhooks/outcome`, { method: "POST", body: "{}" })).status).toBe(200);
   });
@@ -204,7 +204,7 @@ describe("without credentials", () => {
     }
   });
 
-  it("health tells its status alone, and with them the reasons", async () => {
+  it("health contains only its status, and with them the reasons", async () => {
     health = [{ part: "drop in", ready: false, reason: "no route to 10.1.2.3" }];
     const ready = await ask("/health/ready", null);
     expect(ready.status).toBe(503);
@@ -215,20 +215,20 @@ describe("without credentials", () => {
     expect(await (await ask("/health/ready", METRICS_TOKEN)).json()).toEqual({ status: "not ready" });
   });
 
-  it("readiness is looked at once in a while, however often a stranger asks", async () => {
+  it("readiness is checked at intervals, however often a stranger requests it", async () => {
     const asked = await Promise.all(Array.from({ length: 20 }, () => ask("/health/ready", null)));
     for (const { status } of asked) expect(status).toBe(200);
     expect(looks).toBe(1);
   });
 
-  it("no command is taken", async () => {
+  it("no command is accepted", async () => {
     const order = { method: "POST", body: JSON.stringify({ order: "pause" }) };
     expect((await ask("/operations/orders", null, order)).status).toBe(401);
   });
 });
 
 describe("a token", () => {
-  it("is good for what it has the rights for, and for no command", async () => {
+  it("permits its rights, and no command", async () => {
     const statusesOf = async (token: string) => {
       const order = { method: "POST", body: "{}", headers: { authorization: `Bearer ${token}` } };
       return {
@@ -243,8 +243,8 @@ describe("a token", () => {
   });
 });
 
-describe("webhooks with a listener of their own", () => {
-  it("come in there alone, where nothing else answers", async () => {
+describe("webhooks with a separate listener", () => {
+  it("are accepted only there, where nothing else is served", async () => {
     const parts = {
       ...{ ledger, log: silentLog, metrics: metrics.registry, drops: () => [] },
       health: async () => [],
@@ -267,7 +267,7 @@ describe("webhooks with a listener of their own", () => {
 });
 
 describe("a port that is taken", () => {
-  it("is named, with what to do", async () => {
+  it("is named, with the next step", async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const address = other.address();

@@ -70,7 +70,7 @@ function attribute(span: Span, key: string): unknown {
 }
 
 describe("traces", () => {
-  it("reach a receiver of OTLP as one trace a run, with a span for each step and each push", async () => {
+  it("reach a receiver of OTLP as one trace per run, with a span for each step and each push", async () => {
     const spans: Span[] = [];
     const endpoint = await listening(async (request, response) => {
       const chunks: Buffer[] = [];
@@ -122,7 +122,7 @@ describe("traces", () => {
     ]);
   });
 
-  it("that nobody takes disturb nothing, and are told of once", async () => {
+  it("without a receiver disturb nothing, and are logged once", async () => {
     let refusals = 0;
     const endpoint = await listening((request, response) => {
       request.resume();
@@ -172,7 +172,7 @@ describe("traces", () => {
 });
 
 describe("the log", () => {
-  it("names run and operation, and holds no secret at any level, whatever goes wrong", async () => {
+  it("names run and operation, and contains no secret at any level, whatever the fault", async () => {
     const PLANTED = "planted-in-the-configuration";
     const echo = await listening((request, response) => {
       // As a gateway of the service might, it repeats what it was sent.

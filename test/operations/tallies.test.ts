@@ -11,7 +11,7 @@ import { claimed, steppingClock } from "../ledger/fixtures.ts";
 const seriesOf = async (registry: Registry) =>
   (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-it("adds up what was counted between the times at which somebody asks, and shows a series that came to nothing", async () => {
+it("adds up the counts between two queries, and shows a series without counts", async () => {
   const registry = new Registry();
   const tally = new Tally({ name: "files_total", help: "files", registers: [registry] }, ["drop"]);
   const [a] = [tally.cell({ drop: "a" }), tally.cell({ drop: "b" })];
@@ -30,7 +30,7 @@ it("shows the last value of each", async () => {
   expect(await seriesOf(registry)).toEqual(['calls{service="hub"} 1', 'calls{service="other"} 7']);
 });
 
-it("counts runs by what they are bound to, in whatever order they come", async () => {
+it("counts runs by their bindings, in whatever order they come", async () => {
   const folder = mkdtempSync(join(tmpdir(), "headgate-"));
   const ledger = await openLedger(
     { kind: "sqlite", path: join(folder, "l.sqlite") },

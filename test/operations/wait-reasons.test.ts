@@ -43,7 +43,7 @@ describe("the ledger alone", () => {
     expect(drops).toEqual({ constructor: { kind: "local", files: 0 } });
   });
 
-  test("tells since when a file is known that has not settled, and when that is too long", async () => {
+  test("reports since when an unsettled file is known, and when that is too long", async () => {
     const { arrival } = await sight(ledger, "a.csv");
     await ledger.advanceArrival(arrival.id, "settling", "temporary name (*.part)");
     expect(await waiting(60_000)).toEqual([
@@ -61,7 +61,7 @@ describe("the ledger alone", () => {
     expect(await waiting(60_000, Date.parse(arrival.seenAt) + 60_000)).toMatchObject([{ overdue: true }]);
   });
 
-  test("tells what a run waits for by its state, and for which other run", async () => {
+  test("reports why a run waits by its state, and for which other run", async () => {
     const first = await claimed(ledger, "a.csv");
     const second = await claimed(ledger, "b.csv");
     const third = await claimed(ledger, "c.csv");
@@ -79,7 +79,7 @@ describe("the ledger alone", () => {
   });
 });
 
-test("`runs --waiting` marks what is overdue and says which drops fail, beside a gateway and without one", async () => {
+test("`runs --waiting` marks overdue files and names failing drops, beside a gateway and without one", async () => {
   const rig = await GatewayRig.start();
   try {
     const listen = `127.0.0.1:${await freePort()}`;

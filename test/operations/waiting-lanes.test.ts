@@ -127,7 +127,7 @@ describe("a run that cannot be fetched, with two behind it", () => {
     expect(text).toContain(`headgate_lane_runs_behind${labels} 2\n`);
   });
 
-  test("is marked among what waits, and shown however many others there are", async () => {
+  test("is marked among the waiting runs, and shown however many others there are", async () => {
     const files = await waitingFiles(ledger, [], () => undefined, await lanes.all(), nowMs);
     expect(files.map(({ path, overdue, holdsUp }) => ({ path, overdue, holdsUp }))).toEqual([
       { path: "a.csv", overdue: true, holdsUp: { since: "2026-03-01T00:00:00.000Z", behind: 2 } },
@@ -140,7 +140,7 @@ describe("a run that cannot be fetched, with two behind it", () => {
     ]);
   });
 
-  test("is one warning, and one line more when the lane goes on", async () => {
+  test("is one warning, and one line more when the lane continues", async () => {
     const laneLog = new LaneLog({ lanes, clock, log });
     nowMs -= 1;
     await laneLog.look();
@@ -175,7 +175,7 @@ test("a long backlog that moves is no false alarm, also for a gateway that has j
   }
 });
 
-test("behind a run that a person or the guard held, the next one counts from then", async () => {
+test("the lane behind a held run counts from the time at which that run was held", async () => {
   const held = await mappedRun("a.csv");
   const next = await mappedRun("b.csv");
   nowMs += 2 * HOUR_MS;
@@ -185,7 +185,7 @@ test("behind a run that a person or the guard held, the next one counts from the
   expect(await open().overdue()).toMatchObject([{ run: { id: next.id }, behind: 0 }]);
 });
 
-test("what waits for a service that is away is told with the service, and told of once it is back", async () => {
+test("a lane that waits for an unavailable service is reported with the service, and later by itself", async () => {
   await mappedRun("a.csv");
   nowMs += HOUR_MS;
   down = ["main"];
@@ -201,14 +201,14 @@ test("what waits for a service that is away is told with the service, and told o
   expect(lines).toHaveLength(1);
 });
 
-test("a run that waits for its file is told of though its service is away", async () => {
+test("a run that waits for its file is reported although its service is unavailable", async () => {
   await claimed(ledger, "a.csv", LANE);
   nowMs += HOUR_MS;
   down = ["main"];
   expect(await open().overdue()).toHaveLength(1);
 });
 
-test("a gateway tells of the lane by `operations.laneAfter`: in its log, health and metrics, and in `runs --waiting`", async () => {
+test("the gateway reports the lane by `operations.laneAfter` in log, health, metrics and `runs`", async () => {
   const rig = await GatewayRig.start();
   try {
     const before = await rig.open({ drops: [drop("in")] });

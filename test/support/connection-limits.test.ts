@@ -76,7 +76,7 @@ describe.each(servers)("%s", (_, start) => {
   });
   afterEach(() => server.close());
 
-  test("ends connections that ask nothing, and requests whose headers or body stand still", async () => {
+  test("ends connections without a request, and requests whose headers or body stand still", async () => {
     const silent = opened(server.url);
     const halfHeaders = opened(server.url, "GET / HTTP/1.1\r\nHost: x\r\n");
     const halfBody = opened(server.url, `${server.head}[`);
@@ -85,7 +85,7 @@ describe.each(servers)("%s", (_, start) => {
     expect(await halfBody.closed).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  test("takes no more connections than configured, and others when they are free", async () => {
+  test("accepts no more connections than configured, and others when they are free", async () => {
     const held = Array.from({ length: 5 }, () => opened(server.url, `${server.head}[`));
     await Promise.all(held.map(({ socket }) => new Promise((resolve) => socket.once("connect", resolve))));
     const sixth = opened(server.url, "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -111,7 +111,7 @@ describe("a body", () => {
   const head = (length: number) =>
     headOf("/", length, "Connection: close\r\n").replace("application/json", "a/b");
 
-  test("that comes slowly and steadily is taken, however long it takes as a whole", async () => {
+  test("that comes slowly and steadily is accepted, however long it takes as a whole", async () => {
     await begin({ idle: "2s" });
     const { socket, closed } = opened(url, head(12_000));
     // Longer than a body may stand still.
@@ -131,7 +131,7 @@ describe("a body", () => {
   });
 });
 
-test("a caller who reads nothing of a large answer is cut off", async () => {
+test("a client that reads nothing of a large response is disconnected", async () => {
   const limits = httpOptions.parse(QUICK);
   const app = Fastify({ http: serverLimits(limits) }) as unknown as FastifyInstance;
   limitConnections(app, limits, silentLog);

@@ -48,24 +48,24 @@ function release(): void {
   reader ??= openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
 }
 
-test("answers one task after another, each with what was asked", async () => {
+test("returns the result of one task after another", async () => {
   const answers = await Promise.all(["one", "two", "three"].map((words) => tell(words)));
   expect(answers.map((answer) => answer?.words)).toEqual(["hello one", "hello two", "hello three"]);
   expect(new Set(answers.map((answer) => answer?.thread)).size).toBe(1);
 });
 
-test("answers null for a task that failed, and goes on with the same thread", async () => {
+test("returns null for a failed task, and continues with the same thread", async () => {
   const before = await tell("before");
   expect(await thread.ask({ do: "fail" })).toBeNull();
   expect((await tell("after"))?.thread).toBe(before?.thread);
 });
 
-test("a thread that dies answers all that is under way with null, and the next task starts another", async () => {
+test("a thread that dies returns null for all running tasks, and the next task starts another", async () => {
   expect(await Promise.all([thread.ask({ do: "die" }), tell("behind it")])).toEqual([null, null]);
   expect((await tell("after"))?.words).toBe("hello after");
 });
 
-test("who gives up hears at once while the thread hangs, and a thread that goes on does nothing more for it", async () => {
+test("a cancelled caller returns at once while the thread hangs, and the thread does nothing more for it", async () => {
   const given = new AbortController();
   const hung = await hang(given.signal);
   const behind = tell("behind it");
@@ -77,7 +77,7 @@ test("who gives up hears at once while the thread hangs, and a thread that goes 
   expect(await tell("x", given.signal), "given up before").toBeNull();
 });
 
-test("a thread that hangs in what nobody waits for is left behind, and does no more when it comes to", async () => {
+test("a thread that hangs in a cancelled task is replaced, and does no more when it resumes", async () => {
   thread = start({ hangMs: 1 });
   const first = await tell("first");
   const given = new AbortController();
@@ -92,7 +92,7 @@ test("a thread that hangs in what nobody waits for is left behind, and does no m
   expect(existsSync(join(folder, "after"))).toBe(false);
 });
 
-test("a thread is never left in the middle of what somebody waits for", async () => {
+test("a thread is never replaced in the middle of an awaited task", async () => {
   thread = start({ hangMs: 1 });
   const waited = await hang();
   const given = new AbortController();
@@ -108,7 +108,7 @@ test("a thread is never left in the middle of what somebody waits for", async ()
   expect((await later)?.thread).toBe(answer?.thread);
 });
 
-test("ends when nothing is asked for a while, and starts again", async () => {
+test("ends after a while without tasks, and starts again", async () => {
   thread = start({ idleMs: 1 });
   const threads = new Set<number | undefined>();
   await expect
@@ -119,7 +119,7 @@ test("ends when nothing is asked for a while, and starts again", async () => {
     .toBeGreaterThan(1);
 });
 
-test("a closed one answers null, and a thread that hangs does not keep it from closing", async () => {
+test("returns null when it is closed, and a hanging thread does not keep it from closing", async () => {
   thread = start({ hangMs: 50 });
   const given = new AbortController();
   const hung = await hang(given.signal);
@@ -128,7 +128,7 @@ test("a closed one answers null, and a thread that hangs does not keep it from c
   release();
 });
 
-test("keeps no process from ending, but for an answer that somebody waits for", async () => {
+test("keeps no process alive, except for an awaited result", async () => {
   const program = `
     import { DiskThread } from ${JSON.stringify(new URL("../../src/support/disk-thread.ts", import.meta.url).href)};
     const thread = new DiskThread({ module: new URL(${JSON.stringify(MODULE.href)}), data: { greeting: "hello" } });

@@ -55,7 +55,7 @@ function get(port: number, path = "/"): Promise<IncomingMessage> {
   });
 }
 
-it("answers what is being asked when the server closes, and waits for no further question", async () => {
+it("answers running requests when the server closes, and waits for no further request", async () => {
   const { app, port, asked, answer } = await start();
   const got = get(port);
   await asked("/");
@@ -67,7 +67,7 @@ it("answers what is being asked when the server closes, and waits for no further
   await closed;
 });
 
-it("ends the connection of an answer that had begun before, when it is whole", async () => {
+it("ends the connection of a response that had begun before, when it is complete", async () => {
   const { app, port, answer } = await start();
   const body = new PassThrough();
   answer("/", body);
@@ -94,7 +94,7 @@ it("waits for no connection that stopped in the middle of a header", async () =>
   await ended;
 });
 
-it("answers all that was asked by one connection without waiting", async () => {
+it("answers all requests of one connection without waiting", async () => {
   const { app, port, asked, answer } = await start({ routes: ["/first", "/second"] });
   const socket = await connected(port);
   const ask = (route: string) => socket.write(`GET ${route} HTTP/1.1\r\nHost: x\r\n\r\n`);
@@ -108,7 +108,7 @@ it("answers all that was asked by one connection without waiting", async () => {
   await closed;
 });
 
-it("cuts a client that stalls in its question", async () => {
+it("disconnects a client that stalls in its request", async () => {
   const { app, port } = await start({ silenceMs: 20 });
   const socket = await connected(port);
   socket.write(
@@ -119,7 +119,7 @@ it("cuts a client that stalls in its question", async () => {
   socket.destroy();
 });
 
-it("cuts no client that only waits for the answer", async () => {
+it("keeps a client that only waits for the response", async () => {
   const { app, port, asked, answer } = await start({ silenceMs: 20 });
   const timeout = new Promise((resolve) =>
     app.server.once("request", (_request, response) => response.once("timeout", resolve)),

@@ -18,7 +18,7 @@ it("each test file has a database of its own", async () => {
   expect(await second?.query("SELECT text FROM notes")).toEqual([]);
 });
 
-it("sorts text as people do, so that what needs the order of code points has to say so", async () => {
+it("sorts text by the locale, so that statements in the order of code points must declare it", async () => {
   const sorted = await databases[0]?.query(
     `SELECT string_agg(t, '' ORDER BY t) AS t FROM (VALUES ('B'), ('a')) AS v (t)`,
   );

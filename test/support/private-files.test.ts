@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const modeOf = (name: string) => statSync(join(folder, name)).mode & 0o777;
 
-test("a folder that others can enter is narrowed with all that is below it, and nothing that a link leads to", () => {
+test("a folder that others can enter is narrowed with everything below it, without the targets of links", () => {
   mkdirSync(join(folder, "spool/inner"), { recursive: true });
   for (const name of ["spool/inner/a", "outside"]) writeFileSync(join(folder, name), "");
   symlinkSync(join(folder, "outside"), join(folder, "spool/link"));
@@ -69,7 +69,7 @@ test("a file of another user is refused with the command to run", () => {
   expect(stdout).toContain("&& chmod -R go-rwx '/etc/passwd'");
 });
 
-test("a folder for an archive has the mode of the one that holds it, whatever the umask is", async () => {
+test("a folder for an archive has the mode of its parent, whatever the umask", async () => {
   const before = process.umask(0o077);
   try {
     chmodSync(folder, 0o775);

@@ -4,7 +4,7 @@ import { randomDigits, randomHex } from "../../src/support/random.ts";
 /** More than are asked of the system at a time. */
 const MANY = 2_000;
 
-it("hands out bytes that were not handed out before", () => {
+it("returns bytes that were not returned before", () => {
   const ids = Array.from({ length: MANY }, () => randomHex(8));
   expect(new Set(ids).size).toBe(MANY);
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{16}$/);

@@ -15,7 +15,7 @@ it("run ids sort by time", () => {
   );
 });
 
-it("run ids only ever grow, also when the clock stands still or steps back, and beyond the last one of before", () => {
+it("run ids always increase, also when the clock stands still or steps back, and beyond former ones", () => {
   fc.assert(
     fc.property(fc.array(time, { minLength: 1 }), time, (times, before) => {
       const last = createRunIds()(before);
@@ -26,7 +26,7 @@ it("run ids only ever grow, also when the clock stands still or steps back, and 
   );
 });
 
-it("tells when a run id was made", () => {
+it("returns the time at which a run id was created", () => {
   fc.assert(
     fc.property(time, (ms) => {
       expect(runIdTimeMs(createRunIds()(ms))).toBe(ms);
@@ -38,7 +38,7 @@ it("carries to the next greater id when no more random ones fit behind the last"
   expect(createRunIds("00000000010fzzzzzzzzzzzzzz")(0)).toBe("00000000010g00000000000000");
 });
 
-it("puts the runs of entries, also of containers in containers, between that of their container and the next one", () => {
+it("puts the runs of entries between that of their container and the next one, at every depth", () => {
   fc.assert(
     fc.property(
       time,

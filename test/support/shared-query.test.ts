@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { shareQuery } from "../../src/support/shared-query.ts";
 
-it("is made once for callers at one time, and again for callers who take no older result", async () => {
+it("is made once for concurrent callers, and again for callers that need a newer result", async () => {
   let count = 0;
   let nowMs = 0;
   const query = shareQuery(
@@ -16,7 +16,7 @@ it("is made once for callers at one time, and again for callers who take no olde
   expect(await Promise.all([query.within(1_000), query.within(1_000)])).toEqual([3, 3]);
 });
 
-it("is not made again at once when it failed", async () => {
+it("is not repeated at once when it failed", async () => {
   let count = 0;
   const fail = async () => {
     count += 1;

@@ -19,7 +19,7 @@ function throttleWith(clock = new ManualClock(), limits = LIMITS) {
 }
 
 describe("wrong attempts", () => {
-  test("count while they are being checked, so that many at once are no more than one after another", () => {
+  test("count while they are checked, so that concurrent ones are limited like consecutive ones", () => {
     const { begin, failed } = throttleWith();
     const waits = Array.from({ length: 60 }, () => begin(from("1.1.1.1")));
     expect(waits.filter((seconds) => seconds === 0)).toHaveLength(3);
@@ -62,7 +62,7 @@ describe("wrong attempts", () => {
     expect(wrong(from("1.1.1.1"))).toBe(0);
   });
 
-  test("that were not checked after all count for nothing", () => {
+  test("that were not checked after all do not count", () => {
     const { begin, abandoned } = throttleWith();
     for (let index = 0; index < 20; index += 1) {
       expect(begin(from("1.1.1.1"))).toBe(0);

@@ -17,18 +17,18 @@ test.each([
   "ECONNREFUSED",
   "57P03",
   "08006",
-])("%s may pass by itself: the daemon is started again", (code) => {
+])("%s may pass by itself: the daemon is restarted", (code) => {
   expect(failed(system(code))).toBeInstanceOf(TransientError);
   expect(failed(new Error("around it", { cause: system(code) }))).toBeInstanceOf(TransientError);
   expect(isWorthARestart(failed(system(code)))).toBe(true);
 });
 
-test.each(["ENOENT", "ENOTDIR", "EISDIR", "ENOTFOUND", "28P01", "3D000"])("%s is for a person", (code) => {
+test.each(["ENOENT", "ENOTDIR", "EISDIR", "ENOTFOUND", "28P01", "3D000"])("%s needs an operator", (code) => {
   expect(failed(system(code))).toBeInstanceOf(ConfigError);
   expect(isWorthARestart(failed(system(code)))).toBe(false);
 });
 
-test("a database file that cannot be opened may come with its mount, and one that holds something else does not change", () => {
+test("a database file that cannot be opened may appear with its mount, and foreign content does not change", () => {
   const thrown = (path: string, statement: string) => {
     try {
       new DatabaseSync(path).exec(statement);

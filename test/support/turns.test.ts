@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Turns } from "../../src/support/turns.ts";
 
-it("has everybody's turn come in the order of entering, however long they prepare", async () => {
+it("gives turns in the order of entering, however long each prepares", async () => {
   const turns = new Turns();
   const order: string[] = [];
   const gates = new Map(["a", "b", "c"].map((name) => [name, Promise.withResolvers<void>()]));
@@ -18,7 +18,7 @@ it("has everybody's turn come in the order of entering, however long they prepar
   expect(order).toEqual(["a", "b", "c"]);
 });
 
-it("lets the next one go on when one passed without doing anything", async () => {
+it("lets the next one continue when one passed without doing anything", async () => {
   const turns = new Turns();
   const first = turns.enter();
   const second = turns.enter();
