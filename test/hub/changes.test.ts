@@ -79,6 +79,15 @@ describe("PUT", () => {
 describe("PATCH", () => {
   const headers = { "content-type": "application/json-patch+json" };
 
+  it("refuses a value that is nested thousands of levels deep", async () => {
+    const { siteId } = await createChain(hub);
+    const depth = 20_000;
+    const nested = `${"[".repeat(depth)}${"]".repeat(depth)}`;
+    const body = `[{"op":"replace","path":"/clientData","value":${nested}}]`;
+    const { status, body: problem } = await hub.call("PATCH", `/sites/${siteId}`, { raw: body, headers });
+    expect([status, problem.detail]).toEqual([400, "the body is nested more than 64 levels deep"]);
+  });
+
   it("takes a JSON Patch", async () => {
     const { sourceId } = await createChain(hub, {
       source: { ean: "541", tags: ["a"], clientData: { F: { G: { x: 1 } } } },

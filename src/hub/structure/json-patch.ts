@@ -5,6 +5,7 @@
  */
 import jsonPatch, { type Operation } from "fast-json-patch";
 import { invalidRequest } from "../../wire/http-problem.ts";
+import { unfit } from "../http/problems.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -21,6 +22,8 @@ export function applyPatch(current: Fields, operations: readonly Operation[], by
     throw invalidRequest(
       `the patch has ${operations.length} operations, and at most ${OPERATIONS_MAX} are taken: send it in parts`,
     );
+  const why = unfit(operations);
+  if (why !== null) throw invalidRequest(why);
   const document = structuredClone(current);
   let bytesLeft = Math.max(0, bytesMax - sizeOf(current));
   for (const [index, operation] of operations.entries()) {
