@@ -38,7 +38,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["model.ts", "gateway.ts", "config", "support", "wire", "hub/hub.ts", "hub/options.ts"],
   "gateway.ts": ["gateway", ...JOINED],
   gateway: JOINED,
-  "model.ts": ["wire"],
+  "model.ts": ["model", "wire"],
+  model: ["wire"],
   "states.ts": ["states"],
   states: ["model.ts"],
   cli: [

@@ -20,7 +20,7 @@ export const SECRET = "a-webhook-secret";
 let database: TestDatabase | null = null;
 afterAll(() => database?.drop());
 
-/** From now on the hubs of this test file keep their data in PostgreSQL (`on-postgres.ts`); otherwise in SQLite. */
+/** From now on the hubs of this test file keep their data in PostgreSQL (`on-postgres.test.ts`); otherwise in SQLite. */
 export async function usePostgres(): Promise<TestDatabase> {
   database ??= await openTestDatabase();
   return database;

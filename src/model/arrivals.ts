@@ -1,0 +1,25 @@
+/** Versions of files at drops. */
+import type { IsoInstant } from "./time.ts";
+
+export type ArrivalState = "settling" | "unmatched" | "duplicate" | "skipped" | "matched";
+
+export interface Arrival {
+  /** Increases with the order of first sighting; lanes deliver in this order. */
+  readonly id: number;
+  /** The container whose entry the arrival is; null for a file at the drop itself. */
+  readonly parentId: number | null;
+  readonly drop: string;
+  /** Path of an entry: `<path of the container>!/<path in it>`. */
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: string;
+  /** Known after the fetch. */
+  readonly sha256: string | null;
+  readonly state: ArrivalState;
+  /** The reason for the state, in words. */
+  readonly reason: string;
+  readonly seenAt: IsoInstant;
+  readonly changedAt: IsoInstant;
+  /** When the file was archived, deleted or vanished from the listing; null while it is at the drop. */
+  readonly goneAt: IsoInstant | null;
+}

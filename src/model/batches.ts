@@ -1,0 +1,44 @@
+/** Bodies of pushes, and the targets in them. */
+import type { PushTarget } from "../wire/index.ts";
+import type { Outcome } from "./outcomes.ts";
+import type { IsoInstant } from "./time.ts";
+
+export type BatchState = "ready" | "sending" | "accepted" | "rejected" | "split";
+
+/** A slice of a run's segment, fixed and durable before its first send (invariant 3). */
+export interface BatchSlice {
+  /** `1`, `2`, … and, after a split, `7.1`, `7.2`. */
+  readonly sequence: string;
+  /** Bytes from the start of the segment. */
+  readonly offset: number;
+  /** Bytes. */
+  readonly length: number;
+  readonly points: number;
+  /** SHA-256 of the bytes, lower-case hexadecimal. */
+  readonly digest: string;
+}
+
+export interface Batch extends BatchSlice {
+  readonly runId: string;
+  readonly operationId: string;
+  readonly state: BatchState;
+  readonly attempts: number;
+  /** Last answer of the service, or the last failure, in words. */
+  readonly answer: string | null;
+  readonly acceptedAt: IsoInstant | null;
+  readonly outcome: Outcome | null;
+}
+
+/** Summary of the readings of a run for one target: for the guard, kept beside the segment and never sent. */
+export interface TargetFacts {
+  readonly target: PushTarget;
+  /** Number of readings. */
+  readonly points: number;
+  /** Earliest and latest date, in milliseconds since 1970 in UTC. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Number of readings without a version. */
+  readonly untagged: number;
+  /** The unit as the mapper declared it. */
+  readonly unit?: string | undefined;
+}

@@ -1,0 +1,41 @@
+/** Events and counts that the ledger shows. */
+import type { DropKind } from "./drops.ts";
+import type { IsoInstant } from "./time.ts";
+
+/** One line of the life of a file. */
+export interface LedgerEvent {
+  readonly at: IsoInstant;
+  readonly arrivalId: number;
+  readonly runId: string | null;
+  readonly operationId: string | null;
+  /** Name of the event, such as `run.claimed`, `batch.accepted`, `source.archived`. */
+  readonly what: string;
+  readonly detail: string;
+}
+
+/** State of a file for the summary line: the state of the arrival, or of its latest run. */
+export type FileStanding =
+  | "delivered"
+  | "unconfirmed"
+  | "empty"
+  | "quarantined"
+  | "unmatched"
+  | "duplicate"
+  | "skipped"
+  | "discarded"
+  | "held"
+  | "cancelled"
+  | "settling"
+  | "pending";
+
+/** Printed last by commands that end by themselves (one object with `--json`). */
+export interface Summary {
+  readonly files: Readonly<Partial<Record<FileStanding, number>>>;
+  readonly points: {
+    readonly mapped: number;
+    readonly accepted: number;
+    readonly stored: number;
+    readonly rejected: number;
+  };
+  readonly drops: Readonly<Record<string, { readonly kind: DropKind; readonly files: number }>>;
+}

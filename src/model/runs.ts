@@ -1,0 +1,202 @@
+/** Attempts to process arrivals. */
+import type { FinishPlan } from "./drops.ts";
+import type { IsoInstant } from "./time.ts";
+
+/** `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and side states such as `opened`. */
+export type RunState =
+  | "claimed"
+  | "fetched"
+  | "opened"
+  | "mapping"
+  | "mapped"
+  | "delivering"
+  | "accepted"
+  | "confirmed"
+  | "unconfirmed"
+  | "empty"
+  | "held"
+  | "discarded"
+  | "quarantined"
+  | "cancelled";
+
+/** Where in a file something is wrong. Rows count from 1 as an editor or a spreadsheet shows them. */
+export interface Place {
+  readonly sheet?: string | undefined;
+  readonly row?: number | undefined;
+  readonly column?: string | undefined;
+  /** The offending text, shortened. */
+  readonly text?: string | undefined;
+}
+
+/** The reason for the state of a run, for a person. */
+export interface Reason {
+  /** Stable code from the register of errors, such as `HG-MAP-004`. */
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly place?: Place | undefined;
+  /** Counts of refused rows by reason, when rows were refused. */
+  readonly rejectedByReason?: readonly RejectedReason[] | undefined;
+  /** The first of the targets that hold a run, when targets hold it. */
+  readonly targets?: readonly TargetFinding[] | undefined;
+  /** Readings of targets that do not exist: pushed as they are, the service would discard them. */
+  readonly discards?: number | undefined;
+}
+
+/** One finding of the guard about one target before the first push. */
+export interface TargetFinding {
+  /** `missing` and `ambiguous` are about the variable, the others about its readings. */
+  readonly what: "missing" | "ambiguous" | "unit" | "date" | "version";
+  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly target: string;
+  /** Number of readings. */
+  readonly points: number;
+  readonly words: string;
+}
+
+/** How often rows were refused for one reason. */
+export interface RejectedReason {
+  /** Parts that differ from row to row are replaced by `…`. */
+  readonly message: string;
+  readonly column?: string | undefined;
+  readonly count: number;
+}
+
+/** One row that a mapper refused. */
+export interface RejectedRow extends Reason {
+  readonly place: Place;
+}
+
+/** The versions and settings that made a run; later attempts use exactly these, also on other nodes (invariant 10). */
+export interface Binding {
+  readonly trigger: string;
+  readonly service: string;
+  readonly mapper: MapperIdentity;
+  /** The trigger's metadata: the settings that the mapper was given. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly rows: "strict" | "lenient";
+  /** For a lenient run: the share of refused rows, from 0 to 1, above which nothing is pushed. No limit when absent. */
+  readonly rejectShare?: number | undefined;
+  readonly limits: BatchLimits;
+  /** The tables of the configuration, with the content that they had when the run was claimed. */
+  readonly lookups?: readonly BoundLookup[] | undefined;
+  /** The version of readings that have none of their own: `run`, the id of the run, or a tag. */
+  readonly version?: "run" | { readonly tag: string } | undefined;
+  /** Prefix of the operation ids, from the trigger or the command line. */
+  readonly operationPrefix?: string | undefined;
+  /** The arrival is a container, which is opened instead of mapped. */
+  readonly unpack?: UnpackLimits | undefined;
+}
+
+/** A lookup table that a run maps with. */
+export interface BoundLookup {
+  readonly name: string;
+  /** Path of the table when the run was claimed. */
+  readonly path: string;
+  readonly format: "csv" | "xlsx";
+  /** Column of the keys. */
+  readonly key: string;
+  readonly delimiter?: string | undefined;
+  readonly encoding?: string | undefined;
+  readonly sheet?: string | number | undefined;
+  /** SHA-256 of its bytes, lower-case hexadecimal; null when it could not be read. */
+  readonly digest: string | null;
+  /** The reason why it could not be read. */
+  readonly fault?: string | undefined;
+}
+
+/** Limits on the contents of a container; a container beyond a limit is quarantined. */
+export interface UnpackLimits {
+  readonly entriesMax: number;
+  /** Bytes of all its entries together. */
+  readonly sizeMax: number;
+  /** Bytes of all its entries for each byte of the container. */
+  readonly ratioMax: number;
+  /** Patterns of entries that hold no data, such as those that macOS adds. */
+  readonly ignore: readonly string[];
+  /** Encoding of names that the archive does not mark as UTF-8 (`support/zip.ts`); absent in earlier runs. */
+  readonly names?: "utf-8" | "latin-1" | undefined;
+}
+
+export interface MapperIdentity {
+  readonly name: string;
+  readonly version: string;
+  /** SHA-256 over the mapper's file(s), lower-case hexadecimal. */
+  readonly digest: string;
+}
+
+export interface BatchLimits {
+  readonly pointsMax: number;
+  readonly bytesMax: number;
+}
+
+/** Numbers of points (readings). */
+export interface Points {
+  readonly mapped: number;
+  readonly accepted: number;
+  readonly stored: number;
+  /** Rejected by the mapper row by row (lenient) or by the service's answer. */
+  readonly rejected: number;
+  /** Accepted and then dropped by the service. */
+  readonly discarded: number;
+}
+
+export interface Run {
+  /** Sorts by time; the prefix of all its operation ids. */
+  readonly id: string;
+  readonly arrivalId: number;
+  readonly drop: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: string;
+  readonly sha256: string | null;
+  readonly binding: Binding;
+  /** Runs of one lane that share a target deliver in the order of their arrivals. */
+  readonly lane: string;
+  readonly state: RunState;
+  readonly reason: Reason | null;
+  readonly points: Points;
+  /** Decided once, before the source file is touched. */
+  readonly finishPlan: FinishPlan | null;
+  readonly finishedAt: IsoInstant | null;
+  /** Set when a person ordered a replay. */
+  readonly replay: Replay | null;
+  /** The node that works on the run, or did last; null before the start, and where one process owns the ledger. */
+  readonly node: string | null;
+  /** Time spent waiting for the outcome; null before the first count. */
+  readonly confirmClock: ConfirmClock | null;
+  readonly createdAt: IsoInstant;
+  readonly changedAt: IsoInstant;
+}
+
+/** Milliseconds spent waiting for the outcome of an accepted run, without the time in which no gateway ran. */
+export interface ConfirmClock {
+  /** Time in which the service was reachable. */
+  readonly askableMs: number;
+  /** Time in which the service was not reachable. */
+  readonly awayMs: number;
+  /** Time up to which both figures count. */
+  readonly until: IsoInstant;
+}
+
+/** Which run a replay repeats, and how. */
+export interface Replay {
+  /** The run that the replay follows, of the same arrival. */
+  readonly of: string;
+  /** Includes only readings that no earlier run of this arrival had accepted. */
+  readonly rejectedOnly: boolean;
+  /** Includes readings whose dates later runs have delivered. */
+  readonly overwrite: boolean;
+  readonly by: string;
+  /** The later runs whose dates were left out, recorded at the mapping so that mapping again gives equal bytes. */
+  readonly spared?: readonly string[] | undefined;
+}
+
+/** A drop that is not polled, or a trigger that claims nothing, until a person resumes it. */
+export interface Pause {
+  readonly kind: "drop" | "trigger";
+  readonly name: string;
+  readonly at: IsoInstant;
+  readonly by: string;
+  readonly why: string;
+}
