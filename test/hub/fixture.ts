@@ -20,7 +20,10 @@ export const SECRET = "a-webhook-secret";
 let database: TestDatabase | null = null;
 afterAll(() => database?.drop());
 
-/** From now on the hubs of this test file keep their data in PostgreSQL (`on-postgres.test.ts`); otherwise in SQLite. */
+/**
+ * From now on the hubs of this test file keep their data in PostgreSQL (`on-postgres.test.ts`); otherwise in
+ * SQLite.
+ */
 export async function usePostgres(): Promise<TestDatabase> {
   database ??= await openTestDatabase();
   return database;
@@ -263,7 +266,9 @@ export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
-/** The address of a route, with ids in the place of its parameters, and `rest` for what its wildcard takes. */
+/**
+ * The address of a route, with ids in the place of its parameters, and `rest` for what its wildcard takes.
+ */
 export function addressOf(
   route: HubRoute,
   ids: Readonly<Record<string, number | string>>,
