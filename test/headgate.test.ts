@@ -38,7 +38,7 @@ function wordsOf(pid: number | undefined, of: "cmdline" | "environ" = "cmdline")
   return readFileSync(`/proc/${pid}/${of}`, "utf8").split("\0");
 }
 
-describe.skipIf(process.platform !== "linux")("what runs for long", () => {
+describe.skipIf(process.platform !== "linux")("a long-running command", () => {
   it("is the process that was started, with a smaller young generation, and ends by its signals", async () => {
     const gateway = start([], "gateway", "-c", rig.config);
     await started(gateway);
@@ -48,7 +48,7 @@ describe.skipIf(process.platform !== "linux")("what runs for long", () => {
     expect(await once(gateway, "close")).toEqual([0, null]);
   });
 
-  it("has the young generation that somebody chose", async () => {
+  it("has the young generation that the user configured", async () => {
     const gateway = start(["--max_semi_space_size=16"], "gateway", "-c", rig.config);
     await started(gateway);
     expect(wordsOf(gateway.pid)).not.toContain(SMALLER);
@@ -56,7 +56,7 @@ describe.skipIf(process.platform !== "linux")("what runs for long", () => {
     expect(await once(gateway, "close")).toEqual([null, "SIGKILL"]);
   });
 
-  it("gives the exit code of a wrong configuration", async () => {
+  it("returns the exit code of a wrong configuration", async () => {
     const [code] = await once(start([], "migrate", "*.csv", "-c", "missing.yaml", "-m", "standard"), "close");
     expect(code).toBe(2);
   });

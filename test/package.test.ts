@@ -71,7 +71,7 @@ describe("the package, installed into an empty folder", () => {
     ]);
   });
 
-  it("makes and runs mappers beside a package.json that says commonjs", async () => {
+  it("creates and runs mappers beside a package.json that says commonjs", async () => {
     const cwd = join(site, "plain");
     await mkdir(join(cwd, "mappers"), { recursive: true });
     await writeFile(join(cwd, "package.json"), '{ "private": true, "type": "commonjs" }\n');
@@ -93,7 +93,7 @@ describe("the package, installed into an empty folder", () => {
     expect(await headgateThere("mapper", "test", "own")).toContain("ok");
   });
 
-  it("brings the bundled mappers, and sources in JavaScript alone", async () => {
+  it("contains the bundled mappers, and sources only in JavaScript", async () => {
     const { stdout } = await headgate("mapper", "list", "--json");
     const names = (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(["standard", "push-body", "acme-hourly"]));
@@ -102,7 +102,7 @@ describe("the package, installed into an empty folder", () => {
     expect(own.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
   });
 
-  it("gives types for every entry", async () => {
+  it("has types for every entry", async () => {
     await writeFile(join(site, "use.ts"), USE);
     await writeFile(join(site, "tsconfig.json"), JSON.stringify(TSCONFIG));
     const tsc = join(root, "node_modules/typescript/bin/tsc");

@@ -33,7 +33,7 @@ const LISTED = [
 describe("the table of silent failures", () => {
   const rows = rowsOf(text);
 
-  it("names all that the specification lists", () => {
+  it("names every case of the specification", () => {
     for (const words of LISTED)
       expect(
         rows.filter(({ what }) => words.test(what)),

@@ -22,14 +22,14 @@ describe("the states of runs", () => {
     expect([...reached].sort()).toEqual([...ALL_RUN_STATES].sort());
   });
 
-  it("never lead from accepted back to where something is sent again", () => {
+  it("never lead from accepted back to a state that sends again", () => {
     const reached = new Set<RunState>(["accepted"]);
     for (const state of reached) for (const next of RUN_STATES[state].next) reached.add(next);
     expect([...reached].sort()).toEqual(["accepted", "confirmed", "discarded", "unconfirmed"]);
     for (const state of reached) expect(RUN_STATES[state].isAccepted).toBe(true);
   });
 
-  it("can be quarantined and cancelled from wherever a run is on its way", () => {
+  it("can be quarantined and cancelled from every state in progress", () => {
     for (const state of IN_PROGRESS_STATES)
       expect(RUN_STATES[state].next).toEqual(expect.arrayContaining(["quarantined", "cancelled"]));
   });
@@ -41,18 +41,18 @@ describe("the states of runs", () => {
     }
   });
 
-  it("have a stage that takes them up unless a worker has them", () => {
+  it("have a stage that processes them unless a worker has them", () => {
     expect(ALL_RUN_STATES.filter((state) => RUN_STATES[state].stage === null)).toEqual(["mapping"]);
   });
 
-  it("of a delivered run are accepted ones of which nothing is known to be lost", () => {
+  it("of a delivered run are accepted ones without known losses", () => {
     const delivered = ALL_RUN_STATES.filter((state) => RUN_STATES[state].isDelivered);
     const accepted = ALL_RUN_STATES.filter((state) => RUN_STATES[state].isAccepted);
     expect(delivered).toEqual(accepted.filter((state) => state !== "discarded"));
     for (const state of delivered) expect(RUN_STATES[state].end).toBe("delivered");
   });
 
-  it("give the lists by which operators and lanes go", () => {
+  it("define the lists of operators and lanes", () => {
     expect(ATTENTION_STATES).toEqual(["unconfirmed", "held", "discarded", "quarantined"]);
     expect(CANCELLABLE_STATES).toEqual([...OPEN_STATES, "held", "quarantined"]);
     expect(LEAVES_LANE_STATES).toEqual(["opened", "accepted", "empty", "held", "quarantined", "cancelled"]);
@@ -70,7 +70,7 @@ describe.each(["sqlite", "postgres"])("the newest check of states in the %s ledg
     ["runs", ALL_RUN_STATES],
     ["arrivals", Object.keys(ARRIVAL_STATES)],
     ["batches", ALL_BATCH_STATES],
-  ])("of %s allows exactly the known ones", (_table, states) => {
+  ])("of %s permits exactly the known ones", (_table, states) => {
     const checks = texts.flatMap((text) =>
       [...text.matchAll(/CHECK \(state IN \(([^)]*)\)/g)].map(([, list]) =>
         [...(list ?? "").matchAll(/'(\w+)'/g)].map(([, state]) => state ?? ""),

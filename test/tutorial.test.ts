@@ -36,7 +36,7 @@ async function inShell(block: string): Promise<string> {
   return (await run("bash", ["-c", command], { cwd: site })).stdout;
 }
 
-it("makes a mapper of the sample, and settings that say the same as the trigger shown", async () => {
+it("creates a mapper of the sample, and settings equal to the trigger shown", async () => {
   const proposed = parse(printed[0]?.match(/^ {2}mapper: delimited\n(?: {2}.*\n)*/m)?.[0] ?? "");
   const text = await readFile(join(root, "docs/mapper-tutorial.md"), "utf8");
   const shown = parse(/^```yaml\n(triggers:[\s\S]*?)^```$/m.exec(text)?.[1] ?? "");
@@ -44,7 +44,7 @@ it("makes a mapper of the sample, and settings that say the same as the trigger 
   expect(proposed).toEqual({ mapper, metadata });
 });
 
-it("ends with a mapper whose cases pass, as good as the settings", async () => {
+it("ends with a mapper whose cases pass, like the settings", async () => {
   expect(printed.at(-1)).toMatch(/cases \d+: \d+ ok\n$/);
   const path = join(site, "mappers/acme/mapper.ts");
   const mapper = await loadMapper(path, await digestMapper(path));

@@ -40,7 +40,7 @@ describe("a configuration document", () => {
   });
 
   it.each(["constructor", "toString", "__proto__"])(
-    "takes no variable %s from the environment, where none is set",
+    "reads no variable %s from the environment, where none is set",
     (name) => {
       expect(faultOf(`drops: [{ kind: local, path: "\${env:${name}}" }]`)).toContain(
         `the environment variable ${name}, named by \${env:${name}}, is not set`,
@@ -48,7 +48,7 @@ describe("a configuration document", () => {
     },
   );
 
-  it.each(["constructor", "__proto__"])("refuses the key %s as any other that is unknown", (name) => {
+  it.each(["constructor", "__proto__"])("refuses the key %s like any other unknown key", (name) => {
     expect(faultOf(`drops:\n  - kind: local\n    path: ./in\n    ${name}: { x: 1 }\n`)).toContain(
       `line 4: unknown key drops[0].${name}`,
     );
@@ -58,7 +58,7 @@ describe("a configuration document", () => {
     expect(faultOf("drops: []\nzzzzzzzz: 1\n")).toMatch(/line 2: unknown key zzzzzzzz$/m);
   });
 
-  it("names a wrong value with its line and what was expected", () => {
+  it("names a wrong value with its line and the expected type", () => {
     expect(faultOf("drops:\n  - kind: local\n    path: ./in\n    settle: { interval: soon }\n")).toContain(
       "line 4: drops[0].settle.interval: expected a duration such as",
     );
@@ -70,12 +70,12 @@ describe("a configuration document", () => {
     expect(fault).toContain("drops[1].host");
   });
 
-  it("tells broken YAML with its place", () => {
+  it("reports broken YAML with its place", () => {
     expect(faultOf("drops: [\n")).toMatch(/line 2/);
   });
 
   it.each(["  - { kind: sftp, host: ${env:NOPE}, password: x }", "  - { kind: sftp, host: [${env:NOPE}] }"])(
-    "asks for quotes where a secret breaks the YAML around it: %s",
+    "requests quotes where a secret breaks the YAML around it: %s",
     (line) => {
       const fault = faultOf(`drops:\n${line}\nother: 1\n`);
       expect(fault.split("\n").slice(1)).toEqual([
@@ -84,7 +84,7 @@ describe("a configuration document", () => {
     },
   );
 
-  it("tells everything that would do where several kinds of values may stand", () => {
+  it("lists every permitted form of a value of several kinds", () => {
     const rule = z.strictObject({
       finish: z.union([z.literal("leave"), z.literal("delete"), z.strictObject({ archive: z.string() })]),
     });
@@ -93,7 +93,7 @@ describe("a configuration document", () => {
     expect(parse("finish: { archive: 5 }\n")).toThrow(/line 1: finish\.archive: .*string/);
   });
 
-  it("takes an empty file as no settings", () => {
+  it("treats an empty file as no settings", () => {
     expect(faultOf("")).toContain("drops");
   });
 
@@ -150,11 +150,11 @@ describe("quantities", () => {
 });
 
 describe("the nearest name", () => {
-  it("forgives a typing error, also in capitals", () => {
+  it("corrects a typing error, also in capitals", () => {
     expect(nearestName("Intervall", ["interval", "observations"])).toBe("interval");
   });
 
-  it("stays silent when nothing is near", () => {
+  it("is empty when no name is near", () => {
     expect(nearestName("password", ["host", "port"])).toBeUndefined();
   });
 });

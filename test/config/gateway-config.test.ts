@@ -30,7 +30,7 @@ const TRIGGER =
   "\n  - { name: t, mapper: standard, fileNamePatternMatches: [{ filterType: EndsWith, value: .csv }]";
 
 describe("the gateway's configuration", () => {
-  it("takes relative paths from its own folder", () => {
+  it("resolves relative paths from its own folder", () => {
     const config = load({});
     expect(config.drops[0]).toMatchObject({ path: join(folder, "in") });
     expect(config.ledger).toMatchObject({ path: join(folder, "state/ledger.sqlite") });
@@ -49,7 +49,7 @@ describe("the gateway's configuration", () => {
     expect(() => load({ triggers: `${TRIGGER}, drops: [out] }` })).toThrow(/there is no drop out/);
   });
 
-  it("asks for the service of a trigger where there are several", () => {
+  it("requires the service of a trigger where there are several", () => {
     const services = SERVICE.replace("NAME", "one") + SERVICE.replace("NAME", "two");
     expect(() => load({ services, triggers: `${TRIGGER} }` })).toThrow(/name one of one, two/);
   });
@@ -60,7 +60,7 @@ describe("the gateway's configuration", () => {
     );
   });
 
-  it("refuses outcomes by webhook where none can come", () => {
+  it("refuses outcomes by webhook where none can arrive", () => {
     expect(() => load({ more: "push: { confirm: { by: webhook } }" })).toThrow(
       /needs operations\.webhook\.publicUrl/,
     );
@@ -89,7 +89,7 @@ describe("the configurations of the demo", () => {
     expect(hub.accounts).toHaveLength(1);
   });
 
-  it("refuses secrets of a hub that are soon guessed", () => {
+  it("refuse secrets of a hub that are easy to guess", () => {
     const path = join(folder, "hub.yaml");
     const load = (client: string, password: string, webhook: string) => {
       writeFileSync(

@@ -53,7 +53,7 @@ function caught(work: () => void): string {
   return written.join("");
 }
 
-test("secrets of a gateway are in no log line, no error and nothing that a command prints", () => {
+test("secrets of a gateway are in no log line, no error and no output of a command", () => {
   parseConfigText(GATEWAY, gatewayConfig, "gateway.yaml");
   const said = `cannot connect with ${WORDS.join(" and ")} and "quotes"`;
   const written = caught(() => {
@@ -82,7 +82,7 @@ webhook: { secret: hub-webhook-word, unknown: 1 }`;
     expect(masked(`x ${word} x`)).toBe("x [redacted] x");
 });
 
-test("whatever a schema marks is found: in lists, records, and one of several kinds", () => {
+test("every marked value of a schema is masked: in lists, records, and one of several kinds", () => {
   const secret = z.string().meta({ secret: true });
   const schema = z.object({
     list: z.array(
@@ -103,7 +103,7 @@ test("whatever a schema marks is found: in lists, records, and one of several ki
   expect(secretsOf(data, schema)).toEqual(["in-a-list", "in-a-record"]);
 });
 
-test("a secret that is a word of the product, or short, is masked where it is a secret and nowhere else", () => {
+test("a secret that is a word of the product, or short, is masked only where it is a secret", () => {
   const refused = `store: { kind: postgres, url: "postgres://me:hosts@db/metering" }
 clients: [{ id: gateway, secret: password }]
 users: [{ username: u, password: headgate_ready, accounts: [1] }]
@@ -118,7 +118,7 @@ unknown: 1`;
   );
 });
 
-test("a secret that is cut is masked before", () => {
+test("a secret is masked before a text is cut", () => {
   keepSecret("a-very-long-word-of-ours");
   const line = oneLine(`${"x".repeat(390)}a-very-long-word-of-ours`);
   expect(line).not.toContain("a-very");

@@ -27,7 +27,7 @@ it("halving keeps every reading with its target, in order, and neither half is e
   );
 });
 
-it("halving again and again ends at single readings", () => {
+it("repeated halving ends at single readings", () => {
   fc.assert(
     fc.property(elements, (whole) => {
       const waiting: (readonly PushElement[])[] = [whole];

@@ -137,7 +137,7 @@ describe("delivery to the hub", () => {
     await through.close();
   });
 
-  it("learns outcomes by webhook, in the same words as by reading back", async () => {
+  it("receives outcomes by webhook, in the same words as by reading back", async () => {
     await structure("plain", false);
     const told: (ReportedOutcome | { refused: string })[] = [];
     const receiver = createServer(async (request, response) => {

@@ -78,7 +78,7 @@ describe("a push", () => {
     expect(setup.delivery.webhookRefusal).toBeNull();
   });
 
-  it("sends the batches of one run concurrently, as many as configured", async () => {
+  it("sends the batches of one run concurrently, up to the configured number", async () => {
     await again({ concurrency: 2 });
     setup.service.pushDefault = "hang";
     const batches = ["A", "B", "C"].map((serial) => [element(serial, 1)]);
@@ -104,7 +104,7 @@ describe("a push", () => {
     expect(stored).toHaveLength(32);
   });
 
-  it("sends nothing for a run that was delivered already", async () => {
+  it("sends nothing for a run that was already delivered", async () => {
     const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
     await setup.delivery.deliver(run, segmentPath, never);
     expect(await setup.delivery.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 3 });
@@ -138,7 +138,7 @@ describe("a transient failure", () => {
     ["503", { status: 503, body: "down" }],
     ["408", { status: 408 }],
     ["a reset", "reset"],
-  ])("%s is tried again at once, with the same bytes and id", async (_, step) => {
+  ])("%s is retried at once, with the same bytes and id", async (_, step) => {
     setup.service.pushScript.push(step);
     expect(await deliver([element("A", 3)])).toEqual({ status: "accepted", points: 3 });
     const [first, second] = setup.service.pushes;
@@ -254,7 +254,7 @@ describe("a transient failure", () => {
   });
 });
 
-describe("a refusal that a person resolves", () => {
+describe("a refusal that needs an operator", () => {
   it.each<[string, Step, string, string]>([
     [
       "403 names the missing right",
@@ -320,7 +320,7 @@ describe("a refusal that a person resolves", () => {
   });
 });
 
-describe("a batch that the service does not accept whole", () => {
+describe("a batch that the service does not accept as a whole", () => {
   it("is halved by 413 until it fits, and every reading arrives once, in order", async () => {
     setup.service.pushDefault = (elements) =>
       elements.reduce((sum, { data }) => sum + data.length, 0) > 3 ? { status: 413 } : "accept";
@@ -361,7 +361,7 @@ describe("a batch that the service does not accept whole", () => {
     expect(setup.service.pushes).toHaveLength(sent);
   });
 
-  it("is refused whole once too many readings were refused, instead of isolating every one", async () => {
+  it("is refused as a whole once too many readings were refused, instead of isolating every one", async () => {
     await again({ retry: { refusedReadings: 3 } });
     setup.service.pushDefault = json(400, { title: "Bad Request", status: 400 });
     const result = await deliver([element("A", 1000)]);
@@ -389,7 +389,7 @@ describe("a batch that the service does not accept whole", () => {
   });
 });
 
-it("children are made identically when a lost segment was mapped again", async () => {
+it("children are identical when a lost segment was mapped again", async () => {
   await again({ retry: { quickAttempts: 1 } });
   const { run, segmentPath } = await setup.run("r1", [[element("A", 8)], [element("B", 8, 8)]]);
   const asMapped = await readFile(segmentPath);
@@ -404,14 +404,14 @@ it("children are made identically when a lost segment was mapped again", async (
 });
 
 describe("a response", () => {
-  it("of any size is read up to a limit only", async () => {
+  it("of any size is read only up to a limit", async () => {
     setup.service.pushScript.push({ status: 500, body: "x".repeat(20_000_000) });
     expect(await deliver([element("A", 3)])).toEqual({ status: "accepted", points: 3 });
     expect(setup.journal.batch("r1-1").attempts).toBe(2);
   });
 });
 
-it("holds only the bytes of batches that are close to their turn", async () => {
+it("has only the bytes of batches in memory that are close to their turn", async () => {
   await again({ concurrency: 1 });
   const runs = await Promise.all(
     Array.from({ length: 4 }, (_, index) => setup.run(`r${index}`, [[element(`S${index}`, 2)]])),
@@ -515,7 +515,7 @@ describe("while a service responds quickly", () => {
   });
 });
 
-it("rejects a batch whole whose operationId the service knows with other bytes, and sends no part of it", async () => {
+it("rejects a batch as a whole whose operationId the service knows with other bytes", async () => {
   await again({ concurrency: 1 });
   const detail = "this Idempotency-Key came before with another body, as operation r1-1";
   setup.service.pushScript.push(json(422, { title: "Unprocessable Content", status: 422, detail }));
@@ -530,7 +530,7 @@ it("rejects a batch whole whose operationId the service knows with other bytes, 
   expect(setup.service.pushes.map((call) => call.query.get("operationId"))).toEqual(["r1-1", "r1-2"]);
 });
 
-describe("a batch with an unanswered attempt that the service then does not accept whole", () => {
+describe("a batch with an unanswered attempt that the service then does not accept as a whole", () => {
   const tooLarge = json(413, { title: "Payload Too Large", status: 413 });
   const impossible = json(400, { title: "Bad Request", status: 400 });
   const prepare = async (idempotency: boolean) => {
@@ -567,7 +567,7 @@ describe("a batch with an unanswered attempt that the service then does not acce
     expect(result).toMatchObject({ status: "rejected", rows: [{ code: "HG-PUSH-015" }] });
   });
 
-  it("is split for a service that recognises its Idempotency-Key, which would have said so", async () => {
+  it("is split for a service that recognises its Idempotency-Key, and would have reported it", async () => {
     await prepare(true);
     setup.service.pushScript.push("reset", tooLarge);
     expect(await deliver([element("A", 8)])).toEqual({ status: "accepted", points: 8 });
@@ -621,14 +621,14 @@ describe("the probe", () => {
     expect((await after.probe(never))[0]?.hint).toMatch(/^Correct `credentials\.username`/);
   });
 
-  it("points at address and network when the service cannot be reached", async () => {
+  it("refers to address and network when the service cannot be reached", async () => {
     await setup.service.stop();
     const [line] = await setup.delivery.probe(never);
     expect(line).toMatchObject({ level: "failed", hint: expect.stringContaining("address in `token`") });
     await setup.service.start();
   });
 
-  it("fails where nothing would report outcomes, and warns where a webhook does", async () => {
+  it("fails where no outcome would be reported, and warns where a webhook reports it", async () => {
     setup.service.readReply = { status: 404 };
     const hint = "Check the address in `base` of the service.";
     expect((await setup.delivery.probe(never))[2]).toMatchObject({ level: "failed", hint });

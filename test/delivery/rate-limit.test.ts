@@ -19,7 +19,7 @@ function leaping(): Clock & { atMs: number } {
   return clock;
 }
 
-test("batches go no faster than the rate, whatever their size", async () => {
+test("batches are sent no faster than the rate, whatever their size", async () => {
   const clock = leaping();
   const pace = new Pace(1_000, clock);
   const wentAtMs: number[] = [];
@@ -30,7 +30,7 @@ test("batches go no faster than the rate, whatever their size", async () => {
   expect(wentAtMs).toEqual([0, 500, 2_500, 2_501]);
 });
 
-test("idle time is not saved up", async () => {
+test("idle time is not accumulated", async () => {
   const clock = leaping();
   const pace = new Pace(1_000, clock);
   await pace.take(1_000, never);

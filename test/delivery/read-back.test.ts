@@ -105,7 +105,7 @@ describe("reading back", () => {
     expect(await setup.delivery.readBack(run, segmentPath, never)).toMatchObject({ missing: 0 });
   });
 
-  it("asks for the version of a versioned variable: an equal value of another version does not count", async () => {
+  it("requests the version of a versioned variable: an equal value of another version does not count", async () => {
     const pushed = { ...element("A", 3), version: "V2" };
     setup.service.sources = [source(1, "A")];
     setup.service.variables = [variable(12, 1, { isVersioned: true })];

@@ -18,7 +18,7 @@ it.each([
   [500, "transient"],
   [599, "transient"],
   [777, "address"],
-])("status %i is judged %s", (status, verdict) => {
+])("status %i has the verdict %s", (status, verdict) => {
   expect(judge({ status, webPage: false, words: `HTTP ${status}` })).toBe(verdict);
 });
 
@@ -28,7 +28,7 @@ it("the service's message distinguishes a repeated operationId with other bytes 
   expect(judge({ status: 400, webPage: false, words })).toBe("bisect");
 });
 
-it("every verdict of the table says what follows, and no rule is shadowed by an earlier one", () => {
+it("every verdict of the table has a consequence, and no rule is shadowed by an earlier one", () => {
   for (const rule of RETRY_TABLE) {
     expect(CONSEQUENCES[rule.verdict]).not.toBe("");
     const reached = Array.from(

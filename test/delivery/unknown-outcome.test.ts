@@ -24,14 +24,14 @@ function faultOf(origin: string): Promise<unknown> {
   return client.call({ ...call, origin }).catch((thrown: unknown) => thrown);
 }
 
-it("nothing is stored of a call for which no connection was made", async () => {
+it("a call without a connection stores nothing", async () => {
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   expect(isOpenFault(await faultOf(`http://127.0.0.1:${port}`))).toBe(false);
   expect(isOpenFault(await faultOf("http://nobody.invalid"))).toBe(false);
 });
 
-it("a call may be stored whose connection was lost", async () => {
+it("a call whose connection was lost may be stored", async () => {
   const { port } = server.address() as AddressInfo;
   expect(isOpenFault(await faultOf(`http://127.0.0.1:${port}`))).toBe(true);
   const cause = Object.assign(new Error("read EHOSTUNREACH"), { code: "EHOSTUNREACH", syscall: "read" });

@@ -90,7 +90,7 @@ export function facts(
     expect(await readFile(join(field.root, plan.to), "utf8")).toBe(`content of ${name}`);
   });
 
-  test("tells times by the second, of old files and of new ones", async () => {
+  test("reports times by the second, of old files and of new ones", async () => {
     for (const start of [Date.parse("2024-03-01T00:15:00Z"), Date.now() - 3_600_000]) {
       const times: string[] = [];
       for (const second of [0, 1, 2]) {
@@ -101,7 +101,7 @@ export function facts(
     }
   });
 
-  test("a file that is replaced while it is fetched is refused for now, and then fetched as it is", async () => {
+  test("a file that is replaced while it is fetched is refused temporarily, and then fetched", async () => {
     await field.write("a.bin", Buffer.alloc(LARGE_BYTES, "a"));
     await field.write("next", Buffer.alloc(LARGE_BYTES, "b"), new Date("2026-03-01T00:15:00Z"));
     const entry = await entryAt(field.drop, "a.bin");
@@ -124,7 +124,7 @@ export function facts(
     expect(now.sha256).toBe(digestOf(Buffer.alloc(LARGE_BYTES, "b")));
   });
 
-  test("a file without the right to read it is rejected, and the words name it", async () => {
+  test("a file without the right to read it is rejected, and the message names it", async () => {
     await field.write("in/secret.csv", "content");
     const file = join(field.root, "in/secret.csv");
     await chown(file, 0, 0);
@@ -141,7 +141,7 @@ export function facts(
     });
   });
 
-  test("a folder without the right to write leaves the file where it lies, and says so", async () => {
+  test("a folder without the right to write leaves the file at its path, with a finding", async () => {
     await field.write("in/a.csv", "content");
     await chown(join(field.root, "in"), 0, 0);
     await cannot(server().owner, "mv", join(field.root, "in/a.csv"), join(field.root, "in/b.csv"));
@@ -156,7 +156,7 @@ export function facts(
     expect(await listed(field.drop)).toEqual([entry]);
   });
 
-  test("a folder that may not be listed fails the listing, so that nothing in it counts as gone", async () => {
+  test("a folder that may not be listed fails the listing, so that none of its files has gone", async () => {
     await field.write("a.csv", "content");
     await field.write("in/b.csv", "content");
     await chown(join(field.root, "in"), 0, 0);
@@ -167,7 +167,7 @@ export function facts(
     expect(failure).toMatchObject({ code: "HG-DROP-007" });
   });
 
-  test("a check says who answers, and names the rule that lacks its right, when nothing may be written", async () => {
+  test("a check names the server, and the rule that lacks its right, when writing is not permitted", async () => {
     await field.write("a.csv", "content");
     const fine = await field.drop.probe(never);
     expect(fine.filter(({ level }) => level === "failed")).toEqual([]);
@@ -210,7 +210,7 @@ export function facts(
     await expect.poll(() => listed(field.drop).catch(() => null)).toEqual(entries);
   });
 
-  test("a server that loses its sessions but stands fails one poll at most", async () => {
+  test("a server that loses its sessions without a restart fails one poll at most", async () => {
     await field.write("a.csv", "content");
     const entries = await listed(field.drop);
     await server().stop();

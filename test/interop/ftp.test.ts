@@ -36,7 +36,7 @@ for (const [program, start] of [
   ["pure-ftpd", async () => startPureFtpd(await makeCertificate())],
 ] satisfies [keyof typeof PROGRAMS, () => Promise<RealServer>][]) {
   describeWith(program, `${program} with TLS`, () => {
-    test("is refused when another authority signed its certificate, and nobody logs in", async () => {
+    test("is refused when another authority signed its certificate, and no login is sent", async () => {
       const { ca } = await makeCertificate();
       const { field } = await opened(start(), { ca });
       const failure = await failureOf(listed(field.drop));
@@ -48,7 +48,7 @@ for (const [program, start] of [
       });
     });
 
-    test("refuses a login without TLS, and the message says what it says", async () => {
+    test("refuses a login without TLS, and the message contains its text", async () => {
       const { field } = await opened(start(), { tls: "none" });
       const failure = await failureOf(listed(field.drop));
       expect(failure).toMatchObject({ message: expect.stringMatching(/TLS|encrypt|secure|SSL/i) });
@@ -82,7 +82,7 @@ describeWith("vsftpd", "vsftpd", () => {
     );
   });
 
-  test("a file that is written again within the minute, as long as before, is seen by the next listing", async () => {
+  test("a file that is rewritten within the minute with the same length is found by the next listing", async () => {
     const { field } = await opened(startVsftpd(null));
     const minute = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
     await field.write("a.csv", "one", new Date(minute + 1_000));
@@ -95,7 +95,7 @@ describeWith("vsftpd", "vsftpd", () => {
 });
 
 describeWith("pure-ftpd", "Pure-FTPd that shows 50 files of a folder at most", () => {
-  test("lists those, and says that the rest is missing", async () => {
+  test("lists the first files, and reports that the rest is missing", async () => {
     const { field } = await opened(startPureFtpd(null, 50));
     await field.write("other/a.csv", "content");
     for (let at = 0; at < 60; at += 1) await field.write(`many/${at}.csv`, "content");
@@ -112,7 +112,7 @@ describeWith("pure-ftpd", "Pure-FTPd that shows 50 files of a folder at most", (
 });
 
 describeWith("proftpd", "ProFTPD", () => {
-  test("shows no link that leads out of its jail, and one within is no file", async () => {
+  test("shows no link that leads out of its jail, and a link inside is not a file", async () => {
     const { field, server } = await opened(startProftpd({ speaks: "ftp" }, { jail: true }));
     await mkdir(join(server.shows, "elsewhere"));
     await writeFile(join(server.shows, "elsewhere/b.csv"), "content");

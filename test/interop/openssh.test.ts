@@ -29,7 +29,7 @@ async function opened(server: OpenSsh, settings: Settings = {}) {
 }
 
 describeWith("sshd", "OpenSSH", () => {
-  test("presents the key whose fingerprint ssh-keygen tells, and an unknown one is refused with the line to add", async () => {
+  test("presents the key with the fingerprint of ssh-keygen, and an unknown one is refused", async () => {
     const server = await started();
     const failure = await failureOf(listed((await opened(server, { hostKeys: [] })).drop));
     expect(failure).toBeInstanceOf(ConfigError);
@@ -40,7 +40,7 @@ describeWith("sshd", "OpenSSH", () => {
     });
   });
 
-  test("is refused when it comes back with another key, until that one is pinned too", async () => {
+  test("is refused when it returns with another key, until that one is pinned too", async () => {
     const server = await started();
     const field = await opened(server);
     await field.write("a.csv", "content");
@@ -82,7 +82,7 @@ describeWith("sshd", "OpenSSH", () => {
     for (const name of ["posix-rename", "statvfs", "fsync"]) expect(features.split(", ")).toContain(name);
   });
 
-  test("that serves for reading alone is found to refuse, and nothing is written", async () => {
+  test("that only permits reading is found to refuse writes, and nothing is written", async () => {
     const server = await started({ config: ["ForceCommand internal-sftp -R"] });
     const field = await opened(server);
     const findings = await field.drop.probe(never);
@@ -93,20 +93,20 @@ describeWith("sshd", "OpenSSH", () => {
     expect((await left.drop.probe(never)).map(({ level }) => level)).not.toContain("failed");
   });
 
-  test.for(["", "open sesame"])("lets in by a key with the passphrase %j", async (passphrase) => {
+  test.for(["", "open sesame"])("permits a login by a key with the passphrase %j", async (passphrase) => {
     const server = await started({ passphrase, config: ["PasswordAuthentication no"] });
     const privateKey = await readFile(server.userKey.file, "utf8");
     const login = { password: undefined, privateKey, ...(passphrase === "" ? {} : { passphrase }) };
     expect(await listed((await opened(server, login)).drop)).toEqual([]);
   });
 
-  test("asks by keyboard-interactive where it takes no passwords otherwise", async () => {
+  test("requests keyboard-interactive where it accepts no passwords otherwise", async () => {
     const config = ["UsePAM yes", "PasswordAuthentication no", "KbdInteractiveAuthentication yes"];
     const server = await started({ config });
     expect(await listed((await opened(server)).drop)).toEqual([]);
   });
 
-  test("refuses a wrong password, and the message says so", async () => {
+  test("refuses a wrong password, and the message reports it", async () => {
     const server = await started();
     const failure = await failureOf(listed((await opened(server, { password: "wrong" })).drop));
     expect(failure).toBeInstanceOf(ConfigError);
@@ -116,7 +116,7 @@ describeWith("sshd", "OpenSSH", () => {
     });
   });
 
-  test.for([1, 2])("gives many files at once although it allows %i sessions only", async (sessions) => {
+  test.for([1, 2])("sends many files concurrently although it permits only %i sessions", async (sessions) => {
     const server = await started({ config: [`MaxSessions ${sessions}`] });
     const field = await opened(server, { maxChannels: 10 });
     const names = Array.from({ length: 20 }, (_, at) => `${at}.csv`);

@@ -21,7 +21,7 @@ for (const name of await mapperNames([BUNDLED_FOLDER])) {
   }
   const [sample] = good;
   describe(`the mapper ${name}`, () => {
-    it("has a case to show it with", () => expect(sample).toBeDefined());
+    it("has an example case", () => expect(sample).toBeDefined());
     if (sample === undefined) return;
     it.each(mapperContract(mapper, sample))("$name", (check) => check.run());
   });

@@ -48,7 +48,7 @@ describe("the columns of a day", () => {
     );
   });
 
-  it("with clock labels show the time of their label, each instant of the day once", () => {
+  it("with clock labels have the time of their label, each instant of the day once", () => {
     fc.assert(
       fc.property(fc.constantFrom(...ZONES), day, interval, (zone, text, intervalMs) => {
         const perDay = 86_400_000 / intervalMs;

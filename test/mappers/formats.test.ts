@@ -29,7 +29,7 @@ async function mapBundled(name: string, content: string, settings: Readonly<Reco
   return { result, elements };
 }
 
-it("reads a date format as a pattern unless it is a known word, also one that every object has", async () => {
+it("reads a date format as a pattern unless it is a known word", async () => {
   const { result } = await mapBundled("delimited", "when,v\n2026-03-01,1\n", {
     timeZone: "UTC",
     date: { column: "when", format: "constructor" },
@@ -45,7 +45,7 @@ describe("a target template", () => {
     mappingConfig: "kWh",
   });
 
-  it("takes the default, and one identifier with one selector", () => {
+  it("accepts the default, and one identifier with one selector", () => {
     expect(setting.parse(undefined)).toEqual({ sourceSerialNumber: "{meter}", mappingConfig: "kWh" });
     expect(setting.safeParse({ variableId: "{register}" }).success).toBe(true);
     expect(setting.safeParse({ sourceId: 7, variableTypeId: 3 }).success).toBe(true);
@@ -68,7 +68,7 @@ describe("a target template", () => {
     expect(message).toContain(words);
   });
 
-  it("gives equal values the same frozen target, renamed before text is appended", () => {
+  it("returns the same frozen target for equal values, renamed before text is appended", () => {
     const make = targetMaker({ meterNumber: "{meter}", mappingConfig: "{register}" }, { E1: "import" });
     const target = make({ meter: "M-1", register: "E1" });
     expect(target).toEqual({ meterNumber: "M-1", mappingConfig: "import" });
@@ -80,7 +80,7 @@ describe("a target template", () => {
     });
   });
 
-  it("refuses a value that is empty or no whole number where the template needs one", () => {
+  it("refuses a value that is empty or not a whole number where the template needs one", () => {
     expect(() => targetMaker({ sourceEan: "{meter}", mappingConfig: "x" })({ meter: "" })).toThrow(
       "the target needs {meter} as sourceEan, and it is empty here",
     );
@@ -109,7 +109,7 @@ describe("EDIFACT segments", () => {
     linesEnd: fc.boolean(),
   });
 
-  it("are read as they were written, whatever the separators and wherever chunks end", async () => {
+  it("are parsed as written, whatever the separators and wherever chunks end", async () => {
     await fc.assert(
       fc.asyncProperty(written, async ({ separators, segments, chunk, linesEnd }) => {
         const marks = linesEnd ? [...separators.slice(0, 3), "\n"] : separators;
@@ -158,7 +158,7 @@ describe("the repeated hour of autumn at Fluvius", () => {
     return `${day(start)};${clock(start)};${day(end)};${clock(end)};="541448800000000001";M;Afname;${quarter};kWh;Uitgelezen`;
   }
 
-  it("is resolved, whether its passes are side by side, one after the other, or the file runs backwards", async () => {
+  it("is resolved with adjacent passes, with consecutive ones, and in a file that runs backwards", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 7 }),

@@ -98,7 +98,7 @@ describe("readings of one target, date and version", () => {
     ]);
   });
 
-  it("are counted apart from equal repeats, and shown and logged with both rows, where the later counts", async () => {
+  it("are counted apart from equal repetitions, and shown and logged with both rows", async () => {
     const warned: string[] = [];
     const log = { info: () => undefined, warn: (message: string) => warned.push(message) };
     const { result } = await mapWith(differ, { log });
@@ -129,7 +129,7 @@ describe("the setting conflicts", () => {
   const map = () => undefined;
   const mapper = defineMapper({ name: "x", summary: "x", map, settings: z.strictObject({ a: z.string() }) });
 
-  it("is one of every mapper, with the mapper's own default, and does not reach the mapper's schema", () => {
+  it("is a setting of every mapper, with the mapper's own default, and not in the mapper's schema", () => {
     expect(parseSettings(mapper, { a: "1" })).toEqual({ value: { a: "1" }, conflicts: "last" });
     expect(parseSettings({ ...mapper, conflicts: "refuse" }, { a: "1" })).toMatchObject({
       conflicts: "refuse",
@@ -149,7 +149,7 @@ describe("the setting conflicts", () => {
     });
   });
 
-  it("cannot be one of a mapper's own", async () => {
+  it("cannot be a mapper's own setting", async () => {
     const source = `import { defineMapper, z } from "headgate/mapper";
       export default defineMapper({ name: "own", summary: "", settings: z.object({ conflicts: z.string() }), map() {} });`;
     const path = await inputFile(source, "own.ts");

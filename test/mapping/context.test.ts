@@ -69,7 +69,7 @@ describe("emit", () => {
     ]);
   });
 
-  it("sees a target that the mapper changed between two readings", async () => {
+  it("recognizes a target that the mapper changed between two readings", async () => {
     const target = { variableId: 1 };
     const { elements } = await mapWith(({ emit }) => {
       emit({ ...GOOD, target });
@@ -126,7 +126,7 @@ describe("error texts", () => {
     }
   });
 
-  it("keeps texts as they are, and cuts neither an escape nor a character in two", () => {
+  it("keeps texts unchanged, and cuts neither an escape nor a character in two", () => {
     expect(shorten("Zähler 😀 \\n")).toBe("Zähler 😀 \\n");
     expect(shorten("a\tb\0")).toBe("a\\tb\\u0000");
     expect(shorten("ab\0", 5)).toBe("ab…");

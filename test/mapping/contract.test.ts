@@ -38,7 +38,7 @@ describe("a target", () => {
     { meterNumber: "9", variableTypeId: 6 },
   ];
 
-  it("is one of eleven combinations of identifier and selector, and each is written as it was given", async () => {
+  it("is one of eleven combinations of identifier and selector, and each is written unchanged", async () => {
     const { elements } = await mapWith(({ emit }) => {
       for (const target of targets) emit({ target, date: "2026-03-01T00:00:00Z", value: 1 });
     });
@@ -98,7 +98,7 @@ describe("a reading", () => {
 });
 
 describe("defineMapper", () => {
-  it("gives `map` the settings as its schema reads them", () => {
+  it("passes `map` the settings as its schema parses them", () => {
     const mapper = defineMapper({
       name: "typed",
       summary: "s",
@@ -114,7 +114,7 @@ describe("defineMapper", () => {
     defineMapper({ name: "half" });
   });
 
-  it("gives rows by names only when names are requested", () => {
+  it("returns rows by names only when names are requested", () => {
     defineMapper({
       name: "rows",
       summary: "s",

@@ -34,7 +34,7 @@ const DIGESTS = [
 ] as const;
 
 it.each(DIGESTS)(
-  "the batches and rows of %s, case %s, are the same bytes as ever",
+  "the batches and rows of %s, case %s, never change their bytes",
   async (name, example, batches, digest) => {
     const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? "";
     const sample = await caseSample(modulePath, example);

@@ -75,7 +75,7 @@ describe("a mapper ends only its own run", () => {
     ],
   ];
 
-  it("and does not affect the run beside it", async () => {
+  it("and does not affect the concurrent run", async () => {
     const marker = join(await temporaryFolder(), "done");
     const bad = Object.fromEntries(bodies.map(([what, body]) => [what.replaceAll(" ", "-"), body]));
     const { map, folder } = await poolOf({ ...bad, beside: slow(marker) }, { ...SMALL, count: 2 });
@@ -144,7 +144,7 @@ describe("the process of a mapper", () => {
     expect(lines.join("")).toContain(`left ${words} behind after in/input.csv`);
   });
 
-  it("gives it no network, no programs, no other files to write, and no other processes", async () => {
+  it("permits no network, no programs, no writes to other files, and no other processes", async () => {
     const { map, folder } = await poolOf({
       reaches: `const refused = [];
         for (const reach of [

@@ -127,7 +127,7 @@ const ENDLESS: readonly EndlessCase[] = [
 ];
 
 describe("streams that never end", () => {
-  it("are refused at a limit that has a name, with the place and what to do, in little memory", async () => {
+  it("are refused at a named limit, with the place and the next step, in little memory", async () => {
     const { stdout } = await run(process.execPath, [
       "--max-old-space-size=160",
       CHILD,
@@ -164,7 +164,7 @@ const bookOf = (parts: Readonly<Record<string, string>>) =>
   zipOf({ ...BOOK, "xl/worksheets/sheet1.xml": "<worksheet><sheetData/></worksheet>", ...parts }, true);
 const spaces = " ".repeat(40 * 1024 * 1024);
 
-describe("files of the wrong kind, and traps", () => {
+describe("files of the wrong kind, and hostile files", () => {
   it.each<[string, Read, string | Uint8Array, string]>([
     ["a workbook that is called CSV", csv, bookOf({}), "a ZIP archive or a workbook"],
     ["a CSV file that is called a workbook", xlsx, "a,b\n1,2\n", "it is not an archive"],
@@ -253,7 +253,7 @@ describe("files of the wrong kind, and traps", () => {
     });
   });
 
-  it("reads 10,000 columns of CSV and of a workbook as they are", async () => {
+  it("reads 10,000 columns of CSV and of a workbook", async () => {
     const names = Array.from({ length: 10_000 }, (_, nth) => `column ${nth}`);
     const { file } = await openFile(
       `${names.join(",")}\n${`${names.map((_, nth) => nth).join(",")}\n`.repeat(20)}`,

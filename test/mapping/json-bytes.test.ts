@@ -16,7 +16,7 @@ const decimals = fc
   .map(([digits, places]) => Number(`${digits}e-${places}`));
 
 describe("a reading written as bytes", () => {
-  it("has its date and its number as JSON.stringify would write them, without a zero of milliseconds", () => {
+  it("has its date and its number in the form of JSON.stringify, without zero milliseconds", () => {
     const values = fc.oneof(
       decimals,
       fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -49,7 +49,7 @@ describe("a reading written as bytes", () => {
     0.30000000000000004,
     1.0000005,
     2 ** 53,
-  ])("writes %d as the shortest digits that mean it", (value) => {
+  ])("writes %d as the shortest digits of its value", (value) => {
     expect(written(0, value)).toBe(`{"date":"1970-01-01T00:00:00Z","value":${JSON.stringify(value)}`);
   });
 });

@@ -17,7 +17,7 @@ async function openTable(content: string | Uint8Array, facts: Partial<LookupFile
 }
 
 describe("a lookup table", () => {
-  it("gives rows by the key column, trimmed, and by the first column unless another is named", async () => {
+  it("returns rows by the key column, trimmed, and by the first column unless another is named", async () => {
     const byTag = await openTable(TABLE);
     expect(byTag.size).toBe(2);
     expect(byTag.get("A1")).toEqual({ tag: "A1", meter: "M-1", unit: "kWh", factor: "10" });
@@ -95,7 +95,7 @@ describe("lookup", () => {
     );
   }
 
-  it("leads tags to targets and units", async () => {
+  it("leads from tags to targets and units", async () => {
     const { elements, result } = await mapTags(
       "tag,at,value\nA1,2026-03-01T00:00:00Z,1.5\nB2,2026-03-01T00:00:00Z,1.5\n",
     );
@@ -106,7 +106,7 @@ describe("lookup", () => {
     expect(result).toMatchObject({ targets: [{ unit: "kWh" }, { unit: "kWh" }] });
   });
 
-  it("refuses a row whose key is not in the table, with column, text and the key that may be meant", async () => {
+  it("refuses a row whose key is not in the table, with column, text and the nearest key", async () => {
     const { result } = await mapTags("tag,at,value\nA1,2026-03-01T00:00:00Z,1\nA11,2026-03-01T00:00:00Z,2\n");
     expect(result).toMatchObject({
       status: "failed",
@@ -130,7 +130,7 @@ describe("lookup", () => {
 });
 
 describe("a golden case", () => {
-  it("brings its tables along, by their first column unless its settings say otherwise", async () => {
+  it("has its tables, by their first column unless its settings name another", async () => {
     const folder = join(await temporaryFolder(), "tagged");
     const lookups = join(folder, "cases", "one", "lookups");
     await mkdir(lookups, { recursive: true });

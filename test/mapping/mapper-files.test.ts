@@ -26,7 +26,7 @@ describe("the digest of a mapper", () => {
     expect(await digestMapper(mapper)).not.toBe(before);
   });
 
-  it("is the same however the module is named, also for files that import each other", async () => {
+  it("does not depend on the name of the module, also for files that import each other", async () => {
     await write("acme/columns.ts", "export const columns = 1;");
     const mapper = await write("acme/mapper.ts", 'import { columns } from "./columns.ts";');
     expect(await digestMapper(relative(process.cwd(), mapper))).toBe(await digestMapper(mapper));
@@ -56,7 +56,7 @@ describe("the digest of a mapper", () => {
   });
 });
 
-it("takes a folder that begins with an underscore for no mapper", async () => {
+it("does not treat a folder that begins with an underscore as a mapper", async () => {
   await write("_shared/mapper.ts", "");
   await write("acme/mapper.ts", "");
   expect(await mapperNames([folder])).toEqual(["acme"]);

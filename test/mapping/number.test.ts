@@ -5,7 +5,7 @@ import { readNumber } from "../../src/mapping/number.ts";
 import { RowError } from "../../src/readers/row-error.ts";
 
 describe("number", () => {
-  it("gives back every finite number from its text, in any declared marks", () => {
+  it("returns every finite number from its text, in any declared marks", () => {
     const marks = fc.constantFrom<NumberOptions>(
       {},
       { decimal: "," },
@@ -64,7 +64,7 @@ describe("number", () => {
     ["1.5", { decimal: "," }, 'is the decimal mark "."?'],
     ["5 kWh", {}, "Expected digits"],
     ["12,5 %", { decimal: "," }, "percent sign"],
-  ])("hints at what is wrong with the marks of %j", (text, options, hint) => {
+  ])("explains what is wrong with the marks of %j", (text, options, hint) => {
     expect(() => readNumber(text, options)).toThrow(
       expect.objectContaining({ hint: expect.stringContaining(hint) }),
     );
@@ -75,7 +75,7 @@ describe("number", () => {
     expect(() => readNumber(row["value"] as string)).toThrow("the number is missing");
   });
 
-  it("takes signs, exponents and blanks around", () => {
+  it("accepts signs, exponents and blanks around", () => {
     expect([" +1.5e3 ", "-.5", "\u22127", "5."].map((text) => readNumber(text))).toEqual([1500, -0.5, -7, 5]);
   });
 
@@ -98,7 +98,7 @@ describe("number", () => {
     );
   });
 
-  it("refuses the file, not the row, when the marks themselves cannot be", () => {
+  it("refuses the file, not the row, when the marks themselves are invalid", () => {
     const same = { decimal: ",", group: "," } as const;
     expect(() => readNumber("1", same)).toThrow(expect.objectContaining({ name: "FileError" }));
     expect(() => readNumber("1", { decimal: ";" } as unknown as NumberOptions)).toThrow("is none");

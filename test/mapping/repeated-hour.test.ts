@@ -233,7 +233,7 @@ describe("the order of wall times", () => {
   });
 });
 
-describe("an instant that is not known yet", () => {
+describe("an instant that is unknown yet", () => {
   const clocks = ["01:30", "02:30", "02:30", "03:30"];
   const mapBy = (use: (instant: Temporal.Instant, time: MapContext<unknown>["time"]) => Reading["date"]) =>
     mapWith(
@@ -252,7 +252,7 @@ describe("an instant that is not known yet", () => {
       { rows: "lenient", rejectShare: 1 },
     );
 
-  it("may be passed on and moved, with version and tags as they were", async () => {
+  it("may be passed on and shifted, with version and tags unchanged", async () => {
     const { elements } = await mapBy((instant, time) => time.addMinutes(instant, 15));
     expect(elements.flatMap(({ data }) => data)).toEqual(
       ["2026-10-24T23:45:00Z", "2026-10-25T00:45:00Z", "2026-10-25T01:45:00Z", "2026-10-25T02:45:00Z"].map(
@@ -265,15 +265,12 @@ describe("an instant that is not known yet", () => {
     ["epochMilliseconds", (instant) => new Date(instant.epochMilliseconds)],
     ["toString", (instant) => instant.toString()],
     ["add", (instant) => instant.add({ minutes: 15 })],
-  ])(
-    "refuses the row of a mapper that asks for its %s, instead of giving one that may be wrong",
-    async (_, use) => {
-      const { result, elements } = await mapBy(use);
-      expect(elements.flatMap(({ data }) => data.map(({ value }) => value))).toEqual([0, 3]);
-      expect(result.rejected.map(({ place }) => place?.row)).toEqual([2, 3]);
-      expect(result.rejected[0]?.message).toContain("its pass is known only when the series has left it");
-    },
-  );
+  ])("refuses the row of a mapper that uses its %s, since that may be wrong", async (_, use) => {
+    const { result, elements } = await mapBy(use);
+    expect(elements.flatMap(({ data }) => data.map(({ value }) => value))).toEqual([0, 3]);
+    expect(result.rejected.map(({ place }) => place?.row)).toEqual([2, 3]);
+    expect(result.rejected[0]?.message).toContain("its pass is known only when the series has left it");
+  });
 
   it("does not keep a file from ending, and is not a reading when it is not emitted", async () => {
     const mapper = defineMapper({

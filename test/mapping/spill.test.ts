@@ -114,7 +114,7 @@ describe("readings that do not fit into memory", () => {
     expect(seen).toEqual([[], []]);
   });
 
-  it("are a fault of the disk when they cannot be spilled, also when the mapper catches what emit throws", async () => {
+  it("are a fault of the disk when they cannot be spilled, also when the mapper catches the error", async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, "file"), "");
     const sink = { ...createMemorySink(), spillPath: join(folder, "file", "spill") };

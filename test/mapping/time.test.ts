@@ -45,7 +45,7 @@ const anyInstant = fc
   .map((seconds) => Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
 
 describe("local time", () => {
-  it("finds the instant of any wall time of any zone again, as one of the passes", () => {
+  it("finds the instant of any wall time of any zone, as one of the passes", () => {
     const time = createTimeTools();
     fc.assert(
       fc.property(anyInstant, fc.constantFrom(...ZONES), (instant, zone) => {
@@ -96,7 +96,7 @@ describe("local time", () => {
     return { zone, at: at.toInstant(), back: Math.trunc((before - at.offsetNanoseconds) / 60e9) };
   });
 
-  it("agrees with Temporal in every zone there is, and refuses exactly the ambiguous times", () => {
+  it("agrees with Temporal in every zone, and refuses exactly the ambiguous times", () => {
     fc.assert(
       fc.property(change, fc.integer({ min: -300, max: 300 }), ({ zone, at }, shift) => {
         const wall = at.toZonedDateTimeISO(zone).toPlainDateTime().add({ minutes: shift });
@@ -115,7 +115,7 @@ describe("local time", () => {
     );
   });
 
-  it("follows the order through the repeated time of every zone there is, forwards and backwards", () => {
+  it("follows the order through the repeated time of every zone, forwards and backwards", () => {
     fc.assert(
       fc.property(
         change.filter(({ back }) => back >= 5 && back <= 120),
@@ -145,7 +145,7 @@ describe("local time", () => {
     );
   });
 
-  it("reads formats of fixed width as an expression would", () => {
+  it("parses formats of fixed width like a regular expression", () => {
     const signs = fc.constantFrom(..."0123456789/: x".split(""));
     const almost = fc.tuple(fc.integer({ min: 0, max: 15 }), signs, recent).map(([at, sign, instant]) => {
       const [date = "", clock = ""] = wallText(instant, "UTC").split(" ");
@@ -190,7 +190,7 @@ describe("local time", () => {
   });
 
   it.each([5, 15, 30, 60])(
-    "tells the passes of the repeated hour apart by order, every %i minutes, forwards and backwards",
+    "distinguishes the passes of the repeated hour by order, every %i minutes, forwards and backwards",
     (minutes) => {
       const start = Temporal.Instant.from("2026-10-24T22:00:00Z");
       const instants = Array.from({ length: (6 * 60) / minutes }, (_, at) =>
@@ -206,7 +206,7 @@ describe("local time", () => {
     },
   );
 
-  it("follows each named series by itself", () => {
+  it("follows each named series independently", () => {
     const time = createTimeTools();
     const at = (wall: string, series: string) =>
       time.local(`2026-10-25 ${wall}:00`, FORMAT, "Europe/Brussels", { byOrder: series });
@@ -232,7 +232,7 @@ describe("local time", () => {
       expect(() => read(bad, format), bad).toThrow(RowError);
   });
 
-  it("reads formats as declared, and refuses what does not fit them", () => {
+  it("parses formats as declared, and refuses other text", () => {
     const time = createTimeTools();
     const read = (text: string, format: string) => time.local(text, format, "UTC").toString();
     expect(read("1/2/26 3:04 PM", "d/M/yy h:mm a")).toBe("2026-02-01T15:04:00Z");
@@ -260,7 +260,7 @@ describe("local time", () => {
 describe("the local day", () => {
   const MIDNIGHT_ZONES = ["Asia/Beirut", "Africa/Cairo", "America/Havana", "Atlantic/Azores", "+10:00"];
 
-  it("begins and lasts as Temporal has it, also where midnight is skipped or repeated", () => {
+  it("begins and lasts as in Temporal, also where midnight is skipped or repeated", () => {
     const time = createTimeTools();
     fc.assert(
       fc.property(
@@ -280,7 +280,7 @@ describe("the local day", () => {
     );
   });
 
-  it("holds 46, 48 or 50 half-hours, whose instants follow each other through the change", () => {
+  it("has 46, 48 or 50 half-hours, whose instants follow each other through the change", () => {
     const time = createTimeTools();
     const halfHours = (text: string) => time.dayLength(text, "dd/MM/yyyy", "Europe/London") / 30;
     expect(["29/03/2026", "30/03/2026", "25/10/2026"].map(halfHours)).toEqual([46, 48, 50]);
@@ -299,7 +299,7 @@ describe("the local day", () => {
     expect(() => time.dayStart("30/02/2026", "dd/MM/yyyy", "UTC")).toThrow(RowError);
   });
 
-  it("takes names and offsets for zones, and no whole date-times", () => {
+  it("accepts names and offsets as zones, and no whole date-times", () => {
     const time = createTimeTools();
     const noon = (zone: string) => time.local("2026-07-01 12:00:00", FORMAT, zone).toString();
     expect(["UTC", "+10:00", "-0330", "Romance Standard Time"].map(noon)).toEqual([
@@ -314,7 +314,7 @@ describe("the local day", () => {
 });
 
 describe("ISO 8601", () => {
-  it("binds by the designator and needs a zone without one", () => {
+  it("is bound by the designator and needs a zone without one", () => {
     const time = createTimeTools();
     expect(time.iso("2026-03-01T00:15:00+01:00", "America/New_York").toString()).toBe("2026-02-28T23:15:00Z");
     expect(

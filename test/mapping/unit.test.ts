@@ -63,11 +63,11 @@ describe("unit", () => {
     [760, "mmHg", "kPa", 101.3250144354],
     [36, "km/h", "m/s", 10],
     [50, "Hz", "rpm", 3000],
-  ])("reads %d %s as so many %s", (value, from, to, expected) => {
+  ])("converts %d %s to %s", (value, from, to, expected) => {
     expect(unit(value, from, to)).toBeCloseTo(expected, 12 - Math.ceil(Math.log10(Math.abs(expected) + 1)));
   });
 
-  it("gives factors of ten and the like without noise", () => {
+  it("returns factors of ten and the like without noise", () => {
     expect([
       unit(0.1, "kWh", "Wh"),
       unit(1.1, "MWh", "kWh"),
@@ -108,7 +108,7 @@ describe("unit", () => {
     );
   });
 
-  it("keeps a value as it is in its own unit", () => {
+  it("keeps a value unchanged in its own unit", () => {
     fc.assert(
       fc.property(value, (given) => {
         expect(unit(given, "degF", "°F")).toBe(given);

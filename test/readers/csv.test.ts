@@ -37,12 +37,12 @@ describe("the CSV reader", () => {
     await expect(cells(bytes)).rejects.toMatchObject({ row: 3, message: expect.stringContaining("0xe4") });
   });
 
-  it("keeps a character together that two chunks of the file share", async () => {
+  it("joins a character that is split between two chunks of the file", async () => {
     const content = `a\n${"x".repeat(256 * 1024 - 3)}😀\n`;
     expect((await cells(content))[1]?.[0]?.endsWith("x😀")).toBe(true);
   });
 
-  it("tells the line at which each row begins, through quoted line ends, comments, blanks and skipped lines", async () => {
+  it("knows the line of each row, through quoted line ends, comments, blanks and skipped lines", async () => {
     const content = 'pre "amble\nmore\n# note\nk,v\r\n\r\n1,"a\r\nb"\r\n# c\r\n2,x\r\n"3\n3",y\r\n4,z';
     expect(await rowsWithLines(content, { skipLines: 2, comment: "#" })).toEqual([
       [6, { k: "1", v: "a\r\nb" }],
@@ -52,7 +52,7 @@ describe("the CSV reader", () => {
     ]);
   });
 
-  it("hands rows of another length than the header's to be refused, and pads them where allowed", async () => {
+  it("passes rows of another length than the header's to be refused, and pads them where permitted", async () => {
     const { file, refused } = await openFile("a,b\n1\n1,2\n1,2,3\n");
     expect((await collect(file.csv({ columns: true }))).map((row) => ({ ...row }))).toEqual([
       { a: "1", b: "2" },
@@ -67,7 +67,7 @@ describe("the CSV reader", () => {
     ]);
   });
 
-  it("fills short rows where only these are allowed, and refuses those that hold too much", async () => {
+  it("fills short rows where only these are permitted, and refuses those with surplus content", async () => {
     const { file, refused } = await openFile("a,b\n1\n1,2, \n1,2,3\n");
     const rows = await collect(file.csv({ columns: true, ragged: "pad" }));
     expect(rows.map((row) => ({ ...row }))).toEqual([
@@ -77,7 +77,7 @@ describe("the CSV reader", () => {
     expect(refused.map(({ row }) => placeOf(row)?.row)).toEqual([4]);
   });
 
-  it("joins a header of several rows, and fills what merged cells leave empty", async () => {
+  it("joins a header of several rows, and fills the cells that merged cells leave empty", async () => {
     const content = "Date,Meter A,,Meter B\n,Energy,,\n, kWh ,kW,kWh\n2026-01-01,1,2,3\n";
     expect(await rowsWithLines(content, { headerRows: 3 })).toEqual([
       [
@@ -96,7 +96,7 @@ describe("the CSV reader", () => {
     await expect(rowsWithLines("a,b\n", { headerRows: 2 })).rejects.toThrow("ends within its header");
   });
 
-  it("refuses a header that names two columns alike, unless these are to be numbered", async () => {
+  it("refuses a header that names two columns alike, unless these are numbered", async () => {
     await expect(rowsWithLines("note\nt, v,v \n1,2,3\n", { skipLines: 1 })).rejects.toMatchObject({
       unreadable: true,
       message: 'the header names columns 2 and 3 both "v"',
@@ -122,7 +122,7 @@ describe("the CSV reader", () => {
     expect(await rowsWithLines("a,,b\n3,x,4\n", { unnamed: "skip" })).toEqual([[2, { a: "3", b: "4" }]]);
   });
 
-  it("finds a header behind a preamble of any length and form, and tells the lines", async () => {
+  it("finds a header behind a preamble of any length and form, and knows the lines", async () => {
     const headerAt = (found: readonly string[]) => found[0] === "Date" && found.length > 1;
     const anyDate = (found: readonly string[]) => found.length > 1 && /Date$/.test(found[0] ?? "");
     const preamble = 'Report of "ACME\n\n# Date,Value\nDate of report: "x" y\r\nDate\n';
@@ -141,7 +141,7 @@ describe("the CSV reader", () => {
     expect(await rowsWithLines(`${far}Date,v\r1,2`, { headerAt })).toEqual([[902, { Date: "1", v: "2" }]]);
   });
 
-  it("says when there is no such header, and looks for it only in the first lines", async () => {
+  it("reports a missing header, and searches only the first lines", async () => {
     const headerAt = () => false;
     await expect(cells("a,b\n1,2", { headerAt })).rejects.toMatchObject({
       unreadable: true,
@@ -150,13 +150,13 @@ describe("the CSV reader", () => {
     await expect(cells("a,b\n".repeat(2000), { headerAt })).rejects.toThrow("none of the first 1000 lines");
   });
 
-  it("takes several characters as delimiter, other escapes, and blanks away around cells", async () => {
+  it("accepts several characters as delimiter, other escapes, and blanks around cells", async () => {
     expect(await cells('a||b|c||"d||e"\n', { delimiter: "||" })).toEqual([["a", "b|c", "d||e"]]);
     expect(await cells('"a\\"b",c\n', { escape: "\\" })).toEqual([['a"b', "c"]]);
     expect(await cells(' a , " b " ,c\n', { trim: true })).toEqual([["a", " b ", "c"]]);
   });
 
-  it("refuses a row that is longer than the limit, whatever makes it long", async () => {
+  it("refuses a row that is longer than the limit, whatever its content", async () => {
     for (const long of ["x".repeat(2_000_000), ",".repeat(2_000_000), `"${"x\n".repeat(1_000_000)}`])
       await expect(cells(`a,b\n1,2\n${long}`, { rowBytesMax: 1_000_000 })).rejects.toMatchObject({
         unreadable: true,
@@ -169,7 +169,7 @@ describe("the CSV reader", () => {
     ).toHaveLength(2);
   });
 
-  it("takes any name of a column as data", async () => {
+  it("accepts any name of a column as data", async () => {
     const { file } = await openFile("__proto__,constructor\n1,2\n");
     const [row] = await collect(file.csv({ columns: true }));
     expect(Object.entries(row ?? {})).toEqual([
@@ -189,7 +189,7 @@ describe("the CSV reader", () => {
     ]);
   });
 
-  it("gives back any table that was written by the rules", async () => {
+  it("restores any table that was written by the rules", async () => {
     const cell = fc.string({ unit: fc.constantFrom("a", ",", '"', "\n", "\r", "é", "😀", " ", "1", "\t") });
     const table = fc
       .integer({ min: 2, max: 4 })
@@ -206,7 +206,7 @@ describe("the CSV reader", () => {
     );
   });
 
-  it("tells the lines of rows that do not end where a block of the file ends", async () => {
+  it("knows the lines of rows that do not end where a block of the file ends", async () => {
     const count = 4000;
     const row = (nth: number) =>
       nth % 3 === 0
@@ -230,7 +230,7 @@ describe("the CSV reader", () => {
     expect(await rowsWithLines(content, { comment: "#" })).toEqual(expected);
   });
 
-  it("reads a cell of many lines, and tells the line of a fault far behind it", async () => {
+  it("reads a cell of many lines, and knows the line of a fault far behind it", async () => {
     const text = "a line of the cell\n".repeat(20_000);
     const content = `a,b\n1,"${text}"\n${'2,"x"\n'.repeat(5000)}`;
     const rows = await rowsWithLines(content);
@@ -249,7 +249,7 @@ describe("the CSV reader", () => {
     });
   });
 
-  it("gives the same rows, lines and faults of a short file at once as of a longer one in pieces", async () => {
+  it("returns the same rows, lines and faults for a short file at once as for a longer one in blocks", async () => {
     const piece = fc.constantFrom(
       "a",
       "é",
@@ -308,7 +308,7 @@ describe("the line and text readers", () => {
     );
   });
 
-  it("cuts lines into columns at fixed places, also of characters beyond the basic plane and of short lines", async () => {
+  it("cuts lines into columns at fixed positions, also characters beyond the basic plane", async () => {
     const { file } = await openFile("SITE  2026\n# note\n\n😀1 A 12.50 x\nB2\n");
     const columns = [
       { name: "id", start: 1, width: 2 },
@@ -325,7 +325,7 @@ describe("the line and text readers", () => {
     );
   });
 
-  it("joins a line end that two chunks of the file share", async () => {
+  it("joins a line end that is split between two chunks of the file", async () => {
     for (const before of [256 * 1024 - 1, 256 * 1024 - 2]) {
       const { file } = await openFile(`${"x".repeat(before)}\r\nb\r\n\r\nc`);
       expect((await collect(file.lines())).map(({ row, text }) => [row, text.length])).toEqual([
@@ -342,7 +342,7 @@ describe("the line and text readers", () => {
     expect(await file.text({ encoding: "latin1" })).toBe("Größe\n");
   });
 
-  it("refuses an encoding that nobody knows", async () => {
+  it("refuses an unknown encoding", async () => {
     const { file } = await openFile("a");
     await expect(file.text({ encoding: "utf-99" })).rejects.toThrow('the encoding "utf-99" is unknown');
   });

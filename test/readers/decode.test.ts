@@ -101,14 +101,14 @@ describe("decoding", () => {
     await expect(text(latin, "windows-1252")).rejects.toMatchObject({ row: 10_001, column: "character 2" });
   });
 
-  it("shows how the place would read in the encoding that is most likely meant", async () => {
+  it("shows the text of the place in the most likely encoding", async () => {
     await expect(text(iconv.encode("a;b\n12;Zähler;3\nx", "windows-1252"))).rejects.toMatchObject({
       hint: expect.stringContaining('"12;Zähler;3"'),
     });
   });
 
   it.each(["utf-16le", "utf-16be"])(
-    "knows %s without a mark by its NULs, and says what to declare",
+    "recognizes %s without a mark by its NULs, and names the declaration",
     async (encoding) => {
       await expect(text(iconv.encode("date;value", encoding))).rejects.toMatchObject({
         hint: expect.stringContaining(`encoding: ${encoding}`),
@@ -120,14 +120,14 @@ describe("decoding", () => {
     ["a workbook", Buffer.from("PK\u0003\u0004rest of it"), ".xlsx"],
     ["an old workbook", Buffer.from("d0cf11e0a1b11ae1", "hex"), ".xls"],
     ["a packed file", Buffer.from("1f8b08000000", "hex"), "gzip"],
-  ])("says what %s is, whatever it is called", async (_, content, words) => {
+  ])("recognizes %s, whatever its name", async (_, content, words) => {
     await expect(text(content)).rejects.toMatchObject({
       unreadable: true,
       message: expect.stringContaining(words),
     });
   });
 
-  it("gives back any text in any encoding that has its characters, wherever chunks end", async () => {
+  it("restores any text in any encoding that has its characters, wherever chunks end", async () => {
     const characters = fc.constantFrom("a", "\n", "é", "€", "😀", "漢", "\r\n", "ß");
     await fc.assert(
       fc.asyncProperty(
@@ -146,11 +146,11 @@ describe("decoding", () => {
     );
   });
 
-  it("passes on a replacement character that stands in the file", async () => {
+  it("passes on a replacement character of the file", async () => {
     expect(await text("a\ufffdb")).toBe("a\ufffdb");
   });
 
-  it("limits what is read as one text", async () => {
+  it("limits the size of a file that is read as one text", async () => {
     const { file } = await openFile("x".repeat(1000));
     await expect(file.text({ bytesMax: 999 })).rejects.toThrow("larger than the 999 bytes");
     expect(await file.text({ bytesMax: 1000 })).toHaveLength(1000);

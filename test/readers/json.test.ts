@@ -9,7 +9,7 @@ async function items(content: string, path: string | readonly string[] = "$", li
 }
 
 describe("the JSON reader", () => {
-  it("hands out the items at a path, with the path and the line of each", async () => {
+  it("returns the items at a path, with the path and the line of each", async () => {
     const content =
       '{\n "unit": "kWh",\n "data": [\n  {"t": "a\\nb", "v": 1.5},\n\n  {"t": "c", "v": null}]\n}\n';
     expect(await items(content, "$.data.*")).toEqual([
@@ -47,13 +47,13 @@ describe("the JSON reader", () => {
     expect((await items(content, path)).map((item) => [item.path, item.value])).toEqual(expected);
   });
 
-  it("follows several paths in the order of the file, and looks for nothing within an item", async () => {
+  it("follows several paths in the order of the file, and searches nothing within an item", async () => {
     const content = '{"from": "x", "data": [{"data": [1]}], "to": "y"}';
     const found = await items(content, ["$.to", "$.data.*", "$.data[*].data.*", "$.from"]);
     expect(found.map(({ path }) => path)).toEqual(["$.from", "$.data[0]", "$.to"]);
   });
 
-  it("says when the document has nothing at the paths", async () => {
+  it("reports when the document has nothing at the paths", async () => {
     await expect(items('{"dat": []}', "$.data.*")).rejects.toMatchObject({
       unreadable: true,
       message: "the document has nothing at $.data.*",
@@ -117,7 +117,7 @@ describe("the JSON reader", () => {
     expect((await items(content, "$.*")).map(({ value }) => value)).toEqual([text, text, 12.5]);
   });
 
-  it("takes any key as data", async () => {
+  it("accepts any key as data", async () => {
     const [item] = await items('{"__proto__": {"a": 1}, "constructor": 2}');
     expect(Object.entries(item?.value ?? {})).toEqual([
       ["__proto__", { a: 1 }],
@@ -125,12 +125,12 @@ describe("the JSON reader", () => {
     ]);
   });
 
-  it("refuses a path that is none", async () => {
+  it("refuses an invalid path", async () => {
     await expect(items("[]", "data.*")).rejects.toThrow('"data.*" is no path of items');
     await expect(items("[]", "$..a")).rejects.toThrow("is no path of items");
   });
 
-  it("gives back any array of values that was written, each with its line", async () => {
+  it("restores any array of written values, each with its line", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.jsonValue({ noUnicodeString: false }), { minLength: 1, maxLength: 20 }),
@@ -156,7 +156,7 @@ describe("the JSON reader", () => {
 });
 
 describe("the NDJSON reader", () => {
-  it("hands out a value a line, and refuses the lines that hold none", async () => {
+  it("returns one value per line, and refuses invalid lines", async () => {
     const { file, refused } = await openFile('\ufeff{"a": 1}\r\n\n{"a": \n2\n{"a": 1, "a": 2}\n[1] [2]\n"x"');
     const found = await collect(file.ndjson());
     expect(found.map(({ row, value }) => [row, value])).toEqual([

@@ -44,7 +44,7 @@ describe("the workbook reader", () => {
     });
   });
 
-  it("shows times as the sheet does: to the second, where adding up left milliseconds", async () => {
+  it("shows times as the sheet does: to the second, without the milliseconds of sums", async () => {
     const bytes = await workbook((book) => {
       const sheet = book.addWorksheet("Data");
       sheet.addRow([new Date(QUARTER.getTime() + 21), new Date(QUARTER.getTime() + 21)]);
@@ -58,7 +58,7 @@ describe("the workbook reader", () => {
     ]);
   });
 
-  it("finds sheets by name and number, the header where it stands, and tells the rows", async () => {
+  it("finds sheets by name and number, and the header, and knows the rows", async () => {
     const bytes = await workbook((book) => {
       book.addWorksheet("Cover").addRow(["nothing here"]);
       const sheet = book.addWorksheet("März");
@@ -110,7 +110,7 @@ describe("the workbook reader", () => {
     ]);
   });
 
-  it("refuses names that cannot be told apart, and cells in columns without a name", async () => {
+  it("refuses names that cannot be distinguished, and cells in columns without a name", async () => {
     const sheetOf = (...rows: unknown[][]) =>
       workbook((book) => {
         book.addWorksheet("Data").addRows(rows);
@@ -139,7 +139,7 @@ describe("the workbook reader", () => {
     ["a cut-off archive", "PK\u0003\u0004\u0014\u0000", "its end is missing"],
     ["an older workbook", Buffer.from("d0cf11e0a1b11ae1", "hex"), "it is an old binary workbook or document"],
     ["an archive of something else", zipOf({ "readme.txt": "x" }), "an archive, but not a workbook"],
-  ])("refuses what is no workbook: %s", async (_, content, message) => {
+  ])("refuses a file that is not a workbook: %s", async (_, content, message) => {
     const { file } = await openFile(content, "book.xlsx");
     for (const read of [() => collect(file.xlsx()), () => file.sheets()])
       await expect(read()).rejects.toMatchObject({
@@ -149,7 +149,7 @@ describe("the workbook reader", () => {
       });
   });
 
-  it("notices a byte of a sheet that changed on the way", async () => {
+  it("detects a byte of a sheet that changed on the way", async () => {
     const bytes = smallBook("<worksheet><sheetData><row><c><v>1234</v></c></row></sheetData></worksheet>");
     bytes.write("5", bytes.indexOf("1234"));
     const { file } = await openFile(bytes, "book.xlsx");
@@ -233,7 +233,7 @@ describe("a workbook written by other programs", () => {
     expect(await collect(file.xlsx())).toEqual([[1, value, 2]]);
   });
 
-  it("counts rows and cells that do not say where they are, and reads names with a prefix", async () => {
+  it("counts rows and cells without a reference, and reads names with a prefix", async () => {
     const sheet = `<x:worksheet xmlns:x="x"><x:sheetData><x:row><x:c><x:v>1</x:v></x:c></x:row><x:row r="4"><x:c r="C4"><x:v>2</x:v></x:c><x:c><x:v>3</x:v></x:c></x:row><x:row><x:c><x:v>4</x:v></x:c></x:row></x:sheetData></x:worksheet>`;
     const { file } = await openFile(smallBook(sheet), "book.xlsx");
     const rows = await collect(file.xlsx());
@@ -259,7 +259,7 @@ describe("a workbook written by other programs", () => {
     ]);
   });
 
-  it("takes the name of a sheet and the count of days as they are written", async () => {
+  it("has the name of a sheet and the count of days as written", async () => {
     const bytes = zipOf({
       "xl/workbook.xml": `<workbook><workbookPr date1904="true"/><sheets><sheet name="&amp;lt; 5 kW" r:id="R1"/></sheets></workbook>`,
       "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="R1" Type="x/worksheet" Target="sheet.xml"/></Relationships>`,
@@ -273,7 +273,7 @@ describe("a workbook written by other programs", () => {
     ]);
   });
 
-  it("reads rich texts whole, without how they are pronounced", async () => {
+  it("has rich texts as a whole, without their pronunciation", async () => {
     const strings = `<sst><si><r><t>Zäh</t></r><r><t>ler</t></r></si><si><t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh></si>\n<si><t/></si></sst>`;
     const sheet = cell(`<c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c><c><v>1</v></c>`);
     const { file } = await openFile(smallBook(sheet, { "xl/sharedStrings.xml": strings }), "book.xlsx");
@@ -298,7 +298,7 @@ describe("a workbook written by other programs", () => {
     ["a cell has no place", cell(`<c r="12"><v>7</v></c>`), "has a cell at 12"],
     ["a row has no number", "<worksheet><sheetData><row r='x'/></sheetData></worksheet>", "the number x"],
     ["a part has a DOCTYPE", `<!DOCTYPE a><worksheet>${DATA}</worksheet>`, "DOCTYPE"],
-  ])("is refused, instead of passing for an empty one, when %s", async (_, sheet, message) => {
+  ])("is refused, and does not count as empty, when %s", async (_, sheet, message) => {
     const { file } = await openFile(smallBook(sheet), "book.xlsx");
     await expect(collect(file.xlsx())).rejects.toMatchObject({
       unreadable: true,
@@ -353,7 +353,7 @@ describe("the standard mapper on a workbook", () => {
     }
   });
 
-  it("asks for the zone when date cells have none, with the line to add", async () => {
+  it("requests the zone when date cells have none, with the line to add", async () => {
     const { result } = await mapStandard(await standard(new Date("2026-07-01T02:00:00Z")), {});
     expect(result).toMatchObject({
       status: "failed",
@@ -365,7 +365,7 @@ describe("the standard mapper on a workbook", () => {
     });
   });
 
-  it("knows a workbook by its bytes, whatever the file is called", async () => {
+  it("recognizes a workbook by its bytes, whatever the name of the file", async () => {
     const { elements } = await mapStandard(await standard("2026-07-01T00:00:00Z"), {}, "export.dat");
     expect(elements).toHaveLength(1);
   });
@@ -394,7 +394,7 @@ describe("the standard mapper on a workbook", () => {
     });
   });
 
-  it("takes whole numbers that a spreadsheet keeps for their digits, and ids up to where they are exact", async () => {
+  it("accepts whole numbers that a spreadsheet keeps for their digits, and ids while they are exact", async () => {
     const { elements } = await mapStandard(await identified("source_ean", 999_999_999_999_999, 5), {});
     expect(elements[1]).toMatchObject({ sourceEan: "999999999999999", mappingConfig: "5" });
     for (const column of ["variable_id", "source_id"]) {
@@ -416,7 +416,7 @@ describe("the standard mapper on a workbook", () => {
     expect(result.status === "failed" && result.reason.hint).toMatch(/`sheet`; there are "Cover", "Data"/);
   });
 
-  it("names sheet, row and column of a value that is none", async () => {
+  it("names sheet, row and column of an invalid value", async () => {
     const { result } = await mapStandard(await standard("2026-07-01T00:00:00Z", "#N/A"), {});
     expect(result).toMatchObject({
       reason: { place: { sheet: "Data", row: 2, column: "VALUE", text: "#N/A" } },
@@ -425,7 +425,7 @@ describe("the standard mapper on a workbook", () => {
 });
 
 describe("the folder of a mapper", () => {
-  it("explains itself in a README", async () => {
+  it("has a README", async () => {
     for (const name of ["standard", "helios-logger"])
       expect(await readFile(join(BUNDLED_FOLDER, name, "README.md"), "utf8")).toContain(`# ${name}`);
   });

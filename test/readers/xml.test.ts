@@ -20,7 +20,7 @@ const FEED = `<?xml version="1.0"?>
 </feed>`;
 
 describe("the XML reader", () => {
-  it("hands out elements by their local name, with namespace, children, text and place", async () => {
+  it("returns elements by their local name, with namespace, children, text and place", async () => {
     const [first, second, ...more] = await elements(FEED, "IntervalBlock");
     expect(more).toEqual([]);
     expect(first).toMatchObject({
@@ -41,7 +41,7 @@ describe("the XML reader", () => {
     expect(placeOf(second ?? {})).toMatchObject({ row: 9 });
   });
 
-  it("gives attributes by their names as written, without the declarations of namespaces", async () => {
+  it("returns attributes by their names as written, without the declarations of namespaces", async () => {
     const [entry, block] = await elements(FEED, ["entry", "IntervalBlock"]);
     expect({ ...entry?.attributes }).toEqual({ id: "1", "e:kind": "x", "xml:lang": "en" });
     // Within an entry that is handed out, its block is not handed out again.
@@ -66,7 +66,7 @@ describe("the XML reader", () => {
     expect((await elements(bytes, "r"))[0]?.textOf("v")).toBe("Zähler €");
   });
 
-  it("takes the encoding of the mapper before that of the document", async () => {
+  it("prefers the encoding of the mapper to that of the document", async () => {
     const bytes = iconv.encode(declared("utf-8"), "windows-1252");
     expect((await elements(bytes, "v", { encoding: "windows-1252" }))[0]?.text).toBe("Zähler €");
     await expect(elements(bytes, "v")).rejects.toMatchObject({ unreadable: true, row: 1 });
@@ -89,7 +89,7 @@ describe("the XML reader", () => {
     });
   });
 
-  it("passes over a DOCTYPE without entities, and reads nothing that it names", async () => {
+  it("skips a DOCTYPE without entities, and reads nothing that it names", async () => {
     const found = await elements('<!DOCTYPE r SYSTEM "file:///etc/passwd"><r>1</r>', "r");
     expect(found[0]?.text).toBe("1");
   });

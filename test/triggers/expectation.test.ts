@@ -16,11 +16,11 @@ function late(options: unknown, lastSeen: string | null, now: string, watchedSin
 describe("a file that is expected by 07:00 every day", () => {
   it("is not late before 07:00", () =>
     expect(late(daily, "2026-03-09T04:00:00Z", "2026-03-10T05:59:00Z")).toBeNull());
-  it("is late from 07:00 when nothing came since 07:00 of the day before", () =>
+  it("is late from 07:00 when no file came since 07:00 of the day before", () =>
     expect(late(daily, "2026-03-09T05:59:00Z", "2026-03-10T06:00:00Z")).toBe("2026-03-10T06:00:00Z"));
   it("is not late when it came in the night", () =>
     expect(late(daily, "2026-03-10T02:00:00Z", "2026-03-10T06:00:00Z")).toBeNull());
-  it("is no longer late when it came after all", () =>
+  it("is no longer late when it arrives late", () =>
     expect(late(daily, "2026-03-10T09:00:00Z", "2026-03-10T09:01:00Z")).toBeNull());
   it("is due by the clock of its zone also after a change of daylight saving", () =>
     expect(late(daily, "2026-03-28T05:00:00Z", "2026-03-29T05:00:00Z")).toBe("2026-03-29T05:00:00Z"));
@@ -28,14 +28,14 @@ describe("a file that is expected by 07:00 every day", () => {
     expect(
       late(daily, null, "2026-03-10T08:00:00Z", Temporal.Instant.from("2026-03-10T07:30:00Z")),
     ).toBeNull());
-  it("is late when none ever came since the watch began", () =>
+  it("is late when none arrived since the watch began", () =>
     expect(late(daily, null, "2026-03-10T08:00:00Z", Temporal.Instant.from("2026-03-09T07:30:00Z"))).toBe(
       "2026-03-10T06:00:00Z",
     ));
 });
 
 describe("other periods", () => {
-  it("expects nothing on a weekend of files of weekdays", () =>
+  it("expects no files of weekdays on a weekend", () =>
     expect(
       late(
         { by: "07:00", every: "weekday", timeZone: "UTC" },
@@ -59,7 +59,7 @@ describe("other periods", () => {
         "2026-03-06T00:00:00Z",
       ),
     ).toBe("2026-03-05T12:00:00Z"));
-  it("takes Windows names of zones", () =>
+  it("accepts Windows names of zones", () =>
     expect(late({ by: "07:00", timeZone: "Romance Standard Time" }, null, "2026-03-10T06:00:00Z")).toBe(
       "2026-03-10T06:00:00Z",
     ));

@@ -35,7 +35,7 @@ describe("a file name pattern", () => {
     ["EndsWith", ".csv", "a.csv", "a.csv.gz"],
     ["Equals", "a.csv", "a.csv", "A.csv"],
   ] as const)(
-    "%s %s holds for %s and not for %s, and its negation the other way round",
+    "%s %s is true for %s and not for %s, and its negation the other way round",
     (type, text, yes, no) => {
       expect(holds({ filterType: type, value: text }, yes)).toBe(true);
       expect(holds({ filterType: type, value: text }, no)).toBe(false);
@@ -44,7 +44,7 @@ describe("a file name pattern", () => {
     },
   );
 
-  it("of a Not type always says the opposite of its positive type", () => {
+  it("of a Not type always gives the opposite of its positive type", () => {
     const positive = fc.constantFrom<FilterType>("Contains", "StartsWith", "EndsWith", "Equals");
     fc.assert(
       fc.property(positive, value, name, (filterType, text, fileName) => {
@@ -58,7 +58,7 @@ describe("a file name pattern", () => {
 });
 
 describe("a combination of patterns", () => {
-  it("asks for all with And, for any with Or, and for one pattern they are the same", () => {
+  it("requires all with And, any with Or, and for one pattern they are the same", () => {
     fc.assert(
       fc.property(fc.array(pattern, { minLength: 1, maxLength: 4 }), name, (patterns, fileName) => {
         const each = patterns.map((one) => holds(one, fileName));
@@ -93,7 +93,7 @@ describe("a trigger", () => {
     }
   });
 
-  it("says in words why it does not match", () => {
+  it("explains why it does not match", () => {
     const words = (change: Partial<NameRule>) =>
       matchTrigger(rule({ fileNamePatternMatches, ...change }), "a.txt", "SendViaFtp").words;
     expect(words({})).toBe('EndsWith ".csv": no');

@@ -16,7 +16,7 @@ function trigger(name: string, patterns: unknown[], more: Record<string, unknown
 }
 
 describe("the registry of triggers", () => {
-  it("lets the first in configured order claim, and names the others that match", () => {
+  it("lets the first matching trigger in configured order claim, and names the others", () => {
     const registry = createRegistry([
       trigger("txt", [{ filterType: "EndsWith", value: ".txt" }]),
       trigger("acme", [ACME, CSV]),
@@ -32,7 +32,7 @@ describe("the registry of triggers", () => {
     ]);
   });
 
-  it("matches the base name alone", () => {
+  it("matches only the base name", () => {
     const registry = createRegistry([trigger("acme", [ACME])]);
     expect(registry.claim("acme_in/other.csv", "SendViaFtp").claimed).toBeNull();
   });

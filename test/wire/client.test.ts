@@ -86,7 +86,7 @@ describe("the client", () => {
     expect(service.pushes).toHaveLength(2);
   });
 
-  it("sends user and password instead of a token where that is configured", async () => {
+  it("sends user and password instead of a token where configured", async () => {
     const basic = new ServiceClient(
       { ...service.options, auth: "basic" },
       { connections: 1, timeouts, clock: systemClock },
@@ -155,7 +155,7 @@ describe("the client", () => {
     }
   });
 
-  it("cuts off a response that is too large, and says so", async () => {
+  it("cuts off a response that is too large, and reports it", async () => {
     service.pushScript.push({ status: 400, body: "x".repeat(20_000_000) });
     expect((await push()).words).toMatch(/^HTTP 400 \(cut off, since it is too large\): x+/);
   });
@@ -169,7 +169,7 @@ describe("the client", () => {
     expect((await push()).words).toBe("HTTP 502 (text/plain): sorry");
   });
 
-  it("does not take an informational response for the final one", async () => {
+  it("does not treat an informational response as the final one", async () => {
     const hinting = createServer((request, response) => {
       request.resume();
       if (request.url === "/token") response.end(JSON.stringify({ access_token: "t", expires_in: 60 }));
@@ -216,7 +216,7 @@ describe("the client", () => {
     }
   });
 
-  it("goes through the proxy of the service, the token too", async () => {
+  it("uses the proxy of the service, also for the token", async () => {
     const asked: string[] = [];
     const proxy = createServer().on("connect", (request, socket: Socket) => {
       asked.push(`${request.url} ${request.headers["proxy-authorization"]}`);

@@ -69,7 +69,7 @@ const body = fc
     ),
   );
 
-test("a body read in parts has the elements and readings of the body read whole", () => {
+test("a body read in parts has the elements and readings of the body read as a whole", () => {
   fc.assert(
     fc.property(
       body,
@@ -84,7 +84,7 @@ test("a body read in parts has the elements and readings of the body read whole"
   );
 });
 
-test("a broken body is refused in parts as it is whole", () => {
+test("a broken body is refused in parts as well as at once", () => {
   const pieces = fc.constantFrom("", "]", "}", "[", "{", ",", '"', "\\", " ", "null", "0", ":", "\u0000");
   const broken = fc
     .tuple(body, fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(3), pieces)
@@ -118,7 +118,7 @@ test.each([
   ["[", { path: null, words: null }],
   [`[,${LONG}]`, { path: null, words: null }],
   [`[{"data":[]},,${LONG}]`, { path: null, words: null }],
-])("the body %j is read in parts as whole", (json, expected) => {
+])("the body %j is read in parts as well as at once", (json, expected) => {
   expect(inParts(Buffer.from(json), 1)).toEqual(expected);
   expect(whole(Buffer.from(json))).toEqual(expected);
 });
@@ -137,7 +137,7 @@ test("a fault deep in a long element names its place", () => {
   expect(inParts(bytes, 300)).toEqual({ path: "[1].data[431].value", words: "must be a number" });
 });
 
-test("bytes that are no UTF-8 are refused wherever they stand", () => {
+test("bytes that are not UTF-8 are refused at any place", () => {
   const bytes = Buffer.from(JSON.stringify([{ variableId: 1, data: [{ date: "?", value: 1 }] }]));
   bytes[bytes.indexOf("?")] = 0xff;
   expect(inParts(bytes, 1)).toMatchObject({ path: null });

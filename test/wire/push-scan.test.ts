@@ -44,7 +44,7 @@ const body = fc
   .tuple(fc.array(element, { maxLength: 4 }), fc.constantFrom(undefined, 1, "\t"))
   .map(([elements, indent]) => JSON.stringify(elements, null, indent));
 
-test("a body of the plain form is counted as it is read", () => {
+test("a body of the plain form is counted as the parser counts it", () => {
   fc.assert(
     fc.property(body, (one) => {
       const count = scanned(one);
@@ -57,7 +57,7 @@ test("a body of the plain form is counted as it is read", () => {
   );
 });
 
-test("what is counted is never what the parser would refuse or count otherwise", () => {
+test("a counted body is never one that the parser would refuse or count otherwise", () => {
   const piece = fc.constantFrom(
     ...'[]{},:"\\-.0e \n1',
     "",
@@ -105,7 +105,7 @@ test.each([
   expect(scanned(one)).toBeNull();
 });
 
-test("bytes that are no UTF-8 are left to the parser", () => {
+test("bytes that are not UTF-8 are left to the parser", () => {
   const bytes = Buffer.from('[{"sourceName":"?","data":[]}]');
   bytes[bytes.indexOf(0x3f)] = 0xff;
   expect(scanned(bytes)).toBeNull();

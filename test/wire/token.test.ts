@@ -27,7 +27,7 @@ afterEach(async () => {
 const requests = () => service.callsTo("/token");
 
 describe("a token", () => {
-  it("is asked for as a form with the password grant, scopes and account", async () => {
+  it("is requested by a form with the password grant, scopes and account", async () => {
     await tokens.get(signal);
     expect(requests()[0]?.headers["content-type"]).toBe("application/x-www-form-urlencoded");
     expect(Object.fromEntries(new URLSearchParams(requests()[0]?.body.toString()))).toEqual({
@@ -41,13 +41,13 @@ describe("a token", () => {
     });
   });
 
-  it("is asked for once, however many callers wait", async () => {
+  it("is requested once, however many callers wait", async () => {
     const got = await Promise.all(Array.from({ length: 50 }, () => tokens.get(signal)));
     expect(new Set(got.map(({ value }) => value)).size).toBe(1);
     expect(requests()).toHaveLength(1);
   });
 
-  it("is kept until shortly before it runs out, and renewed before", async () => {
+  it("is kept until shortly before it expires, and renewed before", async () => {
     service.expiresInSec = 300;
     const first = await tokens.get(signal);
     clock.advance(260_000);
@@ -57,7 +57,7 @@ describe("a token", () => {
     expect(requests()).toHaveLength(2);
   });
 
-  it("with a very short life is still used for most of it", async () => {
+  it("with a very short lifetime is still used for most of it", async () => {
     service.expiresInSec = 4;
     await tokens.get(signal);
     clock.advance(2_900);
