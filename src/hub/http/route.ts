@@ -2,21 +2,10 @@
 import type { z } from "zod";
 import type { Access } from "./access.ts";
 
-export type Tag =
-  | "Sites"
-  | "Sources"
-  | "Variables"
-  | "Views"
-  | "Data"
-  | "Push"
-  | "Referentials"
-  | "Token"
-  | "Hub"
-  | "Not yet";
-
 export interface RouteFacts {
   readonly access: Access;
-  readonly tag: Tag;
+  /** The heading under which the documentation shows it. */
+  readonly tag: string;
   /** One line. */
   readonly summary: string;
   readonly description?: string;

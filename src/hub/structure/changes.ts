@@ -12,7 +12,7 @@ import { site, siteBody, source, sourceBody, variable, variableBody } from "../.
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
-import { described, type RouteFacts, type Tag } from "../http/route.ts";
+import { described, type RouteFacts } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import type { StoredVariable, StructureEntity } from "../store/store.ts";
 import { applyPatch, type Fields } from "./json-patch.ts";
@@ -26,7 +26,7 @@ const SCHEMAS = { site: siteBody, source: sourceBody, variable: variableBody } a
 const PARENTS = { site: "site", source: "siteId", variable: "sourceId" } as const;
 
 const SHOWN = { site, source, variable } as const;
-const TAGS: Readonly<Record<StructureEntity, Tag>> = {
+const TAGS: Readonly<Record<StructureEntity, string>> = {
   site: "Sites",
   source: "Sources",
   variable: "Variables",

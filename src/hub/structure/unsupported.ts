@@ -1,6 +1,6 @@
 /**
  * Parts of the specification that this hub does not support yet respond with 501 and a reason, never with an empty
- * success.
+ * success. They are registered after all other routes: a method and address that another resource has is left to it.
  */
 import type { FastifyInstance } from "fastify";
 import { notSupported } from "../http/problems.ts";
@@ -24,7 +24,9 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 export async function unsupportedRoutes(app: FastifyInstance): Promise<void> {
-  const add = (method: string[], url: string, reason: string, access: "read" | "push" = "read") =>
+  const add = (methods: string[], url: string, reason: string, access: "read" | "push" = "read") => {
+    const method = methods.filter((one) => !app.hasRoute({ method: one, url }));
+    if (method.length === 0) return;
     app.route({
       method,
       url,
@@ -33,6 +35,7 @@ export async function unsupportedRoutes(app: FastifyInstance): Promise<void> {
         throw notSupported(url.replace(/:(\w+)/g, "{$1}").replace(/\/\*$/, ""), reason);
       },
     });
+  };
   for (const [reason, resources] of Object.entries(REASONS))
     for (const resource of resources)
       for (const url of [`/${resource}`, `/${resource}/*`]) add(METHODS, url, reason);

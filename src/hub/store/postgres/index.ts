@@ -2,11 +2,9 @@
 
 import type { Logger } from "../../../support/log.ts";
 import { once } from "../../../support/once.ts";
-import { createIdentityStore } from "../identity.ts";
+import { commonStores } from "../resources.ts";
 import type { HubStore } from "../store.ts";
-import { createStructureStore } from "../structure.ts";
 import { createUsageStore } from "../usage.ts";
-import { createViewStore } from "../views.ts";
 import { openPool, type PostgresOptions } from "./database.ts";
 import { postgresDatabase } from "./driver.ts";
 import { createOperationStore } from "./operations.ts";
@@ -18,9 +16,7 @@ export async function openPostgresStore(options: PostgresOptions, log: Logger): 
   const database = postgresDatabase(pool);
   const operations = createOperationStore(pool, database);
   return {
-    identity: createIdentityStore(database),
-    structure: createStructureStore(database),
-    views: createViewStore(database),
+    ...commonStores(database),
     points: createPointStore(pool, database),
     operations,
     usage: createUsageStore(database),

@@ -4,11 +4,9 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
-import { createIdentityStore } from "../identity.ts";
+import { commonStores } from "../resources.ts";
 import type { HubStore } from "../store.ts";
-import { createStructureStore } from "../structure.ts";
 import { createUsageStore } from "../usage.ts";
-import { createViewStore } from "../views.ts";
 import { lockStore, openDatabase, statements } from "./database.ts";
 import { installFolding } from "./dialect.ts";
 import { sqliteDatabase } from "./driver.ts";
@@ -52,9 +50,7 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     const tools = statements(main);
     const database = sqliteDatabase(main, tools);
     return {
-      identity: createIdentityStore(database),
-      structure: createStructureStore(database),
-      views: createViewStore(database),
+      ...commonStores(database),
       points: createPointStore(tools, database),
       usage: createUsageStore(sqliteDatabase(intake, statements(intake))),
       operations: createOperationStore(intake, main, intakeId(intake)),

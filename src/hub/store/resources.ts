@@ -1,0 +1,14 @@
+/** The parts of the store whose statements are the same in both databases. */
+import type { Database } from "./database.ts";
+import { createIdentityStore } from "./identity.ts";
+import type { HubStore } from "./store.ts";
+import { createStructureStore } from "./structure.ts";
+import { createViewStore } from "./views.ts";
+
+export function commonStores(database: Database): Pick<HubStore, "identity" | "structure" | "views"> {
+  return {
+    identity: createIdentityStore(database),
+    structure: createStructureStore(database),
+    views: createViewStore(database),
+  };
+}
