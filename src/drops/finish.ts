@@ -1,4 +1,4 @@
-/** How a source file is finished (archived, deleted or left), the same for every kind of drop. */
+/** Finishes a source file (archives, deletes or leaves it), in the same way for every kind of drop. */
 
 import { posix } from "node:path";
 import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
@@ -8,27 +8,27 @@ import type { Logger } from "../support/log.ts";
 import { asideName } from "./archive-name.ts";
 import { insideDrop } from "./paths.ts";
 
-/** The few things that a drop must be able to do with its files. Paths are relative to the drop's root. */
+/** The operations that a drop needs for its files. Paths are relative to the drop's root. */
 export interface SourceFiles {
   stat(path: string): Promise<FileEntry | null>;
-  /** With all folders above; one that is there already is no error. */
+  /** Creates all folders of the path; an existing folder is no error. */
   makeFolder(path: string): Promise<void>;
   /**
-   * A rename where the server has one; must not overwrite as far as that can be had. Answers what was moved
-   * where it had to be copied, since a copy has a time of its own.
+   * Renames where the server can; must not overwrite as far as that can be avoided. Returns the status of the
+   * new file where it had to be copied, since a copy has a time of its own.
    */
   move(from: string, to: string): Promise<FileEntry | null>;
   remove(path: string): Promise<void>;
-  /** Whether two files hold the same bytes; absent where that would cost a transfer. */
+  /** Whether two files have the same bytes; absent where that would need a transfer. */
   sameContent?(one: string, other: string): Promise<boolean>;
   /**
-   * A rename on one volume; false, and nothing was done, when the two are on different ones. Absent where
+   * Renames on one volume; false, and nothing was changed, when the two are on different ones. Absent where
    * `move` never copies.
    */
   rename?(from: string, to: string): Promise<boolean>;
   /**
-   * A rename that never overwrites; false, and nothing was done, when something is there. Absent where that
-   * cannot be had.
+   * Renames without ever overwriting; false, and nothing was changed, when the path exists. Absent where that
+   * is impossible.
    */
   restore?(from: string, to: string): Promise<boolean>;
   /**
@@ -41,7 +41,7 @@ export interface SourceFiles {
    * it.
    */
   writer?(path: string): Promise<string | null>;
-  /** Whether an error says that something is not permitted. */
+  /** Whether an error means a missing permission. */
   isRefused?(thrown: unknown): boolean;
 }
 
@@ -52,8 +52,8 @@ export function planInside(drop: string, { path }: Pick<FileEntry, "path">, plan
 }
 
 /**
- * See `Drop.finish`. A file to be deleted is first moved aside, so that an upload that slips in is never what
- * gets deleted.
+ * See `Drop.finish`. A file for deletion is first set aside, so that a new upload at its path is never
+ * deleted.
  */
 export async function finishSource(
   drop: { readonly name: string; readonly log: Logger },
@@ -75,8 +75,7 @@ export async function finishSource(
   });
   if (moved.result === "done" && plan.action === "delete") await files.remove(to);
   if (moved.result === "overtaken") return await returnOvertaken(drop, files, entry, to);
-  // The aim of a deletion is reached when the file is not there; after a crash it is not
-  // known who deleted it.
+  // A deletion has succeeded when the file is missing; after a crash it is unknown which process deleted it.
   return moved.result === "gone" && plan.action === "delete" ? "done" : moved.result;
 }
 
@@ -90,15 +89,15 @@ export interface Moved {
 }
 
 /**
- * Moves a file from its path to one of `places`, and checks there that it is the version that was planned
- * for; another version goes back to the path. It can be repeated after a crash and after an answer that was
- * lost: no other file has these names, so that whatever is at one of the places was moved there by an earlier
- * attempt, which may not have come to its check.
+ * Moves a file from its path to one of `places`, and checks there that it is the planned version; another
+ * version returns to the path. It can be repeated after a crash and after a lost response: no other file has
+ * these names, so a file at one of the places was moved there by an earlier attempt, which may not have
+ * reached its check.
  *
- * @param mayBeCopied An earlier attempt may have copied the file, and the time of a copy is its own: its size
- * alone identifies it.
- * @param move Answers where the file is now, with its status when it had to be copied; null when it must not
- * be moved.
+ * @param mayBeCopied An earlier attempt may have copied the file, and a copy has a time of its own: only its
+ * size identifies it.
+ * @param move Returns the present place of the file, with its status when it had to be copied; null when it
+ * must not be moved.
  */
 export async function moveVerified<Refused extends null>(
   drop: { readonly name: string; readonly log: Logger },
@@ -146,11 +145,11 @@ function stillWritten(drop: { readonly name: string }, entry: FileEntry, writer:
     operation: "finish source file",
     subject: `${drop.name}: ${entry.path}`,
     message: `${entry.path} in drop ${drop.name} is not archived or deleted yet: ${writer} has it open for writing`,
-    hint: "It is tried again. With `finish.guard` above 0 a file waits for its writer without a waiting run.",
+    hint: "It is retried. With `finish.guard` above 0 a file waits for its writer without a waiting run.",
   });
 }
 
-/** Both are there: a copy across volumes was interrupted before the source was removed. */
+/** Both exist: a copy across volumes was interrupted before the source was removed. */
 export async function settleLeftover(
   drop: { readonly name: string },
   files: SourceFiles,
@@ -169,7 +168,7 @@ export async function settleLeftover(
   });
 }
 
-/** Another upload slipped in between the look and the move: what was moved is not what was delivered. */
+/** Another upload arrived between check and move: the moved file is not the delivered one. */
 export async function returnOvertaken(
   drop: { readonly name: string; readonly log: Logger },
   files: SourceFiles,

@@ -1,8 +1,8 @@
 /**
  * The end of a source file in two halves, for a file that is watched in between: first it is moved on its own
- * volume, to its place in the archive or aside, and later deleted or copied to another volume. A writer that
- * continues meanwhile writes into the moved file, and its bytes are found there. Each function can be
- * called again after a crash.
+ * volume, to its place in the archive or beside its path, and later deleted or copied to another volume. A
+ * writer that continues meanwhile writes into the moved file, where its bytes are found. Each function can be
+ * repeated after a crash.
  */
 import { posix } from "node:path";
 import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
@@ -17,9 +17,9 @@ import { moveVerified, type SourceFiles, sameVersion, settleLeftover } from "./f
 /** `waits`: it stays at its path for now. */
 export interface SetAside {
   readonly result: FinishResult | "waits";
-  /** Where the file is now. */
+  /** The present place of the file. */
   readonly place: string;
-  /** The rest of its plan. */
+  /** The remaining plan. */
   readonly plan: FinishPlan;
   readonly identity: string | null;
   /** The reason for which the file stays at its path; empty otherwise. */
@@ -39,8 +39,8 @@ export interface Inspected {
 const DONE: FinishPlan = { action: "leave" };
 
 /**
- * The answer for a file that the drop moved. The identity of the file is read by the first check of the
- * finish guard.
+ * The result for a file that the drop moved. The first check of the finish guard reads the identity of the
+ * file.
  */
 export function movedAside(entry: FileEntry, plan: FinishPlan): SetAside {
   const isArchived = plan.action === "archive";
@@ -51,7 +51,7 @@ export function movedAside(entry: FileEntry, plan: FinishPlan): SetAside {
   };
 }
 
-/** The first half, for each in the order given. A drop without files to be moved does the whole at once. */
+/** The first half, for each in the given order. A drop that cannot move files does the whole at once. */
 export function setAside(
   drop: Drop,
   planned: readonly FinishPlanned[],
@@ -60,7 +60,7 @@ export function setAside(
   return drop.setAside?.(planned, signal) ?? settleEach(planned, (one) => setOneAside(drop, one, signal));
 }
 
-/** A list of one. Throws why it could not be moved. */
+/** Sets aside a list of one. Throws the error of the move. */
 export function setFileAside(
   drop: Drop,
   { entry, plan }: FinishPlanned,
@@ -69,7 +69,7 @@ export function setFileAside(
   return onlyOne(setAside(drop, [{ entry, plan }], signal));
 }
 
-/** For a drop that does nothing of it for less. */
+/** For a drop that cannot do lists at a lower cost. */
 export async function setOneAside(
   drop: Drop,
   { entry, plan }: FinishPlanned,
@@ -102,7 +102,7 @@ async function moveAside(
     return place === null ? null : { place, copied: null };
   });
   if (moved === null && writer !== null) return stay("waits", `${writer} has it open for writing`);
-  if (moved === null) return stay("waits", "the drop does not permit to rename it");
+  if (moved === null) return stay("waits", "the drop does not permit a rename");
   const { result, place } = moved;
   if (place === null) return stay(result === "overtaken" ? "changed" : result);
   // The moved version may be the file itself, grown since: the finish guard finds that and has its whole
@@ -135,7 +135,7 @@ async function tryMove(
   }
 }
 
-/** The file as it is at a place now, or null. */
+/** The present file at a place, or null. */
 export async function inspectFile(drop: Drop, place: string, signal: AbortSignal): Promise<Inspected | null> {
   const inspect = async (files: Pick<SourceFiles, "stat" | "identity" | "writer">) => {
     const entry = await files.stat(place);
@@ -148,8 +148,8 @@ export async function inspectFile(drop: Drop, place: string, signal: AbortSignal
 }
 
 /**
- * The second half: deletes the file, or takes it to the archive on another volume. `changed` and `gone` leave
- * everything as it is.
+ * The second half: deletes the file, or copies it to the archive on another volume. `changed` and `gone`
+ * leave everything unchanged.
  */
 export async function completeFinish(
   drop: Drop,
@@ -175,8 +175,8 @@ export async function completeFinish(
 }
 
 /**
- * A file that was moved goes back to its path. `occupied`: another file is there, and nothing was done;
- * `gone`: it is not at its place.
+ * Returns a moved file to its path. `occupied`: another file is there, and nothing was changed; `gone`: the
+ * file is not at its place.
  */
 export async function putBack(
   drop: Drop,

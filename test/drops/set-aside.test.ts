@@ -150,7 +150,7 @@ test("a file that a server lets nobody rename waits at its path, and is deleted 
     await field.write("a.csv", "one\n");
     const entry = await entryAt(field.drop, "a.csv");
     const plan = planFinish({ action: "delete" }, entry, "R1");
-    const why = "the drop does not permit to rename it";
+    const why = "the drop does not permit a rename";
     expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({
       result: "waits",
       place: "a.csv",

@@ -45,7 +45,7 @@ function startMigration(): ChildProcess {
   return started;
 }
 
-it("sends nothing while a running gateway delivers, says so, and goes on when that is idle", async () => {
+it("sends nothing while a running gateway delivers, reports it, and continues when that is idle", async () => {
   const history = await putHistory();
   const live = await rig.variable("live");
   rig.put("in/live.csv", oneReading(live, 7, "2026-03-01T00:00:00Z"));
@@ -68,7 +68,7 @@ it("sends nothing while a running gateway delivers, says so, and goes on when th
   expect(await rig.versions(history)).toBe(FILES);
 });
 
-it("stops at once when it is interrupted twice, and the same command goes on where it stood", async () => {
+it("stops at once when it is interrupted twice, and the same command resumes", async () => {
   const history = await putHistory();
   rig.configure({ services: services() });
   const migration = startMigration();

@@ -98,7 +98,7 @@ it("names the file in another unit than the files before it, and than the variab
   ]);
 });
 
-it("names the two files at whose seams a shifted zone shows, with the hour", async () => {
+it("names the two files around the edges of a shifted zone, with the hour", async () => {
   const target = await history("zone");
   // This one is in the time of Paris.
   rig.put("zone/2025-03-04.csv", day("zone", 4, { first: 1 }));
@@ -119,7 +119,7 @@ it("names the two files at whose seams a shifted zone shows, with the hour", asy
   ]);
 });
 
-it("names target and month of what was stored by another zone, and of what no variable was there for", async () => {
+it("names target and month of readings that were stored in another zone, or without a variable", async () => {
   const target = await history("stored");
   rig.put("stored/other.csv", day("nobody", 6));
   await migrate("stored");
@@ -185,7 +185,7 @@ it("names both of two files with the same content", async () => {
   ]);
 });
 
-it("opens archives and compressed files as the run does, and names what of them will not arrive", async () => {
+it("opens archives and compressed files like a run, and names entries that will not arrive", async () => {
   await history("packed");
   const inner = zip([{ name: "a.csv", content: day("packed", 9) }]);
   const days = zip([

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-it("stamps readings that have no version of their own, and replaces what carries the same tag", async () => {
+it("stamps readings without a version, and replaces those with the same tag", async () => {
   const id = await rig.variable("a", true);
   const rows = (value: number) =>
     `variable_id,date,value,version,tags
@@ -52,7 +52,7 @@ ${id},2025-01-02T00:00:00Z,${value + 2},,
   expect(await versionsOf(rig, id)).toHaveLength(3);
 });
 
-it("takes new files, leaves delivered ones, and does with changed ones what it is told", async () => {
+it("processes new files, leaves delivered ones, and treats changed ones as configured", async () => {
   const id = await rig.variable("a");
   const file = (name: string, day: number, value: number, at?: Date) =>
     rig.put(`history/${name}.csv`, `variable_id,date,value\n${id},2025-01-0${day}T00:00:00Z,${value}\n`, at);

@@ -88,7 +88,7 @@ async function versions(variableId: number): Promise<number> {
 }
 
 it(
-  "brings a history into the hub from one command that is killed twice, within its memory, and proves it",
+  "brings a history into the hub by one command that is killed twice, within its memory, and verifies it",
   async () => {
     const variables: number[] = [];
     for (let at = 0; at < VARIABLES; at += 1) variables.push(await rig.variable(`v${at}`, at % 2 === 0));

@@ -39,7 +39,7 @@ function putMonths(variables: readonly number[], months: number, value = (at: nu
       );
 }
 
-it("delivers what the patterns find, verifies it, and finds nothing to do when called again", async () => {
+it("delivers the matching files, verifies them, and finds nothing to do when called again", async () => {
   const variables = [await rig.variable("a"), await rig.variable("b", true)];
   putMonths(variables, 12);
   const first = await migrate("--verify", "--json");
@@ -83,7 +83,7 @@ it("delivers what the patterns find, verifies it, and finds nothing to do when c
   expect(again.stdout).toMatch(/^verified: 672 readings of 2 targets in 24 months compared, no difference$/m);
 });
 
-it("names by target and month what the service does not hold, and why that is likely", async () => {
+it("names by target and month the readings that the service lacks, with the likely reason", async () => {
   const [unit, gone, other] = [
     await rig.variable("unit"),
     await rig.variable("gone"),
@@ -126,7 +126,7 @@ it("names by target and month what the service does not hold, and why that is li
   ]);
 });
 
-it("goes on where it stood after it was killed, and nothing arrives twice", async () => {
+it("resumes after it was killed, and nothing arrives twice", async () => {
   const variables = [await rig.variable("a", true), await rig.variable("b", true)];
   putMonths(variables, 12);
   for (const round of [1, 2]) {

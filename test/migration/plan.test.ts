@@ -3,7 +3,7 @@ import { Plan } from "../../src/migration/plan/plan.ts";
 import { DeliveredFindings } from "../../src/migration/report/delivered-findings.ts";
 import type { Run, TargetFacts } from "../../src/model.ts";
 
-it("names the file that declares a target in another unit than the files before it, and asks the service about both", () => {
+it("names the file with a target in another unit than the files before it, and queries the service", () => {
   const plan = new Plan();
   const take = (path: string, unit: string, month: number) => {
     const [fromMs, toMs] = [Date.UTC(2025, month, 1), Date.UTC(2025, month, 20)];

@@ -70,7 +70,7 @@ it.each([60, 80, 120])("fits into %i columns, each frame in one piece", (columns
   view.end(half);
 });
 
-it("says above the bars what is said once, and gives the cursor back at the end", () => {
+it("prints lasting lines above the bars, and restores the cursor at the end", () => {
   const { frames, screen } = terminal(120);
   const view = barsView(total, new Pace(total, systemClock), screen);
   view.show(half);
@@ -91,7 +91,7 @@ it("says above the bars what is said once, and gives the cursor back at the end"
   expect(frames).toHaveLength(count);
 });
 
-it("tells the rate of late while it goes, and that of all the time at the end", () => {
+it("shows the recent rate while it runs, and the total rate at the end", () => {
   const said: string[] = [];
   const view = linesView(total, new Pace(total, systemClock), systemClock, (line) => said.push(line));
   view.show(start);
@@ -105,7 +105,7 @@ it("tells the rate of late while it goes, and that of all the time at the end", 
   expect(said.at(-1)).toMatch(/ 500 points\/s/);
 });
 
-it("counts calls that are made again, also those of an earlier process", async () => {
+it("counts repeated calls, also those of an earlier process", async () => {
   const never = new AbortController().signal;
   const throttle = new Throttle({ rate: null, window: null, isLive: () => false }, systemClock, never);
   const batch = { points: 1, length: 1, attempts: 0 };
@@ -122,7 +122,7 @@ it.each([
   ["skip", ["two.csv"]],
   ["", null],
   ["never", null],
-])("asks at a terminal what becomes of changed files, and takes %j for an answer", async (answer, left) => {
+])("asks at a terminal what happens to changed files, and accepts %j as an answer", async (answer, left) => {
   const changed = [{ drop: "history", path: "two.csv", size: 1, mtime: "" }];
   const [input, output] = [Object.assign(new PassThrough(), { isTTY: true }), new PassThrough()];
   input.end(`${answer}\n`);

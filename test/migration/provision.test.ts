@@ -111,7 +111,7 @@ async function reported(id: string): Promise<Reported["structure"]["created"]> {
 }
 
 describe("a table of sites, sources and variables", () => {
-  it("is shown by a plan, created once before anything is sent, listed, and taken back", async () => {
+  it("is shown by a plan, created once before anything is sent, listed, and undone", async () => {
     putHistory(...ALL);
     rig.put("master.csv", csv(ROWS, ";"));
     const plan = await migrate("--provision", master(), "--dry-run", "--json");
@@ -168,7 +168,7 @@ describe("a table of sites, sources and variables", () => {
     expect(await structure()).toEqual(WHOLE);
   });
 
-  it("may be a workbook; what is there and differs is named and left, and nothing is created when something cannot be", async () => {
+  it("may be a workbook; existing differences are reported and kept, and a conflict prevents all creations", async () => {
     putHistory(...ALL);
     const siteId = await rig.client.postSite(
       { name: "Depot", typeId: 10, timeZoneId: "Europe/Brussels" },
@@ -212,7 +212,7 @@ describe("a table of sites, sources and variables", () => {
     expect(kept).toMatchObject({ unitId: 9, sourceId: source.id });
   });
 
-  it("is refused before anything else when a cell of it is doubtful", async () => {
+  it("is refused before any other step when one of its cells is doubtful", async () => {
     putHistory(...ALL);
     rig.put("master.csv", csv([[...PLANT, "", "import", "kWh", true]]));
     const { code, stderr } = await migrate("--provision", master());
@@ -223,7 +223,7 @@ describe("a table of sites, sources and variables", () => {
   });
 });
 
-describe("what a migration created", () => {
+describe("a structure that a migration created", () => {
   it("is created once and listed, wherever the process is killed", async () => {
     putHistory(...ALL);
     rig.put("master.csv", csv(ROWS));
@@ -240,7 +240,7 @@ describe("what a migration created", () => {
     expect(created).toHaveLength(6);
   });
 
-  it("is listed when the service created it and its answer was lost, and is not created again", async () => {
+  it("is listed when the service created it and the response was lost, and is not created again", async () => {
     const service = await FaultyService.before(rig.hub.url);
     try {
       rig.configure({ push, services: [{ ...rig.service("hub"), base: service.url }] });
@@ -261,7 +261,7 @@ describe("what a migration created", () => {
     }
   });
 
-  it("stays where others use it, named with what uses it", async () => {
+  it("stays where others use it, with the names of its users", async () => {
     putHistory(...ALL);
     rig.put("master.csv", csv(ROWS));
     const { id } = JSON.parse((await migrate("--provision", master(), "--json")).stdout);
@@ -293,7 +293,7 @@ describe("what a migration created", () => {
     ]);
   });
 
-  it("is taken back to the end by the same command when that was killed", async () => {
+  it("is undone completely by the same command when that was killed", async () => {
     putHistory(...ALL);
     rig.put("master.csv", csv(ROWS));
     const { id } = JSON.parse((await migrate("--provision", master(), "--json")).stdout);
@@ -312,7 +312,7 @@ describe("a template", () => {
     variable: { unit: "kWh", granularity: "1 day" },
   };
 
-  it("is filled in for what each file needs before it is sent, and is listed and taken back as a table is", async () => {
+  it("creates the structure of each file before it is sent, and is listed and undone like a table", async () => {
     putHistory(...ALL);
     rig.put("template.yaml", stringify(TEMPLATE));
     const args = ["--provision", join(rig.folder, "template.yaml"), "-s", '{"timeZone":"UTC"}', "--json"];

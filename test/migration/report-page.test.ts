@@ -75,7 +75,7 @@ describeInChromium("the report in a browser", () => {
     expect(Math.min(...sizes), "height of the smallest letters").toBeGreaterThanOrEqual(LEGIBLE_PX);
   }
 
-  it("shows what a migration did on a screen and on a phone, and needs nothing beside itself", async () => {
+  it("shows a migration on a screen and on a phone, without other resources", async () => {
     const rig = await GatewayRig.start();
     try {
       rig.configure({ push: { retry: { initial: "50ms", max: "200ms", quickAttempts: 1 } } });
@@ -127,7 +127,7 @@ describeInChromium("the report in a browser", () => {
     }
   });
 
-  it("stays within the page with hundreds of files, long names and millions of points, and prints what is folded", async () => {
+  it("stays within the page with hundreds of files and long names, and prints folded parts", async () => {
     const path = join(folder, "report.html");
     writeFileSync(path, reportPage(large()));
     await atEachWidth(path, async (page, width) => {
@@ -143,7 +143,7 @@ describeInChromium("the report in a browser", () => {
   });
 });
 
-it("says no green word beside findings in the files, and no other beside none", () => {
+it("uses no green text beside findings in the files, and only green text without findings", () => {
   const found = large();
   const reconciliation = found.reconciliation === null ? null : { ...found.reconciliation, differences: [] };
   const odd = reportPage({ ...found, reconciliation });

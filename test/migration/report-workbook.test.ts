@@ -61,7 +61,7 @@ async function bookAt(path: string) {
   return (await openFile(await readFile(path), "report.xlsx")).file;
 }
 
-it("holds summary, files, differences, refusals and findings, as the page and the JSON have them", async () => {
+it("contains summary, files, differences, refusals and findings, equal to the page and the JSON", async () => {
   const folder = await temporaryFolder();
   const path = join(folder, "report.xlsx");
   await writeReportWorkbook(REPORT, path);
@@ -113,7 +113,7 @@ it("opens in exceljs, with texts that look like formulas as texts", async () => 
   expect(book.getWorksheet("Files")?.getCell("D2").numFmt).toBe("#,##0");
 });
 
-it("goes on in a further sheet when a sheet is full, and replaces a file only when it is complete", async () => {
+it("continues in a further sheet when a sheet is full, and replaces a file only when it is complete", async () => {
   const path = join(await temporaryFolder(), "long.xlsx");
   const columns = [{ name: "nth", width: 8 }];
   const rows = Array.from({ length: 25 }, (_, nth) => [nth]);

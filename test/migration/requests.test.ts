@@ -26,7 +26,7 @@ async function putReadings(...paths: readonly string[]): Promise<number> {
   return id;
 }
 
-it("refuses a mapper, settings, a service or a place that there is not, and says which there are", async () => {
+it("refuses an unknown mapper, setting, service or place, and lists the known ones", async () => {
   await putReadings("history/one.csv");
   const refusals: readonly (readonly [words: string, pattern: string, ...args: readonly string[]])[] = [
     ["there is no mapper standrd; there are ", "history/*", "-m", "standrd"],
@@ -50,7 +50,7 @@ it("refuses a mapper, settings, a service or a place that there is not, and says
   expect(existsSync(join(rig.folder, "state/spool/migrations"))).toBe(false);
 });
 
-it("asks which service is meant where there are several, and leaves the triggers of the others aside", async () => {
+it("requires the service where there are several, and ignores the triggers of the others", async () => {
   const id = await putReadings("history/first.csv", "history/second.csv");
   const named = (name: string, start: string, service: string) =>
     trigger(name, { service, fileNamePatternMatches: [{ filterType: "StartsWith", value: start }] });
@@ -67,7 +67,7 @@ it("asks which service is meant where there are several, and leaves the triggers
   expect(await rig.stored(id)).toEqual({ "2025-01-01": 1 });
 });
 
-it("names a pattern that finds nothing beside others that do", async () => {
+it("names a pattern without matches beside others with matches", async () => {
   await putReadings("history/one.csv");
   const both = ["history/*.csv", join(rig.folder, "history/*.tsv"), "-m", "standard"] as const;
   const words = `no file fits ${join(rig.folder, "history/*.tsv")}`;
@@ -99,7 +99,7 @@ it("keeps folders apart whose names have the same letters", async () => {
   expect(new Set(names).size).toBe(2);
 });
 
-it("takes a file once that two patterns find, and traces it by run and by path", async () => {
+it("processes a file once that two patterns find, and traces it by run and by path", async () => {
   await putReadings("history/deep/one.csv", "history/two.csv");
   const deep = join(rig.folder, "history/deep/*.csv");
   const done = await migrate("history/**/*.csv", deep, "-m", "standard");
@@ -113,7 +113,7 @@ it("takes a file once that two patterns find, and traces it by run and by path",
   expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("nothing.csv") });
 });
 
-it("says how many more files need a person than it names, and counts refused rows of earlier calls", async () => {
+it("counts the files beyond the named ones that need attention, and refused rows of earlier calls", async () => {
   const id = await putReadings();
   for (let nth = 0; nth < 23; nth += 1) rig.put(`history/${nth}.csv`, "no,header,of,ours\n");
   rig.put(
@@ -128,7 +128,7 @@ it("says how many more files need a person than it names, and counts refused row
   }
 });
 
-it("says in the report that readings came after it was compared, and proves nothing without the batches", async () => {
+it("reports readings that came after the comparison, and proves nothing without the batches", async () => {
   const id = await putReadings("history/one.csv");
   const call = async (...args: readonly string[]) => {
     const done = await migrate("history/*", "-m", "standard", "--json", ...args);

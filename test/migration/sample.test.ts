@@ -11,7 +11,7 @@ import { migrateHere } from "./migrate-command.ts";
 
 const shown = captureShown();
 
-it("reads samples as they are ordered", () => {
+it("parses the forms of a sample", () => {
   expect(parseSample("all")).toEqual({ files: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY });
   expect(parseSample("500")).toEqual({ files: 500, bytes: Number.POSITIVE_INFINITY });
   expect(parseSample("1GB")).toEqual({ files: Number.POSITIVE_INFINITY, bytes: 1_000_000_000 });
@@ -65,7 +65,7 @@ const measure = (size: number, points: number, more: Partial<FileMeasure> = {}):
 });
 const nothingKnown = { rate: null, drainRate: null, measured: null };
 
-it("extrapolates by the bytes of each group, and durations by what a file and what a byte cost", () => {
+it("extrapolates by the bytes of each group, and durations by the cost of a file and of a byte", () => {
   const all = [
     ...Array.from({ length: 100 }, () => ({ size: 10_000, group: "a" })),
     ...Array.from({ length: 50 }, () => ({ size: 2_000, group: "b" })),
@@ -84,7 +84,7 @@ it("extrapolates by the bytes of each group, and durations by what a file and wh
   expect(found.standsOn[1]).toContain("was not measured, since nothing was sent");
 });
 
-it("says how far off it may be when files of one size hold different numbers of readings", () => {
+it("reports its uncertainty when files of one size contain different numbers of readings", () => {
   const counts = Array.from({ length: 200 }, (_, at) => 50 + ((at * 37) % 100));
   const all = counts.map(() => ({ size: 1000, group: "a" }));
   const read = counts.filter((_, at) => at % 10 === 0).map((points) => measure(1000, points));
@@ -94,7 +94,7 @@ it("says how far off it may be when files of one size hold different numbers of 
   expect(Math.abs(points - counts.reduce((sum, one) => sum + one, 0))).toBeLessThan(pointsMargin);
 });
 
-it("takes the slowest of what was ordered and what was measured as the rate of sending, and says which", () => {
+it("uses the slowest of the configured and the measured rate of sending, and names it", () => {
   const files = { files: [measure(1000, 1000)], seconds: 0.1 };
   const all = [{ size: 1000, group: "a" }];
   const measured = { pointsPerSecond: 500, migration: "3f2a" };
@@ -119,7 +119,7 @@ it("measures sending while batches follow each other, and not the pauses between
   expect(await pushRateOf(few as never)).toBeNull();
 });
 
-it("tells of a sampled plan what was counted, what is estimated and what nobody looked at", async () => {
+it("distinguishes counted, estimated and unchecked findings of a sampled plan", async () => {
   const rig = await GatewayRig.start();
   onTestFinished(() => rig.close());
   rig.configure({});
@@ -167,7 +167,7 @@ it("tells of a sampled plan what was counted, what is estimated and what nobody 
   expect(await rig.stored(id)).toEqual({});
 });
 
-it("reads all of a history that is little beyond the limits, unless a sample was asked for", () => {
+it("reads all of a history that is little beyond the limits, unless a sample was requested", () => {
   const files = (many: number) => Array.from({ length: many }, () => ({ size: 1_000, group: "standard" }));
   expect(chooseSample(files(301), SAMPLE_DEFAULT)).toHaveLength(301);
   expect(chooseSample(files(450), SAMPLE_DEFAULT)).toHaveLength(450);

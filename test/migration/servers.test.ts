@@ -18,7 +18,7 @@ const SERVERS: readonly (readonly [string, OpenField])[] = [
   ["ftp", openFtp("auto")],
 ];
 
-it.each(SERVERS)("plans and takes files on a server by %s", async (kind, open) => {
+it.each(SERVERS)("plans and processes files on a server by %s", async (kind, open) => {
   const id = await rig.variable(kind);
   const rows = (year: number) =>
     `variable_id,date,value\n${id},${year}-01-01T00:00:00Z,${year}\n${id},${year}-07-01T00:00:00Z,1\n`;

@@ -32,7 +32,7 @@ describe("hours", () => {
     expect(opens("02:00-03:30 Europe/Paris", "2026-10-25T02:15:00Z")).toBeNull();
   });
 
-  it("are refused without a zone, and when they are none", () => {
+  it("are refused without a zone, and when they are invalid", () => {
     for (const text of ["22:00-05:00", "25:00-05:00 UTC", "22:00-05:00 Mars/Base", "05:00-05:00 UTC"])
       expect(() => Window.parse(text)).toThrow(RangeError);
   });
@@ -74,7 +74,7 @@ async function history(
 const row = (variable: number, at: number) =>
   `variable_id,date,value\n${variable},${new Date(Date.UTC(2025, 0, 1 + at)).toISOString()},${at}\n`;
 
-it("takes no more files when too many need a person, and says why and how to go on", async () => {
+it("pauses when too many files need attention, with the reason and the way to continue", async () => {
   const rig = await history(150, (variable, at) =>
     at < 20 ? "variable_id,date,value\n1,never,1\n" : row(variable, at),
   );
@@ -87,7 +87,7 @@ it("takes no more files when too many need a person, and says why and how to go 
   expect(Number(/(\d+) pending .* stored unknown,/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(90);
 });
 
-it("finishes the calls under way when it is interrupted, says how to go on, and waits at its rate", async () => {
+it("finishes running calls when it is interrupted, and waits at its rate", async () => {
   const rig = await history(20, row);
   const args = [main, "migrate", "history/*.csv", "-c", rig.config, "-m", "standard", "--rate", "1/s"];
   const child = spawn(process.execPath, [...args, ...AMONG_OTHERS], {
@@ -109,7 +109,7 @@ it("finishes the calls under way when it is interrupted, says how to go on, and 
   expect(JSON.parse(stdout)).toMatchObject({ how: "done", points: { accepted: 20 } });
 });
 
-it("stands behind others of the machine unless it is told otherwise, and is not brought forward by that", async () => {
+it("has a lower priority than other processes by default, and never a raised one", async () => {
   const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
   expect(behind(PRIORITY_LOW)).toBe(PRIORITY_LOW);
   expect(behind(0)).toBe(PRIORITY_BELOW_NORMAL);

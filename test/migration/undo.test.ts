@@ -38,7 +38,7 @@ async function migrated(...args: readonly string[]): Promise<string> {
   return JSON.parse(stdout).id;
 }
 
-it("removes what the migration delivered and nothing else, and the same command delivers it again", async () => {
+it("removes only the readings that the migration delivered, and the same command delivers them again", async () => {
   const [a, b] = [await rig.variable("a"), await rig.variable("b", true)];
   put("history/a.csv", a, { "2025-01-01": 1, "2025-01-02": 2, "2025-01-05": 5, "2025-01-06": 6 });
   put("history/b.csv", b, { "2025-01-01": 7 });
@@ -98,7 +98,7 @@ it("removes what the migration delivered and nothing else, and the same command 
   expect(await rig.stored(a)).toEqual({ "2025-01-03": 30 });
 });
 
-it("leaves what an interrupted migration had journalled and never sent, and takes what may be stored", async () => {
+it("leaves journalled batches that were never sent, and removes those that may be stored", async () => {
   const a = await rig.variable("a");
   for (const [name, day] of Object.entries({ a: "01", b: "03" }))
     put(`history/${name}.csv`, a, { [`2025-01-${day}`]: 1 });
@@ -115,7 +115,7 @@ it("leaves what an interrupted migration had journalled and never sent, and take
   ]);
 });
 
-it("removes what a run had delivered that was held or cancelled before it was done", async () => {
+it("removes the delivered readings of a run that was held or cancelled before its end", async () => {
   const a = await rig.variable("a");
   for (const [name, day] of Object.entries({ a: "01", b: "03" }))
     put(`history/${name}.csv`, a, { [`2025-01-${day}`]: 1 });
@@ -129,7 +129,7 @@ it("removes what a run had delivered that was held or cancelled before it was do
   expect(JSON.parse(stdout).services).toMatchObject([{ variables: [{ points: 2 }] }]);
 });
 
-it("leaves dates at which another value is stored by now, and says so", async () => {
+it("leaves dates with another stored value, and reports them", async () => {
   const a = await rig.variable("a");
   put("history/a.csv", a, { "2025-01-01": 1, "2025-01-02": 2 });
   const id = await migrated();
@@ -157,7 +157,7 @@ it("leaves dates at which another value is stored by now, and says so", async ()
   expect(await rig.stored(a)).toEqual({ "2025-01-02": 20 });
 });
 
-it("goes on with an undoing that was killed, and lets nothing be migrated before", async () => {
+it("resumes a killed undo, and permits no migration before", async () => {
   const a = await rig.variable("a");
   const days = Array.from({ length: 400 }, (_, day) =>
     new Date(Date.UTC(2024, 0, 1 + day)).toISOString().slice(0, 10),

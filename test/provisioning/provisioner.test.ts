@@ -73,7 +73,7 @@ const structure = async () => ({
 });
 
 describe("a trigger with a template", () => {
-  it("has what its files need created once, in the declared unit, and delivers", async () => {
+  it("creates the structure of its files once, in the declared unit, and delivers", async () => {
     await open(TEMPLATE);
     rig.put("in/a.csv", rows("P-1,kWh,2026-03-01,1", "P-1,export,2026-03-01,2", "P-2,kWh,2026-03-01,3"));
     rig.put("in/b.csv", rows("P-1,kWh,2026-03-02,4", "P-3,kWh,2026-03-02,5"));
@@ -97,7 +97,7 @@ describe("a trigger with a template", () => {
     ]);
   });
 
-  it("only says what it would create where that is ordered, and creates it when it is", async () => {
+  it("only reports planned creations in that mode, and creates them on request", async () => {
     await open({ ...TEMPLATE, when: "ordered" });
     rig.put("in/ordered.csv", rows("P-9,kWh,2026-03-01,1"));
     const held = await untilState("ordered.csv", "held");
@@ -117,7 +117,7 @@ describe("a trigger with a template", () => {
     expect((await structure()).sources).toHaveLength(before.sources.length + 1);
   });
 
-  it("holds the run when the user may not manage, or the file misses more than the template's limit", async () => {
+  it("holds the run when the user lacks the right, or the file exceeds the template's limit", async () => {
     const credentials = { ...rig.service("hub").credentials, username: "pusher" };
     await open(TEMPLATE, { services: [{ ...rig.service("hub"), credentials }] });
     rig.put("in/refused.csv", rows("P-20,kWh,2026-03-01,1"));
@@ -131,8 +131,8 @@ describe("a trigger with a template", () => {
   });
 });
 
-describe("an account that is created in by several", () => {
-  it("has each thing once, when two nodes need the same at a time", async () => {
+describe("an account with several nodes", () => {
+  it("gets each entity once, when two nodes need the same at a time", async () => {
     const database = await openTestDatabase();
     const options = ledgerOptions.parse({ kind: "postgres", url: database.url });
     const ledgers = await Promise.all(
@@ -162,7 +162,7 @@ describe("an account that is created in by several", () => {
     }
   });
 
-  it("is told what was created before the service went away, and has the rest created when it is back", async () => {
+  it("keeps the list of creations before an outage, and gets the rest afterwards", async () => {
     const service = await FaultyService.before(rig.hub.url);
     try {
       let left = 1;
@@ -180,7 +180,7 @@ describe("an account that is created in by several", () => {
     }
   });
 
-  it("is told by `headgate provision` what was created before the service refused the rest", async () => {
+  it("shows in `headgate provision` what was created before the service refused the rest", async () => {
     const service = await FaultyService.before(rig.hub.url);
     try {
       await open(
@@ -209,7 +209,7 @@ describe("an account that is created in by several", () => {
 describe("a template", () => {
   const template = provisionTemplate.parse({ site: SITE });
 
-  it("needs a unit that the service has, of the mapper or of its own", () => {
+  it("needs a unit of the service, from the mapper or from the template", () => {
     const make = (unit?: string) =>
       variableOfTarget(template, unit === undefined ? FACTS : { ...FACTS, unit }, {}, UNITS);
     expect(make("kWh")).toMatchObject({ unitId: 8, mappingConfig: "a", name: "a" });
@@ -217,7 +217,7 @@ describe("a template", () => {
     expect(() => make("furlongs")).toThrow("the service has no unit furlongs");
   });
 
-  it("names time periods in words, which are of another scale than the granularity of reading", () => {
+  it("names time periods in words, on another scale than the granularity of reads", () => {
     const spacing = (granularity: string) =>
       variableOfTarget(
         { ...template, variable: { ...template.variable, granularity, unit: "kWh" } },
@@ -231,7 +231,7 @@ describe("a template", () => {
     expect(provisionTemplate.safeParse({ site: SITE, variable: { granularity: "4" } }).success).toBe(false);
   });
 
-  it("takes texts from target, run and settings, and refuses what is not known", () => {
+  it("fills in texts from target, run and settings, and refuses unknown names", () => {
     const context = { drop: "north", "metadata.region": "EU" };
     expect(filled("{drop} {source} {mappingConfig} {metadata.region}", FACTS, context)).toBe("north 1 a EU");
     for (const name of ["site", "constructor", "toString", "__proto__"])

@@ -32,7 +32,7 @@ function faultsOf(header: readonly string[], ...rows: readonly (readonly Cell[])
 }
 
 describe("a table of sites, sources and variables", () => {
-  it("gives a variable a row, with its source and site, whatever the case and spelling of the header", () => {
+  it("has a row for each variable, with its source and site, whatever the spelling of the header", () => {
     const [one] = table(
       [
         "Site Name",
@@ -79,7 +79,7 @@ describe("a table of sites, sources and variables", () => {
     });
   });
 
-  it("knows sources by the first identifying column that it has, in every row", () => {
+  it("identifies sources by the first identifying column that it has, in every row", () => {
     const header = ["site_name", "source_name", "source_ean", "variable_type_id", "unit"];
     const [one] = table(header, ["Plant", "Main", "541448820000000001", 131, "kWh"]);
     expect(one?.target).toEqual({ sourceEan: "541448820000000001", variableTypeId: 131 });
@@ -89,7 +89,7 @@ describe("a table of sites, sources and variables", () => {
     ]);
   });
 
-  it("refuses columns that it does not know, that are there twice, or that are missing", () => {
+  it("refuses columns that are unknown, repeated, or missing", () => {
     const [unknown, ...others] = faultsOf(
       ["site_name", "site_name", "meter", "unit"],
       ["a", "a", "b", "kWh"],
@@ -104,7 +104,7 @@ describe("a table of sites, sources and variables", () => {
     expect(() => readTable("master.csv", [])).toThrow("it is empty");
   });
 
-  it("names row and column of what is doubtful, all of it at once", () => {
+  it("names row and column of every doubtful cell at once", () => {
     const header = [
       ...HEADER,
       "site_time_zone",
@@ -145,7 +145,7 @@ describe("a table of sites, sources and variables", () => {
     ]);
   });
 
-  it("says of a site that is to be created what it lacks, and of a unit that there is none", () => {
+  it("reports missing facts of a new site, and unknown units", () => {
     const [one] = table(HEADER, ["Plant", "M-1", "a", "furlongs"]);
     expect(() => one?.site()).toThrow(
       "(row 2) cannot be created: the site Plant does not exist, and its site_type_id is not stated",
@@ -153,7 +153,7 @@ describe("a table of sites, sources and variables", () => {
     expect(() => one?.variable(UNITS)).toThrow("the service has no unit furlongs");
   });
 
-  it("has every column in the documentation, and an example that can be taken as it is", () => {
+  it("has every column in the documentation, and a valid example", () => {
     const docs = readFileSync(resolve(import.meta.dirname, "../../docs/migration.md"), "utf8");
     for (const { name } of COLUMNS) expect(docs).toContain(`\`${name}\``);
     const lines = docs.split("```csv\n")[1]?.split("\n```")[0]?.split("\n") ?? [];
@@ -171,7 +171,7 @@ const rowOf = fc.record({
   unit: fc.constantFrom("kWh", "MWh", "m³", "°C"),
 });
 
-it("asks for the same as a template of the same words, whatever the sources and variables are called", () => {
+it("requests the same as a template with the same texts, whatever the names", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(rowOf, {
