@@ -9,6 +9,21 @@ const conditions = defaultServerConditions.filter((condition) => condition !== "
 
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
 
+/** Test files that take minutes: most of them start many real processes. `npm run test:slow`; in CI all of them run. */
+const SLOW = [
+  "test/package.test.ts",
+  "test/e2e/hub-kill.test.ts",
+  "test/e2e/kill-points.test.ts",
+  "test/hub/on-postgres.test.ts",
+];
+/** Tests against widespread servers, which have to be installed. `npm run test:interop`. */
+const INTEROP = ["test/interop/**/*.test.ts"];
+
+const project = (name: string, include: readonly string[], exclude: readonly string[] = []) => ({
+  extends: true as const,
+  test: { name, include: [...include], exclude: [...exclude] },
+});
+
 export default defineConfig({
   // Mappers in a folder of a test, outside of this package, have no way to it of their own.
   resolve: { alias: [{ find: /^headgate\/mapper$/, replacement: source("mapping/mapper.ts") }] },
@@ -17,7 +32,11 @@ export default defineConfig({
   test: {
     // Many tests start the real program: compiled once, it starts in a third of the time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compile", import.meta.url)) },
-    include: ["test/**/*.test.ts"],
+    projects: [
+      project("quick", ["test/**/*.test.ts"], [...SLOW, ...INTEROP]),
+      project("slow", SLOW),
+      project("interop", INTEROP),
+    ],
     setupFiles: ["test/support/leaks.ts"],
     globalSetup: ["test/support/postgres-server.ts"],
     pool: "forks",
