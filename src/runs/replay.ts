@@ -1,7 +1,7 @@
 /** The steps of a run that a person ordered again: its input comes from the spool, and what must not be sent is taken out of its segment. */
 import { rm } from "node:fs/promises";
 import type { MappedFile } from "../mapping/contract.ts";
-import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
+import type { BatchSlice, FetchedFile, PushElement, Replay, Run } from "../model.ts";
 import type { RowIndexLine } from "../segment/layout.ts";
 import { bodiesOf, parseBody, readingOf, targetOf } from "../segment/payloads.ts";
 import { type BatchBody, createSegment } from "../segment/writer.ts";
@@ -12,32 +12,27 @@ import { digestOfFile } from "../support/digest.ts";
 import { TransientError } from "../support/errors.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./steps/exclusions.ts";
-import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps/steps.ts";
+import { entryOf, REST, type RunSteps, type StepResult } from "./steps/steps.ts";
 
 /** Longest time until a replay that waits for another run is looked at again. */
 const BLOCKED_WAIT_MS = 5_000;
 
-/** `claimed → fetched`: from the copy that the spool keeps, or else from the drop while the same version lies there. */
+/** From the copy that the spool keeps, or from the drop while the same version is there; otherwise the run ends. */
 export async function fetchReplayed(
   run: Run,
   replay: Replay,
   steps: RunSteps,
   signal: AbortSignal,
-): Promise<StepResult> {
-  const sha256 = (await fromSpool(run, replay, steps)) ?? (await fromDrop(run, steps, signal));
-  if (sha256 === null) {
-    const message = "the input is not kept any more, and this version of the file is not at its drop";
-    const reason = { code: "HG-RUN-009", message };
-    await steps.ledger.advanceRun(run.id, "claimed", "quarantined", { reason, detail: message });
-    return REST;
-  }
-  if (typeof sha256 !== "string") return sha256;
-  await steps.ledger.advanceRun(run.id, "claimed", "fetched", {
-    sha256,
-    reason: null,
-    detail: `sha256 ${sha256}`,
-  });
-  return NEXT;
+): Promise<FetchedFile | StepResult> {
+  const fetched = (await fromSpool(run, replay, steps)) ?? (await fromDrop(run, steps, signal));
+  if (fetched !== null)
+    return typeof fetched === "string"
+      ? { sha256: fetched, bytes: sizeOf(steps.spool.inputPath(run.id)) ?? run.size }
+      : fetched;
+  const message = "the input is no longer available, and this version of the file is not at its drop";
+  const reason = { code: "HG-RUN-009", message };
+  await steps.ledger.advanceRun(run.id, "claimed", "quarantined", { reason, detail: message });
+  return REST;
 }
 
 async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps): Promise<string | null> {

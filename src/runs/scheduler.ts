@@ -8,15 +8,14 @@
 
 import type { Run } from "../model.ts";
 import { NEEDS_SERVICE_STATES, RUN_STATES } from "../states.ts";
-import { isLeaseLost, wordsOf } from "../support/errors.ts";
-import { resultOf, type Settled } from "../support/settled.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Settled } from "../support/settled.ts";
 import { GROUP_WAIT_MS, Groups } from "./groups.ts";
 import { pendingRuns } from "./pending-runs.ts";
 import { LOOK_AHEAD, readyRuns } from "./ready-runs.ts";
 import { beginToFill, freeSlots, openStages, type SchedulerOptions, type Stage } from "./stages.ts";
-import { takeStep } from "./steps/step-dispatch.ts";
-import { Faults } from "./steps/step-faults.ts";
-import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps/steps.ts";
+import { StepRunner } from "./step-runner.ts";
+import type { RunSteps, StepResult } from "./steps/steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
 import { CROWD, WakeTimer } from "./wake-timer.ts";
 
@@ -26,7 +25,7 @@ export class Scheduler {
   readonly #waits: Waits;
   /** Runs in hand of which something new was told meanwhile: they are not made to wait. */
   readonly #told = new Set<string>();
-  readonly #faults: Faults;
+  readonly #runner: StepRunner;
   readonly #groups: Groups;
   readonly #tasks = new Set<Promise<void>>();
   /** Of the runs in hand: how to end the step, and when it has ended. */
@@ -46,7 +45,7 @@ export class Scheduler {
   constructor(steps: RunSteps, options: SchedulerOptions) {
     this.#steps = steps;
     this.#waits = new Waits(steps.clock, options.onService);
-    this.#faults = new Faults(steps);
+    this.#runner = new StepRunner(steps);
     this.#groups = new Groups(steps);
     this.#wakeTimer = new WakeTimer(steps.clock, () => this.wake());
     this.#stages = openStages(options);
@@ -101,7 +100,7 @@ export class Scheduler {
 
   /** See `Faults.isStuck`. */
   isStuck(runId: string): boolean {
-    return this.#faults.isStuck(runId);
+    return this.#runner.isStuck(runId);
   }
 
   /** Why a run is not in hand, as far as that is known. */
@@ -227,21 +226,18 @@ export class Scheduler {
     this.#beginAll(taken, stage);
   }
 
-  /** Runs of small files in groups, the others one by one. */
   #beginAll(runs: readonly Run[], stage: Stage): void {
-    const { groups, single, waiting } = this.#groups.form(runs, this.#steppers.size >= CROWD);
+    const { lists, waiting } = this.#groups.form(runs, this.#steppers.size >= CROWD);
     for (const run of waiting) stage.running.delete(run.id);
     if (waiting.length > 0) {
       stage.emptyUntilMs = 0;
       this.#wakeIn(GROUP_WAIT_MS);
     }
-    for (const run of single) this.#begin(run, stage);
-    for (const group of groups) {
+    for (const list of lists) {
       const stop = new AbortController();
-      const results = group.take(stop.signal);
-      // A run that is stopped ends the step of its group; the others take it by themselves.
-      for (const run of group.runs)
-        this.#begin(run, stage, { stop, result: results.then((all) => all.get(run.id) ?? null) });
+      const results = this.#runner.start(list, stage, stop.signal);
+      for (const [at, run] of list.entries())
+        this.#begin(run, stage, { stop, result: results.then((all) => all[at] ?? null) });
     }
   }
 
@@ -267,11 +263,11 @@ export class Scheduler {
   #begin(
     run: Run,
     stage: Stage,
-    list?: { readonly stop: AbortController; readonly result: Promise<Settled<StepResult> | null> },
+    list: { readonly stop: AbortController; readonly result: Promise<Settled<StepResult> | null> },
   ): void {
     const stop = new AbortController();
-    if (list !== undefined) stop.signal.addEventListener("abort", () => list.stop.abort());
-    const task = this.#take(run, stage, stop.signal, list?.result).finally(() => {
+    stop.signal.addEventListener("abort", () => list.stop.abort());
+    const task = this.#take(run, stage, stop.signal, list.result).finally(() => {
       stage.running.delete(run.id);
       this.#told.delete(run.id);
       this.#steppers.delete(run.id);
@@ -302,12 +298,12 @@ export class Scheduler {
     run: Run,
     stage: Stage,
     signal: AbortSignal,
-    list?: Promise<Settled<StepResult> | null>,
+    list: Promise<Settled<StepResult> | null>,
   ): Promise<void> {
-    let listed = (await list) ?? null;
+    let listed = await list;
     if (signal.aborted) return;
     for (let now: Run | null = run; now !== null; ) {
-      const result: StepResult = await this.#stepOrFault(now, stage, signal, listed);
+      const result: StepResult = await this.#runner.result(now, stage, signal, listed);
       listed = null;
       if (this.#waits.release(run.id)) this.#lookAgain({ state: "mapped", path: run.path });
       this.#lookAgain(now);
@@ -350,43 +346,6 @@ export class Scheduler {
     // An opened container is in the way until its entries have runs, and then they are.
     if (other?.state === "opened") return (await this.#steps.ledger.blockedBy(run))?.id !== blockedBy;
     return other === null || !RUN_STATES[other.state].isOpen;
-  }
-
-  /** Never rejects: whatever happens to one run, the others go on. */
-  async #stepOrFault(
-    run: Run,
-    stage: Stage,
-    signal: AbortSignal,
-    listed: Settled<StepResult> | null,
-  ): Promise<StepResult> {
-    try {
-      if (listed !== null) {
-        const result = resultOf(listed);
-        this.#faults.forget(run.id);
-        return result;
-      }
-      const held = await this.#steps.ledger.fleet.holdRun(run);
-      // Another node was faster, or it has gone on since it was looked at.
-      if (held?.state !== run.state) return held === null ? REST : NEXT;
-      const result = await takeStep(held, stage, this.#steps, signal);
-      this.#faults.forget(run.id);
-      return result;
-    } catch (thrown) {
-      if (signal.aborted) return REST;
-      if (isLeaseLost(thrown)) {
-        this.#steps.log.info({ run: run.id, file: run.path }, `what was done is dropped: ${wordsOf(thrown)}`);
-        return REST;
-      }
-      try {
-        return await this.#faults.after(run, thrown);
-      } catch (second) {
-        this.#steps.log.error(
-          { run: run.id, err: second },
-          `a fault could not be recorded: ${wordsOf(second)}`,
-        );
-        return waitFor(FAULT_WAIT_MS.last, wordsOf(second));
-      }
-    }
   }
 
   #wakeIn(ms: number): void {

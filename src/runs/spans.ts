@@ -1,26 +1,22 @@
-/** Each step of a run as a span of its trace. */
+/** Reports each step of a run as a span of its trace. */
 import type { Run } from "../model.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { OpenSpan, Tracer } from "../support/trace-context.ts";
+import type { ListResults } from "./steps/list-results.ts";
 import type { RunSteps, StepResult } from "./steps/steps.ts";
 
-/** A step that has to wait is no span: it is taken again. */
+/** A step that has to wait has no span: it is taken again. */
 export async function tracedStep(
   name: string,
   run: Run,
-  { tracer, ledger }: Pick<RunSteps, "tracer" | "ledger">,
+  steps: Pick<RunSteps, "tracer" | "ledger">,
   work: () => Promise<StepResult>,
 ): Promise<StepResult> {
-  if (!tracer.exports) return await work();
-  const span = begin(name, run, tracer);
+  if (!steps.tracer.exports) return await work();
+  const span = begin(name, run, steps.tracer);
   try {
     const result = await work();
-    if (result.move === "wait") return result;
-    const now = await ledger.run(run.id);
-    span.end(
-      now === null ? {} : { "headgate.state": now.state, "headgate.points": now.points.mapped },
-      now?.state === "quarantined" ? now.reason?.message : undefined,
-    );
+    if (result.move !== "wait") await endSpan(span, run, result.run, steps, 1);
     return result;
   } catch (thrown) {
     span.end({}, wordsOf(thrown));
@@ -28,20 +24,40 @@ export async function tracedStep(
   }
 }
 
-/** A step that a list of runs takes is a span of each. */
-export async function tracedList<Result>(
+/** A step of a list is a span of each of its runs. */
+export async function tracedList<Value>(
   name: string,
   runs: readonly Run[],
-  { tracer }: Pick<RunSteps, "tracer">,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  if (!tracer.exports) return await work();
-  const spans = runs.map((run) => begin(name, run, tracer));
-  try {
-    return await work();
-  } finally {
-    for (const span of spans) span.end({ "headgate.together": runs.length });
+  { results, steps }: { readonly results: ListResults; readonly steps: Pick<RunSteps, "tracer" | "ledger"> },
+  work: () => Promise<Value>,
+): Promise<Value> {
+  if (!steps.tracer.exports) return await work();
+  const spans = runs.map((run) => [run, begin(name, run, steps.tracer)] as const);
+  const value = await work();
+  for (const [run, span] of spans) {
+    const settled = results.get(run);
+    if (settled?.status === "rejected") span.end({}, wordsOf(settled.reason));
+    else if (settled?.value.move !== "wait") await endSpan(span, run, settled?.value.run, steps, runs.length);
   }
+  return value;
+}
+
+/** `after`: the run after the step, if it is known. */
+async function endSpan(
+  span: OpenSpan,
+  { id }: Run,
+  after: Run | undefined,
+  { ledger }: Pick<RunSteps, "ledger">,
+  runs: number,
+): Promise<void> {
+  const now = after ?? (await ledger.run(id));
+  span.end(
+    {
+      ...(runs === 1 ? {} : { "headgate.runs": runs }),
+      ...(now === null ? {} : { "headgate.state": now.state, "headgate.points": now.points.mapped }),
+    },
+    now?.state === "quarantined" ? now.reason?.message : undefined,
+  );
 }
 
 function begin(name: string, run: Run, tracer: Tracer): OpenSpan {

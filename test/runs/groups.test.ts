@@ -197,6 +197,33 @@ export default defineMapper({ name: "deadly", summary: "", async map({ file, emi
     expect(bad).toMatchObject({ path: "good-03.csv", reason: { code: "HG-MAP-011" } });
   });
 
+  it("end as each would when one of them is cancelled while their list is in progress", async () => {
+    const variable = await rig.variable("meter");
+    mkdirSync(join(rig.folder, "mappers"));
+    writeFileSync(
+      join(rig.folder, "mappers", "slow.ts"),
+      `import { defineMapper } from "headgate/mapper";
+export default defineMapper({ name: "slow", summary: "", async map({ file, emit }) {
+  for (const end = performance.now() + 300; performance.now() < end; ) await new Promise(setImmediate);
+  const [variableId, date, value] = (await file.text()).split("\\n")[1].split(",");
+  emit({ target: { variableId: Number(variableId) }, date, value: Number(value) });
+} });`,
+    );
+    layGood(variable);
+    const gateway = await rig.open({ triggers: [trigger("slow", { mapper: "slow" })] }, log);
+    const claimed = () => gateway.ledger.runsIn(["claimed"]);
+    await until("all are claimed", async () => (await claimed()).length === GOOD);
+    const given = (await claimed()).find(({ path }) => path === "good-05.csv") ?? expect.fail("not claimed");
+    expect(await headgate("cancel", given.id, "--yes", "-c", rig.config)).toMatchObject({ code: 0 });
+    await until("all is done", () => gateway.isIdle());
+    const { [dayOf(5)]: _given, ...others } = goodValues();
+    expect(await rig.stored(variable)).toEqual(others);
+    expect(await rig.versions(variable)).toBe(GOOD - 1);
+    expect(await gateway.ledger.run(given.id)).toMatchObject({ state: "cancelled" });
+    const spool = join(rig.folder, "state/spool");
+    expect(readdirSync(join(spool, "segments"))).toEqual([]);
+  });
+
   it("stay where they lie when they cannot be archived, and say so one by one", async () => {
     const variable = await rig.variable("meter");
     layGood(variable);

@@ -10,8 +10,8 @@ import { isLeaseLost, RejectedError, TransientError, wordsOf } from "../../suppo
 import { onlyOne } from "../../support/settled.ts";
 import { confirmClock, keepClock } from "./confirm-clock.ts";
 import { isDamage } from "./deliver-step.ts";
-import { rebuildSegment } from "./map-step.ts";
 import { otherDeliveries } from "./other-deliveries.ts";
+import { rebuildSegment } from "./segment-rebuild.ts";
 import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 const SERVICE_MISSING_WAIT_MS = 60_000;

@@ -4,7 +4,7 @@ import type { FinishPlan, Run } from "../../model.ts";
 import { InvariantError } from "../../support/errors.ts";
 import { guardRun, isGuarded } from "./guard-step.ts";
 import { quarantineUnmade } from "./lost-segment.ts";
-import { type RebuildFault, rebuildSegment } from "./map-step.ts";
+import { type RebuildFault, rebuildSegment } from "./segment-rebuild.ts";
 import { entryOf, NEXT, REST, type RunSteps, type ServiceEntry, type StepResult, waitFor } from "./steps.ts";
 
 const SERVICE_MISSING_WAIT_MS = 60_000;

@@ -1,61 +1,138 @@
-/** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
-
-import { finishFile, type SetAside, setFileAside } from "../../drops/drop.ts";
+/**
+ * Finishes the source files of runs that have come to an end (invariant 1): they are archived, deleted or left, as a list
+ * for each drop, and the runs' files in the spool are retired.
+ */
+import { type SetAside, setAside } from "../../drops/drop.ts";
 import type { RunChange } from "../../ledger/ledger.ts";
 import type { Arrival, End, FinishPlan, FinishResult, Run } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
-import { onlyOne } from "../../support/settled.ts";
+import { resultOf, type Settled } from "../../support/settled.ts";
 import { asideEvent, beginWatch } from "../finish-guard.ts";
 import { containerOf, waitForDrop } from "../source.ts";
-import { isReturn } from "./fetch-step.ts";
+import { tracedList } from "../spans.ts";
+import type { ListStep } from "./fetch-step.ts";
+import { isReturn } from "./known-content.ts";
+import { ListResults } from "./list-results.ts";
 import { type DropEntry, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
 
-export async function finishSource(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
-  const end = await endOf(run, steps);
-  const post = steps.dropEntry(run.drop);
-  if (post === undefined) return await waitForDrop(run, steps);
-  const left = run.replay !== null && (await steps.ledger.arrival(run.arrivalId))?.goneAt !== null;
-  const rule = end === null || left ? ({ action: "leave" } as const) : post.finish[end];
-  if (RUN_STATES[run.state].isAwaited && steps.finishAfter(run, rule) === "confirmed") return REST;
+interface Planned {
+  readonly run: Run;
+  readonly entry: DropEntry;
+  readonly plan: FinishPlan;
+  /** An entry has no source of its own: its container is finished after all its entries. */
+  readonly container: Run | null;
+}
 
+interface Finished extends Planned {
+  readonly result: FinishResult | SetAside;
+}
+
+/** A run whose source was finished has its new record in its result. */
+export async function finishSources(
+  runs: readonly Run[],
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<readonly Settled<StepResult>[]> {
+  const results = new ListResults();
+  const step = { results, steps, signal };
+  await tracedList("finish", runs, step, () => finishAll(runs, step));
+  return results.of(runs, signal);
+}
+
+async function finishAll(runs: readonly Run[], { results, steps, signal }: ListStep): Promise<void> {
+  const planned = await results.each(
+    runs,
+    (run) => run,
+    (run) => planOf(run, results, steps),
+  );
+  const ended = await finishAtDrops(planned, signal);
+  const finished = await results.each(
+    planned,
+    ({ run }) => run,
+    async (one, at) => await noteFinished({ ...one, result: resultOf(ended[at]) }, steps),
+  );
+  const ending = finished.filter((run) => run.state !== "accepted" || isUnconfirmed(run, steps));
+  for (const run of finished) results.end(run, { move: isAsked(run, steps) ? "next" : "rest", run });
+  const retired = await steps.spool.retire(ending.map(({ id }) => id));
+  await results.each(
+    ending,
+    (run) => run,
+    async (_, at) => resultOf(retired[at]) ?? null,
+  );
+}
+
+/** The durable decision about the source; null when the source is not finished now. */
+async function planOf(run: Run, results: ListResults, steps: RunSteps): Promise<Planned | null> {
+  const { ledger, planFinish } = steps;
+  const end = await endOf(run, steps);
+  const entry = steps.dropEntry(run.drop);
+  if (entry === undefined) return results.end(run, await waitForDrop(run, steps));
+  const left = run.replay !== null && (await ledger.arrival(run.arrivalId))?.goneAt !== null;
+  const rule = end === null || left ? ({ action: "leave" } as const) : entry.finish[end];
+  if (RUN_STATES[run.state].isAwaited && steps.finishAfter(run, rule) === "confirmed")
+    return results.end(run, REST);
   const container = await containerOf(run, steps);
-  if (container !== null) return finishEntry(run, container, steps);
-  const plan = run.finishPlan ?? steps.planFinish(rule, entryOf(run), run.id);
-  if (run.finishPlan === null) await steps.ledger.noteRun(run.id, { finishPlan: plan });
-  // From here on it cannot be undone; the drop itself looks whether the same file lies there still.
-  if (plan.action !== "leave") await steps.ledger.fleet.assertRun(run.id);
+  const leave = { action: "leave" } as const;
+  const plan = container === null ? (run.finishPlan ?? planFinish(rule, entryOf(run), run.id)) : leave;
+  if (plan.action !== "leave") {
+    if (run.finishPlan === null) await ledger.noteRun(run.id, { finishPlan: plan });
+    // The next step cannot be undone; the drop itself checks that the same file is still there.
+    await ledger.fleet.assertRun(run.id);
+  }
   await discardUnsent(run, steps);
-  const finished = await finishAtDrop(run, plan, post, signal);
-  await steps.ledger.noteRun(run.id, sourceWords(run, plan, finished, post.guardMs, steps.clock));
-  if (run.state !== "accepted") await onlyOne(steps.spool.retire([run.id]));
-  return REST;
+  return { run, entry, plan, container };
 }
 
 /**
- * What a list had mapped before it was cut short, and nobody recorded, was not sent: put away with a run that ended otherwise, it would be found as if
- * it were.
+ * A segment that a list had mapped before it was stopped, and that was not recorded, was not sent: kept with a run that
+ * ended otherwise, it would be found as if it were.
  */
 async function discardUnsent({ id, state }: Run, { spool, ledger }: RunSteps): Promise<void> {
   if (state === "accepted" || !(await spool.hasSegment(id)) || (await ledger.batches(id)).length > 0) return;
   await spool.discard(id, "segment");
 }
 
-/** By the first half alone where the file is watched afterwards. */
-async function finishAtDrop(
-  run: Run,
-  plan: FinishPlan,
-  { drop, guardMs }: DropEntry,
+/** In lists of one drop; by the first half alone where the files are watched afterwards. */
+async function finishAtDrops(
+  planned: readonly Planned[],
   signal: AbortSignal,
-): Promise<FinishResult | SetAside> {
-  if (plan.action === "leave") return "done";
-  return guardMs > 0
-    ? await setFileAside(drop, { entry: entryOf(run), plan }, signal)
-    : await finishFile(drop, entryOf(run), plan, signal);
+): Promise<readonly Settled<FinishResult | SetAside>[]> {
+  const leaving = planned.filter(({ plan }) => plan.action !== "leave");
+  const results = new Map<string, Settled<FinishResult | SetAside> | undefined>();
+  for (const [{ drop, guardMs }, some] of Map.groupBy(leaving, ({ entry }) => entry)) {
+    const files = some.map(({ run, plan }) => ({ entry: entryOf(run), plan }));
+    const ended: readonly Settled<FinishResult | SetAside>[] =
+      guardMs > 0 ? await setAside(drop, files, signal) : await drop.finish(files, signal);
+    for (const [at, { run }] of some.entries()) results.set(run.id, ended[at]);
+  }
+  return planned.map(({ run }) => results.get(run.id) ?? { status: "fulfilled", value: "done" });
 }
 
-/** What the ledger is told of a source that was finished. */
-export function sourceWords(
+function noteFinished({ run, entry, plan, container, result }: Finished, steps: RunSteps): Promise<Run> {
+  const words = sourceWords(run, plan, result, entry.guardMs, steps.clock);
+  const inContainer =
+    container === null ? {} : { detail: `in ${container.path}, which is finished after all its entries` };
+  return steps.ledger.noteRun(run.id, {
+    ...(run.finishPlan === null ? { finishPlan: plan } : {}),
+    ...words,
+    ...inContainer,
+    ...(run.state === "accepted" && isUnconfirmed(run, steps) ? { settled: true } : {}),
+  });
+}
+
+/** The outcome of the run is awaited. */
+function isAsked(run: Run, steps: RunSteps): boolean {
+  return RUN_STATES[run.state].isAwaited && !(run.state === "accepted" && isUnconfirmed(run, steps));
+}
+
+/** The service does not report whether it was stored. */
+function isUnconfirmed(run: Run, steps: RunSteps): boolean {
+  return steps.serviceEntry(run.binding.service)?.confirm.by === "none";
+}
+
+/** The record of a source that was finished. */
+function sourceWords(
   run: Run,
   plan: FinishPlan,
   finished: FinishResult | SetAside,
@@ -83,19 +160,6 @@ export function sourceWords(
           ? `${run.path} → ${plan.to}`
           : run.path,
   };
-}
-
-/** An entry has no source of its own: its container is finished after all its entries. */
-async function finishEntry(run: Run, container: Run, steps: RunSteps): Promise<StepResult> {
-  await discardUnsent(run, steps);
-  await steps.ledger.noteRun(run.id, {
-    finishPlan: { action: "leave" },
-    finished: { at: isoInstant(steps.clock.now()), left: false },
-    event: "source.left",
-    detail: `in ${container.path}, which is finished after all its entries`,
-  });
-  if (run.state !== "accepted") await onlyOne(steps.spool.retire([run.id]));
-  return REST;
 }
 
 const PAST = { leave: "left", delete: "deleted", archive: "archived" } as const;

@@ -8,7 +8,7 @@ import { REGISTER } from "../../support/register.ts";
 import { GuardFindings } from "./guard-findings.ts";
 import { overtakenWords } from "./later-deliveries.ts";
 import { quarantineUnmade } from "./lost-segment.ts";
-import { type RebuildFault, rebuildSegment } from "./map-step.ts";
+import { type RebuildFault, rebuildSegment } from "./segment-rebuild.ts";
 import { NEXT, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 /** Targets that are looked at together; memory holds the facts of so many. */

@@ -1,7 +1,7 @@
 /** The end of a run that has batches, and whose segment can never be made again: what was accepted of it stays, and is told. */
 import type { Batch, Run, RunState } from "../../model.ts";
 import { REGISTER } from "../../support/register.ts";
-import type { RebuildFault } from "./map-step.ts";
+import type { RebuildFault } from "./segment-rebuild.ts";
 import { REST, type RunSteps, type StepResult } from "./steps.ts";
 
 export async function quarantineUnmade(

@@ -1,46 +1,220 @@
-/** `fetched → mapping → mapped`, or aside to `empty` or `quarantined`; and the segment made again when the spool lost it. */
-
+/**
+ * `fetched → mapping → mapped`, or aside to `empty` or `quarantined`, for a list of runs of one version of a mapper. A
+ * run whose input came into the segment of its list passes all states from `claimed` in one transaction.
+ */
 import { basename } from "node:path/posix";
-import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
-import { conflictWords, cutWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
-import type { Batch, Reason, Run } from "../../model.ts";
-import { AGAIN, discardAgain, publishAgain } from "../../spool/segment-again.ts";
+import type { RunAdvance } from "../../ledger/ledger.ts";
+import type { MapJob, MapResult } from "../../mapping/contract.ts";
+import type { Run } from "../../model.ts";
+import type { Span } from "../../segment/layout.ts";
 import { TransientError } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
-import { onlyOne } from "../../support/settled.ts";
+import { onlyOne, resultOf, type Settled } from "../../support/settled.ts";
 import { excludeDelivered, waitForEarlier } from "../replay.ts";
-import { fetchSource, leaveToOthers, whyLost } from "../source.ts";
+import {
+  duplicatesRule,
+  type FetchedInput,
+  fetchedPassage,
+  type ListStep,
+  recordAnyway,
+} from "./fetch-step.ts";
+import { afterKnownContent } from "./known-content.ts";
+import { mapperWords, outcomeOf } from "./mapping-record.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
-
-/** Reasons for refused rows that an event names. */
-const REASONS_SAID = 3;
 
 /** The mapper is not the one that the run is bound to. */
 const MAPPER_CHANGED = "HG-MAP-002";
 
-export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+/** A run with its input, in the segment of its list or in a file of its own. */
+interface Input {
+  readonly run: Run;
+  readonly sha256: string | null;
+  readonly shared: FetchedInput | null;
+}
+
+interface Mapped extends Input {
+  readonly result: MapResult;
+}
+
+/** Maps runs whose inputs were fetched into the segment of their list. */
+export async function mapFetched(fetched: readonly FetchedInput[], step: ListStep): Promise<void> {
+  await mapInputs(
+    fetched.map((shared) => ({ run: shared.run, sha256: shared.file.sha256, shared })),
+    step,
+  );
+}
+
+/** Maps fetched runs with inputs of their own. */
+export async function mapRuns(runs: readonly Run[], step: ListStep): Promise<void> {
+  const { results } = step;
+  const due = await results.each(
+    runs,
+    (run) => run,
+    (run) => beginMapping(run, step),
+  );
+  await mapInputs(due, step);
+}
+
+async function beginMapping(run: Run, { results, steps }: ListStep): Promise<Input | null> {
   const { id, sha256 } = run;
   if (!(await steps.spool.hasInput(id)) && !(await steps.spool.restoreInput(id, id, sha256)))
-    return await fetchAgain(run, "fetched", "the spool lost the input", steps);
-  if (run.replay !== null) {
-    const wait = await waitForEarlier(run, steps);
-    if (wait !== null) return wait;
-  }
-  if (run.binding.mapper.digest === "") return await bindMapper(run, steps);
-  await steps.ledger.advanceRun(run.id, "fetched", "mapping", { detail: mapperWords(run) });
-  let result: MapResult;
+    return results.end(run, await fetchAgain(run, "fetched", "the spool lost the input", steps));
+  const wait = run.replay === null ? null : await waitForEarlier(run, steps);
+  if (wait !== null) return results.end(run, wait);
+  if (run.binding.mapper.digest === "") return results.end(run, await bindMapper(run, steps));
+  await steps.ledger.advanceRun(id, "fetched", "mapping", { detail: mapperWords(run) });
+  return { run, sha256, shared: null };
+}
+
+async function mapInputs(inputs: readonly Input[], step: ListStep): Promise<void> {
+  const { results, steps, signal } = step;
+  const ready = await results.each(
+    inputs,
+    ({ run }) => run,
+    (input) => orAfterFault(input, step, async () => ({ input, job: await jobOf(input, steps) })),
+  );
+  if (ready.length === 0) return;
+  const settled = await mapAll(
+    ready.map(({ job }) => job),
+    step,
+  );
+  const mapped = await results.each(
+    ready,
+    ({ input: { run } }) => run,
+    ({ input }, at) =>
+      orAfterFault(input, step, async () => await afterMapping(input, resultOf(settled[at]), step)),
+  );
+  if (mapped.length > 0) faultPoint("run.map.segment");
+  // Runs of a list that was stopped are fetched again.
+  await recordMapped(signal.aborted ? mapped.filter(({ shared }) => shared === null) : mapped, step);
+}
+
+async function mapAll(
+  jobs: readonly MapJob[],
+  { steps, signal }: ListStep,
+): Promise<readonly Settled<MapResult>[]> {
+  const [all] = await Promise.allSettled([steps.pool.map(jobs, signal)]);
+  return all.status === "fulfilled" ? all.value : jobs.map(() => all);
+}
+
+async function orAfterFault<Value>(
+  input: Input,
+  step: ListStep,
+  work: () => Promise<Value | null>,
+): Promise<Value | null> {
   try {
-    result = await mapAndSpare(run, steps.spool.segmentPath(run.id), steps, signal);
+    return await work();
   } catch (thrown) {
-    if (isDamagedInput(thrown)) return await replaceInput(run, thrown, steps);
-    await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
-      detail: "mapping was interrupted and is done again",
-    });
-    throw thrown;
+    return await afterFault(input, thrown, step);
   }
+}
+
+async function jobOf({ run, sha256, shared }: Input, { lookups, spool }: RunSteps): Promise<MapJob> {
+  const { id, path, binding } = run;
+  return {
+    runId: id,
+    inputPath: shared?.path ?? spool.inputPath(id),
+    ...(shared === null ? {} : { input: spanOf(shared) }),
+    inputSha256: sha256,
+    fileName: basename(path),
+    filePath: path,
+    binding,
+    lookups: binding.lookups === undefined ? [] : await lookups.filesFor(binding),
+    segmentPath: spool.segmentPath(id),
+  };
+}
+
+function spanOf({ file: { offset, bytes } }: FetchedInput): Span {
+  return { offset, length: bytes };
+}
+
+async function afterMapping(
+  input: Input,
+  mapped: MapResult,
+  { results, steps }: ListStep,
+): Promise<Mapped | null> {
+  const { run, shared } = input;
+  const result = await withoutDelivered(run, mapped, steps.spool.segmentPath(run.id), steps);
   steps.room.mapped(run.id);
-  faultPoint("run.map.segment");
-  return await recordResult(run, result, steps);
+  if (isMapperChanged(result) && (await rebind(run, steps))) {
+    const detail = "to be mapped by the current mapper";
+    if (shared === null) await steps.ledger.advanceRun(run.id, "mapping", "fetched", { detail });
+    return results.end(run, NEXT);
+  }
+  if (shared !== null) await keepOwnInput(shared, result, steps);
+  return { ...input, result };
+}
+
+/** A run without a part in the segment of its list has its input in a file of its own. */
+async function keepOwnInput(shared: FetchedInput, result: MapResult, { spool }: RunSteps): Promise<void> {
+  const { run, path } = shared;
+  if (result.status === "mapped" && result.holdsInput === true) return;
+  // A file that a crash left under this name is not the segment of this attempt.
+  if (result.status === "failed" || result.batches.length === 0) await spool.discard(run.id, "segment");
+  await spool.cutInput(run.id, path, spanOf(shared));
+}
+
+/** A run with an input of its own is mapped again; one of a list is fetched again. */
+async function afterFault(
+  { run, shared }: Input,
+  thrown: unknown,
+  { results, steps }: ListStep,
+): Promise<null> {
+  if (shared !== null) throw thrown;
+  if (isDamagedInput(thrown)) return results.end(run, await replaceInput(run, thrown, steps));
+  await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
+    detail: "mapping was interrupted and is done again",
+  });
+  throw thrown;
+}
+
+/** In one transaction. */
+async function recordMapped(mapped: readonly Mapped[], { results, steps }: ListStep): Promise<void> {
+  const advances = mapped.map((one) => advanceOf(one, steps));
+  const advanced = await steps.ledger.advanceRuns(advances);
+  await results.each(
+    mapped,
+    ({ run }) => run,
+    async (one, at) => {
+      const answer = advanced[at];
+      if (answer?.run === null && answer.why === "fault") throw answer.thrown;
+      const result = answer?.run ? moveOf(answer.run) : await afterKnown(one, advances[at], steps);
+      return results.end(one.run, result);
+    },
+  );
+}
+
+function advanceOf({ run, shared, result }: Mapped, steps: RunSteps): RunAdvance {
+  const { passage, mapped } = outcomeOf(run, result);
+  const record = mapped === undefined ? {} : { mapped };
+  if (shared === null) return { id: run.id, from: "mapping", through: [passage], ...record };
+  const mapping = { to: "mapping" as const, change: { detail: mapperWords(run) } };
+  return {
+    ...{ id: run.id, from: "claimed" },
+    through: [fetchedPassage(shared.file), mapping, passage],
+    ...duplicatesRule(run, steps),
+    ...record,
+  };
+}
+
+/** The bytes came before, or may have: the rule of the drop decides whether the readings are delivered. */
+async function afterKnown(
+  { run, shared }: Mapped,
+  advance: RunAdvance | undefined,
+  steps: RunSteps,
+): Promise<StepResult> {
+  if (shared === null) return NEXT;
+  const known = await afterKnownContent(run, shared.file.sha256, steps);
+  const recorded = known === null ? await recordAnyway(advance, steps) : null;
+  if (recorded !== null) return moveOf(recorded);
+  await steps.spool.cutInput(run.id, shared.path, spanOf(shared));
+  // Kept with the run, it would be found as batches that were sent.
+  await steps.spool.discard(run.id, "segment");
+  return known ?? NEXT;
+}
+
+function moveOf(run: Run): StepResult {
+  return run.state === "mapped" ? { move: "next", run } : { move: "rest", run };
 }
 
 async function fetchAgain(
@@ -49,13 +223,13 @@ async function fetchAgain(
   why: string,
   steps: RunSteps,
 ): Promise<StepResult> {
-  // A small file may be mapped with others next, into one segment: what an attempt left beside that segment is not its own.
+  // The run may be mapped in a list next: files beside its name are not of that segment.
   await steps.spool.discard(run.id, "segment");
   await steps.ledger.advanceRun(run.id, from, "claimed", { detail: `${why}; it is fetched again` });
   return NEXT;
 }
 
-/** The copy in the spool is not what was fetched: the kept copy takes its place, or the run is fetched again. */
+/** The input in the spool is not the fetched file: the kept copy takes its place, or the run is fetched again. */
 async function replaceInput(run: Run, damage: TransientError, steps: RunSteps): Promise<StepResult> {
   if (await discardDamaged(run, damage, steps)) {
     const detail = `${damage.message}; the copy that the spool kept takes its place`;
@@ -65,8 +239,8 @@ async function replaceInput(run: Run, damage: TransientError, steps: RunSteps): 
   return await fetchAgain(run, "mapping", damage.message, steps);
 }
 
-/** Answers whether the spool had another copy that is whole. */
-async function discardDamaged(
+/** Returns whether the spool had another copy that is whole. */
+export async function discardDamaged(
   { id, path, sha256 }: Run,
   damage: TransientError,
   { spool, log }: RunSteps,
@@ -79,12 +253,12 @@ async function discardDamaged(
   return await spool.restoreInput(id, id, sha256);
 }
 
-/** Of a mapping: the input is not what was fetched. */
-function isDamagedInput(thrown: unknown): thrown is TransientError {
+/** Mapping found that the input is not the file that was fetched. */
+export function isDamagedInput(thrown: unknown): thrown is TransientError {
   return thrown instanceof TransientError && thrown.code === "HG-SPOOL-007";
 }
 
-/** A run that a person ordered takes the version of the mapper that there is when its turn comes. */
+/** A replay takes the version of the mapper that exists when its turn comes. */
 async function bindMapper(run: Run, steps: RunSteps): Promise<StepResult> {
   if (await rebind(run, steps)) return NEXT;
   const message = `the mapper ${run.binding.mapper.name} does not exist, or cannot be loaded`;
@@ -93,19 +267,30 @@ async function bindMapper(run: Run, steps: RunSteps): Promise<StepResult> {
   return REST;
 }
 
-async function mapAndSpare(
+/** Maps the input of a run to a segment at another path, without readings that a replay leaves out. */
+export async function mapToSegment(
   run: Run,
   segmentPath: string,
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<MapResult> {
-  const result = await mapOnce(run, segmentPath, steps, signal);
-  const sparing = run.replay !== null && result.status === "mapped";
-  return sparing ? await excludeDelivered(run, run.replay, result, segmentPath, steps) : result;
+  const job = await jobOf({ run, sha256: run.sha256, shared: null }, steps);
+  const result = await onlyOne(steps.pool.map([{ ...job, segmentPath }], signal));
+  return await withoutDelivered(run, result, segmentPath, steps);
+}
+
+async function withoutDelivered(
+  run: Run,
+  result: MapResult,
+  segmentPath: string,
+  steps: RunSteps,
+): Promise<MapResult> {
+  if (run.replay === null || result.status === "failed") return result;
+  return await excludeDelivered(run, run.replay, result, segmentPath, steps);
 }
 
 /** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
-export async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
+async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
   const mapper = await steps.currentMapper(run.binding.mapper.name);
   if (mapper === null || mapper.digest === run.binding.mapper.digest) return false;
   const before = run.binding.mapper;
@@ -115,227 +300,12 @@ export async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
     detail:
       before.digest === ""
         ? `to the mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`
-        : `the mapper ${mapper.name} is ${mapper.version} (${mapper.digest.slice(0, 12)}) now; it was ${before.version} (${before.digest.slice(0, 12)}) when the file was claimed`,
+        : `the mapper ${mapper.name} is ${mapper.version} (${mapper.digest.slice(0, 12)}) now; it was ` +
+          `${before.version} (${before.digest.slice(0, 12)}) when the file was claimed`,
   });
   return true;
 }
 
-export function isMapperChanged(result: MapResult): boolean {
+function isMapperChanged(result: MapResult): boolean {
   return result.status === "failed" && result.reason.code === MAPPER_CHANGED;
-}
-
-async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promise<StepResult> {
-  if (isMapperChanged(result) && (await rebind(run, steps))) {
-    await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
-      detail: "to be mapped by the mapper as it is now",
-    });
-    return NEXT;
-  }
-  const { passage, mapped } = outcomeOf(run, result);
-  if (mapped === undefined || result.status === "failed") {
-    await steps.ledger.advanceRun(run.id, "mapping", passage.to, passage.change);
-    return REST;
-  }
-  return { move: "next", run: await steps.ledger.recordMapped(run.id, mapped) };
-}
-
-/** The state that a run passes to by its mapping, with what is recorded of it. */
-export function outcomeOf(
-  run: Run,
-  result: MapResult,
-): { readonly passage: RunPassage; readonly mapped?: MappedRecord } {
-  if (result.status === "failed") {
-    const { rejectedByReason } = result;
-    const change = {
-      reason: rejectedByReason === undefined ? result.reason : { ...result.reason, rejectedByReason },
-      rejected: result.rejected,
-      points: { rejected: result.rejectedCount },
-      detail: `${placeWords(result.reason.message, result.reason.place)}${refusedWords(result)}`,
-    };
-    return { passage: { to: "quarantined", change } };
-  }
-  if (result.batches.length > 0) return { passage: { to: "mapped" }, mapped: mappedRecord(result) };
-  const message =
-    run.replay !== null && result.targets.length > 0
-      ? "nothing is left to deliver: every reading was delivered later, or accepted before"
-      : "the file holds no readings";
-  return { passage: { to: "empty", change: { reason: { code: "HG-RUN-003", message }, detail: message } } };
-}
-
-/** As the ledger takes it. */
-function mappedRecord(result: MappedFile): MappedRecord {
-  return {
-    batches: result.batches,
-    points: result.points,
-    rejected: result.rejected,
-    rejectedCount: result.rejectedCount,
-    targets: result.targets.map(({ kind, target }) => ({ kind, target })),
-    detail: mappedWords(result),
-  };
-}
-
-async function isInputHere({ id, replay, sha256 }: Run, { spool }: RunSteps): Promise<boolean> {
-  if ((await spool.hasInput(id)) || (await spool.restoreInput(id, id, sha256))) return true;
-  return replay !== null && (await spool.restoreInput(id, replay.of, sha256));
-}
-
-/** Why a segment cannot be made again. */
-export type RebuildFault = Pick<Reason, "code" | "message">;
-
-/** As `mapAndSpare`, where a damaged input is replaced once. */
-async function mapWholeInput(
-  run: Run,
-  segmentPath: string,
-  steps: RunSteps,
-  signal: AbortSignal,
-): Promise<MapResult | { readonly status: "lost"; readonly fault: RebuildFault }> {
-  try {
-    return await mapAndSpare(run, segmentPath, steps, signal);
-  } catch (thrown) {
-    if (!isDamagedInput(thrown)) throw thrown;
-    await discardDamaged(run, thrown, steps);
-    const fault = await bringInput(run, steps, signal);
-    if (fault !== null) return { status: "lost", fault };
-    return await mapAndSpare(run, segmentPath, steps, signal);
-  }
-}
-
-/** The input of a run whose segment is lost or damaged, from wherever it can be had. Null, or why not. */
-async function bringInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<RebuildFault | null> {
-  if (await isInputHere(run, steps)) return null;
-  if (steps.dropEntry(run.drop) === undefined)
-    await leaveToOthers(run, "the spool does not have the segment", steps);
-  return await fetchInputAgain(run, steps, signal);
-}
-
-/** Maps again into the same segment; the batches must come out as the ledger has them (invariant 10). Null, or why that cannot be. */
-export async function rebuildSegment(
-  run: Run,
-  batches: readonly Batch[],
-  steps: RunSteps,
-  signal: AbortSignal,
-): Promise<RebuildFault | null> {
-  const missing = await bringInput(run, steps, signal);
-  if (missing !== null) return missing;
-  // Under another name until the batches lie where the ledger has them, which for a run that shared its file is not at the beginning.
-  const segment = steps.spool.segmentPath(run.id);
-  const again = `${segment}${AGAIN}`;
-  try {
-    const result = await mapWholeInput(run, again, steps, signal);
-    if (result.status === "lost") return result.fault;
-    if (result.status === "failed")
-      return unmade(`the segment cannot be made again: ${result.reason.message}`);
-    // What a split had appended is put back by delivery, which verifies it.
-    const roots = batches.filter((batch) => !batch.sequence.includes("."));
-    const moves = result.batches.flatMap((from, index) => {
-      const to = roots[index];
-      return to?.digest === from.digest ? [{ from, to }] : [];
-    });
-    if (moves.length === roots.length && result.batches.length === roots.length) {
-      await publishAgain(again, segment, moves);
-      return null;
-    }
-  } finally {
-    await discardAgain(again);
-  }
-  await steps.spool.discard(run.id, "segment");
-  return unmade("mapped again, the file gives other bytes than the ledger has; nothing of it is sent");
-}
-
-function unmade(message: string): RebuildFault {
-  return { code: "HG-SPOOL-002", message };
-}
-
-/** Null when the spool has it. */
-async function fetchInputAgain(run: Run, steps: RunSteps, signal: AbortSignal): Promise<RebuildFault | null> {
-  // Under another name until it is known to be the same: a crash here must not leave a part of it as the input.
-  const part = `${steps.spool.inputPath(run.id)}.part`;
-  try {
-    const fetched = await fetchSource(run, part, steps, signal);
-    if (fetched.sha256 !== run.sha256)
-      return unmade("the spool lost the segment, and the file at the drop has other content now");
-  } catch (thrown) {
-    const lost = await whyLost(run, thrown, steps, signal);
-    if (lost === null) throw thrown;
-    return { code: "HG-RUN-014", message: `the spool lost what the file was mapped to, and ${lost}` };
-  }
-  await steps.spool.takeInput(run.id, part);
-  return null;
-}
-
-async function mapOnce(
-  run: Run,
-  segmentPath: string,
-  steps: RunSteps,
-  signal: AbortSignal,
-): Promise<MapResult> {
-  return await onlyOne(
-    steps.pool.map(
-      [
-        {
-          runId: run.id,
-          inputPath: steps.spool.inputPath(run.id),
-          inputSha256: run.sha256,
-          fileName: basename(run.path),
-          filePath: run.path,
-          binding: run.binding,
-          lookups: await steps.lookups.filesFor(run.binding),
-          segmentPath,
-        },
-      ],
-      signal,
-    ),
-  );
-}
-
-/** Which mapper, trigger and tables a run is mapped with. */
-export function mapperWords(run: Run): string {
-  const { mapper, trigger, lookups = [] } = run.binding;
-  const tables = lookups.map(
-    ({ name, digest }) => `, lookup ${name} (${digest?.slice(0, 12) ?? "unreadable"})`,
-  );
-  return `mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)}), trigger ${trigger}${tables.join("")}`;
-}
-
-function mappedWords(result: MappedFile): string {
-  const period = result.period === null ? "" : `, ${result.period.from} to ${result.period.to}`;
-  const { conflicts, cutDate } = result;
-  const cut = cutDate === undefined ? "" : `; ${cutWords(cutDate)}`;
-  const repeated = result.superseded - (conflicts?.count ?? 0);
-  const superseded = `${repeated === 0 ? "" : `, ${repeated} superseded rows`}${replacedWords(conflicts)}`;
-  return `${result.points} points of ${result.targets.length} targets in ${result.batches.length} batches${period}${superseded}${refusedWords(result)}${cut}`;
-}
-
-/** Rows with another value than one that counts instead, the first of them in full. */
-function replacedWords(conflicts: MappedFile["conflicts"]): string {
-  if (conflicts === undefined) return "";
-  const { count, shown } = conflicts;
-  const said = shown.slice(0, REASONS_SAID).map(conflictWords).join("; ");
-  return `, ${count} rows replaced by others of their date with another value: ${said}${count > REASONS_SAID ? " …" : ""}`;
-}
-
-/** The most frequent reasons why rows were refused, with their counts. */
-function refusedWords({ rejectedCount, rejectedByReason = [] }: MapResult): string {
-  if (rejectedByReason.length === 0) return "";
-  const reasons = rejectedByReason
-    .slice(0, REASONS_SAID)
-    .map(
-      ({ message, column, count }) =>
-        `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`,
-    );
-  const more = rejectedByReason.length - reasons.length;
-  return `; ${rejectedCount} refused: ${reasons.join(", ")}${more > 0 ? ` and ${more} more reasons` : ""}`;
-}
-
-function placeWords(
-  message: string,
-  place: { sheet?: string | undefined; row?: number | undefined; column?: string | undefined } | undefined,
-): string {
-  if (place === undefined) return message;
-  const parts = [
-    place.sheet === undefined ? undefined : `sheet ${place.sheet}`,
-    place.row === undefined ? undefined : `row ${place.row}`,
-    place.column === undefined ? undefined : `column ${place.column}`,
-  ].filter((part) => part !== undefined);
-  return parts.length === 0 ? message : `${parts.join(", ")}: ${message}`;
 }

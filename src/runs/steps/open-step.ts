@@ -8,7 +8,7 @@ import { compareNames } from "../../support/natural-order.ts";
 import { onlyOne } from "../../support/settled.ts";
 import { listContents } from "../unpacking/container.ts";
 import { limitsOf } from "../unpacking/copies.ts";
-import { finishSource } from "./finish-step.ts";
+import { finishSources } from "./finish-step.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 /** Longest time until a container is looked at again, should nobody tell that one of its entries has moved on. */
@@ -74,7 +74,7 @@ export async function tendContainer(run: Run, steps: RunSteps, signal: AbortSign
   }
   if (entries.staying.length > 0) return stay(run, entries, steps);
   if (run.finishedAt === null) {
-    const result = await finishSource(run, steps, signal);
+    const result = await onlyOne(finishSources([run], steps, signal));
     if (result.move === "wait") return result;
   }
   await steps.ledger.noteRun(run.id, { settled: true, reason: null });

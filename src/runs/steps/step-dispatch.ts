@@ -1,40 +1,96 @@
-/** Which step comes next for a run: each is one file. */
+/**
+ * The step that comes next for runs: each takes a list and returns a result or a reason for each run. A step that gains
+ * nothing by a list takes its runs one by one.
+ */
 import type { Run } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
-import { onlyOne } from "../../support/settled.ts";
+import { onlyOne, resultOf, type Settled, settleEach } from "../../support/settled.ts";
 import { tracedStep } from "../spans.ts";
 import type { Stage } from "../stages.ts";
 import { confirmOutcome } from "./confirm-step.ts";
 import { deliverBatches } from "./deliver-step.ts";
-import { fetchInput } from "./fetch-step.ts";
-import { finishSource } from "./finish-step.ts";
+import { finishSources } from "./finish-step.ts";
 import { recheckHeld } from "./guard-step.ts";
-import { mapInput } from "./map-step.ts";
+import { mapOwn, takeIn } from "./intake-step.ts";
 import { openContainer, tendContainer } from "./open-step.ts";
-import type { RunSteps, StepResult } from "./steps.ts";
+import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
-type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
+type OneStep = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
+type ListStep = (
+  runs: readonly Run[],
+  steps: RunSteps,
+  signal: AbortSignal,
+) => Promise<readonly Settled<StepResult>[]>;
 
-export function takeStep(run: Run, stage: Stage, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
-  const take = (name: string, step: Step) => tracedStep(name, run, steps, () => step(run, steps, signal));
-  if (run.state === "claimed") return take("fetch", fetchInput);
-  if (run.state === "fetched" && run.binding.unpack !== undefined) return take("open", openContainer);
-  if (run.state === "fetched") return take("map", mapInput);
-  if (run.state === "opened") return tendContainer(run, steps, signal);
-  if (stage.name === "delivery") return take("deliver", deliverBatches);
-  if (run.state === "held") return recheckHeld(run, steps, signal);
-  if (!RUN_STATES[run.state].isAwaited) return take("finish", finishSource);
-  return close(run, steps, take);
+/** In the given order. Does not reject. After `signal` no further work begins. */
+export async function takeSteps(
+  runs: readonly Run[],
+  stage: Stage,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<readonly Settled<StepResult>[]> {
+  const held = await settleEach(runs, (run) => steps.ledger.fleet.holdRun(run));
+  const taken = new Map<string, Settled<StepResult>>();
+  const due = held.flatMap((one, at) => {
+    const [run, now] = [runs[at], one.status === "fulfilled" ? one.value : null];
+    if (one.status === "rejected") taken.set(run?.id ?? "", one);
+    // Another node was faster, or the run has moved on since it was read.
+    else if (now?.state !== run?.state)
+      taken.set(run?.id ?? "", { status: "fulfilled", value: now === null ? REST : NEXT });
+    return now === null || taken.has(now.id) ? [] : [now];
+  });
+  for (const [step, some] of Map.groupBy(due, (run) => stepOf(run, stage))) {
+    const [all] = await Promise.allSettled([step(some, steps, signal)]);
+    for (const [at, { id }] of some.entries()) {
+      const one = all.status === "fulfilled" ? all.value[at] : all;
+      if (one !== undefined) taken.set(id, one);
+    }
+  }
+  return runs.map(({ id }) => taken.get(id) ?? { status: "fulfilled", value: NEXT });
 }
 
-/** An accepted or unconfirmed run: its source is finished first (unless its rule waits for the confirmation), then its outcome is awaited. */
-async function close(
-  run: Run,
-  steps: RunSteps,
-  take: (name: string, step: Step) => Promise<StepResult>,
-): Promise<StepResult> {
-  if (run.finishedAt === null) await take("finish", finishSource);
-  const result = await take("confirm", confirmOutcome);
+function stepOf(run: Run, stage: Stage): ListStep {
+  if (run.state === "claimed") return takeIn;
+  if (run.state === "fetched") return run.binding.unpack === undefined ? mapOwn : OPEN;
+  if (run.state === "opened") return TEND;
+  if (stage.name === "delivery") return DELIVER;
+  if (run.state === "held") return RECHECK;
+  if (!RUN_STATES[run.state].isAwaited) return finishSources;
+  return run.finishedAt === null ? finishOrConfirm : CONFIRM;
+}
+
+function oneByOne(name: string | null, step: OneStep): ListStep {
+  return (runs, steps, signal) =>
+    settleEach(runs, (run) =>
+      name === null ? step(run, steps, signal) : tracedStep(name, run, steps, () => step(run, steps, signal)),
+    );
+}
+
+const OPEN = oneByOne("open", openContainer);
+const TEND = oneByOne(null, tendContainer);
+const DELIVER = oneByOne("deliver", deliverBatches);
+const RECHECK = oneByOne(null, recheckHeld);
+const CONFIRM = oneByOne(null, confirm);
+
+async function confirm(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const result = await tracedStep("confirm", run, steps, () => confirmOutcome(run, steps, signal));
   if (result.move === "rest") await onlyOne(steps.spool.retire([run.id]));
   return result;
+}
+
+/**
+ * Accepted or unconfirmed runs: their sources are finished first. Where the rule of the drop waits for the confirmation,
+ * or the drop is missing, the outcome is awaited before.
+ */
+async function finishOrConfirm(
+  runs: readonly Run[],
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<readonly Settled<StepResult>[]> {
+  const finished = await finishSources(runs, steps, signal);
+  return await settleEach(runs, async (run, at) => {
+    const result = resultOf(finished[at]);
+    const isFinished = result.move !== "wait" && result.run !== undefined;
+    return isFinished ? result : await confirm(run, steps, signal);
+  });
 }

@@ -1,6 +1,6 @@
 /**
- * What the steps of a run work with, and what they answer. `scheduler.ts` decides which run takes which step when;
- * each step is one file: `fetching`, `opening`, `mapping`, `delivering`, `confirming`, `finishing`.
+ * The dependencies and the results of steps. `scheduler.ts` decides which runs take a step when, `step-dispatch.ts`
+ * which step they take.
  */
 
 import type { Delivery, GuardPolicy } from "../../delivery/delivery.ts";
@@ -24,7 +24,6 @@ import type { FinishAfter } from "../../states.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type HeadgateError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
-import type { Settled } from "../../support/settled.ts";
 import type { Tracer } from "../../support/trace-context.ts";
 import type { LookupStore } from "../lookups.ts";
 import type { ServiceReach } from "../service-reach.ts";
@@ -120,9 +119,6 @@ export type StepResult =
       readonly failing?: boolean;
       readonly blockedBy?: string;
     };
-
-/** Of a list of runs, by their ids. A run without a result was left, and its step is still to be taken. */
-export type ListResults = ReadonlyMap<string, Settled<StepResult>>;
 
 export const NEXT: StepResult = { move: "next" };
 export const REST: StepResult = { move: "rest" };

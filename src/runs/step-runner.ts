@@ -1,0 +1,74 @@
+/** Takes the steps of runs, and decides about those that fail: a fault of one run does not affect the others. */
+import type { Run } from "../model.ts";
+import { isLeaseLost, wordsOf } from "../support/errors.ts";
+import { onlyOne, resultOf, type Settled } from "../support/settled.ts";
+import type { Stage } from "./stages.ts";
+import { takeSteps } from "./steps/step-dispatch.ts";
+import { Faults } from "./steps/step-faults.ts";
+import { REST, type RunSteps, type StepResult, waitFor } from "./steps/steps.ts";
+import { FAULT_WAIT_MS } from "./waits.ts";
+
+export class StepRunner {
+  readonly #steps: RunSteps;
+  readonly #faults: Faults;
+
+  constructor(steps: RunSteps) {
+    this.#steps = steps;
+    this.#faults = new Faults(steps);
+  }
+
+  /** See `Faults.isStuck`. */
+  isStuck(runId: string): boolean {
+    return this.#faults.isStuck(runId);
+  }
+
+  /**
+   * Takes the next step of a list of runs. Does not reject. Null for a run that did not end its step because the list
+   * was stopped, as it is when one of its runs is: each of the others takes the step again, by itself.
+   */
+  async start(
+    runs: readonly Run[],
+    stage: Stage,
+    signal: AbortSignal,
+  ): Promise<readonly (Settled<StepResult> | null)[]> {
+    const results = await takeSteps(runs, stage, this.#steps, signal);
+    const failed = results.filter(({ status }) => status === "rejected").length;
+    if (runs.length > 1)
+      this.#steps.log.debug(
+        { runs: runs.length, results: runs.length - failed },
+        "runs took a step as a list",
+      );
+    return signal.aborted ? results.map((one) => (one.status === "rejected" ? null : one)) : results;
+  }
+
+  /** The result of a run, which takes the step now unless its list did. Does not reject. */
+  async result(
+    run: Run,
+    stage: Stage,
+    signal: AbortSignal,
+    listed: Settled<StepResult> | null,
+  ): Promise<StepResult> {
+    try {
+      const result =
+        listed === null ? await onlyOne(takeSteps([run], stage, this.#steps, signal)) : resultOf(listed);
+      this.#faults.forget(run.id);
+      return result;
+    } catch (thrown) {
+      return signal.aborted ? REST : await this.#afterFault(run, thrown);
+    }
+  }
+
+  async #afterFault(run: Run, thrown: unknown): Promise<StepResult> {
+    const { log } = this.#steps;
+    if (isLeaseLost(thrown)) {
+      log.info({ run: run.id, file: run.path }, `the step is dropped: ${wordsOf(thrown)}`);
+      return REST;
+    }
+    try {
+      return await this.#faults.after(run, thrown);
+    } catch (second) {
+      log.error({ run: run.id, err: second }, `a fault could not be recorded: ${wordsOf(second)}`);
+      return waitFor(FAULT_WAIT_MS.last, wordsOf(second));
+    }
+  }
+}
