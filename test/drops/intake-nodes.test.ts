@@ -29,7 +29,7 @@ const ledgerOf = (node: string) => ({
   kind: "postgres",
   url: database.url,
   schema: "shared",
-  lease: "900ms",
+  lease: "1m",
   node,
 });
 

@@ -278,7 +278,8 @@ describe("two nodes that decide about the order of a lane at the same moment", (
 });
 
 describe("nodes that share a ledger in PostgreSQL", () => {
-  const LEASE_MS = 600;
+  /** A lapse is noticed within a third of it; a test process that is not scheduled for so long must not lose it. */
+  const LEASE_MS = 6_000;
   const silent = { onLost: () => undefined, onLeft: () => undefined };
   const join = (options: PostgresLedgerOptions, node: string, watch: FleetWatch = silent) =>
     openPostgresLedger({ ...options, node, lease: LEASE_MS }, { clock: systemClock, watch });
