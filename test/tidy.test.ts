@@ -136,6 +136,8 @@ const ENTRANCES = [
   "src/mapping/mapper.ts",
   "src/authoring/kit/index.ts",
   "src/wire/index.ts",
+  "src/workers/host-main.ts",
+  "src/workers/host-thread.ts",
   ...sources.filter((file) => /(^|[/-])worker\.ts$/.test(file)),
 ];
 
@@ -149,8 +151,8 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
   {
     call: /process\.env\b/,
     instead: "an option",
-    // `compiled-modules.ts` removes variables that only the runtime needs.
-    except: /^src\/(main|config\/document|workers\/compiled-modules)\.ts$/,
+    // `host-main.ts` keeps variables that only the runtime needs from its threads.
+    except: /^src\/(main|config\/document|workers\/host-main)\.ts$/,
   },
   {
     call: /\bkind [=!]== "(sqlite|postgres)"/,

@@ -6,9 +6,7 @@ export const workersOptions = z.strictObject({
   count: z
     .union([z.literal("auto"), z.int().min(1).max(256)])
     .default("auto")
-    .describe(
-      "Files that are mapped at the same time, each in a process of its own; `auto` takes one a core.",
-    )
+    .describe("Files that are mapped at the same time, each in a thread of its own; `auto` takes one a core.")
     .meta({ examples: ["auto", 4] }),
   queue: z
     .int()
@@ -31,7 +29,9 @@ export const workersOptions = z.strictObject({
     .meta({ examples: ["all", 2] }),
   memory: size("512MB")
     .describe(
-      "Memory that one mapper may use, buffers included, before its file is quarantined. Default 512MB.",
+      "Memory that one mapper may use, buffers included, before its file is quarantined. The threads of " +
+        "one process share their limits for buffers; files of a process beyond it are mapped again, each " +
+        "alone. Default 512MB.",
     )
     .meta({ examples: ["512MB", "1GB"] }),
   timeLimit: duration("10m")

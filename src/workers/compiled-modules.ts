@@ -1,8 +1,8 @@
 /**
- * What Node keeps of compiled modules, lent to the processes of mappers: they start in half the time. Whoever could write there could
- * change the gateway's own code. To give up the permission is not enough, since the runtime itself goes on writing there what it
- * compiled, for whatever module a mapper says it loaded. So a process knows the folder by a link of its own only, and takes that link
- * away before it loads any mapper.
+ * Node's cache of compiled modules, lent to mapping hosts: they start in half the time. A mapper that could write there
+ * could change the gateway's own code. It is not enough to give up the permission, since the runtime itself continues to
+ * write compiled modules there, for any module that a mapper claims to have loaded. So each thread knows the folder only
+ * by a link of its own, and removes that link before it loads a mapper.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
@@ -11,35 +11,37 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 
 const WRITE = "fs.write";
 
-/** The path of a new link to the folder; null when none is in use or can be lent, or when mappers may write there anyway. */
-export function lendCache(writable: readonly string[] | null): string | null {
+/** New links to the folder; none when no cache is in use or can be lent, or when mappers may write there anyway. */
+export function lendCaches(writable: readonly string[] | null, count: number): readonly string[] {
   const used = getCompileCacheDir();
-  if (used === undefined || writable === null) return null;
+  if (used === undefined || writable === null) return [];
   // The runtime adds a folder for its version.
   const folder = dirname(used);
   const places = [folder, resolved(folder)];
   // A permission within another cannot be given up.
-  if (writable.some((one) => places.some((place) => isWithin(place, one) || isWithin(one, place))))
-    return null;
-  const link = join(folder, "lent", randomBytes(8).toString("hex"));
+  if (writable.some((one) => places.some((place) => isWithin(place, one) || isWithin(one, place)))) return [];
+  const links = Array.from({ length: count }, () => join(folder, "lent", randomBytes(8).toString("hex")));
   try {
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(folder, link, "junction");
-    return link;
+    mkdirSync(join(folder, "lent"), { recursive: true });
+    for (const link of links) symlinkSync(folder, link, "junction");
+    return links;
   } catch {
-    // A full disk, or one to read only: it starts more slowly.
-    return null;
+    // A full or read-only disk: the host starts more slowly.
+    for (const link of links) endLoan(link);
+    return [];
   }
 }
 
-/** In the process that it was lent to: keeps what was compiled by now, and gives the cache back. */
+/** In the thread that it was lent to: keeps the modules that were compiled by now, and gives the cache back. */
 export function returnCache(link: string): void {
-  delete process.env["NODE_COMPILE_CACHE"];
   flushCompileCache();
   endLoan(link);
-  const links = dirname(link);
-  process.permission.drop(WRITE, links);
-  if (process.permission.has(WRITE, links)) throw new Error(`mappers could write in ${links}`);
+}
+
+/** In each thread of the process: its mappers must not write in the folder of the links. */
+export function dropLinks(folder: string): void {
+  process.permission.drop(WRITE, folder);
+  if (process.permission.has(WRITE, folder)) throw new Error(`mappers could write in ${folder}`);
 }
 
 /** Nothing when it has ended already. A folder stands there when the cache was cleared meanwhile. */

@@ -2,8 +2,8 @@
 
 import { nameOf } from "../mapping/mapper-files.ts";
 import { ConfigError, TransientError } from "../support/errors.ts";
-import { type AskOutcome, MapperProcess } from "./mapper-process.ts";
-import type { ChildAnswer, ChildRequest, MapperFacts, MapperModule } from "./messages.ts";
+import { type AskOutcome, MappingHost } from "./mapping-host.ts";
+import type { MapperFacts, MapperModule, TaskAnswer, TaskRequest } from "./messages.ts";
 
 export interface Inspector {
   /** Throws a `ConfigError` when the module cannot be loaded, or does not come to an end. */
@@ -29,7 +29,7 @@ const LIMITS: InspectorLimits = { memory: 512_000_000, loadLimit: 10_000, caseLi
 const IDLE_MS = 3_000;
 
 export function createInspector(limits: InspectorLimits = LIMITS): Inspector {
-  let child: MapperProcess | null = null;
+  let child: MappingHost | null = null;
   let idle: NodeJS.Timeout | undefined;
   let turn: Promise<unknown> = Promise.resolve();
   let isClosed = false;
@@ -41,23 +41,22 @@ export function createInspector(limits: InspectorLimits = LIMITS): Inspector {
   }
 
   /** In a process that was used before, what fails may be the fault of another mapper: then once more in a fresh one. */
-  async function askChild(request: ChildRequest): Promise<AskOutcome> {
+  async function askChild(request: TaskRequest): Promise<AskOutcome> {
     clearTimeout(idle);
     for (;;) {
       if (isClosed) return { end: "cancelled" };
-      child ??= new MapperProcess({ memory: limits.memory, writable: [] }, () => undefined);
-      const wasUsed = child.served > 0;
-      const outcome = await child.ask(request, { timeLimit: timeLimitOf(request, limits) });
+      child ??= new MappingHost({ memory: limits.memory, threads: 1, writable: [] }, () => undefined);
+      const { outcome, isShared } = await child.ask(request, { timeLimit: timeLimitOf(request, limits) });
       const isClean = outcome.end === "answered" && outcome.left.length === 0;
       if (!isClean) await end();
-      if (outcome.end !== "answered" && (wasUsed || isClosed)) continue;
+      if (outcome.end !== "answered" && (isShared || isClosed)) continue;
       idle = setTimeout(() => void end(), IDLE_MS);
       idle.unref();
       return outcome;
     }
   }
 
-  function ask(request: ChildRequest): Promise<ChildAnswer> {
+  function ask(request: TaskRequest): Promise<TaskAnswer> {
     const asked = turn.then(async () => answerOf(await askChild(request), request, limits));
     turn = asked.catch(() => undefined);
     return asked;
@@ -83,12 +82,12 @@ export function createInspector(limits: InspectorLimits = LIMITS): Inspector {
   };
 }
 
-function checked(answer: ChildAnswer, module: MapperModule): string | null {
+function checked(answer: TaskAnswer, module: MapperModule): string | null {
   if (answer.kind === "checked") return answer.fault;
   throw strange(module, answer);
 }
 
-function answerOf(outcome: AskOutcome, request: ChildRequest, limits: InspectorLimits): ChildAnswer {
+function answerOf(outcome: AskOutcome, request: TaskRequest, limits: InspectorLimits): TaskAnswer {
   const facts = { operation: "load mapper", subject: request.modulePath };
   const refuse = (why: string) => {
     const what = request.kind === "case" ? `does not pass its case ${request.name}` : "cannot be loaded";
@@ -115,11 +114,11 @@ function answerOf(outcome: AskOutcome, request: ChildRequest, limits: InspectorL
   }
 }
 
-function timeLimitOf({ kind }: ChildRequest, limits: InspectorLimits): number {
+function timeLimitOf({ kind }: TaskRequest, limits: InspectorLimits): number {
   return kind === "case" ? limits.caseLimit : limits.loadLimit;
 }
 
-function strange(module: MapperModule, answer: ChildAnswer): ConfigError {
+function strange(module: MapperModule, answer: TaskAnswer): ConfigError {
   return new ConfigError("HG-MAP-003", {
     operation: "load mapper",
     subject: module.modulePath,

@@ -1,4 +1,4 @@
-/** What crosses between the gateway and the processes that mappers run in, by the channel between parent and child. */
+/** Messages between the gateway, the mapping hosts and their threads. */
 
 import type { MapJob, MapResult } from "../mapping/contract.ts";
 import type { Span } from "../segment/layout.ts";
@@ -9,11 +9,11 @@ export interface MapperModule {
   /** Absolute path. */
   readonly modulePath: string;
   readonly digest: string;
-  /** Where it was copied from: packages that it imports are looked for from there. */
+  /** Where it was copied from: packages that it imports are resolved from there. */
   readonly origin?: string | undefined;
 }
 
-/** What a mapper logged about one file of a list. */
+/** A line that a mapper logged about one file of a list. */
 export interface ListLine {
   /** Of the job, from 0. */
   readonly nth: number;
@@ -21,33 +21,47 @@ export interface ListLine {
   readonly message: string;
 }
 
-/** To a child, as the only word of its command line, in JSON. */
-export interface ChildStart {
-  /** Process id. */
+/** To a host, as the only word of its command line, in JSON. */
+export interface HostStart {
+  /** Process id of the gateway. */
   readonly parent: number;
-  /** Resident bytes beyond which it ends itself. */
+  /** Resident bytes beyond which the host ends itself. */
   readonly bytesMax: number;
-  /** Link to what was compiled before, see `compiled-modules.ts`. */
-  readonly cache: string | null;
-  /** A mapper that comes with Headgate and will be asked for. */
+  /** Threads that map at the same time. */
+  readonly threads: number;
+  /** Heap of each thread, in mebibytes. */
+  readonly heapMax: number;
+  /** Links to what was compiled before, for the host and each of its threads; see `compiled-modules.ts`. */
+  readonly caches: readonly string[];
+  /** A mapper that comes with Headgate, which the threads load ahead. */
   readonly own: MapperModule | null;
 }
 
-/** A job whose input lies in one file with those of others. */
+/** To each thread of a host, when it starts. */
+export interface ThreadStart {
+  readonly caches: readonly string[];
+  /** The folder of those links, which no mapper may write in; null when nothing was lent. */
+  readonly cachesFolder: string | null;
+  /** The number of links that threads have taken. */
+  readonly taken: Int32Array;
+  readonly own: MapperModule | null;
+}
+
+/** A job whose input is stored in one file with those of others. */
 export interface ListedJob extends MapJob {
   readonly input: Span;
 }
 
-/** Small files, one after another, of which `part` has the inputs, and gets what comes of them. */
+/** Small files, one after another. `part` has their inputs, and receives their segments. */
 export interface JobList {
   /** Full path. */
   readonly part: string;
-  /** What they have in common crosses once, when it is the same object. */
+  /** Values that they have in common are sent once, when they are the same object. */
   readonly jobs: readonly ListedJob[];
 }
 
-/** To a child: one thing to do. The next is sent after the answer. */
-export type ChildRequest =
+/** One task of a thread. */
+export type TaskRequest =
   | ({
       readonly kind: "map";
       readonly job: MapJob;
@@ -55,31 +69,63 @@ export type ChildRequest =
       readonly partPath: string;
     } & MapperModule)
   | ({ readonly kind: "map list" } & JobList & MapperModule)
-  /** What the mapper says of itself. */
+  /** Asks for name, version, summary and settings of the mapper. */
   | ({ readonly kind: "describe" } & MapperModule)
   | ({
       readonly kind: "settings";
       readonly settings: Readonly<Record<string, unknown>>;
     } & MapperModule)
-  /** One golden case. `casesOf` is the module beside whose cases it lies. */
+  /** One golden case. `casesOf` is the module beside whose cases it is stored. */
   | ({ readonly kind: "case"; readonly casesOf: string; readonly name: string } & MapperModule);
 
-/** To a child, meanwhile: leave off. What does not is ended. */
-export interface ChildCancel {
-  readonly kind: "cancel";
-}
+/** From the gateway to a host. */
+export type ToHost =
+  | { readonly kind: "task"; readonly number: number; readonly request: TaskRequest }
+  | { readonly kind: "cancel"; readonly number: number };
 
-export type ChildMessage =
-  /** It can be asked, and the time limit counts; what it holds resident before any mapper, in bytes. */
+/** From a host to the gateway. */
+export type FromHost =
+  /** The first thread is loaded; resident bytes before any task. */
   | { readonly kind: "ready"; readonly bytes: number }
-  | { readonly kind: "log"; readonly level: "info" | "warn"; readonly message: string }
-  | { readonly kind: "answer"; readonly answer: ChildAnswer; readonly left: readonly string[] }
-  /** Something failed that nobody awaits: the process cannot be trusted any more, and ends. */
+  | { readonly kind: "said"; readonly number: number; readonly words: TaskWords }
+  | { readonly kind: "ended"; readonly number: number; readonly ended: TaskEnd }
+  /** A thread failed while it had no task. */
   | { readonly kind: "fault"; readonly words: string };
 
-export type ChildAnswer =
+/** What a thread reports before the end of its task. */
+export type TaskWords =
+  /** The time limit counts. */
+  | { readonly kind: "begun" }
+  | { readonly kind: "log"; readonly level: "info" | "warn"; readonly message: string };
+
+/** `left`: kinds of resources that the mapper left behind; a thread with any of them receives no further task. */
+export interface Answered {
+  readonly end: "answered";
+  readonly answer: TaskAnswer;
+  readonly left: readonly string[];
+}
+
+/** Something failed that the mapper did not await. */
+export interface Fault {
+  readonly end: "fault";
+  readonly words: string;
+}
+
+export type TaskEnd =
+  | Answered
+  | Fault
+  | { readonly end: "cancelled" | "memory" }
+  /** The thread ended by itself. */
+  | { readonly end: "gone"; readonly words: string }
+  /** The system could not start a thread. */
+  | { readonly end: "not started"; readonly words: string };
+
+/** From a thread to its host, by a port that is made for the task. */
+export type FromThread = TaskWords | { readonly kind: "ended"; readonly ended: Answered | Fault };
+
+export type TaskAnswer =
   | { readonly kind: "mapped"; readonly result: MapResult }
-  /** Null: the pool maps it by itself, which finds the reason. */
+  /** Null: the pool maps the file by itself, which finds the reason. */
   | {
       readonly kind: "mapped list";
       readonly results: readonly (MapResult | null)[];
@@ -90,7 +136,7 @@ export type ChildAnswer =
   | { readonly kind: "checked"; readonly fault: string | null }
   /** The disk failed: the same may be asked later. */
   | { readonly kind: "transient"; readonly code: ErrorCode; readonly message: string }
-  /** The module cannot be loaded, or is another than was asked for. */
+  /** The module cannot be loaded, or differs from the one that was asked for. */
   | { readonly kind: "unusable"; readonly code: ErrorCode; readonly message: string };
 
 /** A mapper in plain data. */

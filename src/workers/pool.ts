@@ -1,4 +1,7 @@
-/** The worker pool: one file or one list a process, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
+/**
+ * The worker pool: each file or list is a task of a thread in a mapping host, within limits of memory and time. Whatever
+ * a mapper does ends its own run and nothing else.
+ */
 
 import { availableParallelism } from "node:os";
 import type { MapJob, MappingPool, MapResult } from "../mapping/contract.ts";
@@ -12,17 +15,17 @@ import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { onlyOne, settleRest } from "../support/settled.ts";
 import { searchFolders } from "./catalogue.ts";
+import { HostPool, keyOf } from "./host-pool.ts";
 import { listOf, mapJobList, partPathOf } from "./job-list.ts";
 import { ListTurns } from "./list-turns.ts";
-import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
-import type { ChildAnswer, JobList, ListedJob, MapperModule } from "./messages.ts";
-import { keyOf, ProcessPool } from "./process-pool.ts";
+import type { AskOutcome, MappingHost } from "./mapping-host.ts";
+import type { JobList, ListedJob, MapperModule, TaskAnswer } from "./messages.ts";
 import { Slots } from "./slots.ts";
 
-/** How long processes may take to end, in milliseconds. */
+/** How long hosts may take to end, in milliseconds. */
 const CLOSE_MS = 5_000;
 
-/** Idle processes that are kept beside as many as work at once, so that mappers that take turns do not start anew each time. */
+/** Idle hosts that are kept beside as many as there are threads, so that mappers that take turns need not start again. */
 const IDLE_BESIDE = 3;
 
 interface Mapped {
@@ -50,9 +53,9 @@ export function createMappingPool(
   const count = options.count === "auto" ? availableParallelism() : options.count;
   const slots = new Slots(count);
   const turns = new ListTurns(slots);
-  const shelf = new ProcessPool(
+  const hosts = new HostPool(
     count + IDLE_BESIDE,
-    { memory: options.memory, writable: means.writable ?? null },
+    { memory: options.memory, threads: count, writable: means.writable ?? null },
     log,
   );
   const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
@@ -60,22 +63,21 @@ export function createMappingPool(
   /** What nobody else waits for. */
   const preparing = new Set<Promise<void>>();
 
-  /** Once, or twice when the process and not the file may be at fault. */
-  async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
-    for (let isAgain = false; ; isAgain = true) {
-      const child = shelf.take(module, isAgain);
-      const wasUsed = child.served > 0;
-      const { outcome, partPath } = await askToMap(child, job, module, signal);
+  /** Once, or twice when the host and not the file may be at fault: then alone in a host of its own. */
+  async function mapInHost(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
+    for (let isAlone = false; ; isAlone = true) {
+      const host = hosts.take(module, isAlone);
+      const { outcome, isShared, partPath } = await askToMap(host, job, module, signal);
       if (outcome.end === "answered") {
-        shelf.giveBack(child, module, leftWords(outcome.left, job));
+        hosts.giveBack(host, module, leftWords(outcome.left, job));
         return { result: resultOf(outcome.answer, job), partPath };
       }
-      shelf.drop(child);
+      hosts.retire(host);
       await discardPart(partPath);
       if (outcome.end === "cancelled") throw cancelled(job);
       if (outcome.end === "not started") throw notStarted(job, outcome.words);
       const reason = endReason(outcome, job, options);
-      if (isAgain || !mayBeInnocent(outcome, wasUsed)) return { result: failed(reason), partPath };
+      if (isAlone || !mayBeInnocent(outcome, isShared)) return { result: failed(reason), partPath };
       log.warn(
         { ...jobFacts(job), reason: reason.message },
         "mapping is tried once more in a process of its own",
@@ -83,9 +85,9 @@ export function createMappingPool(
     }
   }
 
-  async function askToMap(child: MapperProcess, job: MapJob, module: MapperModule, signal: AbortSignal) {
+  async function askToMap(host: MappingHost, job: MapJob, module: MapperModule, signal: AbortSignal) {
     const partPath = partPathOf(job);
-    const outcome = await child.ask(
+    const asked = await host.ask(
       { kind: "map", job, partPath, ...module },
       {
         signal,
@@ -93,24 +95,24 @@ export function createMappingPool(
         log: (level, message) => log[level](jobFacts(job), message),
       },
     );
-    return { outcome, partPath };
+    return { ...asked, partPath };
   }
 
-  /** Null when it came to nothing. */
+  /** Null when no file was mapped. */
   async function askList(list: JobList, module: MapperModule, signal: AbortSignal) {
     const [first] = list.jobs;
     if (first === undefined) return null;
-    const child = shelf.take(module, false);
+    const host = hosts.take(module, false);
     const say = (job: JobNames, level: "info" | "warn", words: string) => log[level](jobFacts(job), words);
-    const outcome = await child.ask(
+    const { outcome } = await host.ask(
       { kind: "map list", ...list, ...module },
       { signal, timeLimit: options.timeLimit, log: (level, message) => say(first, level, message) },
     );
     if (outcome.end !== "answered") {
-      shelf.drop(child);
+      hosts.retire(host);
       return null;
     }
-    shelf.giveBack(child, module, leftWords(outcome.left, first));
+    hosts.giveBack(host, module, leftWords(outcome.left, first));
     if (outcome.answer.kind !== "mapped list") return null;
     for (const { nth, level, message } of outcome.answer.lines) say(list.jobs[nth] ?? first, level, message);
     return outcome.answer.results;
@@ -125,7 +127,7 @@ export function createMappingPool(
     if (module === null) return [];
     const key = keyOf(module);
     const ask = async (some: readonly ListedJob[]) => {
-      if (!(await turns.take(key, shelf.hasIdle(key), stop))) return null;
+      if (!(await turns.take(key, hosts.hasIdle(key), stop))) return null;
       return await askList({ ...list, jobs: some }, module, stop).finally(() => turns.free(key));
     };
     return await mapJobList(list, mapper, ask);
@@ -137,8 +139,8 @@ export function createMappingPool(
     const module = await locate(name, digest);
     if (module === null) return failed(absence(await isKnown(folders, name), name));
     if (!(await slots.take(stop))) throw cancelled(job);
-    // While the disk is waited for, the process has the next file.
-    const { result, partPath } = await mapInProcess(job, module, stop).finally(() => slots.free());
+    // While the disk is waited for, the thread has the next file.
+    const { result, partPath } = await mapInHost(job, module, stop).finally(() => slots.free());
     if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
     return result;
   }
@@ -146,7 +148,7 @@ export function createMappingPool(
   async function prepare({ name, digest }: MapperIdentity): Promise<void> {
     const module = await locate(name, digest);
     // Somebody may have had work for it meanwhile, and then there is one.
-    if (module !== null && slots.areAllFree && !closing.signal.aborted) shelf.prepare(module);
+    if (module !== null && slots.areAllFree && !closing.signal.aborted) hosts.prepare(module);
   }
 
   return {
@@ -164,13 +166,13 @@ export function createMappingPool(
     },
     async close() {
       closing.abort();
-      // A process that cannot be ended now must not keep the gateway from closing its ledger.
+      // A host that cannot be ended now must not keep the gateway from closing its ledger.
       const deadline = new AbortController();
       const late = systemClock.sleep(CLOSE_MS, deadline.signal).then((passed) => {
-        if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping process did not end in time");
+        if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping host did not end in time");
       });
       // Who looks for a version may write it to where it is kept.
-      await Promise.race([Promise.all([shelf.close(), ...preparing]), late]);
+      await Promise.race([Promise.all([hosts.close(), ...preparing]), late]);
       deadline.abort();
     },
   };
@@ -180,7 +182,7 @@ function notStarted(job: MapJob, words: string) {
   return transient("HG-MAP-017", job, `no process for the mapper could be started: ${words}`);
 }
 
-/** Only here, so that a process whose gateway has gone publishes nothing. */
+/** Only here, so that a host whose gateway has gone publishes nothing. */
 async function publish(partPath: string, job: MapJob): Promise<void> {
   try {
     await onlyOne(publishSegment({ part: partPath, paths: [job.segmentPath], isShared: false }));
@@ -208,12 +210,12 @@ function absence(isKnownByName: boolean, name: string): Reason {
     : reasonOf("HG-MAP-001", `there is no mapper ${name}`);
 }
 
-/** A person or the kernel may have ended it; and what an earlier file left behind is not this file's fault. */
-function mayBeInnocent(outcome: AskOutcome, wasUsed: boolean): boolean {
-  return outcome.end !== "late" && (wasUsed || (outcome.end === "gone" && outcome.fromOutside));
+/** A person or the kernel may have ended it; and files before it or beside it are not this file's fault. */
+function mayBeInnocent(outcome: AskOutcome, isShared: boolean): boolean {
+  return outcome.end !== "late" && (isShared || (outcome.end === "gone" && outcome.fromOutside));
 }
 
-function resultOf(answer: ChildAnswer, job: MapJob): MapResult {
+function resultOf(answer: TaskAnswer, job: MapJob): MapResult {
   if (answer.kind === "mapped") return answer.result;
   if (answer.kind === "transient") throw transient(answer.code, job, answer.message);
   const { name } = job.binding.mapper;
@@ -235,7 +237,8 @@ function endReason(outcome: AskOutcome, job: MapJob, options: WorkersOptions): R
     );
   if (outcome.end === "fault")
     return reasonOf("HG-MAP-011", `the mapper ${name} left work behind that failed: ${outcome.words}`);
-  return reasonOf("HG-MAP-011", `the mapper ${name} ${outcome.end === "gone" ? outcome.words : outcome.end}`);
+  const words = "words" in outcome ? outcome.words : outcome.end;
+  return reasonOf("HG-MAP-011", `the mapper ${name} ${words}`);
 }
 
 function leftWords(left: readonly string[], job: JobNames): string | null {

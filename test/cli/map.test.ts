@@ -44,7 +44,7 @@ it("keeps the output of a mapper out of the payload", async () => {
 it("does not treat a mapper that exits as a success", async () => {
   expect(await map("process.exit(0);")).toBe(1);
   expect(shown.stdout).toBe("");
-  expect(shown.stderr).toContain("the mapper acme ended its process with exit code 0");
+  expect(shown.stderr).toContain("the mapper acme ended its thread with exit code 0");
 });
 
 it("stops a looping mapper on a signal, and leaves nothing behind", async () => {

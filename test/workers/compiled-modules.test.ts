@@ -1,9 +1,10 @@
 /** What is kept of compiled modules between starts: it serves the processes of mappers, and no mapper can change it. */
-import { execFile } from "node:child_process";
+import { execFile, fork } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, it } from "vitest";
+import { digestMapper } from "../../src/mapping/mapper-files.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 import { GOOD, writeMapper } from "./pool-rig.ts";
 
@@ -58,6 +59,41 @@ describe("the compiled modules", () => {
     );
     expect(refused.split("\n")).toEqual(Array(4).fill("ERR_ACCESS_DENIED"));
     expect((await readdir(kept, { recursive: true })).sort()).toEqual(before.sort());
+  });
+
+  it("cannot be changed by a thread for which no link was left", async () => {
+    const lent = join(site, "home/lent");
+    await mkdir(lent, { recursive: true });
+    const out = join(site, "temporary");
+    await writeMapper(
+      site,
+      "writer",
+      GOOD,
+      `import { writeFileSync } from "node:fs"; ${"\n"}writeFileSync(${JSON.stringify(join(lent, "planted"))}, "");`,
+    );
+    const limits = { bytesMax: Number.MAX_SAFE_INTEGER, threads: 1, heapMax: 100 };
+    const start = { parent: process.pid, ...limits, caches: [join(lent, "host")], own: null };
+    const host = fork(join(import.meta.dirname, "../../src/workers/host-main.ts"), [JSON.stringify(start)], {
+      execArgv: [
+        "--permission",
+        "--allow-fs-read=*",
+        `--allow-fs-write=${lent}`,
+        `--allow-fs-write=${out}`,
+        "--allow-worker",
+        "--disable-warning=PERM0006",
+      ],
+      env: { TMPDIR: out },
+      serialization: "advanced",
+    });
+    const ended = new Promise((resolve) =>
+      host.on("message", (message: { kind: string }) => message.kind === "ended" && resolve(message)),
+    );
+    const modulePath = join(site, "writer.ts");
+    const request = { kind: "describe", modulePath, digest: await digestMapper(modulePath) };
+    host.send({ kind: "task", number: 1, request });
+    expect(JSON.stringify(await ended)).toMatch(/cannot be loaded: .*--allow-fs-write/);
+    host.kill("SIGKILL");
+    expect(await readdir(lent)).toEqual([]);
   });
 
   it.each([

@@ -19,7 +19,6 @@ const ROWS = `
     if (row.what === "loop") for (;;);
     if (row.what === "wait") { log.warn("waits"); await new Promise(() => {}); }
     if (row.what === "leave") setInterval(() => {}, 1000);
-    if (row.what === "move") process.chdir("/");
     emit({ target: { variableId: Number(row.id) }, date: row.date, value: Number(row.value), tags: { file: file.name, folder: process.cwd() } });
   }`;
 
@@ -237,13 +236,13 @@ describe("files of a list", () => {
     expect(results.flat().map((result) => result?.status === "mapped" && result.points)).toEqual([
       30, 31, 40, 41,
     ]);
-    expect(rig.lines.filter((line) => line.includes("a mapping process is replaced")).length).toBe(1);
+    expect(rig.lines.filter((line) => line.includes("a mapping host is replaced")).length).toBe(1);
     expect(await together(rig, [], never())).toEqual([]);
   });
 
-  it("are mapped in another process when one before them left theirs unclean", async () => {
+  it("are mapped in another thread when one before them left theirs unclean", async () => {
     const rig = await rigOf({ count: 1 });
-    const jobs = await jobsOf(rig, [content(1), content(2, "move", 1), content(3), content(4)]);
+    const jobs = await jobsOf(rig, [content(1), content(2, "leave", 1), content(3), content(4)]);
     const results = await together(rig, jobs, never());
     expect(statuses(results)).toEqual(["mapped", "mapped", "mapped", "mapped"]);
     for (const [nth, job] of jobs.entries()) {

@@ -131,9 +131,9 @@ describe("a changed mapper", () => {
   it.each([
     ["that is broken", "export default {", /cannot be loaded/, PATIENT_MS],
     [
-      "that ends its process when it is loaded",
+      "that ends its thread when it is loaded",
       "process.exit(0);",
-      /ended its process with exit code 0/,
+      /ended its thread with exit code 0/,
       PATIENT_MS,
     ],
     ["that never ends loading", "for (;;);", /took longer than 0.3 s/, 300],

@@ -47,9 +47,9 @@ export const MAPPING_ERRORS = {
     hint: "Raise `workers.memory` if the file is large; otherwise the mapper keeps too much.",
   },
   "HG-MAP-011": {
-    title: "the process of the mapper ended while it mapped the file",
+    title: "the thread or process of the mapper ended while it mapped the file",
     hint:
-      "The mapper ended its own process or started work that failed later: its author needs this message and " +
+      "The mapper ended its own thread or process, or started work that failed later: its author needs this message and " +
       "the file.",
   },
   "HG-MAP-012": {

@@ -1,4 +1,4 @@
-/** What a process of mappers does with the files that it is given: one, or several one after another. */
+/** How a thread of a mapping host maps files: one, or several one after another. */
 
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { readSpan } from "../segment/trailer.ts";
 import { type BatchSink, createSegmentPart, SegmentWriter } from "../segment/writer.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
-import type { ChildAnswer, JobList, ListedJob, ListLine } from "./messages.ts";
+import type { JobList, ListedJob, ListLine, TaskAnswer } from "./messages.ts";
 
 type Log = Pick<CappedLog, "add">;
 
@@ -25,7 +25,6 @@ function mapJob(
   source: Source,
   sink: BatchSink,
   mapper: Mapper,
-  signal: AbortSignal,
   log: Log,
 ): Promise<MapResult> {
   const { settings, rows, rejectShare, limits, version } = job.binding;
@@ -41,7 +40,8 @@ function mapJob(
     version: version === "run" ? job.runId : version?.tag,
     lookups: job.lookups,
     sink,
-    signal,
+    // A cancelled task ends with its thread.
+    signal: new AbortController().signal,
     log: {
       info: (message) => log.add("info", logText([message])),
       warn: (message) => log.add("warn", logText([message])),
@@ -50,13 +50,7 @@ function mapJob(
 }
 
 /** Rejects with `TransientError` when the input is not what was fetched: a disk may change bytes without a word. */
-export async function mapAlone(
-  job: MapJob,
-  partPath: string,
-  mapper: Mapper,
-  signal: AbortSignal,
-  log: Log,
-): Promise<MapResult> {
+export async function mapAlone(job: MapJob, partPath: string, mapper: Mapper, log: Log): Promise<MapResult> {
   const { inputPath, input, inputSha256 = null } = job;
   const content = input === undefined ? undefined : contentAt(job, input);
   if (inputSha256 !== null) {
@@ -64,7 +58,7 @@ export async function mapAlone(
     if (sha256 !== inputSha256) throw damagedInput(job, sha256);
   }
   const source = content === undefined ? { inputPath } : { inputPath, content };
-  return await mapJob(job, source, createSegmentPart(partPath), mapper, signal, log);
+  return await mapJob(job, source, createSegmentPart(partPath), mapper, log);
 }
 
 function contentAt({ inputPath, filePath }: MapJob, input: Span): Buffer {
@@ -96,16 +90,15 @@ const LIST_MS = 1_000;
 
 /**
  * Each as if it were alone. A file that comes out otherwise than mapped is null and leaves no line in the log: the pool maps it by itself, which finds the
- * reason. So is a file for which there was no time, or whose process was left unclean before, and all when the disk refuses.
+ * reason. So is a file for which there was no time, or whose thread was left unclean before, and all when the disk refuses.
  * `begin` makes the log of one file, which what is printed goes to as well.
  */
 export async function mapList(
   { part, jobs }: JobList,
   mapper: Mapper,
-  signal: AbortSignal,
   begin: (write: WriteLine) => CappedLog,
   isClean: () => boolean,
-): Promise<Extract<ChildAnswer, { kind: "mapped list" }>> {
+): Promise<Extract<TaskAnswer, { kind: "mapped list" }>> {
   const inputs = onDisk(() => readFileSync(part));
   const segment = new SegmentWriter(part, { begin: inputs?.length ?? 0, bytesMax: SHARED_MAX });
   const results: (MapResult | null)[] = [];
@@ -118,7 +111,7 @@ export async function mapList(
     }
     const said: ListLine[] = [];
     const log = begin((level, message) => said.push({ nth, level, message }));
-    const result = await mappedOrNull(withOwnSettings(job), { inputs, segment, part }, mapper, signal, log);
+    const result = await mappedOrNull(withOwnSettings(job), { inputs, segment, part }, mapper, log);
     log.end();
     results.push(result);
     if (result !== null) lines.push(...said);
@@ -150,7 +143,6 @@ async function mappedOrNull(
     part,
   }: { readonly inputs: Buffer; readonly segment: SegmentWriter; readonly part: string },
   mapper: Mapper,
-  signal: AbortSignal,
   log: Log,
 ): Promise<MapResult | null> {
   try {
@@ -159,11 +151,9 @@ async function mappedOrNull(
     // The pool words it.
     if (inputSha256 !== null && hash("sha256", content) !== inputSha256) return null;
     const source = { inputPath: part, content };
-    const result = await mapJob(job, source, segment.sinkOf(job), mapper, signal, log);
+    const result = await mapJob(job, source, segment.sinkOf(job), mapper, log);
     return result.status === "mapped" ? result : null;
-  } catch (thrown) {
-    // The next one would be left off as well.
-    if (signal.aborted) throw thrown;
+  } catch {
     return null; // The pool finds it again, and words it.
   }
 }

@@ -1,0 +1,166 @@
+/**
+ * A mapping host: the process that is the wall around mappers, with a piscina pool of the threads that map. It owns no
+ * ledger, no clock and no network, and its main thread loads no mapper: so mappers cannot keep it busy. It starts
+ * tasks, forwards what threads report, and ends with the gateway.
+ */
+import { flushCompileCache } from "node:module";
+import { dirname, extname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { MessageChannel, type MessagePort } from "node:worker_threads";
+import { Piscina } from "piscina";
+import { wordsOf } from "../support/errors.ts";
+import { endLoan } from "./compiled-modules.ts";
+import type { ThreadTask } from "./host-thread.ts";
+import type {
+  FromHost,
+  FromThread,
+  HostStart,
+  TaskEnd,
+  TaskRequest,
+  ThreadStart,
+  ToHost,
+} from "./messages.ts";
+
+/** Interval at which the gateway and the memory are checked, in milliseconds. */
+const WATCH_MS = 250;
+/** A thread without a task ends after this time, in milliseconds. The first one stays. */
+const IDLE_MS = 60_000;
+
+/** Written before a host ends for its memory where the gateway cannot measure it. */
+const MEMORY_MARK = "headgate: over the limit of memory";
+
+const { parent, bytesMax, threads, heapMax, caches, own } = JSON.parse(process.argv[2] ?? "{}") as HostStart;
+
+function end(): void {
+  process.kill(process.pid, "SIGKILL");
+}
+
+function send(message: FromHost, sent: () => void = () => undefined): void {
+  // A message that cannot be sent has no receiver: the process ends by `disconnect`.
+  process.send?.(message, undefined, undefined, sent);
+}
+
+/** Ends the process when the gateway has gone, and, where the gateway cannot measure it, when it holds too much memory. */
+function watch(): void {
+  const isOver = process.memoryUsage.rss() > bytesMax;
+  if (isOver) process.stderr.write(`${MEMORY_MARK}\n`, end);
+  else if (!parentLives()) end();
+}
+
+function parentLives(): boolean {
+  try {
+    return process.ppid === parent && process.kill(parent, 0);
+  } catch {
+    return false;
+  }
+}
+
+function startPool(): Piscina<ThreadTask, void> {
+  const [cache, ...threadCaches] = caches;
+  const start: ThreadStart = {
+    caches: threadCaches,
+    cachesFolder: cache === undefined ? null : dirname(cache),
+    taken: new Int32Array(new SharedArrayBuffer(4)),
+    own,
+  };
+  // Workbooks need the folder for temporary files; the other variables are for the runtime alone.
+  const { TMPDIR, TEMP, TMP, TZ } = process.env;
+  const pool = new Piscina<ThreadTask, void>({
+    filename: fileURLToPath(new URL(`./host-thread${extname(import.meta.url)}`, import.meta.url)),
+    name: "perform",
+    minThreads: 1,
+    maxThreads: threads,
+    idleTimeout: IDLE_MS,
+    // A thread that waits for its next task still runs what the last one left behind, so that faults show.
+    atomics: "disabled",
+    workerData: start,
+    env: { TMPDIR, TEMP, TMP, TZ },
+    resourceLimits: { maxOldGenerationSizeMb: heapMax },
+    recordTiming: false,
+  });
+  // A fault between two tasks.
+  pool.on("error", (thrown) => send({ kind: "fault", words: wordsOf(thrown) }));
+  return pool;
+}
+
+/** The state of a task whose thread has not ended it. */
+interface Running {
+  readonly abort: AbortController;
+  readonly port: MessagePort;
+  hasBegun: boolean;
+}
+
+const running = new Map<number, Running>();
+
+/** A task has ended when its thread has closed the port, be it because the thread itself ended. */
+async function perform(pool: Piscina<ThreadTask, void>, number: number, request: TaskRequest): Promise<void> {
+  const { port1, port2 } = new MessageChannel();
+  const task: Running = { abort: new AbortController(), port: port1, hasBegun: false };
+  running.set(number, task);
+  let reported: TaskEnd | null = null;
+  port1.on("message", (message: FromThread) => {
+    if (message.kind === "ended") reported = message.ended;
+    else send({ kind: "said", number, words: message });
+    task.hasBegun = true;
+  });
+  const closed = new Promise<void>((resolve) => port1.once("close", resolve));
+  let thrown: unknown;
+  try {
+    // The first thread has a task until then, and another thread would be started for this one.
+    await loaded;
+    const { signal } = task.abort;
+    // The types of the library take an object here, and the library itself an array.
+    const transferList: object = [port2];
+    await Promise.all([
+      pool.run({ request, port: port2 }, { transferList, signal }).catch((reason: unknown) => {
+        thrown = reason;
+      }),
+      closed,
+    ]);
+  } catch (reason) {
+    // The system cannot start a thread. The pool has kept the task, and would perform it later.
+    send({ kind: "ended", number, ended: { end: "not started", words: wordsOf(reason) } }, end);
+    return;
+  }
+  running.delete(number);
+  const ended = task.abort.signal.aborted ? { end: "cancelled" as const } : (reported ?? endOf(thrown));
+  send({ kind: "ended", number, ended });
+}
+
+/** Ends the thread of a task. */
+function cancel(number: number): void {
+  const task = running.get(number);
+  if (task === undefined) return;
+  task.abort.abort();
+  // No thread has received the port, and none will.
+  if (!task.hasBegun) task.port.close();
+}
+
+/** Of a thread that ended without a word. */
+function endOf(thrown: unknown): TaskEnd {
+  if (thrown instanceof Error && "code" in thrown && thrown.code === "ERR_WORKER_OUT_OF_MEMORY")
+    return { end: "memory" };
+  const code = /^worker exited with code: (\d+)$/.exec(wordsOf(thrown))?.[1];
+  if (code !== undefined) return { end: "gone", words: `ended its thread with exit code ${code}` };
+  return { end: "fault", words: wordsOf(thrown) };
+}
+
+// A terminal and a service manager tell the whole group to stop; here the gateway decides when.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+process.on("disconnect", end);
+setInterval(watch, WATCH_MS);
+const pool = startPool();
+/** The first thread returns when it is loaded. */
+const loaded = pool.run({ request: null, port: null }).then(() => {
+  send({ kind: "ready", bytes: process.memoryUsage.rss() });
+});
+process.on("message", (message: ToHost) => {
+  if (message.kind === "cancel") cancel(message.number);
+  else void perform(pool, message.number, message.request);
+});
+await loaded;
+const [cache] = caches;
+if (cache !== undefined) {
+  flushCompileCache();
+  endLoan(cache);
+}

@@ -1,0 +1,264 @@
+/**
+ * A mapping host as the gateway sees it: one process whose threads perform tasks side by side. A task ends by itself, or
+ * with its thread, or with the whole host: the host ends when one of its tasks takes too long, when it holds too much
+ * memory, and when a cancelled task does not end.
+ */
+import type { ChildProcess } from "node:child_process";
+import { wordsOf } from "../support/errors.ts";
+import { endLoan } from "./compiled-modules.ts";
+import {
+  exitOf,
+  type HostExit,
+  type HostLimits,
+  isHeapFull,
+  lastWords,
+  MEMORY_SLACK,
+  startHost,
+} from "./host-process.ts";
+import type {
+  Answered,
+  FromHost,
+  MapperModule,
+  TaskEnd,
+  TaskRequest,
+  TaskWords,
+  ToHost,
+} from "./messages.ts";
+import { preferWhenMemoryIsShort, rssOf } from "./resident-memory.ts";
+
+export interface AskOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds from the moment at which a thread begins the task. */
+  readonly timeLimit: number;
+  log?(level: "info" | "warn", message: string): void;
+}
+
+export type AskOutcome =
+  | Answered
+  /** The thread was ended, or the host because of this task. */
+  | { readonly end: "cancelled" | "late" | "memory" }
+  /** No mapper had a part in it. */
+  | { readonly end: "not started"; readonly words: string }
+  /** Something failed that the mapper did not await. */
+  | { readonly end: "fault"; readonly words: string }
+  /** The host was ended because of another task. */
+  | { readonly end: "neighbour"; readonly words: string }
+  /** The thread or the process ended by itself, or was ended from outside. */
+  | { readonly end: "gone"; readonly words: string; readonly fromOutside: boolean };
+
+export interface Asked {
+  readonly outcome: AskOutcome;
+  /** Whether the host had performed other tasks before this one, or performed some beside it. */
+  readonly isShared: boolean;
+}
+
+const MEMORY_LOOK_MS = 50;
+const START_MS = 30_000;
+/** Between the cancellation of a task and the end of its host. */
+const GRACE_MS = 200;
+const STDERR_KEPT = 16_384;
+interface Task {
+  readonly options: AskOptions;
+  isShared: boolean;
+  timer: NodeJS.Timeout | undefined;
+  settle(outcome: AskOutcome): void;
+}
+
+export class MappingHost {
+  /** Tasks that were answered; of a list, each of its files. */
+  served = 0;
+  /** The largest number of tasks at the same time so far: so many threads were started. */
+  started = 1;
+  readonly #child: ChildProcess;
+  readonly #limits: HostLimits;
+  readonly #onFault: (words: string) => void;
+  readonly #ended: Promise<void>;
+  readonly #tasks = new Map<number, Task>();
+  #asked = 0;
+  /** Resident bytes at the start; null until it is ready. */
+  #idleBytes: number | null = null;
+  #memoryTimer: NodeJS.Timeout | undefined;
+  #stderr = "";
+  #isEnding = false;
+  #gone: HostExit | null = null;
+
+  /** `onFault` receives faults of threads that have no task. `own` see `HostStart`. */
+  constructor(limits: HostLimits, onFault: (words: string) => void, own: MapperModule | null = null) {
+    this.#limits = limits;
+    this.#onFault = onFault;
+    const { child, caches } = startHost(limits, own);
+    this.#child = child;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ended = promise;
+    promise.then(() => caches.forEach(endLoan)).catch(() => undefined);
+    this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-STDERR_KEPT);
+    });
+    this.#child.on("message", (message: FromHost) => this.#onMessage(message));
+    this.#child.once("error", (thrown) => this.#end({ words: wordsOf(thrown), fromOutside: true }, resolve));
+    this.#child.once("close", (code, signal) => this.#end(exitOf(code, signal), resolve));
+    // Without its channel it can do nothing for the gateway.
+    this.#child.once("disconnect", () => this.#child.kill("SIGKILL"));
+    this.#unref();
+  }
+
+  /** Whether it can be asked. */
+  get isAlive(): boolean {
+    return this.#gone === null && !this.#isEnding;
+  }
+
+  /** Tasks in progress. */
+  get tasks(): number {
+    return this.#tasks.size;
+  }
+
+  /** Resident bytes beyond those at the start; 0 where the system does not report them. */
+  get grownBytes(): number {
+    const now = this.#idleBytes === null ? null : rssOf(this.#child.pid);
+    return now === null ? 0 : now - (this.#idleBytes ?? 0);
+  }
+
+  /** Never rejects. At most as many tasks at the same time as the host has threads. */
+  async ask(request: TaskRequest, options: AskOptions): Promise<Asked> {
+    if (this.#gone !== null) return { outcome: this.#judged(this.#gone), isShared: true };
+    const { promise, resolve } = Promise.withResolvers<AskOutcome>();
+    this.#asked += 1;
+    const number = this.#asked;
+    const isShared = this.served > 0 || this.tasks > 0;
+    for (const other of this.#tasks.values()) other.isShared = true;
+    const task: Task = { options, isShared, timer: undefined, settle: resolve };
+    this.#tasks.set(number, task);
+    this.started = Math.max(this.started, this.tasks);
+    this.#ref();
+    this.#memoryTimer ??= setInterval(() => this.#checkMemory(), MEMORY_LOOK_MS);
+    const words = `it was not ready after ${START_MS / 1000} s`;
+    task.timer = setTimeout(() => this.#stop(number, { end: "not started", words }), START_MS);
+    const abort = () => this.#cancel(number);
+    options.signal?.addEventListener("abort", abort, { once: true });
+    this.#send({ kind: "task", number, request });
+    if (options.signal?.aborted === true) abort();
+    const outcome = await promise;
+    clearTimeout(task.timer);
+    options.signal?.removeEventListener("abort", abort);
+    if (outcome.end === "answered") this.served += request.kind === "map list" ? request.jobs.length : 1;
+    return { outcome, isShared: task.isShared };
+  }
+
+  /** Resolves when it has ended. */
+  async kill(): Promise<void> {
+    this.#isEnding = true;
+    // An idle host does not keep the event loop, but a caller waits for its end now.
+    if (this.#gone === null) this.#child.ref();
+    this.#child.kill("SIGKILL");
+    await this.#ended;
+  }
+
+  #send(message: ToHost): void {
+    this.#child.send(message, (thrown) => {
+      // It is ending; `close` reports how.
+      if (thrown !== null) this.#child.kill("SIGKILL");
+    });
+  }
+
+  #onMessage(message: FromHost): void {
+    if (message.kind === "ready") {
+      this.#idleBytes = message.bytes;
+      preferWhenMemoryIsShort(this.#child.pid);
+    } else if (message.kind === "fault") this.#onFault(message.words);
+    else if (message.kind === "said") this.#onWords(message.number, message.words);
+    else this.#settle(message.number, outcomeOf(message.ended));
+  }
+
+  #onWords(number: number, words: TaskWords): void {
+    const task = this.#tasks.get(number);
+    if (task === undefined) return;
+    if (words.kind === "log") task.options.log?.(words.level, words.message);
+    else {
+      clearTimeout(task.timer);
+      task.timer = setTimeout(() => this.#stop(number, { end: "late" }), task.options.timeLimit);
+    }
+  }
+
+  /** Each thread may hold its share. Which of them holds too much cannot be seen, unless it is the only one. */
+  #checkMemory(): void {
+    if (this.grownBytes > this.started * (this.#limits.memory + MEMORY_SLACK))
+      this.#endAll(() => ({ end: "memory" }));
+  }
+
+  /** Ends the host because of one task. */
+  #stop(number: number, outcome: AskOutcome): void {
+    const words = "was mapped beside a file for which its process was ended";
+    this.#endAll((other) => (other === number ? outcome : { end: "neighbour", words }));
+  }
+
+  #endAll(outcomeOf: (number: number) => AskOutcome): void {
+    const ended = this.kill();
+    for (const [number, { timer, settle }] of this.#tasks) {
+      clearTimeout(timer);
+      const outcome = outcomeOf(number);
+      void ended.then(() => settle(outcome));
+    }
+    this.#tasks.clear();
+  }
+
+  /** Its thread is ended; where that takes too long, its host. */
+  #cancel(number: number): void {
+    const task = this.#tasks.get(number);
+    if (task === undefined) return;
+    clearTimeout(task.timer);
+    task.timer = setTimeout(() => this.#stop(number, { end: "cancelled" }), GRACE_MS);
+    if (this.#child.connected) this.#send({ kind: "cancel", number });
+  }
+
+  #settle(number: number, outcome: AskOutcome): void {
+    const task = this.#tasks.get(number);
+    if (task === undefined) return;
+    this.#tasks.delete(number);
+    if (this.tasks === 0) this.#rest();
+    task.settle(outcome);
+  }
+
+  #judged(gone: HostExit): AskOutcome {
+    if (this.#idleBytes === null) return { end: "not started", words: gone.words };
+    return isHeapFull(this.#stderr) ? { end: "memory" } : { end: "gone", ...gone };
+  }
+
+  #end({ words, fromOutside }: HostExit, ended: () => void): void {
+    this.#gone = { words: `${words}${lastWords(this.#stderr)}`, fromOutside };
+    for (const number of this.#tasks.keys()) this.#settle(number, this.#judged(this.#gone));
+    this.#rest();
+    ended();
+  }
+
+  #rest(): void {
+    clearInterval(this.#memoryTimer);
+    this.#memoryTimer = undefined;
+    this.#unref();
+  }
+
+  /** An idle process does not keep the event loop. */
+  #unref(): void {
+    this.#child.unref();
+    this.#child.channel?.unref?.();
+    unrefStream(this.#child.stderr);
+  }
+
+  #ref(): void {
+    this.#child.ref();
+    this.#child.channel?.ref?.();
+  }
+}
+
+function outcomeOf(ended: TaskEnd): AskOutcome {
+  return ended.end === "gone" ? { end: "gone", words: ended.words, fromOutside: false } : ended;
+}
+
+function unrefStream(stream: unknown): void {
+  if (
+    typeof stream === "object" &&
+    stream !== null &&
+    "unref" in stream &&
+    typeof stream.unref === "function"
+  )
+    stream.unref();
+}

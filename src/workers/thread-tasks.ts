@@ -1,0 +1,187 @@
+/** The tasks of a thread of a mapping host: mapping files, and asking a mapper for its facts. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { MessagePort } from "node:worker_threads";
+import { authorFrames } from "../mapping/author-frames.ts";
+import { CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
+import { loadMapper } from "../mapping/load-mapper.ts";
+import type { Mapper } from "../mapping/mapper.ts";
+import { digestMapper } from "../mapping/mapper-files.ts";
+import { shorten } from "../mapping/rejections.ts";
+import { settingsFault } from "../mapping/settings.ts";
+import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
+import { factsOf } from "./mapper-facts.ts";
+import type { FromThread, MapperModule, TaskAnswer, TaskRequest } from "./messages.ts";
+import { mapAlone, mapList, printable } from "./thread-jobs.ts";
+
+/** The functions of the thread, before a mapper can change them. */
+const endThread = process.exit.bind(process);
+const resourcesInUse = process.getActiveResourcesInfo.bind(process);
+const kill = process.kill.bind(process);
+const { pid } = process;
+
+/** Mappers cannot reach other processes: 0 and negative numbers stand for groups, the gateway's own among them. */
+export function confineKill(): void {
+  const raw = Reflect.get(process, "_kill") as (target: number, signal: number) => number;
+  const confined = (target: number) => {
+    if (target !== pid) throw new Error("a mapper may not send signals to other processes");
+  };
+  process.kill = (target, signal) => {
+    confined(target);
+    return kill(target, signal);
+  };
+  Object.assign(process, {
+    _kill: (target: number, signal: number) => {
+      confined(target);
+      return raw(target, signal);
+    },
+    _debugProcess: confined,
+  });
+}
+
+/** Text that a mapper prints is written to the log of its file. */
+export function captureOutput(): void {
+  const write =
+    (level: "info" | "warn") =>
+    (...values: unknown[]) =>
+      log.add(level, logText(values));
+  Object.assign(console, {
+    log: write("info"),
+    info: write("info"),
+    debug: write("info"),
+    warn: write("warn"),
+    error: write("warn"),
+  });
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.write = (chunk: unknown) => {
+      log.add("info", chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : logText([chunk]));
+      return true;
+    };
+  }
+}
+
+const loaded = new Map<string, Mapper>();
+
+function keyOf({ modulePath, digest }: MapperModule): string {
+  return `${modulePath}?${digest}`;
+}
+
+/** The mapper of exactly this version. Once it is loaded, it stays loaded, also when its files change. */
+async function exactMapper({ modulePath, digest, origin }: MapperModule): Promise<Mapper> {
+  const key = keyOf({ modulePath, digest });
+  const known = loaded.get(key);
+  if (known !== undefined) return known;
+  if ((await digestMapper(modulePath)) !== digest)
+    throw new ConfigError("HG-MAP-002", { operation: "load mapper", subject: modulePath });
+  const mapper = await loadMapper(modulePath, digest, origin);
+  loaded.set(key, mapper);
+  return mapper;
+}
+
+/** A mapper that comes with Headgate is loaded from its own place: as trustworthy, and compiled before as all the rest is. */
+export async function takeOwn({ modulePath, digest, origin = modulePath }: MapperModule): Promise<void> {
+  loaded.set(keyOf({ modulePath, digest }), await exactMapper({ modulePath: origin, digest }));
+}
+
+/** `begin` makes the log that printed text is written to from then on. `isClean`: no mapper has left resources behind. */
+async function answer(request: TaskRequest, write: WriteLine): Promise<TaskAnswer> {
+  const fileLog = begin(write);
+  try {
+    const mapper = await exactMapper(request);
+    switch (request.kind) {
+      case "map": {
+        const { job, partPath } = request;
+        return { kind: "mapped", result: await mapAlone(job, partPath, mapper, fileLog) };
+      }
+      case "map list":
+        return await mapList(request, mapper, begin, () => left().length === 0);
+      case "describe":
+        return { kind: "facts", facts: factsOf(mapper) };
+      case "settings":
+        return { kind: "checked", fault: settingsFault(mapper, request.settings) };
+      case "case":
+        return { kind: "checked", fault: await caseFault(request) };
+    }
+  } catch (thrown) {
+    if (thrown instanceof TransientError)
+      return { kind: "transient", code: thrown.code, message: thrown.message };
+    if (thrown instanceof ConfigError)
+      return { kind: "unusable", code: thrown.code, message: thrown.message };
+    throw thrown;
+  }
+}
+
+async function caseFault(request: Extract<TaskRequest, { kind: "case" }>): Promise<string | null> {
+  try {
+    // The modules of cases take as long to load as all others, and a thread that maps files needs none of them.
+    const { runCase } = await import("../authoring/cases.ts");
+    const { actual, expected } = await runCase(request.modulePath, request.name, request.casesOf);
+    if (isDeepStrictEqual(actual, expected)) return null;
+    return `expected ${jsonWords(expected)}, but found ${jsonWords(actual)}`;
+  } catch (thrown) {
+    return wordsOf(thrown);
+  }
+}
+
+function jsonWords(value: unknown): string {
+  return shorten(JSON.stringify(value) ?? "nothing");
+}
+
+/** Resources that are in use, by kind; without those that read and close files or send messages, which end by themselves. */
+function inUse(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const kind of resourcesInUse())
+    if (!/^(?:FSReq|CloseReq|Immediate|MessagePort|PipeWrap|(?:Simple)?WriteWrap)/.test(kind))
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return counts;
+}
+
+const before = inUse();
+
+/** Kinds of resources that mappers left behind. */
+function left(): string[] {
+  return [...inUse()].flatMap(([kind, count]) => (count > (before.get(kind) ?? 0) ? [kind] : []));
+}
+
+let log = new CappedLog(() => undefined);
+
+function begin(write: WriteLine): CappedLog {
+  log = new CappedLog(write);
+  return log;
+}
+
+/** Performs one task, and reports by the port. A fault that the mapper did not await ends the thread. */
+export async function performTask(request: TaskRequest, port: MessagePort): Promise<void> {
+  const send = (message: FromThread) => port.postMessage(message);
+  const fault = (thrown: unknown) => {
+    send({ kind: "ended", ended: { end: "fault", words: shorten(faultWords(thrown)) } });
+    endThread(1);
+  };
+  const events = ["uncaughtException", "unhandledRejection"] as const;
+  for (const event of events) process.on(event, fault);
+  send({ kind: "begun" });
+  try {
+    const given = await answer(request, (level, message) => send({ kind: "log", level, message }));
+    // A rejection that the mapper does not await shows now, and belongs to this task.
+    await new Promise((resolve) => setImmediate(resolve));
+    log.end();
+    const kinds = left();
+    send({ kind: "ended", ended: { end: "answered", answer: given, left: kinds } });
+    // The pool gives the next task to the first thread that is free, which must not be this one.
+    if (kinds.length > 0) endThread(0);
+  } catch (thrown) {
+    fault(thrown);
+  }
+  for (const event of events) process.off(event, fault);
+  port.close();
+}
+
+/** With the author's own line, which tells more than the words alone. */
+function faultWords(thrown: unknown): string {
+  try {
+    const [at] = authorFrames(thrown, 1);
+    return at === undefined ? printable(thrown) : `${printable(thrown)} (${at})`;
+  } catch {
+    return printable(thrown);
+  }
+}
