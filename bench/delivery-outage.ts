@@ -91,7 +91,8 @@ function drainOf(ledger: string): Drain {
   try {
     const accepted = db
       .prepare(
-        "SELECT runs.path, events.at, runs.accepted FROM events JOIN runs ON runs.id = events.run_id WHERE events.what = 'run.accepted' ORDER BY events.id",
+        "SELECT runs.path, events.at, runs.accepted FROM events JOIN runs ON runs.id = " +
+          "events.run_id WHERE events.what = 'run.accepted' ORDER BY events.id",
       )
       .all();
     const latest = new Map<number, number>();
@@ -114,13 +115,16 @@ function drainOf(ledger: string): Drain {
 function tell(seen: GatewayAnswer, usual: GatewayAnswer, spoolBytes: number, drain: Drain): void {
   const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
   print(
-    `an outage of ${AWAY_MS / 1e3} s takes ${(seen.peak / usual.peak).toFixed(2)} times the memory of a usual run; not more than 1.25 is wanted`,
+    `an outage of ${AWAY_MS / 1e3} s takes ${(seen.peak / usual.peak).toFixed(2)} times the ` +
+      "memory of a usual run; not more than 1.25 is wanted",
   );
   print(
-    `the spool takes ${megabytes(spoolBytes)} MB of its budget of ${megabytes(BUDGET)} MB at most (${(spoolBytes / BUDGET).toFixed(2)}); not more than 1 is wanted`,
+    `the spool takes ${megabytes(spoolBytes)} MB of its budget of ${megabytes(BUDGET)} MB at ` +
+      `most (${(spoolBytes / BUDGET).toFixed(2)}); not more than 1 is wanted`,
   );
   print(
-    `what piled up is drained at ${(drain.rate / DRAIN_RATE).toFixed(2)} times the configured rate of ${DRAIN_RATE} readings a second; 0.9 to 1 is wanted`,
+    `what piled up is drained at ${(drain.rate / DRAIN_RATE).toFixed(2)} times the configured ` +
+      `rate of ${DRAIN_RATE} readings a second; 0.9 to 1 is wanted`,
   );
   print(`${drain.outOfOrder} files came before an earlier one of their meter; none is wanted`);
 }

@@ -117,7 +117,10 @@ async function migrateBeside(url: string, piece: Piece): Promise<void> {
         walls[way].push((await ways[way]()).wall);
     const ratio = medianOf(walls.gateway) / medianOf(walls.migration);
     print(
-      `${piece.name}: a migration is ${ratio.toFixed(2)} times as fast as the gateway by the medians of ${walls.gateway.length} rounds, ${(Math.min(...walls.gateway) / Math.min(...walls.migration)).toFixed(2)} by the best of them; at least ${piece.wanted} is wanted`,
+      `${piece.name}: a migration is ${ratio.toFixed(2)} times as fast as the gateway by the ` +
+        `medians of ${walls.gateway.length} rounds, ` +
+        `${(Math.min(...walls.gateway) / Math.min(...walls.migration)).toFixed(2)} by the best ` +
+        `of them; at least ${piece.wanted} is wanted`,
     );
   });
 }
@@ -162,7 +165,8 @@ async function idle(url: string): Promise<void> {
     const [from = 0, to = 0] = cpuAt;
     const share = (100 * (to - from)) / (IDLE_MS / 1e3);
     print(
-      `idle with ${KNOWN_FILES} known files: ${share.toFixed(2)} % of a core over ${IDLE_MS / 1e3} s; less than 1 is wanted`,
+      `idle with ${KNOWN_FILES} known files: ${share.toFixed(2)} % of a core over ` +
+        `${IDLE_MS / 1e3} s; less than 1 is wanted`,
     );
   });
 }
@@ -178,7 +182,8 @@ async function hostileServices(url: string): Promise<void> {
   for (const manner of ["away", "slow", "huge", "drip", "headers", "elsewhere", "page"])
     peaks.push(await hostile(url, manner));
   print(
-    `the worst of these takes ${(Math.max(...peaks) / usual).toFixed(2)} times the memory of a service as it should be (${usual.toFixed(0)} MB); not more than 1.25 is wanted`,
+    `the worst of these takes ${(Math.max(...peaks) / usual).toFixed(2)} times the memory of ` +
+      `a service as it should be (${usual.toFixed(0)} MB); not more than 1.25 is wanted`,
   );
 }
 

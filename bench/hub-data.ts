@@ -31,16 +31,19 @@ export async function prefill(path: string, variables: number, steps: number): P
     )
     .run(variables);
   database.exec(
-    "INSERT INTO variable (account_id, source_id, name, variable_type_id, unit_id, mapping_config, tags) SELECT 1, id, 'Energy', 0, 8, 'kWh', '[]' FROM source; COMMIT",
+    "INSERT INTO variable (account_id, source_id, name, variable_type_id, unit_id, " +
+      "mapping_config, tags) SELECT 1, id, 'Energy', 0, 8, 'kWh', '[]' FROM source; COMMIT",
   );
   database.exec("CREATE TEMP TABLE step (i INTEGER PRIMARY KEY)");
   database
     .prepare(
-      "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ? - 1) INSERT INTO temp.step SELECT i FROM n",
+      "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ? - 1) INSERT " +
+        "INTO temp.step SELECT i FROM n",
     )
     .run(steps);
   const insert = database.prepare(
-    `INSERT INTO point (variable_id, at_ms, value) SELECT ?1, ${BEGIN_MS} + i * ${STEP_MS}, (i % 400) * 0.25 + ?1 FROM temp.step ORDER BY i`,
+    `INSERT INTO point (variable_id, at_ms, value) SELECT ?1, ${BEGIN_MS} + i * ${STEP_MS}, ` +
+      "(i % 400) * 0.25 + ?1 FROM temp.step ORDER BY i",
   );
   const AT_ONCE = 100;
   for (let id = 1; id <= variables && steps > 0; id += 1) {

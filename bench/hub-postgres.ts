@@ -65,7 +65,8 @@ async function ingestion(client: pg.Client, server: string, { pushed, stored, pu
   for (const { all } of works) await addMonths(filled, all);
   await filled.end();
   print(
-    `\nhub on PostgreSQL: ${pushed} points in each order, ${push} a push, into a store of ${VARIABLES * steps} points of ${VARIABLES} variables`,
+    `\nhub on PostgreSQL: ${pushed} points in each order, ${push} a push, into a store of ` +
+      `${VARIABLES * steps} points of ${VARIABLES} variables`,
   );
   const rates = await copyRates(client, server, works, push);
   const hub = await startBenchHub(storeOf(url));

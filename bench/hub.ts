@@ -54,7 +54,8 @@ async function ingestion(folder: string): Promise<void> {
   await prefill(path, VARIABLES, steps);
   const orders = worksOf(PUSHED, steps);
   print(
-    `hub: ${PUSHED} points in each order, ${SIZE} a push, into a store of ${VARIABLES * steps} points of ${VARIABLES} variables`,
+    `hub: ${PUSHED} points in each order, ${SIZE} a push, into a store of ` +
+      `${VARIABLES * steps} points of ${VARIABLES} variables`,
   );
   const bare = join(folder, "bare.sqlite");
   copyFileSync(path, bare);

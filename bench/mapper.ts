@@ -77,18 +77,23 @@ function printRatios(table: ReadonlyMap<string, WorkAnswer>): void {
   const one = of("standard, one worker");
   const faster = { cpu: Math.min(plain.cpu, once.cpu), wall: Math.min(plain.wall, once.wall) };
   print(
-    `standard beside the faster plain script: ${ratio(faster.wall, one.wall)} times the rows a second (by CPU ${ratio(faster.cpu, one.cpu)}); at least 1 is wanted`,
+    `standard beside the faster plain script: ${ratio(faster.wall, one.wall)} times the rows ` +
+      `a second (by CPU ${ratio(faster.cpu, one.cpu)}); at least 1 is wanted`,
   );
   const two = of("standard, two workers");
   print(
-    `two workers beside one: ${ratio(2 * one.wall, two.wall)} times the rows a second, ${ratio(two.cpu, 2 * one.cpu)} times the CPU a row; at least 1.5 is wanted, which takes two idle cores`,
+    `two workers beside one: ${ratio(2 * one.wall, two.wall)} times the rows a second, ` +
+      `${ratio(two.cpu, 2 * one.cpu)} times the CPU a row; at least 1.5 is wanted, which takes ` +
+      "two idle cores",
   );
   const local = of("standard, local time");
   print(
-    `local time beside UTC: ${ratio(local.cpu, one.cpu)} times the CPU (wall ${ratio(local.wall, one.wall)}); at most 1.25 is wanted`,
+    `local time beside UTC: ${ratio(local.cpu, one.cpu)} times the CPU (wall ` +
+      `${ratio(local.wall, one.wall)}); at most 1.25 is wanted`,
   );
   print(
-    `csv-parse is ${ratio(of("csv-parse alone").cpu, one.cpu)} of the CPU; rows split at commas, without quotes: ${ratio(of("split at commas").cpu, one.cpu)}`,
+    `csv-parse is ${ratio(of("csv-parse alone").cpu, one.cpu)} of the CPU; rows split at ` +
+      `commas, without quotes: ${ratio(of("split at commas").cpu, one.cpu)}`,
   );
 }
 
@@ -106,7 +111,8 @@ async function large(folder: string, path: string): Promise<void> {
     print(answerRow(`map --summary, ${rows} rows`, summary));
   }
   print(
-    `ten times the rows: ${ratio(peaks[1] ?? 0, peaks[0] ?? 0)} times the memory of two workers; at most 1.2 and 300 MB are wanted`,
+    `ten times the rows: ${ratio(peaks[1] ?? 0, peaks[0] ?? 0)} times the memory of two ` +
+      "workers; at most 1.2 and 300 MB are wanted",
   );
 }
 

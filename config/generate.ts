@@ -116,7 +116,8 @@ function errorsPage(): string {
   return [
     "# Errors",
     "",
-    "Every error and every reason of a run carries a stable code. The words around it say what it was about; this page says what to do.",
+    "Every error and every reason of a run carries a stable code. The words around it say " +
+      "what it was about; this page says what to do.",
     "",
     "| code | what | what to do |",
     "|---|---|---|",
@@ -127,7 +128,8 @@ function errorsPage(): string {
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 const SECRETS =
-  "Durations are written `250ms`, `5s`, `10m`, `2h`, `7d`; sizes `64KB`, `4MB`, `1GiB`. `${env:NAME}` and `${file:PATH}` stand for secrets. Unknown keys are errors.";
+  "Durations are written `250ms`, `5s`, `10m`, `2h`, `7d`; sizes `64KB`, `4MB`, `1GiB`. " +
+  "`${env:NAME}` and `${file:PATH}` stand for secrets. Unknown keys are errors.";
 
 const coverage = specificationCoverage(root);
 
@@ -136,7 +138,10 @@ const derived: Readonly<Record<string, string>> = {
   "config/hub.schema.json": json(schemaOf(hubOptions)),
   "docs/configuration.md": referencePage(
     "Configuration of the gateway",
-    `For \`headgate gateway -c FILE\`. An editor completes it with [\`config/gateway.schema.json\`](../config/gateway.schema.json); [\`config/demo.gateway.yaml\`](../config/demo.gateway.yaml) is an example. ${SECRETS} Relative paths are relative to the file.`,
+    `For \`headgate gateway -c FILE\`. An editor completes it with ` +
+      `[\`config/gateway.schema.json\`](../config/gateway.schema.json); ` +
+      `[\`config/demo.gateway.yaml\`](../config/demo.gateway.yaml) is an example. ${SECRETS} ` +
+      "Relative paths are relative to the file.",
     schemaOf(gatewayConfig),
   ),
   "docs/hub-configuration.md": referencePage(

@@ -55,7 +55,8 @@ function run(file: string, environment: Readonly<Record<string, string>>): boole
 
 const rounds = Number(values.rounds);
 process.stdout.write(
-  `random kills: seeds ${progress.firstSeed} to ${progress.firstSeed + rounds - 1}, ${progress.rounds} of ${rounds} rounds done before\n`,
+  `random kills: seeds ${progress.firstSeed} to ${progress.firstSeed + rounds - 1}, ` +
+    `${progress.rounds} of ${rounds} rounds done before\n`,
 );
 while (progress.rounds < rounds) {
   const count = Math.min(ROUNDS_AT_ONCE, rounds - progress.rounds);

@@ -106,7 +106,8 @@ export default defineMapper({
         });
       const start = times?.startOf(cells);
       if (start === undefined) return;
-      const series = `${columns.text(cells, "ean")}|${columns.text(cells, "meter")}|${columns.text(cells, "register")}|${columns.text(cells, "unit")}`;
+      const meter = `${columns.text(cells, "ean")}|${columns.text(cells, "meter")}`;
+      const series = `${meter}|${columns.text(cells, "register")}|${columns.text(cells, "unit")}`;
       if ("at" in start) {
         autumn.pass(series, start.at);
         takeReading(cells, start.at);

@@ -30,9 +30,8 @@ export function printProgress(event: FileEvent, say: (line: string) => void): vo
   if (shown === undefined) return;
   const time = event.at.slice(11, 19);
   const file = event.path.padEnd(34);
-  say(
-    `${styled("dim", time)}  ${event.drop.padEnd(10)} ${file} ${styled(shown.style, shown.words.padEnd(11))} ${detailOf(event)}`.trimEnd(),
-  );
+  const state = styled(shown.style, shown.words.padEnd(11));
+  say(`${styled("dim", time)}  ${event.drop.padEnd(10)} ${file} ${state} ${detailOf(event)}`.trimEnd());
 }
 
 /** Without facts that the line has already, and short enough for a terminal. */

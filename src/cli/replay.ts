@@ -134,13 +134,10 @@ function printPlan(plan: ReplayPlan): void {
     print(
       `  ${readings.dropped} that were accepted before are not in the new payload; they stay at the service`,
     );
-  if (left > 0)
-    print(
-      styled(
-        "yellow",
-        `  ${left} ${plan.overwrites ? "overwrite what later runs have delivered" : "left out, since later runs have delivered their dates (--overwrite sends them)"}:`,
-      ),
-    );
+  const fate = plan.overwrites
+    ? "overwrite what later runs have delivered"
+    : "left out, since later runs have delivered their dates (--overwrite sends them)";
+  if (left > 0) print(styled("yellow", `  ${left} ${fate}:`));
   for (const one of later) {
     const more = one.dates.length > DATES_SHOWN ? ", …" : "";
     print(`    run ${one.run} of ${one.file}: ${one.dates.slice(0, DATES_SHOWN).join(", ")}${more}`);

@@ -208,7 +208,8 @@ async function queryLedger(ledger: Ledger, config: GatewayConfig): Promise<reado
 
 function runRow(run: Run, fleet: boolean): string[] {
   const { mapped, stored, rejected } = run.points;
-  const points = `${mapped}${stored === mapped || run.state !== "confirmed" ? "" : ` (${stored} stored)`}${rejected > 0 ? `, ${rejected} rejected` : ""}`;
+  const storedPart = stored === mapped || run.state !== "confirmed" ? "" : ` (${stored} stored)`;
+  const points = `${mapped}${storedPart}${rejected > 0 ? `, ${rejected} rejected` : ""}`;
   const state = shownState(run);
   return [
     run.id,

@@ -187,8 +187,9 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   if (run.replay !== null)
     fact(
       "replay of",
-      `run ${run.replay.of}, requested by ` +
-        `${run.replay.by}${run.replay.rejectedOnly ? ", only what was not accepted" : ""}${run.replay.overwrite ? ", overwriting" : ""}`,
+      `run ${run.replay.of}, requested by ${run.replay.by}` +
+        `${run.replay.rejectedOnly ? ", only what was not accepted" : ""}` +
+        `${run.replay.overwrite ? ", overwriting" : ""}`,
     );
   fact("trigger", `${trigger}, rows ${rows}`);
   fact("mapper", `${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`);

@@ -43,10 +43,11 @@ function test(names: readonly string[], options: TestOptions): number {
   if (options.json === true) printJson(answers);
   else {
     for (const { name, claimedBy, mapper, others, verdicts } of answers) {
-      print(
-        `${styled("bold", name)}  ` +
-          `${claimedBy === null ? styled("yellow", "no trigger claims it") : `${styled("green", claimedBy)} → mapper ${mapper}`}`,
-      );
+      const claim =
+        claimedBy === null
+          ? styled("yellow", "no trigger claims it")
+          : `${styled("green", claimedBy)} → mapper ${mapper}`;
+      print(`${styled("bold", name)}  ${claim}`);
       for (const verdict of verdicts) {
         if (verdict.trigger === claimedBy) continue;
         const also = others.includes(verdict.trigger) ? "would claim it too, but an earlier one does: " : "";

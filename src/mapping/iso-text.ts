@@ -133,6 +133,7 @@ export function writeIso(epochMs: number): string {
   const rest = epochMs - day * DAY_MS;
   const seconds = Math.floor(rest / 1000);
   const ms = rest - seconds * 1000;
-  const text = `${dayText}${TWO[Math.floor(seconds / 3600)]}:${TWO[Math.floor(seconds / 60) % 60]}:${TWO[seconds % 60]}`;
+  const hour = TWO[Math.floor(seconds / 3600)];
+  const text = `${dayText}${hour}:${TWO[Math.floor(seconds / 60) % 60]}:${TWO[seconds % 60]}`;
   return ms === 0 ? `${text}Z` : `${text}.${String(ms).padStart(3, "0")}Z`;
 }

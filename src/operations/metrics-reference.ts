@@ -13,10 +13,12 @@ interface Described {
   readonly labelNames: readonly string[];
 }
 
-const INTRO = `Every metric of \`GET /metrics\`, which wants a token (\`operations.access\`), generated from the registry that the gateway fills; \`Accept: application/openmetrics-text\` brings exemplars, which name the
-operation and the trace of a push. Labels hold names of the configuration and fixed words alone, so that their number is bounded. Counters begin at 0 with the process.
-Nodes that share a ledger count for themselves, but the gauges of runs waiting or needing a person cover all of them: take \`max\`, not \`sum\`, over instances.
-\`docs/grafana-dashboard.json\` shows them, and \`docs/alert-rules.yml\` has rules for alerts.`;
+const INTRO = `Every metric of \`GET /metrics\`, which requires a token (\`operations.access\`), generated
+from the registry that the gateway fills; \`Accept: application/openmetrics-text\` adds exemplars with the
+operation and the trace of a push. Labels contain only names of the configuration and fixed words, so that
+their number is bounded. Counters begin at 0 with the process. Nodes that share a ledger count separately,
+but the gauges of runs that wait or need attention cover all of them: take \`max\`, not \`sum\`, over
+instances. \`docs/grafana-dashboard.json\` shows them, and \`docs/alert-rules.yml\` has rules for alerts.`;
 
 export function metricsReference(): string {
   const rows = describedMetrics().map(

@@ -121,7 +121,9 @@ async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]>
   const [latest] = unconfirmed;
   if (latest === undefined) return [];
   const count = unconfirmed.length === RUNS_MAX ? `${RUNS_MAX} or more` : unconfirmed.length;
-  const reason = `${count} accepted and not confirmed, the latest ${latest.run.path}: ${latest.run.reason?.message ?? ""}`;
+  const reason =
+    `${count} accepted and not confirmed, the latest ${latest.run.path}: ` +
+    `${latest.run.reason?.message ?? ""}`;
   return [{ part: "outcomes", ready: true, reason }];
 }
 

@@ -107,7 +107,9 @@ describe("headgate completion", () => {
     expect(code).toBe(0);
     const complete = (...words: string[]): string[] => {
       const line = words.map((word) => `'${word}'`).join(" ");
-      const program = `${stdout}\nCOMP_WORDS=(headgate ${line}); COMP_CWORD=${words.length}; _headgate; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const program =
+        `${stdout}\nCOMP_WORDS=(headgate ${line}); COMP_CWORD=${words.length}; _headgate; ` +
+        `printf '%s\\n' "\${COMPREPLY[@]}"`;
       return execFileSync("bash", ["-c", program], { encoding: "utf8" }).trim().split("\n");
     };
     expect(complete("quar")).toEqual(["quarantine"]);

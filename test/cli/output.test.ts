@@ -9,7 +9,8 @@ describe("the summary line", () => {
       drops: {},
     });
     expect(line).toBe(
-      "files 7: 5 delivered, 1 quarantined, 1 unmatched · points 12345 mapped, 12345 accepted, 12345 stored, 0 rejected",
+      "files 7: 5 delivered, 1 quarantined, 1 unmatched · points 12345 mapped, 12345 " +
+        "accepted, 12345 stored, 0 rejected",
     );
   });
 

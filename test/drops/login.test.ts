@@ -83,7 +83,9 @@ describe("a file of known hosts", () => {
     const parsed = ssh2.utils.parseKey(hostKey);
     if (parsed instanceof Error) throw parsed;
     const file = join(field.outside, "known_hosts");
-    const words = `${marker}[127.0.0.1]:${field.options.port} ${parsed.type} ${parsed.getPublicSSH().toString("base64")}`;
+    const words =
+      `${marker}[127.0.0.1]:${field.options.port} ${parsed.type} ` +
+      `${parsed.getPublicSSH().toString("base64")}`;
     await writeFile(file, `# the field\n${words}\n`);
     return { field, file };
   }

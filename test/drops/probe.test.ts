@@ -281,7 +281,9 @@ describe("file-system events of a local drop", () => {
     expect(await findingOf()).toEqual({
       level: "warning",
       about: "events",
-      what: "are not used: 500 files and folders in 501 folders; beyond 20000, or 500 folders, files are found only by polls",
+      what:
+        "are not used: 500 files and folders in 501 folders; beyond 20000, or 500 folders, " +
+        "files are found only by polls",
       hint: "`every` determines how late a file is found. Archived files, and excluded folders, do not count.",
     });
   });

@@ -85,7 +85,8 @@ test("a body that a killed node acknowledged, or may have received, is delivered
   );
   expect(
     await database.query(
-      "SELECT 1 FROM intakes.stored_pieces p WHERE NOT EXISTS (SELECT 1 FROM intakes.stored_files f WHERE f.id = p.file_id)",
+      "SELECT 1 FROM intakes.stored_pieces p WHERE NOT EXISTS (SELECT 1 FROM " +
+        "intakes.stored_files f WHERE f.id = p.file_id)",
     ),
   ).toEqual([]);
   expect((await south.end("SIGTERM")).code).toBe(0);

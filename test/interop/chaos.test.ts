@@ -101,7 +101,8 @@ async function playRound(own: number, program: string, server: RealServer): Prom
   } catch (thrown) {
     const command = `HEADGATE_SEED=${own} HEADGATE_ROUNDS=1 npx vitest run test/interop/chaos.test.ts -t ${program}`;
     process.stderr.write(
-      `round ${own} at ${program} failed\n${lives.join("\n")}\nthe line: ${proxy.played.join("; ")}\nreplay it with: ${command}\n`,
+      `round ${own} at ${program} failed\n${lives.join("\n")}\nthe line: ` +
+        `${proxy.played.join("; ")}\nreplay it with: ${command}\n`,
     );
     throw thrown;
   } finally {

@@ -50,7 +50,8 @@ function freshOptions(change: Partial<PostgresLedgerOptions> = {}): PostgresLedg
 /** Those of ledgers. */
 function endConnections() {
   return database.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'headgate%' AND datname = current_database()",
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE " +
+      "'headgate%' AND datname = current_database()",
   );
 }
 
@@ -70,7 +71,8 @@ describe("exclusive work at a ledger in PostgreSQL", () => {
       "key",
       async (signal) => {
         await database.query(
-          "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+          "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND " +
+            "database = (SELECT oid FROM pg_database WHERE datname = current_database())",
         );
         if (!signal.aborted)
           await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));

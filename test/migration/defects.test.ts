@@ -160,7 +160,9 @@ it("names the row at which a file is cut off, and the days after one that is cut
       kind: "gap",
       target,
       files: ["2025-03-04.csv", "2025-03-05.csv"],
-      words: `between 2025-03-04.csv and 2025-03-05.csv 15 readings of ${target} are missing, from 2025-03-04T09:00:00.000Z: a file is missing or cut off`,
+      words:
+        `between 2025-03-04.csv and 2025-03-05.csv 15 readings of ${target} are missing, from ` +
+        "2025-03-04T09:00:00.000Z: a file is missing or cut off",
     },
   ]);
 });

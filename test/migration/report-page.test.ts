@@ -205,7 +205,9 @@ function large(): MigrationReport {
     },
     findings: times(3).map((at) => ({
       ...{ kind: "overlap" as const, files: [], target: target(at) },
-      words: `northern_plants_${"and_their_neighbours_".repeat(4)}/export_${at}.csv and the next overlap by 1 reading, or one of the two is in another time zone (1 h)`,
+      words:
+        `northern_plants_${"and_their_neighbours_".repeat(4)}/export_${at}.csv and the next ` +
+        "overlap by 1 reading, or one of the two is in another time zone (1 h)",
     })),
     refusals: [
       { reason: "a_reason_without_any_space_".repeat(6), rows: 1_234_567, files: 12_345 },

@@ -234,7 +234,10 @@ describe("a workbook written by other programs", () => {
   });
 
   it("counts rows and cells without a reference, and reads names with a prefix", async () => {
-    const sheet = `<x:worksheet xmlns:x="x"><x:sheetData><x:row><x:c><x:v>1</x:v></x:c></x:row><x:row r="4"><x:c r="C4"><x:v>2</x:v></x:c><x:c><x:v>3</x:v></x:c></x:row><x:row><x:c><x:v>4</x:v></x:c></x:row></x:sheetData></x:worksheet>`;
+    const sheet =
+      `<x:worksheet xmlns:x="x"><x:sheetData><x:row><x:c><x:v>1</x:v></x:c></x:row><x:row ` +
+      `r="4"><x:c ` +
+      `r="C4"><x:v>2</x:v></x:c><x:c><x:v>3</x:v></x:c></x:row><x:row><x:c><x:v>4</x:v></x:c></x:row></x:sheetData></x:worksheet>`;
     const { file } = await openFile(smallBook(sheet), "book.xlsx");
     const rows = await collect(file.xlsx());
     expect(rows).toEqual([[1], [null, null, 2, 3], [4]]);
@@ -274,7 +277,9 @@ describe("a workbook written by other programs", () => {
   });
 
   it("has rich texts as a whole, without their pronunciation", async () => {
-    const strings = `<sst><si><r><t>Zäh</t></r><r><t>ler</t></r></si><si><t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh></si>\n<si><t/></si></sst>`;
+    const strings =
+      `<sst><si><r><t>Zäh</t></r><r><t>ler</t></r></si><si><t>東京</t><rPh sb="0" ` +
+      `eb="2"><t>トウキョウ</t></rPh></si>\n<si><t/></si></sst>`;
     const sheet = cell(`<c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c><c><v>1</v></c>`);
     const { file } = await openFile(smallBook(sheet, { "xl/sharedStrings.xml": strings }), "book.xlsx");
     expect(await collect(file.xlsx())).toEqual([["Zähler", "東京", null, 1]]);

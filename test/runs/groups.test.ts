@@ -73,7 +73,9 @@ describe("files that lie at a drop side by side", () => {
       stories.add((await storiesOf(gateway, run.id)).join(" "));
     }
     expect([...stories]).toEqual([
-      "arrival.settling arrival.matched run.claimed run.fetched run.mapping run.mapped run.delivering batch.sending batch.accepted run.accepted source.archived outcome.read-back run.confirmed",
+      "arrival.settling arrival.matched run.claimed run.fetched run.mapping run.mapped " +
+        "run.delivering batch.sending batch.accepted run.accepted source.archived " +
+        "outcome.read-back run.confirmed",
     ]);
   });
 

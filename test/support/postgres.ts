@@ -51,7 +51,8 @@ export async function watchCommits(
     INSERT INTO public.${seen} VALUES (current_setting('synchronous_commit'), TG_TABLE_NAME) ON CONFLICT DO NOTHING;
     RETURN NULL; END $$`);
   const tables = await query(
-    "SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
+    "SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', " +
+      "'p') AND NOT relispartition",
     [schema],
   );
   for (const { relname } of tables)

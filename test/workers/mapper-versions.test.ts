@@ -176,7 +176,8 @@ describe("a changed mapper", () => {
     await writeVersion("1.0.0", "1", "setTimeout(() => process.exit(1), 1);");
     await write(
       "other.ts",
-      `import { defineMapper } from "headgate/mapper"; export default defineMapper({ name: "other", summary: "", map() {} });`,
+      `import { defineMapper } from "headgate/mapper"; export default defineMapper({ name: ` +
+        `"other", summary: "", map() {} });`,
     );
     await versions.refresh(["acme", "other"]);
     expect((await versions.current("other"))?.name).toBe("other");

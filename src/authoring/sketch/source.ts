@@ -47,16 +47,21 @@ export function mapperSource({ name, table, columns, timeZone }: SourceInput): s
     ...(date === null ? ["  // No column of the sample looks like a date: name its columns."] : []),
     ...(values.length === 0 ? ["  // No column of the sample looks like values: emit them here."] : []),
   ];
+  const missingTexts =
+    missing.length === 0
+      ? ""
+      : `\n/** Texts that stand for no value. */\nconst MISSING = new Set(${JSON.stringify(missing)});\n`;
+  const comments = notes.length > 0 ? `${notes.join("\n")}\n` : "";
   return `/** ${name}: made from a sample by \`headgate mapper new\`. Check its date, target and values. */
 import { defineMapper, z } from "headgate/mapper";
-${missing.length > 0 ? `\n/** Texts that stand for no value. */\nconst MISSING = new Set(${JSON.stringify(missing)});\n` : ""}
+${missingTexts}
 export default defineMapper({
   name: ${text(name)},
   summary: ${text(`Files of ${name}`)},
   version: "1.0.0",
   settings: z.strictObject({${settings.length === 0 ? "" : `\n${settings.join("\n")}\n  `}}),
   async map({ ${tools.join(", ")} }) {
-${notes.join("\n")}${notes.length > 0 ? "\n" : ""}    await eachRow(${readerSource(table.reader)}, (${rowName(table.reader)}) => {
+${comments}    await eachRow(${readerSource(table.reader)}, (${rowName(table.reader)}) => {
 ${rowPrelude(table.reader)}      const sourceSerialNumber = ${source === null ? "settings.meter" : bare(cell(source))};
       const date = ${when};
 ${quantity === null ? "" : `      const mappingConfig = ${bare(cell(quantity))};\n`}${readings}
@@ -98,7 +103,12 @@ function readerSource(reader: SampleReader): string {
     case "xlsx":
       return (
         "file.xlsx({ " +
-        `${["columns: true", ...(reader.headerRow === 1 ? [] : [`headerRow: ${reader.headerRow}`]), ...namingOptions(reader.naming)].join(", ")} })`
+        [
+          "columns: true",
+          ...(reader.headerRow === 1 ? [] : [`headerRow: ${reader.headerRow}`]),
+          ...namingOptions(reader.naming),
+        ].join(", ") +
+        " })"
       );
     case "json":
       return `file.json({ path: ${text(reader.path)} })`;
@@ -127,8 +137,9 @@ function rowPrelude({ kind }: SampleReader): string {
       };
 `;
   if (kind !== "json" && kind !== "ndjson") return "";
-  return `      const field = (...names: string[]) =>
-        String(names.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], item.value) ?? "");
+  return `      type Fields = Record<string, unknown> | undefined;
+      const field = (...names: string[]) =>
+        String(names.reduce<unknown>((value, name) => (value as Fields)?.[name], item.value) ?? "");
 `;
 }
 

@@ -101,6 +101,7 @@ function readme(name: string): string {
 What files these are, where they come from, and which of their columns become which targets.
 
 - \`headgate map FILE --mapper ${name} --watch\` shows what the mapper makes of a file, again after each change.
-- \`headgate mapper test ${name}\` runs the cases in \`cases/\`; \`--update\` makes them expect what comes out now: check them first.
+- \`headgate mapper test ${name}\` runs the cases in \`cases/\`; \`--update\` makes them expect the present output:
+  check it first.
 `;
 }

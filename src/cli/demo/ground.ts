@@ -107,7 +107,8 @@ async function prepareLockedGround(state: string, samples: string, keep: boolean
       scenario,
       queryCommand:
         `curl -sH "Authorization: Bearer $(cat ${token})" ` +
-        `"${hub.url}/data?VariableId=${example}&DisplayLevel=ValueVariableDate&Paging.PageNumber=0&Paging.ItemsPerPage=4"`,
+        `"${hub.url}/data?VariableId=${example}&DisplayLevel=ValueVariableDate` +
+        `&Paging.PageNumber=0&Paging.ItemsPerPage=4"`,
       close,
     };
   } catch (thrown) {

@@ -42,10 +42,13 @@ export const HUB_SECRETS = ["HUB_CLIENT_SECRET", "HUB_USER_PASSWORD", "HUB_WEBHO
 /** A value as YAML writes it on one line. */
 const value = (of: unknown): string => stringify(of, { lineWidth: 0 }).trimEnd();
 
+const UNSET_ACCOUNT = '    # account: "1" # the user\'s default account when left out';
+
 export function gatewayText(answers: GatewayAnswers): string {
   const { service, push, token, account, clientId, username, endsWith, mapper, metadata } = answers;
   const settings = Object.keys(metadata).length === 0 ? "" : `\n    metadata: ${JSON.stringify(metadata)}`;
-  return `# Configuration of the gateway. \`headgate check\` tries every part of it; docs/configuration.md has all settings.
+  return `# Configuration of the gateway. \`headgate check\` tries every part of it;
+# docs/configuration.md has all settings.
 # \${env:NAME} takes a secret from the environment, \${file:PATH} from a file.
 
 # Where readings go.
@@ -54,7 +57,7 @@ services:
     base: ${value(service)}
     push: ${value(push)}
     token: ${value(token)}
-${account === null ? '    # account: "1" # the user\'s default account when left out' : `    account: ${JSON.stringify(account)}`}
+${account === null ? UNSET_ACCOUNT : `    account: ${JSON.stringify(account)}`}
     credentials:
       clientId: ${value(clientId)}
       clientSecret: "\${env:HEADGATE_CLIENT_SECRET}"
@@ -87,13 +90,16 @@ operations:
 `;
 }
 
+const UNENCRYPTED = "none # passwords and files are sent in the clear: use explicit where the server can";
+
 function dropText(drop: DropAnswers): string {
   if (drop.kind === "local") return `  - name: files\n    kind: local\n    path: ${value(drop.path)}`;
   const { kind, host, port, username, path, tls } = drop;
   const keys =
     kind === "sftp"
-      ? `\n    # \`headgate check\` shows the fingerprint of the server's key: compare it with what its operator says, and add it.\n    hostKeys: []`
-      : `\n    tls: ${tls ? "explicit" : "none # passwords and files are sent in the clear: use explicit where the server can"}`;
+      ? "\n    # `headgate check` shows the fingerprint of the server's key: compare it with that of its " +
+        "operator, and add it.\n    hostKeys: []"
+      : `\n    tls: ${tls ? "explicit" : UNENCRYPTED}`;
   return `  - name: files
     kind: ${kind}
     host: ${value(host)}${port === null ? "" : `\n    port: ${port}`}
@@ -106,7 +112,8 @@ export function hubText({ listen, account, clientId, username }: HubAnswers): st
   return `# Configuration of the hub, the measurement data service. docs/hub-configuration.md has all settings.
 # \${env:NAME} takes a secret from the environment, \${file:PATH} from a file.
 listen: ${value(listen)}
-# publicUrl: https://hub.example.com # of a proxy that ends TLS, for clients on other machines; \`trustProxy\` names the proxy
+# The address of a proxy that ends TLS, for clients on other machines; \`trustProxy\` names the proxy.
+# publicUrl: https://hub.example.com
 
 store:
   kind: sqlite

@@ -110,13 +110,17 @@ function templateOf({ url, facts }: HubRoute): string {
   return url.replace(/:(\w+)/g, "{$1}").replace(/\*$/, `{${facts.rest ?? "rest"}}`);
 }
 
+function camelCaseOf(template: string): string {
+  return template.replace(/[^A-Za-z0-9]+(\w?)/g, (_, next: string) => next.toUpperCase());
+}
+
 function operationOf(route: HubRoute, schemas: Record<string, unknown>): Json {
   const { method, url, facts } = route;
   const template = templateOf(route);
   const rule = ACCESS[facts.access];
   const status = facts.status ?? 200;
   return {
-    operationId: `${method.toLowerCase()}${template.replace(/[^A-Za-z0-9]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
+    operationId: method.toLowerCase() + camelCaseOf(template),
     tags: [facts.tag],
     summary: facts.summary,
     ...(facts.description === undefined ? {} : { description: facts.description }),

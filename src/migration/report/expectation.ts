@@ -49,7 +49,8 @@ export class Expectation {
     rmSync(path, { force: true });
     this.#db = new DatabaseSync(path);
     this.#db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -8000;
-      CREATE TABLE readings (target INTEGER, at INTEGER, value REAL, run INTEGER, PRIMARY KEY (target, at)) WITHOUT ROWID`);
+      CREATE TABLE readings (
+        target INTEGER, at INTEGER, value REAL, run INTEGER, PRIMARY KEY (target, at)) WITHOUT ROWID`);
     this.#insert = this.#db.prepare("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)");
     this.#some = this.#db.prepare(
       "SELECT at, value, run FROM readings WHERE target = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?",
@@ -128,8 +129,8 @@ export class Expectation {
   sums(target: number, period: Period, fromMs = 0, toMs = Number.MAX_SAFE_INTEGER): readonly PeriodSum[] {
     return this.#db
       .prepare(
-        `SELECT ${STARTS[period]} AS "fromMs", count(*) AS count, sum(value) AS sum, sum(abs(value)) AS size FROM readings
-          WHERE target = ? AND at >= ? AND at < ? GROUP BY 1 ORDER BY 1`,
+        `SELECT ${STARTS[period]} AS "fromMs", count(*) AS count, sum(value) AS sum, sum(abs(value)) AS size
+          FROM readings WHERE target = ? AND at >= ? AND at < ? GROUP BY 1 ORDER BY 1`,
       )
       .all(target, fromMs, toMs) as unknown as readonly PeriodSum[];
   }

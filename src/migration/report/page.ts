@@ -2,31 +2,8 @@
 import type { RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import type { RecordedCreation } from "../structure/record.ts";
+import { STYLE } from "./page-style.ts";
 import { type CoverageRow, deliveredFiles, type MigrationReport, type ReportedFile } from "./report.ts";
-
-const STYLE = `
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dee6; --paper: #fff; --good: #1a7f4b; --bad: #b42318; --deep: #0b4f8a; --faint: #eef2f6; }
-@media screen and (prefers-color-scheme: dark) { :root { --ink: #e6ebf1; --soft: #9aa7b5; --line: #333d49; --paper: #151a20; --good: #4cc38a; --bad: #ff8a7a; --deep: #6cb2f0; --faint: #1f262e; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1100px; padding: 1.5rem 1rem 3rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-p { margin: .25rem 0; } .soft { color: var(--soft); } .good { color: var(--good); } .bad { color: var(--bad); }
-code { font: .85em ui-monospace, monospace; overflow-wrap: anywhere; }
-.totals { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1rem 0; }
-.totals div { flex: 1 1 6.5rem; border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; } .totals span { white-space: nowrap; } .totals b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; } svg { display: block; width: 100%; height: auto; } svg.line { height: 11rem; overflow: visible; } svg.key { display: inline-block; width: 4.5rem; height: .75rem; margin: 0 .3rem; } .edge { text-align: right; } .ends { display: flex; justify-content: space-between; gap: 1rem; font-size: .85rem; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } th { color: var(--soft); font-weight: 600; white-space: nowrap; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td { overflow-wrap: anywhere; } td.month { white-space: nowrap; } td.number + td:not(.number) { padding-left: .5rem; }
-li { overflow-wrap: anywhere; }
-details { margin-top: .5rem; } summary { cursor: pointer; }
-.map { display: grid; grid-template-columns: minmax(6rem, 16rem) 1fr; gap: 4px .6rem; align-items: center; font-size: .8rem; line-height: 1.2; } .map span { overflow-wrap: anywhere; } .map .ends { grid-column: 2; font-size: 1em; } .map svg { height: 14px; }
-@media (max-width: 600px) {
-  .totals { display: grid; grid-template-columns: 1fr 1fr; } .totals div:last-child:nth-child(odd) { grid-column: 1 / -1; }
-  .map { grid-template-columns: minmax(0, 1fr); } .map .ends { grid-column: 1; } .map > span { margin-top: .3rem; } td, th { padding-right: .4rem; }
-  .stack, .stack tbody { display: block; } .stack tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .4rem 0; border-bottom: 1px solid var(--line); } .stack tr:has(th) { display: none; }
-  .stack tr td { padding: 0; border: 0; } .stack td.whole { flex-basis: 100%; } .stack td[data-name]::before { content: attr(data-name) " "; color: var(--soft); }
-}
-@media print { body { max-width: none; padding: 0; font-size: 11px; } details::details-content { content-visibility: visible; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
-`;
 
 const FILES_SHOWN = 2_000;
 const DIFFERENCES_SHOWN = 500;
@@ -55,7 +32,8 @@ function heading({ id, patterns, mapper, madeAt, startedAt, endedAt }: Migration
   const took =
     startedAt === null || endedAt === null ? "" : `, delivered from ${time(startedAt)} to ${time(endedAt)}`;
   return `<h1>Migration ${text(id)}</h1>
-<p>${patterns.map((pattern) => `<code>${text(pattern)}</code>`).join(" ")} by ${mapper === null ? "the configured triggers" : `the mapper <code>${text(mapper)}</code>`}</p>
+<p>${patterns.map((pattern) => `<code>${text(pattern)}</code>`).join(" ")} by
+  ${mapper === null ? "the configured triggers" : `the mapper <code>${text(mapper)}</code>`}</p>
 <p class="soft">Report of ${time(madeAt)}${took}. Times are in UTC.</p>`;
 }
 
@@ -67,7 +45,8 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
       const versions = one.versions === 0 ? "" : ` with ${count(one.versions)} versions`;
       const removed = `${count(one.points)} points${versions} were removed from the service`;
       if (one.endedAt === null)
-        return `<p class="bad"><b>Being undone.</b> ${text(one.by)} began to undo this migration at ${time(one.begunAt)} UTC, and it has not finished: ${removed} so far.</p>`;
+        return `<p class="bad"><b>Being undone.</b> ${text(one.by)} began to undo this migration at
+          ${time(one.begunAt)} UTC, and it has not finished: ${removed} so far.</p>`;
       const when = `at ${time(one.endedAt)} UTC by ${text(one.by)}: ${removed}.`;
       return isThis
         ? `<p class="bad"><b>Undone</b> ${when} Below is what was delivered before.</p>`
@@ -94,7 +73,10 @@ function totals(report: MigrationReport): string {
     cells.push(["differences", count(length), length > 0 ? "bad" : odd.length === 0 ? "good" : ""]);
   }
   if (odd.length > 0) cells.push(["findings", count(odd.length), "bad"]);
-  return `<div class="totals">${cells.map(([name, value, tone]) => `<div><b class="${tone}">${value}</b><span class="soft">${name}</span></div>`).join("")}</div>`;
+  const totals = cells.map(
+    ([name, value, tone]) => `<div><b class="${tone}">${value}</b><span class="soft">${name}</span></div>`,
+  );
+  return `<div class="totals">${totals.join("")}</div>`;
 }
 
 const WIDTH = 1000;
@@ -111,9 +93,12 @@ function timeline({ timeline: steps }: MigrationReport): string {
   const line = steps.map(({ at, points }) => `${x(at)},${y(points)}`).join(" ");
   return `${title}
 <p class="soft edge">${count(last.points)} points</p>
-<svg class="line" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Points accepted over time">
-<polygon points="0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}" fill="var(--deep)" opacity=".15"/><polyline points="${line}" fill="none" stroke="var(--deep)" stroke-width="2" vector-effect="non-scaling-stroke"/>
-<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}" stroke="var(--line)"/></svg><p class="soft ends"><span>${time(first.at)}</span><span>${time(last.at)}</span></p>`;
+<svg class="line" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"
+  aria-label="Points accepted over time">
+<polygon points="0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}" fill="var(--deep)" opacity=".15"/><polyline
+  points="${line}" fill="none" stroke="var(--deep)" stroke-width="2" vector-effect="non-scaling-stroke"/>
+<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}" stroke="var(--line)"/></svg><p
+  class="soft ends"><span>${time(first.at)}</span><span>${time(last.at)}</span></p>`;
 }
 
 function coverage({ coverage: map }: MigrationReport): string {
@@ -124,7 +109,8 @@ function coverage({ coverage: map }: MigrationReport): string {
   const days = map.cellDays === 1 ? "One day" : `${map.cellDays} days`;
   return `<h2>Coverage by target</h2>
 <p class="soft">${days} a cell; no reading ${key()} ${count(most)} readings.${rest}</p>
-<div class="map">${map.rows.map((row) => heatRow(row, most)).join("")}<p class="soft ends"><span>${map.from}</span><span>${lastDay(map)}</span></p></div>`;
+<div class="map">${map.rows.map((row) => heatRow(row, most)).join("")}<p
+  class="soft ends"><span>${map.from}</span><span>${lastDay(map)}</span></p></div>`;
 }
 
 /** The last day of the last cell. */
@@ -137,7 +123,9 @@ function lastDay({ from, cells, cellDays }: NonNullable<MigrationReport["coverag
 function key(): string {
   const shades = Array.from({ length: SHADES }, (_, at) => (at + 1) / SHADES);
   const marks = shades.map((shade, at) => `<rect x="${at + 1}" width="1" height="1" opacity="${shade}"/>`);
-  return `<svg class="key" viewBox="0 0 ${SHADES + 1} 1" preserveAspectRatio="none" role="img" aria-label="the more readings, the stronger the colour"><rect width="${SHADES + 1}" height="1" fill="var(--faint)"/><g fill="var(--deep)">${marks.join("")}</g></svg>`;
+  return `<svg class="key" viewBox="0 0 ${SHADES + 1} 1" preserveAspectRatio="none" role="img"
+    aria-label="the more readings, the stronger the colour"><rect width="${SHADES + 1}" height="1"
+    fill="var(--faint)"/><g fill="var(--deep)">${marks.join("")}</g></svg>`;
 }
 
 function heatRow({ target, points, from, to, cells }: CoverageRow, most: number): string {
@@ -150,7 +138,9 @@ function heatRow({ target, points, from, to, cells }: CoverageRow, most: number)
     if (shade > 0) marks += `<rect x="${at}" width="${end - at}" height="10" opacity="${shade}"/>`;
     at = end;
   }
-  return `<span title="${title}">${text(target)}</span><svg viewBox="0 0 ${cells.length} 10" preserveAspectRatio="none" role="img" aria-label="${title}"><rect width="${cells.length}" height="10" fill="var(--faint)"/><g fill="var(--deep)">${marks}</g></svg>`;
+  return `<span title="${title}">${text(target)}</span><svg viewBox="0 0 ${cells.length} 10"
+    preserveAspectRatio="none" role="img" aria-label="${title}"><rect width="${cells.length}" height="10"
+    fill="var(--faint)"/><g fill="var(--deep)">${marks}</g></svg>`;
 }
 
 const SHADES = 5;
@@ -165,46 +155,58 @@ const FINDINGS_SHOWN = 200;
 function findings({ findings: all = [] }: MigrationReport): string {
   if (all.length === 0) return "";
   const rows = all.slice(0, FINDINGS_SHOWN).map(({ kind, words }) => `<li>${kind}: ${text(words)}</li>`);
-  return `<h2>Findings in the files</h2><p class="bad">Of ${count(all.length)} findings a person has to decide whether they are faults.</p><ul>${rows.join("")}</ul>${more(all.length, FINDINGS_SHOWN)}`;
+  return `<h2>Findings in the files</h2><p class="bad">Of ${count(all.length)} findings a person has to decide
+    whether they are faults.</p><ul>${rows.join("")}</ul>${more(all.length, FINDINGS_SHOWN)}`;
 }
 
 function reconciliation(report: MigrationReport): string {
   const { reconciliation: found, reconciledAt, endedAt, findings: odd = [] } = report;
   if (found === null)
-    return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores (<code>--verify</code> does).</p>`;
+    return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores
+      (<code>--verify</code> does).</p>`;
   const { differences, points, targets, months, superseded, unknown } = found;
-  const what = `${count(points)} readings of ${count(targets)} targets were compared with the service, by target and month (${count(months)}).`;
+  const what = `${count(points)} readings of ${count(targets)} targets were compared with the service, by
+    target and month (${count(months)}).`;
   const replaced =
     superseded === 0 ? "" : ` ${count(superseded)} rows were replaced by later ones of the same date.`;
   const later =
     reconciledAt === null || endedAt === null || endedAt <= reconciledAt
       ? ""
-      : `<p class="bad">That was at ${time(reconciledAt)}. Readings were delivered since, and these were not compared (<code>--verify</code> does).</p>`;
+      : `<p class="bad">That was at ${time(reconciledAt)}. Readings were delivered since, and these were not
+        compared (<code>--verify</code> does).</p>`;
   const lost =
     unknown.length === 0
       ? ""
       : `<p class="bad">Of ${unknown.length} runs nothing is known: their batches are no longer kept.</p>`;
   if (differences.length === 0 && odd.length > 0)
-    return `<h2>Reconciliation</h2><p><b>Stored as the files say.</b> ${what}${replaced}</p><p class="bad">The files themselves have ${count(odd.length)} findings (below): a file in another time zone or a duplicate is stored without a difference.</p>${later}${lost}`;
+    return `<h2>Reconciliation</h2><p><b>Stored as the files say.</b> ${what}${replaced}</p><p class="bad">The
+      files themselves have ${count(odd.length)} findings (below): a file in another time zone or a duplicate
+      is stored without a difference.</p>${later}${lost}`;
   if (differences.length === 0)
     return `<h2>Reconciliation</h2><p><b class="good">No difference.</b> ${what}${replaced}</p>${later}${lost}`;
-  const rows = differences
-    .slice(0, DIFFERENCES_SHOWN)
-    .map(
-      (one) =>
-        `<tr><td class="whole"><code>${text(one.target)}</code></td><td class="month">${one.from.slice(0, 7)}</td><td class="number" data-name="mapped">${count(one.expected.count)}</td><td class="number" data-name="stored">${count(one.stored.count)}</td><td class="whole">${text(one.reason)}</td></tr>`,
-    );
-  return `<h2>Reconciliation</h2><p><b class="bad">${count(differences.length)} differences.</b> ${what}${replaced}</p>${later}${lost}
-<div class="wide"><table class="stack"><tr><th>target</th><th>month</th><th class="number">mapped</th><th class="number">stored</th><th>likely reason</th></tr>${rows.join("")}</table></div>${more(differences.length, DIFFERENCES_SHOWN)}`;
+  const rows = differences.slice(0, DIFFERENCES_SHOWN).map(
+    (one) =>
+      `<tr><td class="whole"><code>${text(one.target)}</code></td><td
+          class="month">${one.from.slice(0, 7)}</td><td class="number"
+          data-name="mapped">${count(one.expected.count)}</td><td class="number"
+          data-name="stored">${count(one.stored.count)}</td><td class="whole">${text(one.reason)}</td></tr>`,
+  );
+  return `<h2>Reconciliation</h2><p><b class="bad">${count(differences.length)} differences.</b>
+    ${what}${replaced}</p>${later}${lost}
+<div class="wide"><table class="stack"><tr><th>target</th><th>month</th><th class="number">mapped</th><th
+  class="number">stored</th><th>likely
+  reason</th></tr>${rows.join("")}</table></div>${more(differences.length, DIFFERENCES_SHOWN)}`;
 }
 
 function refusals({ refusals: all }: MigrationReport): string {
   if (all.length === 0) return "<h2>Refused rows by reason</h2><p>No row was refused.</p>";
   const rows = all.map(
     ({ reason, rows: count_, files: among }) =>
-      `<tr><td>${text(reason)}</td><td class="number">${count(count_)}</td><td class="number">${count(among)}</td></tr>`,
+      `<tr><td>${text(reason)}</td><td class="number">${count(count_)}</td><td
+        class="number">${count(among)}</td></tr>`,
   );
-  return `<h2>Refused rows by reason</h2><div class="wide"><table><tr><th>reason</th><th class="number">rows</th><th class="number">files</th></tr>${rows.join("")}</table></div>`;
+  return `<h2>Refused rows by reason</h2><div class="wide"><table><tr><th>reason</th><th
+    class="number">rows</th><th class="number">files</th></tr>${rows.join("")}</table></div>`;
 }
 
 const CREATED_SHOWN = 1_000;
@@ -212,20 +214,24 @@ const CREATED_SHOWN = 1_000;
 function structure({ structure: found, id }: MigrationReport): string {
   if (found === undefined) return "";
   const { created, differences } = found;
-  const rows = created
-    .slice(0, CREATED_SHOWN)
-    .map(
-      ({ entity, name, id: own, target, at, state, removed }) =>
-        `<tr><td data-name="kind">${entity}</td><td class="whole">${text(name)}</td><td class="number" data-name="id">${own ?? "unknown"}</td><td class="whole">${text(target)}</td><td data-name="at">${time(at)}</td><td>${stateWords(state, removed)}</td></tr>`,
-    );
+  const rows = created.slice(0, CREATED_SHOWN).map(
+    ({ entity, name, id: own, target, at, state, removed }) =>
+      `<tr><td data-name="kind">${entity}</td><td class="whole">${text(name)}</td><td class="number"
+          data-name="id">${own ?? "unknown"}</td><td class="whole">${text(target)}</td><td
+          data-name="at">${time(at)}</td><td>${stateWords(state, removed)}</td></tr>`,
+  );
   const left = differences.map(
     (one) =>
-      `<li>${one.entity} ${text(one.name)} (id ${one.id}): ${text(one.field)} is ${text(one.there)}, and ${text(one.stated)} is stated for ${text(one.target)}</li>`,
+      `<li>${one.entity} ${text(one.name)} (id ${one.id}): ${text(one.field)} is ${text(one.there)}, and
+        ${text(one.stated)} is stated for ${text(one.target)}</li>`,
   );
   const table =
     rows.length === 0
       ? "<p>Nothing was missing.</p>"
-      : `<p class="soft"><code>headgate migrate undo ${text(id)} --structure</code> removes the parts that are not used otherwise.</p><div class="wide"><table class="stack"><tr><th>what</th><th>name</th><th class="number">id</th><th>for</th><th>created</th><th>state</th></tr>${rows.join("")}</table></div>${more(created.length, CREATED_SHOWN)}`;
+      : `<p class="soft"><code>headgate migrate undo ${text(id)} --structure</code> removes the parts that are
+        not used otherwise.</p><div class="wide"><table class="stack"><tr><th>what</th><th>name</th><th
+        class="number">id</th><th>for</th><th>created</th><th>state</th></tr>
+        ${rows.join("")}</table></div>${more(created.length, CREATED_SHOWN)}`;
   const others =
     left.length === 0 ? "" : `<p class="bad">Existing, and left unchanged:</p><ul>${left.join("")}</ul>`;
   return `<h2>Structure that was created</h2>${table}${others}`;
@@ -239,18 +245,25 @@ function stateWords(state: RecordedCreation["state"], removed: RecordedCreation[
 function files({ files: all }: MigrationReport): string {
   const odd = all.filter(({ state }) => !isGood(state));
   const list = (some: readonly ReportedFile[]) =>
-    `<div class="wide"><table class="stack"><tr><th>file</th><th>state</th><th class="number">points</th><th class="number">calls</th><th>operations</th></tr>${some
-      .slice(0, FILES_SHOWN)
-      .map(fileRow)
-      .join("")}</table></div>${more(some.length, FILES_SHOWN)}`;
+    `<div class="wide"><table class="stack"><tr><th>file</th><th>state</th><th class="number">points</th><th
+      class="number">calls</th><th>operations</th></tr>${some
+        .slice(0, FILES_SHOWN)
+        .map(fileRow)
+        .join("")}</table></div>${more(some.length, FILES_SHOWN)}`;
   const needed = odd.length === 0 ? "" : `<h2>Files that need a person</h2>${list(odd)}`;
-  return `${needed}<h2>Files and their operations</h2><details${all.length <= 50 ? " open" : ""}><summary>${count(all.length)} files, with the beginnings of their operation ids</summary>${list(all)}</details>`;
+  const open = all.length <= 50 ? " open" : "";
+  return `${needed}<h2>Files and their operations</h2><details${open}>
+    <summary>${count(all.length)} files, with the beginnings of their operation ids</summary>${list(all)}
+    </details>`;
 }
 
 function fileRow({ path, state, accepted, mapped, operations, run, reason }: ReportedFile): string {
   const points = accepted === mapped ? count(accepted) : `${count(accepted)} of ${count(mapped)}`;
   const why = reason === null || isGood(state) ? "" : `<br><span class="soft">${text(reason)}</span>`;
-  return `<tr><td class="whole">${text(path)}${why}</td><td class="${isGood(state) ? "good" : "bad"}">${state}</td><td class="number" data-name="points">${points}</td><td class="number" data-name="calls">${operations}</td><td data-name="operations"><code>${run}-…</code></td></tr>`;
+  return `<tr><td class="whole">${text(path)}${why}</td><td
+    class="${isGood(state) ? "good" : "bad"}">${state}</td><td class="number"
+    data-name="points">${points}</td><td class="number" data-name="calls">${operations}</td><td
+    data-name="operations"><code>${run}-…</code></td></tr>`;
 }
 
 function isGood(state: RunState): boolean {

@@ -26,7 +26,8 @@ export class RemovalRanges {
     rmSync(path, { force: true });
     this.#db = new DatabaseSync(path);
     this.#db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-      CREATE TABLE ranges (id INTEGER PRIMARY KEY, variableId INTEGER, fromMs INTEGER, toMs INTEGER, points INTEGER, versions INTEGER)`);
+      CREATE TABLE ranges (
+        id INTEGER PRIMARY KEY, variableId INTEGER, fromMs INTEGER, toMs INTEGER, points INTEGER, versions INTEGER)`);
     this.#insert = this.#db.prepare("INSERT INTO ranges VALUES (NULL, ?, ?, ?, ?, ?)");
   }
 
