@@ -6,8 +6,8 @@ import { isLedgerMissing, ledgerWords, openLedger } from "../ledger/open.ts";
 import { ledgerFile, nodeName } from "../ledger/options.ts";
 import type { SharedContent } from "../ledger/shared.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
-import { carryOut } from "../runs/command-handlers.ts";
-import type { Answers, Order } from "../runs/commands.ts";
+import { executeCommand } from "../runs/command-handlers.ts";
+import type { CommandResults, OperatorCommand } from "../runs/commands.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import { Pauses } from "../runs/pauses.ts";
 import type { BindingParts } from "../runs/replay-mapper.ts";
@@ -41,10 +41,10 @@ export interface Given<Answer> {
 }
 
 /** Throws the gateway's error, and `TransientError` when a gateway has the ledger and does not respond. */
-export async function sendCommand<Asked extends Order>(
+export async function sendCommand<Asked extends OperatorCommand>(
   config: GatewayConfig,
   asked: Asked,
-): Promise<Given<Answers[Asked["order"]]>> {
+): Promise<Given<CommandResults[Asked["order"]]>> {
   requireLedger(config);
   const ledger = await ownLedger(config);
   if (ledger === null) return queryDaemon(config, asked);
@@ -52,8 +52,8 @@ export async function sendCommand<Asked extends Order>(
     const spool = await openSpool(config.spool);
     const binding = await bindingParts(config, spool.root, ledger.shared?.content);
     const parts = { ledger, spool, binding, pauses: await Pauses.read(ledger), log: silentLog };
-    const answer = await carryOut(asked, parts);
-    return { answer: answer as Answers[Asked["order"]], daemon: null };
+    const answer = await executeCommand(asked, parts);
+    return { answer: answer as CommandResults[Asked["order"]], daemon: null };
   } finally {
     await ledger.close();
   }
@@ -104,10 +104,10 @@ async function daemonResponds(config: GatewayConfig): Promise<boolean> {
   }
 }
 
-async function queryDaemon<Asked extends Order>(
+async function queryDaemon<Asked extends OperatorCommand>(
   config: GatewayConfig,
   asked: Asked,
-): Promise<Given<Answers[Asked["order"]]>> {
+): Promise<Given<CommandResults[Asked["order"]]>> {
   const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
   if (endpoint === null)
     throw new ConfigError("HG-OPS-002", {
@@ -135,7 +135,7 @@ async function queryDaemon<Asked extends Order>(
   }
   const said: unknown = await answer.json();
   if (!answer.ok) throw refusalOf(said, asked.order, endpoint.url);
-  return { answer: said as Answers[Asked["order"]], daemon: endpoint.url };
+  return { answer: said as CommandResults[Asked["order"]], daemon: endpoint.url };
 }
 
 /** The error as it was thrown in the daemon. */

@@ -8,7 +8,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { MappedFile } from "../mapping/contract.ts";
 import type { Binding, MapperIdentity, PushElement, Run } from "../model.ts";
 import { openLookupStore } from "../runs/lookups.ts";
-import { type Otherwise, replayBinding } from "../runs/replay-mapper.ts";
+import { type ReplayOverrides, replayBinding } from "../runs/replay-mapper.ts";
 import { attemptsBefore, collectAccepted, laterRunsOf } from "../runs/steps/exclusions.ts";
 import {
   bodiesOf,
@@ -29,7 +29,7 @@ import { openMapping } from "../workers/open.ts";
 import { bindingParts } from "./command-client.ts";
 import { foundWords, placeWords } from "./output.ts";
 
-export interface ReplayWish extends Otherwise {
+export interface ReplayWish extends ReplayOverrides {
   readonly rejectedOnly: boolean;
   readonly overwrite: boolean;
 }

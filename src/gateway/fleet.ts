@@ -5,7 +5,7 @@
 import type { FleetWatch } from "../ledger/fleet.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pauses } from "../runs/pauses.ts";
-import { takeUpRuns } from "../runs/recovery.ts";
+import { resumeRuns } from "../runs/recovery.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
@@ -93,7 +93,7 @@ export class FleetMember {
           // The status of the drop reports its faults.
           watcher.pollNow().catch(() => undefined);
         }
-        await takeUpRuns(parts, (runId) => parts.scheduler.isRunning(runId));
+        await resumeRuns(parts, (runId) => parts.scheduler.isRunning(runId));
         parts.scheduler.wake();
       } catch (thrown) {
         parts.log.warn({ reason: wordsOf(thrown) }, "the work of other nodes could not be checked");

@@ -7,7 +7,7 @@ import { spoolHealth } from "../operations/spool-state.ts";
 import { type HealthPart, healthOf, waitingFiles } from "../operations/state-of-work.ts";
 import type { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { liveGateway } from "../runs/command-effects.ts";
-import { carryOut } from "../runs/command-handlers.ts";
+import { executeCommand } from "../runs/command-handlers.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
@@ -62,7 +62,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
   const live = liveGateway(scheduler, () => drops.watchers(), parts.services, log);
   queries.command = (body) => {
     const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
-    return carryOut(body, { ledger, spool, pauses, binding, log, live });
+    return executeCommand(body, { ledger, spool, pauses, binding, log, live });
   };
   const names = () => ({
     drops: config.drops.map(({ name }) => name),

@@ -1,4 +1,7 @@
-/** Whether archived files are what was fetched: a writer may have gone on with one after its guard had ended, or while nothing ran. */
+/**
+ * Checks that archived files are what was fetched: a writer may have continued with one after its guard had
+ * ended, or while no gateway ran.
+ */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { archivedRun, type Drop, fetchFile, putBack } from "../drops/drop.ts";
@@ -11,11 +14,11 @@ export interface ArchiveCheckParts {
   readonly ledger: Ledger;
   /** Drops that can be asked. */
   readonly drops: readonly Drop[];
-  /** Folders of a drop's archives, also those of before. */
+  /** Folders of a drop's archives, also former ones. */
   archives(drop: string): Promise<readonly string[]>;
   /** Folder for the bytes of a file whose content has to be compared. */
   readonly scratch: string;
-  /** Takes a file that grew back to its path. Only without a gateway. */
+  /** Whether a file that grew is moved back to its path. Only without a gateway. */
   readonly repair: boolean;
 }
 
@@ -29,7 +32,7 @@ export async function* checkArchives(parts: ArchiveCheckParts, signal: AbortSign
         yield* checkFolder(drop, folder, parts, signal);
       } catch (thrown) {
         if (!(thrown instanceof HeadgateError)) throw thrown;
-        const what = `the archive ${folder} cannot be looked through: ${wordsOf(thrown)}`;
+        const what = `the archive ${folder} cannot be listed: ${wordsOf(thrown)}`;
         yield { about: "archive", subject: `drop ${drop.name}`, what, remedy: null, repaired: false };
       }
     }
@@ -47,11 +50,11 @@ async function* checkFolder(
       const run = id === null ? null : await parts.ledger.run(id);
       if (run === null || run.drop !== drop.name) continue;
       const what = await differenceOf(run, entry, drop, parts, signal);
-      if (what !== null) yield await tell(run, entry, what, drop, parts);
+      if (what !== null) yield await findingOf(run, entry, what, drop, parts);
     }
 }
 
-/** In words; null when it is what was fetched. */
+/** Returns the difference in words, or null when the file is what was fetched. */
 async function differenceOf(
   run: Run,
   entry: FileEntry,
@@ -64,8 +67,8 @@ async function differenceOf(
   if (run.sha256 === null || isSameTime(run, entry, drop)) return null;
   const copy = join(scratch, `checked-${drop.name}`);
   try {
-    const given = AbortSignal.any([signal, AbortSignal.timeout(FILE_MS)]);
-    const { sha256 } = await fetchFile(drop, entry, copy, given);
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(FILE_MS)]);
+    const { sha256 } = await fetchFile(drop, entry, copy, limited);
     return sha256 === run.sha256
       ? null
       : `the archived file ${entry.path} has other content than was fetched`;
@@ -74,7 +77,7 @@ async function differenceOf(
   }
 }
 
-/** A copy on another volume has its time to the microsecond alone. */
+/** A copy on another volume keeps its time only to the microsecond. */
 function isSameTime(run: Run, entry: FileEntry, drop: Drop): boolean {
   if (run.mtime === entry.mtime) return true;
   const before = drop.modifiedMs({ ...entry, mtime: run.mtime });
@@ -82,7 +85,7 @@ function isSameTime(run: Run, entry: FileEntry, drop: Drop): boolean {
   return before !== null && now !== null && Math.abs(before - now) <= 1;
 }
 
-async function tell(
+async function findingOf(
   run: Run,
   entry: FileEntry,
   what: string,
@@ -93,10 +96,10 @@ async function tell(
   const result = repair ? await putBack(drop, entry.path, run.path, AbortSignal.timeout(FILE_MS)) : null;
   const remedy =
     result === "occupied"
-      ? `another file is at ${run.path}; it goes back once that has left`
+      ? `another file is at ${run.path}; it is moved back when that one has left`
       : watched !== null && !repair
-        ? "the gateway takes it again by itself, as long as it is guarded"
-        : `it goes back to ${run.path}, and is taken again as a whole`;
+        ? "the gateway fetches it again by itself, as long as it is guarded"
+        : `it is moved back to ${run.path}, and fetched again as a whole`;
   const subject = `run ${run.id} of ${run.path}`;
   return { about: "archive", subject, what, remedy, repaired: result === "done" };
 }

@@ -1,9 +1,9 @@
-/** What an order changes in a running gateway, beside its ledger. */
+/** The effects of an operator's command on a running gateway, beside those on its ledger. */
 import type { Logger } from "../support/log.ts";
 import type { LiveGateway } from "./command-handlers.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-interface OrderedWatcher {
+interface CommandedWatcher {
   status(): { readonly drop: string };
   rematch(): Promise<unknown>;
   pollNow(): Promise<unknown>;
@@ -11,12 +11,12 @@ interface OrderedWatcher {
 
 export function liveGateway(
   scheduler: Pick<Scheduler, "wake" | "withRunPaused" | "askAgain">,
-  watchers: () => readonly OrderedWatcher[],
+  watchers: () => readonly CommandedWatcher[],
   services: { forgetStructure(): void },
   log: Logger,
 ): LiveGateway {
-  const rematch = (some: readonly OrderedWatcher[]) => {
-    for (const watcher of some)
+  const rematch = (selected: readonly CommandedWatcher[]) => {
+    for (const watcher of selected)
       watcher.rematch().then(
         () => scheduler.wake(),
         (thrown) => log.warn({ err: thrown }, "files could not be offered to the triggers again"),
@@ -30,10 +30,10 @@ export function liveGateway(
       scheduler.askAgain();
     },
     dropChanged(name) {
-      const some = watchers().filter((watcher) => watcher.status().drop === name);
-      rematch(some);
-      // Its faults are in the status of the drop.
-      for (const watcher of some) watcher.pollNow().catch(() => undefined);
+      const ofDrop = watchers().filter((watcher) => watcher.status().drop === name);
+      rematch(ofDrop);
+      // The status of the drop has the faults of the poll.
+      for (const watcher of ofDrop) watcher.pollNow().catch(() => undefined);
     },
     triggersChanged: () => rematch(watchers()),
   };

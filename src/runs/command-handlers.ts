@@ -1,4 +1,7 @@
-/** Carries out what a person orders: in the daemon, or on the ledger alone when none runs; the next start takes it up from there. */
+/**
+ * Executes the commands of operators: in the daemon, or on the ledger alone when none runs; the next start
+ * resumes from there.
+ */
 import { mayBeStored } from "../delivery/delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
@@ -7,11 +10,11 @@ import { CANCELLABLE_STATES, REPLAYABLE_STATES } from "../states.ts";
 import { RejectedError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import {
-  type Answers,
   type CancelledRun,
+  type CommandResults,
   type ForgottenFile,
-  type Order,
-  order,
+  type OperatorCommand,
+  operatorCommand,
   type ReplayedRun,
 } from "./commands.ts";
 import type { Pauses } from "./pauses.ts";
@@ -19,7 +22,7 @@ import { recheck, release } from "./release.ts";
 import { type BindingParts, replayBinding } from "./replay-mapper.ts";
 import { attemptsBefore } from "./steps/exclusions.ts";
 
-export interface OrderParts {
+export interface CommandParts {
   readonly ledger: Ledger;
   readonly pauses: Pauses;
   readonly log: Logger;
@@ -32,51 +35,54 @@ export interface OrderParts {
 export interface LiveGateway {
   /** See `Scheduler.withRunPaused`. */
   withRunPaused<T>(runId: string, work: () => Promise<T>): Promise<T>;
-  /** The drop is paused, goes on, or something of it was forgotten. */
+  /** The drop was paused or resumed, or the ledger forgot a file of it. */
   dropChanged(name: string): void;
-  /** A run was opened, or may be taken by a hand now. */
+  /** A run was opened, or may take its next step now. */
   onRun(runId?: string): void;
-  /** What is known of the structure of accounts is asked for again, and what they stored. */
+  /** The gateway asks its services again for the structure of accounts, and for what they stored. */
   structureChanged(): void;
   /** Unmatched files are offered to the triggers again. */
   triggersChanged(): void;
 }
 
-/** `RejectedError` when it cannot be done, or is no order. */
-export async function carryOut(asked: unknown, parts: OrderParts): Promise<Answers[Order["order"]]> {
-  const { data: what, error } = order.safeParse(asked);
+/** Throws `RejectedError` when the command is unknown or cannot be executed. */
+export async function executeCommand(
+  body: unknown,
+  parts: CommandParts,
+): Promise<CommandResults[OperatorCommand["order"]]> {
+  const { data: command, error } = operatorCommand.safeParse(body);
   if (error !== undefined)
     throw new RejectedError("HG-OPS-002", {
-      operation: "take order",
+      operation: "execute command",
       subject: "gateway",
-      message: `it is no order that this gateway knows: ${error.issues[0]?.message ?? ""}`,
+      message: `this gateway does not know the command: ${error.issues[0]?.message ?? ""}`,
       hint: "Are the command and the gateway of the same version?",
     });
-  parts.log.info({ ...what }, "a person ordered");
-  switch (what.order) {
+  parts.log.info({ ...command }, "an operator sent a command");
+  switch (command.order) {
     case "cancel":
-      return cancel(what, parts);
+      return cancel(command, parts);
     case "forget":
-      return forget(what, parts);
+      return forget(command, parts);
     case "replay":
-      return replay(what, parts);
+      return replay(command, parts);
     case "release":
-      return release(what, parts);
+      return release(command, parts);
     case "recheck":
-      return recheck(what, parts);
+      return recheck(command, parts);
     case "pause": {
       const pause = await parts.pauses.set({
-        kind: what.kind,
-        name: what.name,
-        by: what.by,
-        why: what.why,
+        kind: command.kind,
+        name: command.name,
+        by: command.by,
+        why: command.why,
       });
-      if (what.kind === "drop") parts.live?.dropChanged(what.name);
+      if (command.kind === "drop") parts.live?.dropChanged(command.name);
       return pause;
     }
     case "resume": {
-      const wasPaused = await parts.pauses.end(what.kind, what.name);
-      if (what.kind === "drop") parts.live?.dropChanged(what.name);
+      const wasPaused = await parts.pauses.end(command.kind, command.name);
+      if (command.kind === "drop") parts.live?.dropChanged(command.name);
       else parts.live?.triggersChanged();
       return { wasPaused };
     }
@@ -84,15 +90,15 @@ export async function carryOut(asked: unknown, parts: OrderParts): Promise<Answe
 }
 
 async function cancel(
-  { run: id, by, why }: Extract<Order, { order: "cancel" }>,
-  parts: OrderParts,
+  { run: id, by, why }: Extract<OperatorCommand, { order: "cancel" }>,
+  parts: CommandParts,
 ): Promise<CancelledRun> {
   const live = parts.live;
   const work = () => cancelNow(id, by, why, parts.ledger);
   return live === undefined ? work() : live.withRunPaused(id, work);
 }
 
-/** A batch that was sent stays as it is: where nobody knows what became of it, it is said so. */
+/** A batch that was sent stays as it is; one whose outcome is unknown is named as such. */
 async function cancelNow(id: string, by: string, why: string, ledger: Ledger): Promise<CancelledRun> {
   const run = await mustFindRun(id, ledger);
   if (!CANCELLABLE_STATES.includes(run.state))
@@ -111,7 +117,8 @@ async function cancelNow(id: string, by: string, why: string, ledger: Ledger): P
     ...(unknown.length === 0
       ? []
       : [
-          `the outcome of ${unknown.length === 1 ? "operation" : "operations"} ${unknown.join(", ")} is not known: sent, and not answered`,
+          `the outcome of ${unknown.length === 1 ? "operation" : "operations"} ${unknown.join(", ")} is not known: ` +
+            "sent, and not answered",
         ]),
   ];
   const message = facts.join("; ");
@@ -133,8 +140,8 @@ export async function mustFindRun(id: string, ledger: Ledger): Promise<Run> {
 }
 
 async function forget(
-  { drop, path, by, why }: Extract<Order, { order: "forget" }>,
-  parts: OrderParts,
+  { drop, path, by, why }: Extract<OperatorCommand, { order: "forget" }>,
+  parts: CommandParts,
 ): Promise<ForgottenFile> {
   const forgotten = await parts.ledger.forget(drop, path, { by, why });
   if (forgotten.arrivals === 0)
@@ -148,23 +155,23 @@ async function forget(
   return { drop, path, ...forgotten };
 }
 
-/** Nothing of it was sent, and its place is taken by the replay. */
-async function giveUpHeld(of: Run, by: string, live: LiveGateway | undefined, ledger: Ledger): Promise<void> {
+/** Cancels a held run, of which nothing was sent: the replay replaces it. */
+async function cancelHeld(of: Run, by: string, live: LiveGateway | undefined, ledger: Ledger): Promise<void> {
   if (of.state !== "held") return;
   const work = () => cancelNow(of.id, by, "it is replayed", ledger);
   await (live === undefined ? work() : live.withRunPaused(of.id, work));
 }
 
 async function replay(
-  asked: Extract<Order, { order: "replay" }>,
-  { ledger, spool, binding, live }: OrderParts,
+  command: Extract<OperatorCommand, { order: "replay" }>,
+  { ledger, spool, binding, live }: CommandParts,
 ): Promise<ReplayedRun> {
-  const { run: id, rejectedOnly, overwrite, by, trigger, mapper, settings } = asked;
+  const { run: id, rejectedOnly, overwrite, by, trigger, mapper, settings } = command;
   const of = await mustFindRun(id, ledger);
   await assertReplayable(of, ledger);
   await assertInput(of, ledger, spool);
   const bound = await replayBinding(of, { trigger, mapper, settings }, binding);
-  await giveUpHeld(of, by, live, ledger);
+  await cancelHeld(of, by, live, ledger);
   const run = await ledger.openRun(of.arrivalId, bound.binding, bound.lane, {
     replay: { of: of.id, rejectedOnly, overwrite, by },
   });
@@ -179,26 +186,28 @@ async function assertReplayable(of: Run, ledger: Ledger): Promise<void> {
     throw new RejectedError("HG-RUN-011", {
       ...facts,
       message: `run ${of.id} opened the container ${of.path}: its entries are replayed, each by its own run`,
-      hint: `\`headgate trace ${of.path}\` shows the runs of the entries; \`headgate forget\` has the whole container opened again.`,
+      hint:
+        `\`headgate trace ${of.path}\` shows the runs of the entries; ` +
+        "`headgate forget` has the whole container opened again.",
     });
   for (const run of [of, latest]) {
     if (REPLAYABLE_STATES.includes(run.state)) continue;
     throw new RejectedError("HG-RUN-011", {
       ...facts,
       message: `run ${run.id} of ${run.path} is ${run.state}: only what is at rest is replayed`,
-      hint: `Wait for it, or give it up first: \`headgate cancel ${run.id}\`.`,
+      hint: `Wait for it, or cancel it first: \`headgate cancel ${run.id}\`.`,
     });
   }
 }
 
-/** The drop is asked when the run is fetched. */
-async function assertInput(of: Run, ledger: Ledger, spool: OrderParts["spool"]): Promise<void> {
+/** Does not ask the drop: that is done when the run is fetched. */
+async function assertInput(of: Run, ledger: Ledger, spool: CommandParts["spool"]): Promise<void> {
   for (const { id } of await attemptsBefore(of, ledger)) if (await spool.holdsInput(id)) return;
   const arrival = await ledger.arrival(of.arrivalId);
   if (arrival !== null && arrival.goneAt === null) return;
   throw new RejectedError("HG-RUN-009", {
     operation: "replay",
     subject: of.id,
-    message: `the input of run ${of.id} is not kept any more, and ${of.path} has gone from its drop`,
+    message: `the input of run ${of.id} is no longer available, and ${of.path} is no longer at its drop`,
   });
 }

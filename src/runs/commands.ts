@@ -1,23 +1,25 @@
-/** What a person may order of a gateway, as it travels from the command line to the daemon; and what is answered. */
+/**
+ * The commands of operators to a gateway, as the command line sends them to the daemon, and their results.
+ */
 import { z } from "zod";
 import type { Pause, RunState } from "../model.ts";
 
-/** Who orders, and why, for the ledger. */
-const said = { by: z.string().min(1).max(200), why: z.string().max(500) };
+/** The operator and the reason, for the ledger. */
+const author = { by: z.string().min(1).max(200), why: z.string().max(500) };
 
-export const order = z.discriminatedUnion("order", [
-  z.strictObject({ order: z.literal("cancel"), run: z.string(), ...said }),
+export const operatorCommand = z.discriminatedUnion("order", [
+  z.strictObject({ order: z.literal("cancel"), run: z.string(), ...author }),
   z.strictObject({
     order: z.literal("pause"),
     kind: z.enum(["drop", "trigger"]),
     name: z.string(),
-    ...said,
+    ...author,
   }),
   z.strictObject({
     order: z.literal("resume"),
     kind: z.enum(["drop", "trigger"]),
     name: z.string(),
-    ...said,
+    ...author,
   }),
   z.strictObject({
     order: z.literal("replay"),
@@ -27,7 +29,7 @@ export const order = z.discriminatedUnion("order", [
     settings: z.record(z.string(), z.unknown()).optional(),
     rejectedOnly: z.boolean(),
     overwrite: z.boolean(),
-    ...said,
+    ...author,
   }),
   z.strictObject({
     order: z.literal("release"),
@@ -35,14 +37,14 @@ export const order = z.discriminatedUnion("order", [
     overwrite: z.boolean(),
     /** Also readings of targets that do not exist, which the service discards. */
     discard: z.boolean().default(false),
-    ...said,
+    ...author,
   }),
-  z.strictObject({ order: z.literal("recheck"), runs: z.array(z.string()).optional(), ...said }),
-  z.strictObject({ order: z.literal("forget"), drop: z.string(), path: z.string(), ...said }),
+  z.strictObject({ order: z.literal("recheck"), runs: z.array(z.string()).optional(), ...author }),
+  z.strictObject({ order: z.literal("forget"), drop: z.string(), path: z.string(), ...author }),
 ]);
-export type Order = z.output<typeof order>;
+export type OperatorCommand = z.output<typeof operatorCommand>;
 
-export interface Answers {
+export interface CommandResults {
   readonly cancel: CancelledRun;
   readonly pause: Pause;
   readonly resume: { readonly wasPaused: boolean };
@@ -57,12 +59,12 @@ export interface ReleasedRun {
   readonly file: string;
   /** Why it was held. */
   readonly was: string;
-  /** Readings of targets that did not exist when it was last looked at. */
+  /** Readings of targets that did not exist at the last check. */
   readonly discards: number;
 }
 
 export interface RecheckedRuns {
-  /** Held and unconfirmed runs that are looked at now. */
+  /** Held and unconfirmed runs that are checked now. */
   readonly runs: readonly string[];
 }
 

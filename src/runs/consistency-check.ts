@@ -1,4 +1,4 @@
-/** Whether the ledger, the spool and the drops agree; and what is done about it where that can be done. */
+/** Checks whether the ledger, the spool and the drops agree, and repairs what can be repaired. */
 
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
@@ -15,9 +15,9 @@ export interface Finding {
   readonly about: "ledger" | "segment" | "input" | "kept input" | "drop" | "archive";
   readonly subject: string;
   readonly what: string;
-  /** What would put it right; null when nothing here can. */
+  /** The repair, in words; null when there is none. */
   readonly remedy: string | null;
-  /** Whether it was put right. */
+  /** Whether it was repaired. */
   readonly repaired: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface CheckParts {
   readonly spool: Spool;
   /** Null where the drop of that name cannot be asked. */
   stat(drop: string, path: string): Promise<FileEntry | null> | null;
-  /** Puts right what can be put right. Only without a gateway. */
+  /** Whether findings are repaired. Only without a gateway. */
   readonly repair: boolean;
 }
 
@@ -56,7 +56,7 @@ const REMEDIES = {
   relink: "its latest run is looked up again",
 } as const;
 
-/** A gateway beside may have led it on meanwhile. */
+/** A gateway that runs at the same time may have moved the run meanwhile. */
 async function isStill(run: Run, { ledger, repair }: CheckParts): Promise<boolean> {
   if (repair) return true;
   const now = await ledger.run(run.id);
@@ -73,7 +73,8 @@ async function* checkRun(run: Run, parts: CheckParts): AsyncGenerator<Finding> {
       about: "input",
       subject,
       what: "the input is not what was fetched",
-      // One that lies in the segment goes alone: the batches may be whole, and all that there is of the file.
+      // An input within the segment is removed without the batches, which may be whole, and all that is left
+      // of the file.
       remedy: "it is removed, and fetched again when it is needed; batches that were made of it stay",
       repaired: repair,
     };
@@ -81,11 +82,11 @@ async function* checkRun(run: Run, parts: CheckParts): AsyncGenerator<Finding> {
   const hasInput = input === true || ((input === null || repair) && (await spool.holdsInput(run.id)));
   const hasBatches =
     RUN_STATES[run.state].index === "runs_delivery" && (yield* checkSegment(run, subject, hasInput, parts));
-  // Whole batches are delivered whatever became of what they were made of.
+  // Whole batches are delivered also without their input.
   if (!hasInput && !hasBatches) yield* checkSource(run, subject, parts);
 }
 
-/** Answers whether what of it is still to be delivered is whole. */
+/** Returns whether the batches that are still to be delivered are whole. */
 async function* checkSegment(
   run: Run,
   subject: string,
@@ -104,8 +105,9 @@ async function* checkSegment(
   const damaged = new Set(open.map(({ sequence }) => sequence));
   for await (const { slice } of bodiesOf(segment, open)) damaged.delete(slice.sequence);
   if (damaged.size === 0) return true;
-  const what = `the bytes of ${damaged.size === 1 ? "batch" : "batches"} ${[...damaged].join(", ")} are not those that the ledger has`;
-  // Its whole batches are all that there is of the file when the input is gone.
+  const damagedBatches = `${damaged.size === 1 ? "batch" : "batches"} ${[...damaged].join(", ")}`;
+  const what = `the bytes of ${damagedBatches} are not those that the ledger has`;
+  // When the input is gone, the whole batches are all that is left of the file.
   const repaired = repair && hasInput && (await savesInput(run, spool));
   if (repaired) await spool.discard(run.id, "segment");
   const remedy = hasInput ? "it is removed, and the gateway makes it again, with equal bytes" : null;
@@ -113,20 +115,20 @@ async function* checkSegment(
   return false;
 }
 
-/** The input may lie in the segment that is going to be removed. */
+/** The input may be in the segment that is going to be removed. */
 async function savesInput({ id, sha256 }: Run, spool: Spool): Promise<boolean> {
   return (await spool.hasInput(id)) || (await spool.restoreInput(id, id, sha256));
 }
 
-/** Only the drop has its bytes. */
+/** Checks the drop, for a run whose bytes nothing else has. */
 async function* checkSource(run: Run, subject: string, parts: CheckParts): AsyncGenerator<Finding> {
   const arrival = await parts.ledger.arrival(run.arrivalId);
   if (arrival === null || arrival.parentId !== null) return;
   let there: FileEntry | null;
   try {
-    const asked = parts.stat(run.drop, run.path);
-    if (asked === null) return;
-    there = await asked;
+    const status = parts.stat(run.drop, run.path);
+    if (status === null) return;
+    there = await status;
   } catch (thrown) {
     if (!(thrown instanceof HeadgateError)) throw thrown;
     const what = `the drop ${run.drop} cannot be asked: ${wordsOf(thrown)}`;
@@ -134,7 +136,8 @@ async function* checkSource(run: Run, subject: string, parts: CheckParts): Async
     return;
   }
   if (there !== null && there.size === run.size && there.mtime === run.mtime) return;
-  const what = `neither the spool nor the drop ${run.drop} has its bytes: ${there === null ? "the file is gone" : "other content lies there"}`;
+  const why = there === null ? "the file is gone" : "the file there has other content";
+  const what = `neither the spool nor the drop ${run.drop} has its bytes: ${why}`;
   const isLost = run.state !== "claimed";
   const message = `${what}; found by \`ledger check\``;
   if (parts.repair && isLost)
@@ -154,8 +157,8 @@ async function* checkStrangers({ ledger, spool, repair }: CheckParts): AsyncGene
     yield {
       about: "input",
       subject: `run ${id}`,
-      what: "files of it lie in the spool, and the ledger does not know it",
-      remedy: "they are put to the kept ones, and pruned with them",
+      what: "the spool has files of it, and the ledger does not know it",
+      remedy: "they are moved to the kept files, and pruned with them",
       repaired: repair,
     };
   }
@@ -178,19 +181,19 @@ async function* checkKept(id: string, { ledger, spool, repair }: CheckParts): As
   };
 }
 
-/** Null when the spool has none of a run on its way. */
+/** Returns null when the spool has no input of a run in progress. */
 async function isInputWhole(run: Run, spool: Spool): Promise<boolean | null> {
-  const input = run.sha256 === null ? null : await spool.openInput(run.id, "under way");
+  const input = run.sha256 === null ? null : await spool.openInput(run.id, "in progress");
   return input === null ? null : (await digestOf(input)) === run.sha256;
 }
 
-/** Null when it cannot be unpacked. */
+/** Returns null when the input cannot be unpacked. */
 async function digestOf(input: Readable): Promise<string | null> {
   const hash = createHash("sha256");
   try {
     await pipeline(input, hash);
   } catch (thrown) {
-    // A disk that cannot be read says nothing of the copy.
+    // A disk that cannot be read says nothing about the copy.
     if (["EIO", "EACCES"].includes(systemCode(thrown) ?? "")) throw thrown;
     return null;
   }

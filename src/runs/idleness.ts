@@ -1,7 +1,7 @@
-/** Whether there is nothing left to do, for `--until-idle`. */
+/** Decides whether there is nothing left to do, for `--until-idle`. */
 import type { Scheduler } from "./scheduler.ts";
 
-/** What is asked of a drop's watcher. */
+/** The part of a drop's watcher that is used here. */
 export interface IdleWatcher {
   status(): {
     readonly paused: string | null;
@@ -17,7 +17,10 @@ export interface IdleWatcher {
 /** A drop that failed this often in a row is not waited for. */
 const FAILURES_GIVEN_UP = 3;
 
-/** Nothing settles, every run is at rest (or stuck, where those are not waited for), and every drop was looked through after that. */
+/**
+ * True when no file settles, every run is at rest (or stuck, with `withoutStuck`), and every drop was polled
+ * after that.
+ */
 export async function isIdle(
   watchers: readonly IdleWatcher[],
   scheduler: Pick<Scheduler, "pending" | "isBusy" | "isStuck">,
@@ -42,7 +45,7 @@ export async function isIdle(
       .filter((watcher) => watcher.status().consecutiveFailures === 0)
       .map((watcher) => watcher.pollNow()),
   );
-  // What is missing for the first time is decided by one more look.
+  // A file that is missing for the first time is decided by one more poll.
   const decided = watchers.every((watcher) => watcher.status().missingCount === 0);
   return decided && dropsAtRest() && (await runsAtRest());
 }

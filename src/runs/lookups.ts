@@ -1,6 +1,7 @@
 /**
- * Lookup tables of the configuration, bound to runs by their content (invariant 10). What a run is bound to lies in the spool under its
- * digest, so a table that is edited changes nothing for the runs under way; those claimed after it take the new content.
+ * Lookup tables of the configuration, bound to runs by their content (invariant 10). The spool keeps each
+ * content under its digest, so an edited table changes nothing for the runs in progress; runs claimed later
+ * take the new content.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
@@ -15,24 +16,24 @@ import { HeadgateError, systemCode, TransientError, wordsOf } from "../support/e
 /** As the configuration has it, with an absolute path. */
 export type ConfiguredLookup = Omit<BoundLookup, "format" | "digest" | "fault">;
 
-/** Where nodes keep what any of them may need. */
+/** The store that all nodes share. */
 type SharedTables = Pick<NonNullable<Ledger["shared"]>["content"], "keep" | "find">;
 
 export interface LookupStore {
   /**
-   * The tables as they are now, each copied to the spool. One that cannot be read says why; only a mapper that asks for it fails. Rejects
-   * with a `TransientError` when the spool cannot be written.
+   * Copies the tables as they are now to the spool. A table that cannot be read has a `fault`; only a mapper
+   * that asks for it fails. Rejects with a `TransientError` when the spool cannot be written.
    */
   bind(): Promise<readonly BoundLookup[]>;
-  /** Where the worker finds what a run is bound to. */
+  /** Returns where the worker finds the tables that a run is bound to. */
   filesFor(binding: Binding): Promise<readonly LookupFile[]>;
-  /** Removes what was last bound before this time. Answers how many. */
+  /** Removes contents that were last bound before this time. Returns how many. */
   prune(beforeMs: number): Promise<number>;
 }
 
 /** As the reader of tables has it. */
 const BYTES_MAX = 64_000_000;
-/** How often a table is read again when it changes while it is read. */
+/** Attempts to read a table that changes while it is read. */
 const READS_MAX = 3;
 /** The time of the last use is written this often. */
 const TOUCH_MS = 3_600_000;
@@ -43,6 +44,12 @@ interface Known {
   touchedMs: number;
 }
 
+interface ReadTable {
+  readonly entry: Known;
+  /** Null when the table is unchanged. */
+  readonly bytes: Buffer | null;
+}
+
 export async function openLookupStore(
   configured: readonly ConfiguredLookup[],
   spoolRoot: string,
@@ -51,33 +58,113 @@ export async function openLookupStore(
 ): Promise<LookupStore> {
   const folder = join(spoolRoot, "lookups");
   await mkdir(folder, { recursive: true });
-  const keptPath = (digest: string) => join(folder, digest);
-  const known = new Map<string, Known>();
+  return new SpooledLookups(configured, folder, clock, shared);
+}
 
-  let latest: Promise<unknown> = Promise.resolve();
+class SpooledLookups implements LookupStore {
+  readonly #configured: readonly ConfiguredLookup[];
+  readonly #folder: string;
+  readonly #clock: Clock;
+  readonly #shared: SharedTables | null;
+  readonly #known = new Map<string, Known>();
+  #latest: Promise<unknown> = Promise.resolve();
 
-  /** Reads a table that changed since it was read last. */
-  async function look(path: string): Promise<{ readonly entry: Known; readonly bytes: Buffer | null }> {
-    const stamp = await stampOf(path);
-    const entry = known.get(path);
-    if (entry?.stamp === stamp) return { entry, bytes: null };
-    const { bytes, stamp: read } = await readWhole(path);
-    const digest = createHash("sha256").update(bytes).digest("hex");
-    return { entry: { stamp: read, digest, touchedMs: Number.NEGATIVE_INFINITY }, bytes };
+  constructor(
+    configured: readonly ConfiguredLookup[],
+    folder: string,
+    clock: Clock,
+    shared: SharedTables | null,
+  ) {
+    this.#configured = configured;
+    this.#folder = folder;
+    this.#clock = clock;
+    this.#shared = shared;
   }
 
-  async function keep(path: string, entry: Known, bytes: Buffer | null): Promise<void> {
-    const nowMs = clock.now().epochMilliseconds;
+  bind(): Promise<readonly BoundLookup[]> {
+    // One after another, since several drops claim side by side.
+    const bindAll = () => this.#bindAll();
+    const mine = this.#latest.then(bindAll, bindAll);
+    this.#latest = mine.catch(() => undefined); // Each caller handles its own.
+    return mine;
+  }
+
+  async filesFor({ lookups = [] }: Binding): Promise<readonly LookupFile[]> {
+    const files: LookupFile[] = [];
+    for (const { digest, ...lookup } of lookups) {
+      if (digest === null) {
+        files.push({ ...lookup, fault: lookup.fault ?? "it could not be read" });
+        continue;
+      }
+      const kept = this.#keptPath(digest);
+      // When the spool was lost, or another node had it, the configured file serves if it is the same, which the
+      // reader verifies.
+      const isKept = (await sizeOf(kept)) !== null || (await this.#fetchShared(digest));
+      files.push({ ...lookup, digest, path: isKept ? kept : lookup.path });
+    }
+    return files;
+  }
+
+  async prune(beforeMs: number): Promise<number> {
+    let removed = 0;
+    for (const name of await readdir(this.#folder)) {
+      const { mtimeMs } = await stat(join(this.#folder, name));
+      if (mtimeMs >= beforeMs) continue;
+      await rm(join(this.#folder, name), { force: true });
+      removed += 1;
+    }
+    // A removed content is copied again when it is bound again.
+    if (removed > 0) this.#known.clear();
+    return removed;
+  }
+
+  #keptPath(digest: string): string {
+    return join(this.#folder, digest);
+  }
+
+  async #bindAll(): Promise<readonly BoundLookup[]> {
+    const bound: BoundLookup[] = [];
+    for (const lookup of this.#configured) bound.push(await this.#bindOne(lookup));
+    return bound;
+  }
+
+  async #bindOne(lookup: ConfiguredLookup): Promise<BoundLookup> {
+    const format = extname(lookup.path).toLowerCase() === ".xlsx" ? "xlsx" : "csv";
+    let found: ReadTable;
     try {
-      const isKept = bytes === null || (await sizeOf(keptPath(entry.digest))) === bytes.length;
-      if (!isKept) await writeDurably(keptPath(entry.digest), bytes);
-      if (nowMs - entry.touchedMs >= TOUCH_MS) {
-        await utimes(keptPath(entry.digest), nowMs / 1000, nowMs / 1000);
-        // Before a run is bound to it: another node may have to go on with the run.
-        await shared?.keep("lookup", entry.digest, () => readFile(keptPath(entry.digest)));
+      found = await this.#readChanged(lookup.path);
+    } catch (thrown) {
+      this.#known.delete(lookup.path);
+      return { ...lookup, format, digest: null, fault: readFault(lookup.path, thrown) };
+    }
+    // A failure here is the spool's: the file is claimed when the spool can be written again.
+    await this.#keep(lookup.path, found);
+    return { ...lookup, format, digest: found.entry.digest };
+  }
+
+  /** Reads a table, unless it is unchanged since the last time. */
+  async #readChanged(path: string): Promise<ReadTable> {
+    const stamp = await stampOf(path);
+    const entry = this.#known.get(path);
+    if (entry?.stamp === stamp) return { entry, bytes: null };
+    const { bytes, stamp: read } = await readWhole(path);
+    return { entry: { stamp: read, digest: digestOf(bytes), touchedMs: Number.NEGATIVE_INFINITY }, bytes };
+  }
+
+  async #keep(path: string, { entry, bytes }: ReadTable): Promise<void> {
+    const kept = this.#keptPath(entry.digest);
+    const nowMs = this.#clock.now().epochMilliseconds;
+    const isStale = nowMs - entry.touchedMs >= TOUCH_MS;
+    try {
+      const isKept = bytes === null || (await sizeOf(kept)) === bytes.length;
+      if (!isKept) await writeDurably(kept, bytes);
+      if (isStale) {
+        await utimes(kept, nowMs / 1000, nowMs / 1000);
+        // Before a run is bound to it: another node may have to resume the run.
+        await this.#shared?.keep("lookup", entry.digest, () => readFile(kept));
       }
     } catch (cause) {
-      known.delete(path);
+      this.#known.delete(path);
       if (cause instanceof HeadgateError) throw cause;
       throw new TransientError("HG-SPOOL-003", {
         operation: "keep lookup",
@@ -86,71 +173,21 @@ export async function openLookupStore(
         cause,
       });
     }
-    if (nowMs - entry.touchedMs >= TOUCH_MS) entry.touchedMs = nowMs;
-    known.set(path, entry);
+    if (isStale) entry.touchedMs = nowMs;
+    this.#known.set(path, entry);
   }
 
-  /** Another node's copy. False when it is not to be had. */
-  async function bring(digest: string): Promise<boolean> {
-    const bytes = (await shared?.find("lookup", digest)) ?? null;
-    if (bytes === null || createHash("sha256").update(bytes).digest("hex") !== digest) return false;
-    await writeDurably(keptPath(digest), bytes);
+  /** Fetches another node's copy. Returns false when no node has one. */
+  async #fetchShared(digest: string): Promise<boolean> {
+    const bytes = (await this.#shared?.find("lookup", digest)) ?? null;
+    if (bytes === null || digestOf(bytes) !== digest) return false;
+    await writeDurably(this.#keptPath(digest), bytes);
     return true;
   }
+}
 
-  async function bindOne(lookup: ConfiguredLookup): Promise<BoundLookup> {
-    const format = extname(lookup.path).toLowerCase() === ".xlsx" ? "xlsx" : "csv";
-    let found: Awaited<ReturnType<typeof look>>;
-    try {
-      found = await look(lookup.path);
-    } catch (thrown) {
-      known.delete(lookup.path);
-      return { ...lookup, format, digest: null, fault: readFault(lookup.path, thrown) };
-    }
-    // Not the table's fault: the file is claimed when the spool can be written again.
-    await keep(lookup.path, found.entry, found.bytes);
-    return { ...lookup, format, digest: found.entry.digest };
-  }
-
-  async function bindAll(): Promise<readonly BoundLookup[]> {
-    const bound: BoundLookup[] = [];
-    for (const lookup of configured) bound.push(await bindOne(lookup));
-    return bound;
-  }
-
-  return {
-    bind() {
-      // One after another, since several drops claim side by side.
-      const mine = latest.then(bindAll, bindAll);
-      latest = mine.catch(() => undefined); // Each caller handles its own.
-      return mine;
-    },
-    async filesFor({ lookups = [] }) {
-      const files: LookupFile[] = [];
-      for (const { digest, ...lookup } of lookups) {
-        if (digest === null) {
-          files.push({ ...lookup, fault: lookup.fault ?? "it could not be read" });
-          continue;
-        }
-        // A spool that was lost, or another node: the configured file serves as long as it is the same, which the reader verifies.
-        const isKept = (await sizeOf(keptPath(digest))) !== null || (await bring(digest));
-        files.push({ ...lookup, digest, path: isKept ? keptPath(digest) : lookup.path });
-      }
-      return files;
-    },
-    async prune(beforeMs) {
-      let removed = 0;
-      for (const name of await readdir(folder)) {
-        const { mtimeMs } = await stat(join(folder, name));
-        if (mtimeMs >= beforeMs) continue;
-        await rm(join(folder, name), { force: true });
-        removed += 1;
-      }
-      // What went is copied again when it is bound again.
-      if (removed > 0) known.clear();
-      return removed;
-    },
-  };
+function digestOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
 }
 
 async function stampOf(path: string): Promise<string> {

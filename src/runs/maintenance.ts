@@ -1,4 +1,7 @@
-/** Once a day: what the ledger and the spool no longer need is forgotten. Every minute: what could not be put away when its run came to rest. */
+/**
+ * Once a day the ledger and the spool remove what they no longer need; every minute files are put away that
+ * could not be when their run came to rest.
+ */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions } from "../mapping/contract.ts";
 import type { Spool } from "../spool/spool.ts";
@@ -18,11 +21,11 @@ export interface HousekeepingParts {
   readonly versions: Pick<MapperVersions, "prune">;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Milliseconds for which files that went from their drop are remembered. */
+  /** Milliseconds for which the ledger remembers files that are no longer at their drop. */
   readonly keepMs: number;
 }
 
-/** Lookup tables and mappers that nothing needs stay this long, as the time of their last use may be this much in the past. */
+/** Unused lookup tables and mappers are kept this long: the recorded time of their last use may be as old. */
 const MARGIN_MS = 7 * 24 * 3_600_000;
 
 const EVERY_MS = 24 * 3_600_000;
@@ -30,22 +33,22 @@ export const PUT_AWAY_EVERY_MS = 60_000;
 /** Files forgotten in one transaction, so that others get their turn. */
 const PRUNED_AT_ONCE = 100;
 
-/** Begins at once, and again every day. Answers how to stop. */
+/** Begins at once, and repeats every day. Returns a function that stops it. */
 export function startHousekeeping(parts: HousekeepingParts): () => Promise<void> {
   const stopping = new AbortController();
-  const always = async (work: () => Promise<unknown>, everyMs: number, fault: string) => {
+  const repeat = async (work: () => Promise<unknown>, everyMs: number, fault: string) => {
     while (!stopping.signal.aborted) {
       await work().catch((thrown: unknown) => parts.log.warn({ reason: wordsOf(thrown) }, fault));
       await parts.clock.sleep(everyMs, stopping.signal);
     }
   };
   const running = Promise.all([
-    always(
+    repeat(
       () => tidyUp(parts, stopping.signal),
       EVERY_MS,
       "old entries could not be forgotten; tried again tomorrow",
     ),
-    always(
+    repeat(
       () => putAway(parts),
       PUT_AWAY_EVERY_MS,
       "files of runs at rest still cannot be put away; tried again in a minute",
@@ -57,7 +60,9 @@ export function startHousekeeping(parts: HousekeepingParts): () => Promise<void>
   };
 }
 
-/** A full disk, for one, keeps nothing for replay, and so the files stay where they count against the budget. */
+/**
+ * A full disk, for one, keeps nothing for replay, and so the files stay where they count against the budget.
+ */
 async function putAway(parts: HousekeepingParts): Promise<void> {
   const { left } = parts.spool;
   if (left.size === 0) return;
@@ -66,7 +71,7 @@ async function putAway(parts: HousekeepingParts): Promise<void> {
   if (fault !== null) throw fault.thrown;
 }
 
-/** Answers how many files the ledger forgot. */
+/** Returns how many files the ledger forgot. */
 export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Promise<number> {
   const now = parts.clock.now();
   const goneBefore = isoInstant(now.subtract({ milliseconds: parts.keepMs }));
@@ -86,7 +91,10 @@ export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Pro
   return forgotten;
 }
 
-/** No run under way is bound to a lookup table or a version of a mapper that was last bound before this time. */
+/**
+ * No run in progress is bound to a lookup table or a version of a mapper that was last bound before this
+ * time.
+ */
 async function boundSince({ ledger }: HousekeepingParts, nowMs: number): Promise<number> {
   const [oldest] = await ledger.runsIn(IN_PROGRESS_STATES, { limit: 1 });
   const since = oldest === undefined ? nowMs : Math.min(nowMs, Date.parse(oldest.createdAt));

@@ -14,7 +14,7 @@ export class Pauses {
     this.#onRead = onRead;
   }
 
-  /** `onRead` is told at once and after each change. */
+  /** Calls `onRead` now, and after each change. */
   static async read(
     ledger: PauseLedger,
     onRead: (all: readonly Pause[]) => void = () => undefined,
@@ -38,13 +38,13 @@ export class Pauses {
     return this.#all;
   }
 
-  /** Why it is paused, in words; null when it is not. */
+  /** Returns the reason of the pause in words, or null when it is not paused. */
   reason(kind: Pause["kind"], name: string): string | null {
     const pause = this.#all.find((one) => one.kind === kind && one.name === name);
     return pause === undefined ? null : pauseWords(pause);
   }
 
-  /** Of triggers; a drop that is paused says so itself. */
+  /** The health entries of paused triggers; a paused drop has its own. */
   health(): readonly { readonly part: string; readonly ready: true; readonly reason: string }[] {
     return this.#all
       .filter(({ kind }) => kind === "trigger")
@@ -57,7 +57,7 @@ export class Pauses {
     return set;
   }
 
-  /** False when it was not paused. */
+  /** Returns false when it was not paused. */
   async end(kind: Pause["kind"], name: string): Promise<boolean> {
     const ended = await this.#ledger.resume(kind, name);
     await this.#read();
@@ -67,5 +67,6 @@ export class Pauses {
 
 /** `drop field is paused since 2026-03-01T10:00:00.000Z by ann: the server moves` */
 export function pauseWords({ kind, name, at, by, why }: Pause): string {
-  return `the ${kind} ${name} is paused since ${at} by ${by}${why === "" ? "" : `: ${why}`} (\`headgate resume ${name}\`)`;
+  const reason = why === "" ? "" : `: ${why}`;
+  return `the ${kind} ${name} is paused since ${at} by ${by}${reason} (\`headgate resume ${name}\`)`;
 }

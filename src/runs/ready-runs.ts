@@ -3,12 +3,15 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
 import type { Stage } from "./stages.ts";
 
-/** Runs of a drop or a lane that are considered beyond the running ones, so that waiting runs hide no ready ones. */
+/**
+ * Runs of a drop or a lane that are considered beyond the running ones, so that waiting runs hide no ready
+ * ones.
+ */
 export const LOOK_AHEAD = 200;
 /** Runs that are read at a time. */
 const PAGE = { least: 8, most: 64 };
 
-/** The first of them, and whether others may be ready behind them. */
+/** Returns the first ready runs, and whether others may be ready behind them. */
 export async function readyRuns(
   ledger: Pick<Ledger, "runsIn">,
   stage: Stage,

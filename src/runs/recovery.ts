@@ -1,4 +1,7 @@
-/** At start-up: brings runs that the last process left in the middle of a step back to where the step can be done again. */
+/**
+ * At start-up, returns runs that the last process left in the middle of a step to where the step can be taken
+ * again.
+ */
 
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Spool } from "../spool/spool.ts";
@@ -7,24 +10,27 @@ import { onlyOne } from "../support/settled.ts";
 import type { RunSteps } from "./steps/steps.ts";
 
 export interface Recovery {
-  /** Runs found on their way, by state, as they were. */
-  readonly underWay: Readonly<Record<string, number>>;
+  /** Unfinished runs that were found, by the state in which they were. */
+  readonly resumed: Readonly<Record<string, number>>;
   readonly retired: number;
-  /** What was done about it, in words. */
+  /** The recovery in words. */
   readonly recovered: string;
 }
 
 export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
-  const underWay = await takeUpRuns(steps, () => false);
+  const resumed = await resumeRuns(steps, () => false);
   const lost = await countLost(steps);
   await steps.spool.sweep();
   const { retired, fault } = await retireAtRest(steps, await steps.spool.residents());
   if (fault !== null) throw fault.thrown;
   await steps.spool.prune(steps.clock.now().epochMilliseconds);
-  return { underWay, retired, recovered: recoveryWords(underWay, lost, retired) };
+  return { resumed, retired, recovered: recoveryWords(resumed, lost, retired) };
 }
 
-/** Of what the runs under way need, how much the spool does not have any more. Each is told by its run when it is made again. */
+/**
+ * Counts inputs and segments of runs in progress that are no longer in the spool. Each run reports it when
+ * they are made again.
+ */
 async function countLost({ ledger, spool }: RunSteps): Promise<{ inputs: number; segments: number }> {
   const lost = { inputs: 0, segments: 0 };
   for (const run of await ledger.runsIn(STARTED_STATES, { ours: true })) {
@@ -35,13 +41,13 @@ async function countLost({ ledger, spool }: RunSteps): Promise<{ inputs: number;
 }
 
 function recoveryWords(
-  underWay: Recovery["underWay"],
+  resumed: Recovery["resumed"],
   lost: { readonly inputs: number; readonly segments: number },
   retired: number,
 ): string {
-  const states = Object.entries(underWay).map(([state, count]) => `${count} ${state}`);
+  const states = Object.entries(resumed).map(([state, count]) => `${count} ${state}`);
   const facts = [
-    ...(states.length === 0 ? [] : [`runs go on where the last process left them: ${states.join(", ")}`]),
+    ...(states.length === 0 ? [] : [`runs resume where the last process left them: ${states.join(", ")}`]),
     ...(lost.inputs === 0
       ? []
       : [`the spool lost ${lost.inputs} inputs, which are fetched from their drops again`]),
@@ -53,30 +59,36 @@ function recoveryWords(
   return facts.length === 0 ? "there was nothing to recover" : facts.join("; ");
 }
 
-/** Of the runs that this node may work on; also when another node has ended. Answers what was found, by state. */
-export async function takeUpRuns(
+/**
+ * Resumes the runs that this node may work on, also after the end of another node. Returns their number by
+ * state.
+ */
+export async function resumeRuns(
   steps: Pick<RunSteps, "ledger">,
   isRunning: (runId: string) => boolean,
 ): Promise<Readonly<Record<string, number>>> {
-  const underWay: Record<string, number> = {};
+  const resumed: Record<string, number> = {};
   const found = [
     ...(await steps.ledger.runsIn(OPEN_STATES, { ours: true })),
-    // Those of which nothing more is told stay accepted for ever.
+    // A run whose outcome is not asked for stays accepted for ever.
     ...(await steps.ledger.runsIn(["accepted"], { ours: true, unsettled: true })),
   ];
   for (const run of found) {
     if (isRunning(run.id)) continue;
-    underWay[run.state] = (underWay[run.state] ?? 0) + 1;
+    resumed[run.state] = (resumed[run.state] ?? 0) + 1;
     if (run.state === "mapping" && (await steps.ledger.fleet.holdRun(run))?.state === "mapping") {
       await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
         detail: "the last process ended while mapping; it is done again",
       });
     }
   }
-  return underWay;
+  return resumed;
 }
 
-/** Puts away inputs and segments of those of these runs that are at rest, as far as it can. Answers how many, and what stood in the way of the others first. */
+/**
+ * Moves inputs and segments of those of these runs that are at rest to the kept files. Returns how many, and
+ * the first fault.
+ */
 export async function retireAtRest(
   { ledger, spool }: { readonly ledger: Ledger; readonly spool: Pick<Spool, "retire"> },
   ids: Iterable<string>,
@@ -93,7 +105,7 @@ export async function retireAtRest(
     try {
       await onlyOne(spool.retire([id]));
       retired += 1;
-      // It is no longer so.
+      // The reason was that its files could not be put away.
       if (run?.reason?.code === "HG-SPOOL-004") await ledger.noteRun(id, { reason: null });
     } catch (thrown) {
       fault ??= { thrown };

@@ -1,35 +1,35 @@
-/** What a person orders about held runs: push them as they are, or look at them again now. */
+/** The commands for held runs: push them as they are, or check them again now. */
 import type { Run } from "../model.ts";
 import { runStatesThat } from "../states.ts";
 import { isLeaseLost, RejectedError } from "../support/errors.ts";
-import { mustFindRun, type OrderParts } from "./command-handlers.ts";
-import type { Order, RecheckedRuns, ReleasedRun } from "./commands.ts";
+import { type CommandParts, mustFindRun } from "./command-handlers.ts";
+import type { OperatorCommand, RecheckedRuns, ReleasedRun } from "./commands.ts";
 import { overtakenWords } from "./steps/later-deliveries.ts";
 
-/** Runs that one order looks at; the others follow by themselves. */
+/** Runs that one command checks; the scheduler checks the others by itself. */
 const RECHECKED_MAX = 10_000;
-/** What is waited for may be there now. */
+/** The states of runs that wait for something that may be there now. */
 const RECHECKED = runStatesThat(({ needsAttention, isAtRest }) => needsAttention && !isAtRest);
 
 export function release(
-  asked: Extract<Order, { order: "release" }>,
-  parts: OrderParts,
+  command: Extract<OperatorCommand, { order: "release" }>,
+  parts: CommandParts,
 ): Promise<ReleasedRun> {
-  const work = () => releaseNow(asked, parts);
-  return parts.live === undefined ? work() : parts.live.withRunPaused(asked.run, work);
+  const work = () => releaseNow(command, parts);
+  return parts.live === undefined ? work() : parts.live.withRunPaused(command.run, work);
 }
 
-/** Others may begin to deliver while it is looked at who went by. */
-const LOOKS_MAX = 5;
+/** Attempts, since another run may begin to deliver during the check for later runs. */
+const ATTEMPTS_MAX = 5;
 
-/** `held → delivering`: the guard stands before that. */
+/** `held → delivering`, past the guard. */
 async function releaseNow(
-  asked: Extract<Order, { order: "release" }>,
-  parts: OrderParts,
+  command: Extract<OperatorCommand, { order: "release" }>,
+  parts: CommandParts,
 ): Promise<ReleasedRun> {
-  const run = await mustFindRun(asked.run, parts.ledger);
-  for (let look = 1; look <= LOOKS_MAX; look += 1) {
-    const released = await tryRelease(run, asked, parts);
+  const run = await mustFindRun(command.run, parts.ledger);
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const released = await tryRelease(run, command, parts);
     if (released !== null) return released;
   }
   throw notNow(
@@ -38,14 +38,14 @@ async function releaseNow(
   );
 }
 
-/** Null when something changed while it was looked at. */
+/** Returns null when something changed during the check. */
 async function tryRelease(
   { id, path }: Run,
-  { overwrite, discard, by, why }: Extract<Order, { order: "release" }>,
-  { ledger, spool }: OrderParts,
+  { overwrite, discard, by, why }: Extract<OperatorCommand, { order: "release" }>,
+  { ledger, spool }: CommandParts,
 ): Promise<ReleasedRun | null> {
   const run = await mustFindRun(id, ledger);
-  if (run.state !== "held") throw notNow(run, `is ${run.state}: only what is held can be released`);
+  if (run.state !== "held") throw notNow(run, `is ${run.state}: only a held run can be released`);
   const before = await ledger.blockedBy(run);
   if (before !== null)
     throw notNow(
@@ -57,7 +57,9 @@ async function tryRelease(
     throw new RejectedError("HG-GUARD-009", {
       operation: "release run",
       subject: id,
-      message: `run ${id} of ${path}: ${discards} of its ${run.points.mapped} readings would be discarded, since their targets do not exist`,
+      message:
+        `run ${id} of ${path}: ${discards} of its ${run.points.mapped} readings would be discarded, ` +
+        "since their targets do not exist",
     });
   const overtaken = await overtakenWords(run, { ledger, spool });
   if (overtaken.status === "wait") throw notNow(run, overtaken.step.reason);
@@ -74,7 +76,9 @@ async function tryRelease(
   return gone === null ? null : { run: id, file: path, was, discards };
 }
 
-/** As the guard found it last; earlier versions noted it for each target alone, and of the first of them. */
+/**
+ * The count of the last guard check. Earlier versions noted it only for single targets, the first of them.
+ */
 function discardsOf({ reason }: Run): number {
   const missing = (reason?.targets ?? []).filter(({ what }) => what === "missing");
   return reason?.discards ?? missing.reduce((sum, { points }) => sum + points, 0);
@@ -89,14 +93,14 @@ function notNow(run: Run, words: string): RejectedError {
 }
 
 export async function recheck(
-  { runs: asked }: Extract<Order, { order: "recheck" }>,
-  { ledger, live }: OrderParts,
+  { runs: asked }: Extract<OperatorCommand, { order: "recheck" }>,
+  { ledger, live }: CommandParts,
 ): Promise<RecheckedRuns> {
   const found =
     asked === undefined
       ? await ledger.runsIn(RECHECKED, { limit: RECHECKED_MAX })
       : await Promise.all(asked.map(async (id) => assertRechecked(await mustFindRun(id, ledger))));
-  // Also those that nobody asked about any more: what was lost may have been put back.
+  // Also those that had been given up: data that was lost may have been restored.
   for (const { id, state } of found)
     if (state === "unconfirmed") await ledger.noteRun(id, { settled: false }).catch(unlessOfAnother);
   live?.structureChanged();
@@ -104,12 +108,12 @@ export async function recheck(
   return { runs: found.map(({ id }) => id) };
 }
 
-/** The node that has the run asks about it by itself. */
+/** Another node that has the run asks about it by itself. */
 function unlessOfAnother(thrown: unknown): void {
   if (!isLeaseLost(thrown)) throw thrown;
 }
 
 function assertRechecked(run: Run): Run {
   if (RECHECKED.includes(run.state)) return run;
-  throw notNow(run, `is ${run.state}: only what is held or unconfirmed is looked at again`);
+  throw notNow(run, `is ${run.state}: only held and unconfirmed runs are checked again`);
 }

@@ -1,11 +1,14 @@
-/** What a replay maps with: the trigger as it is configured now, or another one, with the mapper's version of now. */
+/**
+ * Binds a replay: to the trigger as it is configured now, or to another one, with the current version of the
+ * mapper.
+ */
 import type { BatchLimits, Binding, Run } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
 import type { ClaimingTrigger } from "./claims.ts";
 import type { LookupStore } from "./lookups.ts";
 
-/** What a person wants otherwise than the trigger has it. */
-export interface Otherwise {
+/** Settings of the replay command that replace those of the trigger. */
+export interface ReplayOverrides {
   readonly trigger?: string | undefined;
   readonly mapper?: string | undefined;
   readonly settings?: Readonly<Record<string, unknown>> | undefined;
@@ -21,12 +24,12 @@ export interface BindingParts {
 /** A mapper of no digest is bound when the run is mapped. `RejectedError` when there is no such trigger. */
 export async function replayBinding(
   run: Run,
-  otherwise: Otherwise,
+  overrides: ReplayOverrides,
   parts: BindingParts,
 ): Promise<{ readonly binding: Binding; readonly lane: string }> {
-  const name = otherwise.trigger ?? run.binding.trigger;
+  const name = overrides.trigger ?? run.binding.trigger;
   const trigger = parts.triggers.find((one) => one.name === name);
-  if (trigger === undefined && otherwise.trigger !== undefined)
+  if (trigger === undefined && overrides.trigger !== undefined)
     throw new RejectedError("HG-CLI-002", {
       operation: "replay",
       subject: name,
@@ -47,18 +50,18 @@ export async function replayBinding(
         };
   // Settings belong to their mapper.
   const isOther =
-    otherwise.mapper !== undefined && otherwise.mapper !== (trigger?.mapper ?? before.mapper.name);
+    overrides.mapper !== undefined && overrides.mapper !== (trigger?.mapper ?? before.mapper.name);
   return {
     binding: {
       ...before,
       trigger: name,
       service,
       mapper: {
-        name: otherwise.mapper ?? trigger?.mapper ?? before.mapper.name,
+        name: overrides.mapper ?? trigger?.mapper ?? before.mapper.name,
         version: "",
         digest: "",
       },
-      settings: otherwise.settings ?? (isOther ? {} : rules.settings),
+      settings: overrides.settings ?? (isOther ? {} : rules.settings),
       rows: rules.rows,
       ...(rules.rows === "strict" ? {} : { rejectShare: rules.share }),
       limits: parts.limits,

@@ -1,6 +1,7 @@
 /**
- * When each service could be asked what it stored, as far as this process has seen. While a service is away only one run at a time tries it,
- * with growing pauses; the others take that one's word. What a run waited is counted by these times (`runs/steps/confirm-clock.ts`).
+ * Keeps when each service could be asked what it stored, as far as this process has seen. While a service is
+ * away only one run at a time tries it, with growing pauses; the others use its result. The waiting time of a
+ * run is counted by these times (`runs/steps/confirm-clock.ts`).
  */
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
@@ -14,8 +15,8 @@ interface Absence {
   readonly fromMs: number;
   reason: string;
   failures: number;
-  /** When the last failure was known; a call that began before says nothing new. */
-  heardMs: number;
+  /** When the last failure was known; a call that began before then adds nothing. */
+  failedAtMs: number;
   retryAtMs: number;
   /** A run tries it now. */
   isTried: boolean;
@@ -25,10 +26,10 @@ interface Absence {
 const SPELLS_MAX = 1_000;
 /** Longest pause between two attempts. */
 const PAUSE_MAX_MS = 60_000;
-/** How long the others leave the service to the one that tries it, should that one never tell. */
+/** Longest time that the other runs leave the service to the one that tries it. */
 const TRIAL_MS = 30_000;
-/** They look again soon, since the service may be back. */
-const TRIED_LOOK_MS = 1_000;
+/** The others check again after this time, since the service may be back. */
+const TRIED_CHECK_MS = 1_000;
 
 export class ServiceReach {
   readonly #clock: Clock;
@@ -44,19 +45,22 @@ export class ServiceReach {
     this.#sinceMs = clock.now().epochMilliseconds;
   }
 
-  /** Why the service is not to be asked now, and how long; null when the caller may ask, and is then to tell what it found. */
+  /**
+   * Returns why and for how long the service must not be asked; null when the caller may ask, and must report
+   * the result.
+   */
   closed(service: string): { readonly reason: string; readonly ms: number } | null {
     const absence = this.#absences.get(service);
     if (absence === undefined) return null;
     const nowMs = this.#nowMs();
     const ms = absence.retryAtMs - nowMs;
-    if (ms > 0) return { reason: absence.reason, ms: absence.isTried ? Math.min(ms, TRIED_LOOK_MS) : ms };
+    if (ms > 0) return { reason: absence.reason, ms: absence.isTried ? Math.min(ms, TRIED_CHECK_MS) : ms };
     absence.retryAtMs = nowMs + TRIAL_MS;
     absence.isTried = true;
     return null;
   }
 
-  /** It answered, whatever it said. */
+  /** Records that the service responded, with whatever status. */
   answered(service: string): void {
     const absence = this.#absences.get(service);
     if (absence === undefined) return;
@@ -71,32 +75,40 @@ export class ServiceReach {
     this.#log.info({ service, seconds }, "the service can be asked again what it stored");
   }
 
-  /** It could not be asked. `askedMs`: when the call began; `everyMs`: the first pause. Answers how long to wait. */
-  away(service: string, reason: string, { askedMs, everyMs }: { askedMs: number; everyMs: number }): number {
+  /**
+   * Records that the service could not be asked. Returns the milliseconds to wait.
+   *
+   * @param call `askedMs`: when the call began; `everyMs`: the first pause.
+   */
+  away(service: string, reason: string, call: { askedMs: number; everyMs: number }): number {
+    const { askedMs, everyMs } = call;
     const nowMs = this.#nowMs();
     const known = this.#absences.get(service);
     const absence = known ?? {
       fromMs: askedMs,
       reason,
       failures: 0,
-      heardMs: Number.NEGATIVE_INFINITY,
+      failedAtMs: Number.NEGATIVE_INFINITY,
       retryAtMs: nowMs,
       isTried: false,
     };
     this.#absences.set(service, absence);
     if (known === undefined)
       this.#log.warn({ service, reason }, "the service cannot be asked what it stored");
-    if (askedMs >= absence.heardMs) {
+    if (askedMs >= absence.failedAtMs) {
       absence.failures += 1;
       absence.retryAtMs = nowMs + Math.min(PAUSE_MAX_MS, everyMs * 2 ** (absence.failures - 1));
     }
-    absence.heardMs = nowMs;
+    absence.failedAtMs = nowMs;
     absence.isTried = false;
     absence.reason = reason;
     return Math.max(1, absence.retryAtMs - nowMs);
   }
 
-  /** Of the time between these instants: how much of it this process has seen, and how much of that the service was away. In milliseconds since 1970. */
+  /**
+   * Returns how much of a period this process has seen, and how much of that the service was away. `fromMs`,
+   * `toMs`: since 1970.
+   */
   seen(service: string, fromMs: number, toMs: number): { readonly totalMs: number; readonly awayMs: number } {
     const from = Math.max(fromMs, this.#sinceMs);
     const totalMs = Math.max(0, toMs - from);

@@ -7,24 +7,33 @@ import { changedContainer } from "./unpacking/refusals.ts";
 
 const DROP_MISSING_WAIT_MS = 60_000;
 
-/** What a step answers that needs the drop, and this node does not know it: another node that does may take the run meanwhile. */
+/**
+ * The result of a step whose drop is not in the configuration of this node. Another node that has the drop
+ * may take the run.
+ */
 export async function waitForDrop({ id, drop }: Run, { ledger }: RunSteps): Promise<StepResult> {
   const left = (await ledger.fleet.releaseRun(id)) ? "; another node that has it may take the run" : "";
-  return waitFor(DROP_MISSING_WAIT_MS, `the drop ${drop} is not in the configuration any more${left}`);
+  return waitFor(DROP_MISSING_WAIT_MS, `the drop ${drop} is no longer in the configuration${left}`);
 }
 
-/** This node cannot go on with the run, and one that knows its drop can: throws `TransientError`, so that it is looked at again. */
+/**
+ * Releases a run that this node cannot continue to a node that has its drop. Throws `TransientError`, so that
+ * the run is tried again.
+ */
 export async function leaveToOthers(run: Run, lost: string, { ledger }: RunSteps): Promise<never> {
-  const message = `${lost}, and the drop ${run.drop} is not in the configuration of this node; it waits for the drop, or for a node that has it`;
+  const message =
+    `${lost}, and the drop ${run.drop} is not in the configuration of this node; ` +
+    "it waits for the drop, or for a node that has it";
   const error = new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop, message });
-  // Before another has it, who would refuse the note. Why a run is held stands until it is not.
+  // Before the release, since another node that has the run would refuse the note. A held run keeps its
+  // reason.
   if (run.state !== "held" && run.reason?.message !== wordsOf(error))
     await ledger.noteRun(run.id, { reason: reasonOf(error), event: "run.waiting", detail: wordsOf(error) });
   await ledger.fleet.releaseRun(run.id);
   throw error;
 }
 
-/** Into a local file, synced. Throws as `Drop.fetch` does. */
+/** Fetches the source into a local file, synced. Throws as `Drop.fetch` does. */
 export async function fetchSource(
   run: Run,
   destination: string,
@@ -33,8 +42,9 @@ export async function fetchSource(
 ): Promise<FetchedFile> {
   const container = await containerOf(run, steps);
   if (container === null) {
-    const post = steps.dropEntry(run.drop);
-    if (post !== undefined) return fetchFile(post.drop, await whereIsNow(run, steps), destination, signal);
+    const entry = steps.dropEntry(run.drop);
+    if (entry !== undefined)
+      return fetchFile(entry.drop, await currentEntry(run, steps), destination, signal);
     throw new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop });
   }
   const entryPath = run.path.slice(`${container.path}!/`.length);
@@ -42,8 +52,8 @@ export async function fetchSource(
   return steps.copies.extract(container, entryPath, destination, { again, signal });
 }
 
-/** An archived file keeps its size and time, and so does one that waits aside. */
-async function whereIsNow(run: Run, { ledger }: RunSteps): Promise<FileEntry> {
+/** Where the file is now. An archived file keeps its size and time, and so does one that was set aside. */
+async function currentEntry(run: Run, { ledger }: RunSteps): Promise<FileEntry> {
   const { finishedAt, finishPlan } = run;
   const watched = finishedAt === null ? null : await ledger.finishedFiles.of(run.arrivalId);
   if (watched !== null) return { ...entryOf(run), path: watched.place };
@@ -51,7 +61,7 @@ async function whereIsNow(run: Run, { ledger }: RunSteps): Promise<FileEntry> {
   return archived ? { ...entryOf(run), path: finishPlan.to } : entryOf(run);
 }
 
-/** A container that went from its drop, or was replaced there, cannot be had again however often one tries. */
+/** A container that left its drop, or was replaced there, can never be fetched again. */
 async function fetchAgain(
   container: Run,
   destination: string,
@@ -67,8 +77,9 @@ async function fetchAgain(
 }
 
 /**
- * Why the bytes of a run can never be fetched again, after a fetch that threw; null when another attempt may succeed. A file that is out of
- * sight is lost only when the listings of its drop say so: a remount or a failover hides it for a moment, which throws `TransientError`.
+ * Returns why the bytes of a run can never be fetched again, after a fetch that threw; null when another
+ * attempt may succeed. A missing file is lost only when the listings of its drop say so: a remount or a
+ * failover hides it for a moment, which throws `TransientError`.
  */
 export async function whyLost(
   run: Run,
@@ -77,26 +88,29 @@ export async function whyLost(
   signal: AbortSignal,
 ): Promise<string | null> {
   if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError)) return null;
-  const post = steps.dropEntry(run.drop);
-  if (post === undefined || (await containerOf(run, steps)) !== null) return null;
-  const entry = await whereIsNow(run, steps);
-  const there = await post.drop.stat(entry.path, signal);
+  const dropEntry = steps.dropEntry(run.drop);
+  if (dropEntry === undefined || (await containerOf(run, steps)) !== null) return null;
+  const entry = await currentEntry(run, steps);
+  const there = await dropEntry.drop.stat(entry.path, signal);
   if (there !== null && there.size === entry.size && there.mtime === entry.mtime) return null;
   if (there !== null)
-    return `${entry.path} was replaced at the drop (${there.size} bytes now); the newer version is an arrival of its own`;
+    return (
+      `${entry.path} was replaced at the drop (${there.size} bytes now); ` +
+      "the newer version is an arrival of its own"
+    );
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival === null || arrival.goneAt !== null) return `${entry.path} is no longer at the drop`;
   throw new TransientError("HG-DROP-006", {
     operation: "fetch file",
     subject: `${run.drop}: ${entry.path}`,
-    message: `${entry.path} is no longer at drop ${run.drop}; the next listings tell whether it comes back`,
+    message: `${entry.path} is no longer at drop ${run.drop}; the next listings show whether it comes back`,
     cause: thrown,
   });
 }
 
 /** The run that opened the container of which this run's arrival is an entry, or null. */
 export async function containerOf(run: Run, steps: RunSteps): Promise<Run | null> {
-  // Of an entry the path tells so, though a file at a drop may be called like one.
+  // The path of an entry contains `!/`, but the name of a file at a drop may too.
   if (!run.path.includes("!/")) return null;
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival === null || arrival.parentId === null) return null;

@@ -1,4 +1,7 @@
-/** What is not to be tried now: single runs, whole services, and runs that wait for another run. In memory only; a restart tries everything again. */
+/**
+ * Keeps which runs wait for a time, for a service or for another run. In memory only: a restart tries
+ * everything again.
+ */
 import type { Clock } from "../support/clock.ts";
 
 /** Milliseconds between attempts at what fails, from the first to the longest. */
@@ -16,9 +19,9 @@ export class Waits {
   readonly #clock: Clock;
   readonly #runs = new Map<string, Wait>();
   readonly #services = new Map<string, Wait>();
-  /** Why the last delivery to a service did not succeed. */
+  /** Why the last delivery to a service failed, by service. */
   readonly #failing = new Map<string, string>();
-  /** Which runs wait for which. */
+  /** Runs that wait for another run, by the id of the other. */
   readonly #behind = new Map<string, Set<string>>();
 
   readonly #onService: OnService;
@@ -51,11 +54,12 @@ export class Waits {
     this.#onService(service, null);
   }
 
-  /** What was known against it is known no longer. */
+  /** Ends all waits for a service, and forgets its failure. */
   forgetService(service: string): void {
     this.#services.delete(service);
     this.#failing.delete(service);
-    // Which of them waited for this service is not known; the others wait again when they have to.
+    // The service that a run waited for is not kept; runs that waited for something else wait again when they
+    // have to.
     this.#runs.clear();
   }
 
@@ -63,13 +67,13 @@ export class Waits {
     this.#runs.delete(id);
   }
 
-  /** Runs that waited for this one may be looked at again. False when there were none. */
+  /** Ends the waits for this run. Returns false when there were none. */
   release(id: string): boolean {
     for (const waiting of this.#behind.get(id) ?? []) this.#runs.delete(waiting);
     return this.#behind.delete(id);
   }
 
-  /** Milliseconds that are still to be waited; 0 when none. */
+  /** Returns the milliseconds that a run still has to wait, or 0. */
   left(id: string, service: string | null): number {
     const now = this.#clock.monotonicMs();
     const own = (this.#runs.get(id)?.untilMs ?? 0) - now;

@@ -1,32 +1,38 @@
-/** When work is looked for next: not too soon after the last look, and should nothing else ask for it, at the earliest of the times that were named. */
+/**
+ * Decides when the scheduler scans for work: not too soon after the last scan, and at the latest at the
+ * earliest time it was asked for.
+ */
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../support/clock.ts";
 
 /**
- * A look reads much for the few hands that are free. While as many runs are in hand, looks begin no closer to each other than this, in
- * milliseconds; who is alone is seen at once.
+ * From so many running steps on, scans start at least `CROWD_SCAN_MS` milliseconds apart: a scan reads much
+ * for the few free slots. With fewer, a scan starts at once.
  */
 export const CROWD = 12;
-const CROWD_LOOK_MS = 40;
+const CROWD_SCAN_MS = 40;
 
 export class WakeTimer {
   readonly #clock: Clock;
-  readonly #look: () => void;
+  readonly #scan: () => void;
   #timer: NodeJS.Timeout | undefined;
   #dueMs = 0;
-  #lookedMs = Number.NEGATIVE_INFINITY;
+  #scannedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock, look: () => void) {
+  constructor(clock: Clock, scan: () => void) {
     this.#clock = clock;
-    this.#look = look;
+    this.#scan = scan;
   }
 
-  /** Resolves when one may look. Steps that wait for one commit end together, and one look serves them all. */
+  /**
+   * Resolves when the next scan may start. Steps that wait for the same commit end together, and one scan
+   * serves them all.
+   */
   async turn(running: number): Promise<void> {
-    const pauseMs = this.#lookedMs + CROWD_LOOK_MS - performance.now();
+    const pauseMs = this.#scannedMs + CROWD_SCAN_MS - performance.now();
     if (running >= CROWD && pauseMs > 0) await sleep(pauseMs);
     else await setImmediate();
-    this.#lookedMs = performance.now();
+    this.#scannedMs = performance.now();
   }
 
   within(ms: number): void {
@@ -36,7 +42,7 @@ export class WakeTimer {
     this.#dueMs = due;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#look();
+      this.#scan();
     }, ms);
   }
 

@@ -1,4 +1,4 @@
-/** The place of the input of a run: a file of its own, or its segment (`segment/layout.ts`), kept or not. */
+/** Where the input of a run is: a file of its own, or its segment (`segment/layout.ts`), kept or not. */
 import { constants, createWriteStream } from "node:fs";
 import { copyFile, open, readdir, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -12,7 +12,7 @@ import { KEPT_ENDS, PART, type SpoolPlaces } from "./paths.ts";
 import { type FilePart, keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
 
 /** Whether a run is in progress, or at rest. */
-export type InputSide = "under way" | "kept";
+export type InputSide = "in progress" | "kept";
 
 export class SpoolInputs {
   readonly #places: SpoolPlaces;
@@ -21,13 +21,13 @@ export class SpoolInputs {
     this.#places = places;
   }
 
-  /** Null when it is no longer available. */
+  /** Returns null when the input is no longer available. */
   find(runId: string, side?: InputSide): FilePart | null {
-    const underWay = side === "kept" ? null : this.#underWay(runId);
-    return underWay ?? (side === "under way" ? null : this.#kept(runId));
+    const current = side === "kept" ? null : this.#inProgress(runId);
+    return current ?? (side === "in progress" ? null : this.#kept(runId));
   }
 
-  #underWay(runId: string): FilePart | null {
+  #inProgress(runId: string): FilePart | null {
     const path = this.#places.input(runId);
     return sizeOf(path) === null ? segmentFiles(this.#places.segment(runId)).input : { path };
   }
@@ -47,7 +47,7 @@ export class SpoolInputs {
     return false;
   }
 
-  /** Into another file, synced. False when it is no longer available. */
+  /** Copies the input to another file, synced. Returns false when the input is no longer available. */
   async copy(runId: string, to: string): Promise<boolean> {
     const from = this.find(runId);
     if (from === null) return false;
@@ -62,10 +62,10 @@ export class SpoolInputs {
     const path = this.#places.input(runId);
     const part = `${path}${PART}`;
     if (!(await this.copy(from, part))) return false;
-    const isMeant = sha256 === null || (await digestOfFile(part)) === sha256;
-    if (isMeant) await publishDurably(part, path);
+    const isSame = sha256 === null || (await digestOfFile(part)) === sha256;
+    if (isSame) await publishDurably(part, path);
     else await rm(part);
-    return isMeant;
+    return isSame;
   }
 
   /** Ids of the runs whose inputs are kept. */
@@ -88,17 +88,17 @@ export class SpoolInputs {
       return;
     }
     const { segment, keptOf } = this.#places;
-    const of = side === "kept" ? keptSegmentFiles(keptOf(runId)) : segmentFiles(segment(runId));
-    await takeOut(of, found);
+    const files = side === "kept" ? keptSegmentFiles(keptOf(runId)) : segmentFiles(segment(runId));
+    await removeInput(files, found);
   }
 }
 
 /**
- * Gives a run whose segment has its input a file of its own, with the same offsets and a footer by which the input has
- * no bytes. The batches stay: they may be all that is left of the file, and other runs have the rest of the segment. A
- * crash leaves either.
+ * Gives a run whose segment has its input a file of its own, with the same offsets and a footer by which the
+ * input has no bytes. The batches stay: they may be all that is left of the file, and other runs have the
+ * rest of the segment. A crash leaves either.
  */
-async function takeOut({ about }: SegmentFiles, { path, span }: FilePart): Promise<void> {
+async function removeInput({ about }: SegmentFiles, { path, span }: FilePart): Promise<void> {
   if (about?.span === undefined || span === undefined) return;
   const footerAt = about.span.offset + about.span.length;
   const [line = ""] = readSpan(path, { offset: footerAt, length: FOOTER_MAX })
@@ -113,9 +113,9 @@ async function takeOut({ about }: SegmentFiles, { path, span }: FilePart): Promi
     await copyFile(path, part, constants.COPYFILE_EXCL);
     const file = await open(part, "r+");
     try {
-      // As many bytes as before: what follows keeps its place.
+      // As many bytes as before, so that the bytes after it keep their offsets.
       await file.write(JSON.stringify(footer).padEnd(line.length), footerAt);
-      // It is no younger than it was.
+      // Retention counts from the time of the original.
       await file.utimes(atime, mtime);
       await file.sync();
     } finally {

@@ -126,7 +126,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     keptInputs: () => inputs.kept(),
     async discard(runId, what) {
-      if (what !== "segment") return inputs.remove(runId, what === "kept" ? "kept" : "under way");
+      if (what !== "segment") return inputs.remove(runId, what === "kept" ? "kept" : "in progress");
       for (const end of ["", ROWS, ABOUT]) await rm(`${segmentPath(runId)}${end}`, { force: true });
     },
     async residents() {

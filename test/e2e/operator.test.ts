@@ -56,7 +56,7 @@ test("commands reach a gateway on a port that the configuration does not contain
   expect(code, stderr).toBe(0);
   const [{ plan }] = JSON.parse(stdout);
   expect(plan).toMatchObject({ readings: { sent: 3 }, overwrites: true, later: [{ readings: 1 }] });
-  await gateway.said("stderr", /a person ordered[^\n]*/);
+  await gateway.said("stderr", /an operator sent a command[^\n]*/);
   await vi.waitFor(async () => expect(await rig.stored(variable)).toHaveLength(7), { timeout: 60_000 });
   await gateway.end("SIGTERM");
 });

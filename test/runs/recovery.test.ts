@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import { takeUpRuns } from "../../src/runs/recovery.ts";
+import { resumeRuns } from "../../src/runs/recovery.ts";
 import { deliver, mapped, steppingClock } from "../ledger/fixtures.ts";
 
 it("takes up what is on its way, and not the accepted runs of which nothing more is told", async () => {
@@ -11,10 +11,10 @@ it("takes up what is on its way, and not the accepted runs of which nothing more
   const ledger = await openSqliteLedger({ path: join(folder, "l.sqlite"), clock: steppingClock() });
   const settled = await deliver(ledger, await mapped(ledger, "a.csv"));
   await ledger.noteRun(settled.id, { settled: true });
-  expect(await takeUpRuns({ ledger }, () => false)).toEqual({});
+  expect(await resumeRuns({ ledger }, () => false)).toEqual({});
   await deliver(ledger, await mapped(ledger, "b.csv"));
   await mapped(ledger, "c.csv");
-  expect(await takeUpRuns({ ledger }, () => false)).toEqual({ accepted: 1, mapped: 1 });
+  expect(await resumeRuns({ ledger }, () => false)).toEqual({ accepted: 1, mapped: 1 });
   await ledger.close();
   await rm(folder, { recursive: true });
 });

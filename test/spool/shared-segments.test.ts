@@ -100,7 +100,7 @@ describe("the input of a run in a shared segment", () => {
               expect(await spool.hasInput(runId)).toBe(false);
               expect(await spool.holdsInput(runId)).toBe(true);
               expect(await read(await spool.openInput(runId))).toBe(inputOf(run));
-              expect(await spool.openInput(runId, isKept ? "under way" : "kept")).toBeNull();
+              expect(await spool.openInput(runId, isKept ? "in progress" : "kept")).toBeNull();
               expect(await spool.copyInput(runId, join(folder, "copy"))).toBe(true);
               expect(await spool.restoreInput("another", runId, hash("sha256", run.input))).toBe(true);
               for (const path of [join(folder, "copy"), spool.inputPath("another")])
@@ -127,7 +127,7 @@ describe("the input of a run in a shared segment", () => {
     expect(await spool.hasInput(A)).toBe(true);
   });
 
-  it.each(["under way", "kept"] as const)(
+  it.each(["in progress", "kept"] as const)(
     "is removed alone when it is not wanted (%s), and nothing else of its run or of the others is",
     async (side) => {
       const runs = RUNS.map((runId) => runOf(runId, 10_000));

@@ -1,4 +1,4 @@
-/** A container on the gateway's own disk: what its entries are, and their bytes. */
+/** Reads a container on the gateway's own disk: the list of its entries, and their bytes. */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, posix } from "node:path";
@@ -19,14 +19,14 @@ import { modifiedMs, safeName } from "./zip-entries.ts";
 export interface PackedEntry {
   /** Within the container. */
   readonly path: string;
-  /** Bytes, unpacked. As the container says for an entry that cannot be unpacked. */
+  /** Unpacked bytes; as the container states them for an entry that cannot be unpacked. */
   readonly size: number;
 }
 
 export interface Contents {
   /**
-   * The one that changed first comes first, by the times in the container; equal ones as it lists them. They are
-   * delivered in this order.
+   * Sorted by the times in the container, oldest first; entries of equal time as the container lists them.
+   * They are delivered in this order.
    */
   readonly entries: readonly PackedEntry[];
   /** Entries that `ignore` leaves out. */
@@ -38,7 +38,7 @@ export type Directory = ReadonlyMap<string, ZipEntry>;
 
 /** Containers that unpack to less are never bombs, however well they were packed. */
 const HARMLESS_BYTES = 4_000_000;
-const OFFICE_MARK = "[Content_Types].xml";
+const DOCUMENT_MARK = "[Content_Types].xml";
 
 /** By the name alone: an `.xlsx` is a zip by its bytes, and a file all the same. */
 export function isContainerName(fileName: string): boolean {
@@ -46,8 +46,9 @@ export function isContainerName(fileName: string): boolean {
 }
 
 /**
- * Unpacks everything once, into nothing, so that what is beyond a limit or damaged is known before any entry is taken
- * up. `fileName` is the container's own. Throws `RejectedError` for a container that must not or cannot be unpacked.
+ * Unpacks everything once and drops the bytes, so that an entry that is damaged or beyond a limit is known
+ * before any entry is claimed. `fileName` is the container's own. Throws `RejectedError` for a container that
+ * must not or cannot be unpacked.
  */
 export async function listContents(
   path: string,
@@ -86,7 +87,7 @@ async function listZip(
   return { entries, ignored };
 }
 
-/** The bytes of one entry. `RejectedError` when they cannot be had. */
+/** Opens the bytes of one entry. Throws `RejectedError` when they cannot be unpacked. */
 export async function openEntry(
   path: string,
   fileName: string,
@@ -95,7 +96,7 @@ export async function openEntry(
 ): Promise<Readable> {
   if (!isZip(fileName)) return gunzip(path);
   const entry = directory.get(entryPath);
-  if (entry === undefined) throw damaged(`it holds no ${entryPath} any more`);
+  if (entry === undefined) throw damaged(`it no longer holds ${entryPath}`);
   const refusal = entryRefusal(entry);
   if (refusal !== null) throw unreadableEntry(refusal);
   return await withZip(path, (zip) => readZipEntry(zip, entry));
@@ -115,7 +116,10 @@ async function withZip<Result>(path: string, use: (zip: ZipFile) => Promise<Resu
   }
 }
 
-/** Times in an archive have no zone, or are in UTC: they compare with each other, and not with those of other files. */
+/**
+ * Times in an archive have no zone, or are in UTC: they compare with each other, and not with those of other
+ * files.
+ */
 function inTimeOrder(directory: Directory): readonly (readonly [string, ZipEntry])[] {
   const timed = [...directory].map(([name, entry]) => ({ name, entry, atMs: modifiedMs(entry) }));
   timed.sort((a, b) => a.atMs - b.atMs);
@@ -130,7 +134,8 @@ async function readDirectory(zip: ZipFile, limits: UnpackLimits) {
     seen += 1;
     if (seen > limits.entriesMax) throw beyondLimit(`it holds more than ${limits.entriesMax} entries`);
     const name = safeName(entry.name);
-    if (name === OFFICE_MARK) throw damaged("it is an Office document under the name of an archive");
+    if (name === DOCUMENT_MARK)
+      throw damaged("it is a document, such as a workbook, under the name of an archive");
     if (limits.ignore.some((pattern) => posix.matchesGlob(name, pattern))) ignored += 1;
     else if (directory.has(name)) throw misnamed(`it holds two entries of the name ${name}`);
     else directory.set(name, entry);

@@ -1,6 +1,6 @@
 /**
- * The spool's copies of containers, from which their entries are fetched. A copy that was lost is fetched again, and
- * must be the same.
+ * The spool's copies of containers, from which their entries are fetched. A copy that was lost is fetched
+ * again, and must be the same.
  */
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
@@ -17,7 +17,8 @@ import { changedContainer, unpackFault } from "./refusals.ts";
 export type FetchAgain = (destination: string) => Promise<FetchedFile>;
 
 /**
- * Directories of containers that are kept in memory; the entries of one container are mostly fetched one after another.
+ * Directories of containers that are kept in memory; the entries of one container are mostly fetched one
+ * after another.
  */
 const DIRECTORIES_MAX = 4;
 
@@ -38,7 +39,7 @@ export class ContainerCopies {
     destination: string,
     facts: { readonly again: FetchAgain; readonly signal: AbortSignal },
   ): Promise<FetchedFile> {
-    await this.#haveCopy(container, facts.again);
+    await this.#ensureCopy(container, facts.again);
     const path = this.#spool.inputPath(container.id);
     const digest = createHash("sha256");
     let bytes = 0;
@@ -70,14 +71,14 @@ export class ContainerCopies {
       basename(container.path),
       limitsOf(container),
     );
-    directory.catch(() => this.#directories.delete(container.id)); // Whoever asked hears of it.
+    directory.catch(() => this.#directories.delete(container.id)); // Each caller receives the error.
     this.#directories.set(container.id, directory);
     const [oldest] = this.#directories.keys();
     if (this.#directories.size > DIRECTORIES_MAX && oldest !== undefined) this.#directories.delete(oldest);
     return directory;
   }
 
-  async #haveCopy(container: Run, again: FetchAgain): Promise<void> {
+  async #ensureCopy(container: Run, again: FetchAgain): Promise<void> {
     const isKnown = this.#directories.has(container.id);
     if (isKnown && (await this.#spool.hasInput(container.id))) return;
     let returning = this.#returning.get(container.id);
@@ -101,7 +102,7 @@ export class ContainerCopies {
   }
 }
 
-/** Of a run that opens a container. */
+/** The limits of a run that opens a container. */
 export function limitsOf(container: Run): UnpackLimits {
   return container.binding.unpack ?? { entriesMax: 0, sizeMax: 0, ratioMax: 0, ignore: [] };
 }

@@ -1,4 +1,4 @@
-/** Why a container, or one of its entries, is not unpacked. */
+/** The errors of containers and entries that are not unpacked. */
 import { HeadgateError, RejectedError, systemCode, TransientError, wordsOf } from "../../support/errors.ts";
 
 const OPERATION = "unpack container";
@@ -31,7 +31,9 @@ function refused(code: RejectedError["code"], message: string, cause?: unknown):
   return new RejectedError(code, { operation: OPERATION, subject: "container", message, cause });
 }
 
-/** What reading a container threw, as one of our errors: a fault of the disk passes, a fault of the bytes stays. */
+/**
+ * Converts an error of reading a container: a fault of the disk is transient, a fault of the bytes is not.
+ */
 export function unpackFault(thrown: unknown): HeadgateError {
   if (thrown instanceof HeadgateError) return thrown;
   const code = systemCode(thrown);
