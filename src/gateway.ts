@@ -124,7 +124,7 @@ async function assemble(
   const ledger = countedLedger(opened, observers.onRun);
   closers.push(() => ledger.close());
   const onRun = (id?: string) => scheduler.wake(id);
-  const { spool, room } = await openStorage(config.spool, { clock, log, ledger, metrics, onRun });
+  const { spool, quota } = await openStorage(config.spool, { clock, log, ledger, metrics, onRun });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
   const lookups = await openLookupStore(config.lookups, spool.root, clock, ledger.shared?.content);
 
@@ -132,7 +132,7 @@ async function assemble(
   const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
   const registry = createRegistry(config.triggers);
-  const intake = intakeFacts(config, { registry, clock, spool: spool.root, room, ledger });
+  const intake = intakeFacts(config, { registry, clock, spool: spool.root, quota, ledger });
   const drops = new DropRegistry({ log, intake }, () => ({
     ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
     laneMates: (name: string) => laneMates(config, name),
@@ -154,7 +154,7 @@ async function assemble(
   const shared = { ledger, log, dropEntry, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, clock, onRun });
   const { claim, lanesOf } = claimsBy(parts);
-  const more = { spool, room, pool, clock, tracer, serviceEntry, claim, ties: given.provisioning };
+  const more = { spool, room: quota, pool, clock, tracer, serviceEntry, claim, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);
 
@@ -169,7 +169,7 @@ async function assemble(
   drops.add(config.drops);
   closers.push(() => drops.stopWatching());
   const { configuration } = given;
-  const stores = { ledger, spool, room, pauses, lookups, versions };
+  const stores = { ledger, spool, quota, pauses, lookups, versions };
   const known = { ...stores, drops, services, scheduler, clock, log };
   const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
   joinQueries(api.queries, config, { ...known, ...attention, configuration });

@@ -7,7 +7,7 @@ import { Watcher, type WatcherFacts, type WatcherStatus } from "../drops/watcher
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { DropEntry } from "../runs/steps/steps.ts";
-import type { SpoolRoom } from "../spool/quota.ts";
+import type { SpoolQuota } from "../spool/quota.ts";
 import type { Clock } from "../support/clock.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 
@@ -162,14 +162,14 @@ export function intakeFacts(
     readonly registry: TriggerRegistry;
     readonly clock: Clock;
     readonly spool: string;
-    readonly room: SpoolRoom;
+    readonly quota: SpoolQuota;
     readonly ledger: Pick<Ledger, "shared">;
   },
 ): IntakeFacts {
   return {
     spool: parts.spool,
     shared: parts.ledger.shared?.intake ?? null,
-    isFull: async () => (await parts.room.full()) !== null,
+    isFull: async () => (await parts.quota.full()) !== null,
     clock: parts.clock,
     get defaultService() {
       return config.services[0]?.name ?? "";

@@ -15,7 +15,7 @@ import { createReceiver } from "../operations/receivers.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
 import { LaneLog, WaitingLanes } from "../operations/waiting-lanes.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
-import type { SpoolRoom } from "../spool/quota.ts";
+import type { SpoolQuota } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
@@ -68,7 +68,7 @@ export async function watchAttention(
 interface NotifierSources {
   readonly ledger: Ledger;
   readonly spool: Pick<Spool, "root">;
-  readonly room: Pick<SpoolRoom, "state">;
+  readonly quota: Pick<SpoolQuota, "state">;
   readonly drops: Pick<DropRegistry, "statuses">;
   readonly services: ServiceLog;
   readonly late: Pick<LateFiles, "missing">;
@@ -79,7 +79,7 @@ interface NotifierSources {
 }
 
 async function openNotifier(config: GatewayConfig, parts: NotifierSources): Promise<Notifier> {
-  const { ledger, room, drops, services, late, lanes, metrics, clock, log } = parts;
+  const { ledger, quota, drops, services, late, lanes, metrics, clock, log } = parts;
   const options = config.notifications;
   return new Notifier({
     options,
@@ -95,7 +95,7 @@ async function openNotifier(config: GatewayConfig, parts: NotifierSources): Prom
           config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
         late: () => late.missing(),
         lanes: () => lanes.overdue(),
-        spool: () => room.state(),
+        spool: () => quota.state(),
         spoolShare: options.spoolShare,
       }),
     count: (receiver, accepted) => metrics.countNotification(receiver, accepted),

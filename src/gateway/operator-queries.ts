@@ -12,7 +12,7 @@ import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
 import { reviseOutcome } from "../runs/steps/confirm-step.ts";
-import type { SpoolRoom } from "../spool/quota.ts";
+import type { SpoolQuota } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
@@ -27,7 +27,7 @@ import type { ServiceRegistry } from "./services.ts";
 export interface QueryParts {
   readonly ledger: Ledger;
   readonly spool: Spool;
-  readonly room: SpoolRoom;
+  readonly quota: SpoolQuota;
   readonly pauses: Pauses;
   readonly lookups: LookupStore;
   readonly versions: Pick<OpenMapping["versions"], "refused">;
@@ -73,7 +73,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
   queries.health = async () => [
     ...(parts.configuration === undefined ? [] : [parts.configuration.health()]),
     ...(await work()),
-    spoolHealth(await parts.room.state()),
+    spoolHealth(await parts.quota.state()),
     ...notificationHealth(parts.notifier),
     ...pauses.health(),
     ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),

@@ -16,7 +16,7 @@ import { ServiceReach } from "../runs/service-reach.ts";
 import { finishAfter } from "../runs/steps/confirm-rule.ts";
 import type { DropEntry, RunSteps, ServiceEntry } from "../runs/steps/steps.ts";
 import { ContainerCopies } from "../runs/unpacking/copies.ts";
-import type { SpoolRoom } from "../spool/quota.ts";
+import type { SpoolQuota } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
@@ -111,7 +111,7 @@ export function joinSteps(
   parts: {
     readonly ledger: Ledger;
     readonly spool: Spool;
-    readonly room: SpoolRoom;
+    readonly room: SpoolQuota;
     readonly lookups: LookupStore;
     readonly pool: MappingPool;
     readonly versions: MapperVersions;

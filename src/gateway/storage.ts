@@ -4,14 +4,14 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { heldRuns } from "../operations/held-runs.ts";
 import { measureSpool } from "../operations/spool-state.ts";
-import { SpoolRoom } from "../spool/quota.ts";
+import { SpoolQuota } from "../spool/quota.ts";
 import { openSpool, type Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 
 export interface Storage {
   readonly spool: Spool;
-  readonly room: SpoolRoom;
+  readonly quota: SpoolQuota;
 }
 
 /** The caller closes the spool, and with it the quota. */
@@ -33,30 +33,30 @@ export async function openStorage(
 ): Promise<Storage> {
   const spool = await openSpool(options);
   const { shared } = ledger;
-  const room = new SpoolRoom(spool.root, options, {
+  const quota = new SpoolQuota(spool.root, options, {
     ...rest,
     held: () => heldRuns(ledger),
-    onRoom: (ids) => {
+    onSpace: (ids) => {
       for (const id of ids) onRun(id);
     },
     shared: shared === null ? null : () => shared.intake.allWaitingBytes(),
   });
-  measureSpool(metrics.registry, room);
-  return { spool: releasing(spool, room), room };
+  measureSpool(metrics.registry, quota);
+  return { spool: releasing(spool, quota), quota };
 }
 
 /** Releases quota when files leave the spool. */
-function releasing(spool: Spool, room: SpoolRoom): Spool {
+function releasing(spool: Spool, quota: SpoolQuota): Spool {
   const freeing =
     <Args extends readonly unknown[], Value>(work: (...args: Args) => Promise<Value>) =>
     (...args: Args) =>
-      work(...args).finally(() => room.freed());
+      work(...args).finally(() => quota.freed());
   return {
     ...spool,
     retire: freeing(spool.retire),
     discard: freeing(spool.discard),
     close() {
-      room.close();
+      quota.close();
       return spool.close();
     },
   };

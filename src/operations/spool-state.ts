@@ -31,14 +31,14 @@ export function usedWords({ usedBytes, sharedBytes, budgetBytes, held }: SpoolSt
   return `${words}, ${share(held.bytes)} by ${runs} (\`headgate quarantine\` lists them)`;
 }
 
-export function measureSpool(registry: Registry, room: { state(): Promise<SpoolState> }): void {
+export function measureSpool(registry: Registry, quota: { state(): Promise<SpoolState> }): void {
   const measure = (name: string, help: string, value: (state: SpoolState) => number) =>
     new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
-        this.set(value(await room.state()));
+        this.set(value(await quota.state()));
       },
     });
   measure("headgate_spool_bytes", "Bytes of files in the spool", (state) => state.usedBytes);

@@ -150,7 +150,7 @@ test("during an outage the spool fills to its budget, and files at their drops a
     status: 200,
     spool: { ready: true },
   });
-  expect(again.stderr).toContain("the spool has room again");
+  expect(again.stderr).toContain("the spool has space again");
   await again.end("SIGTERM");
   expect(stage.lane.conflicts).toEqual([]);
   expect(stage.lane.pushes.slice(since).length).toBe((FILES * ROWS) / 50);

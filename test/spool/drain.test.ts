@@ -37,13 +37,13 @@ it.each([
   const told = Promise.withResolvers<string>();
   rig.configure({ spool: { path: "./own", budget: "100B", headroom: "1MB" } });
   const means = { ledger, clock: slow, log: silentLog, metrics: { registry: new Registry() } };
-  const { spool, room } = await openStorage(loadGatewayConfig(rig.config).spool, {
+  const { spool, quota } = await openStorage(loadGatewayConfig(rig.config).spool, {
     ...means,
     onRun: told.resolve,
   });
   try {
     writeFileSync(spool.inputPath("done"), Buffer.alloc(200));
-    expect(await room.reserve("waiting", 10, false)).toMatchObject({ code: "HG-SPOOL-005" });
+    expect(await quota.reserve("waiting", 10, false)).toMatchObject({ code: "HG-SPOOL-005" });
     await leave(spool);
     expect(await told.promise).toBe("waiting");
   } finally {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SpoolRoom } from "../../src/spool/quota.ts";
+import { SpoolQuota } from "../../src/spool/quota.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 
@@ -18,18 +18,21 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 type Shared = (() => Promise<number>) | null;
 
-function room(shared: Shared = null, onRoom: (ids: readonly string[]) => void = () => undefined): SpoolRoom {
+function quota(
+  shared: Shared = null,
+  onSpace: (ids: readonly string[]) => void = () => undefined,
+): SpoolQuota {
   const clock = { ...systemClock, monotonicMs: () => nowMs };
   const held = async () => new Set<string>();
-  const means = { clock, log: silentLog, held, shared, onRoom };
-  return new SpoolRoom(folder, { budget: 1_000, headroom: 0 }, means);
+  const parts = { clock, log: silentLog, held, shared, onSpace };
+  return new SpoolQuota(folder, { budget: 1_000, headroom: 0 }, parts);
 }
 
 /** What it tells of room, one time after the other. */
 function listening() {
   const told: (readonly string[])[] = [];
   let next = Promise.withResolvers<void>();
-  const of = room(null, (ids) => {
+  const of = quota(null, (ids) => {
     told.push(ids);
     next.resolve();
     next = Promise.withResolvers();
@@ -40,14 +43,14 @@ function listening() {
 const put = (path: string, bytes: number) => writeFileSync(join(folder, path), Buffer.alloc(bytes));
 
 /** Time enough for another count. */
-async function later(of: SpoolRoom): Promise<Awaited<ReturnType<SpoolRoom["state"]>>> {
+async function later(of: SpoolQuota): Promise<Awaited<ReturnType<SpoolQuota["state"]>>> {
   nowMs += 60_000;
   return await of.state();
 }
 
 describe("the room of the spool", () => {
   it("is taken by what is being fetched until that is given up, or written and counted", async () => {
-    const of = room();
+    const of = quota();
     expect(await of.reserve("a", 200, false)).toBeNull();
     expect((await of.state()).usedBytes).toBe(600);
     expect(await of.reserve("b", 200, false)).toMatchObject({ code: "HG-SPOOL-005" });
@@ -64,7 +67,7 @@ describe("the room of the spool", () => {
   });
 
   it("is not counted for each file while there is plenty, and is before what others wrote can fill it", async () => {
-    const of = room();
+    const of = quota();
     put("segments/a", 100);
     expect(await of.reserve("a", 10, false)).toBeNull();
     of.fetched("a", null);
@@ -127,7 +130,7 @@ describe("the room of the spool", () => {
   });
 
   it("is there for a file of which a part came before, as it was for the whole", async () => {
-    const of = room();
+    const of = quota();
     expect(await of.reserve("huge", 5_000, false)).toBeNull();
     put("inputs/huge", 4_000);
     of.fetched("huge", null);
@@ -138,7 +141,7 @@ describe("the room of the spool", () => {
   });
 
   it("is not taken twice by a file that is fetched again, since it was not mapped with others", async () => {
-    const of = room();
+    const of = quota();
     expect(await of.reserve("first", 200, false)).toBeNull();
     put("inputs/first", 200);
     of.fetched("first", 200);
@@ -148,7 +151,7 @@ describe("the room of the spool", () => {
 
   it("lets bodies that fill the budget by themselves go on, a few at a time, and takes nothing else", async () => {
     put("intake/1.json", 600);
-    const of = room(async () => 500);
+    const of = quota(async () => 500);
     expect(await of.state()).toMatchObject({ usedBytes: 1_100, sharedBytes: 500 });
     expect((await of.full())?.code).toBe("HG-SPOOL-005");
     expect(await of.reserve("file", 10, false)).toMatchObject({ code: "HG-SPOOL-005" });
@@ -160,7 +163,7 @@ describe("the room of the spool", () => {
 
   it("keeps in mind what waits in the ledger's database while that cannot be asked", async () => {
     let isAway = false;
-    const of = room(async () => {
+    const of = quota(async () => {
       if (isAway) throw new Error("the database is away");
       return 950;
     });

@@ -18,7 +18,7 @@ import type {
   Run,
   TargetFacts,
 } from "../../model.ts";
-import type { SpoolRoom } from "../../spool/quota.ts";
+import type { SpoolQuota } from "../../spool/quota.ts";
 import type { Spool } from "../../spool/spool.ts";
 import type { FinishAfter } from "../../states.ts";
 import type { Clock } from "../../support/clock.ts";
@@ -77,7 +77,7 @@ export interface ProvisionedTargets {
 export interface RunSteps {
   readonly ledger: Ledger;
   readonly spool: Spool;
-  readonly room: Pick<SpoolRoom, "reserve" | "fetched" | "mapped">;
+  readonly room: Pick<SpoolQuota, "reserve" | "fetched" | "mapped">;
   readonly copies: ContainerCopies;
   readonly lookups: Pick<LookupStore, "filesFor">;
   readonly pool: MappingPool;
