@@ -4,7 +4,7 @@
  */
 import type { BatchLimits, Binding, Run } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
-import type { ClaimingTrigger } from "./claims.ts";
+import type { ClaimingTrigger } from "./claim-parts.ts";
 import type { LookupStore } from "./lookups.ts";
 
 /** Settings of the replay command that replace those of the trigger. */

@@ -1,0 +1,87 @@
+/** Binds claimed arrivals to all that their runs are made with (invariant 10). */
+import type { Provenance } from "../drops/drop.ts";
+import type { Binding, BoundLookup, MapperIdentity, Reason } from "../model.ts";
+import { ConfigError } from "../support/errors.ts";
+import type { ClaimingTrigger, ClaimParts } from "./claim-parts.ts";
+import { reasonOf } from "./steps/steps.ts";
+
+/** The trigger name of runs of `POST /api/data`. */
+export const STANDARD_BODY_TRIGGER = "POST /api/data";
+
+/** Mappers and lookup tables are read once for all arrivals of a list. */
+export class ClaimBindings {
+  readonly #parts: ClaimParts;
+  readonly #bound = new Map<ClaimingTrigger, Promise<BoundClaim>>();
+  #lookups: Promise<readonly BoundLookup[]> | null = null;
+
+  constructor(parts: ClaimParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The same object for all files of a trigger, except those whose senders choose the service or the prefix.
+   */
+  of(claimed: ClaimingTrigger, provenance: Provenance | null): Promise<BoundClaim> {
+    if (provenance !== null) return this.#bind(claimed, provenance);
+    const bound = this.#bound.get(claimed) ?? this.#bind(claimed, null);
+    this.#bound.set(claimed, bound);
+    return bound;
+  }
+
+  async #bind(claimed: ClaimingTrigger, provenance: Provenance | null): Promise<BoundClaim> {
+    const { mapper, fault } = await mapperOf(claimed, this.#parts.versions);
+    this.#lookups ??= this.#parts.lookups.bind();
+    return { binding: bindingOf(claimed, provenance, mapper, await this.#lookups, this.#parts), fault };
+  }
+}
+
+export interface BoundClaim {
+  readonly binding: Binding;
+  /** Why the mapper cannot be used. */
+  readonly fault: Reason | null;
+}
+
+function bindingOf(
+  claimed: ClaimingTrigger,
+  provenance: Provenance | null,
+  mapper: MapperIdentity | null,
+  lookups: readonly BoundLookup[],
+  parts: ClaimParts,
+): Binding {
+  return {
+    trigger: claimed.name,
+    service: claimed.service ?? provenance?.service ?? parts.defaultService,
+    mapper: mapper ?? { name: claimed.mapper, version: "", digest: "" },
+    settings: claimed.metadata,
+    rows: claimed.rows,
+    ...(claimed.rows === "strict" ? {} : { rejectShare: claimed.rejectShare }),
+    limits: parts.limits,
+    ...(claimed.version === undefined ? {} : { version: claimed.version }),
+    ...(lookups.length === 0 ? {} : { lookups }),
+    operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
+  };
+}
+
+/** A mapper that is missing or cannot be loaded stops only the files of its own trigger. */
+async function mapperOf(
+  trigger: ClaimingTrigger,
+  versions: ClaimParts["versions"],
+): Promise<{ readonly mapper: MapperIdentity | null; readonly fault: Reason | null }> {
+  try {
+    const mapper = await versions.current(trigger.mapper);
+    if (mapper !== null) return { mapper, fault: null };
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    return { mapper: null, fault: reasonOf(thrown) };
+  }
+  const message = `the trigger ${trigger.name} names the mapper ${trigger.mapper}, which does not exist`;
+  return { mapper: null, fault: { code: "HG-MAP-001", message } };
+}
+
+/**
+ * The bodies of `POST /api/data` need no trigger. As at the service, a reading that cannot be stored does not
+ * keep the others back; unlike there, it is reported.
+ */
+export function standardClaim(settings: Readonly<Record<string, unknown>>): ClaimingTrigger {
+  return { name: STANDARD_BODY_TRIGGER, mapper: "push-body", rows: "lenient", metadata: settings };
+}

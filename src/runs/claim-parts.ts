@@ -1,0 +1,62 @@
+/** The parts that claims are made of, from the configuration and the stores of the gateway. */
+import type { Provenance } from "../drops/drop.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { MapperVersions } from "../mapping/contract.ts";
+import type { Arrival, BatchLimits, Binding, UnpackLimits } from "../model.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../support/log.ts";
+import type { Turns } from "../support/turns.ts";
+import type { LookupStore } from "./lookups.ts";
+import type { DropEntry, RunSteps } from "./steps/steps.ts";
+
+/** The settings of a trigger that a claim needs; the configuration's triggers have this shape. */
+export interface ClaimingTrigger {
+  readonly name: string;
+  readonly mapper: string;
+  readonly service?: string | undefined;
+  readonly rows: Binding["rows"];
+  readonly rejectShare?: number | undefined;
+  readonly lane?: string | undefined;
+  readonly version?: Binding["version"];
+  readonly operationPrefix?: string | undefined;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** How a drop unpacks containers. */
+export interface Unpacking extends UnpackLimits {
+  readonly unpack: boolean;
+  /** How deep containers may be nested. */
+  readonly depthMax: number;
+}
+
+export interface ClaimParts {
+  readonly ledger: Ledger;
+  readonly versions: Pick<MapperVersions, "current">;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Finds the trigger that claims a file, and the names of others that match. */
+  match(
+    file: Pick<Arrival, "drop" | "path">,
+    provenance: Provenance | null,
+  ): { readonly claimed: ClaimingTrigger | null; readonly others: readonly string[]; readonly why: string };
+  /** Undefined for a drop that is no longer in the configuration. */
+  unpacking(drop: string): Unpacking | undefined;
+  /** How a file came, when its drop knows. */
+  provenance(file: Pick<Arrival, "drop" | "path">): Promise<Provenance | null>;
+  /** Why a trigger is paused by an operator; null when it is not. */
+  pausedTrigger(name: string): string | null;
+  laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
+  /** All lanes of the files of a drop. `service`: the service of triggers that name none. */
+  lanesOf(drop: string, service: string): readonly string[];
+  dropEntry(name: string): DropEntry | undefined;
+  planFinish: RunSteps["planFinish"];
+  readonly lookups: Pick<LookupStore, "bind">;
+  /** The service of triggers that name none. */
+  readonly defaultService: string;
+  readonly limits: BatchLimits;
+  /** The order of claims, and of the finish of unmatched files. */
+  readonly turns: Turns;
+  readonly finishing: Turns;
+  /** Called when runs were opened. */
+  onRun(): void;
+}
