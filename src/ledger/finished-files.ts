@@ -34,11 +34,11 @@ export interface FinishedFile {
   readonly occupiedSince: IsoInstant | null;
   readonly begunAt: IsoInstant;
   readonly endsAt: IsoInstant;
-  readonly lookAt: IsoInstant;
+  readonly checkAt: IsoInstant;
 }
 
 /** The facts with which the watch of a file begins. */
-export type NewFinishedFile = Pick<FinishedFile, "place" | "identity" | "plan" | "endsAt" | "lookAt">;
+export type NewFinishedFile = Pick<FinishedFile, "place" | "identity" | "plan" | "endsAt" | "checkAt">;
 
 /** Absent facts stay unchanged. */
 export interface FinishedFileChange {
@@ -50,7 +50,7 @@ export interface FinishedFileChange {
   readonly changed?: boolean;
   readonly occupiedSince?: IsoInstant;
   readonly endsAt?: IsoInstant;
-  readonly lookAt?: IsoInstant;
+  readonly checkAt?: IsoInstant;
   /** The watch has ended. */
   readonly ended?: boolean;
   /** The file has left its path. */
@@ -88,7 +88,7 @@ export interface FinishedFiles {
   /** Postpones the next check of several unchanged files, in one transaction. */
   postpone(
     drop: string,
-    looks: readonly Pick<FinishedFile, "place" | "identity" | "lookAt">[],
+    checks: readonly Pick<FinishedFile, "place" | "identity" | "checkAt">[],
   ): Promise<void>;
   /** Adds the given folders, and returns all folders that are or were archives of the drop. */
   archives(drop: string, folders?: readonly string[]): Promise<readonly string[]>;

@@ -3,7 +3,7 @@ import { finishFile, setFileAside } from "../drops/drop.ts";
 import type { Arrival, FinishPlan } from "../model.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { ClaimParts } from "./claim-parts.ts";
-import { asideEvent, beginWatch } from "./finish-guard.ts";
+import { asideEvent, beginWatch } from "./finish-watch.ts";
 import type { DropEntry } from "./steps/steps.ts";
 
 /** Milliseconds for the finish of one file. */

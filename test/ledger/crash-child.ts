@@ -78,7 +78,7 @@ await step(["source.aside"], () =>
       ...{ drop: "field", path: "d", place: "d", arrivalId: d, size: 1, mtime: "1", identity: null },
       plan: { action: "delete" },
       endsAt: "2026-03-01T01:00:00.000Z",
-      lookAt: "2026-03-01T00:00:10.000Z",
+      checkAt: "2026-03-01T00:00:10.000Z",
     },
     { what: "source.aside", detail: "" },
   ),

@@ -14,7 +14,7 @@ export function finishedConformance(ledger: () => Ledger): void {
       identity: null,
       plan: { action: "delete" },
       endsAt: LATER,
-      lookAt: AT,
+      checkAt: AT,
     } as const;
     await ledger().noteRun(run.id, { finished: { at: AT, left: true }, watched });
     const files = ledger().finishedFiles;
@@ -22,9 +22,9 @@ export function finishedConformance(ledger: () => Ledger): void {
     expect(file).toMatchObject({ ...watched, path: "a.csv", runId: run.id, size: run.size, changed: false });
     expect(await files.of(run.arrivalId)).toEqual(file);
     if (file === undefined) return;
-    await files.postpone("field", [{ place: "aside", identity: "1:2", lookAt: LATER }]);
+    await files.postpone("field", [{ place: "aside", identity: "1:2", checkAt: LATER }]);
     expect(await files.due("field", AT, 10)).toEqual([]);
-    await files.change(file, { changed: true, size: 7, lookAt: AT });
+    await files.change(file, { changed: true, size: 7, checkAt: AT });
     expect(await files.due("field", AT, 10)).toMatchObject([{ changed: true, size: 7, identity: "1:2" }]);
     await files.change(file, { ended: true, event: { what: "source.deleted", detail: "a.csv" } });
     expect(await files.of(run.arrivalId)).toBeNull();
@@ -39,7 +39,7 @@ export function finishedConformance(ledger: () => Ledger): void {
       identity: null,
       plan: { action: "delete" },
       endsAt: LATER,
-      lookAt: LATER,
+      checkAt: LATER,
     } as const;
     const event = { what: "source.waits", detail: "" };
     await ledger().advanceArrival(arrivalId, "skipped", "");
@@ -54,7 +54,7 @@ export function finishedConformance(ledger: () => Ledger): void {
   it("returns changed files that cannot go back to their paths, over all drops, until their watch ends", async () => {
     const { arrival } = await sight(ledger(), "a.csv");
     const { id: arrivalId, drop, path, size, mtime } = arrival;
-    const looks = { endsAt: LATER, lookAt: LATER };
+    const looks = { endsAt: LATER, checkAt: LATER };
     const file = { place: "old/a.csv", identity: null, plan: { action: "delete" }, ...looks } as const;
     const event = { what: "source.aside", detail: "" };
     await ledger().advanceArrival(arrivalId, "skipped", "");

@@ -302,7 +302,7 @@ test("a file that cannot be looked at does not hide the others of its drop", asy
   mkdirSync(join(loadGatewayConfig(rig.config).spool.path, "compared-in"));
   const now = new Date("2026-04-01T00:00:00Z");
   utimesSync(placeOf("archive/a.*.csv"), now, now);
-  await inTime("it cannot be looked at", () => warnings.some((line) => line.includes("cannot be looked at")));
+  await inTime("it cannot be checked", () => warnings.some((line) => line.includes("cannot be checked")));
   appendFileSync(placeOf("archive/b.*.csv"), later(2, 2));
   await inTime("all readings are stored", async () => Object.keys(await rig.stored(variable)).length === 3);
 });

@@ -54,7 +54,7 @@ export function finishedFiles(store: Store): FinishedFiles {
         return found.map(toFinishedFile);
       }),
     change: (file, wanted) => store.write(CHANGED, () => changeFile(store, file, wanted)),
-    postpone: (drop, looks) => store.write(CHANGED, () => postpone(store, drop, looks)),
+    postpone: (drop, checks) => store.write(CHANGED, () => postpone(store, drop, checks)),
     archives: async (drop, folders = []) => {
       const known = await store.look(() => archivesOf(drop));
       const unknown = folders.filter((folder) => !known.includes(folder));
@@ -90,7 +90,7 @@ export function* watchFile(store: Store, file: Watched): Steps<void> {
     JSON.stringify(file.plan),
     store.now(),
     file.endsAt,
-    file.lookAt,
+    file.checkAt,
   );
 }
 
@@ -139,7 +139,7 @@ function toFinishedFile(found: FinishedRow): FinishedFile {
     occupiedSince: found.occupied_since,
     begunAt: found.begun_at,
     endsAt: found.ends_at,
-    lookAt: found.look_at,
+    checkAt: found.look_at,
   };
 }
 
@@ -159,14 +159,14 @@ function leavePath(store: Store, arrivalId: number): Steps<void> {
 }
 
 function* updateFile(file: FinishedFile, wanted: FinishedFileChange): Steps<void> {
-  const { place, size, mtime, identity, endsAt, lookAt, plan } = wanted;
+  const { place, size, mtime, identity, endsAt, checkAt, plan } = wanted;
   const written: Record<string, Value | undefined> = {
     ...{ place, size, mtime, identity },
     plan: plan === undefined ? undefined : JSON.stringify(plan),
     changed: wanted.changed === undefined ? undefined : Number(wanted.changed),
     occupied_since: wanted.occupiedSince,
     ends_at: endsAt,
-    look_at: lookAt,
+    look_at: checkAt,
   };
   const cells = Object.entries(written).filter((cell): cell is [string, Value] => cell[1] !== undefined);
   if (cells.length === 0) return;
@@ -183,13 +183,13 @@ function* updateFile(file: FinishedFile, wanted: FinishedFileChange): Steps<void
 function* postpone(
   store: Store,
   drop: string,
-  looks: readonly Pick<FinishedFile, "place" | "identity" | "lookAt">[],
+  checks: readonly Pick<FinishedFile, "place" | "identity" | "checkAt">[],
 ): Steps<void> {
   yield* store.assertDrop(drop, store.session);
-  for (const { place, identity, lookAt } of looks)
+  for (const { place, identity, checkAt } of checks)
     yield* execute(
       "UPDATE finished_files SET look_at = ?, identity = ? WHERE drop_name = ? AND place = ?",
-      lookAt,
+      checkAt,
       identity,
       drop,
       place,

@@ -8,7 +8,7 @@ import type { Arrival, End, FinishPlan, FinishResult, Run } from "../../model.ts
 import { RUN_STATES } from "../../states.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { resultOf, type Settled } from "../../support/settled.ts";
-import { asideEvent, beginWatch } from "../finish-guard.ts";
+import { asideEvent, beginWatch } from "../finish-watch.ts";
 import { containerOf, waitForDrop } from "../source.ts";
 import { tracedList } from "../spans.ts";
 import type { ListStep } from "./fetch-step.ts";
