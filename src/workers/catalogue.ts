@@ -1,4 +1,4 @@
-/** The mappers that triggers can name: those of the configured folders, then those that come with Headgate. */
+/** The mappers that triggers can name: those of the configured folders, then the bundled ones. */
 import { resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CatalogueEntry, MapperCatalogue } from "../mapping/contract.ts";
@@ -11,16 +11,19 @@ import { createInspector, type Inspector } from "./inspector.ts";
 import { factsOf, VERSION_DEFAULT } from "./mapper-facts.ts";
 import type { MapperModule } from "./messages.ts";
 
-/** The folder of the mappers that come with Headgate. */
+/** The folder of the bundled mappers. */
 export const BUNDLED_FOLDER = fileURLToPath(new URL("../../mappers", import.meta.url));
 
-/** Whether a module is one of those that come with Headgate. */
+/** Whether a module is bundled with Headgate. */
 export function isBundled(modulePath: string): boolean {
-  // What a copy says of its origin lies where mappers may write: no way through the folder leads out of it.
+  // The recorded origin of a copy is in a folder that mappers may write; no path through the folder leads out
+  // of it.
   return resolve(modulePath).startsWith(`${BUNDLED_FOLDER}${sep}`);
 }
 
-/** Folders are absolute paths; the first that has a name wins. What is found by it ends with the process, or by `close`. */
+/**
+ * Folders are absolute paths; the first with a name wins. The catalogue ends with the process, or by `close`.
+ */
 export function createCatalogue(
   folders: readonly string[],
   inspector: Inspector = createInspector(),
@@ -73,7 +76,7 @@ async function describe(module: MapperModule, inspector: Inspector): Promise<Cat
   };
 }
 
-/** Those that come with Headgate are as trustworthy as Headgate, and need no process of their own to say what they are. */
+/** Bundled mappers are as trustworthy as Headgate, and need no process of their own for their facts. */
 function describeOwn(mapper: Mapper, modulePath: string, digest: string): CatalogueEntry {
   const { name, version, summary, settingsSchema } = factsOf(mapper);
   return {
@@ -85,7 +88,7 @@ function describeOwn(mapper: Mapper, modulePath: string, digest: string): Catalo
   };
 }
 
-/** A mapper that cannot be loaded is listed with the reason, so that one of them hides no other. */
+/** A mapper that cannot be loaded is listed with the reason, so that it hides no other. */
 async function entryOrFault(
   modulePath: string,
   entryOf: (modulePath: string) => Promise<CatalogueEntry>,

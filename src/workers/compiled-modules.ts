@@ -1,8 +1,9 @@
 /**
- * Node's cache of compiled modules, lent to mapping hosts: they start in half the time. A mapper that could write there
- * could change the gateway's own code. It is not enough to give up the permission, since the runtime itself continues to
- * write compiled modules there, for any module that a mapper claims to have loaded. So each thread knows the folder only
- * by a link of its own, and removes that link before it loads a mapper.
+ * Node's cache of compiled modules, lent to mapping hosts: they start in half the time. A mapper that could
+ * write there could change the gateway's own code. It is not enough to give up the permission, since the
+ * runtime itself continues to write compiled modules there, for any module that a mapper claims to have
+ * loaded. So each thread knows the folder only by a link of its own, and removes that link before it loads a
+ * mapper.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";

@@ -40,7 +40,10 @@ function send(message: FromHost, sent: () => void = () => undefined): void {
   process.send?.(message, undefined, undefined, sent);
 }
 
-/** Ends the process when the gateway has gone, and, where the gateway cannot measure it, when it holds too much memory. */
+/**
+ * Ends the process when the gateway has gone, and, where the gateway cannot measure it, when it holds too
+ * much memory.
+ */
 function watch(): void {
   const isOver = process.memoryUsage.rss() > bytesMax;
   if (isOver) process.stderr.write(`${MEMORY_MARK}\n`, end);

@@ -1,4 +1,7 @@
-/** Asks mappers what they are and whether settings fit them, in a process of its own: a module may do anything as soon as it is loaded. */
+/**
+ * Queries mappers for their facts and for the validity of settings, in a process of its own: a module may do
+ * anything as soon as it is loaded.
+ */
 
 import { nameOf } from "../mapping/mapper-files.ts";
 import { ConfigError, TransientError } from "../support/errors.ts";
@@ -6,11 +9,11 @@ import { type AskOutcome, MappingHost } from "./mapping-host.ts";
 import type { MapperFacts, MapperModule, TaskAnswer, TaskRequest } from "./messages.ts";
 
 export interface Inspector {
-  /** Throws a `ConfigError` when the module cannot be loaded, or does not come to an end. */
+  /** Throws a `ConfigError` when the module cannot be loaded, or does not end. */
   describe(module: MapperModule): Promise<MapperFacts>;
-  /** Null when the settings fit. */
+  /** Null when the settings are valid. */
   settingsFault(module: MapperModule, settings: Readonly<Record<string, unknown>>): Promise<string | null>;
-  /** Null when the case comes out as expected; `casesOf` is the module beside whose cases it lies. */
+  /** Null when the case has the expected result; `casesOf` is the module beside the cases. */
   caseFault(module: MapperModule, casesOf: string, name: string): Promise<string | null>;
   close(): Promise<void>;
 }
@@ -25,7 +28,7 @@ export interface InspectorLimits {
 }
 
 const LIMITS: InspectorLimits = { memory: 512_000_000, loadLimit: 10_000, caseLimit: 60_000 };
-/** The process ends when nobody asked for this long, in milliseconds. */
+/** The process ends after this long without a query, in milliseconds. */
 const IDLE_MS = 3_000;
 
 export function createInspector(limits: InspectorLimits = LIMITS): Inspector {
@@ -40,7 +43,10 @@ export function createInspector(limits: InspectorLimits = LIMITS): Inspector {
     await ended?.kill();
   }
 
-  /** In a process that was used before, what fails may be the fault of another mapper: then once more in a fresh one. */
+  /**
+   * In a process that was used before, a failure may be the fault of another mapper: then the query is
+   * repeated in a fresh one.
+   */
   async function askChild(request: TaskRequest): Promise<AskOutcome> {
     clearTimeout(idle);
     for (;;) {
@@ -122,6 +128,6 @@ function strange(module: MapperModule, answer: TaskAnswer): ConfigError {
   return new ConfigError("HG-MAP-003", {
     operation: "load mapper",
     subject: module.modulePath,
-    message: `the process of the mapper gave another answer than was asked for: ${answer.kind}`,
+    message: `the process of the mapper gave an unexpected response: ${answer.kind}`,
   });
 }

@@ -1,6 +1,6 @@
 /**
- * A list of small files that one process maps one after another into one file, so that a process is asked once for all of them, and the disk is waited for
- * once. Files that do not go well are left to the pool, which maps each by itself.
+ * A list of small files that one thread maps one after another into one file, with one message and one sync
+ * for all of them. Files with a fault are left to the pool, which maps each by itself.
  */
 import type { MapJob, MappedFile, MapResult } from "../mapping/contract.ts";
 import type { MapperIdentity } from "../model.ts";
@@ -8,12 +8,12 @@ import { publishSegment } from "../segment/publish.ts";
 import { randomHex } from "../support/random.ts";
 import type { JobList, ListedJob } from "./messages.ts";
 
-/** A name of its own: what a process that is about to end still writes does not get in the way of the next. */
+/** A unique name, so that a process that is about to end cannot write into the file of the next one. */
 export function partPathOf(job: MapJob): string {
   return `${job.segmentPath}.${randomHex(4)}.part`;
 }
 
-/** Jobs whose inputs lie in one file; null when there are not several, or one of them lies elsewhere. */
+/** Jobs whose inputs are in one file; null when there are not several, or one of them is in another file. */
 export function listOf(jobs: readonly MapJob[]): JobList | null {
   const [first] = jobs;
   if (first === undefined || jobs.length < 2) return null;
@@ -23,7 +23,10 @@ export function listOf(jobs: readonly MapJob[]): JobList | null {
   return listed.length < jobs.length ? null : { part: first.inputPath, jobs: listed };
 }
 
-/** Null for files that are left. `ask` gives the results in the order of what it is asked for, or null for none at all. */
+/**
+ * Null for files that are left. `ask` returns the results in the order of its request, or null for none at
+ * all.
+ */
 export async function mapJobList(
   { part, jobs }: JobList,
   version: MapperIdentity,
@@ -48,12 +51,12 @@ export async function mapJobList(
 }
 
 interface Member {
-  /** Among the jobs that were given. */
+  /** Position among the given jobs. */
   readonly nth: number;
   readonly job: ListedJob;
 }
 
-/** Those of this version. Equal bindings become one object, which crosses to the process once. */
+/** The jobs of this version. Equal bindings become one object, which is sent to the process once. */
 function membersOf(jobs: readonly ListedJob[], { name, digest }: MapperIdentity): readonly Member[] {
   const shared = new Map<string, unknown>();
   const once = <Value>(value: Value): Value => {

@@ -1,16 +1,20 @@
 /**
- * Lists of small files share a process for as long as it keeps up: one more takes half a second of computing until it is started and warm,
- * which is as much as hundreds of such files take. Only who has waited for a while has another one started.
+ * Lists of small files share a process for as long as it keeps up: starting and warming another one takes
+ * half a second of CPU, as much as hundreds of such files. Only a list that has waited for a while has
+ * another one started.
  */
 
 import type { Slots } from "./slots.ts";
 
-/** How long that is, in milliseconds: longer than the first process takes to start and to map a first list with a usual mapper. */
+/**
+ * That wait, in milliseconds: longer than the first process takes to start and to map a first list with a
+ * usual mapper.
+ */
 const HANG_MS = 750;
 
 interface Turn {
   working: number;
-  /** How to begin, in the order of their coming. */
+  /** Callbacks that begin the waiting lists, in the order of arrival. */
   readonly waiting: (() => void)[];
 }
 
@@ -18,14 +22,14 @@ export class ListTurns {
   readonly #slots: Slots;
   readonly #turns = new Map<string, Turn>();
 
-  /** A turn takes one of the slots too. */
+  /** A turn also takes one of the slots. */
   constructor(slots: Slots) {
     this.#slots = slots;
   }
 
   /**
-   * `key`: of what may share a process; `hasIdle`: a process that was started has nothing to do. False when the signal is aborted before the
-   * turn comes.
+   * `key` identifies lists that may share a process; `hasIdle`: a started process has no task. False when the
+   * signal is aborted before the turn comes.
    */
   async take(key: string, hasIdle: boolean, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;

@@ -1,6 +1,7 @@
 /**
- * The bytes of every version of a mapper that a run may be bound to: `<root>/<name>/<digest>/` holds the files that it is made of, as
- * they lay to each other, and `<root>/<name>/<digest>.json` says what they are. A copy has its name only when it is complete.
+ * The files of every version of a mapper that a run may be bound to: `<root>/<name>/<digest>/` contains them
+ * in their relative places, and `<root>/<name>/<digest>.json` describes them. A copy gets its name only when
+ * it is complete.
  */
 import { randomBytes } from "node:crypto";
 import { readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
@@ -11,25 +12,28 @@ import { syncDirectory, writeDurably } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { MapperModule } from "./messages.ts";
 
-/** Where nodes keep what any of them may need; `SharedContent` of the ledger has this shape. */
+/** The store in which nodes share versions; `SharedContent` of the ledger has this shape. */
 export interface SharedMappers {
   keep(kind: "mapper", name: string, bytes: () => Promise<Buffer>): Promise<void>;
   find(kind: "mapper", name: string): Promise<Buffer | null>;
 }
 
 export interface MapperCopies {
-  /** Copies this version, unless it is there. */
+  /** Copies this version, unless a copy exists. */
   keep(modulePath: string, content: MapperContent): Promise<MapperModule>;
-  /** The bytes of a copy that is here, for `unpack` on another node. */
+  /** The bytes of a local copy, for `unpack` on another node. */
   pack(name: string, digest: string): Promise<Buffer>;
-  /** Makes the copy of another node one of here, as if the mapper lay at `origin`. Null when it is not of this version. */
+  /**
+   * Restores the copy of another node locally, as if the mapper were at `origin`. Null when it is not of this
+   * version.
+   */
   unpack(name: string, digest: string, packed: Buffer, origin: string | null): Promise<MapperModule | null>;
-  /** The copy of this version, or null when there is none that is whole. */
+  /** The copy of this version, or null when there is no complete one. */
   find(name: string, digest: string): Promise<MapperModule | null>;
-  /** What new runs take. */
+  /** The version for new runs. */
   current(name: string): Promise<CurrentVersion | null>;
   setCurrent(name: string, version: CurrentVersion): Promise<void>;
-  /** Removes those that were last used before this time, and are not current. Answers how many. */
+  /** Removes copies that were last used before this time, and are not current. Returns how many. */
   prune(beforeMs: number): Promise<number>;
 }
 
@@ -43,7 +47,7 @@ const packedCopy = z.object({
   files: z.array(z.object({ path: z.string(), base64: z.string() })),
 });
 
-/** Bytes; a mapper is code, and tables belong into `lookups`. */
+/** Limit in bytes; a mapper is code, and tables belong in `lookups`. */
 const SIZE_MAX = 64_000_000;
 const CURRENT = "current.json";
 const PART = ".part";
@@ -51,9 +55,9 @@ const FACTS = ".json";
 /** The time of the last use is written this often. */
 const TOUCH_MS = 3_600_000;
 
-/** `nowMs` tells the time of a use. */
+/** `nowMs` returns the time of a use. */
 export function createMapperCopies(root: string, nowMs: () => number): MapperCopies {
-  /** Copies whose bytes were compared with their digest by this process, and when their use was last written. */
+  /** Copies whose bytes this process has compared with their digest, and when their use was last written. */
   const known = new Map<string, { readonly module: MapperModule; touchedMs: number }>();
   const makings = new Map<string, Promise<MapperModule>>();
   const folderOf = (name: string, digest: string) => join(root, name, digest);
@@ -83,11 +87,11 @@ export function createMapperCopies(root: string, nowMs: () => number): MapperCop
       throw systemCode(thrown) === undefined ? thrown : notKept(name, wordsOf(thrown), thrown);
     }
     const made = await find(name, content.digest);
-    if (made === null) throw notKept(name, "what was written there reads otherwise");
+    if (made === null) throw notKept(name, "the written files have other content");
     return made;
   }
 
-  /** A fault of the disk, which is none of the file that is to be mapped. */
+  /** A fault of the disk, not of the file that is being mapped. */
   function notKept(name: string, why: string, cause?: unknown): TransientError {
     return new TransientError("HG-SPOOL-004", {
       operation: "copy mapper",
@@ -103,7 +107,7 @@ export function createMapperCopies(root: string, nowMs: () => number): MapperCop
       const name = nameOf(modulePath);
       const found = await find(name, content.digest);
       if (found !== null) return found;
-      // Files that come together ask for the same copy: one of them makes it.
+      // Concurrent files need the same copy: one of them creates it.
       const folder = folderOf(name, content.digest);
       const making = makings.get(folder) ?? make(modulePath, content).finally(() => makings.delete(folder));
       makings.set(folder, making);
@@ -112,7 +116,7 @@ export function createMapperCopies(root: string, nowMs: () => number): MapperCop
     async pack(name, digest) {
       const folder = folderOf(name, digest);
       const facts = await readJson(`${folder}${FACTS}`, copyFacts);
-      if (facts === null) throw notKept(name, "its copy is gone");
+      if (facts === null) throw notKept(name, "its copy is missing");
       const files: z.output<typeof packedCopy>["files"] = [];
       for (const item of await readdir(folder, { recursive: true, withFileTypes: true })) {
         if (!item.isFile()) continue;
@@ -168,9 +172,12 @@ async function writeCopy(folder: string, modulePath: string, { files }: MapperCo
     throw new ConfigError("HG-MAP-003", {
       operation: "copy mapper",
       subject: modulePath,
-      message: `the mapper ${nameOf(modulePath)} takes ${Math.round(size / 1e6)} MB, and at most ${SIZE_MAX / 1e6} MB are kept; tables belong into \`lookups\``,
+      message:
+        `the mapper ${nameOf(modulePath)} takes ${Math.round(size / 1e6)} MB, ` +
+        `and at most ${SIZE_MAX / 1e6} MB are kept; tables belong in \`lookups\``,
     });
-  // The name of the folder stays, since it is the name of the mapper; and so does the way to what several mappers share.
+  // The name of the folder is kept, since it is the name of the mapper; and so are the relative paths to
+  // shared files.
   const base = files.reduce(
     (common, { path }) => commonFolder(common, dirname(path)),
     dirname(dirname(modulePath)),
@@ -187,7 +194,7 @@ async function placeCopy(
 ): Promise<void> {
   const part = `${folder}.${randomBytes(4).toString("hex")}${PART}`;
   for (const { path, bytes } of files) await writeDurably(join(part, path), bytes);
-  // What is there already is not whole, or it would have been found.
+  // An existing folder is incomplete, or it would have been found.
   await rm(folder, { recursive: true, force: true });
   await rename(part, folder);
   await syncDirectory(dirname(folder));

@@ -1,10 +1,10 @@
-/** What a mapper says of itself, as plain data that can cross between processes. */
+/** The facts of a mapper, as plain data that can be sent between processes. */
 import { z } from "zod";
 import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, conflictRule } from "../mapping/conflicts.ts";
 import type { Mapper } from "../mapping/mapper.ts";
 import type { MapperFacts } from "./messages.ts";
 
-/** Of a mapper that names none. */
+/** Version of a mapper that names none. */
 export const VERSION_DEFAULT = "0.0.0";
 
 export function factsOf(mapper: Mapper): MapperFacts {
@@ -21,7 +21,7 @@ export function factsOf(mapper: Mapper): MapperFacts {
     name: mapper.name,
     version: String(mapper.version ?? VERSION_DEFAULT),
     summary: String(mapper.summary),
-    // As text and back: what a mapper made may hold more than plain data.
+    // As text and back, since a mapper may return more than plain data.
     settingsSchema: JSON.parse(JSON.stringify(schema)) as unknown,
   };
 }

@@ -1,7 +1,8 @@
 /**
- * Which version of each mapper new runs take. A changed mapper is loaded beside the old one, in a process of its own, and swapped in
- * when it loads and its own cases pass; until then, and when they do not, the old one goes on from its copy, and that is said.
- * Runs keep the version that they are bound to, also after a restart.
+ * Selects the version of each mapper for new runs. A changed mapper is loaded beside the old one, in a
+ * process of its own, and replaces it when it loads and its own cases pass; until then, and when they fail,
+ * the old one continues from its copy, with a warning. Runs keep the version that they are bound to, also
+ * after a restart.
  */
 
 import { casesDigest, listCases } from "../authoring/cases.ts";
@@ -26,31 +27,34 @@ import type { MapperModule } from "./messages.ts";
 export interface VersionsParts {
   /** Absolute; the bundled mappers are added. */
   readonly folders: readonly string[];
-  /** Where versions are kept. */
+  /** The folder of the kept versions. */
   readonly root: string;
   readonly inspector: Inspector;
   readonly log: Logger;
   readonly clock?: Clock;
-  /** Where other nodes find the versions that runs are bound to here. */
+  /** The store in which other nodes find the versions that runs are bound to on this node. */
   readonly shared?: SharedMappers | null | undefined;
 }
 
-/** A mapper whose version on disk is not taken, and why. */
+/** A version on disk that was refused, and the reason. */
 export interface RefusedVersion {
   readonly mapper: string;
   readonly reason: string;
 }
 
 const WATCH_EVERY_MS = 2_000;
-/** What was found is good for files that come within so many milliseconds: to read the mapper again would cost more than to claim them. */
+/**
+ * A result stays valid for files that arrive within so many milliseconds: reading the mapper again would cost
+ * more than claiming them.
+ */
 const FRESH_MS = 500;
-/** A mapper that changes again while it is looked at is looked at again. */
+/** Maximum number of repeated checks of a mapper that changes during its check. */
 const LOOKS_MAX = 5;
-/** That a version is in use is told to the other nodes this often. */
+/** The use of a version is reported to the other nodes this often. */
 const SHARED_EVERY_MS = 3_600_000;
 
 interface Refusal {
-  /** Of the module and its cases. */
+  /** Digest of the module and its cases. */
   readonly digest: string;
   readonly error: ConfigError;
 }
@@ -66,11 +70,11 @@ export class KeptVersions implements MapperVersions {
   readonly #sharedMs = new Map<string, number>();
   readonly #currents = new Map<string, CurrentVersion>();
   readonly #refusals = new Map<string, Refusal>();
-  /** Questions for what is current that are under way, by the mapper's name. */
+  /** Running queries for the current version, by the mapper's name. */
   readonly #asked = new Map<string, Promise<MapperIdentity | null>>();
-  /** Until when what was found to be current is taken for granted, by the mapper's name. */
+  /** Until when the current version stays valid without a check, by the mapper's name. */
   readonly #freshUntilMs = new Map<string, number>();
-  /** Looks that are under way, by the mapper's name. */
+  /** Running checks, by the mapper's name. */
   readonly #looks = new Map<string, Promise<void>>();
 
   constructor({ folders, root, inspector, log, clock = systemClock, shared = null }: VersionsParts) {
@@ -82,14 +86,14 @@ export class KeptVersions implements MapperVersions {
     this.#copies = createMapperCopies(root, () => clock.now().epochMilliseconds);
   }
 
-  /** Files that come together share one look. */
+  /** Concurrent files share one check. */
   current(name: string): Promise<MapperIdentity | null> {
     const asked = this.#asked.get(name) ?? this.#bindable(name).finally(() => this.#asked.delete(name));
     this.#asked.set(name, asked);
     return asked;
   }
 
-  /** The same for who binds no run to it: other nodes are told nothing. */
+  /** The same for a caller that binds no run: other nodes are not notified. */
   here(name: string): Promise<MapperIdentity | null> {
     return this.#decided(name, false);
   }
@@ -106,17 +110,20 @@ export class KeptVersions implements MapperVersions {
     return packed === null ? null : await this.#copies.unpack(name, digest, packed, modulePath);
   }
 
-  /** Looks at these mappers now, and resolves when it is decided which of their versions are taken. */
+  /** Checks these mappers now, and resolves when the version of each is decided. */
   async refresh(names: readonly string[]): Promise<void> {
     for (const name of new Set(names))
       await this.#decided(name, true).catch((thrown) => {
-        // What is wrong with a mapper was said when it was refused.
+        // The fault of a mapper was reported when it was refused.
         if (thrown instanceof ConfigError) return;
-        this.#log.warn({ mapper: name }, `a mapper cannot be looked at: ${wordsOf(thrown)}`);
+        this.#log.warn({ mapper: name }, `a mapper cannot be checked: ${wordsOf(thrown)}`);
       });
   }
 
-  /** Looks at them again and again after a first look, so that a change shows before the next file comes. Answers how to stop. */
+  /**
+   * Checks them repeatedly after a first check, so that a change is found before the next file arrives.
+   * Returns a function that stops it.
+   */
   watch(names: readonly string[], first: Promise<void>): () => Promise<void> {
     const stop = new AbortController();
     const loop = async () => {
@@ -141,7 +148,7 @@ export class KeptVersions implements MapperVersions {
     return this.#copies.prune(beforeMs);
   }
 
-  /** What runs are bound to any node can have, before they are. */
+  /** A version is available to every node before runs are bound to it. */
   async #bindable(name: string): Promise<MapperIdentity | null> {
     const identity = await this.#decided(name, false);
     if (identity === null || this.#shared === null) return identity;
@@ -163,7 +170,7 @@ export class KeptVersions implements MapperVersions {
     const isFresh = this.#clock.monotonicMs() < (this.#freshUntilMs.get(name) ?? 0);
     if (before !== null && isFresh && !isAwaited) return { name, ...before };
     if (before !== null && before.digest === (await digestMapper(modulePath))) {
-      // Also when it was changed and put back.
+      // Also when it was changed and restored.
       this.#refusals.delete(name);
       this.#freshUntilMs.set(name, this.#clock.monotonicMs() + FRESH_MS);
       return { name, ...before };
@@ -171,7 +178,7 @@ export class KeptVersions implements MapperVersions {
     const looked = this.#look(name, modulePath);
     if (before !== null && !isAwaited) {
       looked.catch((thrown) =>
-        this.#log.warn({ mapper: name }, `a changed mapper cannot be looked at: ${wordsOf(thrown)}`),
+        this.#log.warn({ mapper: name }, `a changed mapper cannot be checked: ${wordsOf(thrown)}`),
       );
       return { name, ...before };
     }
@@ -191,7 +198,7 @@ export class KeptVersions implements MapperVersions {
     return known;
   }
 
-  /** One look at a time for each mapper. */
+  /** One check at a time for each mapper. */
   #look(name: string, modulePath: string): Promise<void> {
     const look =
       this.#looks.get(name) ?? this.#decide(name, modulePath).finally(() => this.#looks.delete(name));
@@ -211,7 +218,7 @@ export class KeptVersions implements MapperVersions {
         if (!(thrown instanceof ConfigError)) throw thrown;
         refusal = thrown;
       }
-      // Half of a change may load and pass, or not load.
+      // An incomplete change may load and pass, or not load.
       if (looks < LOOKS_MAX && digest !== (await digestWithCases(modulePath))) continue;
       if (taken !== null) await this.#take(name, taken);
       if (refusal !== null) await this.#refuse(name, { digest, error: refusal });
@@ -219,7 +226,7 @@ export class KeptVersions implements MapperVersions {
     }
   }
 
-  /** Throws a `ConfigError` that says why this version is not to be used. */
+  /** Throws a `ConfigError` with the reason why this version is refused. */
   async #examine(name: string, modulePath: string): Promise<CurrentVersion> {
     const module = await this.#copies.keep(modulePath, await readMapper(modulePath));
     const { digest } = module;
@@ -270,7 +277,7 @@ function words({ version, digest }: CurrentVersion): string {
 }
 
 function refusedWords(error: ConfigError, current: CurrentVersion | null): string {
-  const goesOn =
+  const consequence =
     current === null ? "its files go into quarantine" : `new files are still mapped by ${words(current)}`;
-  return `${wordsOf(error)}; ${goesOn}`;
+  return `${wordsOf(error)}; ${consequence}`;
 }

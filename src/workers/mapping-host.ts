@@ -1,7 +1,7 @@
 /**
- * A mapping host as the gateway sees it: one process whose threads perform tasks side by side. A task ends by itself, or
- * with its thread, or with the whole host: the host ends when one of its tasks takes too long, when it holds too much
- * memory, and when a cancelled task does not end.
+ * A mapping host as the gateway sees it: one process whose threads perform tasks side by side. A task ends by
+ * itself, or with its thread, or with the whole host: the host ends when one of its tasks takes too long,
+ * when it holds too much memory, and when a cancelled task does not end.
  */
 import type { ChildProcess } from "node:child_process";
 import { wordsOf } from "../support/errors.ts";

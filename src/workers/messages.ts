@@ -92,7 +92,7 @@ export type FromHost =
   /** A thread failed while it had no task. */
   | { readonly kind: "fault"; readonly words: string };
 
-/** What a thread reports before the end of its task. */
+/** The reports of a thread before the end of its task. */
 export type TaskWords =
   /** The time limit counts. */
   | { readonly kind: "begun" }

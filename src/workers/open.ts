@@ -1,4 +1,4 @@
-/** What the gateway needs of mapping, joined: the versions of mappers, and the pool that runs them. */
+/** The mapping services of the gateway: the versions of mappers, and the pool that runs them. */
 import { join } from "node:path";
 import type { MappingPool } from "../mapping/contract.ts";
 import type { MappersOptions, WorkersOptions } from "../mapping/options.ts";
@@ -9,13 +9,16 @@ import type { SharedMappers } from "./mapper-copies.ts";
 import { KeptVersions } from "./mapper-versions.ts";
 import { createMappingPool } from "./pool.ts";
 
-/** A changed mapper that hangs keeps no gateway from starting: the version before it goes on. */
+/** A changed mapper that hangs does not keep the gateway from starting: the former version continues. */
 const FIRST_LOOK_MS = 10_000;
 
 export interface OpenMapping {
   readonly versions: KeptVersions;
   readonly pool: MappingPool;
-  /** Looks at the mappers that triggers name, and again whenever they change; called again, at these instead. Waits for the first look, but not for ever. */
+  /**
+   * Checks the mappers that triggers name, and checks them again whenever they change; a further call
+   * replaces them. Waits for the first check, for a limited time.
+   */
   start(names: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -23,11 +26,11 @@ export interface OpenMapping {
 export interface MappingMeans {
   readonly log: Logger;
   readonly clock: Clock;
-  /** Where other nodes find the versions that runs are bound to; nowhere when there are none. */
+  /** The store in which other nodes find the versions that runs are bound to; absent without other nodes. */
   readonly ledger?: { readonly shared: { readonly content: SharedMappers } | null };
 }
 
-/** Where mappers may write, and their versions are kept. */
+/** The folders that mappers may write, and that of the versions. */
 export interface MappingPlace {
   readonly root: string;
 }
@@ -52,13 +55,16 @@ export function openMapping(
     writable: [root],
   });
   let stopWatching: (() => Promise<void>) | null = null;
-  /** Read anew at each look. */
+  /** Read at each check. */
   const watched: string[] = [];
-  /** What came while nobody was here is mapped as soon as it is listed: a process starts meanwhile, and ends if there is nothing for it. */
-  async function lookAt(names: readonly string[]): Promise<void> {
+  /**
+   * Files that arrived while the gateway was stopped are mapped as soon as they are listed: a process starts
+   * meanwhile, and ends if it has no task.
+   */
+  async function check(names: readonly string[]): Promise<void> {
     await versions.refresh(names);
     for (const name of names) {
-      // What is wrong with one was said.
+      // The fault of a mapper was reported already.
       const mapper = await versions.here(name).catch(() => null);
       if (mapper !== null) return pool.prepare(mapper);
     }
@@ -69,9 +75,9 @@ export function openMapping(
     async start(names) {
       watched.splice(0, watched.length, ...names);
       const enough = new AbortController();
-      const looked = lookAt(names).finally(() => enough.abort());
+      const checked = check(names).finally(() => enough.abort());
       await clock.sleep(FIRST_LOOK_MS, enough.signal);
-      stopWatching ??= versions.watch(watched, looked);
+      stopWatching ??= versions.watch(watched, checked);
     },
     async close() {
       await inspector.close();

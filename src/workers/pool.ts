@@ -1,6 +1,6 @@
 /**
- * The worker pool: each file or list is a task of a thread in a mapping host, within limits of memory and time. Whatever
- * a mapper does ends its own run and nothing else.
+ * The worker pool: each file or list is a task of a thread in a mapping host, within limits of memory and
+ * time. Whatever a mapper does ends its own run and nothing else.
  */
 
 import { availableParallelism } from "node:os";
@@ -25,21 +25,23 @@ import { Slots } from "./slots.ts";
 /** How long hosts may take to end, in milliseconds. */
 const CLOSE_MS = 5_000;
 
-/** Idle hosts that are kept beside as many as there are threads, so that mappers that take turns need not start again. */
+/**
+ * Idle hosts that are kept beyond the number of threads, so that alternating mappers need not start again.
+ */
 const IDLE_BESIDE = 3;
 
 interface Mapped {
   readonly result: MapResult;
-  /** Where its segment lies until it is published. */
+  /** Path of its segment until it is published. */
   readonly partPath: string;
 }
 
 type ListedResults = readonly (MapResult | null)[];
 
 export interface PoolMeans {
-  /** The module of exactly this version of a mapper, or null. Default: as it is on disk now. */
+  /** The module of exactly this version of a mapper, or null. Default: the present version on disk. */
   readonly locate?: (name: string, digest: string) => Promise<MapperModule | null>;
-  /** Folders that segments are written in. Default: anywhere. */
+  /** Folders that segments are written in. Default: no restriction. */
   readonly writable?: readonly string[];
 }
 
@@ -60,10 +62,13 @@ export function createMappingPool(
   );
   const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
   const closing = new AbortController();
-  /** What nobody else waits for. */
+  /** Running preparations, which `close` waits for. */
   const preparing = new Set<Promise<void>>();
 
-  /** Once, or twice when the host and not the file may be at fault: then alone in a host of its own. */
+  /**
+   * Once, or twice when the host and not the file may be at fault: the second time alone in a host of its
+   * own.
+   */
   async function mapInHost(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
     for (let isAlone = false; ; isAlone = true) {
       const host = hosts.take(module, isAlone);
@@ -118,7 +123,7 @@ export function createMappingPool(
     return outcome.answer.results;
   }
 
-  /** Null for jobs that are to be mapped by themselves. */
+  /** Null for jobs that must be mapped by themselves. */
   async function mapListed(jobs: readonly MapJob[], stop: AbortSignal): Promise<ListedResults> {
     const list = listOf(jobs);
     const mapper = jobs[0]?.binding.mapper;
@@ -139,7 +144,7 @@ export function createMappingPool(
     const module = await locate(name, digest);
     if (module === null) return failed(absence(await isKnown(folders, name), name));
     if (!(await slots.take(stop))) throw cancelled(job);
-    // While the disk is waited for, the thread has the next file.
+    // During the sync, the thread has the next file.
     const { result, partPath } = await mapInHost(job, module, stop).finally(() => slots.free());
     if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
     return result;
@@ -147,14 +152,14 @@ export function createMappingPool(
 
   async function prepare({ name, digest }: MapperIdentity): Promise<void> {
     const module = await locate(name, digest);
-    // Somebody may have had work for it meanwhile, and then there is one.
+    // A task may have started the host meanwhile; then there is one.
     if (module !== null && slots.areAllFree && !closing.signal.aborted) hosts.prepare(module);
   }
 
   return {
     prepare(mapper) {
       if (!slots.areAllFree || closing.signal.aborted) return;
-      // Whatever is wrong shows when the file is mapped.
+      // A fault is reported when the file is mapped.
       const begun = prepare(mapper)
         .catch(() => undefined)
         .finally(() => preparing.delete(begun));
@@ -171,7 +176,7 @@ export function createMappingPool(
       const late = systemClock.sleep(CLOSE_MS, deadline.signal).then((passed) => {
         if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping host did not end in time");
       });
-      // Who looks for a version may write it to where it is kept.
+      // A running check of a version may write it to the kept versions.
       await Promise.race([Promise.all([hosts.close(), ...preparing]), late]);
       deadline.abort();
     },
@@ -210,7 +215,9 @@ function absence(isKnownByName: boolean, name: string): Reason {
     : reasonOf("HG-MAP-001", `there is no mapper ${name}`);
 }
 
-/** A person or the kernel may have ended it; and files before it or beside it are not this file's fault. */
+/**
+ * An operator or the kernel may have ended it; and files before it or beside it are not this file's fault.
+ */
 function mayBeInnocent(outcome: AskOutcome, isShared: boolean): boolean {
   return outcome.end !== "late" && (isShared || (outcome.end === "gone" && outcome.fromOutside));
 }
@@ -220,9 +227,7 @@ function resultOf(answer: TaskAnswer, job: MapJob): MapResult {
   if (answer.kind === "transient") throw transient(answer.code, job, answer.message);
   const { name } = job.binding.mapper;
   if (answer.kind !== "unusable")
-    return failed(
-      reasonOf("HG-MAP-011", `the process of the mapper ${name} gave another answer than was asked for`),
-    );
+    return failed(reasonOf("HG-MAP-011", `the process of the mapper ${name} gave an unexpected response`));
   return failed(answer.code === "HG-MAP-002" ? absence(true, name) : reasonOf(answer.code, answer.message));
 }
 
@@ -246,7 +251,7 @@ function leftWords(left: readonly string[], job: JobNames): string | null {
   return `the mapper ${job.binding.mapper.name} left ${left.join(", ")} behind after ${job.filePath}`;
 }
 
-/** How a file is called in the log. */
+/** The facts of a file in log lines. */
 type JobNames = Pick<MapJob, "runId" | "filePath" | "binding">;
 
 function jobFacts(job: JobNames) {

@@ -1,9 +1,9 @@
-/** How much memory a process holds, measured from outside of it. */
+/** The resident memory of a process, measured from outside. */
 import { readFileSync, writeFileSync } from "node:fs";
 
 const KIBIBYTE = 1024;
 
-/** Resident bytes of a process; null when it has ended, or where the system does not tell. */
+/** Resident bytes of a process; null when it has ended, or where the system does not report them. */
 export function rssOf(pid: number | undefined): number | null {
   if (pid === undefined) return null;
   try {
@@ -14,16 +14,19 @@ export function rssOf(pid: number | undefined): number | null {
   }
 }
 
-/** Of 1,000: well above the gateway, below what the kernel would always take. */
+/** Of 1,000: well above the gateway, below the processes that the kernel would always choose. */
 const OOM_SCORE = "500";
 
-/** When the machine runs out of memory, the kernel ends this process sooner than the one that asks. False where it cannot be told so. */
+/**
+ * When the machine runs out of memory, the kernel ends this process before the calling one. False where the
+ * system does not support it.
+ */
 export function preferWhenMemoryIsShort(pid: number | undefined): boolean {
   if (pid === undefined) return false;
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE);
     return true;
   } catch {
-    return false; // It has just ended, or the system has no such thing.
+    return false; // It has just ended, or the system does not support it.
   }
 }

@@ -1,4 +1,4 @@
-/** How many may work at the same time; the others wait in the order of their coming. */
+/** A semaphore: limits concurrent tasks; the others wait in the order of arrival. */
 export class Slots {
   readonly #count: number;
   #free: number;
@@ -13,7 +13,7 @@ export class Slots {
     return this.#free === this.#count;
   }
 
-  /** Resolves with true when it is this one's turn, and with false when the signal is aborted before. */
+  /** Resolves with true when the turn comes, and with false when the signal is aborted before. */
   take(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
     if (this.#free > 0) {

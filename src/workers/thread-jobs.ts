@@ -49,7 +49,10 @@ function mapJob(
   });
 }
 
-/** Rejects with `TransientError` when the input is not what was fetched: a disk may change bytes without a word. */
+/**
+ * Rejects with `TransientError` when the input differs from the fetched bytes: a disk may change bytes
+ * silently.
+ */
 export async function mapAlone(job: MapJob, partPath: string, mapper: Mapper, log: Log): Promise<MapResult> {
   const { inputPath, input, inputSha256 = null } = job;
   const content = input === undefined ? undefined : contentAt(job, input);
@@ -85,13 +88,16 @@ function damagedInput({ filePath, inputSha256 }: MapJob, sha256: string): Transi
   });
 }
 
-/** Files that take long have nothing to gain from each other, and would keep what is mapped already waiting, in milliseconds. */
+/**
+ * Slow files gain nothing from a list, and would delay the files that are mapped already; in milliseconds.
+ */
 const LIST_MS = 1_000;
 
 /**
- * Each as if it were alone. A file that comes out otherwise than mapped is null and leaves no line in the log: the pool maps it by itself, which finds the
- * reason. So is a file for which there was no time, or whose thread was left unclean before, and all when the disk refuses.
- * `begin` makes the log of one file, which what is printed goes to as well.
+ * Maps each as if it were alone. A file with any other result than a segment is null and leaves no line in
+ * the log: the pool maps it by itself, which finds the reason. So is a file for which no time was left, or
+ * whose thread was left unclean before, and all when the disk fails. `begin` creates the log of one file,
+ * which also receives printed text.
  */
 export async function mapList(
   { part, jobs }: JobList,
@@ -120,17 +126,17 @@ export async function mapList(
   return { kind: "mapped list", results: jobs.map(() => null), lines: [] };
 }
 
-/** Null where it refuses. */
+/** Null when the disk fails. */
 function onDisk<Value>(work: () => Value): Value | null {
   try {
     return work();
   } catch {
-    // The pool meets it again with each of them, and words it.
+    // The pool meets the fault again with each of them, and reports it.
     return null;
   }
 }
 
-/** They came once for all, and a mapper may change what it is given. */
+/** The settings were sent once for all, and a mapper may change its settings. */
 function withOwnSettings(job: ListedJob): ListedJob {
   return { ...job, binding: { ...job.binding, settings: structuredClone(job.binding.settings) } };
 }
@@ -148,17 +154,17 @@ async function mappedOrNull(
   try {
     const content = inputs.subarray(job.input.offset, job.input.offset + job.input.length);
     const { inputSha256 = null } = job;
-    // The pool words it.
+    // The pool reports it.
     if (inputSha256 !== null && hash("sha256", content) !== inputSha256) return null;
     const source = { inputPath: part, content };
     const result = await mapJob(job, source, segment.sinkOf(job), mapper, log);
     return result.status === "mapped" ? result : null;
   } catch {
-    return null; // The pool finds it again, and words it.
+    return null; // The pool meets the fault again, and reports it.
   }
 }
 
-/** Words of whatever was given; a value may even throw when it is looked at. */
+/** Text of any value; a value may even throw when it is converted. */
 export function printable(value: unknown): string {
   try {
     return typeof value === "string" ? value : wordsOf(value);

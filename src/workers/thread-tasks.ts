@@ -1,4 +1,4 @@
-/** The tasks of a thread of a mapping host: mapping files, and asking a mapper for its facts. */
+/** The tasks of a thread of a mapping host: mapping files, and querying a mapper for its facts. */
 
 import { isDeepStrictEqual } from "node:util";
 import type { MessagePort } from "node:worker_threads";
@@ -78,12 +78,18 @@ async function exactMapper({ modulePath, digest, origin }: MapperModule): Promis
   return mapper;
 }
 
-/** A mapper that comes with Headgate is loaded from its own place: as trustworthy, and compiled before as all the rest is. */
+/**
+ * A mapper that comes with Headgate is loaded from its own place: as trustworthy, and compiled before as all
+ * the rest is.
+ */
 export async function takeOwn({ modulePath, digest, origin = modulePath }: MapperModule): Promise<void> {
   loaded.set(keyOf({ modulePath, digest }), await exactMapper({ modulePath: origin, digest }));
 }
 
-/** `begin` makes the log that printed text is written to from then on. `isClean`: no mapper has left resources behind. */
+/**
+ * `begin` makes the log that printed text is written to from then on. `isClean`: no mapper has left resources
+ * behind.
+ */
 async function answer(request: TaskRequest, write: WriteLine): Promise<TaskAnswer> {
   const fileLog = begin(write);
   try {
@@ -113,7 +119,7 @@ async function answer(request: TaskRequest, write: WriteLine): Promise<TaskAnswe
 
 async function caseFault(request: Extract<TaskRequest, { kind: "case" }>): Promise<string | null> {
   try {
-    // The modules of cases take as long to load as all others, and a thread that maps files needs none of them.
+    // The modules of cases are as large as all others, and a thread that maps files needs none of them.
     const { runCase } = await import("../authoring/cases.ts");
     const { actual, expected } = await runCase(request.modulePath, request.name, request.casesOf);
     if (isDeepStrictEqual(actual, expected)) return null;
@@ -127,7 +133,10 @@ function jsonWords(value: unknown): string {
   return shorten(JSON.stringify(value) ?? "nothing");
 }
 
-/** Resources that are in use, by kind; without those that read and close files or send messages, which end by themselves. */
+/**
+ * Resources that are in use, by kind; without those that read and close files or send messages, which end by
+ * themselves.
+ */
 function inUse(): Map<string, number> {
   const counts = new Map<string, number>();
   for (const kind of resourcesInUse())
@@ -176,7 +185,7 @@ export async function performTask(request: TaskRequest, port: MessagePort): Prom
   port.close();
 }
 
-/** With the author's own line, which tells more than the words alone. */
+/** With the author's own line, which is more useful than the message alone. */
 function faultWords(thrown: unknown): string {
   try {
     const [at] = authorFrames(thrown, 1);

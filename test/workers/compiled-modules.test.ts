@@ -35,7 +35,7 @@ async function mapBy(name: string, body: string, environment: Readonly<Record<st
 }
 
 describe("the compiled modules", () => {
-  it("are lent to the process of a mapper, which can neither write among them nor have the runtime do so", async () => {
+  it("are lent to the process of a mapper, which cannot write to them by itself or by the runtime", async () => {
     const kept = join(site, "home/.cache/headgate/compiled");
     const [lent = "", variable] = (await mapBy("acme", TELLING)).split(" ");
     expect([lent.startsWith(join(kept, "lent")), variable]).toEqual([true, "undefined"]);
@@ -61,7 +61,7 @@ describe("the compiled modules", () => {
     expect((await readdir(kept, { recursive: true })).sort()).toEqual(before.sort());
   });
 
-  it("cannot be changed by a thread for which no link was left", async () => {
+  it("cannot be changed by a thread without a link", async () => {
     const lent = join(site, "home/lent");
     await mkdir(lent, { recursive: true });
     const out = join(site, "temporary");
@@ -99,7 +99,7 @@ describe("the compiled modules", () => {
   it.each([
     ["the home is no folder", () => ({ HOME: "/dev/null" })],
     ["mappers may write there", () => ({ XDG_CACHE_HOME: join(site, "temporary") })],
-  ])("are not kept, without a word, where %s", async (_, environment) => {
+  ])("are not kept, without a message, where %s", async (_, environment) => {
     expect(await mapBy("acme", TELLING, environment())).toBe(NOTHING_KEPT);
     expect(await readdir(join(site, "temporary"))).toEqual([]);
   });

@@ -115,7 +115,7 @@ function moved(result: MapResult, other: MapResult | null | undefined): MapResul
 const statuses = (results: readonly MapResult[]) => results.map(({ status }) => status);
 
 describe("files of a list", () => {
-  it("come out as they would alone, whatever their sizes, and say what they would alone", async () => {
+  it("have the same results and log lines as alone, whatever their sizes", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(1), content(96), content(0), content(320), "", content(96)]);
     const results = await together(rig, jobs, never());
@@ -142,7 +142,7 @@ describe("files of a list", () => {
     }
   });
 
-  it("do not fail with the one that fails, nor with the one of a version that is gone", async () => {
+  it("do not fail with a failing one, nor with one of a missing version", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [
       content(5),
@@ -165,7 +165,7 @@ describe("files of a list", () => {
     expect(lines, "it is said once").toHaveLength(1);
   });
 
-  it("have a segment of their own when they give more than belongs into a shared one", async () => {
+  it("have a segment of their own when they exceed the size of a shared one", async () => {
     const rig = await rigOf({ count: 1 });
     // Last, since on a busy machine it takes so long that the pool maps what follows by itself.
     const jobs = await jobsOf(rig, [content(3), content(30_000)]);
@@ -173,7 +173,7 @@ describe("files of a list", () => {
     expect(await segments(rig)).toEqual(["run0.segment", "run1.segment"]);
   });
 
-  it("do not fail with the one whose segment cannot be given its name", async () => {
+  it("do not fail with one whose segment cannot be published", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(5), content(6)]);
     const [first, second] = jobs;
@@ -186,7 +186,7 @@ describe("files of a list", () => {
     ]);
   });
 
-  it("are mapped, but for the one that ends the process", async () => {
+  it("are mapped, except the one that ends the process", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(5), content(9, "kill", 4), content(6)]);
     expect(await together(rig, jobs, never())).toMatchObject([
@@ -196,13 +196,13 @@ describe("files of a list", () => {
     ]);
   });
 
-  it("are mapped, but for the one that takes longer than one may", async () => {
+  it("are mapped, except the one that exceeds the time limit", async () => {
     const rig = await rigOf({ count: 1, timeLimit: 2_000 });
     const jobs = await jobsOf(rig, [content(5), content(9, "loop"), content(6)]);
     expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", "failed", "mapped"]);
   });
 
-  it("are mapped, but for the one with other bytes than were fetched", async () => {
+  it("are mapped, except the one with other bytes than were fetched", async () => {
     const rig = await rigOf({ count: 1 });
     const [first, second] = await jobsOf(rig, [content(5), content(6)]);
     if (first === undefined || second === undefined) throw new Error("no jobs");
@@ -213,7 +213,7 @@ describe("files of a list", () => {
     ]);
   });
 
-  it("are cancelled as one would be, and nothing of them stays", async () => {
+  it("are cancelled like a single one, and leave nothing behind", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(5), content(9, "wait"), content(6)]);
     const stop = new AbortController();
@@ -226,7 +226,7 @@ describe("files of a list", () => {
     for (const outcome of await mapList(rig, jobs, stop.signal)) expect(outcome).toMatchObject(cancelled);
   });
 
-  it("go side by side, list by list, and one that leaves something behind is mapped nevertheless", async () => {
+  it("run concurrently list by list, and one that leaves something behind is still mapped", async () => {
     const rig = await rigOf({ count: 2 });
     const [one, two] = await Promise.all([
       jobsOf(rig, [content(30), content(31, "leave")], "one"),

@@ -13,7 +13,7 @@ async function noteTurn(turns: ListTurns, name: string, told: string[], signal =
   told.push(`${name} ${(await turns.take("mapper", false, signal)) ? "begins" : "does not"}`);
 }
 
-test("one list after another has its turn, in the order of their coming", async () => {
+test("lists get their turns one after another, in the order of arrival", async () => {
   const turns = new ListTurns(new Slots(8));
   const told: string[] = [];
   const all = ["first", "second", "third"].map((name) => noteTurn(turns, name, told));
@@ -29,7 +29,7 @@ test("one list after another has its turn, in the order of their coming", async 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("who waited for long begins beside the one that is at work, which a process that has nothing to do and another mapper do at once", async () => {
+test("a list begins beside a running one after a wait, and at once with an idle process", async () => {
   const turns = new ListTurns(new Slots(8));
   const told: string[] = [];
   expect(await turns.take("mapper", false, never)).toBe(true);
@@ -43,7 +43,7 @@ test("who waited for long begins beside the one that is at work, which a process
   expect(told).toEqual(["patient begins"]);
 });
 
-test("who is cancelled while it waits does not begin, and keeps nobody waiting", async () => {
+test("a list that is cancelled while it waits does not begin, and delays no other", async () => {
   const turns = new ListTurns(new Slots(8));
   const told: string[] = [];
   await turns.take("mapper", false, never);
@@ -58,7 +58,7 @@ test("who is cancelled while it waits does not begin, and keeps nobody waiting",
   expect(await turns.take("mapper", false, stop.signal)).toBe(false);
 });
 
-test("a turn takes a slot, and gives it back", async () => {
+test("a turn takes a slot, and returns it", async () => {
   const slots = new Slots(1);
   const turns = new ListTurns(slots);
   expect(await turns.take("mapper", false, never)).toBe(true);

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../mapping/kit.ts";
 
 const now = () => Date.UTC(2026, 2, 1);
 
-it("is made once, and whole, for all who ask for it at the same time", async () => {
+it("is created once, and completely, for all concurrent callers", async () => {
   const folder = await temporaryFolder();
   const modulePath = (await locateMapper([BUNDLED_FOLDER], "delimited")) ?? "";
   for (let round = 0; round < 5; round++) {
@@ -25,7 +25,7 @@ it("is made once, and whole, for all who ask for it at the same time", async () 
   }
 });
 
-it("that cannot be written is a fault of the disk, and none of the file that is to be mapped", async () => {
+it("that cannot be written is a fault of the disk, not of the file that is being mapped", async () => {
   const folder = await temporaryFolder();
   const modulePath = (await locateMapper([BUNDLED_FOLDER], "standard")) ?? "";
   const blocked = join(folder, "kept", "standard");

@@ -106,7 +106,7 @@ async function valueBy(mapper: MapperIdentity): Promise<unknown> {
 }
 
 describe("a changed mapper", () => {
-  it("is taken when it loads and its cases pass, and the old version can still be run, also after a restart", async () => {
+  it("is used when it loads and its cases pass, and the old version still runs, also after a restart", async () => {
     await writeVersion("1.0.0", "1");
     const first = await current();
     await writeVersion("2.0.0", "2");
@@ -120,7 +120,7 @@ describe("a changed mapper", () => {
     expect(versions.refused()).toEqual([]);
   });
 
-  it("that is looked at keeps nobody waiting: until it is decided, the old version is current", async () => {
+  it("delays no file while it is checked: until the decision, the old version is current", async () => {
     await writeVersion("1.0.0", "1");
     await current();
     await writeVersion("2.0.0", "2");
@@ -137,7 +137,7 @@ describe("a changed mapper", () => {
       PATIENT_MS,
     ],
     ["that never ends loading", "for (;;);", /took longer than 0.3 s/, 300],
-  ])("%s is not taken, and that is said; also not after a restart", async (_, head, words, limitMs) => {
+  ])("%s is refused with a warning, also after a restart", async (_, head, words, limitMs) => {
     await writeVersion("1.0.0", "1");
     const first = await current();
     await writeVersion("2.0.0", "2", head);
@@ -158,7 +158,7 @@ describe("a changed mapper", () => {
     expect(versions.refused()).toEqual([]);
   });
 
-  it("whose case fails is not taken until the mapper or the case is corrected", async () => {
+  it("whose case fails is refused until the mapper or the case is corrected", async () => {
     await writeVersion("1.0.0", "1");
     await writeCase(1);
     await current();
@@ -172,7 +172,7 @@ describe("a changed mapper", () => {
     expect(versions.refused()).toEqual([]);
   });
 
-  it("keeps its process from harming the look at others", async () => {
+  it("keeps its process from harming the check of others", async () => {
     await writeVersion("1.0.0", "1", "setTimeout(() => process.exit(1), 1);");
     await write(
       "other.ts",
@@ -185,7 +185,7 @@ describe("a changed mapper", () => {
 });
 
 describe("the first version of a mapper", () => {
-  it("is taken by nobody when its case fails", async () => {
+  it("is refused when its case fails", async () => {
     await writeVersion("1.0.0", "1");
     await writeCase(7);
     await expect(versions.current("acme")).rejects.toMatchObject({ name: "ConfigError", code: "HG-MAP-018" });
@@ -195,7 +195,7 @@ describe("the first version of a mapper", () => {
 });
 
 describe("the copy of a version", () => {
-  it("holds what the mapper shares with others, its own tables, and finds the packages beside the original", async () => {
+  it("contains shared files and tables of the mapper, and finds the packages beside the original", async () => {
     await write("_shared/factor.ts", "export const factor = 3;");
     await write("acme/table.csv", "5");
     await write(
@@ -219,7 +219,7 @@ describe("the copy of a version", () => {
     ]);
   });
 
-  it("is not used when its bytes are others", async () => {
+  it("is not used when its bytes differ", async () => {
     await writeVersion("1.0.0", "1");
     const first = await current();
     await writeVersion("2.0.0", "2");
@@ -232,7 +232,7 @@ describe("the copy of a version", () => {
     expect(await valueBy(first)).toBe(1);
   });
 
-  it("is kept while it is current or was used of late", async () => {
+  it("is kept while it is current or was used recently", async () => {
     await writeVersion("1.0.0", "1");
     const first = await current();
     await writeVersion("2.0.0", "2");
@@ -248,7 +248,7 @@ describe("the copy of a version", () => {
   });
 });
 
-it("a mapper that is gone has no version, though copies are left", async () => {
+it("belongs to no version when the mapper is gone", async () => {
   await writeVersion("1.0.0", "1");
   const first = await current();
   await rm(join(folder, "mappers", "acme"), { recursive: true });

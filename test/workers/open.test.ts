@@ -20,7 +20,7 @@ async function waitingProcesses(): Promise<number> {
 }
 
 test.skipIf(process.platform !== "linux")(
-  "a process is started for the first mapper that there is, and for no other, and ends with the gateway",
+  "a process is started for the first existing mapper, and for no other, and ends with the gateway",
   async () => {
     const root = await mkdtemp(join(tmpdir(), "headgate-"));
     const options = { workers: workersOptions.parse({}), mappers: mappersOptions.parse({ folders: [] }) };

@@ -8,7 +8,7 @@ import { createMappingPool } from "../../src/workers/pool.ts";
 import { GOOD, OPTIONS, poolOf, writeMapper } from "./pool-rig.ts";
 
 describe("the pool", () => {
-  it("maps a file by a mapper of a folder outside of the package into a segment, and passes on what it logs", async () => {
+  it("maps a file by a mapper of an external folder into a segment, and passes on its log lines", async () => {
     const { map, folder, lines } = await poolOf({
       good: `log.info("hello"); console.log("from the console"); console.log(5, { a: [1.5] }, "%"); ${GOOD}`,
     });
@@ -31,7 +31,7 @@ describe("the pool", () => {
     await expect(access(join(folder, "loop.segment"))).rejects.toThrow();
   });
 
-  it("closes when a look for a version that nobody waits for has ended, since it may write where versions are kept", async () => {
+  it("closes when a cancelled check of a version has ended, since it may write to the kept versions", async () => {
     const ended: string[] = [];
     const found = Promise.withResolvers<null>();
     const locate = () => found.promise.finally(() => ended.push("look"));
@@ -43,7 +43,7 @@ describe("the pool", () => {
     expect(ended).toEqual(["look", "pool"]);
   });
 
-  it("cancels an endless loop at once, and what waits behind it", async () => {
+  it("cancels an endless loop at once, and the tasks that wait behind it", async () => {
     const { map, lines } = await poolOf({ loop: `log.info("in the loop"); for (;;);` }, { count: 1 });
     const stop = new AbortController();
     const running = map("loop", stop.signal);
@@ -59,7 +59,7 @@ describe("the pool", () => {
     await expect(map("loop", stop.signal)).rejects.toMatchObject({ code: "HG-MAP-013" });
   });
 
-  it("cancels what runs when it is closed", async () => {
+  it("cancels running tasks when it is closed", async () => {
     const { pool, map, lines } = await poolOf({ loop: `log.info("in the loop"); for (;;);` });
     const outcome = Promise.allSettled([map("loop")]);
     await expect.poll(() => lines.length, { timeout: 60_000 }).toBeGreaterThan(0);
@@ -85,7 +85,7 @@ describe("the pool", () => {
     });
   });
 
-  it("tells the author's own lines of what a mapper throws, and what keeps a module from loading", async () => {
+  it("reports the author's own lines for thrown errors, and why a module does not load", async () => {
     const { map, mappers } = await poolOf({ thrower: "\nnull.x" });
     await writeFile(join(mappers, "broken.ts"), "export default {");
     const thrown = await map("thrower");
@@ -95,7 +95,7 @@ describe("the pool", () => {
     expect(await map("broken")).toMatchObject({ status: "failed", reason: { code: "HG-MAP-003" } });
   });
 
-  it("takes up a changed mapper together with the files that it imports", async () => {
+  it("uses a changed mapper together with the files that it imports", async () => {
     const { mappers, folder, map } = await poolOf({}, { count: 1 });
     await mkdir(join(mappers, "parted"));
     await writeFile(
@@ -110,7 +110,7 @@ describe("the pool", () => {
     }
   });
 
-  it("shows mappers nothing of the environment", async () => {
+  it("hides the environment from mappers", async () => {
     process.env["HEADGATE_TEST_SECRET"] = "s3cret";
     const { map } = await poolOf({
       env: `if (process.env.HEADGATE_TEST_SECRET) throw new Error("seen"); ${GOOD}`,
@@ -119,7 +119,7 @@ describe("the pool", () => {
     delete process.env["HEADGATE_TEST_SECRET"];
   });
 
-  it("says what a mapper reached for that it may not, in words of mappers and not of the runtime", async () => {
+  it("names the resource that a mapper may not use, in words of mappers and not of the runtime", async () => {
     const { map } = await poolOf({
       net: `await fetch("http://127.0.0.1:8070/");`,
       programs: `(await import("node:child_process")).execFileSync("id");`,
@@ -135,7 +135,7 @@ describe("the pool", () => {
     }
   });
 
-  it("asks to try again when the input has gone", async () => {
+  it("requests a repetition when the input is missing", async () => {
     const { pool, job } = await poolOf({ good: GOOD });
     const gone = { ...(await job("good")), inputPath: "/nowhere/input.csv" };
     await expect(onlyOne(pool.map([gone], new AbortController().signal))).rejects.toMatchObject({
@@ -177,7 +177,7 @@ describe("the catalogue", () => {
     expect(await catalogue.find("unheard-of")).toBeNull();
   });
 
-  it("lists a mapper that cannot be loaded with the reason, and throws it when that one is asked for", async () => {
+  it("lists a mapper that cannot be loaded with the reason, and throws it on a query", async () => {
     const { mappers } = await poolOf({ misnamed: GOOD });
     await writeMapper(mappers, "other", GOOD);
     await writeFile(join(mappers, "misnamed.ts"), await readFile(join(mappers, "other.ts"), "utf8"));

@@ -1,6 +1,7 @@
 /**
- * The thread of a local drop does the usual case for many files. A file with anything unusual about it is answered with null, and left so that the drop
- * finds it (`disk.ts`), resumes from it and words it. Each thread loads this module, so it imports next to nothing.
+ * The thread of a local drop processes the usual case for many files. For a file with anything unusual it
+ * returns null, and leaves the file in a state from which the drop itself (`disk.ts`) resumes and reports.
+ * Each thread loads this module, so it imports next to nothing.
  */
 import { hash } from "node:crypto";
 import {
@@ -27,18 +28,21 @@ import type { FetchedPart } from "../drop.ts";
 
 export interface FinishWanted {
   readonly entry: FileEntry;
-  /** Where it is moved, relative to the root. */
+  /** Destination of the move, relative to the root. */
   readonly to: string;
-  /** Whether it is removed there. */
+  /** Whether the file is removed there. */
   readonly remove: boolean;
 }
 
-/** Paths in it were checked: each is a plain relative one. */
+/** The paths were checked: each is plain and relative. */
 export type LocalOrder =
   | { readonly kind: "fetch"; readonly entries: readonly FileEntry[]; readonly destination: string }
   | { readonly kind: "finish"; readonly wanted: readonly FinishWanted[] };
 
-/** `overtaken`: of two uploads that slipped in, the older one is where the file was to be moved, and the newer one at the drop. */
+/**
+ * `overtaken`: of two uploads that arrived meanwhile, the older one is at the destination, and the newer one
+ * at the drop.
+ */
 export type Finished = Exclude<FinishResult, "gone"> | "overtaken";
 
 export type LocalAnswer = readonly (FetchedPart | Finished | null)[];
@@ -60,7 +64,10 @@ interface Copy extends FetchedPart {
   readonly entry: FileEntry;
 }
 
-/** The destination is touched last: a share that hangs is never waited for with half a file that somebody else may make meanwhile. */
+/**
+ * The destination is written last, so that a share that hangs never leaves half a file that another attempt
+ * may write meanwhile.
+ */
 function fetchAll(
   entries: readonly FileEntry[],
   destination: string,
@@ -69,7 +76,7 @@ function fetchAll(
 ): (FetchedPart | null)[] {
   const fits = entries.map((entry) => entry.size <= PIECE_MAX);
   const room = entries.reduce((sum, { size }, at) => (fits[at] === true ? sum + size : sum), 0);
-  // One byte more, to see whether a file has grown.
+  // One more byte, to detect whether a file has grown.
   const bytes = Buffer.allocUnsafeSlow(room + 1);
   let length = 0;
   const copies = entries.map((entry, at): Copy | null => {
@@ -85,7 +92,7 @@ function fetchAll(
   if (!facts.isWanted() || copies.every((copy) => copy === null)) return entries.map(() => null);
   writeNew(destination, bytes.subarray(0, length));
   if (!facts.isWanted()) {
-    // Whoever gave up has looked for it already, maybe before it was there.
+    // The cancelled caller has tried to delete the copy already, maybe before it existed.
     unlinkSync(destination);
     return entries.map(() => null);
   }
@@ -102,15 +109,15 @@ function writeNew(path: string, bytes: Buffer): void {
   }
 }
 
-/** Into a buffer of one byte more. False when it is not the entry's version, or not as many bytes. */
+/** Reads into a buffer with one more byte. False for another version than the entry's, or another size. */
 function readWhole(path: string, entry: FileEntry, into: Buffer): boolean {
-  // A link is not followed, and a pipe of that name would be waited for.
+  // A link is not followed, and opening must not wait for a pipe of that name.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   try {
     if (!isVersion(fstatSync(file, { bigint: true }), entry)) return false;
     let bytes = 0;
     let read: number;
-    // One that grows meanwhile shows by the byte more, or when it is looked at once more.
+    // A file that grows meanwhile is detected by the additional byte, or by the later check of its status.
     do {
       read = readSync(file, into, bytes, entry.size + 1 - bytes, bytes);
       bytes += read;
@@ -121,9 +128,12 @@ function readWhole(path: string, entry: FileEntry, into: Buffer): boolean {
   }
 }
 
-/** The source is looked at once more: what was changed or replaced while it was read is half of one version and half of another. */
+/**
+ * The status of the source is checked once more: a file that was changed or replaced while it was read has
+ * parts of two versions.
+ */
 function settle({ source, entry, bytes, sha256, offset }: Copy): FetchedPart | null {
-  return liesThere(source, entry) ? { bytes, sha256, offset } : null;
+  return isStillThere(source, entry) ? { bytes, sha256, offset } : null;
 }
 
 function finishAll(wanted: readonly FinishWanted[], folders: Folders, facts: Facts): (Finished | null)[] {
@@ -132,26 +142,27 @@ function finishAll(wanted: readonly FinishWanted[], folders: Folders, facts: Fac
   for (const [at, one] of wanted.entries())
     if (one.remove && finished[at] === "done" && triedOnce(() => remove(one.to, folders)) === null)
       finished[at] = null;
-  // Once for all of them: until they are told, nobody relies on their new names.
+  // Once for all of them: no caller relies on their new names before the results.
   const isSynced = triedOnce(() => folders.sync()) !== null;
   return isSynced ? finished : finished.map((result) => (result === "done" ? null : result));
 }
 
-/** As `finishSource` does it, as long as all is as it should be. */
+/** As `finishSource` does, in the usual case. */
 function move({ entry, to }: FinishWanted, folders: Folders, facts: Facts): Finished | null {
   const from = folders.find(entry.path);
-  // Another version that lies there by now, or a link, is not to be missing at the drop for a moment: a crash might make that for ever.
+  // Another version at the path, or a link, must not be missing at the drop even for a moment: a crash could
+  // make that permanent.
   if (from === null || !facts.isWanted()) return null;
   const before = statusOf(from);
   if (before === undefined || !isVersion(before, entry)) return null;
   const target = folders.make(to);
-  // A rename would take the place of what is archived under that name, also of a link that leads nowhere.
+  // A rename would replace an archived file of that name, or a link that leads nowhere.
   if (target === null || statusOf(target) !== undefined || !facts.isAwaited()) return null;
-  renameSync(from, target); // Onto another volume it fails, and is copied by `finishSource`.
+  renameSync(from, target); // It fails for another volume: `finishSource` copies.
   folders.touch(from, target);
   const after = statusOf(target);
   if (after !== undefined && isVersion(after, entry) && after.ino === before.ino) return "done";
-  // Another upload slipped in between the look and the move: what was moved is not what was delivered.
+  // Another upload arrived between check and move: the moved file is not the delivered one.
   if (statusOf(from) !== undefined) return "overtaken";
   renameSync(target, from);
   return "changed";
@@ -163,7 +174,7 @@ function remove(path: string, folders: Folders): true {
   return true;
 }
 
-function liesThere(full: string, entry: FileEntry): boolean {
+function isStillThere(full: string, entry: FileEntry): boolean {
   const status = statusOf(full);
   return status !== undefined && isVersion(status, entry);
 }
@@ -176,10 +187,13 @@ function statusOf(full: string): BigIntStats | undefined {
   return lstatSync(full, { bigint: true, throwIfNoEntry: false });
 }
 
-/** The folders of a list of files. Each is checked once: that it is there, and really lies in the root. */
+/** The folders of a list of files. Each is checked once: that it exists, and is really inside the root. */
 class Folders {
   readonly #root: string;
-  /** Full paths without symbolic links by those relative to the root; null for what is not there, or leads out of it. */
+  /**
+   * Full paths without symbolic links by those relative to the root; null for a missing folder, or one
+   * outside the root.
+   */
   readonly #known = new Map<string, string | null>();
   readonly #touched = new Set<string>();
 
@@ -188,13 +202,13 @@ class Folders {
     this.#known.set(".", this.#root);
   }
 
-  /** The full path of a file; null when its folder is not there, or leads out of the root. */
+  /** The full path of a file; null when its folder is missing, or outside the root. */
   find(path: string): string | null {
     const folder = this.#look(dirname(path));
     return folder === null ? null : join(folder, basename(path));
   }
 
-  /** The same; its folder is made when it is not there. */
+  /** The same, but a missing folder is created. */
   make(path: string): string | null {
     const folder = this.#make(dirname(path));
     return folder === null ? null : join(folder, basename(path));
@@ -204,7 +218,7 @@ class Folders {
     for (const file of files) this.#touched.add(dirname(file));
   }
 
-  /** Makes names durable in all that were touched. */
+  /** Makes the names in all changed folders durable. */
   sync(): true {
     for (const folder of this.#touched) syncNamesNow(folder);
     return true;
@@ -224,10 +238,10 @@ class Folders {
     if (there !== null) return there;
     const above = this.#make(dirname(folder));
     if (above === null) return null;
-    // When it is there after all, such as a link that leads out, it stays as it is and is not taken.
+    // An existing path, such as a link that leads outside, is not changed and not used.
     const full = join(above, basename(folder));
     if (triedOnce(() => mkdirSync(full) ?? true) === null) return null;
-    // As `makeFolderAsAround`: whoever can read the drop can read its archive.
+    // As `makeFolderAsAround`: the readers of the drop can read its archive.
     chmodSync(full, statSync(above).mode & 0o777);
     this.#touched.add(above);
     this.#known.delete(folder);

@@ -1,4 +1,7 @@
-/** The lists of a local drop: its thread does the usual files (`disk-work.ts`), and the drop itself the rest, one by one. */
+/**
+ * The lists of a local drop: its thread processes the usual files (`disk-work.ts`), and the drop itself the
+ * others, one by one.
+ */
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { FetchedFile, FileEntry, FinishResult } from "../../model.ts";
@@ -17,20 +20,20 @@ import type { Destination } from "../receive.ts";
 import { interrupted } from "../refusals.ts";
 import type { FinishWanted, LocalAnswer, LocalOrder } from "./disk-work.ts";
 
-/** How the drop finishes files: `Result` is that of the whole, or of its first half. */
+/** How the drop finishes files: `Result` is that of the whole finish, or of its first half. */
 export interface FinishWay<Result> {
-  /** The first half alone: a file to be deleted stays aside. */
+  /** Only the first half: a file for deletion stays set aside. */
   readonly inHalves: boolean;
-  /** Hears of each file before it may go. */
+  /** Called for each file before it may be removed. */
   readonly onLeaving: (path: string) => void;
-  /** Of a file that the thread has finished. */
+  /** The result for a file that the thread has finished. */
   readonly resultOf: (result: FinishResult, planned: FinishPlanned) => Result;
   /** Finishes a file that the thread left. */
   readonly finishOne: (planned: FinishPlanned) => Promise<Result>;
 }
 
 export interface LocalDiskFacts {
-  /** Of the drop. */
+  /** Name of the drop. */
   readonly name: string;
   /** The drop's root. */
   readonly path: string;
@@ -46,7 +49,7 @@ export class LocalDisk {
 
   constructor(facts: LocalDiskFacts) {
     this.#facts = facts;
-    // Compiled, this file is JavaScript and so is the worker beside it.
+    // In the compiled package, this file and the worker beside it are JavaScript.
     const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
     this.#thread = new DiskThread({
       module: new URL(file, import.meta.url),
@@ -54,19 +57,19 @@ export class LocalDisk {
       onFault: (reason) =>
         facts.log.warn(
           { drop: facts.name, reason },
-          "the thread for the files of this drop ended; they are taken one by one, and it is started again",
+          "the thread for the files of this drop ended; its files are processed one by one, and it is restarted",
         ),
     });
   }
 
-  /** See `Drop.fetch`; `fetchOne` fetches what the thread left. */
+  /** See `Drop.fetch`; `fetchOne` fetches the files that the thread left. */
   async fetch(
     entries: readonly FileEntry[],
     destination: string,
     signal: AbortSignal,
     fetchOne: (entry: FileEntry, to: Destination) => Promise<FetchedFile>,
   ): Promise<readonly Settled<FetchedPart>[]> {
-    // A file alone is worth no message to the thread.
+    // For a single file, a message to the thread costs more than it saves.
     const usual = entries.length < 2 ? [] : await this.#fetchUsual(entries, destination, signal);
     return await fetchEach(this.#facts, entries, destination, fetchOne, usual);
   }
@@ -116,18 +119,18 @@ export class LocalDisk {
       onLeaving(entry.path);
       faultPoint("drops.finish.before-rename");
     }
-    // The caller must know how it ended.
+    // Without a signal: the caller must know the result.
     const order = { kind: "finish", wanted: usual } as const;
     const answer = usual.length === 0 ? [] : await this.#thread.ask(order, signal, true);
     for (const result of answer ?? []) if (result === "done") faultPoint("drops.finish.after-rename");
     const moves = orders.map((order) => order !== null);
-    const told = merge(moves, answer, (result, at) => this.#told(result, usual[at]));
+    const results = merge(moves, answer, (result, at) => this.#resultFor(result, usual[at]));
     return wanted.map(({ entry, plan }, at) =>
-      plan.action === "leave" && isInside(entry.path) ? "done" : (told[at] ?? null),
+      plan.action === "leave" && isInside(entry.path) ? "done" : (results[at] ?? null),
     );
   }
 
-  /** Of the paths, those that a process has open for writing. */
+  /** The paths that a process has open for writing. */
   async #writtenOf(paths: readonly string[]): Promise<ReadonlySet<string>> {
     const root = await realpath(this.#facts.path).catch(() => this.#facts.path);
     const writers = await openForWriting(paths.map((path) => join(root, path)));
@@ -138,35 +141,38 @@ export class LocalDisk {
     return this.#thread.close();
   }
 
-  /** Its path is UTF-8: the thread knows no others. */
+  /** Whether the path is UTF-8, since the thread supports no others. */
   #isText(path: string): boolean {
     return typeof bytesOf(path, this.#facts.names) === "string";
   }
 
-  #told(result: LocalAnswer[number], order: FinishWanted | undefined): FinishResult | null {
+  #resultFor(result: LocalAnswer[number], order: FinishWanted | undefined): FinishResult | null {
     if (result !== "overtaken") return typeof result === "string" ? result : null;
     if (order !== undefined) warnOfOvertaken(this.#facts, order.entry, order.to);
     return "changed";
   }
 }
 
-/** Null for a file that stays as it is, and for one that the drop itself finishes. A file to be deleted is first moved aside, as `finishSource` does it. */
+/**
+ * Null for a file that stays unchanged, and for one that the drop itself finishes. A file for deletion is
+ * first set aside, as `finishSource` does.
+ */
 function orderOf({ entry, plan }: FinishPlanned, inHalves: boolean): FinishWanted | null {
   if (plan.action === "leave" || !isInside(entry.path)) return null;
   if (plan.action === "delete") return { entry, to: asideName(entry, plan), remove: !inHalves };
   return isInside(plan.to) ? { entry, to: plan.to, remove: false } : null;
 }
 
-/** The answers of the thread, in the places of the files that it was given. */
+/** The results of the thread, at the positions of its files. */
 function merge<Result>(
   belongs: readonly boolean[],
   answer: LocalAnswer | null,
-  tell: (result: LocalAnswer[number], at: number) => Result | null,
+  convert: (result: LocalAnswer[number], at: number) => Result | null,
 ): (Result | null)[] {
   let at = -1;
   return belongs.map((one) => {
     if (!one) return null;
     at += 1;
-    return tell(answer?.[at] ?? null, at);
+    return convert(answer?.[at] ?? null, at);
   });
 }
