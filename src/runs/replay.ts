@@ -1,4 +1,4 @@
-/** The steps of a run that a person ordered again: its input comes from the spool, and what must not be sent is taken out of its segment. */
+/** The steps of a replay: its input comes from the spool, and readings that must not be sent are left out of its segment. */
 import { rm } from "node:fs/promises";
 import type { MappedFile } from "../mapping/contract.ts";
 import type { BatchSlice, FetchedFile, PushElement, Replay, Run } from "../model.ts";
@@ -14,7 +14,7 @@ import { fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./steps/exclusions.ts";
 import { entryOf, REST, type RunSteps, type StepResult } from "./steps/steps.ts";
 
-/** Longest time until a replay that waits for another run is looked at again. */
+/** Longest time until a replay that waits for another run is checked again. */
 const BLOCKED_WAIT_MS = 5_000;
 
 /** From the copy that the spool keeps, or from the drop while the same version is there; otherwise the run ends. */
@@ -62,7 +62,10 @@ async function fromDrop(run: Run, steps: RunSteps, signal: AbortSignal): Promise
   return run.sha256 === null || sha256 === run.sha256 ? sha256 : null;
 }
 
-/** What came between has to be at rest: only then is it known which dates were delivered later. Null when nothing is in the way. */
+/**
+ * Runs between the replay and its original must be at rest: only then is it known which dates were delivered later. Null
+ * when none is in the way.
+ */
 export async function waitForEarlier(run: Run, { ledger }: RunSteps): Promise<StepResult | null> {
   const before = await ledger.blockedBy(run);
   if (before === null) return null;
@@ -93,7 +96,9 @@ export async function excludeDelivered(
     const inWhich = later.length === 0 ? "" : ` (${later.map(({ id }) => id).join(", ")})`;
     await steps.ledger.noteRun(run.id, {
       event: "run.spared",
-      detail: `${left.later} readings are left out since later runs have delivered their dates${inWhich}, ${left.accepted} since they were accepted before`,
+      detail:
+        `${left.later} readings are left out since later runs have delivered their dates${inWhich}, ` +
+        `${left.accepted} since they were accepted before`,
     });
     // The targets of the file are reported also when nothing of it is left.
     const targets = batches.length === 0 ? mapped.targets : rewritten.targets;
@@ -178,7 +183,7 @@ function damagedSegment(path: string): TransientError {
   return new TransientError("HG-SPOOL-008", { operation: "read segment", subject: path });
 }
 
-/** What stays, and for each reading of the body whether it does. */
+/** The elements that stay, and for each reading of the body whether it does. */
 function without(
   elements: readonly PushElement[],
   judge: Judge,

@@ -1,9 +1,10 @@
 /**
- * Leads every run through its steps. What to do next is always read from the ledger, so that a restart resumes where it stood.
+ * Leads every run through its steps. The next step is always read from the ledger, so that a restart resumes where the
+ * run stood.
  *
- * Its stages (`stages.ts`) work side by side, each with its own concurrency; small runs may take their step as a list (`groups.ts`).
- * A step that must wait names a time and a reason; a service that cannot be reached makes all its runs wait. Drops and lanes take
- * turns, so that what waits at one of them never hides what is ready at another.
+ * Its stages (`stages.ts`) work side by side, each with its own concurrency; runs take their steps in lists
+ * (`groups.ts`). A step that must wait has a time and a reason; a service that cannot be reached makes all its runs
+ * wait. Drops and lanes take turns, so that runs that wait at one of them never hide those that are ready at another.
  */
 
 import type { Run } from "../model.ts";
@@ -23,18 +24,18 @@ export class Scheduler {
   readonly #steps: RunSteps;
   readonly #stages: readonly Stage[];
   readonly #waits: Waits;
-  /** Runs in hand of which something new was told meanwhile: they are not made to wait. */
-  readonly #told = new Set<string>();
+  /** Runs in progress that something new was reported of meanwhile: they are not made to wait. */
+  readonly #notified = new Set<string>();
   readonly #runner: StepRunner;
   readonly #groups: Groups;
   readonly #tasks = new Set<Promise<void>>();
-  /** Of the runs in hand: how to end the step, and when it has ended. */
+  /** For the runs in progress: how to end the step, and when it has ended. */
   readonly #steppers = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
-  /** Runs that no hand may take. */
+  /** Runs that must not take a step. */
   readonly #barred = new Set<string>();
   /** Runs that a person changed since a stage began to read. */
   readonly #changed = new Set<string>();
-  /** Drops that no hand may touch. */
+  /** Drops that no step may use. */
   readonly #closedDrops = new Set<string>();
   readonly #abort = new AbortController();
   readonly #wakeTimer: WakeTimer;
@@ -51,17 +52,20 @@ export class Scheduler {
     this.#stages = openStages(options);
   }
 
-  /** Looks for work. Called when something may have changed: a run was opened, an outcome came in, a time has passed. */
+  /**
+   * Begins the steps that are due. Called when something may have changed: a run was opened, an outcome came in, a time
+   * has passed.
+   */
   wake(runId?: string): void {
     if (runId !== undefined) {
       this.#waits.clear(runId);
-      if (this.isRunning(runId)) this.#told.add(runId);
+      if (this.isRunning(runId)) this.#notified.add(runId);
     }
     for (const stage of this.#stages) stage.emptyUntilMs = 0;
-    this.#look();
+    this.#poll();
   }
 
-  #look(): void {
+  #poll(): void {
     if (this.#abort.signal.aborted || this.#resting) return;
     this.#again = true;
     if (this.#pumping !== null) return;
@@ -72,25 +76,25 @@ export class Scheduler {
       })
       .finally(() => {
         this.#pumping = null;
-        // Somebody may have called between the last look and now.
-        if (this.#again) this.#look();
+        // There may have been a call since the last poll.
+        if (this.#again) this.#poll();
       });
   }
 
-  /** Resolves when it has looked for work once more: a sign of life. */
+  /** Resolves when the scheduler has polled once more: a sign of life. */
   async pulse(): Promise<void> {
     this.wake();
     await this.#pumping;
   }
 
-  /** Something is in hand, other than held runs that are looked at. */
+  /** A step is in progress, other than the check of a held run. */
   get isBusy(): boolean {
     return this.#stages.some((stage) => stage.name !== "held" && stage.running.size > 0);
   }
 
   /** Runs that are on their way, and for each that waits, why. Nothing is on its way when both are empty. */
   async pending(): Promise<{ readonly running: number; readonly runs: readonly Run[] }> {
-    // A held run is at rest, also while it is looked at.
+    // A held run is at rest, also while it is checked.
     const working = this.#stages.filter(({ name }) => name !== "held");
     const running = working.reduce((sum, stage) => sum + stage.running.size, 0);
     const isAsked = ({ id, binding }: Run) =>
@@ -103,7 +107,7 @@ export class Scheduler {
     return this.#runner.isStuck(runId);
   }
 
-  /** Why a run is not in hand, as far as that is known. */
+  /** Why a run is not in progress, as far as that is known. */
   waitReason({ id, state, binding }: Run): string | undefined {
     const own = this.#waits.reason(id);
     return own ?? (NEEDS_SERVICE_STATES.includes(state) ? this.serviceWaits().get(binding.service) : own);
@@ -114,10 +118,10 @@ export class Scheduler {
     return new Map([...this.#steps.reach.absences(), ...this.#waits.failing()]);
   }
 
-  /** Somebody says that services can be asked again what they stored: the next run tries. */
+  /** Called when services can be queried again for stored readings: the next run tries. */
   readonly askAgain = (): void => this.#steps.reach.retryNow();
 
-  /** Ends the step that the run is in, and lets nobody take the run until the work is done. */
+  /** Ends the step of the run, and begins none for it until the work is done. */
   async withRunPaused<T>(runId: string, work: () => Promise<T>): Promise<T> {
     this.#barred.add(runId);
     try {
@@ -155,28 +159,28 @@ export class Scheduler {
     this.#steps.reach.retryNow();
     for (const stage of this.#stages) {
       if (stage.name === "delivery") stage.slots = deliveryConcurrency;
-      // What a step under way learns yet is about the service of before.
+      // A step in progress may still report on the former service.
       for (const run of stage.running.values())
-        if (services.includes(run.binding.service)) this.#told.add(run.id);
+        if (services.includes(run.binding.service)) this.#notified.add(run.id);
     }
     this.wake();
   }
 
-  /** Everything in hand is another node's by now: ends all steps, and looks for work when they have ended. */
+  /** All runs in progress belong to another node by now: ends all steps, and polls when they have ended. */
   async releaseAll(): Promise<void> {
     for (const { stop } of this.#steppers.values()) stop.abort();
     await Promise.allSettled([...this.#tasks]);
     this.wake();
   }
 
-  /** Begins no step any more, and resolves when those under way have ended. */
+  /** Begins no further step, and resolves when those in progress have ended. */
   async rest(): Promise<void> {
     this.#resting = true;
     await this.#pumping;
     while (this.#tasks.size > 0) await Promise.allSettled([...this.#tasks]);
   }
 
-  /** Cancels what can be done again, lets what is being recorded end, and resolves when all hands are empty. */
+  /** Stops steps that can be repeated, lets records end, and resolves when no step is in progress. */
   async stop(): Promise<void> {
     this.#abort.abort();
     for (const { stop } of this.#steppers.values()) stop.abort();
@@ -193,7 +197,7 @@ export class Scheduler {
     }
   }
 
-  /** Drops or lanes take turns, one run at a time, until no hand is free or nothing is ready. */
+  /** Drops or lanes take turns, one run at a time, until no slot is free or nothing is ready. */
   async #fill(stage: Stage): Promise<void> {
     const slots = stage.slots + stage.smallFileSlots;
     const waitMs = beginToFill(stage, this.#steps.clock.monotonicMs());
@@ -213,7 +217,7 @@ export class Scheduler {
     for (let rank = 0; rank < slots; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
-        // Somebody may have closed its drop, or ordered something, while the others were read.
+        // Its drop may have been closed, or a command received, while the others were read.
         if (run === undefined || this.#changed.has(run.id) || !this.#isReady(run, stage)) continue;
         if (!mayTake(run)) {
           stage.emptyUntilMs = 0;
@@ -241,7 +245,7 @@ export class Scheduler {
     }
   }
 
-  /** The first runs of a drop or a lane that are neither in hand nor made to wait. */
+  /** The first runs of a drop or a lane that are neither in progress nor made to wait. */
   async #readyOf(stage: Stage, group: string, wanted: number): Promise<Run[]> {
     const isReady = (run: Run) => this.#isReady(run, stage);
     const { runs, isCut } = await readyRuns(this.#steps.ledger, stage, group, wanted, isReady);
@@ -253,8 +257,8 @@ export class Scheduler {
     return !this.isRunning(run.id) && !this.#isClosed(run, stage) && !this.#waitsStill(run, stage);
   }
 
-  /** The stages that take runs in this state have something to look at; a container is also moved by its entries. */
-  #lookAgain({ state, path }: Pick<Run, "state" | "path">): void {
+  /** Has the stages polled that take runs in this state; a container is also moved by its entries. */
+  #pollAgain({ state, path }: Pick<Run, "state" | "path">): void {
     for (const stage of this.#stages)
       if (stage.states.includes(state) || (stage.name === "containers" && path.includes("!/")))
         stage.emptyUntilMs = 0;
@@ -269,10 +273,10 @@ export class Scheduler {
     stop.signal.addEventListener("abort", () => list.stop.abort());
     const task = this.#take(run, stage, stop.signal, list.result).finally(() => {
       stage.running.delete(run.id);
-      this.#told.delete(run.id);
+      this.#notified.delete(run.id);
       this.#steppers.delete(run.id);
       this.#tasks.delete(task);
-      this.#look();
+      this.#poll();
     });
     this.#steppers.set(run.id, { stop, ended: task });
     this.#tasks.add(task);
@@ -282,7 +286,7 @@ export class Scheduler {
     return this.#barred.has(runId) || this.#steppers.has(runId);
   }
 
-  /** What is delivered or mapped has come into the spool. */
+  /** A run that is delivered or mapped has its files in the spool. */
   #isClosed(run: Run, stage: Stage): boolean {
     return stage.name !== "delivery" && run.state !== "fetched" && this.#closedDrops.has(run.drop);
   }
@@ -305,29 +309,29 @@ export class Scheduler {
     for (let now: Run | null = run; now !== null; ) {
       const result: StepResult = await this.#runner.result(now, stage, signal, listed);
       listed = null;
-      if (this.#waits.release(run.id)) this.#lookAgain({ state: "mapped", path: run.path });
-      this.#lookAgain(now);
+      if (this.#waits.release(run.id)) this.#pollAgain({ state: "mapped", path: run.path });
+      this.#pollAgain(now);
       if (signal.aborted) return;
       if (result.move === "wait") return await this.#wait(run, stage, result);
       if (result.move === "rest" && result.held === true) this.#hold(run);
       else if (stage.name === "delivery") this.#waits.succeeded(run.binding.service);
       const after: Run | null = result.run ?? (await this.#steps.ledger.run(run.id));
-      if (after !== null) this.#lookAgain(after);
-      now = result.move === "next" && after !== null && this.#goesOn(after, stage) ? after : null;
+      if (after !== null) this.#pollAgain(after);
+      now = result.move === "next" && after !== null && this.#continues(after, stage) ? after : null;
     }
   }
 
-  #goesOn(run: Run, stage: Stage): boolean {
+  #continues(run: Run, stage: Stage): boolean {
     return stage.states.includes(run.state) && !this.#resting && !this.#isClosed(run, stage);
   }
 
   #hold(run: Run): void {
-    if (!this.#told.has(run.id)) this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
+    if (!this.#notified.has(run.id)) this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
     this.#wakeIn(this.#steps.recheck.firstMs);
   }
 
   async #wait(run: Run, stage: Stage, result: Extract<StepResult, { move: "wait" }>): Promise<void> {
-    if (this.#told.has(run.id)) return;
+    if (this.#notified.has(run.id)) return;
     const { service } = run.binding;
     if (result.failing === true) this.#waits.failed(service, result.reason);
     if (result.wholeService === true) this.#waits.service(service, result.ms, result.reason);
@@ -339,7 +343,7 @@ export class Scheduler {
     this.#wakeIn(result.ms);
   }
 
-  /** The other run may have got out of the way while this one was being looked at. */
+  /** The other run may have got out of the way while this one was read. */
   async #isDone(run: Run, blockedBy: string | undefined): Promise<boolean> {
     if (blockedBy === undefined || this.isRunning(blockedBy)) return false;
     const other = await this.#steps.ledger.run(blockedBy);

@@ -30,7 +30,7 @@ export interface IntakeRule {
 
 export interface Stage {
   readonly name: RunStage;
-  /** For each service at the stage of delivery, otherwise altogether. */
+  /** For each service at the stage of delivery, otherwise in all. */
   slots: number;
   /** Further slots, for runs of small files alone. */
   readonly smallFileSlots: number;

@@ -115,7 +115,7 @@ export interface SegmentEnd {
   readonly directory: number;
 }
 
-/** What earlier versions called a segment of several runs. */
+/** Earlier versions wrote the second. */
 export const END_MARKS = ['\n{"headgate-segment":', '\n{"headgate-pack":'].map((mark) => Buffer.from(mark));
 export const FOOTER_MARK = Buffer.from('\n{"headgate-trailer":');
 /** Bytes of a footer, and of an end. */

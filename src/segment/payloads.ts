@@ -1,4 +1,4 @@
-/** The readings in the batches of a run, as they lie in the spool; and sets of readings on the disk, since a file may hold any number. */
+/** Reads the readings in the batches of a run; and sets of readings on the disk, since a file may have any number. */
 import { hash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
@@ -49,9 +49,9 @@ export function readingsOf(elements: readonly PushElement[]): readonly PayloadRe
 export type SegmentRead = (span: Span) => Readable;
 
 /**
- * The bodies of slices of a segment, in the order of their offsets; without those that are not there as the ledger has them. Another node may have made a segment
- * that lies elsewhere in its file, and what is here in its place can be the body of another run. Memory holds one of them, and of the file only what lies between them
- * is read.
+ * The bodies of slices of a segment, in the order of their offsets; bodies with another digest than the ledger has are
+ * left out. Another node may have made a segment with other offsets, and here the body of another run may be in the
+ * place. Memory holds one body, and only the part of the file with the slices is read.
  */
 export async function* bodiesOf(
   read: SegmentRead,
@@ -133,7 +133,8 @@ export class ReadingSet {
     this.#path = path;
     this.#db = new DatabaseSync(path);
     this.#db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; DROP TABLE IF EXISTS readings;
-      CREATE TABLE readings (target TEXT, at INTEGER, version TEXT, value REAL, run TEXT, PRIMARY KEY (target, at, version)) WITHOUT ROWID`);
+      CREATE TABLE readings (target TEXT, at INTEGER, version TEXT, value REAL, run TEXT,
+        PRIMARY KEY (target, at, version)) WITHOUT ROWID`);
     this.#insert = this.#db.prepare("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?)");
     this.#value = this.#db.prepare("SELECT value FROM readings WHERE target = ? AND at = ? AND version = ?");
     this.#dated = this.#db.prepare("SELECT run FROM readings WHERE target = ? AND at = ? LIMIT 1");

@@ -71,7 +71,8 @@ export function rowIndexLine(
   { rows, sheets }: BatchBody,
   sheetName: (index: number) => string | undefined,
 ): string {
-  const start = `{"sequence":${JSON.stringify(sequence)},"offset":${offset},"length":${length},"rows":[${rows.join(",")}]`;
+  const place = `"sequence":${JSON.stringify(sequence)},"offset":${offset},"length":${length}`;
+  const start = `{${place},"rows":[${rows.join(",")}]`;
   if (sheets === null) return `${start}}`;
   const names = Object.fromEntries([...new Set(sheets)].map((sheet) => [sheet, sheetName(sheet) ?? ""]));
   return `${start},"sheetOf":[${sheets.join(",")}],"sheets":${JSON.stringify(names)}}`;

@@ -19,7 +19,7 @@ export const spoolOptions = z.strictObject({
     })
     .prefault({})
     .describe(
-      "How long the gateway keeps its own copy of each fetched input, for replay: compressed, unless it is small or was taken in together with others.",
+      "How long the gateway keeps its own copy of each fetched input, for replay: compressed, unless it is small or shares a segment with others.",
     ),
 });
 export type SpoolOptions = z.output<typeof spoolOptions>;

@@ -26,7 +26,7 @@ export async function publishAgain(again: string, path: string, moves: readonly 
   const isInPlace = moves.every(({ from, to }) => from.offset === to.offset);
   const laid = isInPlace ? again : `${again}${PART}`;
   try {
-    if (!isInPlace) await layOut(again, laid, moves);
+    if (!isInPlace) await writeMoved(again, laid, moves);
     await publishDurably(laid, path);
     for (const end of [ROWS, ABOUT]) await rm(`${path}${end}`, { force: true });
   } catch (cause) {
@@ -45,7 +45,7 @@ export async function discardAgain(again: string): Promise<void> {
   for (const path of [again, `${again}${PART}`]) await rm(path, { force: true });
 }
 
-async function layOut(again: string, laid: string, moves: readonly Move[]): Promise<void> {
+async function writeMoved(again: string, laid: string, moves: readonly Move[]): Promise<void> {
   const { rows, about } = segmentFiles(again);
   if (rows === null || about === null) throw new Error(`${again} has no trailer`);
   await writeFile(laid, "");

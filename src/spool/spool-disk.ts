@@ -1,4 +1,4 @@
-/** The lists of the spool: its thread does the usual runs (`spool-disk-work.ts`), and the spool itself the rest, one by one. */
+/** The lists of the spool: a thread does the usual runs (`spool-disk-work.ts`), the spool the others, one by one. */
 import { systemClock } from "../support/clock.ts";
 import { DiskThread } from "../support/disk-thread.ts";
 import type { Settled } from "../support/settled.ts";

@@ -73,7 +73,10 @@ export interface Spool {
   openInput(runId: string, side?: InputSide): Promise<Readable | null>;
   /** Ids of runs whose inputs are kept. */
   keptInputs(): Promise<readonly string[]>;
-  /** Removes a damaged or unwanted file: a segment with all that is in it and beside it; an input, without the segment that it may be in. */
+  /**
+   * Removes a damaged or unwanted file: a segment with all that is in it and beside it; an input, without the segment
+   * that it may be in.
+   */
   discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
   /** Removes half-written files of a crash. Only before any file is written. */
   sweep(): Promise<void>;

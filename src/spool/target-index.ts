@@ -24,7 +24,10 @@ interface Seal {
   readonly sha256: string;
 }
 
-/** Hands out the facts of the targets, so many at a time. False when the file is damaged, incomplete or of an earlier version. */
+/**
+ * Hands out the facts of the targets, a number of them at a time. False when the file is damaged, incomplete or of an
+ * earlier version.
+ */
 export async function readFacts(
   about: FilePart,
   perPart: number,

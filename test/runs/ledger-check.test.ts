@@ -180,7 +180,7 @@ describe("of a run of a shared segment", () => {
     expect(existsSync(segmentPath(run.id))).toBe(true);
   });
 
-  it("finds the one damaged input among files that were taken in together, and all of them are delivered and kept", async () => {
+  it("finds the one damaged input among files of one segment, and all of them are delivered and kept", async () => {
     const variable = await rig.variable("a", true);
     const days = ["01", "02", "03", "04", "05"];
     for (const day of days) rig.put(`in/${day}.csv`, oneReading(variable, 4, `2026-03-${day}T00:00:00Z`));

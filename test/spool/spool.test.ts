@@ -178,28 +178,28 @@ describe("the spool", () => {
       })),
     });
     const runs = (kind: string) => sizes.map((_, at) => `01m7y3wv7m37a23mgyr2g8n1${kind}${at}`);
-    const [alone, together] = [runs("a"), runs("b")];
+    const [alone, asList] = [runs("a"), runs("b")];
     const noted = (names: readonly string[]) =>
       names.flatMap((runId, at) => (at === 1 ? [] : [{ runId, about: about(at * 250) }]));
-    for (const names of [alone, together])
+    for (const names of [alone, asList])
       for (const [at, run] of names.entries()) await lay(run, ...(sizes[at] ?? [0, null]));
-    for (const { runId, about } of [...noted(alone), ...noted(together)])
+    for (const { runId, about } of [...noted(alone), ...noted(asList)])
       writeAbout(`${spool.segmentPath(runId)}.about`, about);
     for (const run of alone) await spool.retire([run]);
     const before = Date.now();
-    await spool.retire([...together, "01m7y3wv7m37a23mgyr2g8none"]);
+    await spool.retire([...asList, "01m7y3wv7m37a23mgyr2g8none"]);
     expect(await spool.residents()).toEqual(new Set());
     const kept = (names: readonly string[]) =>
       readdirSync(join(folder, "kept"))
         .filter((name) => names.some((run) => name.startsWith(run)))
         .toSorted()
         .map((name) => [name.slice(25), digestOf(join(folder, "kept", name))]);
-    expect(kept(together).map(([name]) => name)).toEqual(kept(alone).map(([name]) => name));
-    expect(kept(together)).toEqual(kept(alone));
-    const input = statSync(join(folder, "kept", `${together[1]}.input`));
+    expect(kept(asList).map(([name]) => name)).toEqual(kept(alone).map(([name]) => name));
+    expect(kept(asList)).toEqual(kept(alone));
+    const input = statSync(join(folder, "kept", `${asList[1]}.input`));
     expect(input.mtimeMs, "its age counts from when it came to rest").toBeGreaterThan(before - 1_000);
-    await spool.retire(together);
-    expect(kept(together)).toEqual(kept(alone));
+    await spool.retire(asList);
+    expect(kept(asList)).toEqual(kept(alone));
   });
 
   it("says of each run of a list why it could not be kept, and keeps the others", async () => {

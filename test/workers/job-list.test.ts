@@ -86,7 +86,7 @@ async function mapList(
 }
 
 /** The results of a list in which each has one. */
-async function together(rig: Rig, jobs: readonly MapJob[], signal: AbortSignal): Promise<MapResult[]> {
+async function mapAsList(rig: Rig, jobs: readonly MapJob[], signal: AbortSignal): Promise<MapResult[]> {
   return (await mapList(rig, jobs, signal)).map((one) => resultOf(one));
 }
 
@@ -118,7 +118,7 @@ describe("files of a list", () => {
   it("have the same results and log lines as alone, whatever their sizes", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(1), content(96), content(0), content(320), "", content(96)]);
-    const results = await together(rig, jobs, never());
+    const results = await mapAsList(rig, jobs, never());
     expect(statuses(results)).toEqual(jobs.map(() => "mapped"));
     const contents = await Promise.all(
       jobs.map((job, nth) => {
@@ -153,7 +153,7 @@ describe("files of a list", () => {
     const [, , , other] = jobs;
     if (other === undefined) throw new Error("no jobs");
     const binding = { ...other.binding, mapper: { ...other.binding.mapper, digest: "0".repeat(64) } };
-    const results = await together(rig, [...jobs.slice(0, 3), { ...other, binding }], never());
+    const results = await mapAsList(rig, [...jobs.slice(0, 3), { ...other, binding }], never());
     expect(results).toMatchObject([
       { status: "mapped" },
       { status: "failed", reason: { code: "HG-MAP-005", place: { row: 2 } } },
@@ -169,7 +169,7 @@ describe("files of a list", () => {
     const rig = await rigOf({ count: 1 });
     // Last, since on a busy machine it takes so long that the pool maps what follows by itself.
     const jobs = await jobsOf(rig, [content(3), content(30_000)]);
-    expect(await together(rig, jobs, never())).toMatchObject([{ points: 3 }, { points: 30_000 }]);
+    expect(await mapAsList(rig, jobs, never())).toMatchObject([{ points: 3 }, { points: 30_000 }]);
     expect(await segments(rig)).toEqual(["run0.segment", "run1.segment"]);
   });
 
@@ -189,7 +189,7 @@ describe("files of a list", () => {
   it("are mapped, except the one that ends the process", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(5), content(9, "kill", 4), content(6)]);
-    expect(await together(rig, jobs, never())).toMatchObject([
+    expect(await mapAsList(rig, jobs, never())).toMatchObject([
       { status: "mapped" },
       { status: "failed", reason: { code: "HG-MAP-011" } },
       { status: "mapped" },
@@ -199,7 +199,7 @@ describe("files of a list", () => {
   it("are mapped, except the one that exceeds the time limit", async () => {
     const rig = await rigOf({ count: 1, timeLimit: 2_000 });
     const jobs = await jobsOf(rig, [content(5), content(9, "loop"), content(6)]);
-    expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", "failed", "mapped"]);
+    expect(statuses(await mapAsList(rig, jobs, never()))).toEqual(["mapped", "failed", "mapped"]);
   });
 
   it("are mapped, except the one with other bytes than were fetched", async () => {
@@ -232,18 +232,18 @@ describe("files of a list", () => {
       jobsOf(rig, [content(30), content(31, "leave")], "one"),
       jobsOf(rig, [content(40), content(41)], "two"),
     ]);
-    const results = await Promise.all([one, two].map((jobs) => together(rig, jobs, never())));
+    const results = await Promise.all([one, two].map((jobs) => mapAsList(rig, jobs, never())));
     expect(results.flat().map((result) => result?.status === "mapped" && result.points)).toEqual([
       30, 31, 40, 41,
     ]);
     expect(rig.lines.filter((line) => line.includes("a mapping host is replaced")).length).toBe(1);
-    expect(await together(rig, [], never())).toEqual([]);
+    expect(await mapAsList(rig, [], never())).toEqual([]);
   });
 
   it("are mapped in another thread when one before them left theirs unclean", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(1), content(2, "leave", 1), content(3), content(4)]);
-    const results = await together(rig, jobs, never());
+    const results = await mapAsList(rig, jobs, never());
     expect(statuses(results)).toEqual(["mapped", "mapped", "mapped", "mapped"]);
     for (const [nth, job] of jobs.entries()) {
       const result = await onlyOne(rig.pool.map([job], never()));
@@ -265,15 +265,15 @@ export default defineMapper({ name: "taker", summary: "of a test", settings: z.o
       ...job,
       binding: { ...binding, settings: { ids: [1, 2] } },
     }));
-    expect(await together(rig, jobs, never())).toMatchObject(jobs.map(() => ({ points: 2 })));
+    expect(await mapAsList(rig, jobs, never())).toMatchObject(jobs.map(() => ({ points: 2 })));
   });
 
   it("are mapped by the version that they are bound to, or not at all", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(5), content(6)]);
-    expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", "mapped"]);
+    expect(statuses(await mapAsList(rig, jobs, never()))).toEqual(["mapped", "mapped"]);
     await writeMapper(rig.mappers, "rows", `${ROWS} log.info("changed");`);
-    expect(await together(rig, jobs, never())).toMatchObject(
+    expect(await mapAsList(rig, jobs, never())).toMatchObject(
       jobs.map(() => ({ status: "failed", reason: { code: "HG-MAP-002" } })),
     );
   });

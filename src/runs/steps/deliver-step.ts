@@ -10,7 +10,7 @@ import { entryOf, NEXT, REST, type RunSteps, type ServiceEntry, type StepResult,
 const SERVICE_MISSING_WAIT_MS = 60_000;
 /** The bytes of a batch are not those that the ledger has. */
 const SEGMENT_DAMAGED = "HG-PUSH-011";
-/** Longest time until a blocked run is looked at again, should nobody tell that the other is done. */
+/** Longest time until a blocked run is checked again, should the end of the other not be reported. */
 const BLOCKED_WAIT_MS = 5_000;
 
 export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
@@ -106,7 +106,7 @@ async function remakeSegment(
 
 async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Promise<StepResult> {
   if (result.status === "kept") {
-    // What was to send it is no longer in force; its successor is.
+    // The delivery was replaced; its successor sends the run.
     if (result.retryAfterMs === 0 && !result.wholeService) return NEXT;
     if (run.reason?.message !== result.reason) {
       await steps.ledger.noteRun(run.id, {

@@ -172,8 +172,8 @@ async function endOf(run: Run, steps: RunSteps): Promise<End | null> {
 }
 
 /**
- * The file of a delivered run was missing when it was to be finished, and is back: nobody sent it again, so that it ends as
- * delivered files do. Where that waits for the confirmation, the file stays as other duplicates do.
+ * The file of a delivered run was missing when it was to be finished, and is back: it is no second upload, so that it
+ * ends as delivered files do. Where that waits for the confirmation, the file stays as other duplicates do.
  */
 async function isFinishedAsDelivered(arrival: Arrival, steps: RunSteps): Promise<boolean> {
   const earlier = await steps.ledger.duplicateOf(arrival, arrival.sha256 ?? "");

@@ -1,6 +1,6 @@
 /**
- * The guard's step: before the first push of a run its targets are looked at (`mapped → held`, or on to delivery), and a held run is
- * looked at again until nothing holds it (`held → mapped`).
+ * The guard's step: before the first push of a run its targets are checked (`mapped → held`, or on to delivery), and a
+ * held run is checked again until nothing holds it (`held → mapped`).
  */
 import type { GuardPolicy } from "../../delivery/delivery.ts";
 import type { Reason, Run, TargetFacts } from "../../model.ts";
@@ -11,7 +11,7 @@ import { quarantineUnmade } from "./lost-segment.ts";
 import { type RebuildFault, rebuildSegment } from "./segment-rebuild.ts";
 import { NEXT, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
-/** Targets that are looked at together; memory holds the facts of so many. */
+/** Targets that are checked at once; memory holds the facts of so many. */
 const TARGETS_PER_PART = 10_000;
 const SERVICE_MISSING_WAIT_MS = 60_000;
 
@@ -25,7 +25,7 @@ type Verdict =
 
 type Provisioning = NonNullable<ReturnType<RunSteps["provisioning"]>>;
 
-/** Whether there is anything that the guard looks at. */
+/** Whether there is anything that the guard checks. */
 export function isGuarded(run: Run, steps: RunSteps): boolean {
   return Object.values(steps.guardPolicy(run)).some((act) => act !== "push");
 }

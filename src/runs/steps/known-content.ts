@@ -93,7 +93,7 @@ function isTakenAway({ finishPlan, finishedAt }: Run): boolean {
 
 const TAKEN_AWAY: readonly string[] = ["source.archived", "source.aside", "source.deleted"];
 
-/** The earlier version itself is back: the drop had lost it for a while, and nobody sent it again. */
+/** The earlier version itself is back: the drop had lost it for a while, and it is no second upload. */
 export async function isReturn(
   earlier: Arrival,
   arrival: Arrival,

@@ -1,4 +1,4 @@
-/** The end of a run that has batches, and whose segment can never be made again: what was accepted of it stays, and is told. */
+/** Ends a run with batches whose segment can never be made again, and reports the batches that were accepted. */
 import type { Batch, Run, RunState } from "../../model.ts";
 import { REGISTER } from "../../support/register.ts";
 import type { RebuildFault } from "./segment-rebuild.ts";

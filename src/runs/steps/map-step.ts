@@ -19,11 +19,9 @@ import {
   recordAnyway,
 } from "./fetch-step.ts";
 import { afterKnownContent } from "./known-content.ts";
+import { bindMapper, isMapperChanged, rebind } from "./mapper-binding.ts";
 import { mapperWords, outcomeOf } from "./mapping-record.ts";
-import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
-
-/** The mapper is not the one that the run is bound to. */
-const MAPPER_CHANGED = "HG-MAP-002";
+import { NEXT, type RunSteps, type StepResult } from "./steps.ts";
 
 /** A run with its input, in the segment of its list or in a file of its own. */
 interface Input {
@@ -258,15 +256,6 @@ export function isDamagedInput(thrown: unknown): thrown is TransientError {
   return thrown instanceof TransientError && thrown.code === "HG-SPOOL-007";
 }
 
-/** A replay takes the version of the mapper that exists when its turn comes. */
-async function bindMapper(run: Run, steps: RunSteps): Promise<StepResult> {
-  if (await rebind(run, steps)) return NEXT;
-  const message = `the mapper ${run.binding.mapper.name} does not exist, or cannot be loaded`;
-  const reason = { code: "HG-MAP-001", message };
-  await steps.ledger.advanceRun(run.id, "fetched", "quarantined", { reason, detail: message });
-  return REST;
-}
-
 /** Maps the input of a run to a segment at another path, without readings that a replay leaves out. */
 export async function mapToSegment(
   run: Run,
@@ -287,25 +276,4 @@ async function withoutDelivered(
 ): Promise<MapResult> {
   if (run.replay === null || result.status === "failed") return result;
   return await excludeDelivered(run, run.replay, result, segmentPath, steps);
-}
-
-/** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
-async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
-  const mapper = await steps.currentMapper(run.binding.mapper.name);
-  if (mapper === null || mapper.digest === run.binding.mapper.digest) return false;
-  const before = run.binding.mapper;
-  await steps.ledger.noteRun(run.id, {
-    mapper,
-    event: "run.rebound",
-    detail:
-      before.digest === ""
-        ? `to the mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`
-        : `the mapper ${mapper.name} is ${mapper.version} (${mapper.digest.slice(0, 12)}) now; it was ` +
-          `${before.version} (${before.digest.slice(0, 12)}) when the file was claimed`,
-  });
-  return true;
-}
-
-function isMapperChanged(result: MapResult): boolean {
-  return result.status === "failed" && result.reason.code === MAPPER_CHANGED;
 }

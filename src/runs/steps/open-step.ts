@@ -1,4 +1,7 @@
-/** `fetched → opened`: the entries of a container become arrivals. And while it is opened: they are claimed, and it is finished after them. */
+/**
+ * `fetched → opened`: the entries of a container become arrivals. While it is opened they are claimed, and it is finished
+ * after them.
+ */
 
 import { basename } from "node:path/posix";
 import type { EntriesState } from "../../ledger/ledger.ts";
@@ -11,9 +14,9 @@ import { limitsOf } from "../unpacking/copies.ts";
 import { finishSources } from "./finish-step.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
-/** Longest time until a container is looked at again, should nobody tell that one of its entries has moved on. */
+/** Longest time until a container is checked again, should no entry report that it has moved on. */
 const LOOK_AGAIN_MS = 2_000;
-/** An entry that was delivered is awaited for its confirmation, which nobody tells to its container. */
+/** A delivered entry is awaited for its confirmation, which is not reported to its container. */
 const CONFIRMING_MS = 500;
 const CLAIMED_AT_ONCE = 64;
 const NAMED_MAX = 3;
@@ -94,7 +97,8 @@ export function stayingWords({ done, staying }: EntriesState): string {
     .slice(0, NAMED_MAX)
     .map(({ path, state }) => `${path.slice(path.lastIndexOf("!/") + 2)} is ${STANDING[state] ?? state}`);
   const more = staying.length > NAMED_MAX ? `, and ${staying.length - NAMED_MAX} more` : "";
-  return `the container stays: ${staying.length} of ${staying.length + done} entries ${staying.length === 1 ? "is" : "are"} not delivered (${named.join(", ")}${more})`;
+  const counts = `${staying.length} of ${staying.length + done} entries ${staying.length === 1 ? "is" : "are"}`;
+  return `the container stays: ${counts} not delivered (${named.join(", ")}${more})`;
 }
 
 const STANDING: Readonly<Partial<Record<EntriesState["staying"][number]["state"], string>>> = {

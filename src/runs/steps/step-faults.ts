@@ -1,4 +1,4 @@
-/** What becomes of a run whose step threw: a fault of this one item ends in quarantine; what may pass is tried again with growing pauses. */
+/** Decides about a run whose step threw: a fault of the run ends in quarantine; one that may pass is retried with growing pauses. */
 import type { Run } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../../support/errors.ts";
@@ -25,14 +25,14 @@ export class Faults {
   }
 
   /**
-   * It failed so often in a row, for a reason of this machine or one that a person has to correct, that who waits for an end gives it up. It is
-   * tried again all the same.
+   * The run failed so often in a row, for a reason of this machine or one that a person has to correct, that
+   * `--until-idle` does not wait for it. It is retried all the same.
    */
   isStuck(runId: string): boolean {
     return this.#stuck.has(runId);
   }
 
-  /** Recorded and told; nothing hangs. Rejects when the ledger cannot be written. */
+  /** Records and logs the fault. Rejects when the ledger cannot be written. */
   async after(run: Run, thrown: unknown): Promise<StepResult> {
     const { ledger, log } = this.#steps;
     const error = asError(run, thrown);

@@ -33,7 +33,7 @@ import type { ContainerCopies } from "../unpacking/copies.ts";
 export interface DropEntry {
   readonly drop: Drop;
   readonly finish: Readonly<Record<End, FinishRule>>;
-  /** What becomes of bytes that came before at the same path: left alone, processed again, or processed with a note. */
+  /** For bytes that came before at the same path: they are left alone, processed again, or processed with a note. */
   readonly duplicates: "skip" | "process" | "flag";
   /** Which of the entries of a container is delivered first. */
   readonly order?: "modified" | "name";
@@ -50,21 +50,21 @@ export interface ConfirmRule {
   /** How outcomes are learned. `webhook` falls back to reading back after `hangMs`. */
   readonly by: "webhook" | "read-back" | "none";
   /**
-   * From acceptance, in milliseconds. What is missing when the service could be asked for so long is discarded; what could not be told, since the
-   * service was away for so long or does not let it be read, is unconfirmed.
+   * From acceptance, in milliseconds. Readings that are missing when the service could be queried for so long are
+   * discarded; a run is unconfirmed when the service was away for so long, or does not permit reading.
    */
   readonly withinMs: number;
   readonly hangMs: number;
   readonly everyMs: number;
 }
 
-/** Pauses between two looks at a held run, in milliseconds; they grow with the time that it is held. */
+/** Pauses between two checks of a held run, in milliseconds; they grow with the time that it is held. */
 export interface RecheckRule {
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
-/** What became of targets that the account did not have. */
+/** The result for targets that the account did not have. */
 export interface ProvisionedTargets {
   /** Null when nothing was created. */
   readonly created: string | null;
@@ -90,7 +90,7 @@ export interface RunSteps {
   currentMapper(name: string): Promise<MapperIdentity | null>;
   dropEntry(name: string): DropEntry | undefined;
   serviceEntry(name: string): ServiceEntry | undefined;
-  /** What the run's trigger says about what the guard finds, as it is configured now. */
+  /** The reaction of the run's trigger to findings of the guard, as it is configured now. */
   guardPolicy(run: Run): GuardPolicy;
   readonly recheck: RecheckRule;
   readonly reach: ServiceReach;
@@ -104,11 +104,11 @@ export interface RunSteps {
   planFinish(rule: FinishRule, entry: FileEntry, id: string): FinishPlan;
 }
 
-/** `next`: take the following step at once; `wait`: not before the time, for the reason; `rest`: nothing more to do here. */
+/** `next`: the following step is due at once; `wait`: not before the time, for the reason; `rest`: no step is due. */
 export type StepResult =
   /** `run`: as it is now, where the step knows. */
   | { readonly move: "next"; readonly run?: Run }
-  /** `held`: it is to be looked at again. */
+  /** `held`: it is checked again. */
   | { readonly move: "rest"; readonly held?: boolean; readonly run?: Run }
   | {
       readonly move: "wait";

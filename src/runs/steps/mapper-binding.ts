@@ -1,0 +1,37 @@
+/** Binds a run to another version of its mapper, as long as it has no batches. */
+import type { MapResult } from "../../mapping/contract.ts";
+import type { Run } from "../../model.ts";
+import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
+
+/** The mapper is not the one that the run is bound to. */
+const MAPPER_CHANGED = "HG-MAP-002";
+
+/** A replay takes the version of the mapper that exists when its turn comes. */
+export async function bindMapper(run: Run, steps: RunSteps): Promise<StepResult> {
+  if (await rebind(run, steps)) return NEXT;
+  const message = `the mapper ${run.binding.mapper.name} does not exist, or cannot be loaded`;
+  const reason = { code: "HG-MAP-001", message };
+  await steps.ledger.advanceRun(run.id, "fetched", "quarantined", { reason, detail: message });
+  return REST;
+}
+
+/** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
+export async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
+  const mapper = await steps.currentMapper(run.binding.mapper.name);
+  if (mapper === null || mapper.digest === run.binding.mapper.digest) return false;
+  const before = run.binding.mapper;
+  await steps.ledger.noteRun(run.id, {
+    mapper,
+    event: "run.rebound",
+    detail:
+      before.digest === ""
+        ? `to the mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`
+        : `the mapper ${mapper.name} is ${mapper.version} (${mapper.digest.slice(0, 12)}) now; it was ` +
+          `${before.version} (${before.digest.slice(0, 12)}) when the file was claimed`,
+  });
+  return true;
+}
+
+export function isMapperChanged(result: MapResult): boolean {
+  return result.status === "failed" && result.reason.code === MAPPER_CHANGED;
+}
