@@ -1,7 +1,7 @@
 /** The runs of a drop or a lane that a stage may take next. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
-import type { Stage } from "./stages.ts";
+import { freeSlots, type Stage } from "./stages.ts";
 
 /**
  * Runs of a drop or a lane that are considered beyond the running ones, so that waiting runs hide no ready
@@ -33,4 +33,28 @@ export async function readyRuns(
     seen += some.length;
   }
   return { runs: ready.slice(0, free), isCut: true };
+}
+
+/** Takes runs of the queues in turns into the stage, as far as it has slots. */
+export function takeTurns(
+  queues: readonly (readonly Run[])[],
+  slots: number,
+  stage: Stage,
+  isReady: (run: Run) => boolean,
+): readonly Run[] {
+  const mayTake = freeSlots(stage);
+  const taken: Run[] = [];
+  for (let rank = 0; rank < slots; rank += 1) {
+    for (const queue of queues) {
+      const run = queue[rank];
+      if (run === undefined || !isReady(run)) continue;
+      if (!mayTake(run)) {
+        stage.emptyUntilMs = 0;
+        continue;
+      }
+      stage.running.set(run.id, run);
+      taken.push(run);
+    }
+  }
+  return taken;
 }

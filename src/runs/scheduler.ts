@@ -13,8 +13,8 @@ import { wordsOf } from "../support/errors.ts";
 import type { Settled } from "../support/settled.ts";
 import { GROUP_WAIT_MS, Groups } from "./groups.ts";
 import { pendingRuns } from "./pending-runs.ts";
-import { LOOK_AHEAD, readyRuns } from "./ready-runs.ts";
-import { beginToFill, freeSlots, openStages, type SchedulerOptions, type Stage } from "./stages.ts";
+import { LOOK_AHEAD, readyRuns, takeTurns } from "./ready-runs.ts";
+import { beginToFill, openStages, type SchedulerOptions, type Stage } from "./stages.ts";
 import { StepRunner } from "./step-runner.ts";
 import type { RunSteps, StepResult } from "./steps/steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
@@ -212,22 +212,9 @@ export class Scheduler {
     for (const group of [...groups.slice(stage.turn), ...groups.slice(0, stage.turn)])
       queues.push(await this.#readyOf(stage, group, slots));
     if (this.#abort.signal.aborted || this.#resting) return;
-    const mayTake = freeSlots(stage);
-    const taken: Run[] = [];
-    for (let rank = 0; rank < slots; rank += 1) {
-      for (const queue of queues) {
-        const run = queue[rank];
-        // Its drop may have been closed, or a command received, while the others were read.
-        if (run === undefined || this.#changed.has(run.id) || !this.#isReady(run, stage)) continue;
-        if (!mayTake(run)) {
-          stage.emptyUntilMs = 0;
-          continue;
-        }
-        stage.running.set(run.id, run);
-        taken.push(run);
-      }
-    }
-    this.#beginAll(taken, stage);
+    // A drop may have been closed, or a command received, while the others were read.
+    const isReady = (run: Run) => !this.#changed.has(run.id) && this.#isReady(run, stage);
+    this.#beginAll(takeTurns(queues, slots, stage, isReady), stage);
   }
 
   #beginAll(runs: readonly Run[], stage: Stage): void {

@@ -11,6 +11,7 @@ import { TransientError } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { onlyOne, resultOf, type Settled } from "../../support/settled.ts";
 import { excludeDelivered, waitForEarlier } from "../replay.ts";
+import { bindMapper, isMapperChanged, rebind } from "./bound-mapper.ts";
 import {
   duplicatesRule,
   type FetchedInput,
@@ -19,7 +20,6 @@ import {
   recordAnyway,
 } from "./fetch-step.ts";
 import { afterKnownContent } from "./known-content.ts";
-import { bindMapper, isMapperChanged, rebind } from "./mapper-binding.ts";
 import { mapperWords, outcomeOf } from "./mapping-record.ts";
 import { NEXT, type RunSteps, type StepResult } from "./steps.ts";
 
