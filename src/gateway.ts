@@ -68,21 +68,21 @@ export interface Gateway {
   /** Why a run is not in progress, as far as the scheduler knows. */
   waitReason(run: Run): string | undefined;
   /**
-   * True when no file is settling, every run is at rest, and every drop was polled after that. `withoutStuck`: runs
-   * that only fail are not waited for.
+   * True when no file is settling, every run is at rest, and every drop was polled after that.
+   * `withoutStuck`: runs that only fail are not waited for.
    */
   isIdle(withoutStuck?: boolean): Promise<boolean>;
   /** Counts the files seen or worked on since the start, and the points of their runs. */
   summary(): Promise<Summary>;
   /**
-   * Lists everything that needs a person: quarantined, held, discarded or unsent runs, and drops that cannot be
-   * polled.
+   * Lists everything that needs a person: quarantined, held, discarded or unsent runs, and drops that cannot
+   * be polled.
    */
   concerns(): Promise<string[]>;
   /**
-   * Applies another configuration without stopping: all services, drops and triggers that differ or, when it throws,
-   * none of them. `assemble`: sections differ that the gateway is built on, so that a new gateway has to replace this
-   * one.
+   * Applies another configuration without stopping: all services, drops and triggers that differ or, when it
+   * throws, none of them. `assemble`: sections differ that the gateway is built on, so that a new gateway has
+   * to replace this one.
    */
   exchange(next: GatewayConfig): Promise<Exchange>;
   /** Resolves when the scheduler has gone through its loop once more: a sign of life. */
@@ -204,7 +204,7 @@ async function assemble(
     isIdle: async (withoutStuck = false) =>
       guard.isIdle && (await isIdle(drops.watchers(), scheduler, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
-    concerns: async () => concernsOf(drops.statuses(), ledger, (await scheduler.pending()).runs, startedAt),
+    concerns: async () => concernsOf(drops.statuses(), ledger, await scheduler.pending(), startedAt),
     exchange: (next) => exchangeParts(next, { ...known, live, fleet, registry, mapping }),
     pulse: () => scheduler.pulse(),
     drain,
@@ -228,7 +228,7 @@ async function drainParts(
 ): Promise<void> {
   await parts.drops.stopWatching();
   const over = new AbortController();
-  const drained = Promise.all([parts.services.drain(), parts.scheduler.rest()]).finally(() => over.abort());
+  const drained = Promise.all([parts.services.drain(), parts.scheduler.drain()]).finally(() => over.abort());
   await parts.clock.sleep(graceMs, over.signal);
   drained.catch(() => undefined); // Work that has not ended by now is aborted by `stop`.
 }

@@ -35,8 +35,8 @@ export async function isIdle(
     });
   const runsAtRest = async () => {
     if (scheduler.isBusy) return false;
-    const { running, runs } = await scheduler.pending();
-    return running === 0 && runs.every(({ id }) => withoutStuck && scheduler.isStuck(id));
+    const runs = await scheduler.pending();
+    return runs.every(({ id }) => withoutStuck && scheduler.isStuck(id));
   };
   if (!dropsAtRest() || !(await runsAtRest())) return false;
   // Files may have come while the last ones were worked on.

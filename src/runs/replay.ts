@@ -1,4 +1,7 @@
-/** The steps of a replay: its input comes from the spool, and readings that must not be sent are left out of its segment. */
+/**
+ * The steps of a replay: its input comes from the spool, and readings that must not be sent are left out of
+ * its segment.
+ */
 import { rm } from "node:fs/promises";
 import type { MappedFile } from "../mapping/contract.ts";
 import type { BatchSlice, FetchedFile, PushElement, Replay, Run } from "../model.ts";
@@ -17,7 +20,10 @@ import { entryOf, REST, type RunSteps, type StepResult } from "./steps/steps.ts"
 /** Longest time until a replay that waits for another run is checked again. */
 const BLOCKED_WAIT_MS = 5_000;
 
-/** From the copy that the spool keeps, or from the drop while the same version is there; otherwise the run ends. */
+/**
+ * From the copy that the spool keeps, or from the drop while the same version is there; otherwise the run
+ * ends.
+ */
 export async function fetchReplayed(
   run: Run,
   replay: Replay,
@@ -40,7 +46,7 @@ async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps):
   for (const { id } of of === null ? [] : await attemptsBefore(of, ledger)) {
     if (!(await spool.restoreInput(run.id, id))) continue;
     const sha256 = await digestOfFile(spool.inputPath(run.id));
-    // One that was given up before its bytes had come left as many as there were.
+    // A run that was cancelled during its fetch left a part of the bytes.
     const isWhole =
       run.sha256 === null ? sizeOf(spool.inputPath(run.id)) === run.size : sha256 === run.sha256;
     if (isWhole) return sha256;
@@ -50,11 +56,11 @@ async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps):
 }
 
 async function fromDrop(run: Run, steps: RunSteps, signal: AbortSignal): Promise<string | StepResult | null> {
-  const post = steps.dropEntry(run.drop);
-  if (post === undefined) return await waitForDrop(run, steps);
+  const dropEntry = steps.dropEntry(run.drop);
+  if (dropEntry === undefined) return await waitForDrop(run, steps);
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival?.parentId === null) {
-    const there = await post.drop.stat(run.path, signal);
+    const there = await dropEntry.drop.stat(run.path, signal);
     const { size, mtime } = entryOf(run);
     if (there === null || there.size !== size || there.mtime !== mtime) return null;
   }
@@ -63,8 +69,8 @@ async function fromDrop(run: Run, steps: RunSteps, signal: AbortSignal): Promise
 }
 
 /**
- * Runs between the replay and its original must be at rest: only then is it known which dates were delivered later. Null
- * when none is in the way.
+ * Runs between the replay and its original must be at rest: only then is it known which dates were delivered
+ * later. Null when none is in the way.
  */
 export async function waitForEarlier(run: Run, { ledger }: RunSteps): Promise<StepResult | null> {
   const before = await ledger.blockedBy(run);
@@ -73,7 +79,10 @@ export async function waitForEarlier(run: Run, { ledger }: RunSteps): Promise<St
   return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: before.id };
 }
 
-/** The file as it is to be sent: what must be spared is out of the segment at this path and its row index. */
+/**
+ * Leaves readings that later runs delivered, or that were accepted before, out of the segment at this path
+ * and its row index.
+ */
 export async function excludeDelivered(
   run: Run,
   replay: Replay,
@@ -83,14 +92,16 @@ export async function excludeDelivered(
 ): Promise<MappedFile> {
   const of = await steps.ledger.run(replay.of);
   if (of === null || mapped.batches.length === 0) return mapped;
-  const question = { of, before: run.id, targets: mapped.targets };
-  const later = replay.overwrite ? [] : await runsToSpare(replay, question, steps);
+  const query = { of, before: run.id, targets: mapped.targets };
+  const later = replay.overwrite ? [] : await laterRuns(replay, query, steps);
   if (!replay.overwrite && replay.spared === undefined)
     await steps.ledger.noteRun(run.id, { replay: { ...replay, spared: later.map(({ id }) => id) } });
   if (later.length === 0 && !replay.rejectedOnly) return mapped;
   const spared = await whatToSpare(replay, later, await attemptsBefore(of, steps.ledger), path, steps);
   try {
-    const { left, ...rewritten } = await rewriteSegment(path, mapped, (element) => sparing(element, spared));
+    const { left, ...rewritten } = await rewriteSegment(path, mapped, (element) =>
+      exclusionsOf(element, spared),
+    );
     const { batches } = rewritten;
     const points = batches.reduce((sum, batch) => sum + batch.points, 0);
     const inWhich = later.length === 0 ? "" : ` (${later.map(({ id }) => id).join(", ")})`;
@@ -108,13 +119,13 @@ export async function excludeDelivered(
   }
 }
 
-/** A replay that is mapped again spares what it spared before. */
-async function runsToSpare(
+/** A replay that is mapped again leaves out the same as before. */
+async function laterRuns(
   replay: Replay,
-  question: Parameters<typeof laterRunsOf>[0],
+  query: Parameters<typeof laterRunsOf>[0],
   steps: RunSteps,
 ): Promise<readonly Run[]> {
-  if (replay.spared === undefined) return laterRunsOf(question, steps);
+  if (replay.spared === undefined) return laterRunsOf(query, steps);
   const runs = await Promise.all(replay.spared.map((id) => steps.ledger.run(id)));
   return runs.filter((run) => run !== null);
 }
@@ -124,10 +135,10 @@ export interface LeftOut {
   accepted: number;
 }
 
-/** Why a reading stays out, for each of an element. */
+/** Why a reading of an element is left out, for each; null for one that stays. */
 export type Judge = (element: PushElement) => readonly (keyof LeftOut | null)[];
 
-export function sparing(
+function exclusionsOf(
   element: PushElement,
   { later, accepted }: Pick<Spared, "later" | "accepted">,
 ): readonly (keyof LeftOut | null)[] {
@@ -143,7 +154,7 @@ interface Rewritten extends Pick<MappedFile, "batches" | "targets"> {
   readonly left: LeftOut;
 }
 
-/** Writes the segment again, without the readings that the judge leaves out. */
+/** Writes the segment again, without the readings that `judge` leaves out. */
 async function rewriteSegment(path: string, mapped: MappedFile, judge: Judge): Promise<Rewritten> {
   const left: LeftOut = { later: 0, accepted: 0 };
   const batches: BatchSlice[] = [];

@@ -1,47 +1,41 @@
 /**
- * Leads every run through its steps. The next step is always read from the ledger, so that a restart resumes where the
- * run stood.
+ * Leads every run through its steps. The next step is always read from the ledger, so that a restart resumes
+ * where the run stood.
  *
  * Its stages (`stages.ts`) work side by side, each with its own concurrency; runs take their steps in lists
- * (`groups.ts`). A step that must wait has a time and a reason; a service that cannot be reached makes all its runs
- * wait. Drops and lanes take turns, so that runs that wait at one of them never hide those that are ready at another.
+ * (`groups.ts`). A step that must wait has a time and a reason; a service that cannot be reached makes all
+ * its runs wait. Drops and lanes take turns, so that runs that wait at one of them never hide those that are
+ * ready at another.
  */
-
 import type { Run } from "../model.ts";
-import { NEEDS_SERVICE_STATES, RUN_STATES } from "../states.ts";
+import { NEEDS_SERVICE_STATES } from "../states.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Settled } from "../support/settled.ts";
+import { ActiveRuns } from "./active-runs.ts";
 import { GROUP_WAIT_MS, Groups } from "./groups.ts";
 import { pendingRuns } from "./pending-runs.ts";
-import { LOOK_AHEAD, readyRuns, takeTurns } from "./ready-runs.ts";
-import { beginToFill, openStages, type SchedulerOptions, type Stage } from "./stages.ts";
+import { isUnblocked, READ_AHEAD, readyQueues, takeTurns } from "./ready-runs.ts";
+import { beginToFill, openStages, readAgain, type SchedulerOptions, type Stage } from "./stages.ts";
 import { StepRunner } from "./step-runner.ts";
 import type { RunSteps, StepResult } from "./steps/steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
 import { CROWD, WakeTimer } from "./wake-timer.ts";
 
+/** The result of a run whose list took the step, or null. */
+type ListedResult = Promise<Settled<StepResult> | null>;
+
 export class Scheduler {
   readonly #steps: RunSteps;
   readonly #stages: readonly Stage[];
   readonly #waits: Waits;
-  /** Runs in progress that something new was reported of meanwhile: they are not made to wait. */
-  readonly #notified = new Set<string>();
   readonly #runner: StepRunner;
   readonly #groups: Groups;
-  readonly #tasks = new Set<Promise<void>>();
-  /** For the runs in progress: how to end the step, and when it has ended. */
-  readonly #steppers = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
-  /** Runs that must not take a step. */
-  readonly #barred = new Set<string>();
-  /** Runs that a person changed since a stage began to read. */
-  readonly #changed = new Set<string>();
-  /** Drops that no step may use. */
-  readonly #closedDrops = new Set<string>();
+  readonly #active = new ActiveRuns();
   readonly #abort = new AbortController();
   readonly #wakeTimer: WakeTimer;
-  #pumping: Promise<void> | null = null;
-  #again = false;
-  #resting = false;
+  #scanning: Promise<void> | null = null;
+  #isScanDue = false;
+  #isDraining = false;
 
   constructor(steps: RunSteps, options: SchedulerOptions) {
     this.#steps = steps;
@@ -52,54 +46,48 @@ export class Scheduler {
     this.#stages = openStages(options);
   }
 
-  /**
-   * Begins the steps that are due. Called when something may have changed: a run was opened, an outcome came in, a time
-   * has passed.
-   */
+  /** Scans for due steps. Called when a run was opened, an outcome came in, or something else changed. */
   wake(runId?: string): void {
     if (runId !== undefined) {
       this.#waits.clear(runId);
-      if (this.isRunning(runId)) this.#notified.add(runId);
+      this.#active.notify(runId);
     }
     for (const stage of this.#stages) stage.emptyUntilMs = 0;
-    this.#poll();
+    this.#scan();
   }
 
-  #poll(): void {
-    if (this.#abort.signal.aborted || this.#resting) return;
-    this.#again = true;
-    if (this.#pumping !== null) return;
-    this.#pumping = this.#pump()
+  #scan(): void {
+    if (this.#abort.signal.aborted || this.#isDraining) return;
+    this.#isScanDue = true;
+    if (this.#scanning !== null) return;
+    this.#scanning = this.#fillStages()
       .catch((thrown) => {
         this.#steps.log.error({ err: thrown }, `the ledger cannot be read: ${wordsOf(thrown)}`);
         this.#wakeIn(FAULT_WAIT_MS.first);
       })
       .finally(() => {
-        this.#pumping = null;
-        // There may have been a call since the last poll.
-        if (this.#again) this.#poll();
+        this.#scanning = null;
+        // A call may have come after the last scan.
+        if (this.#isScanDue) this.#scan();
       });
   }
 
-  /** Resolves when the scheduler has polled once more: a sign of life. */
+  /** Resolves after one more scan: a sign of life. */
   async pulse(): Promise<void> {
     this.wake();
-    await this.#pumping;
+    await this.#scanning;
   }
 
-  /** A step is in progress, other than the check of a held run. */
+  /** A step is in progress, other than the check of a held run, which is at rest meanwhile. */
   get isBusy(): boolean {
     return this.#stages.some((stage) => stage.name !== "held" && stage.running.size > 0);
   }
 
-  /** Runs that are on their way, and for each that waits, why. Nothing is on its way when both are empty. */
-  async pending(): Promise<{ readonly running: number; readonly runs: readonly Run[] }> {
-    // A held run is at rest, also while it is checked.
-    const working = this.#stages.filter(({ name }) => name !== "held");
-    const running = working.reduce((sum, stage) => sum + stage.running.size, 0);
+  /** The runs that are not at rest, or have something left to do. */
+  pending(): Promise<readonly Run[]> {
     const isAsked = ({ id, binding }: Run) =>
       this.#waits.reason(id) !== undefined || this.#steps.reach.isAway(binding.service);
-    return { running, runs: await pendingRuns(this.#steps.ledger, LOOK_AHEAD, isAsked) };
+    return pendingRuns(this.#steps.ledger, READ_AHEAD, isAsked);
   }
 
   /** See `Faults.isStuck`. */
@@ -107,7 +95,7 @@ export class Scheduler {
     return this.#runner.isStuck(runId);
   }
 
-  /** Why a run is not in progress, as far as that is known. */
+  /** Why no step of the run is in progress, as far as that is known. */
   waitReason({ id, state, binding }: Run): string | undefined {
     const own = this.#waits.reason(id);
     return own ?? (NEEDS_SERVICE_STATES.includes(state) ? this.serviceWaits().get(binding.service) : own);
@@ -123,15 +111,11 @@ export class Scheduler {
 
   /** Ends the step of the run, and begins none for it until the work is done. */
   async withRunPaused<T>(runId: string, work: () => Promise<T>): Promise<T> {
-    this.#barred.add(runId);
     try {
-      const stepper = this.#steppers.get(runId);
-      stepper?.stop.abort();
-      await stepper?.ended;
+      await this.#active.exclude(runId);
       return await work();
     } finally {
-      this.#barred.delete(runId);
-      this.#changed.add(runId);
+      this.#active.readmit(runId);
       this.#waits.release(runId);
       this.wake(runId);
     }
@@ -139,21 +123,20 @@ export class Scheduler {
 
   /** Ends the steps that use these drops, which can be done again, and begins none until the work is done. */
   async withDropsPaused<T>(drops: readonly string[], work: () => Promise<T>): Promise<T> {
-    for (const drop of drops) this.#closedDrops.add(drop);
+    this.#active.closeDrops(drops);
     try {
-      const ended = this.#stages
-        .flatMap((stage) => [...stage.running.values()].filter((run) => this.#isClosed(run, stage)))
-        .map(({ id }) => this.#steppers.get(id));
-      for (const stepper of ended) stepper?.stop.abort();
-      await Promise.all(ended.map((stepper) => stepper?.ended));
+      const closed = this.#stages.flatMap((stage) =>
+        [...stage.running.values()].filter((run) => this.#isClosed(run, stage)),
+      );
+      await this.#active.stop(closed.map(({ id }) => id));
       return await work();
     } finally {
-      for (const drop of drops) this.#closedDrops.delete(drop);
+      this.#active.reopenDrops(drops);
       this.wake();
     }
   }
 
-  /** These services are others now: what was known against them counts no longer. */
+  /** The settings of these services changed: their runs no longer wait for known faults. */
   servicesChanged(services: readonly string[], deliveryConcurrency: number): void {
     for (const service of services) this.#waits.forgetService(service);
     this.#steps.reach.retryNow();
@@ -161,64 +144,60 @@ export class Scheduler {
       if (stage.name === "delivery") stage.slots = deliveryConcurrency;
       // A step in progress may still report on the former service.
       for (const run of stage.running.values())
-        if (services.includes(run.binding.service)) this.#notified.add(run.id);
+        if (services.includes(run.binding.service)) this.#active.notify(run.id);
     }
     this.wake();
   }
 
-  /** All runs in progress belong to another node by now: ends all steps, and polls when they have ended. */
+  /** All runs in progress belong to another node by now: ends all steps, and scans when they have ended. */
   async releaseAll(): Promise<void> {
-    for (const { stop } of this.#steppers.values()) stop.abort();
-    await Promise.allSettled([...this.#tasks]);
+    this.#active.stopAll();
+    await this.#active.ended();
     this.wake();
   }
 
   /** Begins no further step, and resolves when those in progress have ended. */
-  async rest(): Promise<void> {
-    this.#resting = true;
-    await this.#pumping;
-    while (this.#tasks.size > 0) await Promise.allSettled([...this.#tasks]);
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await this.#scanning;
+    while (this.#active.size > 0) await this.#active.ended();
   }
 
   /** Stops steps that can be repeated, lets records end, and resolves when no step is in progress. */
   async stop(): Promise<void> {
     this.#abort.abort();
-    for (const { stop } of this.#steppers.values()) stop.abort();
+    this.#active.stopAll();
     this.#wakeTimer.cancel();
-    await this.#pumping;
-    await Promise.allSettled(this.#tasks);
+    await this.#scanning;
+    await this.#active.ended();
   }
 
-  async #pump(): Promise<void> {
-    while (this.#again && !this.#abort.signal.aborted) {
-      await this.#wakeTimer.turn(this.#steppers.size);
-      this.#again = false;
+  async #fillStages(): Promise<void> {
+    while (this.#isScanDue && !this.#abort.signal.aborted) {
+      await this.#wakeTimer.turn(this.#active.size);
+      this.#isScanDue = false;
       for (const stage of this.#stages) await this.#fill(stage);
     }
   }
 
-  /** Drops or lanes take turns, one run at a time, until no slot is free or nothing is ready. */
+  /** Begins steps until no slot is free or no run is ready. */
   async #fill(stage: Stage): Promise<void> {
-    const slots = stage.slots + stage.smallFileSlots;
     const waitMs = beginToFill(stage, this.#steps.clock.monotonicMs());
     if (waitMs !== 0) {
       if (waitMs !== null) this.#wakeIn(waitMs);
       return;
     }
-    this.#changed.clear();
-    const groups = await this.#steps.ledger.groupsOf(stage.states, stage.by, { ...stage.only, ours: true });
-    stage.turn = groups.length === 0 ? 0 : (stage.turn + 1) % groups.length;
-    const queues: Run[][] = [];
-    for (const group of [...groups.slice(stage.turn), ...groups.slice(0, stage.turn)])
-      queues.push(await this.#readyOf(stage, group, slots));
-    if (this.#abort.signal.aborted || this.#resting) return;
-    // A drop may have been closed, or a command received, while the others were read.
-    const isReady = (run: Run) => !this.#changed.has(run.id) && this.#isReady(run, stage);
-    this.#beginAll(takeTurns(queues, slots, stage, isReady), stage);
+    this.#active.forgetChanges();
+    const isReady = (run: Run) => this.#isReady(run, stage);
+    const queues = await readyQueues(this.#steps.ledger, stage, isReady);
+    if (this.#abort.signal.aborted || this.#isDraining) return;
+    // A drop may have been closed, or a command executed, while the others were read.
+    const isReadyStill = (run: Run) => !this.#active.isChanged(run.id) && isReady(run);
+    this.#beginAll(takeTurns(queues, stage, isReadyStill), stage);
   }
 
   #beginAll(runs: readonly Run[], stage: Stage): void {
-    const { lists, waiting } = this.#groups.form(runs, this.#steppers.size >= CROWD);
+    const { lists, waiting } = this.#groups.form(runs, this.#active.size >= CROWD);
     for (const run of waiting) stage.running.delete(run.id);
     if (waiting.length > 0) {
       stage.emptyUntilMs = 0;
@@ -232,111 +211,81 @@ export class Scheduler {
     }
   }
 
-  /** The first runs of a drop or a lane that are neither in progress nor made to wait. */
-  async #readyOf(stage: Stage, group: string, wanted: number): Promise<Run[]> {
-    const isReady = (run: Run) => this.#isReady(run, stage);
-    const { runs, isCut } = await readyRuns(this.#steps.ledger, stage, group, wanted, isReady);
-    if (isCut) stage.emptyUntilMs = 0;
-    return runs;
-  }
-
   #isReady(run: Run, stage: Stage): boolean {
-    return !this.isRunning(run.id) && !this.#isClosed(run, stage) && !this.#waitsStill(run, stage);
-  }
-
-  /** Has the stages polled that take runs in this state; a container is also moved by its entries. */
-  #pollAgain({ state, path }: Pick<Run, "state" | "path">): void {
-    for (const stage of this.#stages)
-      if (stage.states.includes(state) || (stage.name === "containers" && path.includes("!/")))
-        stage.emptyUntilMs = 0;
+    return !this.#active.has(run.id) && !this.#isClosed(run, stage) && !this.#mustWait(run, stage);
   }
 
   #begin(
     run: Run,
     stage: Stage,
-    list: { readonly stop: AbortController; readonly result: Promise<Settled<StepResult> | null> },
+    list: { readonly stop: AbortController; readonly result: ListedResult },
   ): void {
     const stop = new AbortController();
     stop.signal.addEventListener("abort", () => list.stop.abort());
     const task = this.#take(run, stage, stop.signal, list.result).finally(() => {
       stage.running.delete(run.id);
-      this.#notified.delete(run.id);
-      this.#steppers.delete(run.id);
-      this.#tasks.delete(task);
-      this.#poll();
+      this.#active.end(run.id);
+      this.#scan();
     });
-    this.#steppers.set(run.id, { stop, ended: task });
-    this.#tasks.add(task);
+    this.#active.begin(run.id, { stop, ended: task });
   }
 
   isRunning(runId: string): boolean {
-    return this.#barred.has(runId) || this.#steppers.has(runId);
+    return this.#active.has(runId);
   }
 
   /** A run that is delivered or mapped has its files in the spool. */
   #isClosed(run: Run, stage: Stage): boolean {
-    return stage.name !== "delivery" && run.state !== "fetched" && this.#closedDrops.has(run.drop);
+    return stage.name !== "delivery" && run.state !== "fetched" && this.#active.isClosed(run.drop);
   }
 
-  #waitsStill(run: Run, stage: Stage): boolean {
+  #mustWait(run: Run, stage: Stage): boolean {
     const left = this.#waits.left(run.id, stage.name === "delivery" ? run.binding.service : null);
     if (left > 0) this.#wakeIn(left);
     return left > 0;
   }
 
   /** One step after another, as long as they are for this stage. */
-  async #take(
-    run: Run,
-    stage: Stage,
-    signal: AbortSignal,
-    list: Promise<Settled<StepResult> | null>,
-  ): Promise<void> {
+  async #take(run: Run, stage: Stage, signal: AbortSignal, list: ListedResult): Promise<void> {
     let listed = await list;
     if (signal.aborted) return;
     for (let now: Run | null = run; now !== null; ) {
       const result: StepResult = await this.#runner.result(now, stage, signal, listed);
       listed = null;
-      if (this.#waits.release(run.id)) this.#pollAgain({ state: "mapped", path: run.path });
-      this.#pollAgain(now);
+      if (this.#waits.release(run.id)) readAgain(this.#stages, { state: "mapped", path: run.path });
+      readAgain(this.#stages, now);
       if (signal.aborted) return;
       if (result.move === "wait") return await this.#wait(run, stage, result);
       if (result.move === "rest" && result.held === true) this.#hold(run);
       else if (stage.name === "delivery") this.#waits.succeeded(run.binding.service);
       const after: Run | null = result.run ?? (await this.#steps.ledger.run(run.id));
-      if (after !== null) this.#pollAgain(after);
+      if (after !== null) readAgain(this.#stages, after);
       now = result.move === "next" && after !== null && this.#continues(after, stage) ? after : null;
     }
   }
 
   #continues(run: Run, stage: Stage): boolean {
-    return stage.states.includes(run.state) && !this.#resting && !this.#isClosed(run, stage);
+    return stage.states.includes(run.state) && !this.#isDraining && !this.#isClosed(run, stage);
   }
 
   #hold(run: Run): void {
-    if (!this.#notified.has(run.id)) this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
+    if (!this.#active.isNotified(run.id)) this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
     this.#wakeIn(this.#steps.recheck.firstMs);
   }
 
   async #wait(run: Run, stage: Stage, result: Extract<StepResult, { move: "wait" }>): Promise<void> {
-    if (this.#notified.has(run.id)) return;
+    if (this.#active.isNotified(run.id)) return;
     const { service } = run.binding;
+    const { blockedBy } = result;
     if (result.failing === true) this.#waits.failed(service, result.reason);
     if (result.wholeService === true) this.#waits.service(service, result.ms, result.reason);
-    else if (!(await this.#isDone(run, result.blockedBy))) {
+    else if (blockedBy === undefined) this.#waits.run(run.id, result.ms, result.reason);
+    else if (this.isRunning(blockedBy) || !(await isUnblocked(run, blockedBy, this.#steps.ledger))) {
       this.#waits.run(run.id, result.ms, result.reason);
-      if (result.blockedBy !== undefined) this.#waits.behind(run.id, result.blockedBy);
+      this.#waits.behind(run.id, blockedBy);
     }
     stage.emptyUntilMs = 0;
     this.#wakeIn(result.ms);
-  }
-
-  /** The other run may have got out of the way while this one was read. */
-  async #isDone(run: Run, blockedBy: string | undefined): Promise<boolean> {
-    if (blockedBy === undefined || this.isRunning(blockedBy)) return false;
-    const other = await this.#steps.ledger.run(blockedBy);
-    // An opened container is in the way until its entries have runs, and then they are.
-    if (other?.state === "opened") return (await this.#steps.ledger.blockedBy(run))?.id !== blockedBy;
-    return other === null || !RUN_STATES[other.state].isOpen;
   }
 
   #wakeIn(ms: number): void {

@@ -174,6 +174,16 @@ export function freeSlots(stage: Stage): (run: Run) => boolean {
   };
 }
 
+/**
+ * Has the next scan read the stages of a state again, and that of containers for an entry, which moves its
+ * container.
+ */
+export function readAgain(stages: readonly Stage[], { state, path }: Pick<Run, "state" | "path">): void {
+  for (const stage of stages)
+    if (stage.states.includes(state) || (stage.name === "containers" && path.includes("!/")))
+      stage.emptyUntilMs = 0;
+}
+
 function isSmall(run: Run): boolean {
   return run.size <= SMALL_BYTES;
 }
