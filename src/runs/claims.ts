@@ -110,8 +110,8 @@ async function prepareClaim(
       after: () => finishUnmatched(arrival, parts),
     };
   const paused = provenance?.standardBody === undefined ? parts.pausedTrigger(claimed.name) : null;
-  // It stays at its drop, without the rule for unmatched files, and is offered again when the trigger is
-  // resumed.
+  // The file stays at its drop, without the rule for unmatched files, and is offered again when the trigger
+  // is resumed.
   if (paused !== null) return { opens: false, record: () => leaveUnmatched(arrival, paused, parts) };
   if (others.length > 0) {
     parts.log.warn(

@@ -35,7 +35,7 @@ export const operatorCommand = z.discriminatedUnion("order", [
     order: z.literal("release"),
     run: z.string(),
     overwrite: z.boolean(),
-    /** Also readings of targets that do not exist, which the service discards. */
+    /** Whether readings of targets that do not exist are pushed too: the service discards them. */
     discard: z.boolean().default(false),
     ...author,
   }),

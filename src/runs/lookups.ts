@@ -13,7 +13,7 @@ import type { Clock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
 import { HeadgateError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 
-/** As the configuration has it, with an absolute path. */
+/** A lookup table of the configuration, with an absolute path. */
 export type ConfiguredLookup = Omit<BoundLookup, "format" | "digest" | "fault">;
 
 /** The store that all nodes share. */
@@ -31,7 +31,7 @@ export interface LookupStore {
   prune(beforeMs: number): Promise<number>;
 }
 
-/** As the reader of tables has it. */
+/** The limit of the reader of tables. */
 const BYTES_MAX = 64_000_000;
 /** Attempts to read a table that changes while it is read. */
 const READS_MAX = 3;
@@ -82,7 +82,7 @@ class SpooledLookups implements LookupStore {
   }
 
   bind(): Promise<readonly BoundLookup[]> {
-    // One after another, since several drops claim side by side.
+    // Calls run one after another, since several drops claim side by side.
     const bindAll = () => this.#bindAll();
     const mine = this.#latest.then(bindAll, bindAll);
     this.#latest = mine.catch(() => undefined); // Each caller handles its own.

@@ -100,7 +100,7 @@ export async function recheck(
     asked === undefined
       ? await ledger.runsIn(RECHECKED, { limit: RECHECKED_MAX })
       : await Promise.all(asked.map(async (id) => assertRechecked(await mustFindRun(id, ledger))));
-  // Also those that had been given up: data that was lost may have been restored.
+  // Includes runs that were no longer asked about: data that was lost may have been restored.
   for (const { id, state } of found)
     if (state === "unconfirmed") await ledger.noteRun(id, { settled: false }).catch(unlessOfAnother);
   live?.structureChanged();

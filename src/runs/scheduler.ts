@@ -245,7 +245,7 @@ export class Scheduler {
     return left > 0;
   }
 
-  /** One step after another, as long as they are for this stage. */
+  /** Takes the next steps of a run, as long as they are for this stage. */
   async #take(run: Run, stage: Stage, signal: AbortSignal, list: ListedResult): Promise<void> {
     let listed = await list;
     if (signal.aborted) return;

@@ -35,7 +35,9 @@ const NOT_COUNTED: UsageCount = {
   ...{ bytes: 0, bodies: 0, shared: 0, held: { runs: 0, bytes: 0 } },
   free: Number.POSITIVE_INFINITY,
 };
-/** After this time a fetched file has no reservation: its run may have been cancelled before it was mapped. */
+/**
+ * After this time a fetched file has no reservation: its run may have been cancelled before it was mapped.
+ */
 const MAPPED_WITHIN_MS = 600_000;
 
 export interface QuotaParts {
@@ -58,7 +60,7 @@ export class SpoolQuota {
   /** Space was freed since the last count. */
   #isFreer = false;
   #timer: NodeJS.Timeout | undefined;
-  /** As counted last. */
+  /** The result of the last count. */
   #usage = NOT_COUNTED;
   /** The held bytes that the current refusal names. */
   #reportedHeld = NOT_COUNTED.held;
@@ -180,7 +182,10 @@ export class SpoolQuota {
     return this.#reserved.bytes + this.#usage.bytes + this.#writtenSince;
   }
 
-  /** By the bytes that runs have written since the last count: other changes of the disk are small in that time. */
+  /**
+   * Decides by the bytes that runs have written since the last count: other changes of the disk are small in
+   * that time.
+   */
   #hasPlenty(): boolean {
     const { budget, headroom } = this.#options;
     return (

@@ -17,7 +17,7 @@ import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./
 import { modifiedMs, safeName } from "./zip-entries.ts";
 
 export interface PackedEntry {
-  /** Within the container. */
+  /** The path within the container. */
   readonly path: string;
   /** Unpacked bytes; as the container states them for an entry that cannot be unpacked. */
   readonly size: number;
@@ -40,7 +40,7 @@ export type Directory = ReadonlyMap<string, ZipEntry>;
 const HARMLESS_BYTES = 4_000_000;
 const DOCUMENT_MARK = "[Content_Types].xml";
 
-/** By the name alone: an `.xlsx` is a zip by its bytes, and a file all the same. */
+/** Decides by the name alone: an `.xlsx` is a zip by its bytes, but is read as a file. */
 export function isContainerName(fileName: string): boolean {
   return /^.+\.(zip|gz)$/i.test(fileName);
 }

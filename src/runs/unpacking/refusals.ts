@@ -3,7 +3,7 @@ import { HeadgateError, RejectedError, systemCode, TransientError, wordsOf } fro
 
 const OPERATION = "unpack container";
 
-/** Its bytes are not what its name says, or do not agree with what it says of itself. */
+/** The bytes are not what the name says, or contradict the container's own directory. */
 export function damaged(why: string, cause?: unknown): RejectedError {
   return refused("HG-PACK-001", `the container cannot be unpacked: ${why}`, cause);
 }
