@@ -175,8 +175,8 @@ async function claimContainer(
   parts: ClaimParts,
 ): Promise<void> {
   const { unpack: _unpack, depthMax, ...limits } = place.unpacking;
-  const allowed = depthMax === 1 ? "no container within another" : `none deeper than ${depthMax}`;
-  const message = `the container is not opened: it is within another, and ${allowed} is`;
+  const rule = depthMax === 1 ? "only the outermost one is" : `none deeper than ${depthMax} is`;
+  const message = `the container is not opened: it is within another, and ${rule}`;
   await parts.ledger.openRun(
     arrival.id,
     {

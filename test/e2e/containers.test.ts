@@ -224,7 +224,7 @@ describe("a refused container", () => {
     );
     expect((await untilIdle(stage, 1)).files).toEqual({ delivered: 1, quarantined: 2 });
     expect((await standing(stage, "standard_secret.csv"))[1]).toContain("encrypted");
-    expect((await standing(stage, "inner.zip"))[1]).toContain("lies in another");
+    expect((await standing(stage, "inner.zip"))[1]).toContain("is within another");
     expect((await standing(stage, "partly.zip"))[1]).toContain("2 of 3 entries are not delivered");
     await expectStored(good);
   });
