@@ -154,7 +154,7 @@ async function assemble(
   const shared = { ledger, log, dropEntry, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, clock, onRun });
   const { claim, lanesOf } = claimsBy(parts);
-  const more = { spool, room: quota, pool, clock, tracer, serviceEntry, claim, ties: given.provisioning };
+  const more = { spool, quota, pool, clock, tracer, serviceEntry, claim, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);
 

@@ -112,7 +112,7 @@ export function joinSteps(
   parts: {
     readonly ledger: Ledger;
     readonly spool: Spool;
-    readonly room: SpoolQuota;
+    readonly quota: SpoolQuota;
     readonly lookups: LookupStore;
     readonly pool: MappingPool;
     readonly versions: MapperVersions;

@@ -59,7 +59,7 @@ export async function fetchInputs(
     for (const { run } of fetched) await discardOwnInput(run, steps);
     return fetched.map((one) => ({ ...one, path: segment }));
   } finally {
-    for (const run of reserved) steps.room.fetched(run.id, done.has(run.id) ? run.size : null);
+    for (const run of reserved) steps.quota.fetched(run.id, done.has(run.id) ? run.size : null);
   }
 }
 
@@ -68,7 +68,7 @@ const same = (run: Run) => run;
 /** While the spool is full the file stays at its drop. */
 async function reserve(run: Run, { results, steps }: ListStep): Promise<Run | null> {
   const isBody = steps.dropEntry(run.drop)?.drop.kind === "http";
-  const refused = await steps.room.reserve(run.id, run.size, await isEntry(run, steps), isBody);
+  const refused = await steps.quota.reserve(run.id, run.size, await isEntry(run, steps), isBody);
   return refused === null ? run : results.end(run, await waitForSpace(run, refused, steps));
 }
 

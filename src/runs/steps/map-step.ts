@@ -133,7 +133,7 @@ async function afterMapping(
 ): Promise<Mapped | null> {
   const { run, shared } = input;
   const result = await withoutDelivered(run, mapped, steps.spool.segmentPath(run.id), steps);
-  steps.room.mapped(run.id);
+  steps.quota.mapped(run.id);
   if (isMapperChanged(result) && (await rebind(run, steps))) {
     const detail = "to be mapped by the current mapper";
     if (shared === null) await steps.ledger.advanceRun(run.id, "mapping", "fetched", { detail });

@@ -34,7 +34,7 @@ export async function openContainer(run: Run, steps: RunSteps, signal: AbortSign
     const reason = `waits for the earlier container ${before.path} (${before.state})`;
     return { move: "wait", ms: LOOK_AGAIN_MS, reason, blockedBy: before.id };
   }
-  steps.room.mapped(run.id);
+  steps.quota.mapped(run.id);
   const path = steps.spool.inputPath(run.id);
   const { entries, ignored } = await listContents(path, basename(run.path), limitsOf(run), signal);
   const besides = ignored === 0 ? "" : `, ${ignored} ignored`;

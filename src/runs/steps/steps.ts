@@ -77,7 +77,7 @@ export interface ProvisionedTargets {
 export interface RunSteps {
   readonly ledger: Ledger;
   readonly spool: Spool;
-  readonly room: Pick<SpoolQuota, "reserve" | "fetched" | "mapped">;
+  readonly quota: Pick<SpoolQuota, "reserve" | "fetched" | "mapped">;
   readonly copies: ContainerCopies;
   readonly lookups: Pick<LookupStore, "filesFor">;
   readonly pool: MappingPool;
