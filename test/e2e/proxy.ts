@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import {
   Agent,
+  type ClientRequest,
   createServer,
   type IncomingMessage,
   request,
@@ -92,6 +93,9 @@ export class RecordingProxy {
   readonly #server: Server;
   readonly #lanes = new Map<string, Lane>();
   readonly #agent = new Agent({ keepAlive: false });
+  /** Requests to the hub and to gateways that have not ended. */
+  readonly #asked = new Set<ClientRequest>();
+  #isClosed = false;
 
   constructor(server: Server, port: number) {
     this.#server = server;
@@ -114,7 +118,9 @@ export class RecordingProxy {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#agent.destroy();
+    for (const asked of this.#asked) asked.destroy();
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
     await closed;
@@ -205,7 +211,8 @@ export class RecordingProxy {
   }
 
   #ask(to: string | null, path: string, incoming: IncomingMessage, body: Buffer): Promise<Answer | null> {
-    if (to === null) return Promise.resolve(null);
+    // A late webhook may come after the end.
+    if (to === null || this.#isClosed) return Promise.resolve(null);
     const { connection: _, "transfer-encoding": __, ...headers } = incoming.headers;
     return new Promise((resolve) => {
       const asked = request(
@@ -222,6 +229,8 @@ export class RecordingProxy {
           );
         },
       );
+      this.#asked.add(asked);
+      asked.on("close", () => this.#asked.delete(asked));
       asked.on("error", () => resolve(null)); // Nobody listens there now.
       asked.end(body);
     });

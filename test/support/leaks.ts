@@ -10,7 +10,8 @@ const OF_THE_RUNNER = new Set([
   "ReadStream",
   "WriteStream",
 ]);
-const GRACE_MS = 2_000;
+/** Only a file that leaves something behind waits so long; a busy machine takes seconds to close a socket. */
+const GRACE_MS = 15_000;
 
 const before = countByKind();
 
@@ -31,9 +32,9 @@ function connections(): string[] {
   Object.assign(process.report, { excludeNetwork: true });
   const report = process.report.getReport() as { readonly libuv?: readonly UvHandle[] };
   return (report.libuv ?? []).flatMap(({ type, localEndpoint: here, remoteEndpoint: there, ...handle }) =>
-    type === "tcp" && there
+    type === "tcp"
       ? [
-          `${here?.host}:${here?.port} → ${there.host}:${there.port}, ${handle.writeQueueSize ?? 0} to be sent`,
+          `${here?.host}:${here?.port} → ${there?.host}:${there?.port}, ${handle.writeQueueSize ?? 0} to be sent`,
         ]
       : [],
   );
