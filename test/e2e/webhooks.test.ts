@@ -54,7 +54,7 @@ test.each([
   await expectStoredOnce(rig, [readings]);
 });
 
-test("readings of an unknown variable end discarded, also where only reading back can tell", async () => {
+test("readings of an unknown variable end discarded, also where only a read-back shows it", async () => {
   const stage = await rig.stage("unknown", {
     triggers: [{ ...standardTrigger, guard: "push" }],
     operations: { listen: "127.0.0.1:0" },

@@ -107,7 +107,7 @@ describe.each([
   ["archived", { delivered: { archive: "archive" } }, "source.archived", "archive/a.*.csv"],
   ["to be deleted", { delivered: "delete" }, "source.aside", ".headgate-deleting-*"],
 ] as const)("a file that was delivered and %s", (_words, finish, what, pattern) => {
-  test("is taken again as a whole when a writer goes on with it, with a warning", async () => {
+  test("is processed again as a whole when a writer continues it, with a warning", async () => {
     await start(finish);
     rig.put("in/a.csv", oneReading(variable, 1));
     await finished("a.csv", what);

@@ -55,7 +55,7 @@ async function waitingFor(gateway: Gateway, words: string): Promise<Run | undefi
   return runs.find(({ reason }) => reason?.code === "HG-PUSH-005" && reason.message.includes(words));
 }
 
-it("pushes nothing any more when the user has touched another account and none is configured", async () => {
+it("pushes nothing when the user has touched another account and none is configured", async () => {
   const id = await rig.variable("A");
   const gateway = await rig.open({ services: [{ ...rig.service("hub"), credentials: USER }] });
   rig.put("in/first.csv", oneReading(id, 1));

@@ -109,7 +109,7 @@ async function proxy(answer: (url: URL) => { status: number; body: string } | nu
 }
 
 describe("the guard before the first push", () => {
-  it("holds a run whose variable is missing, and lets it go on by itself once that was created", async () => {
+  it("holds a run whose variable is missing, and resumes it by itself once that was created", async () => {
     await open([trigger("standard")]);
     rig.put("in/missing.csv", bySerial("M-1", 5));
     const held = await untilState("missing.csv", "held");

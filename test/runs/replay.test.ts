@@ -90,7 +90,7 @@ it("a file in quarantine is delivered by the trigger of now, as a new run that n
   expect(await json("quarantine")).toEqual([]);
 });
 
-it("what differs is shown before it is sent, and dates that later files have delivered are sent only when told to", async () => {
+it("differences are shown before they are sent, and dates of later files are sent only on request", async () => {
   const variable = await rig.variable("second", true);
   rig.put("in/second.csv", `${variable},2026-03-01,1\n${variable},2026-03-02,2\n${variable},2026-03-03,3\n`);
   const gateway = await open(1);

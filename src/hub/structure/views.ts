@@ -32,7 +32,7 @@ const OPTIONS = {
     description: "The answer is the id, to be given as ViewId.",
     body: viewBody,
     answer: z.int(),
-    example: { body: { name: "Offices", entityType: "Site", customFilter: "TypeId = 3" } },
+    example: { body: { name: "Schools", entityType: "Site", customFilter: "TypeId = 3" } },
   }),
   remove: described({ access: "manage", tag: "Views", summary: "Removes a view", status: 204 }),
 };

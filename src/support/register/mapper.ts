@@ -49,8 +49,8 @@ export const MAPPING_ERRORS = {
   "HG-MAP-011": {
     title: "the thread or process of the mapper ended while it mapped the file",
     hint:
-      "The mapper ended its own thread or process, or started work that failed later: its author needs this message and " +
-      "the file.",
+      "The mapper ended its own thread or process, or started work that failed later: " +
+      "its author needs this message and the file.",
   },
   "HG-MAP-012": {
     title: "a reading is larger than a batch may be",
