@@ -126,11 +126,10 @@ export class ServiceClient {
     };
     if (traceparent !== undefined) headers["traceparent"] = traceparent;
     const webhook = webhookUrl === undefined ? "" : `&webhookUrl=${queryValue(webhookUrl)}`;
-    const timeout = `&operationTimeoutSec=${operationTimeoutSec}`;
     const request: Call = {
       method: "POST",
       origin: this.#pushAddress.origin,
-      path: `${this.#pushPath}operationId=${queryValue(operationId)}${timeout}${webhook}`,
+      path: `${this.#pushPath}operationId=${queryValue(operationId)}&operationTimeoutSec=${operationTimeoutSec}${webhook}`,
       headers,
       body: call.body,
       answerMax: PUSH_ANSWER_MAX,
