@@ -1,5 +1,9 @@
-/** The main thread's side of ingestion: starts the worker, wakes it, records the operations that it finished. */
-import { Worker } from "node:worker_threads";
+/**
+ * The main thread's side of ingestion: starts the worker, wakes it, records the operations that it finished. The worker
+ * is a piscina pool of one thread with one task, which ends with the hub.
+ */
+import { fileURLToPath } from "node:url";
+import { Piscina } from "piscina";
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
@@ -13,6 +17,7 @@ export interface WorkerData {
   readonly horizon: Horizon;
   /** A fault point to arm in the thread, for tests; otherwise null. */
   readonly fault: string | null;
+  readonly words: Int32Array;
 }
 
 /** Limit on dates in the future, in milliseconds. */
@@ -22,11 +27,13 @@ export interface Horizon {
   readonly byAccount: ReadonlyMap<number, number>;
 }
 
-export type ToWorker =
-  | { readonly type: "wake" }
-  /** An operation that was applied before waits again, ahead of operations that were read since. */
-  | { readonly type: "again" }
-  | { readonly type: "stop" };
+/** Indexes in the memory that both sides share. */
+export const STOP = 0;
+/** An operation that was applied before waits again, ahead of operations that were read since. */
+export const AGAIN = 1;
+/** The number of times that the thread was woken. */
+export const WAKES = 2;
+
 export type FromWorker =
   | { readonly type: "finished"; readonly seqs: readonly number[] }
   | { readonly type: "trouble"; readonly message: string }
@@ -62,40 +69,50 @@ export interface IngestionParts {
 export function startIngestion(parts: IngestionParts): Ingestion {
   const { log, clock } = parts;
   const recorder = createRecorder(parts);
+  const words = new Int32Array(new SharedArrayBuffer(12));
   const closing = new AbortController();
-  let worker = startWorker(parts, recorder.add);
+  const wake = (): void => {
+    Atomics.add(words, WAKES, 1);
+    Atomics.notify(words, WAKES);
+  };
 
-  /** A dead thread is replaced; its current operation is still in the queue. */
+  /** A thread that failed is replaced; its current operation is still in the queue. */
   const watch = async (): Promise<void> => {
     while (!closing.signal.aborted) {
-      const code = await exitOf(worker);
-      if (closing.signal.aborted) return;
-      log.error({ code }, "the ingestion thread ended; it is started again");
-      if (await clock.sleep(RESTART_MS, closing.signal)) worker = startWorker(parts, recorder.add);
+      const pool = startPool(parts, words, recorder.add);
+      try {
+        await pool.run();
+      } catch (thrown) {
+        log.error({ err: thrown }, "the ingestion thread failed; it is started again");
+      }
+      // Its last reports are received before it has ended.
+      await pool.destroy();
+      await clock.sleep(RESTART_MS, closing.signal);
     }
   };
   const watching = watch();
 
   return {
-    wake: () => worker.postMessage({ type: "wake" } satisfies ToWorker),
-    again: () => worker.postMessage({ type: "again" } satisfies ToWorker),
+    wake,
+    again() {
+      Atomics.store(words, AGAIN, 1);
+      wake();
+    },
     async close() {
+      Atomics.store(words, STOP, 1);
       closing.abort();
-      worker.postMessage({ type: "stop" } satisfies ToWorker);
+      wake();
       await watching;
       await recorder.flush();
     },
   };
 }
 
-function exitOf(worker: Worker): Promise<number> {
-  return new Promise((resolve) => worker.once("exit", resolve));
-}
-
-function startWorker(
+function startPool(
   { options, log, fault }: IngestionParts,
+  words: Int32Array,
   note: (seqs: readonly number[]) => void,
-): Worker {
+): Piscina<void, void> {
   const { store, limits, customerLimits, accounts } = options;
   const limitOf = (name: "versions" | "futureHorizon") => ({
     byDefault: customerLimits[name] ?? limits[name],
@@ -105,12 +122,20 @@ function startWorker(
   });
   const retention: Retention = limitOf("versions");
   const horizon: Horizon = limitOf("futureHorizon");
-  const workerData: WorkerData = { store, retention, discardsMax: limits.discards, horizon, fault };
+  const workerData: WorkerData = { store, retention, discardsMax: limits.discards, horizon, fault, words };
   // In the compiled package, this file is JavaScript and so is the worker beside it.
   const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
-  const worker = new Worker(new URL(file, import.meta.url), { workerData });
-  worker.on("error", (thrown) => log.error({ err: thrown }, "the ingestion thread failed"));
-  worker.on("message", (message: FromWorker) => {
+  const pool = new Piscina<void, void>({
+    filename: fileURLToPath(new URL(file, import.meta.url)),
+    name: "perform",
+    minThreads: 1,
+    maxThreads: 1,
+    workerData,
+    recordTiming: false,
+  });
+  // The replacement of a thread that failed has no task: its pool is about to end.
+  pool.on("error", (thrown) => log.debug({ err: thrown }, "the ingestion thread failed without a task"));
+  pool.on("message", (message: FromWorker) => {
     if (message.type === "finished") note(message.seqs);
     else if (message.type === "trouble")
       log.warn({ cause: message.message }, "operations wait: the store refuses them for now");
@@ -120,7 +145,7 @@ function startWorker(
       note([seq]);
     }
   });
-  return worker;
+  return pool;
 }
 
 /**

@@ -12,7 +12,7 @@ import { ReadingColumns } from "../store/columns.ts";
 import { isDatabaseTrouble, openIngestStore } from "../store/open.ts";
 import type { GroupLimits, QueuedOperation } from "../store/store.ts";
 import { applyOperations, OperationTimeout } from "./apply.ts";
-import type { FromWorker, ToWorker, WorkerData } from "./ingestion.ts";
+import { AGAIN, type FromWorker, STOP, WAKES, type WorkerData } from "./ingestion.ts";
 
 const RETRY_MS = 1_000;
 /** Limit on the group in memory; a larger operation is a group of its own, written in parts within its transaction. */
@@ -20,59 +20,44 @@ const GROUP: GroupLimits = { readings: 524_288, bytes: 64 * 1024 * 1024 };
 
 const port = parentPort;
 if (port === null) throw new Error("worker.ts runs as a worker thread only");
-const { store: storeOptions, retention, discardsMax, horizon, fault } = workerData as WorkerData;
+const { store: storeOptions, retention, discardsMax, horizon, fault, words } = workerData as WorkerData;
 if (fault !== null) armFault(fault);
 
 const store = await openIngestStore(storeOptions, retention, systemClock);
 const report = (message: FromWorker) => port.postMessage(message);
 const columns = new ReadingColumns(GROUP.readings);
-let stopping = false;
-let wake: (() => void) | null = null;
-let woken = true;
-let fromStart = false;
+const isStopping = () => Atomics.load(words, STOP) === 1;
 
-port.on("message", (message: ToWorker) => {
-  if (message.type === "stop") stopping = true;
-  if (message.type === "again") fromStart = true;
-  woken = true;
-  wake?.();
-});
-
-async function pause(ms: number | null): Promise<void> {
-  if (woken || stopping) return;
-  await new Promise<void>((resolve) => {
-    const timer = ms === null ? null : setTimeout(resolve, ms);
-    wake = () => {
-      if (timer !== null) clearTimeout(timer);
-      resolve();
-    };
-  });
-  wake = null;
+/** Returns at once when the thread was woken since `wakes` were counted. */
+async function pause(wakes: number, ms: number | null): Promise<void> {
+  if (isStopping()) return;
+  const waited = Atomics.waitAsync(words, WAKES, wakes, ms ?? Number.POSITIVE_INFINITY);
+  if (waited.async) await waited.value;
 }
 
-/** Messages (above all stop) are received between two operations. */
+/** The client library of the database has its turn between two groups. */
 const yieldTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-async function drain(): Promise<void> {
+/** The only task of the thread: applies operations until it is stopped, and closes the store. */
+export async function perform(): Promise<void> {
   let after = 0;
-  while (!stopping) {
-    woken = false;
-    if (fromStart) after = 0;
-    fromStart = false;
+  while (!isStopping()) {
+    const wakes = Atomics.load(words, WAKES);
+    if (Atomics.exchange(words, AGAIN, 0) === 1) after = 0;
     try {
       const group = await store.next(after, GROUP);
-      if (group.length === 0) await pause(store.pollMs);
+      if (group.length === 0) await pause(wakes, store.pollMs);
       else await applyGroup(group);
       after = group.at(-1)?.seq ?? after;
     } catch (thrown) {
       if (!isDatabaseTrouble(thrown)) throw thrown;
       // A full disk or a busy store: nothing is lost, the operations wait.
       report({ type: "trouble", message: wordsOf(thrown) });
-      woken = false;
-      await pause(RETRY_MS);
+      await pause(Atomics.load(words, WAKES), RETRY_MS);
     }
     await yieldTurn();
   }
+  await store.close();
 }
 
 async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
@@ -116,7 +101,3 @@ async function fail(operation: QueuedOperation, thrown: unknown): Promise<void> 
   const { seq, operationId } = operation;
   report({ type: "failed", seq, operationId, message });
 }
-
-await drain();
-await store.close();
-port.close();
