@@ -31,13 +31,7 @@ export interface OrderRule {
 
 export type OrderVerdict =
   | { readonly status: "goes"; readonly warning: string | null }
-  | {
-      readonly status: "waits";
-      readonly reason: string;
-      readonly leftMs: number;
-      /** Its former observations no longer count. */
-      readonly settlesAgain: boolean;
-    };
+  | { readonly status: "waits"; readonly reason: string; readonly leftMs: number };
 
 /**
  * `lanesOf`: the lanes of a file at this path of a drop (this one when absent); none when no trigger claims
@@ -86,17 +80,33 @@ export class OrderWaits {
     this.#elsewhere = this.#firsts(all, (one, other) => this.#compareAcross(one, other), lanesOf);
   }
 
-  judge(file: Aged, nowMs: number): OrderVerdict {
-    const verdicts = [this.cutFolders.judge(file.path, nowMs), this.#judgeLane(file, nowMs)];
-    const waits = verdicts.find(({ status }) => status === "waits");
-    if (waits !== undefined) return waits;
-    const warnings = verdicts.flatMap((one) => (one.status === "goes" ? (one.warning ?? []) : []));
-    return { status: "goes", warning: warnings.length === 0 ? null : warnings.join("; ") };
+  /**
+   * Judges settled files, given in the order of pickup. A file that waits, for whatever reason, holds back the later
+   * ones of its lanes.
+   */
+  judge(files: readonly Aged[], nowMs: number): readonly OrderVerdict[] {
+    this.#nowMs = nowMs;
+    const held = new Map<string, { readonly path: string; readonly leftMs: number }>();
+    return files.map((file) => {
+      const own = [this.cutFolders.judge(file.path, nowMs), this.#judgeLane(file)];
+      let verdict = own.find(({ status }) => status === "waits");
+      if (verdict === undefined && held.size === 0) return joined(own);
+      const lanes = this.#facts.lanesOf(file.path);
+      const [before] = lanes.flatMap((lane) => held.get(lane) ?? []);
+      if (before !== undefined)
+        verdict ??= {
+          status: "waits",
+          reason: `waits for ${before.path}, which comes before it in its lane and waits too`,
+          leftMs: before.leftMs,
+        };
+      if (verdict?.status !== "waits") return joined(own);
+      for (const lane of lanes) held.getOrInsert(lane, { path: file.path, leftMs: verdict.leftMs });
+      return verdict;
+    });
   }
 
-  #judgeLane(file: Aged, nowMs: number): OrderVerdict {
+  #judgeLane(file: Aged): OrderVerdict {
     if (this.#own.size + this.#elsewhere.size === 0) return { status: "goes", warning: null };
-    this.#nowMs = nowMs;
     const lanes = this.#facts.lanesOf(file.path);
     const before = lanes.flatMap((lane) => this.#before(file, lane));
     const waiting = before.find((one) => this.#leftMs(one) > 0);
@@ -105,7 +115,7 @@ export class OrderWaits {
       const reason =
         `waits for ${nameOf(waiting)}, which was seen earlier, has not settled, and was not in a listing since; ` +
         `until ${until} at the latest (\`order.wait\`)`;
-      return { status: "waits", reason, leftMs: this.#leftMs(waiting), settlesAgain: false };
+      return { status: "waits", reason, leftMs: this.#leftMs(waiting) };
     }
     const [over] = before;
     if (over === undefined) return { status: "goes", warning: null };
@@ -175,6 +185,12 @@ export async function awaitedElsewhere(
       found.push({ ...one, drop: drop.name, changedMs });
     }
   return found;
+}
+
+/** The verdict of several, none of which is to wait. */
+function joined(verdicts: readonly OrderVerdict[]): OrderVerdict {
+  const warnings = verdicts.flatMap((one) => (one.status === "goes" ? (one.warning ?? []) : []));
+  return { status: "goes", warning: warnings.length === 0 ? null : warnings.join("; ") };
 }
 
 type Dated = Aged & Pick<AwaitedElsewhere, "changedMs">;

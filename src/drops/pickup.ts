@@ -11,6 +11,7 @@ import { type Awaited, awaitedElsewhere, OrderWaits } from "./order-waits.ts";
 import type { ListingEnd, PickupFacts, PickupPoll, WaitingFile } from "./pickup-contract.ts";
 import { type Group, inPickupOrder } from "./pickup-order.ts";
 import { NOTHING, type PickupReport } from "./pickup-report.ts";
+import type { Found, Tally } from "./poll-findings.ts";
 import { rematch } from "./rematch.ts";
 import { Settling, temporaryPattern } from "./settle.ts";
 import { UntakenFiles } from "./untaken-files.ts";
@@ -30,22 +31,6 @@ const READ_AT_ONCE = 100;
  * Settled files whose ages are kept for later pickups: reading them again would read every file that is left.
  */
 const AGES_KEPT = 20_000;
-
-type Tally = { -readonly [Part in keyof Omit<PickupReport, "error">]: PickupReport[Part] };
-
-/** The findings of one poll so far. */
-interface Found {
-  readonly tally: Tally;
-  readonly oldest: Oldest;
-  readonly waiting: UntakenFiles;
-  /** Whether a file was there at the first contact. */
-  readonly wasThere: (path: string) => boolean;
-  readonly archived: ArchivedNames;
-  /** Paths of the done-files in the listing. */
-  readonly done: Set<string>;
-  /** Settled files that wait for the decision about their done-file. */
-  readonly undecided: { readonly arrival: Arrival; readonly sinceMs: number }[];
-}
 
 export class Pickup {
   readonly #facts: PickupFacts;
@@ -204,14 +189,14 @@ export class Pickup {
     const nowMs = this.#facts.clock.now().epochMilliseconds;
     const warnings = new Map<number, string>();
     const going: Aged[] = [];
-    for (const file of this.#left) {
-      const verdict = this.#orderWaits.judge(file, nowMs);
-      if (verdict.status === "goes") {
+    const verdicts = this.#orderWaits.judge(this.#left, nowMs);
+    for (const [at, file] of this.#left.entries()) {
+      const verdict = verdicts[at];
+      if (verdict?.status !== "waits") {
         going.push(file);
-        if (verdict.warning !== null) warnings.set(file.id, verdict.warning);
+        if (verdict !== undefined && verdict.warning !== null) warnings.set(file.id, verdict.warning);
         continue;
       }
-      if (verdict.settlesAgain) this.#settling.forget(file.id);
       this.#ready.delete(file.id);
       tally.settling += 1;
       tally.orderWaitMs = Math.min(tally.orderWaitMs ?? Number.POSITIVE_INFINITY, verdict.leftMs);
@@ -248,7 +233,7 @@ export class Pickup {
       const open = poll;
       const wasThere = (path: string) => open.wasThere(path);
       const archived = new ArchivedNames(poll);
-      found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [] };
+      found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [], unsettled: [] };
       const onFolder = this.#orderWaits.cutFolders.begin((folder, below) => open.folderListed(folder, below));
       const listing = drop.list(signal, onFolder);
       for await (const chunk of inPickupOrder(listing, CHUNK, clock, options.order?.by)) {
@@ -261,15 +246,16 @@ export class Pickup {
       this.#orderWaits.cutFolders.end();
       awaited = this.#endListing(await poll.complete(this.#mayBeAwaited), tally);
       await this.#decideByDoneFiles(found);
-      this.#setAwaited(awaited);
+      this.#setAwaited(awaited, found.unsettled);
       return { error: null, isOrdered: true };
     } catch (thrown) {
       if (poll === null || signal.aborted) return { error: thrown, isOrdered: false };
+      this.#orderWaits.cutFolders.broke(isRecorded);
       // The listing broke off: later files wait for those that it did not reach.
       awaited ??= this.#endListing(await poll.cutShort(this.#mayBeAwaited, isRecorded), tally);
       // A done-file that was listed counts, also when another folder could not be.
       if (found !== null) await this.#decideByDoneFiles(found);
-      this.#setAwaited(awaited);
+      this.#setAwaited(awaited, found?.unsettled ?? []);
       return { error: thrown, isOrdered: true };
     } finally {
       this.#waiting = waiting;
@@ -289,9 +275,10 @@ export class Pickup {
     temporaryPattern(path, this.#facts.options.temporaryNames) === null;
 
   /** An awaited file that has settled is offered with the files that wait for it, and comes first. */
-  #setAwaited(awaited: readonly Awaited[]): void {
-    const settling = awaited.filter(({ id }) => !this.#ready.has(id));
+  #setAwaited(awaited: readonly Awaited[], unsettled: readonly Awaited[]): void {
+    const settling = [...awaited, ...unsettled].filter(({ id }) => !this.#ready.has(id));
     this.#orderWaits.set(settling, this.#facts.clock.now().epochMilliseconds);
+    this.#orderWaits.cutFolders.setUnsettled(unsettled.map(({ path }) => path));
   }
 
   #forget(id: number): void {
@@ -321,7 +308,15 @@ export class Pickup {
       if (verdict.settled && this.#doneFiles !== null)
         found.undecided.push({ arrival, sinceMs: verdict.sinceMs });
       else if (verdict.settled) this.#offer(arrival, found);
-      else noted.push(this.#wait(arrival, verdict, seen === "changed", found));
+      else {
+        const sinceMs = this.#orderWaits.cutFolders.awaitedSinceMs(arrival.path);
+        if (sinceMs !== null && this.#mayBeAwaited(arrival.path))
+          found.unsettled.push({
+            ...arrival,
+            since: isoInstant(Temporal.Instant.fromEpochMilliseconds(sinceMs)),
+          });
+        noted.push(this.#wait(arrival, verdict, seen === "changed", found));
+      }
     }
     await Promise.all(noted);
   }

@@ -169,10 +169,22 @@ describe("files of a folder whose listing breaks off", () => {
     await poll(picking);
     await poll(picking);
     await poll(picking, 10 * 60_000);
-    await poll(picking);
     expect(claimed).toEqual(["0/lane2-other.csv", "a/lane-correction.csv"]);
     expect(warnings).toEqual([expect.stringContaining("has broken off for 600 s")]);
   });
+});
+
+test("a file that waits for its cut folder holds back later files of its lane in complete folders", async () => {
+  const picking = pickup();
+  await field.write("a/lane-older.csv", "older", at(1));
+  await field.write("0/lane-newer.csv", "newer", at(2));
+  brokenInside.add("a");
+  await poll(picking);
+  await poll(picking);
+  expect(claimed).toEqual([]);
+  brokenInside.clear();
+  await poll(picking);
+  expect(claimed).toEqual(["a/lane-older.csv", "0/lane-newer.csv"]);
 });
 
 describe("while the folder of a file that was seen earlier cannot be listed", () => {
