@@ -65,8 +65,8 @@ export async function finishSource(
   const writer = (await files.writer?.(entry.path)) ?? null;
   if (writer !== null) throw stillWritten(drop, entry, writer);
   const to = plan.action === "archive" ? plan.to : asideName(entry, plan);
-  const mayBeCopied = files.rename !== undefined;
-  const moved = await moveVerified<never>(drop, files, entry, { places: [to], mayBeCopied }, async () => {
+  const places = [{ place: to, mayBeCopied: files.rename !== undefined }];
+  const moved = await moveVerified<never>(drop, files, entry, { places, byIdentity: false }, async () => {
     await files.makeFolder(posix.dirname(to));
     faultPoint("drops.finish.before-rename");
     const copied = await files.move(entry.path, to);
@@ -88,14 +88,23 @@ export interface Moved {
   readonly place: string | null;
 }
 
+/** A place that a file is moved to. */
+export interface MovePlace {
+  readonly place: string;
+  /**
+   * An earlier attempt may have copied the file to it, and a copy has a time of its own: only its size
+   * identifies it.
+   */
+  readonly mayBeCopied: boolean;
+}
+
 /**
  * Moves a file from its path to one of `places`, and checks there that it is the planned version; another
  * version returns to the path. It can be repeated after a crash and after a lost response: no other file has
  * these names, so a file at one of the places was moved there by an earlier attempt, which may not have
  * reached its check.
  *
- * @param mayBeCopied An earlier attempt may have copied the file, and a copy has a time of its own: only its
- * size identifies it.
+ * @param byIdentity Whether the moved file must also have the identity of the file at the path.
  * @param move Returns the present place of the file, with its status when it had to be copied; null when it
  * must not be moved.
  */
@@ -103,14 +112,14 @@ export async function moveVerified<Refused extends null>(
   drop: { readonly name: string; readonly log: Logger },
   files: SourceFiles,
   entry: FileEntry,
-  { places, mayBeCopied }: { readonly places: readonly string[]; readonly mayBeCopied: boolean },
+  { places, byIdentity }: { readonly places: readonly MovePlace[]; readonly byIdentity: boolean },
   move: () => Promise<{ readonly place: string; readonly copied: FileEntry | null } | Refused>,
 ): Promise<Moved | Refused> {
   const source = await files.stat(entry.path);
   const earlier = await firstThere(files, places);
   const isAtPath = source !== null && sameVersion(source, entry);
   if (earlier !== null) {
-    const { place, found } = earlier;
+    const { place, mayBeCopied, found } = earlier;
     if (isAtPath) return { place, result: await settleLeftover(drop, files, entry, place) };
     const isPlanned = mayBeCopied ? found.size === entry.size : sameVersion(found, entry);
     if (isPlanned) return { place, result: "done" };
@@ -119,23 +128,24 @@ export async function moveVerified<Refused extends null>(
   }
   if (source === null) return { place: null, result: "gone" };
   if (!isAtPath) return { place: null, result: "changed" };
-  const identity = (await files.identity?.(entry.path)) ?? null;
+  const identityAt = async (path: string) => (byIdentity ? ((await files.identity?.(path)) ?? null) : null);
+  const identity = await identityAt(entry.path);
   const to = await move();
   if (to === null) return to;
   const { place, copied } = to;
   const found = copied ?? (await files.stat(place));
-  const isIdentical = copied !== null || ((await files.identity?.(place)) ?? null) === identity;
+  const isIdentical = copied !== null || (await identityAt(place)) === identity;
   if (found !== null && sameVersion(found, entry) && isIdentical) return { place, result: "done" };
   return { place: null, result: await returnOvertaken(drop, files, entry, place) };
 }
 
 async function firstThere(
   files: SourceFiles,
-  places: readonly string[],
-): Promise<{ readonly place: string; readonly found: FileEntry } | null> {
-  for (const place of places) {
-    const found = await files.stat(place);
-    if (found !== null) return { place, found };
+  places: readonly MovePlace[],
+): Promise<(MovePlace & { readonly found: FileEntry }) | null> {
+  for (const one of places) {
+    const found = await files.stat(one.place);
+    if (found !== null) return { ...one, found };
   }
   return null;
 }

@@ -94,9 +94,12 @@ async function moveAside(
   const stay = (result: SetAside["result"], why = ""): SetAside => ({
     ...{ result, place: entry.path, plan, identity: null, why },
   });
-  const places = plan.action === "archive" ? [plan.to, aside] : [aside];
+  // With a finish guard of 0s before, a crash may have left a copy in the archive.
+  const archived =
+    plan.action === "archive" ? [{ place: plan.to, mayBeCopied: files.rename !== undefined }] : [];
+  const places = [...archived, { place: aside, mayBeCopied: false }];
   let writer: string | null = null;
-  const moved = await moveVerified<null>(drop, files, entry, { places, mayBeCopied: false }, async () => {
+  const moved = await moveVerified<null>(drop, files, entry, { places, byIdentity: true }, async () => {
     writer = (await files.writer?.(entry.path)) ?? null;
     const place = writer === null ? await tryMove(files, entry.path, plan, aside) : null;
     return place === null ? null : { place, copied: null };

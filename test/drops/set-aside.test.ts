@@ -183,6 +183,16 @@ describe("after a crash at a local drop", () => {
     expect(await readFile(join(field.root, "archive/in/a.R1.csv"), "utf8")).toBe("one\n");
   });
 
+  test("a copy that an earlier attempt made without a guard stays in the archive", async () => {
+    await mkdir(join(field.root, "archive/in"), { recursive: true });
+    await field.write("archive/in/a.R1.csv", "one\n", new Date("2026-03-02T00:00:00Z"));
+    await field.remove("in/a.csv");
+    expect(await setFileAside(field.drop, { entry, plan: archive }, never)).toMatchObject({
+      result: "done",
+      place: "archive/in/a.R1.csv",
+    });
+  });
+
   test("a file that has its path again and not yet lost its place is taken from there", async () => {
     const { place } = await setFileAside(field.drop, { entry, plan: archive }, never);
     await link(join(field.root, place), join(field.root, "in/a.csv"));
