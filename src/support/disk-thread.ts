@@ -114,6 +114,8 @@ export class DiskThread<Order, Answer> {
       env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
       execArgv: [],
       resourceLimits: MEBIBYTES,
+      // Otherwise the pool moves a waiting task behind the others whenever the thread is busy.
+      stricterFIFO: true,
       recordTiming: false,
     });
     const running = { pool, tasks: new Set<Task<Answer>>() };

@@ -79,6 +79,8 @@ function startPool(): Piscina<ThreadTask, void> {
     workerData: start,
     env: { TMPDIR, TEMP, TMP, TZ },
     resourceLimits: { maxOldGenerationSizeMb: heapMax },
+    // Otherwise the pool moves a waiting task behind the others whenever all threads are busy.
+    stricterFIFO: true,
     recordTiming: false,
   });
   // A fault between two tasks.
@@ -143,7 +145,7 @@ function cancel(number: number): void {
 function endOf(thrown: unknown): TaskEnd {
   if (thrown instanceof Error && "code" in thrown && thrown.code === "ERR_WORKER_OUT_OF_MEMORY")
     return { end: "memory" };
-  const code = /^worker exited with code: (\d+)$/.exec(wordsOf(thrown))?.[1];
+  const code = /^worker exited with code: (-?\d+)$/.exec(wordsOf(thrown))?.[1];
   if (code !== undefined) return { end: "gone", words: `ended its thread with exit code ${code}` };
   return { end: "fault", words: wordsOf(thrown) };
 }

@@ -19,6 +19,7 @@ const slow = (marker: string) =>
 describe("a mapper ends only its own run", () => {
   const bodies: readonly (readonly [what: string, body: string, code: string, words: RegExp])[] = [
     ["exits", "process.exit(3)", "HG-MAP-011", /ended its thread with exit code 3/],
+    ["exits below zero", "process.exit(-1)", "HG-MAP-011", /ended its thread with exit code -1/],
     ["exits well", "process.exit(0)", "HG-MAP-011", /exit code 0/],
     [
       "kills its process",

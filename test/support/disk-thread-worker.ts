@@ -13,16 +13,25 @@ export type Order =
 export interface Answer {
   readonly thread: number;
   readonly words: string;
+  /** Of the tasks that the thread has performed with success, from 0. */
+  readonly nth: number;
 }
+
+let performed = 0;
 
 export const perform = diskTasks<{ readonly greeting: string }, Order, Answer>(
   (order, { data, isWanted, isAwaited: isHeard }) => {
     if (order.do === "fail") throw new Error("failed");
     if (order.do === "die") process.exit(1);
-    if (order.do === "tell") return { thread: threadId, words: `${data.greeting} ${order.words}` };
+    if (order.do === "tell") return told(`${data.greeting} ${order.words}`);
     openSync(order.begun, "w");
     openSync(order.pipe, "w");
     if (isWanted()) openSync(order.after, "w");
-    return { thread: threadId, words: isHeard() ? "heard" : "left" };
+    return told(isHeard() ? "heard" : "left");
   },
 );
+
+function told(words: string): Answer {
+  performed += 1;
+  return { thread: threadId, words, nth: performed - 1 };
+}

@@ -54,6 +54,14 @@ test("returns the result of one task after another", async () => {
   expect(new Set(answers.map((answer) => answer?.thread)).size).toBe(1);
 });
 
+test("performs tasks in the order in which they were asked", async () => {
+  const asked = Array.from({ length: 12 }, (_, nth) => nth);
+  const answers = await Promise.all(asked.map((nth) => tell(String(nth))));
+  expect(answers.map((answer) => answer?.nth)).toEqual(asked);
+  const next = await Promise.all(asked.map((nth) => tell(String(nth))));
+  expect(next.map((answer) => answer?.nth)).toEqual(asked.map((nth) => nth + asked.length));
+});
+
 test("returns null for a failed task, and continues with the same thread", async () => {
   const before = await tell("before");
   expect(await thread.ask({ do: "fail" })).toBeNull();
