@@ -7,6 +7,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Spool } from "../spool/spool.ts";
 import { OPEN_STATES, RUN_STATES, STARTED_STATES } from "../states.ts";
 import { onlyOne } from "../support/settled.ts";
+import { mapAgain } from "./interrupted-mappings.ts";
 import type { RunSteps } from "./steps/steps.ts";
 
 export interface Recovery {
@@ -76,11 +77,7 @@ export async function resumeRuns(
   for (const run of found) {
     if (isRunning(run.id)) continue;
     resumed[run.state] = (resumed[run.state] ?? 0) + 1;
-    if (run.state === "mapping" && (await steps.ledger.fleet.holdRun(run))?.state === "mapping") {
-      await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
-        detail: "the last process ended while mapping; it is done again",
-      });
-    }
+    await mapAgain(run, "the last process ended while mapping; it is done again", steps.ledger);
   }
   return resumed;
 }

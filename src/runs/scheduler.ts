@@ -176,6 +176,8 @@ export class Scheduler {
     while (this.#isScanDue && !this.#abort.signal.aborted) {
       await this.#wakeTimer.turn(this.#active.size);
       this.#isScanDue = false;
+      const isDue = (id: string) => !this.#active.has(id) && this.#waits.left(id, null) === 0;
+      await this.#runner.interrupted.resume(isDue, (id, thrown) => this.#afterLedgerFault(id, thrown));
       for (const stage of this.#stages) await this.#fill(stage);
     }
   }
@@ -222,11 +224,13 @@ export class Scheduler {
   ): void {
     const stop = new AbortController();
     stop.signal.addEventListener("abort", () => list.stop.abort());
-    const task = this.#take(run, stage, stop.signal, list.result).finally(() => {
-      stage.running.delete(run.id);
-      this.#active.end(run.id);
-      this.#scan();
-    });
+    const task = this.#take(run, stage, stop.signal, list.result)
+      .catch((thrown) => this.#afterLedgerFault(run.id, thrown))
+      .finally(() => {
+        stage.running.delete(run.id);
+        this.#active.end(run.id);
+        this.#scan();
+      });
     this.#active.begin(run.id, { stop, ended: task });
   }
 
@@ -264,6 +268,13 @@ export class Scheduler {
     }
   }
 
+  #afterLedgerFault(run: string, thrown: unknown): void {
+    const reason = wordsOf(thrown);
+    this.#steps.log.error({ run, err: thrown }, `the ledger cannot be used for the run: ${reason}`);
+    this.#waits.run(run, FAULT_WAIT_MS.first, reason);
+    this.#wakeIn(FAULT_WAIT_MS.first);
+  }
+
   #continues(run: Run, stage: Stage): boolean {
     return stage.states.includes(run.state) && !this.#isDraining && !this.#isClosed(run, stage);
   }
@@ -275,15 +286,9 @@ export class Scheduler {
 
   async #wait(run: Run, stage: Stage, result: Extract<StepResult, { move: "wait" }>): Promise<void> {
     if (this.#active.isNotified(run.id)) return;
-    const { service } = run.binding;
-    const { blockedBy } = result;
-    if (result.failing === true) this.#waits.failed(service, result.reason);
-    if (result.wholeService === true) this.#waits.service(service, result.ms, result.reason);
-    else if (blockedBy === undefined) this.#waits.run(run.id, result.ms, result.reason);
-    else if (this.isRunning(blockedBy) || !(await isUnblocked(run, blockedBy, this.#steps.ledger))) {
-      this.#waits.run(run.id, result.ms, result.reason);
-      this.#waits.behind(run.id, blockedBy);
-    }
+    const isBlocked = async (by: string) =>
+      this.isRunning(by) || !(await isUnblocked(run, by, this.#steps.ledger));
+    await this.#waits.note(run, result, isBlocked);
     stage.emptyUntilMs = 0;
     this.#wakeIn(result.ms);
   }

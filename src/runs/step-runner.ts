@@ -2,6 +2,7 @@
 import type { Run } from "../model.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
 import { onlyOne, resultOf, type Settled } from "../support/settled.ts";
+import { InterruptedMappings } from "./interrupted-mappings.ts";
 import type { Stage } from "./stages.ts";
 import { takeSteps } from "./steps/step-dispatch.ts";
 import { Faults } from "./steps/step-faults.ts";
@@ -11,10 +12,12 @@ import { FAULT_WAIT_MS } from "./waits.ts";
 export class StepRunner {
   readonly #steps: RunSteps;
   readonly #faults: Faults;
+  readonly interrupted: InterruptedMappings;
 
   constructor(steps: RunSteps) {
     this.#steps = steps;
     this.#faults = new Faults(steps);
+    this.interrupted = new InterruptedMappings(steps.ledger);
   }
 
   /** See `Faults.isStuck`. */
@@ -32,6 +35,7 @@ export class StepRunner {
     signal: AbortSignal,
   ): Promise<readonly (Settled<StepResult> | null)[]> {
     const results = await takeSteps(runs, stage, this.#steps, signal);
+    for (const [at, run] of runs.entries()) if (results[at]?.status === "rejected") this.#noteFault(run);
     const failed = results.filter(({ status }) => status === "rejected").length;
     if (runs.length > 1)
       this.#steps.log.debug(
@@ -54,8 +58,13 @@ export class StepRunner {
       this.#faults.forget(run.id);
       return result;
     } catch (thrown) {
+      this.#noteFault(run);
       return signal.aborted ? REST : await this.#afterFault(run, thrown);
     }
+  }
+
+  #noteFault({ id, state }: Run): void {
+    if (state === "fetched") this.interrupted.note(id);
   }
 
   async #afterFault(run: Run, thrown: unknown): Promise<StepResult> {

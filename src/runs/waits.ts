@@ -2,7 +2,9 @@
  * Keeps which runs wait for a time, for a service or for another run. In memory only: a restart tries
  * everything again.
  */
+import type { Run } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
+import type { StepResult } from "./steps/steps.ts";
 
 /** Milliseconds between attempts at what fails, from the first to the longest. */
 export const FAULT_WAIT_MS = { first: 1_000, last: 60_000 } as const;
@@ -29,6 +31,22 @@ export class Waits {
   constructor(clock: Clock, onService: OnService = () => undefined) {
     this.#clock = clock;
     this.#onService = onService;
+  }
+
+  /** Keeps the wait that is the result of a step; `isBlocked`: whether that run is still in the way. */
+  async note(
+    run: Run,
+    { ms, reason, failing, wholeService, blockedBy }: Extract<StepResult, { move: "wait" }>,
+    isBlocked: (by: string) => Promise<boolean>,
+  ): Promise<void> {
+    const { service } = run.binding;
+    if (failing === true) this.failed(service, reason);
+    if (wholeService === true) this.service(service, ms, reason);
+    else if (blockedBy === undefined) this.run(run.id, ms, reason);
+    else if (await isBlocked(blockedBy)) {
+      this.run(run.id, ms, reason);
+      this.behind(run.id, blockedBy);
+    }
   }
 
   run(id: string, ms: number, reason: string): void {
