@@ -50,6 +50,8 @@ export interface Asked {
   readonly outcome: AskOutcome;
   /** Whether the host had performed other tasks before this one, or performed some beside it. */
   readonly isShared: boolean;
+  /** Whether the host performed others beside this one. */
+  readonly hadNeighbour: boolean;
 }
 
 const MEMORY_LOOK_MS = 50;
@@ -57,9 +59,12 @@ const START_MS = 30_000;
 /** Between the cancellation of a task and the end of its host. */
 const GRACE_MS = 200;
 const STDERR_KEPT = 16_384;
+
 interface Task {
   readonly options: AskOptions;
-  isShared: boolean;
+  hadNeighbour: boolean;
+  /** Whatever ends it then, but an answer, counts as the cancellation. */
+  isCancelled: boolean;
   timer: NodeJS.Timeout | undefined;
   settle(outcome: AskOutcome): void;
 }
@@ -120,13 +125,21 @@ export class MappingHost {
 
   /** Never rejects. At most as many tasks at the same time as the host has threads. */
   async ask(request: TaskRequest, options: AskOptions): Promise<Asked> {
-    if (this.#gone !== null) return { outcome: this.#judged(this.#gone), isShared: true };
+    if (this.#gone !== null) {
+      return { outcome: this.#judged(this.#gone), isShared: true, hadNeighbour: false };
+    }
     const { promise, resolve } = Promise.withResolvers<AskOutcome>();
     this.#asked += 1;
     const number = this.#asked;
-    const isShared = this.served > 0 || this.tasks > 0;
-    for (const other of this.#tasks.values()) other.isShared = true;
-    const task: Task = { options, isShared, timer: undefined, settle: resolve };
+    const hasServed = this.served > 0;
+    for (const other of this.#tasks.values()) other.hadNeighbour = true;
+    const task: Task = {
+      options,
+      hadNeighbour: this.tasks > 0,
+      isCancelled: false,
+      timer: undefined,
+      settle: (ended) => resolve(task.isCancelled && ended.end !== "answered" ? { end: "cancelled" } : ended),
+    };
     this.#tasks.set(number, task);
     this.started = Math.max(this.started, this.tasks);
     this.#ref();
@@ -141,7 +154,8 @@ export class MappingHost {
     clearTimeout(task.timer);
     options.signal?.removeEventListener("abort", abort);
     if (outcome.end === "answered") this.served += request.kind === "map list" ? request.jobs.length : 1;
-    return { outcome, isShared: task.isShared };
+    const { hadNeighbour } = task;
+    return { outcome, isShared: hasServed || hadNeighbour, hadNeighbour };
   }
 
   /** Resolves when it has ended. */
@@ -173,7 +187,7 @@ export class MappingHost {
     const task = this.#tasks.get(number);
     if (task === undefined) return;
     if (words.kind === "log") task.options.log?.(words.level, words.message);
-    else {
+    else if (!task.isCancelled) {
       clearTimeout(task.timer);
       task.timer = setTimeout(() => this.#stop(number, { end: "late" }), task.options.timeLimit);
     }
@@ -205,6 +219,7 @@ export class MappingHost {
   #cancel(number: number): void {
     const task = this.#tasks.get(number);
     if (task === undefined) return;
+    task.isCancelled = true;
     clearTimeout(task.timer);
     task.timer = setTimeout(() => this.#stop(number, { end: "cancelled" }), GRACE_MS);
     if (this.#child.connected) this.#send({ kind: "cancel", number });

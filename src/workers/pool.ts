@@ -18,7 +18,7 @@ import { searchFolders } from "./catalogue.ts";
 import { HostPool, keyOf } from "./host-pool.ts";
 import { listOf, mapJobList, partPathOf } from "./job-list.ts";
 import { ListTurns } from "./list-turns.ts";
-import type { AskOutcome, MappingHost } from "./mapping-host.ts";
+import type { Asked, AskOutcome, MappingHost } from "./mapping-host.ts";
 import type { JobList, ListedJob, MapperModule, TaskAnswer } from "./messages.ts";
 import { Slots } from "./slots.ts";
 
@@ -62,8 +62,8 @@ export function createMappingPool(
   );
   const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
   const closing = new AbortController();
-  /** Running preparations, which `close` waits for. */
-  const preparing = new Set<Promise<void>>();
+  /** Preparations and maps in progress, which `close` waits for. */
+  const inProgress = new Set<Promise<unknown>>();
 
   /**
    * Once, or twice when the host and not the file may be at fault: the second time alone in a host of its
@@ -71,18 +71,21 @@ export function createMappingPool(
    */
   async function mapInHost(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
     for (let isAlone = false; ; isAlone = true) {
+      if (signal.aborted) throw cancelled(job);
       const host = hosts.take(module, isAlone);
-      const { outcome, isShared, partPath } = await askToMap(host, job, module, signal);
+      const { partPath, ...asked } = await askToMap(host, job, module, signal);
+      const { outcome } = asked;
       if (outcome.end === "answered") {
         hosts.giveBack(host, module, leftWords(outcome.left, job));
         return { result: resultOf(outcome.answer, job), partPath };
       }
       hosts.retire(host);
       await discardPart(partPath);
-      if (outcome.end === "cancelled") throw cancelled(job);
+      // Closing ends hosts, which is no fault of a file.
+      if (outcome.end === "cancelled" || signal.aborted) throw cancelled(job);
       if (outcome.end === "not started") throw notStarted(job, outcome.words);
       const reason = endReason(outcome, job, options);
-      if (isAlone || !mayBeInnocent(outcome, isShared)) return { result: failed(reason), partPath };
+      if (isAlone || !mayBeInnocent(asked)) return { result: failed(reason), partPath };
       log.warn(
         { ...jobFacts(job), reason: reason.message },
         "mapping is tried once more in a process of its own",
@@ -106,7 +109,7 @@ export function createMappingPool(
   /** Null when no file was mapped. */
   async function askList(list: JobList, module: MapperModule, signal: AbortSignal) {
     const [first] = list.jobs;
-    if (first === undefined) return null;
+    if (first === undefined || signal.aborted) return null;
     const host = hosts.take(module, false);
     const say = (job: JobNames, level: "info" | "warn", words: string) => log[level](jobFacts(job), words);
     const { outcome } = await host.ask(
@@ -160,14 +163,14 @@ export function createMappingPool(
     prepare(mapper) {
       if (!slots.areAllFree || closing.signal.aborted) return;
       // A fault is reported when the file is mapped.
-      const begun = prepare(mapper)
-        .catch(() => undefined)
-        .finally(() => preparing.delete(begun));
-      preparing.add(begun);
+      keepUntilEnd(prepare(mapper), inProgress);
     },
-    async map(jobs, signal) {
+    map(jobs, signal) {
       const stop = AbortSignal.any([signal, closing.signal]);
-      return await settleRest(jobs, await mapListed(jobs, stop), (job) => mapOne(job, stop));
+      const listed = mapListed(jobs, stop);
+      const mapped = listed.then((known) => settleRest(jobs, known, (job) => mapOne(job, stop)));
+      keepUntilEnd(mapped, inProgress);
+      return mapped;
     },
     async close() {
       closing.abort();
@@ -177,10 +180,16 @@ export function createMappingPool(
         if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping host did not end in time");
       });
       // A running check of a version may write it to the kept versions.
-      await Promise.race([Promise.all([hosts.close(), ...preparing]), late]);
+      await Promise.race([Promise.all([hosts.close(), ...inProgress]), late]);
       deadline.abort();
     },
   };
+}
+
+/** The caller receives its rejection. */
+function keepUntilEnd(work: Promise<unknown>, inProgress: Set<Promise<unknown>>): void {
+  const ended: Promise<unknown> = work.catch(() => undefined).finally(() => inProgress.delete(ended));
+  inProgress.add(ended);
 }
 
 function notStarted(job: MapJob, words: string) {
@@ -216,10 +225,12 @@ function absence(isKnownByName: boolean, name: string): Reason {
 }
 
 /**
- * An operator or the kernel may have ended it; and files before it or beside it are not this file's fault.
+ * An operator or the kernel may have ended it; and files before it or beside it are not this file's fault. Only files
+ * beside it can delay it: they may occupy what the whole process has for its calls to the disk.
  */
-function mayBeInnocent(outcome: AskOutcome, isShared: boolean): boolean {
-  return outcome.end !== "late" && (isShared || (outcome.end === "gone" && outcome.fromOutside));
+function mayBeInnocent({ outcome, isShared, hadNeighbour }: Asked): boolean {
+  if (outcome.end === "late") return hadNeighbour;
+  return isShared || (outcome.end === "gone" && outcome.fromOutside);
 }
 
 function resultOf(answer: TaskAnswer, job: MapJob): MapResult {

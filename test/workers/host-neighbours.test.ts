@@ -14,6 +14,8 @@ const SCRIPTS = {
   fills: "const kept = []; for (;;) kept.push({ a: [kept.length] });",
   buffers: "const kept = []; for (;;) kept.push(new Uint8Array(1e6).fill(1));",
   loops: "for (;;);",
+  /** On the first try only. */
+  stalls: `if (readFileSync(own, "utf8").split("\\n").length === 2) for (;;);`,
   kills: "process.kill(process.pid, 'SIGKILL');",
   fails: "setTimeout(() => { throw new Error('late') }); await new Promise(() => {});",
 };
@@ -26,9 +28,10 @@ async function sideBySide(script: Script, options: Partial<WorkersOptions> = {})
   const begun = (name: string) => join(notes, name);
   const rig = await poolOf(
     {
-      mixed: `const { appendFileSync, existsSync } = await import("node:fs");
+      mixed: `const { appendFileSync, existsSync, readFileSync } = await import("node:fs");
         const name = file.name.replace(".csv", "");
-        appendFileSync(${JSON.stringify(notes)} + "/" + name, process.pid + "\\n");
+        const own = ${JSON.stringify(notes)} + "/" + name;
+        appendFileSync(own, process.pid + "\\n");
         const scripts = { ${Object.entries(SCRIPTS)
           .map(([name, body]) => `${name}: async () => { ${body} }`)
           .join(", ")} };
@@ -92,11 +95,20 @@ describe("a file beside another one of the same mapper", () => {
 
   it("is mapped once more, alone, when the host ended because the other one took too long", async () => {
     const { rig, other, good, processes, release } = await sideBySide("loops", { timeLimit: 2_000 });
-    expect(await other).toMatchObject({ status: "failed", reason: { code: "HG-MAP-009" } });
+    await expect.poll(() => processes("good").length, { timeout: 60_000 }).toBe(2);
     await release();
+    expect(await other).toMatchObject({ status: "failed", reason: { code: "HG-MAP-009" } });
     expect(await good).toMatchObject(MAPPED);
-    expect([new Set(processes("good")).size, processes("loops").length]).toEqual([2, 1]);
+    expect([new Set(processes("good")).size, new Set(processes("loops")).size], "each alone").toEqual([2, 2]);
     expect(rig.lines.join("")).toContain("was mapped beside a file for which its process was ended");
+  });
+
+  it("that takes too long is mapped once more, alone: the other one may have delayed it", async () => {
+    const { other, good, processes, release } = await sideBySide("stalls", { timeLimit: 2_000 });
+    await expect.poll(() => processes("stalls").length, { timeout: 60_000 }).toBe(2);
+    await release();
+    expect([await other, await good]).toMatchObject([MAPPED, MAPPED]);
+    expect(new Set([...processes("stalls"), ...processes("good")]).size, "each alone").toBe(3);
   });
 
   it("stays in its thread when the other one is cancelled", async () => {

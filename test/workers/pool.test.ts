@@ -5,6 +5,7 @@ import { silentLog } from "../../src/support/log.ts";
 import { onlyOne } from "../../src/support/settled.ts";
 import { createCatalogue } from "../../src/workers/catalogue.ts";
 import { createMappingPool } from "../../src/workers/pool.ts";
+import { temporaryFolder } from "../mapping/kit.ts";
 import { GOOD, OPTIONS, poolOf, writeMapper } from "./pool-rig.ts";
 
 describe("the pool", () => {
@@ -66,6 +67,32 @@ describe("the pool", () => {
     await pool.close();
     expect((await outcome)[0]).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });
   });
+
+  it.each(["first", "second"])(
+    "cancels a file on its %s try when it is closed, and tries no more",
+    async (nth) => {
+      const notes = join(await temporaryFolder(), "notes");
+      const { pool, map, lines } = await poolOf({
+        loop: `const { appendFileSync, readFileSync } = await import("node:fs");
+        appendFileSync(${JSON.stringify(notes)}, "x");
+        const isFirst = readFileSync(${JSON.stringify(notes)}, "utf8") === "x";
+        if (${nth === "second"} && isFirst) process.kill(process.pid, "SIGKILL");
+        for (;;);`,
+      });
+      let outcome: unknown = null;
+      map("loop").then(
+        (result) => (outcome = result),
+        (thrown) => (outcome = thrown),
+      );
+      const tries = nth === "second" ? "xx" : "x";
+      await expect.poll(() => readFile(notes, "utf8").catch(() => ""), { timeout: 60_000 }).toBe(tries);
+      await pool.close();
+      // The handlers above have then received what has been settled.
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(outcome).toMatchObject({ code: "HG-MAP-013" });
+      expect(lines.filter((line) => line.includes("tried once more")).length).toBe(tries.length - 1);
+    },
+  );
 
   it("maps by the mapper that the run is bound to, or not at all", async () => {
     const { pool, map, job, mappers } = await poolOf({ good: GOOD });
