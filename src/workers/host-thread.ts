@@ -15,13 +15,14 @@ export type ThreadTask =
 const { caches, cachesFolder, taken, own } = workerData as ThreadStart;
 const cache = caches[Atomics.add(taken, 0, 1)];
 if (cache !== undefined) enableCompileCache(cache);
-const { captureOutput, confineKill, performTask, takeOwn } = await import("./thread-tasks.ts");
+const { captureOutput, performTask, takeOwn } = await import("./thread-tasks.ts");
+const { confineThread } = await import("./thread-rights.ts");
 // A fault of this mapper is reported when a task asks for it.
 if (own !== null) await takeOwn(own).catch(() => undefined);
 if (cache !== undefined) returnCache(cache);
 // Also in a thread for which no link was left.
 if (cachesFolder !== null) dropLinks(cachesFolder);
-confineKill();
+await confineThread();
 captureOutput();
 // A thread of a mapper could be started without any limits. Absent when the process was started without permissions.
 if (process.permission !== undefined) process.permission.drop("worker");

@@ -17,27 +17,6 @@ import { mapAlone, mapList, printable } from "./thread-jobs.ts";
 /** The functions of the thread, before a mapper can change them. */
 const endThread = process.exit.bind(process);
 const resourcesInUse = process.getActiveResourcesInfo.bind(process);
-const kill = process.kill.bind(process);
-const { pid } = process;
-
-/** Mappers cannot reach other processes: 0 and negative numbers stand for groups, the gateway's own among them. */
-export function confineKill(): void {
-  const raw = Reflect.get(process, "_kill") as (target: number, signal: number) => number;
-  const confined = (target: number) => {
-    if (target !== pid) throw new Error("a mapper may not send signals to other processes");
-  };
-  process.kill = (target, signal) => {
-    confined(target);
-    return kill(target, signal);
-  };
-  Object.assign(process, {
-    _kill: (target: number, signal: number) => {
-      confined(target);
-      return raw(target, signal);
-    },
-    _debugProcess: confined,
-  });
-}
 
 /** Text that a mapper prints is written to the log of its file. */
 export function captureOutput(): void {

@@ -143,9 +143,10 @@ describe("the host of a mapper", () => {
   });
 
   it("permits no network, programs, writes to other files, other processes, or threads with more rights", async () => {
-    const { map, folder } = await poolOf({
+    const { map, folder, lines } = await poolOf({
       reaches: `const refused = [];
         const { Worker } = await import("node:worker_threads");
+        const module = await import("node:module");
         const program = "process.kill(process.ppid, 0)";
         for (const reach of [
           async () => {
@@ -161,17 +162,32 @@ describe("the host of a mapper", () => {
           () => process.chdir("/"),
           () => new Worker(program, { eval: true }),
           () => new Worker(program, { eval: true, execArgv: [] }),
+          async () => {
+            const { DatabaseSync } = await import("node:sqlite");
+            new DatabaseSync(":memory:").exec("VACUUM INTO '/var/headgate-db'");
+          },
+          () => new (process.getBuiltinModule("node:sqlite").DatabaseSync)("/var/headgate-db"),
+          () => new (module.createRequire(import.meta.url)("node:sqlite").DatabaseSync)(":memory:"),
+          async () => (await import("node:sqlite")).backup(null, "/var/headgate-db"),
+          async () => (await import("node:v8")).setFlagsFromString("--redirect-code-traces"),
+          () => process.getBuiltinModule("v8").setFlagsFromString("--redirect-code-traces"),
+          async () => (await import("node:os")).setPriority(process.ppid, 19),
+          () => process.getBuiltinModule("os").setPriority(process.ppid, 19),
           async () => new (await import("node:inspector")).Session().connectToMainThread(),
         ])
           try {
             await reach();
+            log.info("not refused: " + reach);
           } catch (thrown) {
-            refused.push(/restricted|may not send signals|not supported/.test(thrown.message));
+            const isRefused = /restricted|a mapper may not|not supported/.test(thrown.message);
+            refused.push(isRefused);
+            if (!isRefused) log.info(reach + ": " + thrown.message);
           }
         ${emitting("refused.filter(Boolean).length")}`,
     });
     expect(await map("reaches")).toMatchObject({ status: "mapped" });
-    expect(await valueIn(folder, "reaches")).toBe(11);
+    expect(lines.map((line) => JSON.parse(line)).filter(({ level }) => level === "info")).toEqual([]);
+    expect(await valueIn(folder, "reaches")).toBe(19);
   });
 
   it("that is killed from outside is not a fault of the file: the file is mapped once more", async () => {
