@@ -142,10 +142,14 @@ export interface MappingPool {
   /**
    * Maps a list of files, and returns a result or a reason for each, in the order given. A fault of the file or of the
    * mapper is the result `failed`. The reason is a `TransientError` when mapping was cancelled, when the disk fails,
-   * and with the code `HG-SPOOL-007` when the input differs from the fetched file. A file that could not be mapped with
-   * its neighbours is mapped by itself, without a difference for the caller.
+   * and with the code `HG-SPOOL-007` when the input differs from the fetched file.
    */
   map(jobs: readonly MapJob[], signal: AbortSignal): Promise<readonly Settled<MapResult>[]>;
+  /**
+   * Maps files whose inputs are in one file to one segment, in the order given, within a few seconds. Null for a file
+   * that is to be mapped by itself, which finds the reason where it has a fault; so are all when the signal is aborted.
+   */
+  mapList(jobs: readonly MapJob[], signal: AbortSignal): Promise<readonly Settled<MapResult | null>[]>;
   close(): Promise<void>;
 }
 

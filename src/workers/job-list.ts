@@ -3,10 +3,22 @@
  * for all of them. Files with a fault are left to the pool, which maps each by itself.
  */
 import type { MapJob, MappedFile, MapResult } from "../mapping/contract.ts";
+import type { WorkersOptions } from "../mapping/options.ts";
 import type { MapperIdentity } from "../model.ts";
 import { publishSegment } from "../segment/publish.ts";
 import { randomHex } from "../support/random.ts";
 import type { JobList, ListedJob } from "./messages.ts";
+
+/**
+ * Some seconds beyond those after which its thread begins no further file. A list that takes
+ * longer has a file that does not end, which would hold the others back for as long as a file may take.
+ */
+const LIMIT_MS = 6_000;
+
+/** Milliseconds for a list of files of which each may take as long as the options say. */
+export function listLimit({ timeLimit }: Pick<WorkersOptions, "timeLimit">): number {
+  return Math.min(timeLimit, LIMIT_MS);
+}
 
 /** A unique name, so that a process that is about to end cannot write into the file of the next one. */
 export function partPathOf(job: MapJob): string {

@@ -13,10 +13,10 @@ import { discardPart, publishSegment } from "../segment/publish.ts";
 import { systemClock } from "../support/clock.ts";
 import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { onlyOne, settleRest } from "../support/settled.ts";
+import { onlyOne, settleEach } from "../support/settled.ts";
 import { searchFolders } from "./catalogue.ts";
 import { HostPool, keyOf } from "./host-pool.ts";
-import { listOf, mapJobList, partPathOf } from "./job-list.ts";
+import { listLimit, listOf, mapJobList, partPathOf } from "./job-list.ts";
 import { ListTurns } from "./list-turns.ts";
 import type { Asked, AskOutcome, MappingHost } from "./mapping-host.ts";
 import type { JobList, ListedJob, MapperModule, TaskAnswer } from "./messages.ts";
@@ -114,7 +114,7 @@ export function createMappingPool(
     const say = (job: JobNames, level: "info" | "warn", words: string) => log[level](jobFacts(job), words);
     const { outcome } = await host.ask(
       { kind: "map list", ...list, ...module },
-      { signal, timeLimit: options.timeLimit, log: (level, message) => say(first, level, message) },
+      { signal, timeLimit: listLimit(options), log: (level, message) => say(first, level, message) },
     );
     if (outcome.end !== "answered") {
       hosts.retire(host);
@@ -166,24 +166,31 @@ export function createMappingPool(
       keepUntilEnd(prepare(mapper), inProgress);
     },
     map(jobs, signal) {
-      const stop = AbortSignal.any([signal, closing.signal]);
-      const listed = mapListed(jobs, stop);
-      const mapped = listed.then((known) => settleRest(jobs, known, (job) => mapOne(job, stop)));
+      const mapped = settleEach(jobs, (job) => mapOne(job, AbortSignal.any([signal, closing.signal])));
       keepUntilEnd(mapped, inProgress);
       return mapped;
     },
+    mapList(jobs, signal) {
+      const listed = mapListed(jobs, AbortSignal.any([signal, closing.signal]));
+      keepUntilEnd(listed, inProgress);
+      return settleEach(jobs, async (_, nth) => (await listed)[nth] ?? null);
+    },
     async close() {
       closing.abort();
-      // A host that cannot be ended now must not keep the gateway from closing its ledger.
-      const deadline = new AbortController();
-      const late = systemClock.sleep(CLOSE_MS, deadline.signal).then((passed) => {
-        if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping host did not end in time");
-      });
       // A running check of a version may write it to the kept versions.
-      await Promise.race([Promise.all([hosts.close(), ...inProgress]), late]);
-      deadline.abort();
+      await endInTime(Promise.all([hosts.close(), ...inProgress]), log);
     },
   };
+}
+
+/** A host that cannot be ended now must not keep the gateway from closing its ledger. */
+async function endInTime(ended: Promise<unknown>, log: Logger): Promise<void> {
+  const deadline = new AbortController();
+  const late = systemClock.sleep(CLOSE_MS, deadline.signal).then((passed) => {
+    if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping host did not end in time");
+  });
+  await Promise.race([ended, late]);
+  deadline.abort();
 }
 
 /** The caller receives its rejection. */

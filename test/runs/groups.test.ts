@@ -199,6 +199,30 @@ export default defineMapper({ name: "deadly", summary: "", async map({ file, emi
     expect(bad).toMatchObject({ path: "good-03.csv", reason: { code: "HG-MAP-011" } });
   });
 
+  it("are mapped while the mapping of one of them does not end", async () => {
+    const variable = await rig.variable("meter");
+    mkdirSync(join(rig.folder, "mappers"));
+    writeFileSync(
+      join(rig.folder, "mappers", "endless.ts"),
+      `import { defineMapper } from "headgate/mapper";
+export default defineMapper({ name: "endless", summary: "", async map({ file, emit }) {
+  if (file.name === "good-03.csv") for (;;);
+  const [variableId, date, value] = (await file.text()).split("\\n")[1].split(",");
+  emit({ target: { variableId: Number(variableId) }, date, value: Number(value) });
+} });`,
+    );
+    layGood(variable);
+    const sections = {
+      triggers: [trigger("endless", { mapper: "endless" })],
+      workers: { count: 2, timeLimit: "1h" },
+    };
+    const gateway = await rig.open(sections, log);
+    // The later ones of the lane wait with their delivery, as the targets of that one are not known.
+    const mapped = async () => await gateway.ledger.recentRuns(GOOD, ["mapped", "accepted", "confirmed"]);
+    await until("the others are mapped", async () => (await mapped()).length === GOOD - 1);
+    expect(await gateway.ledger.recentRuns(GOOD, ["mapping"])).toMatchObject([{ path: "good-03.csv" }]);
+  });
+
   it("end as each would when one of them is cancelled while their list is in progress", async () => {
     const variable = await rig.variable("meter");
     mkdirSync(join(rig.folder, "mappers"));

@@ -8,7 +8,7 @@ import type { MapJob, MappedFile, MapResult } from "../../src/mapping/contract.t
 import { aboutLines, aboutOf } from "../../src/segment/layout.ts";
 import { isWhole, rowsOf } from "../../src/spool/row-index.ts";
 import { linesOf, segmentFiles } from "../../src/spool/segment-files.ts";
-import { onlyOne, resultOf, type Settled } from "../../src/support/settled.ts";
+import { onlyOne, resultOf, type Settled, settleEach } from "../../src/support/settled.ts";
 import { poolOf, writeMapper } from "./pool-rig.ts";
 
 /** Says which file it reads, and does to a row what the row says. */
@@ -61,13 +61,13 @@ async function segments({ folder }: Rig): Promise<readonly string[]> {
 
 /**
  * As the drop brings them: their inputs one after another in one file, which is gone afterwards as its caller
- * removes it.
+ * removes it. Null for those that are to be mapped by themselves.
  */
-async function mapList(
+async function mapTogether(
   { pool, folder }: Rig,
   jobs: readonly MapJob[],
   signal: AbortSignal,
-): Promise<readonly Settled<MapResult>[]> {
+): Promise<readonly Settled<MapResult | null>[]> {
   const part = join(folder, "segments", `${jobs[0]?.runId}.${randomUUID()}.part`);
   const inputs = await Promise.all(jobs.map(({ inputPath }) => readFile(inputPath)));
   let offset = 0;
@@ -79,10 +79,22 @@ async function mapList(
   await mkdir(join(folder, "segments"), { recursive: true });
   await writeFile(part, Buffer.concat(inputs));
   try {
-    return await pool.map(listed, signal);
+    return await pool.mapList(listed, signal);
   } finally {
     await rm(part, { force: true });
   }
+}
+
+async function mapList(
+  rig: Rig,
+  jobs: readonly MapJob[],
+  signal: AbortSignal,
+): Promise<readonly Settled<MapResult>[]> {
+  const results = await mapTogether(rig, jobs, signal);
+  return await settleEach(
+    jobs,
+    async (job, nth) => resultOf(results[nth]) ?? (await onlyOne(rig.pool.map([job], signal))),
+  );
 }
 
 /** The results of a list in which each has one. */
@@ -200,6 +212,13 @@ describe("files of a list", () => {
     const rig = await rigOf({ count: 1, timeLimit: 2_000 });
     const jobs = await jobsOf(rig, [content(5), content(9, "loop"), content(6)]);
     expect(statuses(await mapAsList(rig, jobs, never()))).toEqual(["mapped", "failed", "mapped"]);
+  });
+
+  it("are left to be mapped by themselves when one of them does not end, long before its own time limit", async () => {
+    const rig = await rigOf({ count: 1, timeLimit: 3_600_000 });
+    const jobs = await jobsOf(rig, [content(5), content(9, "loop"), content(6)]);
+    const results = await mapTogether(rig, jobs, never());
+    expect(results.map((one) => resultOf(one))).toEqual([null, null, null]);
   });
 
   it("are mapped, except the one with other bytes than were fetched", async () => {

@@ -134,7 +134,8 @@ async function discardOwnInput({ id }: Run, { spool }: RunSteps): Promise<void> 
   if (await spool.hasInput(id)) await spool.discard(id, "input");
 }
 
-async function recordFetched(
+/** Each run continues by itself, with an input of its own. */
+export async function recordFetched(
   fetched: readonly { readonly run: Run; readonly file: FetchedPart }[],
   { results, steps }: ListStep,
 ): Promise<readonly []> {

@@ -18,6 +18,7 @@ import {
   fetchedPassage,
   type ListStep,
   recordAnyway,
+  recordFetched,
 } from "./fetch-step.ts";
 import { afterKnownContent } from "./known-content.ts";
 import { mapperWords, outcomeOf } from "./mapping-record.ts";
@@ -34,23 +35,36 @@ interface Mapped extends Input {
   readonly result: MapResult;
 }
 
-/** Maps runs whose inputs were fetched into the segment of their list. */
+/**
+ * Maps runs whose inputs were fetched into the segment of their list. A run that is to be mapped by itself is recorded
+ * as fetched, so that the others do not wait for it.
+ */
 export async function mapFetched(fetched: readonly FetchedInput[], step: ListStep): Promise<void> {
-  await mapInputs(
-    fetched.map((shared) => ({ run: shared.run, sha256: shared.file.sha256, shared })),
-    step,
+  const { results, steps, signal } = step;
+  const inputs = fetched.map((shared) => ({ run: shared.run, sha256: shared.file.sha256, shared }));
+  const left = await mapInputs(inputs, step, (jobs) => steps.pool.mapList(jobs, signal));
+  if (signal.aborted) return;
+  const cut = await results.each(
+    left,
+    ({ run }) => run,
+    async ({ run, shared }) => {
+      if (shared === null) return null;
+      await steps.spool.cutInput(run.id, shared.path, spanOf(shared));
+      return shared;
+    },
   );
+  if (cut.length > 0) await recordFetched(cut, step);
 }
 
 /** Maps fetched runs with inputs of their own. */
 export async function mapRuns(runs: readonly Run[], step: ListStep): Promise<void> {
-  const { results } = step;
+  const { results, steps, signal } = step;
   const due = await results.each(
     runs,
     (run) => run,
     (run) => beginMapping(run, step),
   );
-  await mapInputs(due, step);
+  await mapInputs(due, step, async (jobs) => await steps.pool.map(jobs, signal));
 }
 
 async function beginMapping(run: Run, { results, steps }: ListStep): Promise<Input | null> {
@@ -64,34 +78,40 @@ async function beginMapping(run: Run, { results, steps }: ListStep): Promise<Inp
   return { run, sha256, shared: null };
 }
 
-async function mapInputs(inputs: readonly Input[], step: ListStep): Promise<void> {
+type MapJobs = (jobs: readonly MapJob[]) => Promise<readonly Settled<MapResult | null>[]>;
+
+/** Returns the inputs that are to be mapped by themselves. */
+async function mapInputs(inputs: readonly Input[], step: ListStep, map: MapJobs): Promise<readonly Input[]> {
   const { results, steps, signal } = step;
   const ready = await results.each(
     inputs,
     ({ run }) => run,
     (input) => orAfterFault(input, step, async () => ({ input, job: await jobOf(input, steps) })),
   );
-  if (ready.length === 0) return;
+  if (ready.length === 0) return [];
   const settled = await mapAll(
     ready.map(({ job }) => job),
-    step,
+    map,
   );
+  const left: Input[] = [];
   const mapped = await results.each(
     ready,
     ({ input: { run } }) => run,
     ({ input }, at) =>
-      orAfterFault(input, step, async () => await afterMapping(input, resultOf(settled[at]), step)),
+      orAfterFault(input, step, async () => {
+        const result = resultOf(settled[at]);
+        if (result === null) left.push(input);
+        return result === null ? null : await afterMapping(input, result, step);
+      }),
   );
   if (mapped.length > 0) faultPoint("run.map.segment");
   // Runs of a list that was stopped are fetched again.
   await recordMapped(signal.aborted ? mapped.filter(({ shared }) => shared === null) : mapped, step);
+  return left;
 }
 
-async function mapAll(
-  jobs: readonly MapJob[],
-  { steps, signal }: ListStep,
-): Promise<readonly Settled<MapResult>[]> {
-  const [all] = await Promise.allSettled([steps.pool.map(jobs, signal)]);
+async function mapAll(jobs: readonly MapJob[], map: MapJobs): Promise<readonly Settled<MapResult | null>[]> {
+  const [all] = await Promise.allSettled([map(jobs)]);
   return all.status === "fulfilled" ? all.value : jobs.map(() => all);
 }
 
