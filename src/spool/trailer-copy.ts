@@ -9,7 +9,7 @@ import {
   type SegmentRun,
 } from "../segment/layout.ts";
 import { openKept } from "./kept-files.ts";
-import { rowsOf } from "./row-index.ts";
+import { isWhole, rowsOf } from "./row-index.ts";
 import type { FilePart } from "./segment-files.ts";
 
 export interface TrailerParts {
@@ -34,6 +34,25 @@ export async function writeTrailer(
     at += bytes.length;
   };
   await put(Buffer.from("\n"));
+  // With a new digest the lines of a damaged row index would be taken for those that were written.
+  if (await isWhole(rows)) await putRows(rows, placed, put);
+  else await putBytes(rows, put);
+  const aboutAt = at;
+  await putBytes(about, put);
+  const footerAt = at;
+  await put(
+    Buffer.from(footerText(run, { batches, rows: aboutAt - batches - 1, about: footerAt - aboutAt })),
+  );
+  await put(Buffer.from(endText(new Map([[run.runId, footerAt]]))));
+}
+
+type Put = (bytes: Buffer) => Promise<void>;
+
+async function putRows(
+  rows: FilePart,
+  placed: (line: RowIndexLine & { readonly offset: number }, nth: number) => number,
+  put: Put,
+): Promise<void> {
   const lines = new SealedLines();
   await put(Buffer.from(lines.add(ROWS_BEGIN)));
   let nth = 0;
@@ -42,13 +61,10 @@ export async function writeTrailer(
     nth += 1;
   }
   await put(Buffer.from(lines.end()));
-  const aboutAt = at;
-  for await (const chunk of openKept(about.path, about.span) as AsyncIterable<Buffer>) await put(chunk);
-  const footerAt = at;
-  await put(
-    Buffer.from(footerText(run, { batches, rows: aboutAt - batches - 1, about: footerAt - aboutAt })),
-  );
-  await put(Buffer.from(endText(new Map([[run.runId, footerAt]]))));
+}
+
+async function putBytes({ path, span }: FilePart, put: Put): Promise<void> {
+  for await (const chunk of openKept(path, span) as AsyncIterable<Buffer>) await put(chunk);
 }
 
 export async function writeAt(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
