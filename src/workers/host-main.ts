@@ -23,8 +23,8 @@ import type {
 
 /** Interval at which the gateway and the memory are checked, in milliseconds. */
 const WATCH_MS = 250;
-/** A thread without a task ends after this time, in milliseconds. The first one stays. */
-const IDLE_MS = 60_000;
+/** A thread without a task ends after this time, in milliseconds; the last one stays. */
+const IDLE_MS = 5_000;
 
 /** Written before a host ends for its memory where the gateway cannot measure it. */
 const MEMORY_MARK = "headgate: over the limit of memory";
@@ -83,6 +83,10 @@ function startPool(): Piscina<ThreadTask, void> {
     stricterFIFO: true,
     recordTiming: false,
   });
+  const report = () => send({ kind: "threads", count: pool.threads.length });
+  pool.on("workerCreate", report);
+  // The pool emits this event before it removes the thread.
+  pool.on("workerDestroy", () => queueMicrotask(report));
   // A fault between two tasks.
   pool.on("error", (thrown) => send({ kind: "fault", words: wordsOf(thrown) }));
   return pool;

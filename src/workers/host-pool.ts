@@ -15,11 +15,11 @@ import type { MapperModule } from "./messages.ts";
 const IDLE_MS = 60_000;
 /** Files of one host. */
 const SERVED_MAX = 5_000;
-/** Share of the memory of its threads that a host may hold while idle. */
+/** Share of the memory of one file that a host may hold while idle, beside that of its threads. */
 const GROWN_SHARE_MAX = 0.5;
 
 export class HostPool {
-  readonly #idleMax: number;
+  readonly #idleThreadsMax: number;
   readonly #limits: HostLimits;
   readonly #log: Logger;
   /** The host that receives the tasks of a key. */
@@ -31,9 +31,9 @@ export class HostPool {
   /** Hosts that receive no further task. */
   readonly #retired = new WeakSet<MappingHost>();
 
-  /** At most `idleMax` hosts are kept while they have no task. */
-  constructor(idleMax: number, limits: HostLimits, log: Logger) {
-    this.#idleMax = idleMax;
+  /** Hosts without a task are kept while they have at most this number of threads, or for the last one of them. */
+  constructor(idleThreadsMax: number, limits: HostLimits, log: Logger) {
+    this.#idleThreadsMax = idleThreadsMax;
     this.#limits = limits;
     this.#log = log;
   }
@@ -57,7 +57,7 @@ export class HostPool {
   /** Whether a thread of this key was started and has no task. */
   hasIdle(key: string): boolean {
     const host = this.#hosts.get(key);
-    return host?.isAlive === true && host.tasks < host.started;
+    return host?.isAlive === true && host.tasks < host.threads;
   }
 
   /** Starts the host of this mapper ahead of its first file. */
@@ -96,7 +96,7 @@ export class HostPool {
 
   #isWorn(host: MappingHost): boolean {
     if (host.served >= SERVED_MAX) return true;
-    return host.tasks === 0 && host.grownBytes > host.started * this.#limits.memory * GROWN_SHARE_MAX;
+    return host.tasks === 0 && host.grownBytes > this.#limits.memory * GROWN_SHARE_MAX + host.threadBytes;
   }
 
   #keepIdle(host: MappingHost): void {
@@ -104,8 +104,13 @@ export class HostPool {
     const timer = setTimeout(() => this.retire(host), IDLE_MS);
     timer.unref();
     this.#idle.set(host, timer);
-    const [oldest] = this.#idle.keys();
-    if (this.#idle.size > this.#idleMax && oldest !== undefined) this.retire(oldest);
+    const idle = [...this.#idle.keys()];
+    let threads = idle.reduce((sum, one) => sum + one.threads, 0);
+    for (const oldest of idle) {
+      if (threads <= this.#idleThreadsMax || oldest === host) return;
+      threads -= oldest.threads;
+      this.retire(oldest);
+    }
   }
 
   #stayAwake(host: MappingHost): void {

@@ -55,6 +55,8 @@ export interface Asked {
 }
 
 const MEMORY_LOOK_MS = 50;
+/** Resident bytes of a further thread that has mapped a small file and has no task: 30 MB, as measured. */
+const IDLE_THREAD_BYTES = 32 * 1024 * 1024;
 const START_MS = 30_000;
 /** Between the cancellation of a task and the end of its host. */
 const GRACE_MS = 200;
@@ -72,14 +74,14 @@ interface Task {
 export class MappingHost {
   /** Tasks that were answered; of a list, each of its files. */
   served = 0;
-  /** The largest number of tasks at the same time so far: so many threads were started. */
-  started = 1;
   readonly #child: ChildProcess;
   readonly #limits: HostLimits;
   readonly #onFault: (words: string) => void;
   readonly #ended: Promise<void>;
   readonly #tasks = new Map<number, Task>();
   #asked = 0;
+  /** Threads that the host has reported; it starts with one. */
+  #threads = 1;
   /** Resident bytes at the start; null until it is ready. */
   #idleBytes: number | null = null;
   #memoryTimer: NodeJS.Timeout | undefined;
@@ -117,6 +119,16 @@ export class MappingHost {
     return this.#tasks.size;
   }
 
+  /** Threads with and without a task. A thread that starts for a task is not reported yet. */
+  get threads(): number {
+    return Math.max(this.#threads, this.tasks);
+  }
+
+  /** Bytes that its threads take without a task, beyond those at the start. */
+  get threadBytes(): number {
+    return (this.threads - this.tasks) * IDLE_THREAD_BYTES;
+  }
+
   /** Resident bytes beyond those at the start; 0 where the system does not report them. */
   get grownBytes(): number {
     const now = this.#idleBytes === null ? null : rssOf(this.#child.pid);
@@ -141,7 +153,6 @@ export class MappingHost {
       settle: (ended) => resolve(task.isCancelled && ended.end !== "answered" ? { end: "cancelled" } : ended),
     };
     this.#tasks.set(number, task);
-    this.started = Math.max(this.started, this.tasks);
     this.#ref();
     this.#memoryTimer ??= setInterval(() => this.#checkMemory(), MEMORY_LOOK_MS);
     const words = `it was not ready after ${START_MS / 1000} s`;
@@ -178,7 +189,8 @@ export class MappingHost {
     if (message.kind === "ready") {
       this.#idleBytes = message.bytes;
       preferWhenMemoryIsShort(this.#child.pid);
-    } else if (message.kind === "fault") this.#onFault(message.words);
+    } else if (message.kind === "threads") this.#threads = message.count;
+    else if (message.kind === "fault") this.#onFault(message.words);
     else if (message.kind === "said") this.#onWords(message.number, message.words);
     else this.#settle(message.number, outcomeOf(message.ended));
   }
@@ -193,9 +205,9 @@ export class MappingHost {
     }
   }
 
-  /** Each thread may hold its share. Which of them holds too much cannot be seen, unless it is the only one. */
+  /** Each task may hold its share. Which of them holds too much cannot be seen, unless it is the only one. */
   #checkMemory(): void {
-    if (this.grownBytes > this.started * (this.#limits.memory + MEMORY_SLACK))
+    if (this.grownBytes > this.tasks * (this.#limits.memory + MEMORY_SLACK) + this.threadBytes)
       this.#endAll(() => ({ end: "memory" }));
   }
 

@@ -89,6 +89,8 @@ export type FromHost =
   | { readonly kind: "ready"; readonly bytes: number }
   | { readonly kind: "said"; readonly number: number; readonly words: TaskWords }
   | { readonly kind: "ended"; readonly number: number; readonly ended: TaskEnd }
+  /** Whenever a thread was started or has ended. */
+  | { readonly kind: "threads"; readonly count: number }
   /** A thread failed while it had no task. */
   | { readonly kind: "fault"; readonly words: string };
 

@@ -26,7 +26,7 @@ import { Slots } from "./slots.ts";
 const CLOSE_MS = 5_000;
 
 /**
- * Idle hosts that are kept beyond the number of threads, so that alternating mappers need not start again.
+ * Threads of idle hosts that are kept beyond the number of workers, so that alternating mappers need not start again.
  */
 const IDLE_BESIDE = 3;
 

@@ -94,6 +94,35 @@ describe("the pool", () => {
     },
   );
 
+  it("limits the memory of a lone file to that of one, also after several side by side", async () => {
+    const notes = await temporaryFolder();
+    const { pool, job } = await poolOf(
+      {
+        varied: `const { existsSync, readdirSync, writeFileSync } = await import("node:fs");
+          const notes = ${JSON.stringify(notes)};
+          if (file.name === "large.csv") {
+            const kept = Array.from({ length: 260 }, () => Buffer.alloc(1e6, 1));
+            while (kept.length > 0) await new Promise((r) => setTimeout(r, 10));
+          }
+          writeFileSync(notes + "/" + file.name, "");
+          while (readdirSync(notes).length < 3) await new Promise((r) => setTimeout(r, 5));
+          ${GOOD}`,
+      },
+      { count: 3, memory: 60_000_000, timeLimit: 10_000 },
+    );
+    const map = async (name: string) => {
+      const one = {
+        ...(await job("varied")),
+        fileName: `${name}.csv`,
+        segmentPath: join(notes, "../", name),
+      };
+      return await onlyOne(pool.map([one], new AbortController().signal));
+    };
+    for (const result of await Promise.all(["a", "b", "c"].map(map)))
+      expect(result).toMatchObject({ status: "mapped" });
+    expect(await map("large")).toMatchObject({ status: "failed", reason: { code: "HG-MAP-010" } });
+  });
+
   it("maps by the mapper that the run is bound to, or not at all", async () => {
     const { pool, map, job, mappers } = await poolOf({ good: GOOD });
     const bound = await job("good");
