@@ -33,16 +33,24 @@ export async function tracedList<Value>(
 ): Promise<Value> {
   if (!steps.tracer.exports) return await work();
   const spans = runs.map((run) => [run, begin(name, run, steps.tracer)] as const);
-  const value = await work();
-  for (const [run, span] of spans) {
-    const settled = results.get(run);
-    if (settled?.status === "rejected") span.end({}, wordsOf(settled.reason));
-    else if (settled?.value.move !== "wait") await endSpan(span, run, settled?.value.run, steps, runs.length);
+  let fault: string | undefined;
+  try {
+    return await work();
+  } catch (thrown) {
+    fault = wordsOf(thrown);
+    throw thrown;
+  } finally {
+    for (const [run, span] of spans) {
+      const settled = results.get(run);
+      if (settled?.status === "rejected") span.end({}, wordsOf(settled.reason));
+      else if (settled === undefined && fault !== undefined) span.end({}, fault);
+      else if (settled?.value.move !== "wait")
+        await endSpan(span, run, settled?.value.run, steps, runs.length);
+    }
   }
-  return value;
 }
 
-/** `after`: the run after the step, if it is known. */
+/** `after`: the run after the step, if it is known. Does not reject: the step is done. */
 async function endSpan(
   span: OpenSpan,
   { id }: Run,
@@ -50,7 +58,7 @@ async function endSpan(
   { ledger }: Pick<RunSteps, "ledger">,
   runs: number,
 ): Promise<void> {
-  const now = after ?? (await ledger.run(id));
+  const now = after ?? (await ledger.run(id).catch(() => null));
   span.end(
     {
       ...(runs === 1 ? {} : { "headgate.runs": runs }),

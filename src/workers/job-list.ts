@@ -10,8 +10,8 @@ import { randomHex } from "../support/random.ts";
 import type { JobList, ListedJob } from "./messages.ts";
 
 /**
- * Some seconds beyond those after which its thread begins no further file. A list that takes
- * longer has a file that does not end, which would hold the others back for as long as a file may take.
+ * Some seconds beyond those after which the thread of a list begins no further file. A list that takes longer has a
+ * file that does not end, which would hold the others back for as long as a file may take.
  */
 const LIMIT_MS = 6_000;
 

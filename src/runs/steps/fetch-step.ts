@@ -56,8 +56,14 @@ export async function fetchInputs(
     });
     if (fetched.length > 0) faultPoint("run.fetch.stored");
     if (segment === null) return await recordFetched(fetched, step);
-    for (const { run } of fetched) await discardOwnInput(run, steps);
-    return fetched.map((one) => ({ ...one, path: segment }));
+    return await results.each(
+      fetched,
+      ({ run }) => run,
+      async (one) => {
+        await discardOwnInput(one.run, steps);
+        return { ...one, path: segment };
+      },
+    );
   } finally {
     for (const run of reserved) steps.quota.fetched(run.id, done.has(run.id) ? run.size : null);
   }

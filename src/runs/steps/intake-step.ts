@@ -3,8 +3,8 @@
  * version of a mapper have one segment, which begins with their inputs; the states of all of them are recorded in one
  * transaction. A run alone is fetched to a file of its own, and mapped by the next step.
  */
-import { rm } from "node:fs/promises";
 import type { Run } from "../../model.ts";
+import { discardPart } from "../../segment/publish.ts";
 import type { Settled } from "../../support/settled.ts";
 import { tracedList } from "../spans.ts";
 import { fetchInputs } from "./fetch-step.ts";
@@ -27,7 +27,7 @@ export async function takeIn(
     if (!signal.aborted) await tracedList("map", taken, step, () => mapFetched(fetched, step));
   } finally {
     // A file that cannot be removed now is swept when the gateway starts.
-    if (segment !== null) await rm(segment, { force: true }).catch(() => undefined);
+    if (segment !== null) await discardPart(segment).catch(() => undefined);
   }
   return results.of(runs, signal);
 }
