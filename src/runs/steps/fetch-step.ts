@@ -75,7 +75,11 @@ const same = (run: Run) => run;
 async function reserve(run: Run, { results, steps }: ListStep): Promise<Run | null> {
   const isBody = steps.dropEntry(run.drop)?.drop.kind === "http";
   const refused = await steps.quota.reserve(run.id, run.size, await isEntry(run, steps), isBody);
-  return refused === null ? run : results.end(run, await waitForSpace(run, refused, steps));
+  if (refused === null) return run;
+  // A node that has the drop may have space.
+  if (run.replay === null && steps.dropEntry(run.drop) === undefined)
+    return results.end(run, await waitForDrop(run, steps));
+  return results.end(run, await waitForSpace(run, refused, steps));
 }
 
 /** Only the path of an entry of a container has the mark, though a file at a drop may have such a name. */
