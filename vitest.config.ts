@@ -12,9 +12,9 @@ const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.met
 /** Test files that take minutes: most of them start many real processes. `npm run test:slow`; in CI all of them run. */
 const SLOW = [
   "test/package.test.ts",
-  "test/e2e/hub-kill.test.ts",
-  "test/e2e/kill-points.test.ts",
+  "test/hub/crash.test.ts",
   "test/hub/on-postgres.test.ts",
+  "test/e2e/**/!(scenario|operator|damaged-input|replaced-at-finish).test.ts",
 ];
 /** Tests against widespread servers, which have to be installed. `npm run test:interop`. */
 const INTEROP = ["test/interop/**/*.test.ts"];

@@ -103,7 +103,7 @@ test("`runs --waiting` marks overdue files and names failing drops, beside a gat
     };
     await until("events were tested", async () => (await ask("drops"))[0]?.eventsArrive !== null);
     await until("a file is overdue", async () => (await ask("waiting")).some(({ overdue }) => overdue));
-    const reason = "has not settled for long: size or time still changing: 1 of 2 equal observations";
+    const reason = "has not settled for a long time: size or time still changing: 1 of 2 equal observations";
     expect(await ask("waiting")).toMatchObject([
       { drop: "in", path: "a.csv", state: "settling", overdue: true, eventsArrive: true, reason },
       { drop: "other", path: "b.txt", state: "unmatched", overdue: false, eventsArrive: null },
