@@ -14,6 +14,7 @@ const SLOW = [
   "test/package.test.ts",
   "test/hub/crash.test.ts",
   "test/hub/on-postgres.test.ts",
+  "test/e2e/operators-day.test.ts",
   "test/e2e/**/!(scenario|operator|damaged-input|replaced-at-finish).test.ts",
 ];
 /** Tests against widespread servers, which have to be installed. `npm run test:interop`. */
