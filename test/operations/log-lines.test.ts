@@ -90,7 +90,7 @@ test("a service that becomes unavailable and returns is one warning and one noti
     await until("it is delivered", async () => (await gateway.summary()).files.delivered === 2);
     const notices = () => about({ level: "info", service: "hub" }).map(({ msg }) => msg);
     // The delivery is recorded before its step ends.
-    await until("a notice says so", () => notices().length > 0);
+    await until("a notice says so", async () => notices().length > 0);
     expect(notices()).toEqual(["the service hub can be used again"]);
   } finally {
     await door.close();

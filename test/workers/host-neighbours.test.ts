@@ -36,7 +36,9 @@ async function sideBySide(script: Script, options: Partial<WorkersOptions> = {})
           .map(([name, body]) => `${name}: async () => { ${body} }`)
           .join(", ")} };
         if (name in scripts) {
-          while (!existsSync(${JSON.stringify(begun("good"))})) await new Promise((r) => setTimeout(r, 5));
+          // Its line, and not only its file.
+          const hasBegun = (path) => existsSync(path) && readFileSync(path, "utf8").endsWith("\\n");
+          while (!hasBegun(${JSON.stringify(begun("good"))})) await new Promise((r) => setTimeout(r, 5));
           await scripts[name]();
         }
         while (!existsSync(${JSON.stringify(marker)})) await new Promise((r) => setTimeout(r, 5));
@@ -53,9 +55,11 @@ async function sideBySide(script: Script, options: Partial<WorkersOptions> = {})
   };
   const cancel = new AbortController();
   const other = map(script, cancel.signal);
-  await expect.poll(() => existsSync(begun(script)), { timeout: 60_000 }).toBe(true);
+  const hasBegun = (name: string) =>
+    existsSync(begun(name)) && readFileSync(begun(name), "utf8").endsWith("\n");
+  await expect.poll(() => hasBegun(script), { timeout: 60_000 }).toBe(true);
   const good = map("good");
-  await expect.poll(() => existsSync(begun("good")), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => hasBegun("good"), { timeout: 60_000 }).toBe(true);
   const processes = (name: string) => readFileSync(begun(name), "utf8").trim().split("\n");
   expect(processes("good"), "both in one process").toEqual(processes(script).slice(0, 1));
   return { rig, cancel, other, good, processes, release: () => writeFile(marker, "") };
