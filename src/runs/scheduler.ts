@@ -176,7 +176,7 @@ export class Scheduler {
     while (this.#isScanDue && !this.#abort.signal.aborted) {
       await this.#wakeTimer.turn(this.#active.size);
       this.#isScanDue = false;
-      const isDue = (id: string) => !this.#active.has(id) && this.#waits.left(id, null) === 0;
+      const isDue = (id: string) => this.#waits.isOver(id, this.#wakeIn) && !this.#active.has(id);
       await this.#runner.interrupted.resume(isDue, (id, thrown) => this.#afterLedgerFault(id, thrown));
       for (const stage of this.#stages) await this.#fill(stage);
     }
@@ -293,7 +293,7 @@ export class Scheduler {
     this.#wakeIn(result.ms);
   }
 
-  #wakeIn(ms: number): void {
+  readonly #wakeIn = (ms: number): void => {
     if (!this.#abort.signal.aborted) this.#wakeTimer.within(ms);
-  }
+  };
 }

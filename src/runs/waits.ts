@@ -100,6 +100,13 @@ export class Waits {
     return service === null ? 0 : Math.max(0, (this.#services.get(service)?.untilMs ?? 0) - now);
   }
 
+  /** Whether a run waits for nothing of its own; `again` receives the milliseconds that it still has to wait. */
+  isOver(id: string, again: (ms: number) => void): boolean {
+    const left = this.left(id, null);
+    if (left > 0) again(left);
+    return left === 0;
+  }
+
   reason(id: string): string | undefined {
     return this.#runs.get(id)?.reason;
   }
