@@ -5,7 +5,7 @@
  */
 import { posix } from "node:path";
 import type { OnFolder } from "./drop.ts";
-import type { OrderVerdict } from "./order-waits.ts";
+import { GOES, type OrderVerdict } from "./order-verdict.ts";
 
 export class CutFolders {
   readonly #waitMs: number;
@@ -69,8 +69,9 @@ export class CutFolders {
 
   /** Judges a file of the latest listing. `nowMs`: Unix milliseconds. */
   judge(path: string, nowMs: number): OrderVerdict {
+    if (!this.#isCut) return GOES;
     const folder = folderOf(path);
-    if (!this.#isCut || this.#complete.has(folder)) return { status: "goes", warning: null };
+    if (this.#complete.has(folder)) return GOES;
     const since = this.#since.getOrInsert(folder, nowMs);
     const leftMs = since + this.#waitMs - nowMs;
     const name = folder === "" ? "the drop's own folder" : folder;

@@ -7,6 +7,7 @@ import type { IsoInstant } from "../model.ts";
 import { CutFolders } from "./cut-folders.ts";
 import type { Drop } from "./drop.ts";
 import type { Aged } from "./oldest.ts";
+import { GOES, type OrderVerdict } from "./order-verdict.ts";
 import { compareIn, type PickupOrder, timed } from "./pickup-order.ts";
 
 /** A file that later files wait for. */
@@ -28,10 +29,6 @@ export interface OrderRule {
   /** Milliseconds; 0 disables the wait. */
   readonly wait: number;
 }
-
-export type OrderVerdict =
-  | { readonly status: "goes"; readonly warning: string | null }
-  | { readonly status: "waits"; readonly reason: string; readonly leftMs: number };
 
 /**
  * `lanesOf`: the lanes of a file at this path of a drop (this one when absent); none when no trigger claims
@@ -106,7 +103,7 @@ export class OrderWaits {
   }
 
   #judgeLane(file: Aged): OrderVerdict {
-    if (this.#own.size + this.#elsewhere.size === 0) return { status: "goes", warning: null };
+    if (this.#own.size + this.#elsewhere.size === 0) return GOES;
     const lanes = this.#facts.lanesOf(file.path);
     const before = lanes.flatMap((lane) => this.#before(file, lane));
     const waiting = before.find((one) => this.#leftMs(one) > 0);
@@ -118,7 +115,7 @@ export class OrderWaits {
       return { status: "waits", reason, leftMs: this.#leftMs(waiting) };
     }
     const [over] = before;
-    if (over === undefined) return { status: "goes", warning: null };
+    if (over === undefined) return GOES;
     return {
       status: "goes",
       warning:
@@ -190,7 +187,7 @@ export async function awaitedElsewhere(
 /** The verdict of several, none of which is to wait. */
 function joined(verdicts: readonly OrderVerdict[]): OrderVerdict {
   const warnings = verdicts.flatMap((one) => (one.status === "goes" ? (one.warning ?? []) : []));
-  return { status: "goes", warning: warnings.length === 0 ? null : warnings.join("; ") };
+  return warnings.length === 0 ? GOES : { status: "goes", warning: warnings.join("; ") };
 }
 
 type Dated = Aged & Pick<AwaitedElsewhere, "changedMs">;

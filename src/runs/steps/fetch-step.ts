@@ -12,7 +12,7 @@ import { fetchReplayed } from "../replay.ts";
 import { fetchSource, waitForDrop } from "../source.ts";
 import { afterFailedFetch } from "./failed-fetch.ts";
 import { afterEarlier, afterKnownContent } from "./known-content.ts";
-import type { ListResults } from "./list-results.ts";
+import type { ListWork } from "./list-results.ts";
 import { entryOf, NEXT, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 /** Longest wait for space: processes outside of the gateway do not report that they freed some. */
@@ -25,13 +25,6 @@ export interface FetchedInput {
   readonly file: FetchedPart;
 }
 
-/** Of a list of runs that take the step. */
-export interface ListStep {
-  readonly results: ListResults;
-  readonly steps: RunSteps;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Fetches the inputs of runs of one drop; `segment`: the full path of the segment that they come into, or null. Returns
  * the inputs in the segment; runs with an input of their own have their results.
@@ -39,7 +32,7 @@ export interface ListStep {
 export async function fetchInputs(
   runs: readonly Run[],
   segment: string | null,
-  step: ListStep,
+  step: ListWork,
 ): Promise<readonly FetchedInput[]> {
   const { results, steps } = step;
   const reserved: Run[] = [];
@@ -72,7 +65,7 @@ export async function fetchInputs(
 const same = (run: Run) => run;
 
 /** While the spool is full the file stays at its drop. */
-async function reserve(run: Run, { results, steps }: ListStep): Promise<Run | null> {
+async function reserve(run: Run, { results, steps }: ListWork): Promise<Run | null> {
   const isBody = steps.dropEntry(run.drop)?.drop.kind === "http";
   const refused = await steps.quota.reserve(run.id, run.size, await isEntry(run, steps), isBody);
   if (refused === null) return run;
@@ -101,7 +94,7 @@ async function waitForSpace(
 async function beforeFetch(
   run: Run,
   segment: string | null,
-  { results, steps }: ListStep,
+  { results, steps }: ListWork,
 ): Promise<Run | null> {
   if (run.replay !== null) return run;
   // A small file costs less to fetch than to check; its record checks it.
@@ -117,7 +110,7 @@ async function beforeFetch(
 async function fetchAll(
   runs: readonly Run[],
   segment: string | null,
-  { results, steps, signal }: ListStep,
+  { results, steps, signal }: ListWork,
 ): Promise<readonly Settled<FetchedPart | null>[]> {
   const drop = steps.dropEntry(runs[0]?.drop ?? "")?.drop;
   if (segment !== null && drop !== undefined) return await drop.fetch(runs.map(entryOf), segment, signal);
@@ -132,7 +125,7 @@ async function fetchAll(
 async function fileOf(
   run: Run,
   settled: Settled<FetchedPart | null> | undefined,
-  { results, steps, signal }: ListStep,
+  { results, steps, signal }: ListWork,
 ): Promise<FetchedPart | null> {
   if (settled?.status === "rejected" && run.replay === null)
     return results.end(run, await afterFailedFetch(run, settled.reason, steps, signal));
@@ -147,7 +140,7 @@ async function discardOwnInput({ id }: Run, { spool }: RunSteps): Promise<void> 
 /** Each run continues by itself, with an input of its own. */
 export async function recordFetched(
   fetched: readonly { readonly run: Run; readonly file: FetchedPart }[],
-  { results, steps }: ListStep,
+  { results, steps }: ListWork,
 ): Promise<readonly []> {
   const advances = fetched.map(({ run, file }) => ({
     ...{ id: run.id, from: "claimed" as const, through: [fetchedPassage(file)] },

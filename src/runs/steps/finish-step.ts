@@ -11,9 +11,8 @@ import { resultOf, type Settled } from "../../support/settled.ts";
 import { asideEvent, beginWatch } from "../finish-watch.ts";
 import { containerOf, waitForDrop } from "../source.ts";
 import { tracedList } from "../spans.ts";
-import type { ListStep } from "./fetch-step.ts";
 import { isReturn } from "./known-content.ts";
-import { ListResults } from "./list-results.ts";
+import { type ListResults, type ListWork, resultsOf } from "./list-results.ts";
 import { type DropEntry, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 interface Planned {
@@ -29,18 +28,17 @@ interface Finished extends Planned {
 }
 
 /** A run whose source was finished has its new record in its result. */
-export async function finishSources(
+export function finishSources(
   runs: readonly Run[],
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Settled<StepResult>[]> {
-  const results = new ListResults();
-  const step = { results, steps, signal };
-  await tracedList("finish", runs, step, () => finishAll(runs, step));
-  return results.of(runs, signal);
+  return resultsOf(runs, steps, signal, (step) =>
+    tracedList("finish", runs, step, () => finishAll(runs, step)),
+  );
 }
 
-async function finishAll(runs: readonly Run[], { results, steps, signal }: ListStep): Promise<void> {
+async function finishAll(runs: readonly Run[], { results, steps, signal }: ListWork): Promise<void> {
   const planned = await results.each(
     runs,
     (run) => run,

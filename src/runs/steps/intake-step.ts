@@ -8,7 +8,7 @@ import { discardPart } from "../../segment/publish.ts";
 import type { Settled } from "../../support/settled.ts";
 import { tracedList } from "../spans.ts";
 import { fetchInputs } from "./fetch-step.ts";
-import { ListResults } from "./list-results.ts";
+import { resultsOf } from "./list-results.ts";
 import { mapFetched, mapRuns } from "./map-step.ts";
 import type { RunSteps, StepResult } from "./steps.ts";
 
@@ -17,29 +17,25 @@ export async function takeIn(
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Settled<StepResult>[]> {
-  const results = new ListResults();
-  const step = { results, steps, signal };
   const [first] = runs;
   const segment = first === undefined || runs.length === 1 ? null : steps.spool.newSegment(first.id);
   try {
-    const fetched = await tracedList("fetch", runs, step, () => fetchInputs(runs, segment, step));
-    const taken = fetched.map(({ run }) => run);
-    if (!signal.aborted) await tracedList("map", taken, step, () => mapFetched(fetched, step));
+    return await resultsOf(runs, steps, signal, async (step) => {
+      const fetched = await tracedList("fetch", runs, step, () => fetchInputs(runs, segment, step));
+      const taken = fetched.map(({ run }) => run);
+      if (!signal.aborted) await tracedList("map", taken, step, () => mapFetched(fetched, step));
+    });
   } finally {
     // A file that cannot be removed now is swept when the gateway starts.
     if (segment !== null) await discardPart(segment).catch(() => undefined);
   }
-  return results.of(runs, signal);
 }
 
 /** Maps runs that were fetched to files of their own. */
-export async function mapOwn(
+export function mapOwn(
   runs: readonly Run[],
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Settled<StepResult>[]> {
-  const results = new ListResults();
-  const step = { results, steps, signal };
-  await tracedList("map", runs, step, () => mapRuns(runs, step));
-  return results.of(runs, signal);
+  return resultsOf(runs, steps, signal, (step) => tracedList("map", runs, step, () => mapRuns(runs, step)));
 }

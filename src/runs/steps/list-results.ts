@@ -2,7 +2,7 @@
 import type { Run } from "../../model.ts";
 import { TransientError } from "../../support/errors.ts";
 import type { Settled } from "../../support/settled.ts";
-import type { StepResult } from "./steps.ts";
+import type { RunSteps, StepResult } from "./steps.ts";
 
 export class ListResults {
   readonly #results = new Map<string, Settled<StepResult>>();
@@ -36,6 +36,25 @@ export class ListResults {
   of(runs: readonly Run[], signal: AbortSignal): readonly Settled<StepResult>[] {
     return runs.map((run) => this.get(run) ?? { status: "rejected", reason: cutShort(run, signal) });
   }
+}
+
+/** A list of runs that takes a step. */
+export interface ListWork {
+  readonly results: ListResults;
+  readonly steps: RunSteps;
+  readonly signal: AbortSignal;
+}
+
+/** Does the work of a list, and returns the result of each run, in their order. */
+export async function resultsOf(
+  runs: readonly Run[],
+  steps: RunSteps,
+  signal: AbortSignal,
+  work: (list: ListWork) => Promise<void>,
+): Promise<readonly Settled<StepResult>[]> {
+  const results = new ListResults();
+  await work({ results, steps, signal });
+  return results.of(runs, signal);
 }
 
 /** A step that was stopped is taken again. */

@@ -16,11 +16,11 @@ import {
   duplicatesRule,
   type FetchedInput,
   fetchedPassage,
-  type ListStep,
   recordAnyway,
   recordFetched,
 } from "./fetch-step.ts";
 import { afterKnownContent } from "./known-content.ts";
+import type { ListWork } from "./list-results.ts";
 import { mapperWords, outcomeOf } from "./mapping-record.ts";
 import { NEXT, type RunSteps, type StepResult } from "./steps.ts";
 
@@ -39,7 +39,7 @@ interface Mapped extends Input {
  * Maps runs whose inputs were fetched into the segment of their list. A run that is to be mapped by itself is recorded
  * as fetched, so that the others do not wait for it.
  */
-export async function mapFetched(fetched: readonly FetchedInput[], step: ListStep): Promise<void> {
+export async function mapFetched(fetched: readonly FetchedInput[], step: ListWork): Promise<void> {
   const { results, steps, signal } = step;
   const inputs = fetched.map((shared) => ({ run: shared.run, sha256: shared.file.sha256, shared }));
   const left = await mapInputs(inputs, step, (jobs) => steps.pool.mapList(jobs, signal));
@@ -57,7 +57,7 @@ export async function mapFetched(fetched: readonly FetchedInput[], step: ListSte
 }
 
 /** Maps fetched runs with inputs of their own. */
-export async function mapRuns(runs: readonly Run[], step: ListStep): Promise<void> {
+export async function mapRuns(runs: readonly Run[], step: ListWork): Promise<void> {
   const { results, steps, signal } = step;
   const due = await results.each(
     runs,
@@ -67,7 +67,7 @@ export async function mapRuns(runs: readonly Run[], step: ListStep): Promise<voi
   await mapInputs(due, step, async (jobs) => await steps.pool.map(jobs, signal));
 }
 
-async function beginMapping(run: Run, { results, steps }: ListStep): Promise<Input | null> {
+async function beginMapping(run: Run, { results, steps }: ListWork): Promise<Input | null> {
   const { id, sha256 } = run;
   if (!(await steps.spool.hasInput(id)) && !(await steps.spool.restoreInput(id, id, sha256)))
     return results.end(run, await fetchAgain(run, "fetched", "the spool lost the input", steps));
@@ -81,7 +81,7 @@ async function beginMapping(run: Run, { results, steps }: ListStep): Promise<Inp
 type MapJobs = (jobs: readonly MapJob[]) => Promise<readonly Settled<MapResult | null>[]>;
 
 /** Returns the inputs that are to be mapped by themselves. */
-async function mapInputs(inputs: readonly Input[], step: ListStep, map: MapJobs): Promise<readonly Input[]> {
+async function mapInputs(inputs: readonly Input[], step: ListWork, map: MapJobs): Promise<readonly Input[]> {
   const { results, steps, signal } = step;
   const ready = await results.each(
     inputs,
@@ -117,7 +117,7 @@ async function mapAll(jobs: readonly MapJob[], map: MapJobs): Promise<readonly S
 
 async function orAfterFault<Value>(
   input: Input,
-  step: ListStep,
+  step: ListWork,
   work: () => Promise<Value | null>,
 ): Promise<Value | null> {
   try {
@@ -149,7 +149,7 @@ function spanOf({ file: { offset, bytes } }: FetchedInput): Span {
 async function afterMapping(
   input: Input,
   mapped: MapResult,
-  { results, steps }: ListStep,
+  { results, steps }: ListWork,
 ): Promise<Mapped | null> {
   const { run, shared } = input;
   const result = await withoutDelivered(run, mapped, steps.spool.segmentPath(run.id), steps);
@@ -176,7 +176,7 @@ async function keepOwnInput(shared: FetchedInput, result: MapResult, { spool }: 
 async function afterFault(
   { run, shared }: Input,
   thrown: unknown,
-  { results, steps }: ListStep,
+  { results, steps }: ListWork,
 ): Promise<null> {
   if (shared !== null) throw thrown;
   if (isDamagedInput(thrown)) return results.end(run, await replaceInput(run, thrown, steps));
@@ -187,7 +187,7 @@ async function afterFault(
 }
 
 /** In one transaction. */
-async function recordMapped(mapped: readonly Mapped[], { results, steps }: ListStep): Promise<void> {
+async function recordMapped(mapped: readonly Mapped[], { results, steps }: ListWork): Promise<void> {
   const advances = mapped.map((one) => advanceOf(one, steps));
   const advanced = await steps.ledger.advanceRuns(advances);
   await results.each(
