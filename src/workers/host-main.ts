@@ -4,11 +4,13 @@
  * tasks, forwards what threads report, and ends with the gateway.
  */
 import { flushCompileCache } from "node:module";
+import { Socket } from "node:net";
 import { dirname, extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { Piscina } from "piscina";
 import { wordsOf } from "../support/errors.ts";
+import { Channel, receiveSecret } from "./channel.ts";
 import { endLoan } from "./compiled-modules.ts";
 import type { ThreadTask } from "./host-thread.ts";
 import type {
@@ -26,6 +28,9 @@ const WATCH_MS = 250;
 /** A thread without a task ends after this time, in milliseconds; the last one stays. */
 const IDLE_MS = 5_000;
 
+/** See `startHost`. */
+const CHANNEL_FD = 3;
+
 /** Written before a host ends for its memory where the gateway cannot measure it. */
 const MEMORY_MARK = "headgate: over the limit of memory";
 
@@ -35,9 +40,8 @@ function end(): void {
   process.kill(process.pid, "SIGKILL");
 }
 
-function send(message: FromHost, sent: () => void = () => undefined): void {
-  // A message that cannot be sent has no receiver: the process ends by `disconnect`.
-  process.send?.(message, undefined, undefined, sent);
+function send(message: FromHost, sent?: () => void): void {
+  channel.send(message, sent);
 }
 
 /**
@@ -154,18 +158,23 @@ function endOf(thrown: unknown): TaskEnd {
   return { end: "fault", words: wordsOf(thrown) };
 }
 
+function onMessage(message: ToHost): void {
+  if (message.kind === "cancel") cancel(message.number);
+  else void perform(pool, message.number, message.request);
+}
+
 // A terminal and a service manager tell the whole group to stop; here the gateway decides when.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
-process.on("disconnect", end);
+const socket = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
+for (const event of ["end", "close", "error"] as const) socket.on(event, end);
 setInterval(watch, WATCH_MS);
+// Before the pool starts a thread, since threads could read it.
+const secret = await receiveSecret(socket);
+const channel = new Channel<FromHost, ToHost>(socket, { secret, side: "host" }, onMessage, end);
 const pool = startPool();
 /** The first thread returns when it is loaded. */
 const loaded = pool.run({ request: null, port: null }).then(() => {
   send({ kind: "ready", bytes: process.memoryUsage.rss() });
-});
-process.on("message", (message: ToHost) => {
-  if (message.kind === "cancel") cancel(message.number);
-  else void perform(pool, message.number, message.request);
 });
 await loaded;
 const [cache] = caches;

@@ -1,5 +1,6 @@
 /** Starts the process of a mapping host with the rights of a mapper, and describes how it ended. */
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, extname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,11 +23,16 @@ export const MEMORY_SLACK = 64 * 1024 * 1024;
 /** Signals by which a process is ended from outside: by a person, or by the kernel when memory is short. */
 const FROM_OUTSIDE: readonly string[] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"];
 
-/** `caches`: the links that were lent to the host. `own` see `HostStart`. */
-export function startHost(
-  limits: HostLimits,
-  own: MapperModule | null,
-): { readonly child: ChildProcess; readonly caches: readonly string[] } {
+export interface HostProcess {
+  readonly child: ChildProcess;
+  /** Its file descriptor 3, for a `Channel`. */
+  readonly socket: Socket;
+  /** The links that were lent to it. */
+  readonly caches: readonly string[];
+}
+
+/** `own` see `HostStart`. */
+export function startHost(limits: HostLimits, own: MapperModule | null): HostProcess {
   const writable = limits.writable?.concat(tmpdir()).map(resolved) ?? null;
   const caches = lendCaches(writable, 1 + limits.threads);
   const start: HostStart = {
@@ -37,13 +43,15 @@ export function startHost(
     caches,
     own,
   };
-  const child = fork(hostModule(), [JSON.stringify(start)], {
+  const flags = flagsOf([...(writable ?? ["*"]), ...caches.slice(0, 1).map(dirname)]);
+  // Not the channel of `fork`: the runtime deserialises whatever a mapper writes there, and fails in the gateway.
+  const child = spawn(process.execPath, [...flags, hostModule(), JSON.stringify(start)], {
     env: environment(limits, caches[0]),
-    execArgv: flagsOf([...(writable ?? ["*"]), ...caches.slice(0, 1).map(dirname)]),
-    serialization: "advanced",
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
+    stdio: ["ignore", "ignore", "pipe", "pipe"],
   });
-  return { child, caches };
+  // Without file descriptors for it, the process was not started.
+  const stdio: readonly unknown[] | undefined = child.stdio;
+  return { child, socket: (stdio?.[3] ?? new Socket().destroy()) as Socket, caches };
 }
 
 function hostModule(): string {

@@ -4,7 +4,9 @@
  * when it holds too much memory, and when a cancelled task does not end.
  */
 import type { ChildProcess } from "node:child_process";
+import type { Socket } from "node:net";
 import { wordsOf } from "../support/errors.ts";
+import { Channel, sendSecret } from "./channel.ts";
 import { endLoan } from "./compiled-modules.ts";
 import {
   exitOf,
@@ -75,6 +77,8 @@ export class MappingHost {
   /** Tasks that were answered; of a list, each of its files. */
   served = 0;
   readonly #child: ChildProcess;
+  readonly #socket: Socket;
+  readonly #channel: Channel<ToHost, FromHost>;
   readonly #limits: HostLimits;
   readonly #onFault: (words: string) => void;
   readonly #ended: Promise<void>;
@@ -93,19 +97,24 @@ export class MappingHost {
   constructor(limits: HostLimits, onFault: (words: string) => void, own: MapperModule | null = null) {
     this.#limits = limits;
     this.#onFault = onFault;
-    const { child, caches } = startHost(limits, own);
+    const { child, socket, caches } = startHost(limits, own);
     this.#child = child;
+    this.#socket = socket;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ended = promise;
     promise.then(() => caches.forEach(endLoan)).catch(() => undefined);
     this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_KEPT);
     });
-    this.#child.on("message", (message: FromHost) => this.#onMessage(message));
     this.#child.once("error", (thrown) => this.#end({ words: wordsOf(thrown), fromOutside: true }, resolve));
     this.#child.once("close", (code, signal) => this.#end(exitOf(code, signal), resolve));
     // Without its channel it can do nothing for the gateway.
-    this.#child.once("disconnect", () => this.#child.kill("SIGKILL"));
+    const kill = () => this.#child.kill("SIGKILL");
+    socket.once("close", kill).on("error", kill);
+    const keys = { secret: sendSecret(socket), side: "gateway" } as const;
+    const words = "wrote to the channel between its process and the gateway";
+    const broken = () => this.#endAll(() => ({ end: "gone", words, fromOutside: false }));
+    this.#channel = new Channel(socket, keys, (message) => this.#onMessage(message), broken);
     this.#unref();
   }
 
@@ -179,10 +188,8 @@ export class MappingHost {
   }
 
   #send(message: ToHost): void {
-    this.#child.send(message, (thrown) => {
-      // It is ending; `close` reports how.
-      if (thrown !== null) this.#child.kill("SIGKILL");
-    });
+    // Of a process that is ending, `close` reports how.
+    this.#channel.send(message);
   }
 
   #onMessage(message: FromHost): void {
@@ -234,7 +241,7 @@ export class MappingHost {
     task.isCancelled = true;
     clearTimeout(task.timer);
     task.timer = setTimeout(() => this.#stop(number, { end: "cancelled" }), GRACE_MS);
-    if (this.#child.connected) this.#send({ kind: "cancel", number });
+    this.#send({ kind: "cancel", number });
   }
 
   #settle(number: number, outcome: AskOutcome): void {
@@ -266,13 +273,13 @@ export class MappingHost {
   /** An idle process does not keep the event loop. */
   #unref(): void {
     this.#child.unref();
-    this.#child.channel?.unref?.();
+    this.#socket.unref();
     unrefStream(this.#child.stderr);
   }
 
   #ref(): void {
     this.#child.ref();
-    this.#child.channel?.ref?.();
+    this.#socket.ref();
   }
 }
 

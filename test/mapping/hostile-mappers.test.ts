@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { digestMapper } from "../../src/mapping/mapper-files.ts";
 import { createCatalogue } from "../../src/workers/catalogue.ts";
 import { createInspector } from "../../src/workers/inspector.ts";
+import { startLoneHost } from "../workers/lone-host.ts";
 import { GOOD, poolOf, writeMapper } from "../workers/pool-rig.ts";
 import { temporaryFolder } from "./kit.ts";
 
@@ -40,6 +41,20 @@ describe("a mapper ends only its own run", () => {
       "const kept = []; for (;;) kept.push(new Uint8Array(1e6).fill(1))",
       "HG-MAP-010",
       /60 MB/,
+    ],
+    [
+      "writes to the channel of its process",
+      "(await import('node:fs')).writeSync(3, 'x'.repeat(10_000)); await new Promise(() => setInterval(() => {}, 1000))",
+      "HG-MAP-011",
+      /wrote to the channel between its process and the gateway/,
+    ],
+    [
+      "forges an answer on the channel of its process",
+      `const body = (await import('node:v8')).serialize({ kind: 'ended', number: 1, ended: { end: 'answered' } });
+        const head = Buffer.alloc(36); head.writeUInt32LE(body.length);
+        (await import('node:fs')).writeSync(3, Buffer.concat([head, body])); for (;;);`,
+      "HG-MAP-011",
+      /wrote to the channel between its process and the gateway/,
     ],
     ["throws undefined", "throw undefined", "HG-MAP-007", /threw: thrown value undefined/],
     ["throws null", "throw null", "HG-MAP-007", /threw: thrown value null/],
@@ -227,19 +242,13 @@ describe("the host of a mapper", () => {
       "",
       "const kept = []; for (;;) kept.push(new Uint8Array(1e6).fill(1));",
     );
-    const host = join(import.meta.dirname, "../../src/workers/host-main.ts");
     const limits = { bytesMax: 250_000_000, threads: 1, heapMax: 1_000 };
-    const start = { parent: process.pid, ...limits, caches: [], own: null };
-    const child = fork(host, [JSON.stringify(start)], {
-      execArgv: [],
-      silent: true,
-      serialization: "advanced",
-    });
+    const { child, send } = startLoneHost({ parent: process.pid, ...limits, caches: [], own: null });
     let said = "";
     child.stderr?.on("data", (text) => (said += text));
     const modulePath = join(folder, "grows.ts");
-    const request = { kind: "describe", modulePath, digest: await digestMapper(modulePath) };
-    child.send({ kind: "task", number: 1, request });
+    const request = { kind: "describe" as const, modulePath, digest: await digestMapper(modulePath) };
+    send({ kind: "task", number: 1, request });
     const [, signal] = await once(child, "close");
     expect([signal, said]).toEqual(["SIGKILL", expect.stringContaining("over the limit of memory")]);
   });

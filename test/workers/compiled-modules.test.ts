@@ -1,11 +1,12 @@
 /** What is kept of compiled modules between starts: it serves the processes of mappers, and no mapper can change it. */
-import { execFile, fork } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, it } from "vitest";
 import { digestMapper } from "../../src/mapping/mapper-files.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
+import { startLoneHost } from "./lone-host.ts";
 import { GOOD, writeMapper } from "./pool-rig.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../src/headgate.js");
@@ -73,26 +74,16 @@ describe("the compiled modules", () => {
     );
     const limits = { bytesMax: Number.MAX_SAFE_INTEGER, threads: 1, heapMax: 100 };
     const start = { parent: process.pid, ...limits, caches: [join(lent, "host")], own: null };
-    const host = fork(join(import.meta.dirname, "../../src/workers/host-main.ts"), [JSON.stringify(start)], {
-      execArgv: [
-        "--permission",
-        "--allow-fs-read=*",
-        `--allow-fs-write=${lent}`,
-        `--allow-fs-write=${out}`,
-        "--allow-worker",
-        "--disable-warning=PERM0006",
-      ],
+    const flags = ["--permission", "--allow-fs-read=*", "--allow-worker", "--disable-warning=PERM0006"];
+    const host = startLoneHost(start, {
+      flags: [...flags, `--allow-fs-write=${lent}`, `--allow-fs-write=${out}`],
       env: { TMPDIR: out },
-      serialization: "advanced",
     });
-    const ended = new Promise((resolve) =>
-      host.on("message", (message: { kind: string }) => message.kind === "ended" && resolve(message)),
-    );
     const modulePath = join(site, "writer.ts");
-    const request = { kind: "describe", modulePath, digest: await digestMapper(modulePath) };
+    const request = { kind: "describe" as const, modulePath, digest: await digestMapper(modulePath) };
     host.send({ kind: "task", number: 1, request });
-    expect(JSON.stringify(await ended)).toMatch(/cannot be loaded: .*--allow-fs-write/);
-    host.kill("SIGKILL");
+    expect(JSON.stringify(await host.first("ended"))).toMatch(/cannot be loaded: .*--allow-fs-write/);
+    host.child.kill("SIGKILL");
     expect(await readdir(lent)).toEqual([]);
   });
 
