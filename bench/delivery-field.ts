@@ -5,11 +5,7 @@ import { join } from "node:path";
 import type { GatewayAnswer } from "./delivery-gateway.ts";
 import type { SinkCount } from "./delivery-sink.ts";
 
-export function writeFiles(
-  folder: string,
-  files: number,
-  write: (path: string, index: number) => void,
-): void {
+export function writeFiles(folder: string, files: number, write: (path: string, index: number) => void): void {
   mkdirSync(folder);
   for (let index = 0; index < files; index += 1)
     write(join(folder, `file-${String(index).padStart(5, "0")}.csv`), index);

@@ -83,9 +83,7 @@ export function writeConfig({
 }: Pick<GatewayWork, "folder" | "url" | "push" | "spool">): string {
   const who = { clientId: "bench", clientSecret: "bench", username: "bench", password: "bench" };
   const config = {
-    services: [
-      { name: "sink", base: `${url}/base`, push: `${url}/push`, token: `${url}/token`, credentials: who },
-    ],
+    services: [{ name: "sink", base: `${url}/base`, push: `${url}/push`, token: `${url}/token`, credentials: who }],
     ledger: { kind: "sqlite", path: join(folder, "state/ledger.sqlite") },
     spool: { path: join(folder, "state/spool"), ...spool },
     mappers: { folders: [] },
@@ -163,8 +161,7 @@ function usageOf(pid: number): { cpu: number; resident: number; peak: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const [user = 0, system = 0] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14).map(Number);
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const megabytes = (name: string) =>
-    Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? 0) / 1000;
+  const megabytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? 0) / 1000;
   return { cpu: (user + system) / 100, resident: megabytes("VmRSS"), peak: megabytes("VmHWM") };
 }
 

@@ -59,8 +59,7 @@ const MANNERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
     response.socket?.on("error", () => response.destroy());
   },
   elsewhere: (response) => void response.writeHead(307, { location: "/accept/push/api/data" }).end(),
-  page: (response) =>
-    void response.writeHead(200, { "content-type": "text/html" }).end("<html>Welcome</html>"),
+  page: (response) => void response.writeHead(200, { "content-type": "text/html" }).end("<html>Welcome</html>"),
 };
 
 function accept(response: ServerResponse): void {

@@ -35,25 +35,20 @@ export async function benchDelivery(): Promise<void> {
   const sink = await startChild<SinkAnswer>(join(import.meta.dirname, "delivery-sink.ts"), []);
   const { url } = sink.answer;
   try {
-    print(
-      `delivery: ${ROUNDS} rounds; seconds from the first poll to the last acceptance, and to the end; megabytes`,
-    );
+    print(`delivery: ${ROUNDS} rounds; seconds from the first poll to the last acceptance, and to the end; megabytes`);
     print(row("", "wall", "to the end", "CPU", "mappers", "sink", "peak", "together"));
     const standard = (path: string) => writeStandardCsv(path, { rows: ROWS });
     const parts: Readonly<Record<string, () => Promise<void>>> = {
       one: () => beside(url, { name: `1 file of ${ROWS} rows`, files: 1, wanted: 1, write: standard }),
       four: () => beside(url, { name: `4 files of ${ROWS} rows`, files: 4, wanted: 1.5, write: standard }),
-      small: () =>
-        beside(url, { name: `${FILES} files of 96 rows`, files: FILES, wanted: 0.7, write: writeMeterDay }),
+      small: () => beside(url, { name: `${FILES} files of 96 rows`, files: FILES, wanted: 0.7, write: writeMeterDay }),
       large: () => large(url),
-      migrate: () =>
-        migrateBeside(url, { name: `4 files of ${ROWS} rows`, files: 4, wanted: 0.85, write: standard }),
+      migrate: () => migrateBeside(url, { name: `4 files of ${ROWS} rows`, files: 4, wanted: 0.85, write: standard }),
       idle: () => idle(url),
       hostile: () => hostileServices(url),
       outage: () => benchOutage(url),
     };
-    for (const [name, part] of Object.entries(parts))
-      if (PARTS === undefined || PARTS.includes(name)) await part();
+    for (const [name, part] of Object.entries(parts)) if (PARTS === undefined || PARTS.includes(name)) await part();
   } finally {
     await sink.stop();
   }
@@ -111,9 +106,7 @@ async function migrateBeside(url: string, piece: Piece): Promise<void> {
     };
     const walls = { gateway: [] as number[], migration: [] as number[] };
     for (let round = 0; round < Math.max(ROUNDS_MEDIAN, ROUNDS); round += 1)
-      for (const way of round % 2 === 0
-        ? (["gateway", "migration"] as const)
-        : (["migration", "gateway"] as const))
+      for (const way of round % 2 === 0 ? (["gateway", "migration"] as const) : (["migration", "gateway"] as const))
         walls[way].push((await ways[way]()).wall);
     const ratio = medianOf(walls.gateway) / medianOf(walls.migration);
     print(
@@ -211,12 +204,7 @@ function roundIn(folder: string): string {
   return mkdtempSync(join(folder, "round-"));
 }
 
-async function throughGateway(
-  url: string,
-  folder: string,
-  files: string,
-  name: string,
-): Promise<GatewayAnswer> {
+async function throughGateway(url: string, folder: string, files: string, name: string): Promise<GatewayAnswer> {
   const round = roundIn(folder);
   linkFiles(files, join(round, "drop"));
   const seen = await runGateway({ folder: round, url });

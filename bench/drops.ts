@@ -28,12 +28,7 @@ export async function benchDrops(): Promise<void> {
           ? null
           : await startChild<FieldAnswer>(join(import.meta.dirname, "field-server.ts"), [kind, root]);
       const access = JSON.stringify(server?.answer ?? {});
-      const bare = await startChild<PollAnswer>(join(import.meta.dirname, "poll.ts"), [
-        kind,
-        root,
-        access,
-        "bare",
-      ]);
+      const bare = await startChild<PollAnswer>(join(import.meta.dirname, "poll.ts"), [kind, root, access, "bare"]);
       await bare.stop();
       const polled = await startChild<PollAnswer>(join(import.meta.dirname, "poll.ts"), [
         kind,

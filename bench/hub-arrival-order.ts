@@ -70,8 +70,7 @@ async function pushAll(hub: BenchHub, order: Order, all: Rectangle, size: number
   const latencies: number[] = [];
   const began = performance.now();
   const client = async (): Promise<void> => {
-    for (let body = bodies.shift(); body !== undefined; body = bodies.shift())
-      latencies.push(await hub.push(body));
+    for (let body = bodies.shift(); body !== undefined; body = bodies.shift()) latencies.push(await hub.push(body));
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, client));
   await hub.drained();

@@ -37,8 +37,7 @@ export async function startBenchHub(store: object): Promise<BenchHub> {
     const more = body === undefined ? {} : { body };
     const answer = await pool.request({ method, path, headers, ...more });
     const content = await answer.body.text();
-    if (answer.statusCode !== 200)
-      throw new Error(`${method} ${path}: ${answer.statusCode} ${content.slice(0, 500)}`);
+    if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode} ${content.slice(0, 500)}`);
     return content;
   };
   return {

@@ -21,9 +21,7 @@ export async function prefill(path: string, variables: number, steps: number): P
     "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -64000",
   );
   database.exec("BEGIN; INSERT INTO account (id, name) VALUES (1, 'Bench')");
-  database.exec(
-    "INSERT INTO site (account_id, name, type_id, time_zone_id) VALUES (1, 'Site', 3, 'Europe/Paris')",
-  );
+  database.exec("INSERT INTO site (account_id, name, type_id, time_zone_id) VALUES (1, 'Site', 3, 'Europe/Paris')");
   database
     .prepare(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
@@ -96,9 +94,7 @@ export function bodyOf({ firstVariable, variables, firstStep, steps }: Rectangle
   const dates = Array.from({ length: steps }, (_, index) => dateOf(firstStep + index));
   const elements: string[] = [];
   for (let variable = firstVariable; variable < firstVariable + variables; variable += 1) {
-    const data = dates.map(
-      (date, index) => `{"date":"${date}","value":${valueAt(variable, firstStep + index)}}`,
-    );
+    const data = dates.map((date, index) => `{"date":"${date}","value":${valueAt(variable, firstStep + index)}}`);
     elements.push(
       `{"sourceSerialNumber":"METER-${100_000 + variable}","mappingConfig":"kWh","data":[${data.join(",")}]}`,
     );

@@ -27,8 +27,7 @@ export async function prefillPostgres(url: string, variables: number, steps: num
   await (await openStore({ kind: "postgres", url, schema: SCHEMA, pool: 2, connectTimeout: 10_000 })).close();
   const client = await connect(url);
   await client.query("INSERT INTO account (id, name) VALUES (1, 'Bench')");
-  for (const table of ["lane", "structure_change"])
-    await client.query(`INSERT INTO ${table} (account_id) VALUES (1)`);
+  for (const table of ["lane", "structure_change"]) await client.query(`INSERT INTO ${table} (account_id) VALUES (1)`);
   await client.query(
     "INSERT INTO site (account_id, name, type_id, time_zone_id) VALUES (1, 'Site', 3, 'Europe/Paris')",
   );
@@ -73,12 +72,7 @@ async function fillMonth(client: pg.Client, variables: number, fromMs: number, e
 }
 
 /** Points a second, making the text not counted: a transaction a push. The partitions are there. */
-export async function copyRate(
-  client: pg.Client,
-  order: Order,
-  all: Rectangle,
-  size: number,
-): Promise<number> {
+export async function copyRate(client: pg.Client, order: Order, all: Rectangle, size: number): Promise<number> {
   const texts = [...pieces(order, all, size)].map(textOf);
   const began = performance.now();
   for (const text of texts)

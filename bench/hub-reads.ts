@@ -7,9 +7,7 @@ const REPEATS = 15;
 
 /** The store holds a year of that many variables. */
 export async function benchReads(store: object, variables: number): Promise<void> {
-  print(
-    `\nreads from a store of ${variables * STEPS_A_YEAR} points; milliseconds, median and 90 % of ${REPEATS}`,
-  );
+  print(`\nreads from a store of ${variables * STEPS_A_YEAR} points; milliseconds, median and 90 % of ${REPEATS}`);
   const hub = await startBenchHub(store);
   const year = { From: dateOf(0), To: dateOf(STEPS_A_YEAR) };
   const dated = { DisplayLevel: "ValueVariableDate" };

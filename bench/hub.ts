@@ -16,8 +16,7 @@ import { benchPostgres } from "./hub-postgres.ts";
 import { print } from "./hub-print.ts";
 import { benchReads } from "./hub-reads.ts";
 
-const count = (name: string, ordinarily: number) =>
-  Number(process.env[`HEADGATE_BENCH_${name}`] ?? ordinarily);
+const count = (name: string, ordinarily: number) => Number(process.env[`HEADGATE_BENCH_${name}`] ?? ordinarily);
 /** Points that each order of arrival pushes. */
 const PUSHED = count("PUSHED", 1_920_000);
 /** Points that are in the store before. */
@@ -32,8 +31,7 @@ export async function benchHub(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "headgate-bench-"));
   try {
     if (STORES.includes("sqlite")) await onSqlite(folder);
-    if (STORES.includes("postgres"))
-      await benchPostgres({ pushed: PUSHED, stored: STORED, read: READ, push: SIZE });
+    if (STORES.includes("postgres")) await benchPostgres({ pushed: PUSHED, stored: STORED, read: READ, push: SIZE });
   } finally {
     rmSync(folder, { recursive: true });
   }

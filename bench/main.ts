@@ -17,9 +17,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => BENCHES[name] === undefined);
 if (unknown.length > 0) {
-  process.stderr.write(
-    `there is no bench ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}\n`,
-  );
+  process.stderr.write(`there is no bench ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}\n`);
   process.exitCode = 2;
 } else {
   for (const name of names.length === 0 ? Object.keys(BENCHES) : names) await BENCHES[name]?.();

@@ -29,9 +29,7 @@ export async function benchMapping(): Promise<void> {
   try {
     writeStandardCsv(at("utc.csv"), { rows: ROWS });
     writeStandardCsv(at("local.csv"), { rows: ROWS, dates: "local" });
-    print(
-      `mapping: ${ROWS} rows of 100 series, ${megabytes(at("utc.csv"))} MB; best of ${ROUNDS} rounds, seconds`,
-    );
+    print(`mapping: ${ROWS} rows of 100 series, ${megabytes(at("utc.csv"))} MB; best of ${ROUNDS} rounds, seconds`);
     const local = { timeZone: ZONE, dst: "byOrder" };
     const utc = { work: "pool", inputs: [at("utc.csv")] } as const;
     const table = await runRounds(folder, [

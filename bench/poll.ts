@@ -88,8 +88,7 @@ function optionsOf(): DropOptions {
     password: "bench",
     settle,
   };
-  if (kind === "sftp")
-    return dropOptions.parse({ kind, name: "bench", ...server, hostKeys: [access.hostKey] });
+  if (kind === "sftp") return dropOptions.parse({ kind, name: "bench", ...server, hostKeys: [access.hostKey] });
   if (kind === "ftp") return dropOptions.parse({ kind, name: "bench", ...server });
   return dropOptions.parse({ kind: "local", name: "bench", path: root, settle });
 }

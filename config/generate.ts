@@ -38,8 +38,7 @@ function referencePage(title: string, intro: string, schema: JsonSchema): string
   for (const [name, section] of Object.entries(schema.properties ?? {})) {
     lines.push(`## \`${name}\``, "", section.description ?? "", "");
     const rows = settingRows(section, "");
-    if (rows.length > 0)
-      lines.push("| setting | type | default | meaning |", "|---|---|---|---|", ...rows, "");
+    if (rows.length > 0) lines.push("| setting | type | default | meaning |", "|---|---|---|---|", ...rows, "");
     else lines.push(`Type ${typeWords(section)}${defaultWords(section)}.`, "");
   }
   return lines.join("\n");
@@ -52,9 +51,7 @@ function settingRows(schema: JsonSchema, prefix: string): string[] {
   for (const one of [
     schema,
     ...variants,
-    ...(schema.items === undefined
-      ? []
-      : [schema.items, ...(schema.items.oneOf ?? schema.items.anyOf ?? [])]),
+    ...(schema.items === undefined ? [] : [schema.items, ...(schema.items.oneOf ?? schema.items.anyOf ?? [])]),
   ]) {
     for (const [name, field] of Object.entries(one.properties ?? {})) {
       const path = `${prefix}${name}`;
@@ -86,8 +83,7 @@ function everywhere(schema: JsonSchema, name: string): boolean {
 }
 
 function meaning(field: JsonSchema): string {
-  const example =
-    field.examples?.[0] === undefined ? "" : ` Example: \`${JSON.stringify(field.examples[0])}\`.`;
+  const example = field.examples?.[0] === undefined ? "" : ` Example: \`${JSON.stringify(field.examples[0])}\`.`;
   const secret = field.secret === true ? " Secret: best given as `${env:NAME}` or `${file:PATH}`." : "";
   return `${field.description ?? ""}${example}${secret}`.replaceAll("|", "\\|").replaceAll("\n", " ");
 }
@@ -97,8 +93,7 @@ function typeWords(schema: JsonSchema): string {
   if (schema.enum !== undefined) return schema.enum.map((one) => `\`${String(one)}\``).join(", ");
   const variants = schema.anyOf ?? schema.oneOf;
   if (variants !== undefined) return [...new Set(variants.map(typeWords))].join(" or ");
-  if (schema.type === "array")
-    return `list of ${schema.items === undefined ? "anything" : typeWords(schema.items)}`;
+  if (schema.type === "array") return `list of ${schema.items === undefined ? "anything" : typeWords(schema.items)}`;
   return Array.isArray(schema.type) ? schema.type.join(" or ") : String(schema.type ?? "anything");
 }
 

@@ -47,9 +47,7 @@ function pageOf(tests: ReadonlyMap<string, string>): string {
       "",
       "| rule | says | test |",
       "|---|---|---|",
-      ...Object.entries(section.rules).map(
-        ([id, words]) => `| \`${id}\` | ${words} | ${linkOf(tests.get(id))} |`,
-      ),
+      ...Object.entries(section.rules).map(([id, words]) => `| \`${id}\` | ${words} | ${linkOf(tests.get(id))} |`),
       ...Object.entries(section["part 2"]).map(([id, words]) => `| \`${id}\` | ${words} | part 2 |`),
       "",
     ]),

@@ -27,8 +27,7 @@ function noise(seed: number): () => number {
 
 function* instants(from: string, to: string, minutes: number): Generator<Temporal.Instant> {
   const end = Temporal.Instant.from(to);
-  for (let at = Temporal.Instant.from(from); Temporal.Instant.compare(at, end) < 0; at = at.add({ minutes }))
-    yield at;
+  for (let at = Temporal.Instant.from(from); Temporal.Instant.compare(at, end) < 0; at = at.add({ minutes })) yield at;
 }
 
 /** Energy of a building in kWh per interval: a base, a bump in working hours, and noise. */
@@ -86,13 +85,7 @@ async function standardClimate(): Promise<void> {
         index === 0
           ? 8 + 6 * Math.sin(((hour - 8) / 24) * 2 * Math.PI) + random()
           : 70 - 15 * Math.sin((hour / 24) * 2 * Math.PI) + random() * 4;
-      sheet.addRow([
-        "BRU-C-001",
-        config,
-        new Date(at.epochMilliseconds),
-        Number(value.toFixed(2)),
-        "station:roof",
-      ]);
+      sheet.addRow(["BRU-C-001", config, new Date(at.epochMilliseconds), Number(value.toFixed(2)), "station:roof"]);
     }
   }
   write("local/climate_2026-03.xlsx", new Uint8Array(await book.xlsx.writeBuffer()));
@@ -131,11 +124,7 @@ function helios(name: string, day: string, meters: readonly string[], seed: numb
   const random = noise(seed);
   const start = Temporal.PlainDate.from(day).toZonedDateTime("Europe/Berlin");
   const lines = ["Zeitpunkt;Zähler;Wirkarbeit kWh;Status"];
-  for (const at of instants(
-    start.toInstant().toString(),
-    start.add({ days: 1 }).toInstant().toString(),
-    15,
-  )) {
+  for (const at of instants(start.toInstant().toString(), start.add({ days: 1 }).toInstant().toString(), 15)) {
     const local = at.toZonedDateTimeISO("Europe/Berlin");
     const pad = (part: number) => String(part).padStart(2, "0");
     const when = `${pad(local.day)}.${pad(local.month)}.${local.year} ${pad(local.hour)}:${pad(local.minute)}:00`;

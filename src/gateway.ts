@@ -93,10 +93,7 @@ export interface Gateway {
   stop(graceMs?: number): Promise<void>;
 }
 
-export async function startGateway(
-  config: GatewayConfig,
-  dependencies: GatewayDependencies,
-): Promise<Gateway> {
+export async function startGateway(config: GatewayConfig, dependencies: GatewayDependencies): Promise<Gateway> {
   const closers: Closer[] = [];
   try {
     return await assemble(config, dependencies, closers);
@@ -106,11 +103,7 @@ export async function startGateway(
   }
 }
 
-async function assemble(
-  first: GatewayConfig,
-  given: GatewayDependencies,
-  closers: Closer[],
-): Promise<Gateway> {
+async function assemble(first: GatewayConfig, given: GatewayDependencies, closers: Closer[]): Promise<Gateway> {
   const live = liveConfig(first);
   const { config } = live;
   const { log, clock = systemClock } = given;

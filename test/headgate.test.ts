@@ -29,8 +29,7 @@ function start(nodeFlags: readonly string[], ...words: readonly string[]): Child
 /** When the log says that the gateway has started. */
 async function started(process: ChildProcess): Promise<void> {
   if (process.stderr === null) throw new Error("it has no log");
-  for await (const line of createInterface({ input: process.stderr }))
-    if (line.includes('"gateway started"')) return;
+  for await (const line of createInterface({ input: process.stderr })) if (line.includes('"gateway started"')) return;
   throw new Error("it did not start");
 }
 

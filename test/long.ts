@@ -48,8 +48,7 @@ function note(): void {
 function run(file: string, environment: Readonly<Record<string, string>>): boolean {
   const command = ["--no-install", "vitest", "run", file];
   return (
-    spawnSync("npx", command, { cwd: root, stdio: "inherit", env: { ...process.env, ...environment } })
-      .status === 0
+    spawnSync("npx", command, { cwd: root, stdio: "inherit", env: { ...process.env, ...environment } }).status === 0
   );
 }
 
@@ -71,8 +70,7 @@ while (progress.rounds < rounds) {
   note();
 }
 if (!progress.soaked) {
-  if (!run("test/drops/soak.test.ts", { HEADGATE_SOAK: "10000" }))
-    progress.failed.push("soak of 10000 polls");
+  if (!run("test/drops/soak.test.ts", { HEADGATE_SOAK: "10000" })) progress.failed.push("soak of 10000 polls");
   progress.soaked = true;
   note();
 }
@@ -96,8 +94,6 @@ if (progress.migrated !== true) {
   note();
 }
 process.stdout.write(
-  progress.failed.length === 0
-    ? "all passed\n"
-    : `failed:\n${progress.failed.map((line) => `  ${line}`).join("\n")}\n`,
+  progress.failed.length === 0 ? "all passed\n" : `failed:\n${progress.failed.map((line) => `  ${line}`).join("\n")}\n`,
 );
 process.exitCode = progress.failed.length === 0 ? 0 : 1;

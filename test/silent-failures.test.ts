@@ -14,8 +14,7 @@ function rowsOf(page: string): readonly { readonly what: string; readonly tests:
     const cells = line.split("|").map((cell) => cell.trim());
     if (!line.startsWith("|")) inTable = false;
     else if (cells.at(-2) === "test") inTable = true;
-    else if (inTable && !/^\|(-+\|)+$/.test(line))
-      rows.push({ what: cells[1] ?? "", tests: cells.at(-2) ?? "" });
+    else if (inTable && !/^\|(-+\|)+$/.test(line)) rows.push({ what: cells[1] ?? "", tests: cells.at(-2) ?? "" });
   }
   return rows;
 }

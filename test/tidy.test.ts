@@ -216,9 +216,7 @@ describe("every source file", () => {
   );
 
   it("has at most 400 lines", () => {
-    const long = sources.filter(
-      (file) => readFileSync(join(root, file), "utf8").split("\n").length > FILE_LINES_MAX,
-    );
+    const long = sources.filter((file) => readFileSync(join(root, file), "utf8").split("\n").length > FILE_LINES_MAX);
     expect(long).toEqual([]);
   });
 

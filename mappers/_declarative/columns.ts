@@ -37,8 +37,7 @@ export function headedColumns(rows: readonly (readonly string[])[]): Columns {
       }
       const found = placeOf(reference, names, stacks);
       if (found !== undefined) return found;
-      if (/^\d+$/.test(reference) && Number(reference) >= 1 && Number(reference) <= width)
-        return Number(reference) - 1;
+      if (/^\d+$/.test(reference) && Number(reference) >= 1 && Number(reference) <= width) return Number(reference) - 1;
       throw notFound(reference, names);
     },
   };

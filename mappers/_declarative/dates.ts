@@ -2,14 +2,7 @@
  * Converts the date of a row to an instant: texts in one of several formats, typed cells of a workbook, serials and
  * epochs.
  */
-import {
-  type CellValue,
-  type DstPolicy,
-  FileError,
-  type Reading,
-  RowError,
-  type TimeTools,
-} from "headgate/mapper";
+import { type CellValue, type DstPolicy, FileError, type Reading, RowError, type TimeTools } from "headgate/mapper";
 import { inColumn } from "./faults.ts";
 import { type DateSettings, durationMs, formatsOf, type Layout } from "./settings.ts";
 import { bindTemplate, type Cells, cellText, type Scope, type Template } from "./template.ts";
@@ -139,18 +132,12 @@ function extractor(pattern: string | undefined): (text: string) => string {
   const expression = new RegExp(pattern, "u");
   return (text) => {
     const match = expression.exec(text);
-    if (match === null)
-      throw new RowError(`"${text.slice(0, 60)}" does not fit the pattern of the date`, { text });
+    if (match === null) throw new RowError(`"${text.slice(0, 60)}" does not fit the pattern of the date`, { text });
     return (match[1] ?? match[0]).trim();
   };
 }
 
-type Parse = (
-  text: string,
-  zone: string | undefined,
-  policy: DstPolicy,
-  isTyped: boolean,
-) => Temporal.Instant | Date;
+type Parse = (text: string, zone: string | undefined, policy: DstPolicy, isTyped: boolean) => Temporal.Instant | Date;
 
 function parser(time: TimeTools, formats: readonly string[]): Parse {
   const typed = formats.includes("iso") ? formats : ["iso", ...formats];
@@ -174,12 +161,7 @@ function parser(time: TimeTools, formats: readonly string[]): Parse {
 }
 
 /** 03/04/2026 is a date both day first and month first: no row alone decides between the two formats. */
-function refuseAmbiguous(
-  time: TimeTools,
-  formats: readonly string[],
-  text: string,
-  zone: string | undefined,
-): void {
+function refuseAmbiguous(time: TimeTools, formats: readonly string[], text: string, zone: string | undefined): void {
   let first: { readonly format: string; readonly ms: number } | undefined;
   for (const format of formats) {
     const ms = msIn(time, format, text, zone);

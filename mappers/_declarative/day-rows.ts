@@ -25,11 +25,7 @@ export function bindDay(
 ): (cells: Cells, tags: Tags | undefined) => void {
   const day = layout.day as DaySettings;
   // The day is read as a calendar date, which no zone shifts.
-  const date = bindDate(
-    tools.time,
-    { date: layout.date, timeZone: "UTC", dst: "reject", shift: undefined },
-    scope,
-  );
+  const date = bindDate(tools.time, { date: layout.date, timeZone: "UTC", dst: "reject", shift: undefined }, scope);
   const zoneOf = bindTemplate(layout.timeZone ?? "UTC", scope);
   const planOf = plannerByZone(tools, layout, day);
   const quantity = bindQuantity(tools, layout, valueSettings(layout, {}), layout.target ?? {}, scope);
@@ -96,8 +92,7 @@ function plannerByZone({ time }: Tools, layout: Layout, day: DaySettings): (zone
   const dst = layout.dst === "byOrder" ? "reject" : layout.dst;
   return (zone) => {
     const planner =
-      planners.get(zone) ??
-      createDayPlanner(time, { zone, changeDays, dst, intervalMs: durationMs(interval) });
+      planners.get(zone) ?? createDayPlanner(time, { zone, changeDays, dst, intervalMs: durationMs(interval) });
     planners.set(zone, planner);
     return planner;
   };
@@ -121,9 +116,7 @@ function planned(plan: () => DayPlan, column: string): DayPlan {
 function dayColumns(day: DaySettings, scope: Scope): (cells: Cells) => readonly DayColumn[] {
   const hasFlags = day.flags !== undefined;
   if (day.match !== undefined) {
-    const places = matchingColumns(day.match, scope).map(({ at }) =>
-      hasFlags ? { at, flag: at + 1 } : { at },
-    );
+    const places = matchingColumns(day.match, scope).map(({ at }) => (hasFlags ? { at, flag: at + 1 } : { at }));
     return () => places;
   }
   const last = day.to === undefined ? undefined : scope.columns.find(day.to);
@@ -160,21 +153,15 @@ function isEmpty(cell: Cells[number] | undefined): boolean {
 }
 
 function noInterval(day: string, column: string, zone: string): RowError {
-  return new RowError(
-    `the column ${column} has a value, but the day ${day} has no such interval in ${zone}`,
-    {
-      column,
-      hint: "Is the zone that of the file, and `changeDays` how the file writes the days on which the clock changes?",
-    },
-  );
+  return new RowError(`the column ${column} has a value, but the day ${day} has no such interval in ${zone}`, {
+    column,
+    hint: "Is the zone that of the file, and `changeDays` how the file writes the days on which the clock changes?",
+  });
 }
 
 function unclear(day: string, column: string, zone: string): RowError {
-  return new RowError(
-    `the interval ${column} of ${day} occurs twice in ${zone}, and only one of the two is there`,
-    {
-      column,
-      hint: "Set `dst` to the pass that the file has: `earlier` or `later`.",
-    },
-  );
+  return new RowError(`the interval ${column} of ${day} occurs twice in ${zone}, and only one of the two is there`, {
+    column,
+    hint: "Set `dst` to the pass that the file has: `earlier` or `later`.",
+  });
 }

@@ -55,9 +55,7 @@ export function createDayPlanner(
         },
       );
     if (inOrder) {
-      const starts = Array.from({ length: columns }, (_, at) =>
-        at < count ? start + at * intervalMs : Number.NaN,
-      );
+      const starts = Array.from({ length: columns }, (_, at) => (at < count ? start + at * intervalMs : Number.NaN));
       return { starts, unclear: new Set() };
     }
     return byClock(day, columns, count > perDay, hasExtra);

@@ -16,10 +16,7 @@ export function fileFacts(name: string, pattern: string | undefined): Map<string
 }
 
 /** Named groups of each pattern in the first line that it fits. */
-export function preambleFacts(
-  lines: readonly string[],
-  patterns: readonly string[] | undefined,
-): Map<string, string> {
+export function preambleFacts(lines: readonly string[], patterns: readonly string[] | undefined): Map<string, string> {
   const facts = new Map<string, string>();
   for (const pattern of patterns ?? []) {
     const expression = new RegExp(pattern, "u");

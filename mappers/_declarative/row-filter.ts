@@ -22,10 +22,7 @@ interface Filters {
 export type LeftOut = "skipped" | "ended" | undefined;
 
 /** Whether a row is left out; undefined when the settings filter no rows. */
-export function rowFilter(
-  { skipRows, endAt }: Filters,
-  delimiter: string,
-): ((cells: Cells) => LeftOut) | undefined {
+export function rowFilter({ skipRows, endAt }: Filters, delimiter: string): ((cells: Cells) => LeftOut) | undefined {
   if (skipRows === undefined && endAt === undefined) return undefined;
   const skipped = (skipRows ?? []).map((one) => new RegExp(one, "u"));
   const end = endAt === undefined ? undefined : new RegExp(endAt, "u");

@@ -4,12 +4,7 @@ import { bindDate } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
 import { attempt } from "./faults.ts";
 import type { Layout } from "./settings.ts";
-import {
-  type ColumnReading,
-  createRowEmitter,
-  mayShareTargets,
-  type TargetColumn,
-} from "./shared-targets.ts";
+import { type ColumnReading, createRowEmitter, mayShareTargets, type TargetColumn } from "./shared-targets.ts";
 import { bindStatus, type Tags } from "./statuses.ts";
 import { seriesColumns, targetFields } from "./targets.ts";
 import { bindTemplate, type Cells, cellText, type Scope } from "./template.ts";
@@ -80,9 +75,7 @@ export function checkedWidth(take: TakeRow, { columns }: Scope, ragged: Raggedne
 }
 
 function isEmpty(cell: Cells[number] | undefined): boolean {
-  return (
-    cell === undefined || cell === null || cell === "" || (typeof cell === "string" && cell.trim() === "")
-  );
+  return cell === undefined || cell === null || cell === "" || (typeof cell === "string" && cell.trim() === "");
 }
 
 interface BoundColumn extends TargetColumn {
@@ -169,11 +162,7 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
 }
 
 function boundColumns(tools: Tools, layout: Layout, scope: Scope): readonly BoundColumn[] {
-  const bind = (
-    at: number,
-    entry: NonNullable<Layout["values"]>[number],
-    groups: Readonly<Record<string, string>>,
-  ) => {
+  const bind = (at: number, entry: NonNullable<Layout["values"]>[number], groups: Readonly<Record<string, string>>) => {
     const facts = new Map([...scope.facts, ["column", scope.columns.name(at)], ...Object.entries(groups)]);
     const target = { ...layout.target, ...entry.target };
     const inner = { ...scope, facts };

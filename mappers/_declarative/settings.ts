@@ -43,14 +43,10 @@ const date = z
       .min(1)
       .optional()
       .describe("Columns that hold the date in parts, such as day and time; they are joined by one blank."),
-    text: templateText
-      .optional()
-      .describe(`The date put together, such as \`{year}-{Day} {Time}\`; ${TEMPLATE}.`),
+    text: templateText.optional().describe(`The date put together, such as \`{year}-{Day} {Time}\`; ${TEMPLATE}.`),
     pattern: pattern
       .optional()
-      .describe(
-        "Regular expression that finds the date in the text: its first group, or all that it matches.",
-      ),
+      .describe("Regular expression that finds the date in the text: its first group, or all that it matches."),
     format: z
       .union([text, z.array(text).min(1)])
       .default("iso")
@@ -61,15 +57,12 @@ const date = z
   })
   .superRefine((value, check) => {
     const given = [value.column, value.columns, value.text].filter((one) => one !== undefined);
-    if (given.length !== 1)
-      check.addIssue({ code: "custom", message: "give exactly one of column, columns and text" });
+    if (given.length !== 1) check.addIssue({ code: "custom", message: "give exactly one of column, columns and text" });
   })
   .describe("Place and format of the date of a row.");
 
 const ACTION = /^(?:keep|drop|reject|[^:|]+:[^|]*(?:\|[^:|]+:[^|]*)*)$/;
-const action = z
-  .string()
-  .regex(ACTION, "it is none of keep, drop, reject, and no tag such as quality:estimated");
+const action = z.string().regex(ACTION, "it is none of keep, drop, reject, and no tag such as quality:estimated");
 
 export const actionShape = {
   values: z
@@ -89,9 +82,7 @@ const valueShape = {
   unit: templateText
     .optional()
     .describe(`Unit in which the file has the values; ${TEMPLATE}. Checked against the variable's unit.`),
-  convertTo: templateText
-    .optional()
-    .describe(`Unit into which the values are converted from \`unit\`; ${TEMPLATE}.`),
+  convertTo: templateText.optional().describe(`Unit into which the values are converted from \`unit\`; ${TEMPLATE}.`),
   scale: z
     .union([z.number(), templateText])
     .optional()
@@ -99,9 +90,7 @@ const valueShape = {
   missing: z
     .array(z.string())
     .optional()
-    .describe(
-      'Texts that stand for no value, such as `""`, `NaN` or `-9999`; they are left out and counted.',
-    ),
+    .describe('Texts that stand for no value, such as `""`, `NaN` or `-9999`; they are left out and counted.'),
   status: status.optional(),
   tags: z
     .record(z.string().min(1), templateText)
@@ -131,9 +120,7 @@ const day = z
   .strictObject({
     from: reference.optional().describe("First column of the day."),
     to: reference.optional().describe("Last column of the day; without it the last of the header."),
-    match: pattern
-      .optional()
-      .describe("Regular expression on the names of the day's columns, instead of from and to."),
+    match: pattern.optional().describe("Regular expression on the names of the day's columns, instead of from and to."),
     interval: z
       .string()
       .regex(/^(?:\d+[smh])$/, "it is no duration such as 15m or 1h")
@@ -159,9 +146,7 @@ const day = z
           "pass of the repeated hour. `reject` refuses the row.",
       ),
   })
-  .describe(
-    "Wide layout: a row a day, a column an interval. The date has the format `yyyy-MM-dd` if none is given.",
-  );
+  .describe("Wide layout: a row a day, a column an interval. The date has the format `yyyy-MM-dd` if none is given.");
 
 export const layoutShape = {
   date,
@@ -177,9 +162,7 @@ export const layoutShape = {
     .describe("What a local time means that occurs twice or not at all because of daylight saving."),
   shift: duration
     .optional()
-    .describe(
-      "Added to every date, such as `-15m` when the file stamps ends of intervals and starts are wanted.",
-    ),
+    .describe("Added to every date, such as `-15m` when the file stamps ends of intervals and starts are wanted."),
   decimal: z.enum([".", ","]).default(".").describe("Decimal mark."),
   group: z.enum([".", ",", " ", "'", "_"]).optional().describe("Group mark; no default."),
   fileName: pattern
@@ -199,17 +182,13 @@ export type DaySettings = NonNullable<Layout["day"]>;
 export type TargetSettings = NonNullable<Layout["target"]>;
 export type ActionSettings = z.output<z.ZodObject<typeof actionShape>>;
 export type StatusSettings = NonNullable<Layout["status"]>;
-export type ValueSettings = Pick<
-  Layout,
-  "unit" | "convertTo" | "scale" | "missing" | "status" | "tags" | "version"
->;
+export type ValueSettings = Pick<Layout, "unit" | "convertTo" | "scale" | "missing" | "status" | "tags" | "version">;
 
 type Check = { addIssue(issue: { code: "custom"; path: (string | number)[]; message: string }): void };
 
 /** Checks that involve several fields. */
 export function checkLayout(layout: Layout, check: Check): void {
-  const fault = (path: (string | number)[], message: string) =>
-    check.addIssue({ code: "custom", path, message });
+  const fault = (path: (string | number)[], message: string) => check.addIssue({ code: "custom", path, message });
   const layouts = [layout.value, layout.values, layout.day].filter((one) => one !== undefined);
   if (layouts.length !== 1)
     fault(["value"], "give exactly one of value (long), values (a column a quantity) and day (a row a day)");
@@ -241,14 +220,7 @@ function checkDay(layout: Layout, fault: (path: (string | number)[], message: st
   if (layout.dst === "byOrder") fault(["dst"], "byOrder does not apply to a row that holds the whole day");
 }
 
-const IDENTIFIERS = [
-  "variableId",
-  "sourceId",
-  "sourceSerialNumber",
-  "sourceEan",
-  "meterNumber",
-  "sourceName",
-] as const;
+const IDENTIFIERS = ["variableId", "sourceId", "sourceSerialNumber", "sourceEan", "meterNumber", "sourceName"] as const;
 
 function targetFault(target: TargetSettings): string | null {
   const named = IDENTIFIERS.filter((field) => target[field] !== undefined);

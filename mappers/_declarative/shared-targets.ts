@@ -22,22 +22,14 @@ export function mayShareTargets(columns: readonly TargetColumn[], { columns: nam
   const shapes = new Set<string>();
   for (const column of columns) {
     const version = column.version?.source ?? "";
-    const source = JSON.stringify([
-      column.fields.map(({ name, template }) => [name, template.source]),
-      version,
-    ]);
+    const source = JSON.stringify([column.fields.map(({ name, template }) => [name, template.source]), version]);
     const other = bySource.get(source);
     if (other !== undefined) throw sharedAlways(other.at, column.at, names);
     bySource.set(source, column);
     const parts = column.fields.map(({ name, template }) => [name, template.constant ?? null]);
-    constants.add(
-      JSON.stringify([parts, column.version === undefined ? "" : (column.version.constant ?? null)]),
-    );
+    constants.add(JSON.stringify([parts, column.version === undefined ? "" : (column.version.constant ?? null)]));
     shapes.add(
-      JSON.stringify([
-        ...parts.map(([name, text]) => [name, text === null]),
-        column.version?.constant === undefined,
-      ]),
+      JSON.stringify([...parts.map(([name, text]) => [name, text === null]), column.version?.constant === undefined]),
     );
   }
   // Columns of one shape differ in every row when their constant parts differ.

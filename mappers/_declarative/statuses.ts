@@ -65,8 +65,7 @@ function merge(merged: Map<Tags, Map<Tags, Tags>>, one: Tags, other: Tags): Tags
 }
 
 function refused(text: string, column: string, known: readonly string[], listed: boolean): RowError {
-  if (listed)
-    return new RowError(`rows with the status "${text.slice(0, 60)}" are refused`, { column, text });
+  if (listed) return new RowError(`rows with the status "${text.slice(0, 60)}" are refused`, { column, text });
   const near = nearest(text, known);
   return new RowError(`the status "${text.slice(0, 60)}" is not among those of the settings`, {
     column,

@@ -59,9 +59,7 @@ export function bindTableCell(
       throw new FileError(`the table ${table.settings.table} has no column ${JSON.stringify(column)}`, {
         column,
         hint:
-          near === undefined
-            ? `Its columns are: ${Object.keys(row).join(", ")}.`
-            : `Is ${JSON.stringify(near)} meant?`,
+          near === undefined ? `Its columns are: ${Object.keys(row).join(", ")}.` : `Is ${JSON.stringify(near)} meant?`,
       });
     },
   };

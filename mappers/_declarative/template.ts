@@ -84,8 +84,7 @@ export function cellText(cell: CellValue | undefined, column: string): string {
   }
   if (cell === null || cell === undefined) return "";
   if (typeof cell === "boolean") return String(cell);
-  if (typeof cell === "number" && Number.isInteger(cell) && Math.abs(cell) < DIGITS_LOST_FROM)
-    return String(cell);
+  if (typeof cell === "number" && Number.isInteger(cell) && Math.abs(cell) < DIGITS_LOST_FROM) return String(cell);
   const text = typeof cell === "number" ? String(cell) : cell.local;
   throw new RowError(
     typeof cell === "number"

@@ -59,9 +59,7 @@ function bindValue(
   const missing = new Set((settings.missing ?? []).map((text) => text.trim()));
   const options = group === undefined ? { decimal } : { decimal, group };
   const { convertTo, scale } = settings;
-  const hint = missing.has("")
-    ? undefined
-    : 'If empty cells stand for no value, add to the settings: `missing: [""]`.';
+  const hint = missing.has("") ? undefined : 'If empty cells stand for no value, add to the settings: `missing: [""]`.';
 
   function read(cell: CellValue | undefined): number | undefined {
     if (typeof cell === "number") return missing.has(String(cell)) ? undefined : cell;
@@ -98,11 +96,7 @@ function bindValue(
   };
 }
 
-function bindScale(
-  scale: number | string,
-  number: (text: string) => number,
-  scope: Scope,
-): (cells: Cells) => number {
+function bindScale(scale: number | string, number: (text: string) => number, scope: Scope): (cells: Cells) => number {
   if (typeof scale === "number") return () => scale;
   const { only, uses, read } = bindTemplate(scale, scope);
   return (cells) => {
@@ -117,10 +111,7 @@ function bindScale(
   };
 }
 
-function bindTags(
-  settings: ValueSettings["tags"],
-  scope: Scope,
-): ((cells: Cells) => Tags | undefined) | undefined {
+function bindTags(settings: ValueSettings["tags"], scope: Scope): ((cells: Cells) => Tags | undefined) | undefined {
   const fields = Object.entries(settings ?? {}).map(([name, text]) => ({
     name,
     ...bindTemplate(text, scope),

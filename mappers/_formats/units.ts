@@ -5,9 +5,7 @@ export function unitsSetting(example: string) {
   return z
     .record(z.string().min(1), z.string().min(1))
     .default({})
-    .describe(
-      `Units to convert into, by the unit of the file, such as \`${example}\`. Others stay as they are.`,
-    );
+    .describe(`Units to convert into, by the unit of the file, such as \`${example}\`. Others stay as they are.`);
 }
 
 export interface Converter {
@@ -17,10 +15,7 @@ export interface Converter {
   convert(value: number, from: string): number;
 }
 
-export function unitConverter(
-  units: Readonly<Record<string, string>>,
-  unit: MapContext<unknown>["unit"],
-): Converter {
+export function unitConverter(units: Readonly<Record<string, string>>, unit: MapContext<unknown>["unit"]): Converter {
   const unitOf = (from: string): string => (Object.hasOwn(units, from) ? (units[from] ?? from) : from);
   return {
     unitOf,

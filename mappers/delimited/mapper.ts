@@ -64,10 +64,7 @@ const settings = z
       .optional()
       .describe("Columns at fixed places of a line, instead of a delimiter and a header."),
     ...filterShape,
-    ragged: z
-      .enum(["reject", "allow"])
-      .default("reject")
-      .describe("Rows with fewer or more cells than the header."),
+    ragged: z.enum(["reject", "allow"]).default("reject").describe("Rows with fewer or more cells than the header."),
     ...layoutShape,
   })
   .superRefine((value, check) => {

@@ -86,12 +86,9 @@ export default defineMapper({
     if (isSheet) await eachRow<readonly CellValue[]>(file.xlsx(), takeRow);
     else await eachRow<Cells>(file.csv({ delimiter: ";", encoding: settings.encoding }), takeRow);
     if (layouts === 0)
-      throw new FileError(
-        "the file has no header with Horodate (or Date) and Valeur, so it is no export of Enedis",
-        {
-          hint: "Expected is a text file with semicolons, or a workbook, as the customer's account or SGE writes it.",
-        },
-      );
+      throw new FileError("the file has no header with Horodate (or Date) and Valeur, so it is no export of Enedis", {
+        hint: "Expected is a text file with semicolons, or a workbook, as the customer's account or SGE writes it.",
+      });
     if (values.missing > 0) log.info(`${values.missing} steps without a value were left out`);
   },
 });

@@ -33,9 +33,7 @@ export const settings = z.strictObject({
   horodate: z
     .enum(["end", "start"])
     .default("end")
-    .describe(
-      "What the file's stamp of a step is: its end, as the customer's account writes it, or its start.",
-    ),
+    .describe("What the file's stamp of a step is: its end, as the customer's account writes it, or its start."),
   stamp: z
     .enum(["asIs", "end", "start"])
     .default("asIs")

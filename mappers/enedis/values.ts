@@ -154,13 +154,7 @@ export class Values {
     });
   }
 
-  #dateOf(
-    cells: Cells,
-    layout: Layout,
-    head: Head,
-    target: Target,
-    isIndex: boolean,
-  ): Date | Temporal.Instant {
+  #dateOf(cells: Cells, layout: Layout, head: Head, target: Target, isIndex: boolean): Date | Temporal.Instant {
     const { settings, time } = this.#tools;
     const text = textAt(cells, layout.date);
     const column = layout.isDay ? "Date" : "Horodate";
@@ -178,12 +172,7 @@ export class Values {
     const at = inColumn(column, text, () =>
       layout.time === undefined
         ? time.iso(text, settings.timeZone, policy)
-        : time.local(
-            `${text} ${clock(textAt(cells, layout.time))}`,
-            "dd/MM/yyyy HH:mm:ss",
-            this.#zoneOf(text),
-            policy,
-          ),
+        : time.local(`${text} ${clock(textAt(cells, layout.time))}`, "dd/MM/yyyy HH:mm:ss", this.#zoneOf(text), policy),
     );
     if (settings.stamp === "asIs" || settings.stamp === settings.horodate || isIndex) return at;
     const step = this.#stepOf(head);

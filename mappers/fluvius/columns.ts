@@ -61,18 +61,13 @@ export function findColumns(header: TextCells, own: Readonly<Partial<Record<Colu
     const at = names.findIndex((name) => wanted.includes(name));
     if (at !== -1) places.set(column, at);
   }
-  const missing = REQUIRED.filter((column) => !places.has(column)).map(
-    (column) => own[column] ?? NAMES[column][0],
-  );
+  const missing = REQUIRED.filter((column) => !places.has(column)).map((column) => own[column] ?? NAMES[column][0]);
   if (missing.length > 0)
-    throw new FileError(
-      `the header lacks the columns ${missing.join(", ")}, so it is no known export of Fluvius`,
-      {
-        row: 1,
-        text: header.join(";"),
-        hint: "Known are Dutch, English and French names, with semicolons between them; `columns` names others.",
-      },
-    );
+    throw new FileError(`the header lacks the columns ${missing.join(", ")}, so it is no known export of Fluvius`, {
+      row: 1,
+      text: header.join(";"),
+      hint: "Known are Dutch, English and French names, with semicolons between them; `columns` names others.",
+    });
   return {
     width: header.length,
     name: (column) => header[places.get(column) ?? -1]?.trim() ?? NAMES[column][0] ?? column,

@@ -68,9 +68,7 @@ export default defineMapper({
         return;
       }
       const unitName = columns.text(cells, "unit");
-      const value = inColumn(columns.name("volume"), volume, (text) =>
-        number(text, { decimal: settings.decimal }),
-      );
+      const value = inColumn(columns.name("volume"), volume, (text) => number(text, { decimal: settings.decimal }));
       emit({
         target: targetAt(cells, columns),
         date: new Date(settings.stamp === "start" ? start : times.endOf(cells, start)),

@@ -24,9 +24,7 @@ export const settings = z.strictObject({
   columns: z
     .partialRecord(z.enum(COLUMN_NAMES), z.string().min(1))
     .default({})
-    .describe(
-      "Names of columns in files whose language is not known to the mapper, such as `volume: Volumen`.",
-    ),
+    .describe("Names of columns in files whose language is not known to the mapper, such as `volume: Volumen`."),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a file without a byte order mark."),
 });
 

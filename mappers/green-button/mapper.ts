@@ -28,8 +28,7 @@ export default defineMapper({
       const from = period === undefined ? start : seconds(period, "start");
       const duration = durationOf(period, series);
       const value = inColumn("value", reading.textOf("value") ?? "", integer);
-      if (Number.isNaN(from))
-        throw new RowError("the reading has no timePeriod, and no default gives its start");
+      if (Number.isNaN(from)) throw new RowError("the reading has no timePeriod, and no default gives its start");
       if (settings.stamp === "end" && duration === 0)
         throw new RowError("the reading has no duration, so its end is not known", { column: "duration" });
       const { target } = series;

@@ -7,11 +7,7 @@ import type { Settings } from "./settings.ts";
 const keep = tagKeeper();
 
 /** Equal tags are the same object. */
-export function tagsOf(
-  reading: XmlElement,
-  defaultQuality: string,
-  which: Settings["qualityTags"],
-): Tags | undefined {
+export function tagsOf(reading: XmlElement, defaultQuality: string, which: Settings["qualityTags"]): Tags | undefined {
   const codes = reading.all("ReadingQuality").map((quality) => quality.textOf("quality") ?? "0");
   const qualities = codes.length === 0 ? defaultQuality : codes.join("+");
   const tou = reading.textOf("tou") ?? "0";

@@ -34,14 +34,10 @@ const settings = z
     header: z
       .boolean()
       .default(true)
-      .describe(
-        "Whether there is a header. Without one, `meter`, `day` and `first` are the numbers of columns.",
-      ),
+      .describe("Whether there is a header. Without one, `meter`, `day` and `first` are the numbers of columns."),
     meter: reference
       .optional()
-      .describe(
-        "Column of the meter, `{meter}` in templates. By default the one named MPAN, Meter or the like.",
-      ),
+      .describe("Column of the meter, `{meter}` in templates. By default the one named MPAN, Meter or the like."),
     day: reference
       .optional()
       .describe("Column of the day. By default the one named Date, Settlement Date or the like."),
@@ -69,9 +65,7 @@ const settings = z
       .string()
       .min(1)
       .default("Europe/London")
-      .describe(
-        "Zone of the days: the clock time of the United Kingdom, or UTC for exports that stay on GMT.",
-      ),
+      .describe("Zone of the days: the clock time of the United Kingdom, or UTC for exports that stay on GMT."),
     changeDays: z
       .enum(["order", "clock"])
       .optional()
@@ -84,9 +78,7 @@ const settings = z
     dst: z
       .enum(["reject", "earlier", "later"])
       .default("reject")
-      .describe(
-        "With `clock`: which pass of the repeated hour the columns hold when there are none for the other.",
-      ),
+      .describe("With `clock`: which pass of the repeated hour the columns hold when there are none for the other."),
     skippedHour: z
       .enum(["empty", "zero"])
       .default("empty")
@@ -96,17 +88,13 @@ const settings = z
       .default("start")
       .describe("Whether a reading is dated by the start or the end of its half hour."),
     target: targetSchema.default({ meterNumber: "{meter}", mappingConfig: "kWh" }),
-    ragged: z
-      .enum(["reject", "allow"])
-      .default("reject")
-      .describe("Rows with fewer or more cells than the header."),
+    ragged: z.enum(["reject", "allow"]).default("reject").describe("Rows with fewer or more cells than the header."),
     ...{ fileName, decimal, group, unit, convertTo, scale, missing, tags, version },
     ...filterShape,
   })
   .superRefine((value, check) => {
     checkLayout(layoutOf(value, 1, "order"), check);
-    const fault = (path: string, message: string) =>
-      check.addIssue({ code: "custom", path: [path], message });
+    const fault = (path: string, message: string) => check.addIssue({ code: "custom", path: [path], message });
     if (!value.header && value.headerAt !== undefined) fault("headerAt", "there is no header to find");
     if (!value.header && [value.meter, value.day, value.first].includes(undefined))
       fault("header", "without a header the numbers of the columns are needed: meter, day and first");
@@ -135,8 +123,7 @@ const DAY_NAMES = ["Date", "Settlement Date", "Reading Date", "Read Date", "Cons
 
 export default defineMapper({
   name: "half-hourly",
-  summary:
-    "Half-hourly exports of the United Kingdom: a row a day, 48 columns, 46 and 50 when the clock changes",
+  summary: "Half-hourly exports of the United Kingdom: a row a day, 48 columns, 46 and 50 when the clock changes",
   version: "1.0.0",
   conflicts: "refuse",
   settings,

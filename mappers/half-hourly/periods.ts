@@ -27,8 +27,7 @@ const FLAG = /[ _.-]*\(?(?:a\/e|ae|flag|type|status|quality|estimated\??|indicat
 export function findPeriods(names: readonly Name[]): Periods {
   const clock = names.flatMap(({ name, at }) => withLabel(at, minutesOf(name)));
   const numbered = names.flatMap(({ name, at }) => withLabel(at, numberOf(name)));
-  if (clock.length >= PER_DAY)
-    return { columns: flagged(byClock(clock, numbered), names, minutesOf), labels: "clock" };
+  if (clock.length >= PER_DAY) return { columns: flagged(byClock(clock, numbered), names, minutesOf), labels: "clock" };
   if (numbered.length >= PER_DAY - 2)
     return { columns: flagged(byNumber(numbered), names, numberOf), labels: "periods" };
   throw new FileError("the header has no 48 columns of half hours", {
@@ -107,8 +106,6 @@ function flagged(
   return found.map(({ at, label }) => {
     const flag = byLabel.get(label);
     if (flag !== undefined) return { at, flag };
-    throw new FileError(
-      `the half hour ${names[at]?.name} has no column for its status, though others have one`,
-    );
+    throw new FileError(`the half hour ${names[at]?.name} has no column for its status, though others have one`);
   });
 }

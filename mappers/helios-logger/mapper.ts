@@ -15,16 +15,8 @@ export default defineMapper({
   conflicts: "refuse",
   settings: z.strictObject({
     timeZone: z.string().min(1).describe("Zone of the logger's clock, such as Europe/Berlin. No default."),
-    mappingConfig: z
-      .string()
-      .min(1)
-      .default("kWh")
-      .describe("mappingConfig of the variable that takes the energy."),
-    encoding: z
-      .string()
-      .min(1)
-      .default("utf-8")
-      .describe("Encoding of the file; older firmware writes windows-1252."),
+    mappingConfig: z.string().min(1).default("kWh").describe("mappingConfig of the variable that takes the energy."),
+    encoding: z.string().min(1).default("utf-8").describe("Encoding of the file; older firmware writes windows-1252."),
   }),
 
   async map({ file, settings, emit, reject, eachRow, time, number, log }) {

@@ -72,8 +72,7 @@ function local(text: string, code: string, { zone, time }: Zones): number {
         "or `+01:00` for a market that has no daylight saving.",
     });
   const format = FORMATS.get(code) ?? "";
-  return (code === "102" ? time.dayStart(text, format, zone) : time.local(text, format, zone))
-    .epochMilliseconds;
+  return (code === "102" ? time.dayStart(text, format, zone) : time.local(text, format, zone)).epochMilliseconds;
 }
 
 function dayEnd(text: string, { zone = "", time }: Zones): { readonly dayEnd: number } {

@@ -45,20 +45,12 @@ export class Envelope {
     const last = this.#last;
     if (last === undefined) throw new FileError("the file is empty");
     if (this.#interchange !== undefined)
-      throw fault(
-        last,
-        `the interchange ${this.#interchange} ends without UNZ, after ${last.column}`,
-        CUT_OFF,
-      );
+      throw fault(last, `the interchange ${this.#interchange} ends without UNZ, after ${last.column}`, CUT_OFF);
   }
 
   #open(segment: Segment): false {
     if (this.#interchange !== undefined)
-      throw fault(
-        segment,
-        `an interchange begins before the interchange ${this.#interchange} ended`,
-        CUT_OFF,
-      );
+      throw fault(segment, `an interchange begins before the interchange ${this.#interchange} ended`, CUT_OFF);
     this.#interchange = component(segment, 4);
     this.#messages = 0;
     this.#groups = 0;
@@ -87,16 +79,8 @@ export class Envelope {
     this.#group = undefined;
     this.#groups += 1;
     const messages = this.#messages - (group?.from ?? 0);
-    if (
-      group === undefined ||
-      component(segment, 1) !== group.reference ||
-      Number(component(segment, 0)) !== messages
-    )
-      throw fault(
-        segment,
-        `UNE does not fit the group that it ends, which has ${messages} messages`,
-        CUT_OFF,
-      );
+    if (group === undefined || component(segment, 1) !== group.reference || Number(component(segment, 0)) !== messages)
+      throw fault(segment, `UNE does not fit the group that it ends, which has ${messages} messages`, CUT_OFF);
     return false;
   }
 

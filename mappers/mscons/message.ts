@@ -11,8 +11,7 @@ import type { Settings } from "./settings.ts";
 
 const UNUSABLE = "20";
 
-export interface Tools
-  extends Pick<MapContext<Settings>, "settings" | "emit" | "reject" | "number" | "time"> {
+export interface Tools extends Pick<MapContext<Settings>, "settings" | "emit" | "reject" | "number" | "time"> {
   readonly targetOf: ReturnType<typeof targetMaker>;
   readonly converter: Converter;
   readonly separators: Separators;
@@ -88,9 +87,7 @@ export class Message {
         this.#takeDate(segment);
         break;
       case "STS":
-        this.#quantity?.status.push(
-          `${component(segment, 0)}:${component(segment, 2) || component(segment, 1)}`,
-        );
+        this.#quantity?.status.push(`${component(segment, 0)}:${component(segment, 2) || component(segment, 1)}`);
         break;
       case "CCI":
         this.#quantity?.status.push(component(segment, 2) || component(segment, 0));

@@ -132,13 +132,10 @@ class SegmentReader {
     try {
       return this.#decoder?.decode(bytes, { stream: more }) ?? "";
     } catch (cause) {
-      throw new FileError(
-        "the file holds bytes that are not of the character set that its UNB segment declares",
-        {
-          row: this.#row,
-          cause,
-        },
-      );
+      throw new FileError("the file holds bytes that are not of the character set that its UNB segment declares", {
+        row: this.#row,
+        cause,
+      });
     }
   }
 
@@ -165,11 +162,7 @@ class SegmentReader {
     // The advice itself holds every separator.
     const start = this.#count === 0 && from === 0 ? this.#adviceEnd() : from;
     if (start === -1) return -1;
-    for (
-      let at = this.#text.indexOf(terminator, start);
-      at !== -1;
-      at = this.#text.indexOf(terminator, at + 1)
-    ) {
+    for (let at = this.#text.indexOf(terminator, start); at !== -1; at = this.#text.indexOf(terminator, at + 1)) {
       let released = 0;
       while (release !== "" && this.#text[at - 1 - released] === release) released += 1;
       if (released % 2 === 0) return at;
@@ -195,8 +188,7 @@ class SegmentReader {
     if (text === "") return undefined;
     if (text.startsWith("UNA") && this.#count === 1) return undefined;
     // Some systems break lines after a number of characters; where a line end ends the segment, it is not such a break.
-    const joined =
-      this.separators.terminator === "\n" ? text.replace(/\r$/, "") : text.replace(/[\r\n]+/g, "");
+    const joined = this.separators.terminator === "\n" ? text.replace(/\r$/, "") : text.replace(/[\r\n]+/g, "");
     const [first = [], ...elements] = this.#split(joined);
     const tag = (first[0] ?? "").trim();
     return { tag, elements, row, column: `${tag}, segment ${this.#count}`, text };
@@ -252,7 +244,5 @@ function lines(text: string): number {
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 function withoutMark(bytes: Uint8Array): Uint8Array {
-  return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte)
-    ? bytes.subarray(BYTE_ORDER_MARK.length)
-    : bytes;
+  return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
 }

@@ -20,9 +20,7 @@ export const settings = z.strictObject({
   stamp: z
     .enum(["end", "start"])
     .default("end")
-    .describe(
-      "Whether a quantity of a period is dated by the period's end (DTM+164) or its start (DTM+163).",
-    ),
+    .describe("Whether a quantity of a period is dated by the period's end (DTM+164) or its start (DTM+163)."),
   endDays: z
     .enum(["inclusive", "exclusive"])
     .optional()

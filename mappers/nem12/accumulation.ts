@@ -78,12 +78,7 @@ export class AccumulationReader {
     return {
       date: momentOf(record, at + 1, `${which}RegisterReadDateTime`, this.#tools),
       value: empty ? null : this.#numberAt(record, at, `${which}RegisterRead`),
-      tags: qualityTags(
-        quality,
-        field(record, at + 3),
-        field(record, at + 4),
-        this.#tools.settings.qualityTags,
-      ),
+      tags: qualityTags(quality, field(record, at + 3), field(record, at + 4), this.#tools.settings.qualityTags),
     };
   }
 

@@ -14,7 +14,5 @@ export function momentOf(record: Record, at: number, column: string, tools: Tool
 }
 
 function read(record: Record, at: number, column: string, format: string, tools: Tools): Temporal.Instant {
-  return inColumn(column, field(record, at), (text) =>
-    tools.time.local(text, format, tools.settings.timeZone),
-  );
+  return inColumn(column, field(record, at), (text) => tools.time.local(text, format, tools.settings.timeZone));
 }

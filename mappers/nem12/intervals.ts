@@ -115,9 +115,7 @@ export class IntervalReader {
   #streamOf(record: Record): Stream {
     if (this.#stream !== undefined) return this.#stream;
     if (this.#refusedStream > 0)
-      throw new RowError(
-        `the record belongs to the 200 record of line ${this.#refusedStream}, which was refused`,
-      );
+      throw new RowError(`the record belongs to the 200 record of line ${this.#refusedStream}, which was refused`);
     throw new FileError(`line ${record.row}: a ${record.kind} record, and no 200 record before it`, {
       row: record.row,
       column: "RecordIndicator",

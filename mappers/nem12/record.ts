@@ -65,9 +65,7 @@ export function qualityOf(record: Record, at: number, column: string, allowed: s
   return { flag, method: match[2] ?? "" };
 }
 
-const UNITS = [
-  ..."MWh kWh Wh MVArh kVArh VArh MVAr kVAr VAr MW kW W MVAh kVAh VAh MVA kVA VA kV V kA A pf".split(" "),
-];
+const UNITS = [..."MWh kWh Wh MVArh kVArh VArh MVAr kVAr VAr MW kW W MVAh kVAh VAh MVA kVA VA kV V kA A pf".split(" ")];
 const UNIT_BY_NAME = new Map(UNITS.map((unit) => [unit.toLowerCase(), unit]));
 
 /** UOM in the spelling of the specification, whatever the case in the file. Throws a `RowError`. */

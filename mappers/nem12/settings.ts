@@ -8,11 +8,7 @@ export const settings = z.strictObject({
   target: targetSetting(PLACEHOLDERS, { sourceSerialNumber: "{nmi}", mappingConfig: "{suffix}" }),
   rename: renameSetting("E1: consumption"),
   units: unitsSetting("Wh: kWh"),
-  timeZone: z
-    .string()
-    .min(1)
-    .default("+10:00")
-    .describe("Zone of the dates. Default: market time, UTC+10 all year."),
+  timeZone: z.string().min(1).default("+10:00").describe("Zone of the dates. Default: market time, UTC+10 all year."),
   stamp: z
     .enum(["end", "start"])
     .default("end")
@@ -28,9 +24,7 @@ export const settings = z.strictObject({
     .string()
     .min(1)
     .default("-quantity")
-    .describe(
-      "With `accumulated: both`: appended to the mappingConfig of quantities, to distinguish them from reads.",
-    ),
+    .describe("With `accumulated: both`: appended to the mappingConfig of quantities, to distinguish them from reads."),
   indexReads: z
     .string()
     .min(1)
@@ -50,17 +44,14 @@ export const settings = z.strictObject({
   frame: z
     .enum(["required", "optional"])
     .default("required")
-    .describe(
-      "Whether 100 and 900 records are required. Without a 900 record a cut-off file goes unnoticed.",
-    ),
+    .describe("Whether 100 and 900 records are required. Without a 900 record a cut-off file goes unnoticed."),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a file without a byte order mark."),
 });
 
 export type Settings = z.output<typeof settings>;
 
 /** Tools for the readers of records. */
-export interface Tools
-  extends Pick<MapContext<Settings>, "settings" | "emit" | "reject" | "number" | "time"> {
+export interface Tools extends Pick<MapContext<Settings>, "settings" | "emit" | "reject" | "number" | "time"> {
   readonly targetOf: ReturnType<typeof targetMaker>;
   readonly converter: Converter;
 }

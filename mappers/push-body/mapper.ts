@@ -13,20 +13,11 @@ const settings = z.strictObject({
   dst: z
     .enum(["reject", "earlier", "later", "byOrder"])
     .default("later")
-    .describe(
-      "What such a date means in the hour that daylight saving repeats; the service takes the later.",
-    ),
+    .describe("What such a date means in the hour that daylight saving repeats; the service takes the later."),
 });
 
 /** The order in which the service checks them. */
-const IDENTIFIERS = [
-  "variableId",
-  "sourceId",
-  "sourceSerialNumber",
-  "sourceEan",
-  "sourceName",
-  "meterNumber",
-] as const;
+const IDENTIFIERS = ["variableId", "sourceId", "sourceSerialNumber", "sourceEan", "sourceName", "meterNumber"] as const;
 const SELECTORS = ["mappingConfig", "variableTypeId"] as const;
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$/;
 const DATE_ALONE = /^\d{4}-\d\d-\d\d$/;
@@ -117,10 +108,7 @@ function targetOf(fields: Fields): Target | string {
   const selectors = SELECTORS.filter((name) => fields.has(name.toLowerCase()));
   if (selectors.length === 0) return `${identifier} needs mappingConfig or variableTypeId beside it`;
   return Object.freeze(
-    Object.fromEntries([
-      [identifier, value],
-      ...selectors.map((name) => [name, fields.get(name.toLowerCase())]),
-    ]),
+    Object.fromEntries([[identifier, value], ...selectors.map((name) => [name, fields.get(name.toLowerCase())])]),
   ) as unknown as Target;
 }
 

@@ -88,20 +88,13 @@ function cellOf(field: Field, record: RecordAt): CellValue {
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
     return value;
   if (typeof value === "bigint") return String(value);
-  throw new RowError(
-    `${field.name} is ${Array.isArray(value) ? "an array" : "an object"}, not a single value`,
-    {
-      column: field.name,
-      hint: "Name a field inside it, such as `values[0]` or `meter.id`; for a reading each of its items set `each`.",
-    },
-  );
+  throw new RowError(`${field.name} is ${Array.isArray(value) ? "an array" : "an object"}, not a single value`, {
+    column: field.name,
+    hint: "Name a field inside it, such as `values[0]` or `meter.id`; for a reading each of its items set `each`.",
+  });
 }
 
-function itemOf(
-  array: readonly unknown[],
-  { index, length }: NonNullable<RecordAt["along"]>,
-  name: string,
-): unknown {
+function itemOf(array: readonly unknown[], { index, length }: NonNullable<RecordAt["along"]>, name: string): unknown {
   if (array.length === length) return array[index] ?? null;
   throw new RowError(`the array ${name} has ${array.length} items, and the one of \`zip\` has ${length}`, {
     column: name,

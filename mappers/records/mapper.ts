@@ -12,10 +12,7 @@ const path = z.string().superRefine((value, check) => {
   const parsed = parsePath(value);
   if (typeof parsed === "string") check.addIssue({ code: "custom", message: parsed });
 });
-const rootPath = path.refine(
-  (value) => value.startsWith("$"),
-  "it has to begin at the root, as in $.data[*]",
-);
+const rootPath = path.refine((value) => value.startsWith("$"), "it has to begin at the root, as in $.data[*]");
 
 const { day: _, ...shape } = layoutShape;
 
@@ -30,9 +27,7 @@ const settings = z
     lines: z
       .boolean()
       .default(false)
-      .describe(
-        "Whether every line is a document of its own (NDJSON, JSON Lines), which is then the record.",
-      ),
+      .describe("Whether every line is a document of its own (NDJSON, JSON Lines), which is then the record."),
     each: path
       .optional()
       .describe(
@@ -52,9 +47,7 @@ const settings = z
     optional: z
       .array(z.string().min(1))
       .optional()
-      .describe(
-        "Fields that every record of a file may lack. Any other field that no record has is an error.",
-      ),
+      .describe("Fields that every record of a file may lack. Any other field that no record has is an error."),
     encoding: z.string().min(1).default("utf-8").describe("Encoding of files without a byte order mark."),
     ...shape,
   })
@@ -70,8 +63,7 @@ const settings = z
         check.addIssue({
           code: "custom",
           path: ["values", at, "match"],
-          message:
-            "records have no header; for a reading a field use `each` with `.*`, and `{@}` for its name",
+          message: "records have no header; for a reading a field use `each` with `.*`, and `{@}` for its name",
         });
     });
   });
@@ -80,8 +72,7 @@ type Context = MapContext<z.output<typeof settings>>;
 
 export default defineMapper({
   name: "records",
-  summary:
-    "JSON and NDJSON, by settings alone: records and their fields by path, nested arrays, columns as arrays",
+  summary: "JSON and NDJSON, by settings alone: records and their fields by path, nested arrays, columns as arrays",
   version: "1.0.0",
   conflicts: "refuse",
   settings,
@@ -94,9 +85,7 @@ export default defineMapper({
     const fields = fieldColumns(settings.optional ?? []);
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...(await documentFacts(context))]);
     const take = bindRows(context, settings, { columns: fields.columns, facts, table }, counts);
-    const items = settings.lines
-      ? file.ndjson({ encoding })
-      : file.json({ path: settings.records ?? "$", encoding });
+    const items = settings.lines ? file.ndjson({ encoding }) : file.json({ path: settings.records ?? "$", encoding });
     let count = 0;
     await context.eachRow(items, (item) => {
       const records = expand(item, settings);
@@ -122,9 +111,7 @@ function takeRecords(
       if (!(thrown instanceof RowError)) throw thrown;
       const { text, hint } = thrown;
       // The line number does not help in a document of one line.
-      const column = [`${item.path}${record.where}`, thrown.column]
-        .filter((part) => part !== undefined)
-        .join(" ");
+      const column = [`${item.path}${record.where}`, thrown.column].filter((part) => part !== undefined).join(" ");
       throw new RowError(thrown.message, {
         column,
         ...(text === undefined ? {} : { text }),

@@ -13,8 +13,7 @@ export function parsePath(path: string): Path | string {
   while (at < path.length) {
     SEGMENT.lastIndex = at;
     const match = SEGMENT.exec(path);
-    if (match === null)
-      return `"${path}" is no path such as $.data[*], readings[*], meter.id, values[0] or ["a.b"]`;
+    if (match === null) return `"${path}" is no path such as $.data[*], readings[*], meter.id, values[0] or ["a.b"]`;
     const [, index, quoted, single, name] = match;
     const text = quoted === undefined ? undefined : (JSON.parse(`"${quoted}"`) as string);
     segments.push(name ?? index ?? single ?? text ?? null);
@@ -57,9 +56,7 @@ export function expand(item: JsonItem, { records, each, zip }: Expansion): reado
 /** An item with the keys of its enclosing values, whose content is not known. */
 function itemRecord(item: JsonItem, records: string | undefined): RecordAt {
   const concrete = pathOf(item.path);
-  const keys = pathOf(records ?? "$").flatMap((segment, at) =>
-    segment === null ? [concrete[at] ?? ""] : [],
-  );
+  const keys = pathOf(records ?? "$").flatMap((segment, at) => (segment === null ? [concrete[at] ?? ""] : []));
   let up: RecordAt | undefined;
   for (const key of keys.slice(0, -1)) up = { value: undefined, key, where: "", up };
   return { value: item.value, key: keys.at(-1) ?? "", where: "", up };

@@ -46,9 +46,7 @@ export function findColumns(header: readonly string[]): Columns {
     date === undefined ? "date" : [],
     value === undefined ? "value" : [],
     identifiers.length === 0 ? "an identifier (variable_id, or a source_* column with mapping_config)" : [],
-    needsSelector(identifiers) && !places.has("mappingconfig") && !places.has("variabletypeid")
-      ? "mapping_config"
-      : [],
+    needsSelector(identifiers) && !places.has("mappingconfig") && !places.has("variabletypeid") ? "mapping_config" : [],
   ].flat();
   if (date === undefined || value === undefined || missing.length > 0) throw missingColumns(missing, names);
   return {
@@ -131,11 +129,9 @@ const TARGETS_KEPT = 20_000;
 
 /** Reads the target of a row. Targets are created once and frozen, so that rows of one target share them. */
 export function targetReader(columns: Columns): (cells: readonly CellValue[]) => RowTarget {
-  const parts = [
-    columns.mappingConfig,
-    columns.variableTypeId,
-    ...columns.identifiers.map(({ at }) => at),
-  ].filter((at) => at !== undefined);
+  const parts = [columns.mappingConfig, columns.variableTypeId, ...columns.identifiers.map(({ at }) => at)].filter(
+    (at) => at !== undefined,
+  );
   const [selector, name] = parts.length === 2 ? parts : [undefined, parts[0]];
   const isPlain = name !== undefined && parts.length <= 2;
   /**
@@ -234,8 +230,7 @@ export function parseTags(text: string): Readonly<Record<string, string>> {
     const name = label.slice(0, Math.max(0, colon)).trim();
     if (name === "")
       throw new RowError(`the tag "${label.trim()}" is not of the form key:value`, { column: "tags", text });
-    if (Object.hasOwn(tags, name))
-      throw new RowError(`the tag "${name}" is there twice`, { column: "tags", text });
+    if (Object.hasOwn(tags, name)) throw new RowError(`the tag "${name}" is there twice`, { column: "tags", text });
     tags[name] = label.slice(colon + 1).trim();
   }
   latestText = text;

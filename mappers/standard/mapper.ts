@@ -1,13 +1,5 @@
 /** The standard data file, CSV or workbook (specification, *Data versioning*, rule 7). */
-import {
-  type CellValue,
-  defineMapper,
-  FileError,
-  type MapperFile,
-  type Reading,
-  RowError,
-  z,
-} from "headgate/mapper";
+import { type CellValue, defineMapper, FileError, type MapperFile, type Reading, RowError, z } from "headgate/mapper";
 import { type Columns, findColumns, parseTags, targetReader, textOf } from "./columns.ts";
 
 const settings = z.strictObject({
@@ -19,9 +11,7 @@ const settings = z.strictObject({
   dst: z
     .enum(["reject", "earlier", "later", "byOrder"])
     .default("reject")
-    .describe(
-      "What a date without designator means that occurs twice or not at all because of daylight saving.",
-    ),
+    .describe("What a date without designator means that occurs twice or not at all because of daylight saving."),
   delimiter: z.string().min(1).default(",").describe("Delimiter of a CSV file."),
   decimal: z.enum([".", ","]).default(".").describe("Decimal mark of values."),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a CSV file without a byte order mark."),
@@ -58,8 +48,7 @@ export default defineMapper({
     let targetOf: ReturnType<typeof targetReader> | undefined;
 
     function dateOf(cell: CellValue | undefined, column: string, series: string): Reading["date"] {
-      if (cell === null || cell === undefined || cell === "")
-        throw new RowError("the date is empty", { column });
+      if (cell === null || cell === undefined || cell === "") throw new RowError("the date is empty", { column });
       const text = typeof cell === "object" ? cell.local : String(cell);
       if (typeof cell === "number")
         throw new RowError(`the date is the number ${text}, not a date`, {
@@ -103,8 +92,7 @@ export default defineMapper({
       }
       // A short row of a text file was cut off; sheets end each row at its last filled cell.
       const extra =
-        cells.length > columns.width &&
-        cells.slice(columns.width).some((cell) => cell !== "" && cell !== null);
+        cells.length > columns.width && cells.slice(columns.width).some((cell) => cell !== "" && cell !== null);
       if (extra || (!isSheet && cells.length < columns.width))
         throw new RowError(`the row has ${cells.length} cells where the header has ${columns.width}`, {
           hint: extra
@@ -136,8 +124,7 @@ export default defineMapper({
       try {
         await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
       } catch (thrown) {
-        if (columns !== undefined || !(thrown instanceof FileError) || thrown.text === undefined)
-          throw thrown;
+        if (columns !== undefined || !(thrown instanceof FileError) || thrown.text === undefined) throw thrown;
         throw await otherSheets(thrown, file, settings.sheet);
       }
     else await eachRow(file.csv({ delimiter: settings.delimiter, encoding: settings.encoding }), takeRow);

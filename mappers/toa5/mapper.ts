@@ -1,12 +1,5 @@
 /** TOA5: table data of Campbell Scientific loggers as text. */
-import {
-  defineMapper,
-  FileError,
-  type MapperFile,
-  RowError,
-  type Target,
-  type TextCells,
-} from "headgate/mapper";
+import { defineMapper, FileError, type MapperFile, RowError, type Target, type TextCells } from "headgate/mapper";
 import { inColumn } from "../_formats/columns.ts";
 import { targetMaker } from "../_formats/target.ts";
 import { unitConverter } from "../_formats/units.ts";
@@ -51,9 +44,7 @@ export default defineMapper({
       const extra = cells.slice(width).some((cell) => cell !== "");
       if (cells.length < width || extra)
         throw new RowError(`the record has ${cells.length} cells where the header has ${width}`, {
-          hint: extra
-            ? "A cell too many: was the table changed?"
-            : "Cells are missing: was the file cut off here?",
+          hint: extra ? "A cell too many: was the table changed?" : "Cells are missing: was the file cut off here?",
         });
       if (record !== undefined) records.take((cells[record] ?? "").trim());
       const date = inColumn("TIMESTAMP", cells[timestamp] ?? "", (text) =>
@@ -74,8 +65,7 @@ export default defineMapper({
         emit({ target, date, value, unit: settings.declareUnits && unit !== "" ? unitOf(unit) : undefined });
       } catch (thrown) {
         if (!(thrown instanceof RowError)) throw thrown;
-        const hint =
-          "If the field holds texts, name it in `except`; if this text stands for no value, in `missing`.";
+        const hint = "If the field holds texts, name it in `except`; if this text stands for no value, in `missing`.";
         reject(cells, { column: name, message: thrown.message, hint: thrown.hint ?? hint });
       }
     }

@@ -2,16 +2,7 @@ import { z } from "headgate/mapper";
 import { renameSetting, targetSetting } from "../_formats/target.ts";
 import { unitsSetting } from "../_formats/units.ts";
 
-const PLACEHOLDERS = [
-  "serial",
-  "station",
-  "model",
-  "program",
-  "table",
-  "field",
-  "processing",
-  "unit",
-] as const;
+const PLACEHOLDERS = ["serial", "station", "model", "program", "table", "field", "processing", "unit"] as const;
 
 export const settings = z.strictObject({
   timeZone: z
@@ -30,11 +21,7 @@ export const settings = z.strictObject({
     mappingConfig: "{table}.{field}",
   }),
   rename: renameSetting("Hourly.AirTC_Avg: airTemperature"),
-  only: z
-    .array(z.string().min(1))
-    .min(1)
-    .optional()
-    .describe("Fields to take. Default: all but those of `except`."),
+  only: z.array(z.string().min(1)).min(1).optional().describe("Fields to take. Default: all but those of `except`."),
   except: z
     .array(z.string().min(1))
     .default([])

@@ -30,9 +30,7 @@ const settings = z
       .string()
       .min(1)
       .optional()
-      .describe(
-        "Text that a cell of the header's row begins with, by which it is found, instead of headerRow.",
-      ),
+      .describe("Text that a cell of the header's row begins with, by which it is found, instead of headerRow."),
     headerRows: z
       .int()
       .min(0)
@@ -115,12 +113,7 @@ async function wantedSheets({ file, settings }: Context): Promise<readonly strin
   });
 }
 
-async function readSheet(
-  context: Context,
-  sheet: string,
-  table: Table | undefined,
-  counts: Counts,
-): Promise<void> {
+async function readSheet(context: Context, sheet: string, table: Table | undefined, counts: Counts): Promise<void> {
   const { file, settings } = context;
   const { headerAt, headerRow, headerRows } = settings;
   const before = await rowsBefore(context, sheet);
@@ -175,9 +168,7 @@ async function rowsBefore({ file, settings }: Context, sheet: string): Promise<s
   for await (const rows of file.xlsx({ sheet })) {
     for (const cells of rows) {
       const isEnd =
-        settings.headerAt === undefined
-          ? before.length >= settings.headerRow - 1
-          : isHeader(cells, settings.headerAt);
+        settings.headerAt === undefined ? before.length >= settings.headerRow - 1 : isHeader(cells, settings.headerAt);
       if (isEnd || before.length >= HEAD_ROWS_MAX) return before;
       before.push(lineOf(cells, DELIMITER));
     }

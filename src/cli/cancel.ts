@@ -63,6 +63,5 @@ function consequenceOf({ id, path, drop, state, points }: Run): string {
 function printCancelled({ run, file, was, acceptedPoints, unknown }: CancelledRun): void {
   print(`cancelled: run ${run} of ${file}, which was ${was}`);
   if (acceptedPoints > 0) print(`${acceptedPoints} points were accepted before, and stay`);
-  for (const operation of unknown)
-    print(`the outcome of ${operation} is unknown: it was sent, and no response came`);
+  for (const operation of unknown) print(`the outcome of ${operation} is unknown: it was sent, and no response came`);
 }

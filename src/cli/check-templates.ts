@@ -18,12 +18,7 @@ export async function checkTemplates(
     if (provision === undefined || access === undefined) continue;
     const part = `trigger ${name}`;
     try {
-      const faults = await checkTemplate(
-        provision,
-        access,
-        { timeouts: push.timeouts, clock: systemClock },
-        stop,
-      );
+      const faults = await checkTemplate(provision, access, { timeouts: push.timeouts, clock: systemClock }, stop);
       for (const { field, what } of faults)
         say({
           part,

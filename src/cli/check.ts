@@ -36,12 +36,9 @@ import { printJson, sizeWords } from "./output.ts";
 const FREE_LEAST = 1_000_000_000;
 
 export function addCheck({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "check",
-    "Validates the configuration, then tries every drop, the services and the spool.",
-    ["headgate check -c gateway.yaml"],
-  )
+  addCommand(program, "check", "Validates the configuration, then tries every drop, the services and the spool.", [
+    "headgate check -c gateway.yaml",
+  ])
     .addOption(configOption())
     .option("--json", "as JSON")
     .action(action((options: { config: string; json?: boolean }) => check(options, stop)));
@@ -88,8 +85,7 @@ async function check(
 }
 
 function partsOf({ drops, triggers, lookups, services }: GatewayConfig): readonly string[] {
-  const named = (kind: string, all: readonly { readonly name: string }[]) =>
-    all.map(({ name }) => `${kind} ${name}`);
+  const named = (kind: string, all: readonly { readonly name: string }[]) => all.map(({ name }) => `${kind} ${name}`);
   return [
     "configuration",
     ...named("trigger", triggers),
@@ -109,9 +105,7 @@ async function checkMappers(config: GatewayConfig, say: Say): Promise<void> {
     try {
       const mapper = await catalogue.find(trigger.mapper);
       const fault =
-        mapper === null
-          ? `there is no mapper ${trigger.mapper}`
-          : await mapper.checkSettings(trigger.metadata);
+        mapper === null ? `there is no mapper ${trigger.mapper}` : await mapper.checkSettings(trigger.metadata);
       if (fault === null)
         say({
           part,
@@ -156,8 +150,7 @@ async function checkSpool(config: GatewayConfig, ledger: Ledger | null, say: Say
     const free = bavail * bsize;
     const what = `${path} can be written, ${sizeWords(free)} free`;
     if (free >= FREE_LEAST) say({ part: "spool", level: "ok", what });
-    else
-      say({ part: "spool", level: "warning", what, hint: "Free some space: without it no file is fetched." });
+    else say({ part: "spool", level: "warning", what, hint: "Free some space: without it no file is fetched." });
     say({ part: "spool", ...(await budgetFinding(config, ledger)) });
   } catch (thrown) {
     say({
@@ -170,10 +163,7 @@ async function checkSpool(config: GatewayConfig, ledger: Ledger | null, say: Say
 }
 
 /** Reports the used share of the budget, and the part of it that waits for a person. */
-async function budgetFinding(
-  { spool }: GatewayConfig,
-  ledger: Ledger | null,
-): Promise<Omit<Finding, "part">> {
+async function budgetFinding({ spool }: GatewayConfig, ledger: Ledger | null): Promise<Omit<Finding, "part">> {
   const held = async () => (ledger === null ? new Set<string>() : await heldRuns(ledger));
   const bodies = ledger?.shared ?? null;
   const shared = bodies === null ? null : () => bodies.intake.allWaitingBytes();
@@ -233,8 +223,7 @@ async function checkDrop(
     for (const finding of found) say({ part, ...finding });
     if (!found.some(({ about, level }) => about === "listing" && level === "ok")) return;
     say({ part, level: "ok", about: "triggers", what: claims.words() });
-    for (const finding of ledger === null ? [] : await dropHistory(ledger, options))
-      say({ part, ...finding });
+    for (const finding of ledger === null ? [] : await dropHistory(ledger, options)) say({ part, ...finding });
     if (options.initial !== "process") say({ part, level: "ok", about: "initial", what: forecast.words() });
   } catch (thrown) {
     say({

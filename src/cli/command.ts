@@ -21,10 +21,7 @@ export const CONFIG_VARIABLE = "HEADGATE_CONFIG";
 export const CONFIG_FILES = { gateway: "./gateway.yaml", hub: "./hub.yaml" } as const;
 
 /** `-c`: the given file, else the one that `HEADGATE_CONFIG` names, else the usual file in the current folder. */
-export function configOption(
-  of: keyof typeof CONFIG_FILES = "gateway",
-  words = `configuration of the ${of}`,
-): Option {
+export function configOption(of: keyof typeof CONFIG_FILES = "gateway", words = `configuration of the ${of}`): Option {
   return new Option("-c, --config <file>", words).env(CONFIG_VARIABLE).default(CONFIG_FILES[of]);
 }
 
@@ -38,12 +35,7 @@ export function optionalConfigOption(words: string): Option {
  * Adds a command with its description and an example for `--help`. Subcommands inherit the exit handling of the
  * program.
  */
-export function addCommand(
-  parent: Command,
-  name: string,
-  description: string,
-  examples: readonly string[],
-): Command {
+export function addCommand(parent: Command, name: string, description: string, examples: readonly string[]): Command {
   return parent
     .command(name)
     .description(description)

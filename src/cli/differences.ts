@@ -10,8 +10,7 @@ const VALUE_MAX = 120;
  */
 export function differences(expected: unknown, actual: unknown): readonly string[] {
   const whole = [`expected ${shown(expected)}`, `found    ${shown(actual)}`];
-  if (!isContainer(expected) || !isContainer(actual) || Array.isArray(expected) !== Array.isArray(actual))
-    return whole;
+  if (!isContainer(expected) || !isContainer(actual) || Array.isArray(expected) !== Array.isArray(actual)) return whole;
   const places = jsonPatch.compare(expected, actual).toReversed();
   const lines = places.slice(0, SHOWN_MAX).map((place) => {
     const before = place.op === "add" ? undefined : jsonPatch.getValueByPointer(expected, place.path);

@@ -8,10 +8,7 @@ import type { Finding } from "./findings.ts";
 /** A wait of this many times the longest pause covers it. */
 const COVERING = 1.5;
 
-export async function dropHistory(
-  ledger: Ledger,
-  options: DropOptions,
-): Promise<readonly Omit<Finding, "part">[]> {
+export async function dropHistory(ledger: Ledger, options: DropOptions): Promise<readonly Omit<Finding, "part">[]> {
   if (options.kind === "http") return [];
   return [...(await settleFinding(ledger, options)), ...(await archiveFinding(ledger, options))];
 }

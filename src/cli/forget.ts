@@ -73,9 +73,7 @@ function printForgotten(
   );
   for (const run of runs) print(`  run ${run}`);
   if (acceptedPoints > 0)
-    print(
-      `${acceptedPoints} points of it had been accepted: if the file is still at its drop, they are sent again`,
-    );
+    print(`${acceptedPoints} points of it had been accepted: if the file is still at its drop, they are sent again`);
   if (unanswered > 0) print(`${unanswered} of its batches were sent and got no response`);
 }
 

@@ -79,8 +79,7 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
       log.level = config.log.level;
       return startGateway(config, { log, configuration, configFile: path });
     },
-    onReload: (phase) =>
-      void (phase === "begins" ? manager.reloading() : manager.reloaded(daemon.health().reason)),
+    onReload: (phase) => void (phase === "begins" ? manager.reloading() : manager.reloaded(daemon.health().reason)),
     log,
   });
   recheck = () => daemon.recheck();

@@ -16,13 +16,10 @@ export function addHub({ program, stop, action }: CommandFrame): void {
         const options = loadHubOptions(config);
         const fault = armedFault();
         const log = createLog(options.log.level);
-        const hub = await startHub(options, { log, ...(fault === undefined ? {} : { fault }) }).catch(
-          passingAsFailure,
-        );
+        const hub = await startHub(options, { log, ...(fault === undefined ? {} : { fault }) }).catch(passingAsFailure);
         if (typeof hub === "number") return hub;
         print(`hub: base ${hub.url} · push ${hub.url}/push · token ${hub.url}/connect/token`);
-        if (!stop.aborted)
-          await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
+        if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
         await hub.close();
         return 0;
       }),

@@ -28,8 +28,7 @@ export function addNotify({ program, action }: CommandFrame): void {
 async function sendTests(options: NotifyOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const { receivers } = config.notifications;
-  if (receivers.length === 0)
-    throw new ConfigError("HG-OPS-003", { operation: "send test", subject: options.config });
+  if (receivers.length === 0) throw new ConfigError("HG-OPS-003", { operation: "send test", subject: options.config });
   const notification = testNotification(gatewayName(config), isoInstant(systemClock.now()));
   const results = await Promise.all(
     receivers.map(async (one) => {
@@ -46,8 +45,6 @@ async function sendTests(options: NotifyOptions): Promise<number> {
   if (options.json === true) printJson(results);
   else
     for (const { receiver, place, accepted, words } of results)
-      print(
-        `${accepted ? styled("green", "sent") : styled("red", "failed")}  ${receiver} (${place}): ${words}`,
-      );
+      print(`${accepted ? styled("green", "sent") : styled("red", "failed")}  ${receiver} (${place}): ${words}`);
   return results.every(({ accepted }) => accepted) ? 0 : 1;
 }

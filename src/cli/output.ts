@@ -150,9 +150,7 @@ export function withReadableTime(detail: string): string {
   return detail.replace(/\btime (\d+(?:\.\d+)?)(?![\w.:-])/g, (all, number: string) => {
     // Servers also write dates as digits: 20260301001500.
     if (/^(19|20)\d{12}(\.|$)/.test(number)) return all;
-    const ms = TIME_UNITS.map((unit) => Number(number) * unit).find(
-      (one) => one >= EARLIEST_MS && one < LATEST_MS,
-    );
+    const ms = TIME_UNITS.map((unit) => Number(number) * unit).find((one) => one >= EARLIEST_MS && one < LATEST_MS);
     return ms === undefined ? all : `time ${new Date(ms).toISOString()}`;
   });
 }
@@ -168,8 +166,7 @@ export function sizeWords(bytes: number): string {
 /** One line for each reason: `812 × … is no number (column value)`. */
 export function reasonLines(reasons: readonly RejectedReason[]): string[] {
   return reasons.map(
-    ({ message, column, count }) =>
-      `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`,
+    ({ message, column, count }) => `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`,
   );
 }
 

@@ -55,9 +55,7 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     .version(packageVersion())
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError(
-      "(`headgate --help` lists the commands, `headgate COMMAND --help` the options of one)",
-    );
+    .showHelpAfterError("(`headgate --help` lists the commands, `headgate COMMAND --help` the options of one)");
   const frame: CommandFrame = {
     program,
     stop,

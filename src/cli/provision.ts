@@ -4,12 +4,7 @@ import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.
 import { contextOf } from "../gateway/provisioners.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, TargetFacts } from "../model.ts";
-import {
-  createdWords,
-  creationWords,
-  openProvisioner,
-  type Provisioned,
-} from "../provisioning/provisioner.ts";
+import { createdWords, creationWords, openProvisioner, type Provisioned } from "../provisioning/provisioner.ts";
 import { wantedByTemplate } from "../provisioning/template.ts";
 import { openSpool, type Spool } from "../spool/spool.ts";
 import { systemClock } from "../support/clock.ts";
@@ -55,11 +50,7 @@ interface Done extends Provisioned {
   readonly file: string;
 }
 
-async function provision(
-  asked: readonly string[],
-  options: ProvisionOptions,
-  stop: AbortSignal,
-): Promise<number> {
+async function provision(asked: readonly string[], options: ProvisionOptions, stop: AbortSignal): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const isDryRun = options.dryRun === true;
   if (!isDryRun && options.yes !== true) {

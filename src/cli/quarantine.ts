@@ -31,9 +31,7 @@ export function addQuarantine({ program, action }: CommandFrame): void {
 
 async function showQuarantine(options: QuarantineOptions): Promise<number> {
   const { ledger, config } = await openLedgerToRead(options.config);
-  const templates = new Set(
-    config.triggers.filter(({ provision }) => provision !== undefined).map(({ name }) => name),
-  );
+  const templates = new Set(config.triggers.filter(({ provision }) => provision !== undefined).map(({ name }) => name));
   try {
     const resting = await ledger.restingIn(ATTENTION_STATES, LOOKED_THROUGH);
     const shown: RestingRun[] = [];
@@ -50,8 +48,7 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
 /** A newer version of the file has arrived: its sender has resolved this one. */
 async function isReplaced({ run, arrival }: RestingRun, ledger: Ledger): Promise<boolean> {
   // The sender does not know the outcome of an unconfirmed run, and the newer version may have other dates.
-  if (arrival.parentId !== null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST)
-    return false;
+  if (arrival.parentId !== null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST) return false;
   const versions = await ledger.arrivalsAt(arrival.path, arrival.drop);
   return versions.some(({ id, state }) => id > arrival.id && state === "matched");
 }
@@ -116,9 +113,7 @@ function printCases(cases: readonly Case[]): void {
   for (const one of cases) {
     const place = one.place ?? undefined;
     print(`${inTone(one.state)}  ${styled("bold", one.file)} at ${one.drop}, since ${one.since}`);
-    print(
-      `   why: ${placeWords(place)}${one.reason}${foundWords(one.reason, place)} [${one.code ?? "no code"}]`,
-    );
+    print(`   why: ${placeWords(place)}${one.reason}${foundWords(one.reason, place)} [${one.code ?? "no code"}]`);
     for (const line of reasonLines(one.rejectedByReason)) print(`        ${line}`);
     for (const line of targetLines(one.targets)) print(`        ${line}`);
     if (one.hint !== null) print(`    do: ${one.hint}`);

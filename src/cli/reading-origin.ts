@@ -108,12 +108,9 @@ function notFound({ words }: ReadingQuery, date: string, config: GatewayConfig):
 function readTarget(text: string): Pick<ReadingQuery, "words" | "fields"> {
   const given = text.trim().startsWith("{") ? readJson(text) : readWords(text);
   const result = pushTarget.strict().safeParse(given);
-  if (!result.success || Object.keys(result.data).length === 0)
-    throw invalid("--target", `${text} names no target`);
+  if (!result.success || Object.keys(result.data).length === 0) throw invalid("--target", `${text} names no target`);
   const fields = Object.fromEntries(
-    Object.entries(result.data).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value] as const],
-    ),
+    Object.entries(result.data).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
   );
   return { words: targetWords(result.data), fields };
 }

@@ -10,14 +10,7 @@ import type { Binding, MapperIdentity, PushElement, Run } from "../model.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import { type ReplayOverrides, replayBinding } from "../runs/replay-mapper.ts";
 import { attemptsBefore, collectAccepted, laterRunsOf } from "../runs/steps/exclusions.ts";
-import {
-  bodiesOf,
-  type PayloadReading,
-  parseBody,
-  ReadingSet,
-  readingOf,
-  targetOf,
-} from "../segment/payloads.ts";
+import { bodiesOf, type PayloadReading, parseBody, ReadingSet, readingOf, targetOf } from "../segment/payloads.ts";
 import { openKept } from "../spool/kept-files.ts";
 import { openSpool, type Spool } from "../spool/spool.ts";
 import { systemClock } from "../support/clock.ts";
@@ -114,10 +107,7 @@ export async function planReplay(
         ...(await collectAccepted(later, sets.later, parts)),
       ];
       const comparison = new Comparison(sets, wish, later);
-      for await (const { body } of bodiesOf(
-        (span) => openKept(join(folder, "segment"), span),
-        mapped.batches,
-      ))
+      for await (const { body } of bodiesOf((span) => openKept(join(folder, "segment"), span), mapped.batches))
         for (const element of parseBody(body)) comparison.take(element);
       return {
         run: of.id,
@@ -267,8 +257,7 @@ class Comparison {
   }
 
   result(mapped: number): Pick<ReplayPlan, "readings" | "differences" | "later"> {
-    for (const reading of this.#sets.before.first(DIFFERENCES_MAX))
-      this.#differ(reading, reading.value, null);
+    for (const reading of this.#sets.before.first(DIFFERENCES_MAX)) this.#differ(reading, reading.value, null);
     return {
       readings: { mapped, ...this.#counts, dropped: this.#sets.before.size },
       differences: this.#differences,

@@ -45,11 +45,7 @@ export function addReplay({ program, stop, action }: CommandFrame): void {
     .action(action((names: string[], options: ReplayOptions) => replayAll(names, options, stop)));
 }
 
-async function replayAll(
-  names: readonly string[],
-  options: ReplayOptions,
-  stop: AbortSignal,
-): Promise<number> {
+async function replayAll(names: readonly string[], options: ReplayOptions, stop: AbortSignal): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const wish = wishOf(options);
   const runs = await findRuns(names, "replay", options.config, config);
@@ -128,12 +124,9 @@ function printPlan(plan: ReplayPlan): void {
     `  ${readings.mapped} readings mapped, ${plan.refusedRows} rows refused; ${readings.sent} to send: ` +
       `${readings.added} new, ${readings.changed} with another value, ${readings.unchanged} as before`,
   );
-  if (readings.acceptedBefore > 0)
-    print(`  ${readings.acceptedBefore} left out, since they were accepted before`);
+  if (readings.acceptedBefore > 0) print(`  ${readings.acceptedBefore} left out, since they were accepted before`);
   if (readings.dropped > 0)
-    print(
-      `  ${readings.dropped} that were accepted before are not in the new payload; they stay at the service`,
-    );
+    print(`  ${readings.dropped} that were accepted before are not in the new payload; they stay at the service`);
   const fate = plan.overwrites
     ? "overwrite what later runs have delivered"
     : "left out, since later runs have delivered their dates (--overwrite sends them)";

@@ -85,8 +85,7 @@ async function recentRuns(
 async function printNodes(ledger: Ledger): Promise<void> {
   for (const { node, alive, since, lastSeenAt, drops, runs } of await ledger.fleet.nodes()) {
     const polls = drops.length === 0 ? "polls no drop" : `polls ${drops.join(", ")}`;
-    if (alive)
-      print(`${styled("green", "node")}  ${node}: up since ${when(since)}, ${polls}, works on ${runs} runs`);
+    if (alive) print(`${styled("green", "node")}  ${node}: up since ${when(since)}, ${polls}, works on ${runs} runs`);
     else print(`${styled("yellow", "node")}  ${node}: last renewed its lease ${when(lastSeenAt)}`);
   }
 }
@@ -118,9 +117,7 @@ async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean)
 async function waitingTriggers(
   config: GatewayConfig,
   ledger: Ledger,
-): Promise<
-  readonly (Omit<WaitingFile, "state"> & { readonly state: "late" | "paused"; readonly trigger: string })[]
-> {
+): Promise<readonly (Omit<WaitingFile, "state"> & { readonly state: "late" | "paused"; readonly trigger: string })[]> {
   const now = systemClock.now();
   const missing = await missingFiles(config.triggers, ledger, now, now);
   const late = missing.map((file) => ({
@@ -139,16 +136,8 @@ async function waitingTriggers(
 
 function waitingRow({ drop, path, state, since, reason, overdue, holdsUp }: WaitingFile): string[] {
   const lane =
-    holdsUp === undefined
-      ? ""
-      : `; first of its lane since ${when(holdsUp.since)}, with ${holdsUp.behind} behind it`;
-  return [
-    drop,
-    path,
-    overdue ? styled("yellow", `${state}, overdue`) : state,
-    when(since),
-    `${reason}${lane}`,
-  ];
+    holdsUp === undefined ? "" : `; first of its lane since ${when(holdsUp.since)}, with ${holdsUp.behind} behind it`;
+  return [drop, path, overdue ? styled("yellow", `${state}, overdue`) : state, when(since), `${reason}${lane}`];
 }
 
 /** Drops whose files all wait. */

@@ -42,10 +42,7 @@ export function addTrace({ program, action }: CommandFrame): void {
     "headgate trace --target 'sourceSerialNumber=M-1 mappingConfig=kWh' --date 2026-03-01T00:00:00Z -c gateway.yaml",
   ])
     .addOption(configOption())
-    .option(
-      "--target <fields>",
-      "target of a stored reading, as `trace` and `map --summary` write it, or as JSON",
-    )
+    .option("--target <fields>", "target of a stored reading, as `trace` and `map --summary` write it, or as JSON")
     .option("--date <instant>", "date of that reading, ISO 8601 with Z or an offset")
     .option("--json", "as JSON")
     .action(action((id: string | undefined, options: TraceOptions) => traceAny(id, options)));
@@ -54,8 +51,7 @@ export function addTrace({ program, action }: CommandFrame): void {
 async function traceAny(id: string | undefined, options: TraceOptions): Promise<number> {
   const { target, date } = options;
   if (id !== undefined && target === undefined && date === undefined) return await trace(id, options);
-  if (id === undefined && target !== undefined && date !== undefined)
-    return await traceReading(target, date, options);
+  if (id === undefined && target !== undefined && date !== undefined) return await traceReading(target, date, options);
   throw new ConfigError("HG-CLI-001", {
     operation: "trace",
     subject: id ?? "",
@@ -124,10 +120,7 @@ function forgottenWords({ at, drop, path, by, why, runs, acceptedPoints }: Forgo
 
 function printFile({ arrival, runs, events }: TracedFile): void {
   print(styled("bold", arrival.path));
-  fact(
-    "drop",
-    `${arrival.drop}${arrival.goneAt === null ? "" : `, no longer there since ${arrival.goneAt}`}`,
-  );
+  fact("drop", `${arrival.drop}${arrival.goneAt === null ? "" : `, no longer there since ${arrival.goneAt}`}`);
   fact("size", `${sizeWords(arrival.size)} (${arrival.size} bytes)`);
   if (arrival.sha256 !== null) fact("sha256", arrival.sha256);
   fact("state", `${arrival.state}: ${arrival.reason}`);
@@ -215,8 +208,7 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
     ["    operation", "state", "points", "bytes", "sends", "answer", "outcome"],
     batches.slice(0, BATCHES_SHOWN).map(batchRow),
   );
-  if (batches.length > BATCHES_SHOWN)
-    print(`    … and ${batches.length - BATCHES_SHOWN} more (--json shows all)`);
+  if (batches.length > BATCHES_SHOWN) print(`    … and ${batches.length - BATCHES_SHOWN} more (--json shows all)`);
 }
 
 function batchRow(batch: Batch): string[] {

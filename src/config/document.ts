@@ -157,12 +157,7 @@ function issueWords(
       return [`${place}: expected ${expectations(issue.errors.flat(), known(issue.path))}`];
     }
     return deepest.flatMap((inner) =>
-      issueWords(
-        { ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue,
-        document,
-        lines,
-        known,
-      ),
+      issueWords({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue, document, lines, known),
     );
   }
   return [`${at(document, lines, issue.path)}${dotted(issue.path)}: ${issue.message}`];

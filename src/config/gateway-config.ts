@@ -20,10 +20,7 @@ export const gatewayTrigger = triggerOptions.extend({
 
 export const gatewayConfig = z
   .strictObject({
-    services: z
-      .array(serviceOptions)
-      .min(1)
-      .describe("The services that readings are pushed to; most sites have one."),
+    services: z.array(serviceOptions).min(1).describe("The services that readings are pushed to; most sites have one."),
     ledger: ledgerOptions,
     spool: spoolOptions.prefault({}).describe("The gateway's own disk space."),
     workers: workersOptions.prefault({}).describe("The worker pool that mappers run in."),
@@ -81,8 +78,7 @@ function dropWithPaths(
   from: (relative: string) => string,
 ): z.output<typeof dropOptions> {
   if (drop.kind === "local") return { ...drop, path: from(drop.path) };
-  if (drop.kind === "sftp" && drop.knownHosts !== undefined)
-    return { ...drop, knownHosts: from(drop.knownHosts) };
+  if (drop.kind === "sftp" && drop.knownHosts !== undefined) return { ...drop, knownHosts: from(drop.knownHosts) };
   return drop;
 }
 
@@ -125,8 +121,7 @@ function knownReferences() {
     }
     for (const [index, trigger] of config.triggers.entries()) {
       const fault = serviceFault(trigger.service, services);
-      if (fault !== null)
-        context.addIssue({ code: "custom", path: ["triggers", index, "service"], message: fault });
+      if (fault !== null) context.addIssue({ code: "custom", path: ["triggers", index, "service"], message: fault });
       for (const drop of trigger.drops ?? []) {
         if (drops.includes(drop)) continue;
         context.addIssue({

@@ -47,8 +47,7 @@ export function wordsOfSchema(schema: z.ZodType): ReadonlySet<string> {
     const { properties, enum: values, const: value } = place as Readonly<Record<string, unknown>>;
     if (typeof properties === "object" && properties !== null)
       for (const name of Object.keys(properties)) words.add(name);
-    for (const word of Array.isArray(values) ? values : [value])
-      if (typeof word === "string") words.add(word);
+    for (const word of Array.isArray(values) ? values : [value]) if (typeof word === "string") words.add(word);
     for (const inner of Object.values(place)) visit(inner);
   };
   visit(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }));

@@ -38,9 +38,7 @@ export async function restoreChildren(
   const bySequence = new Map(batches.map((batch) => [batch.sequence, batch]));
   for (const parent of parents) {
     const recorded = [1, 2].map((number) => bySequence.get(`${parent.sequence}.${number}`));
-    const intact = await Promise.all(
-      recorded.map((child) => child === undefined || isIntact(segmentPath, child)),
-    );
+    const intact = await Promise.all(recorded.map((child) => child === undefined || isIntact(segmentPath, child)));
     if (intact.every(Boolean)) continue;
     for (const made of makeChildren(segmentPath, parent) ?? []) {
       const child = bySequence.get(made.sequence);

@@ -96,12 +96,7 @@ export interface Delivery {
    * reading may still appear. A reading whose place holds another value counts as stored when a later batch of `others`
    * wrote to that place.
    */
-  readBack(
-    run: Run,
-    segmentPath: string,
-    signal: AbortSignal,
-    others?: OpenOtherDeliveries,
-  ): Promise<ReadBackResult>;
+  readBack(run: Run, segmentPath: string, signal: AbortSignal, others?: OpenOtherDeliveries): Promise<ReadBackResult>;
   /**
    * Checks targets before the first push, by the read interface: whether each is one variable of this account, and
    * whether units, dates and versions fit. Callers pass bounded lists. Never rejects because of the service; results
@@ -115,9 +110,7 @@ export interface Delivery {
   /** Drops the cached structure of the account, which may have changed. */
   forgetStructure(): void;
   /** For `headgate check`: token, account, push right. */
-  probe(
-    signal: AbortSignal,
-  ): Promise<readonly { level: "ok" | "warning" | "failed"; what: string; hint?: string }[]>;
+  probe(signal: AbortSignal): Promise<readonly { level: "ok" | "warning" | "failed"; what: string; hint?: string }[]>;
   /**
    * Ends this delivery because another replaces it: running calls end, no further call starts, and its runs are
    * returned as `kept` without a pause. Resolves when no call is left.
@@ -163,11 +156,7 @@ export interface Admission {
    * Called before each push call, also when a batch is repeated; called concurrently. True when the push may start,
    * false when no further push starts: the batch then stays for the next start.
    */
-  admit(
-    batch: Pick<Batch, "points" | "length" | "attempts">,
-    service: string,
-    signal: AbortSignal,
-  ): Promise<boolean>;
+  admit(batch: Pick<Batch, "points" | "length" | "attempts">, service: string, signal: AbortSignal): Promise<boolean>;
 }
 
 export type Inspection =

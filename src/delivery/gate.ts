@@ -119,9 +119,7 @@ export class Gate {
   closed(): Closure | null {
     if (this.#held === null && this.#broken === null) return null;
     const nowMs = this.#clock.monotonicMs() + TOLERANCE_MS;
-    const closures = [this.#held, this.#broken].filter(
-      (closure) => closure !== null && closure.untilMs > nowMs,
-    );
+    const closures = [this.#held, this.#broken].filter((closure) => closure !== null && closure.untilMs > nowMs);
     const longest = closures.reduce(
       (last, closure) => ((closure?.untilMs ?? 0) > (last?.untilMs ?? 0) ? closure : last),
       null,

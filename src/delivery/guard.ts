@@ -7,23 +7,10 @@ import type { TargetFacts, TargetFinding } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError, HeadgateError, RejectedError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient } from "../wire/client/index.ts";
-import {
-  identifierKind,
-  type ListedUnit,
-  namesUnit,
-  type PushTarget,
-  targetWords,
-  UNITS,
-} from "../wire/index.ts";
+import { identifierKind, type ListedUnit, namesUnit, type PushTarget, targetWords, UNITS } from "../wire/index.ts";
 import type { GuardRule, Inspection } from "./delivery.ts";
 import type { Backoff } from "./retry-table.ts";
-import {
-  type MatchedVariable,
-  type Meaning,
-  type ResolveOptions,
-  type TargetResolver,
-  variableOf,
-} from "./targets.ts";
+import { type MatchedVariable, type Meaning, type ResolveOptions, type TargetResolver, variableOf } from "./targets.ts";
 
 export interface GuardParts {
   readonly client: ServiceClient;
@@ -52,11 +39,7 @@ export class Guard {
   }
 
   /** Errors of the read interface are results; an abort is thrown. */
-  async inspect(
-    facts: readonly TargetFacts[],
-    signal: AbortSignal,
-    options: ResolveOptions = {},
-  ): Promise<Inspection> {
+  async inspect(facts: readonly TargetFacts[], signal: AbortSignal, options: ResolveOptions = {}): Promise<Inspection> {
     const nowMs = this.#parts.clock.monotonicMs();
     if (this.#pause !== null && nowMs < this.#pause.untilMs) return this.#pause.result;
     try {
@@ -99,11 +82,7 @@ export class Guard {
     return result;
   }
 
-  async #look(
-    facts: readonly TargetFacts[],
-    signal: AbortSignal,
-    options: ResolveOptions,
-  ): Promise<Inspection> {
+  async #look(facts: readonly TargetFacts[], signal: AbortSignal, options: ResolveOptions): Promise<Inspection> {
     const meanings = await this.#parts.targets.resolve(
       facts.map(({ target }) => target),
       signal,
@@ -141,10 +120,7 @@ export class Guard {
     if (date !== null) found.push(finding("date", date));
     if (variable.isVersioned && facts.untagged > 0 && !rule.idempotency)
       found.push(
-        finding(
-          "version",
-          `${facts.untagged} readings have no version, and variable ${variable.id} keeps versions`,
-        ),
+        finding("version", `${facts.untagged} readings have no version, and variable ${variable.id} keeps versions`),
       );
     return found;
   }
@@ -199,11 +175,7 @@ function unitWords(
   return `declared in ${declared}, but variable ${id} stores ${unit.symbol ?? unit.name} (${unit.name})`;
 }
 
-function dateWords(
-  { fromMs, toMs }: TargetFacts,
-  { futureMs, pastMs }: GuardRule,
-  nowMs: number,
-): string | null {
+function dateWords({ fromMs, toMs }: TargetFacts, { futureMs, pastMs }: GuardRule, nowMs: number): string | null {
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   if (toMs > nowMs + futureMs) return `dates up to ${day(toMs)}; the limit is ${day(nowMs + futureMs)}`;
   if (pastMs !== undefined && fromMs < nowMs - pastMs)

@@ -25,9 +25,7 @@ export const serviceOptions = z.strictObject({
     .string()
     .min(1)
     .default(API_VERSION)
-    .describe(
-      "Sent in the header Api-Version of every call; without it a service follows its newest version.",
-    ),
+    .describe("Sent in the header Api-Version of every call; without it a service follows its newest version."),
   account: z
     .union([z.string().min(1), z.number().int().transform(String)])
     .optional()
@@ -91,10 +89,7 @@ export const serviceOptions = z.strictObject({
     })
     .prefault({})
     .describe("The account's ingestion limits, which the guard compares dates with before the first push."),
-  ca: z
-    .string()
-    .optional()
-    .describe("Certificates to trust instead of the system's, in PEM, such as ${file:ca.pem}."),
+  ca: z.string().optional().describe("Certificates to trust instead of the system's, in PEM, such as ${file:ca.pem}."),
   proxy: address(
     "Proxy that every call to this service goes through, the token endpoint included; with user and " +
       "password in front of the host where it asks for them.",
@@ -224,13 +219,7 @@ const guardOptions = z.strictObject({
 
 export const pushOptions = z.strictObject({
   batch: batchOptions.prefault({}).describe("Limits of one push call."),
-  concurrency: z
-    .number()
-    .int()
-    .min(1)
-    .max(64)
-    .default(4)
-    .describe("Push calls at the same time, for each service."),
+  concurrency: z.number().int().min(1).max(64).default(4).describe("Push calls at the same time, for each service."),
   drainRate: z
     .number()
     .positive()
@@ -247,9 +236,7 @@ export const pushOptions = z.strictObject({
   timeouts: timeoutOptions.prefault({}).describe("Limits of one HTTP call."),
   guard: guardOptions
     .prefault({})
-    .describe(
-      "How targets are looked up before the first push; the `guard` of each trigger decides the reaction.",
-    ),
+    .describe("How targets are looked up before the first push; the `guard` of each trigger decides the reaction."),
   confirm: confirmOptions.prefault({}).describe("How the storage of accepted readings is confirmed."),
 });
 export type PushOptions = z.output<typeof pushOptions>;

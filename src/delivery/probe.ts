@@ -36,10 +36,7 @@ export async function probeService(
   } catch (thrown) {
     return [tokenFailed(thrown, account, signal)];
   }
-  lines.push(
-    ...(await probePush(client, clock, webhookUrl, signal)),
-    await probeRead(client, readsBack, signal),
-  );
+  lines.push(...(await probePush(client, clock, webhookUrl, signal)), await probeRead(client, readsBack, signal));
   if (auth === "basic") lines.push(BASIC_LINE);
   return [...lines, versionLine(apiVersion)];
 }
@@ -68,8 +65,7 @@ function versionLine(apiVersion: string): ProbeLine {
  */
 function tokenFailed(thrown: unknown, account: string | undefined, signal: AbortSignal): ProbeLine {
   const line = failed("token", thrown, signal);
-  if (!(thrown instanceof HeadgateError) || thrown.code !== "HG-PUSH-003" || account === undefined)
-    return line;
+  if (!(thrown instanceof HeadgateError) || thrown.code !== "HG-PUSH-003" || account === undefined) return line;
   const words = thrown.message.includes("account")
     ? `The user may not enter account ${account}: correct \`account\` of the service, or have a manager ` +
       "of that account let the user in."

@@ -17,13 +17,7 @@ import type { PushOptions } from "./options.ts";
 import type { Pace } from "./rate-limit.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
 import { openSlice } from "./slices.ts";
-import {
-  isOpenFault,
-  isOpenResponse,
-  mayBeStored,
-  UNANSWERED,
-  withUnknownOutcome,
-} from "./unknown-outcome.ts";
+import { isOpenFault, isOpenResponse, mayBeStored, UNANSWERED, withUnknownOutcome } from "./unknown-outcome.ts";
 
 const UNREACHED: ErrorCode = "HG-PUSH-001";
 /** Part of the answer of a batch whose operationId the service knows with other bytes. */
@@ -149,10 +143,7 @@ export class BatchPusher {
         if (thrown instanceof GateClosed && gate.retired) return REPLACED;
         if (thrown instanceof GateClosed) {
           const now = gate.closed();
-          return kept(
-            now ?? { reason: "the service fails", code: UNREACHED, ms: options.retry.initial },
-            true,
-          );
+          return kept(now ?? { reason: "the service fails", code: UNREACHED, ms: options.retry.initial }, true);
         }
         if (thrown instanceof ConfigError) return this.#waitForPerson(batch, thrown);
         if (!(thrown instanceof TransientFailure)) throw thrown;
@@ -176,12 +167,7 @@ export class BatchPusher {
     return {
       prepare: async () => {
         const body = await open();
-        const sending = await this.#parts.journal.advanceBatch(
-          batch.operationId,
-          state,
-          "sending",
-          ATTEMPTED,
-        );
+        const sending = await this.#parts.journal.advanceBatch(batch.operationId, state, "sending", ATTEMPTED);
         return { sending, body };
       },
       send: ({ sending, body }) => this.#send(sending, body, isUncertain, signal),
@@ -287,8 +273,7 @@ export class BatchPusher {
     // id.
     if (verdict === "conflict") return this.#reject(batch, `${CONFLICT_WORDS}; ${words}`);
     if (isUncertain && !idempotency) return this.#reject(batch, `${UNSPLIT_WORDS}; ${words}`);
-    const halves =
-      verdict === "halve" || context.mayBisect() ? await this.#append(context.segmentPath, batch) : null;
+    const halves = verdict === "halve" || context.mayBisect() ? await this.#append(context.segmentPath, batch) : null;
     if (halves !== null) {
       const children = await journal.splitBatch(operationId, halves, words);
       faultPoint("delivery.after-split");

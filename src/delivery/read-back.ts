@@ -60,12 +60,7 @@ export class ReadBack {
     this.#targets = targets;
   }
 
-  async read(
-    run: Run,
-    segmentPath: string,
-    signal: AbortSignal,
-    open?: OpenOtherDeliveries,
-  ): Promise<ReadBackResult> {
+  async read(run: Run, segmentPath: string, signal: AbortSignal, open?: OpenOtherDeliveries): Promise<ReadBackResult> {
     const others = new Others(open, (elements) => this.#placesOf(elements, signal));
     try {
       const outcomes: Outcome[] = [];
@@ -74,8 +69,7 @@ export class ReadBack {
       for (const batch of batches) {
         if (batch.state !== "accepted" || batch.outcome !== null) continue;
         outcomes.push(
-          this.#complete.get(batch.operationId) ??
-            (await this.#readBatch(batch, segmentPath, others, signal)),
+          this.#complete.get(batch.operationId) ?? (await this.#readBatch(batch, segmentPath, others, signal)),
         );
       }
       this.#remember(outcomes);
@@ -126,8 +120,7 @@ export class ReadBack {
       for (const { variableId, atMs, expected } of group.all()) {
         const { target, found, count } = expected;
         const place = { variableId, atMs, version };
-        const isStored =
-          found === "stored" || (found === OVERWRITTEN && (await others.brought(place, batch, count)));
+        const isStored = found === "stored" || (found === OVERWRITTEN && (await others.brought(place, batch, count)));
         if (isStored) tally.stored += count;
         else tally.lose(target, found, count);
       }

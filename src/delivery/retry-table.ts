@@ -6,15 +6,7 @@
  */
 import type { PushAnswer } from "../wire/client/index.ts";
 
-export type Verdict =
-  | "accepted"
-  | "transient"
-  | "token"
-  | "right"
-  | "address"
-  | "halve"
-  | "conflict"
-  | "bisect";
+export type Verdict = "accepted" | "transient" | "token" | "right" | "address" | "halve" | "conflict" | "bisect";
 
 export interface RetryRule {
   /** First and last status. */

@@ -139,12 +139,7 @@ class ServiceDelivery implements Delivery {
     this.#readBack = new ReadBack(this.#client, parts, clock, this.#targets);
   }
 
-  deliver(
-    run: Run,
-    segmentPath: string,
-    signal: AbortSignal,
-    start: DeliveryStart = {},
-  ): Promise<DeliveryResult> {
+  deliver(run: Run, segmentPath: string, signal: AbortSignal, start: DeliveryStart = {}): Promise<DeliveryResult> {
     return this.#count(this.#deliverOrKeep(run, segmentPath, signal, start));
   }
 
@@ -210,8 +205,7 @@ class ServiceDelivery implements Delivery {
     };
     const senders = Array.from({ length: Math.min(this.#push.concurrency, waiting.length) }, sendOn);
     // All calls of the run have ended before its fault is reported.
-    for (const ended of await Promise.allSettled(senders))
-      if (ended.status === "rejected") throw ended.reason;
+    for (const ended of await Promise.allSettled(senders)) if (ended.status === "rejected") throw ended.reason;
     if (known.kept !== null) return known.kept;
     return known.recorded === null ? await this.#total(run, segmentPath) : accepted(known.recorded);
   }
@@ -237,20 +231,11 @@ class ServiceDelivery implements Delivery {
     };
   }
 
-  readBack(
-    run: Run,
-    segmentPath: string,
-    signal: AbortSignal,
-    others?: OpenOtherDeliveries,
-  ): Promise<ReadBackResult> {
+  readBack(run: Run, segmentPath: string, signal: AbortSignal, others?: OpenOtherDeliveries): Promise<ReadBackResult> {
     return this.#count(this.#readBack.read(run, segmentPath, signal, others));
   }
 
-  async inspect(
-    facts: readonly TargetFacts[],
-    signal: AbortSignal,
-    options?: ResolveOptions,
-  ): Promise<Inspection> {
+  async inspect(facts: readonly TargetFacts[], signal: AbortSignal, options?: ResolveOptions): Promise<Inspection> {
     const seen = await this.#count(this.#guard.inspect(facts, signal, options));
     if (seen.status !== "unknown" || seen.code === "HG-GUARD-006") this.#refusal = null;
     else if (this.#refusal !== seen.reason) {
@@ -269,11 +254,7 @@ class ServiceDelivery implements Delivery {
     if (refusal === this.#webhookRefusal) return;
     this.#webhookRefusal = refusal;
     if (refusal === null) this.#log.info("the service sends outcomes to the webhook again");
-    else
-      this.#log.warn(
-        { answer: refusal },
-        "the service refuses the webhook of this gateway; outcomes are read back",
-      );
+    else this.#log.warn({ answer: refusal }, "the service refuses the webhook of this gateway; outcomes are read back");
   }
 
   forgetStructure(): void {

@@ -104,11 +104,7 @@ function digestOf(bytes: Buffer): string {
   return hash("sha256", bytes);
 }
 
-async function overSlice(
-  segmentPath: string,
-  slice: BatchSlice,
-  take: (chunk: Buffer) => unknown,
-): Promise<void> {
+async function overSlice(segmentPath: string, slice: BatchSlice, take: (chunk: Buffer) => unknown): Promise<void> {
   try {
     for await (const chunk of sliceStream(segmentPath, slice)) take(chunk as Buffer);
   } catch (thrown) {

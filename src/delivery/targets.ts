@@ -216,8 +216,6 @@ function selects(target: PushTarget, variable: VariableFacts): boolean {
 /** Selectors by which the existing variables could be named. */
 function selectorsOf(target: PushTarget, variables: readonly VariableFacts[]): readonly string[] {
   const field = target.mappingConfig === undefined ? "variableTypeId" : "mappingConfig";
-  const selectors = variables
-    .map((variable) => variable[field])
-    .filter((one) => one !== null && one !== undefined);
+  const selectors = variables.map((variable) => variable[field]).filter((one) => one !== null && one !== undefined);
   return [...new Set(selectors.map(String))].slice(0, OTHERS_SHOWN);
 }

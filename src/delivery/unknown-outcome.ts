@@ -41,7 +41,5 @@ export function isOpenFault(thrown: unknown): boolean {
   // The client's own error, with a code of its own, wraps that of the system.
   const fault = thrown instanceof HeadgateError ? thrown.cause : thrown;
   if (!NOT_CONNECTED.has(systemCode(fault) ?? "")) return true;
-  return (
-    fault instanceof Error && "syscall" in fault && (fault.syscall === "read" || fault.syscall === "write")
-  );
+  return fault instanceof Error && "syscall" in fault && (fault.syscall === "read" || fault.syscall === "write");
 }

@@ -59,7 +59,6 @@ export async function oldest(
   limit: number,
 ): Promise<string[]> {
   const old: string[] = [];
-  for await (const files of groups)
-    for (const { path } of files) if (old.length < limit && isOld(path)) old.push(path);
+  for await (const files of groups) for (const { path } of files) if (old.length < limit && isOld(path)) old.push(path);
   return old;
 }

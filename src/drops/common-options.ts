@@ -50,9 +50,7 @@ export const finishRule = z
     }),
   ])
   .transform((rule) =>
-    typeof rule === "string"
-      ? { action: rule }
-      : { action: "archive" as const, to: rule.archive, keep: rule.keep },
+    typeof rule === "string" ? { action: rule } : { action: "archive" as const, to: rule.archive, keep: rule.keep },
   );
 
 export const settle = z
@@ -62,9 +60,7 @@ export const settle = z
       .min(1)
       .max(100)
       .default(4)
-      .describe(
-        "Equal observations of size and time before a file is picked up; with 1, at first sight. Default 4.",
-      ),
+      .describe("Equal observations of size and time before a file is picked up; with 1, at first sight. Default 4."),
     interval: duration("10s").describe(
       "Least time between two observations that count, by the gateway's own clock. With the defaults a file is " +
         "picked up once it has not changed for 30 s; a file that grew after a longer pause must stay unchanged for " +
@@ -198,9 +194,7 @@ export const common = {
     .default([])
     .describe("Patterns of paths to ignore, relative to the drop.")
     .meta({ examples: [["old/**"]] }),
-  archives: archives.describe(
-    "How compressed files are opened. One beyond a limit is quarantined as a whole.",
-  ),
+  archives: archives.describe("How compressed files are opened. One beyond a limit is quarantined as a whole."),
   depthMax: z
     .int()
     .min(1)
@@ -218,9 +212,7 @@ export const common = {
       z.strictObject({
         since: z
           .union([z.iso.date(), z.iso.datetime({ offset: true })])
-          .describe(
-            "Files changed since are processed, by the server's clock; a date begins at midnight UTC.",
-          )
+          .describe("Files changed since are processed, by the server's clock; a date begins at midnight UTC.")
           .meta({ examples: ["2026-01-01"] }),
       }),
     ])

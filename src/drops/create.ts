@@ -9,10 +9,7 @@ import type { DropOptions } from "./options.ts";
 import { createSftpDrop } from "./sftp/sftp.ts";
 
 /** Uses neither disk nor network. */
-export function createDrop(
-  options: DropOptions,
-  facts: { readonly log: Logger; readonly intake?: IntakeFacts },
-): Drop {
+export function createDrop(options: DropOptions, facts: { readonly log: Logger; readonly intake?: IntakeFacts }): Drop {
   if (options.kind === "local") return new LocalDrop(options, facts.log);
   if (options.kind === "sftp") return createSftpDrop(options, facts.log);
   if (options.kind === "http") {

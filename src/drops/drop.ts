@@ -91,22 +91,13 @@ export interface Drop {
    * subject of errors, which are those of `finish`. Absent where files cannot be moved, as at the HTTP
    * intake.
    */
-  withFiles?<T>(
-    path: string,
-    signal: AbortSignal,
-    work: (files: SourceFiles, log: Logger) => Promise<T>,
-  ): Promise<T>;
+  withFiles?<T>(path: string, signal: AbortSignal, work: (files: SourceFiles, log: Logger) => Promise<T>): Promise<T>;
 
   /**
    * Deletes old files of an archive folder, up to the limit; returns how many it deleted. Files in subfolders
    * count as well; a missing folder is empty. Absent where a drop has no archive.
    */
-  clearArchive?(
-    folder: string,
-    isOld: (path: string) => boolean,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<number>;
+  clearArchive?(folder: string, isOld: (path: string) => boolean, limit: number, signal: AbortSignal): Promise<number>;
 
   /** Every file in a folder of an archive and below it, in groups. Absent where a drop has no archive. */
   listArchive?(folder: string, signal: AbortSignal): AsyncIterable<readonly FileEntry[]>;

@@ -14,8 +14,7 @@ export function whySkipped(rule: InitialRule, modifiedMs: number | null): string
   if (modifiedMs === null || modifiedMs >= rule.sinceMs) return null;
   const since = isoWords(rule.sinceMs);
   return (
-    `it was there at the first contact and was last changed ${isoWords(modifiedMs)}, ` +
-    `before ${since} (\`initial\`)`
+    `it was there at the first contact and was last changed ${isoWords(modifiedMs)}, ` + `before ${since} (\`initial\`)`
   );
 }
 

@@ -38,11 +38,7 @@ export const sftpOptions = z
       .default(".")
       .describe("Folder on the server, absolute or relative to where the login leads. Default there."),
     username: z.string().min(1).describe("User name at the server."),
-    password: z
-      .string()
-      .optional()
-      .describe("Password, also used for keyboard-interactive.")
-      .meta({ secret: true }),
+    password: z.string().optional().describe("Password, also used for keyboard-interactive.").meta({ secret: true }),
     privateKey: z
       .string()
       .optional()
@@ -76,9 +72,7 @@ export const sftpOptions = z
       .meta({ examples: [["SHA256:uNiVztksCsDhcc0u9e8BrrQXVUpKZIDTMczCvj3tD2s"]] }),
     timeouts: timeouts.describe("Deadlines."),
     names,
-    keepAlive: duration("15s").describe(
-      "Time between keep-alive messages; three unanswered end the connection.",
-    ),
+    keepAlive: duration("15s").describe("Time between keep-alive messages; three unanswered end the connection."),
     maxChannels: z
       .int()
       .min(1)
@@ -95,12 +89,7 @@ export const sftpOptions = z
 export const ftpOptions = z.strictObject({
   kind: z.literal("ftp"),
   host: z.string().min(1).describe("Name or address of the server."),
-  port: z
-    .int()
-    .min(1)
-    .max(65_535)
-    .optional()
-    .describe("Port of the server. Default 21, or 990 for implicit TLS."),
+  port: z.int().min(1).max(65_535).optional().describe("Port of the server. Default 21, or 990 for implicit TLS."),
   path: z
     .string()
     .min(1)
@@ -147,12 +136,7 @@ export const ftpOptions = z.strictObject({
       "How folders are listed: auto is MLSD where the server offers it, and elsewhere LIST with a query (MDTM) " +
         "for the time of each new file; list is only LIST, which has times by the minute at best. Default auto.",
     ),
-  maxConnections: z
-    .int()
-    .min(1)
-    .max(20)
-    .default(3)
-    .describe("Most connections to the server at once. Default 3."),
+  maxConnections: z.int().min(1).max(20).default(3).describe("Most connections to the server at once. Default 3."),
   ...common,
 });
 
@@ -190,12 +174,7 @@ export const intakeOptions = z
   })
   .transform((options) => ({ ...settledIntake, ...options, finish: { ...options.finish, guard: 0 } }));
 
-export const dropOptions = z.discriminatedUnion("kind", [
-  localOptions,
-  sftpOptions,
-  ftpOptions,
-  intakeOptions,
-]);
+export const dropOptions = z.discriminatedUnion("kind", [localOptions, sftpOptions, ftpOptions, intakeOptions]);
 
 /** The settings for compressed files of a drop. */
 export function unpackingOf(drop: DropOptions) {

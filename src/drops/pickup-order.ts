@@ -15,9 +15,7 @@ export function timed<File extends Named>(file: File): Timed<File> {
   return { ...file, numeric: NUMERIC.test(file.mtime) };
 }
 
-export function compareIn(
-  order: PickupOrder = "modified",
-): (one: Timed<Named>, other: Timed<Named>) => number {
+export function compareIn(order: PickupOrder = "modified"): (one: Timed<Named>, other: Timed<Named>) => number {
   return order === "name" ? byName : byAge;
 }
 

@@ -305,8 +305,7 @@ export class Pickup {
         continue;
       }
       const verdict = this.#settling.observe(arrival, nowMs, listedMs);
-      if (verdict.settled && this.#doneFiles !== null)
-        found.undecided.push({ arrival, sinceMs: verdict.sinceMs });
+      if (verdict.settled && this.#doneFiles !== null) found.undecided.push({ arrival, sinceMs: verdict.sinceMs });
       else if (verdict.settled) this.#offer(arrival, found);
       else {
         const sinceMs = this.#orderWaits.cutFolders.awaitedSinceMs(arrival.path);

@@ -42,10 +42,7 @@ export interface CertificateFacts {
   readonly validUntilMs: number;
 }
 
-export function certificateFinding(
-  { subject, issuer, validUntilMs }: CertificateFacts,
-  nowMs: number,
-): ProbeFinding {
+export function certificateFinding({ subject, issuer, validUntilMs }: CertificateFacts, nowMs: number): ProbeFinding {
   const leftMs = validUntilMs - nowMs;
   const until = new Date(validUntilMs).toISOString().slice(0, 10);
   const days = Math.floor(Math.abs(leftMs) / DAY_MS);
@@ -85,9 +82,7 @@ export function clockFinding(seen: ClockSeen, countsForInitial: boolean): ProbeF
   if (Math.abs(offMs) <= CLOCK_MS) return { level: "ok", about: "clock", what };
   const steps = Math.round(offMs / ZONE_STEP_MS) * ZONE_STEP_MS;
   const zone =
-    steps !== 0 && Math.abs(offMs - steps) <= CLOCK_MS
-      ? " It may report times of its own zone instead of UTC."
-      : "";
+    steps !== 0 && Math.abs(offMs - steps) <= CLOCK_MS ? " It may report times of its own zone instead of UTC." : "";
   return {
     level: countsForInitial ? "warning" : "ok",
     about: "clock",

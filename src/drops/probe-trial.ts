@@ -109,9 +109,7 @@ class Trial {
     const afterMs = systemClock.now().epochMilliseconds;
     const modified = await files.modified(this.#file);
     const clock =
-      modified === null
-        ? null
-        : { serverMs: modified.atMs, precisionMs: modified.precisionMs, beforeMs, afterMs };
+      modified === null ? null : { serverMs: modified.atMs, precisionMs: modified.precisionMs, beforeMs, afterMs };
     await this.#tryFile(files);
     return { findings: this.#findings, clock };
   }
@@ -122,8 +120,7 @@ class Trial {
     const renaming = await failureOf(() => files.move(path, this.#other));
     if (renaming === null) {
       path = this.#other;
-      for (const to of archivesOf(this.#rules()))
-        this.#findings.push(await this.#tryArchive(files, path, to));
+      for (const to of archivesOf(this.#rules())) this.#findings.push(await this.#tryArchive(files, path, to));
       // It may not have come back from an archive that cannot be read.
       if (!(await files.exists(path))) return;
     }
@@ -140,8 +137,7 @@ class Trial {
    */
   async #tryArchive(files: TrialFiles, path: string, to: string): Promise<ProbeFinding> {
     let exists = "";
-    for (let at = to; at !== "." && exists === ""; at = posix.dirname(at))
-      if (await files.isFolder(at)) exists = at;
+    for (let at = to; at !== "." && exists === ""; at = posix.dirname(at)) if (await files.isFolder(at)) exists = at;
     const into = exists === to ? to : posix.join(exists, this.#folder);
     const there = posix.join(into, posix.basename(path));
     await failureOf(() => files.remove(there)); // A file of a check that was killed.
@@ -258,9 +254,7 @@ function needRename(rules: readonly EndRule[]): readonly EndRule[] {
 
 /** Archived files are deleted, too, when their time is over. */
 function needDelete(rules: readonly EndRule[]): readonly EndRule[] {
-  return rules.filter(
-    ({ rule }) => rule.action === "delete" || (rule.action === "archive" && rule.keep !== undefined),
-  );
+  return rules.filter(({ rule }) => rule.action === "delete" || (rule.action === "archive" && rule.keep !== undefined));
 }
 
 function archivesOf(rules: readonly EndRule[]): readonly string[] {

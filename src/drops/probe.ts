@@ -74,9 +74,7 @@ async function probeListing(
     level: slow ? "warning" : "ok",
     about: "listing",
     what: `${files} files listed ${facts.listedWhere()} within ${took}`,
-    ...(slow
-      ? { hint: `That is longer than \`every\` (${spanWords(facts.options.every)}): poll less often.` }
-      : {}),
+    ...(slow ? { hint: `That is longer than \`every\` (${spanWords(facts.options.every)}): poll less often.` } : {}),
   };
   const links = facts.linksSeen();
   return [found, ...(links === 0 ? [] : [linksFinding(links)]), ...namesFindings(unusable)];
@@ -86,8 +84,7 @@ function namesFindings(unusable: readonly string[]): readonly ProbeFinding[] {
   const [first] = unusable;
   if (first === undefined) return [];
   const { message, hint } = unusableName(first);
-  const more =
-    unusable.length === 1 ? "" : `, and so have ${unusable.length - 1} more files names that cannot be used`;
+  const more = unusable.length === 1 ? "" : `, and so have ${unusable.length - 1} more files names that cannot be used`;
   return [{ level: "warning", about: "names", what: `${first} is not picked up: ${message}${more}`, hint }];
 }
 

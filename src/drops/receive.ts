@@ -36,9 +36,7 @@ export async function openReceiver(drop: string, entry: FileEntry, to: Destinati
   let digest = createHash("sha256");
   let bytes = 0;
   const destination = to.path;
-  const handle = await local(drop, destination, () =>
-    to.isShared ? open(destination, "r+") : create(destination),
-  );
+  const handle = await local(drop, destination, () => (to.isShared ? open(destination, "r+") : create(destination)));
   return {
     get bytes() {
       return bytes;
@@ -48,12 +46,7 @@ export async function openReceiver(drop: string, entry: FileEntry, to: Destinati
         throw changedWhileFetched(drop, entry, `more than ${entry.size} bytes came`);
       await local(drop, destination, async () => {
         for (let at = 0; at < chunk.byteLength; ) {
-          const { bytesWritten } = await handle.write(
-            chunk,
-            at,
-            chunk.byteLength - at,
-            to.offset + bytes + at,
-          );
+          const { bytesWritten } = await handle.write(chunk, at, chunk.byteLength - at, to.offset + bytes + at);
           at += bytesWritten;
         }
       });
@@ -66,8 +59,7 @@ export async function openReceiver(drop: string, entry: FileEntry, to: Destinati
       bytes = 0;
     },
     async finish() {
-      if (bytes !== entry.size)
-        throw changedWhileFetched(drop, entry, `${bytes} bytes came instead of ${entry.size}`);
+      if (bytes !== entry.size) throw changedWhileFetched(drop, entry, `${bytes} bytes came instead of ${entry.size}`);
       await local(drop, destination, () => handle.sync());
       return { bytes, sha256: digest.digest("hex") };
     },

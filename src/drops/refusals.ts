@@ -34,8 +34,7 @@ export function cutShort(drop: string, folder: string, words: string): ConfigErr
     operation: "list drop",
     subject: drop,
     message:
-      `the server of drop ${drop} shows only a part of the folder ${folder}: ` +
-      words.replaceAll(/\s+/g, " ").trim(),
+      `the server of drop ${drop} shows only a part of the folder ${folder}: ` + words.replaceAll(/\s+/g, " ").trim(),
   });
 }
 
@@ -68,9 +67,7 @@ export async function unlessAborted<T>(
   }
   const { promise, reject } = Promise.withResolvers<never>();
   const stop = (event: Event) =>
-    reject(
-      interrupted(drop, operation, event.target instanceof AbortSignal ? event.target.reason : undefined),
-    );
+    reject(interrupted(drop, operation, event.target instanceof AbortSignal ? event.target.reason : undefined));
   for (const signal of signals) signal.addEventListener("abort", stop, { once: true });
   try {
     return await Promise.race([work, promise]);

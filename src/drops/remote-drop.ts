@@ -107,19 +107,12 @@ export class RemoteDrop<Link> implements Drop {
     });
   }
 
-  withFiles<T>(
-    path: string,
-    signal: AbortSignal,
-    work: (files: SourceFiles, log: Logger) => Promise<T>,
-  ): Promise<T> {
+  withFiles<T>(path: string, signal: AbortSignal, work: (files: SourceFiles, log: Logger) => Promise<T>): Promise<T> {
     insideDrop(this.name, path);
     return this.#work(FINISH, signal, (link) => work(this.#files(link), this.log), path);
   }
 
-  probe(
-    signal: AbortSignal,
-    onEntry: (entry: FileEntry) => void = () => undefined,
-  ): Promise<readonly ProbeFinding[]> {
+  probe(signal: AbortSignal, onEntry: (entry: FileEntry) => void = () => undefined): Promise<readonly ProbeFinding[]> {
     const { path, username } = this.#options;
     const { check, address } = this.#protocol;
     check.begin();
@@ -148,8 +141,7 @@ export class RemoteDrop<Link> implements Drop {
     signal: AbortSignal,
   ): Promise<number> {
     const old = await oldest(this.listArchive(folder, signal), isOld, limit);
-    for (const path of old)
-      await this.#work("clear archive", signal, (link) => this.#files(link).remove(path), path);
+    for (const path of old) await this.#work("clear archive", signal, (link) => this.#files(link).remove(path), path);
     return old.length;
   }
 
@@ -177,8 +169,7 @@ export class RemoteDrop<Link> implements Drop {
 
   #refuseChanged(now: FileEntry | null, entry: FileEntry): void {
     if (now === null) throw vanished(this.name, entry.path);
-    if (!sameVersion(now, entry))
-      throw changedWhileFetched(this.name, entry, "it has another size or time now");
+    if (!sameVersion(now, entry)) throw changedWhileFetched(this.name, entry, "it has another size or time now");
   }
 
   #files(link: Link): SourceFiles {
@@ -192,12 +183,7 @@ export class RemoteDrop<Link> implements Drop {
     };
   }
 
-  async #work<T>(
-    operation: string,
-    signal: AbortSignal,
-    work: (link: Link) => Promise<T>,
-    path?: string,
-  ): Promise<T> {
+  async #work<T>(operation: string, signal: AbortSignal, work: (link: Link) => Promise<T>, path?: string): Promise<T> {
     try {
       return await this.#protocol.use(signal, work);
     } catch (thrown) {

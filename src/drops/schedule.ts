@@ -3,8 +3,7 @@ import { Cron } from "croner";
 import type { Clock } from "../support/clock.ts";
 import type { DropOptions } from "./options.ts";
 
-export type ScheduleOptions = Pick<DropOptions, "every"> &
-  Partial<Pick<DropOptions, "cron" | "timeZone" | "jitter">>;
+export type ScheduleOptions = Pick<DropOptions, "every"> & Partial<Pick<DropOptions, "cron" | "timeZone" | "jitter">>;
 
 export class Schedule {
   readonly #options: ScheduleOptions;
@@ -16,9 +15,7 @@ export class Schedule {
     this.#clock = clock;
     // Created paused: it only computes, and has no timer.
     this.#cron =
-      options.cron === undefined
-        ? null
-        : new Cron(options.cron, { paused: true, timezone: options.timeZone ?? "UTC" });
+      options.cron === undefined ? null : new Cron(options.cron, { paused: true, timezone: options.timeZone ?? "UTC" });
   }
 
   get byCalendar(): boolean {

@@ -61,27 +61,17 @@ export function setAside(
 }
 
 /** Sets aside a list of one. Throws the error of the move. */
-export function setFileAside(
-  drop: Drop,
-  { entry, plan }: FinishPlanned,
-  signal: AbortSignal,
-): Promise<SetAside> {
+export function setFileAside(drop: Drop, { entry, plan }: FinishPlanned, signal: AbortSignal): Promise<SetAside> {
   return onlyOne(setAside(drop, [{ entry, plan }], signal));
 }
 
 /** For a drop that cannot do lists at a lower cost. */
-export async function setOneAside(
-  drop: Drop,
-  { entry, plan }: FinishPlanned,
-  signal: AbortSignal,
-): Promise<SetAside> {
+export async function setOneAside(drop: Drop, { entry, plan }: FinishPlanned, signal: AbortSignal): Promise<SetAside> {
   if (drop.withFiles === undefined || plan.action === "leave") {
     const result = await finishFile(drop, entry, plan, signal);
     return { result, place: entry.path, plan: DONE, identity: null, why: "" };
   }
-  return drop.withFiles(entry.path, signal, (files, log) =>
-    moveAside({ name: drop.name, log }, files, entry, plan),
-  );
+  return drop.withFiles(entry.path, signal, (files, log) => moveAside({ name: drop.name, log }, files, entry, plan));
 }
 
 async function moveAside(
@@ -95,8 +85,7 @@ async function moveAside(
     ...{ result, place: entry.path, plan, identity: null, why },
   });
   // With a finish guard of 0s before, a crash may have left a copy in the archive.
-  const archived =
-    plan.action === "archive" ? [{ place: plan.to, mayBeCopied: files.rename !== undefined }] : [];
+  const archived = plan.action === "archive" ? [{ place: plan.to, mayBeCopied: files.rename !== undefined }] : [];
   const places = [...archived, { place: aside, mayBeCopied: false }];
   let writer: string | null = null;
   const moved = await moveVerified<null>(drop, files, entry, { places, byIdentity: true }, async () => {
@@ -118,12 +107,7 @@ async function moveAside(
 }
 
 /** Returns where the file is then; null where a file that is to be deleted must not be renamed. */
-async function tryMove(
-  files: SourceFiles,
-  from: string,
-  plan: FinishPlan,
-  aside: string,
-): Promise<string | null> {
+async function tryMove(files: SourceFiles, from: string, plan: FinishPlan, aside: string): Promise<string | null> {
   const to = plan.action === "archive" ? plan.to : aside;
   if (plan.action === "archive") await files.makeFolder(posix.dirname(to));
   faultPoint("drops.finish.before-rename");

@@ -215,8 +215,7 @@ export class Watcher {
       try {
         const cleared = await drop.clearArchive?.(folder, isOld, CLEARED_AT_ONCE, this.#stopping.signal);
         if (cleared === CLEARED_AT_ONCE) this.#clearAtMs = 0;
-        if (cleared)
-          log.info({ drop: drop.name, folder, files: cleared }, "old files of the archive deleted");
+        if (cleared) log.info({ drop: drop.name, folder, files: cleared }, "old files of the archive deleted");
       } catch (thrown) {
         if (this.#stopping.signal.aborted) return;
         log.warn({ drop: drop.name, folder, reason: wordsOf(thrown) }, "the archive cannot be cleared");
@@ -241,8 +240,7 @@ export class Watcher {
     }
     this.#failures += 1;
     const { error } = report;
-    const facts =
-      error instanceof HeadgateError ? { code: error.code, hint: error.hint } : { code: null, hint: null };
+    const facts = error instanceof HeadgateError ? { code: error.code, hint: error.hint } : { code: null, hint: null };
     const reason = wordsOf(error);
     // Warns once for each reason: a continued failure is in health, metrics and notifications.
     const isNew = this.#failure !== reason;
@@ -279,8 +277,7 @@ export class Watcher {
     }
     if (report.left > 0) return 0;
     if (report.settling > 0) return Math.min(dueMs, settle.interval + SETTLE_SLACK_MS);
-    const wakes =
-      report.claimed === 0 && this.#stopEvents !== null && this.#facts.drop.eventsArrive?.() === true;
+    const wakes = report.claimed === 0 && this.#stopEvents !== null && this.#facts.drop.eventsArrive?.() === true;
     return wakes ? Math.max(dueMs, Math.min(this.#pollTookMs * QUIET.share, every * QUIET.everyMax)) : dueMs;
   }
 }

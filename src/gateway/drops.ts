@@ -64,9 +64,7 @@ export class DropRegistry {
 
   /** URLs of the HTTP intakes, by the names of their drops. */
   intakes(): Readonly<Record<string, string>> {
-    return Object.fromEntries(
-      [...this.#drops].flatMap(([name, { url }]) => (url === null ? [] : [[name, url]])),
-    );
+    return Object.fromEntries([...this.#drops].flatMap(([name, { url }]) => (url === null ? [] : [[name, url]])));
   }
 
   add(drops: readonly DropOptions[]): void {

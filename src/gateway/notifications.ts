@@ -91,8 +91,7 @@ async function openNotifier(config: GatewayConfig, parts: NotifierSources): Prom
         ledger,
         node: nodeName(config.ledger),
         drops: () => drops.statuses(),
-        services: () =>
-          config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
+        services: () => config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
         late: () => late.missing(),
         lanes: () => lanes.overdue(),
         spool: () => quota.state(),

@@ -179,8 +179,7 @@ export class Reloading<Gateway extends Reloadable> {
   #refuse(thrown: unknown): void {
     this.#refused = wordsOf(thrown);
     this.#metrics.refused();
-    const facts =
-      thrown instanceof HeadgateError ? { code: thrown.code, hint: thrown.hint } : { err: thrown };
+    const facts = thrown instanceof HeadgateError ? { code: thrown.code, hint: thrown.hint } : { err: thrown };
     this.#parts.log.error(
       facts,
       `the changed configuration is refused, the former one stays in force: ${this.#refused}`,

@@ -143,8 +143,7 @@ export function joinSteps(
     guardPolicy: ({ binding }) =>
       binding.trigger === STANDARD_BODY_TRIGGER
         ? STANDARD_BODY_GUARD
-        : (config.triggers.find(({ name }) => name === binding.trigger)?.guard ??
-          triggerGuard.parse(undefined)),
+        : (config.triggers.find(({ name }) => name === binding.trigger)?.guard ?? triggerGuard.parse(undefined)),
     provisioning: (run) => provisioners.of(run),
     get recheck() {
       return { firstMs: config.push.guard.recheck, lastMs: config.push.guard.recheckMax };

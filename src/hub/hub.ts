@@ -124,10 +124,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
   }
 }
 
-function buildServer(
-  metrics: HubMetrics,
-  context: HubContext,
-): { app: FastifyInstance; routes: readonly HubRoute[] } {
+function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyInstance; routes: readonly HubRoute[] } {
   const app = Fastify({
     bodyLimit: context.options.limits.requestBody,
     exposeHeadRoutes: false,
@@ -202,14 +199,11 @@ async function listen(app: FastifyInstance, address: string): Promise<string> {
   try {
     await app.listen({ host, port: Number(address.slice(colon + 1)) });
   } catch (thrown) {
-    if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND"].includes(systemCode(thrown) ?? ""))
-      throw thrown;
+    if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND"].includes(systemCode(thrown) ?? "")) throw thrown;
     const message = `the hub cannot listen on ${address} (${systemCode(thrown)})`;
     const facts = { operation: "start hub", subject: address, message, cause: thrown };
     // A missing right does not appear by itself.
-    throw systemCode(thrown) === "EACCES"
-      ? new ConfigError("HG-CONF-004", facts)
-      : startFault("HG-CONF-004", facts);
+    throw systemCode(thrown) === "EACCES" ? new ConfigError("HG-CONF-004", facts) : startFault("HG-CONF-004", facts);
   }
   const bound = app.addresses()[0];
   if (bound === undefined || typeof bound === "string") throw new Error("the server has no address");

@@ -48,10 +48,7 @@ export function createMetrics(
   app.get("/health", () => ({ status: "ok" }));
   app.get("/metrics", async (request, reply) => {
     if (token !== undefined && !isBearer(request.headers.authorization, token))
-      return reply
-        .code(401)
-        .header("www-authenticate", "Bearer")
-        .send({ title: "Unauthorized", status: 401 });
+      return reply.code(401).header("www-authenticate", "Bearer").send({ title: "Unauthorized", status: 401 });
     return reply.type(registry.contentType).send(await registry.metrics());
   });
   return {

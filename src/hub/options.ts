@@ -22,9 +22,7 @@ const customerLimits = z.strictObject({
     .int()
     .positive()
     .optional()
-    .describe(
-      "Versions kept for a point, where its variable does not say otherwise; `limits.versions` when absent.",
-    ),
+    .describe("Versions kept for a point, where its variable does not say otherwise; `limits.versions` when absent."),
   futureHorizon: duration()
     .optional()
     .describe("How far in the future a reading may be dated; `limits.futureHorizon` when absent."),
@@ -42,18 +40,13 @@ const client = z.strictObject({
     "The `client_secret`, of 8 characters at least; only its hash is stored. Best given as ${env:NAME}.",
   ),
   name: z.string().optional().describe("Name that people read."),
-  scopes: z
-    .array(z.enum(SCOPES))
-    .optional()
-    .describe("Scopes that tokens of this client may carry; all when absent."),
+  scopes: z.array(z.enum(SCOPES)).optional().describe("Scopes that tokens of this client may carry; all when absent."),
   requestsPerMinute: requestsPerMinute.describe("Requests of one minute with tokens of this client."),
 });
 
 const user = z.strictObject({
   username: z.string().min(1).describe("The `username` of token requests."),
-  password: ownSecret.describe(
-    "Of 8 characters at least; only its hash is stored. Best given as ${env:NAME}.",
-  ),
+  password: ownSecret.describe("Of 8 characters at least; only its hash is stored. Best given as ${env:NAME}."),
   accounts: z
     .array(z.int().positive())
     .min(1)
@@ -73,18 +66,10 @@ const webhook = z.strictObject({
     .min(16)
     .optional()
     .meta({ secret: true })
-    .describe(
-      "Key of the signature of outcomes, of 16 characters at least; without it they are sent unsigned.",
-    ),
+    .describe("Key of the signature of outcomes, of 16 characters at least; without it they are sent unsigned."),
   timeout: duration("10s").describe("How long a receiver may take to answer; 10s by default."),
-  attempts: z
-    .int()
-    .positive()
-    .default(20)
-    .describe("Deliveries tried before one is given up; 20 by default."),
-  backoff: duration("1s").describe(
-    "Wait after the first failure, doubled after each further one; 1s by default.",
-  ),
+  attempts: z.int().positive().default(20).describe("Deliveries tried before one is given up; 20 by default."),
+  backoff: duration("1s").describe("Wait after the first failure, doubled after each further one; 1s by default."),
   backoffMax: duration("10m").describe("Longest wait between two attempts; 10m by default."),
   concurrency: z
     .int()
@@ -136,9 +121,7 @@ const signingKeys = z.strictObject({
   revokedBefore: z.iso
     .datetime({ offset: true })
     .optional()
-    .describe(
-      "Keys made before this moment verify no more either, since one has leaked: their tokens end at once.",
-    )
+    .describe("Keys made before this moment verify no more either, since one has leaked: their tokens end at once.")
     .meta({ examples: ["2026-03-01T00:00:00Z"] }),
 });
 
@@ -155,9 +138,7 @@ const tokenThrottle = z.strictObject({
     .int()
     .positive()
     .default(120)
-    .describe(
-      "Tokens of one minute for one user of one client; further requests are answered by 429. 120 by default.",
-    ),
+    .describe("Tokens of one minute for one user of one client; further requests are answered by 429. 120 by default."),
 });
 
 const keep = z.strictObject({
@@ -194,16 +175,12 @@ export const hubOptions = z
             .meta({ examples: ["data/hub.sqlite"] }),
         }),
         z.strictObject({
-          kind: z
-            .literal("postgres")
-            .describe(`${POSTGRES_LEAST}; any number of hubs share one schema of a database.`),
+          kind: z.literal("postgres").describe(`${POSTGRES_LEAST}; any number of hubs share one schema of a database.`),
           url: z
             .string()
             .regex(/^postgres(ql)?:\/\//, "expected postgres://user:password@host:port/database")
             .meta({ secret: true, examples: ["postgres://hub:${env:HUB_PASSWORD}@db.example.org/metering"] })
-            .describe(
-              "Connection of a user who may create the schema; `?sslmode=verify-full` and the like count.",
-            ),
+            .describe("Connection of a user who may create the schema; `?sslmode=verify-full` and the like count."),
           schema: z
             .string()
             .regex(/^[a-z_][a-z0-9_]{0,62}$/, "expected a plain name in lower case")
@@ -214,9 +191,7 @@ export const hubOptions = z
             .positive()
             .default(10)
             .describe("Connections of one hub at most, beside the two of its writer; 10 by default."),
-          connectTimeout: duration("10s").describe(
-            "How long a connection may take to be made; 10s by default.",
-          ),
+          connectTimeout: duration("10s").describe("How long a connection may take to be made; 10s by default."),
         }),
       ])
       .describe("Where structure, points and operations are kept."),
@@ -250,14 +225,11 @@ export const hubOptions = z
       })
       .prefault({})
       .check(
-        z.superRefine<{ listen?: string | undefined; token?: string | undefined }>(
-          ({ listen, token }, context) => {
-            if (listen === undefined || token !== undefined || LOOPBACK.test(listen)) return;
-            const message =
-              "is required where `metrics.listen` is no loopback address: others could read the metrics";
-            context.addIssue({ code: "custom", path: ["token"], message });
-          },
-        ),
+        z.superRefine<{ listen?: string | undefined; token?: string | undefined }>(({ listen, token }, context) => {
+          if (listen === undefined || token !== undefined || LOOPBACK.test(listen)) return;
+          const message = "is required where `metrics.listen` is no loopback address: others could read the metrics";
+          context.addIssue({ code: "custom", path: ["token"], message });
+        }),
       )
       .describe("Metrics of the hub."),
     webhook: webhook.prefault({}).describe("Delivery of outcomes to the `webhookUrl` of a push."),

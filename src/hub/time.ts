@@ -34,32 +34,13 @@ export const PERIOD_RULE: LocalRule = { repeated: "earlier", skipped: "shift" };
 export function readInstant(text: string, zone: string, rule: LocalRule): ReadInstant {
   const match = ISO.exec(text.trim());
   if (match === null) return refused("the date is not ISO 8601");
-  const [
-    ,
-    year = "",
-    month = "",
-    day = "",
-    hour = "00",
-    minute = "00",
-    second = "00",
-    fraction = "",
-    offset,
-  ] = match;
+  const [, year = "", month = "", day = "", hour = "00", minute = "00", second = "00", fraction = "", offset] = match;
   const beyond = fraction.slice(3).replace(/0+$/, "");
-  const utc = Date.UTC(
-    +year,
-    +month - 1,
-    +day,
-    +hour,
-    +minute,
-    +second,
-    +fraction.slice(0, 3).padEnd(3, "0"),
-  );
+  const utc = Date.UTC(+year, +month - 1, +day, +hour, +minute, +second, +fraction.slice(0, 3).padEnd(3, "0"));
   const back = new Date(utc);
   // Date.UTC turns 30 February into a day of March; such a date is invalid. Date.UTC maps years 0 to 99 to 1900 and
   // later.
-  const whole =
-    back.getUTCFullYear() === +year && back.getUTCMonth() === +month - 1 && back.getUTCDate() === +day;
+  const whole = back.getUTCFullYear() === +year && back.getUTCMonth() === +month - 1 && back.getUTCDate() === +day;
   if (!whole || +hour > 23 || +minute > 59 || +second > 59) return refused("the date does not exist");
   if (offset === undefined) return localInstant(utc, beyond, zone, rule);
   if (offset === "Z" || offset === "z") return { kind: "instant", ms: utc, beyond };
@@ -78,8 +59,7 @@ let dayMs = Number.NaN;
 export function plainInstantMs(text: string): number {
   const { length } = text;
   if ((length !== 20 && length !== 24) || text.charCodeAt(length - 1) !== 90) return Number.NaN;
-  if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":" || text[16] !== ":")
-    return Number.NaN;
+  if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":" || text[16] !== ":") return Number.NaN;
   if (length === 24 && text[19] !== ".") return Number.NaN;
   // A character other than a digit makes the sum NaN.
   const key = (digits(text, 0, 4) * 100 + digits(text, 5, 2)) * 100 + digits(text, 8, 2);

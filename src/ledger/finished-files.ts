@@ -86,10 +86,7 @@ export interface FinishedFiles {
   /** Records a finding about a file, or a step that was done to it. */
   change(file: FinishedFile, change: FinishedFileChange): Promise<void>;
   /** Postpones the next check of several unchanged files, in one transaction. */
-  postpone(
-    drop: string,
-    checks: readonly Pick<FinishedFile, "place" | "identity" | "checkAt">[],
-  ): Promise<void>;
+  postpone(drop: string, checks: readonly Pick<FinishedFile, "place" | "identity" | "checkAt">[]): Promise<void>;
   /** Adds the given folders, and returns all folders that are or were archives of the drop. */
   archives(drop: string, folders?: readonly string[]): Promise<readonly string[]>;
   /** Records the pause when it is longer than the known one. */

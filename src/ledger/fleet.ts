@@ -43,11 +43,7 @@ export interface Fleet {
    * HG-LEDG-012): a sleeping process keeps its turn. The work's own signal also ends when the turn is lost
    * with the connection, since another process may begin then.
    */
-  alone<Result>(
-    key: string,
-    work: (signal: AbortSignal) => Promise<Result>,
-    signal: AbortSignal,
-  ): Promise<Result>;
+  alone<Result>(key: string, work: (signal: AbortSignal) => Promise<Result>, signal: AbortSignal): Promise<Result>;
   /** All nodes that renewed a lease recently, by name. */
   nodes(): Promise<readonly NodeState[]>;
 }

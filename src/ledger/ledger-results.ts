@@ -1,14 +1,5 @@
 /** Results of the ledger's queries, beside the nouns of `model.ts`. */
-import type {
-  Arrival,
-  Batch,
-  FileStanding,
-  IsoInstant,
-  LedgerEvent,
-  RejectedRow,
-  Run,
-  RunState,
-} from "../model.ts";
+import type { Arrival, Batch, FileStanding, IsoInstant, LedgerEvent, RejectedRow, Run, RunState } from "../model.ts";
 
 export interface RestingRun {
   readonly run: Run;

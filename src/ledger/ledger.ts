@@ -42,14 +42,7 @@ import type {
   TargetKey,
   WholeRun,
 } from "./ledger-records.ts";
-import type {
-  ForgetSaid,
-  Forgotten,
-  ForgottenFile,
-  LedgerFault,
-  LedgerQueries,
-  RestingRun,
-} from "./ledger-results.ts";
+import type { ForgetSaid, Forgotten, ForgottenFile, LedgerFault, LedgerQueries, RestingRun } from "./ledger-results.ts";
 import type { AwaitedArrival, PollRecord } from "./poll.ts";
 import type { SharedBytes } from "./shared.ts";
 
@@ -192,11 +185,7 @@ export interface Ledger extends LedgerQueries {
    * `fetched → opened` with an arrival (`settling`) for each entry of the container, in one transaction.
    * `path` is the path in the container. Entries that an earlier opening recorded stay unchanged.
    */
-  recordOpened(
-    id: string,
-    entries: readonly Pick<FileEntry, "path" | "size">[],
-    detail: string,
-  ): Promise<Run>;
+  recordOpened(id: string, entries: readonly Pick<FileEntry, "path" | "size">[], detail: string): Promise<Run>;
   /** The states of the entries of a container. */
   entries(arrivalId: number): Promise<EntriesState>;
   /**

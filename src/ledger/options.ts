@@ -39,9 +39,7 @@ const postgresLedger = z.strictObject({
     .regex(/^[a-z_][a-z0-9_]*$/, "must be a name of small letters, digits and underscores")
     .max(63)
     .default("headgate")
-    .describe(
-      "Schema of the ledger's tables; created when it is missing. All nodes of a fleet name the same.",
-    ),
+    .describe("Schema of the ledger's tables; created when it is missing. All nodes of a fleet name the same."),
   node: z
     .string()
     .min(1)

@@ -23,11 +23,7 @@ export function assertTransition<Kind extends keyof StateOf>(
 ): void {
   const table: Readonly<Record<string, { readonly next: readonly string[] }>> = TABLES[kind];
   if (table[from]?.next.includes(to) === true) return;
-  throw brokenInvariant(
-    `advance ${kind}`,
-    String(subject),
-    `${kind} ${subject} may not go from ${from} to ${to}`,
-  );
+  throw brokenInvariant(`advance ${kind}`, String(subject), `${kind} ${subject} may not go from ${from} to ${to}`);
 }
 
 export function brokenInvariant(operation: string, subject: string, message: string): InvariantError {
@@ -35,9 +31,7 @@ export function brokenInvariant(operation: string, subject: string, message: str
 }
 
 const COMMITS = [
-  ...Object.entries(TABLES).flatMap(([kind, states]) =>
-    Object.keys(states).map((state) => `${kind}.${state}`),
-  ),
+  ...Object.entries(TABLES).flatMap(([kind, states]) => Object.keys(states).map((state) => `${kind}.${state}`)),
   "run.noted",
   "outcome.recorded",
   "event.added",

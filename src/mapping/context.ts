@@ -203,10 +203,7 @@ function createEmit<Settings>(
       take(reading);
     } catch (thrown) {
       if (!isRowError(thrown)) throw thrown;
-      rejections.add(
-        placeAt(reading.at, tracker),
-        rowFault(thrown, tracker.row === 0 ? undefined : tracker.latest),
-      );
+      rejections.add(placeAt(reading.at, tracker), rowFault(thrown, tracker.row === 0 ? undefined : tracker.latest));
     }
   };
 }
@@ -214,9 +211,7 @@ function createEmit<Settings>(
 function checkPlausible(ms: number, date: Reading["date"]): void {
   if (!(ms >= DATE_MIN_MS && ms < DATE_MAX_MS))
     throw new RowError(
-      Number.isNaN(ms)
-        ? "the date is not valid"
-        : `the date ${shown(date)} is not plausible: outside 1901 to 2199`,
+      Number.isNaN(ms) ? "the date is not valid" : `the date ${shown(date)} is not plausible: outside 1901 to 2199`,
       typeof date === "string" ? { text: date } : {},
     );
 }
@@ -244,9 +239,7 @@ function epochMs(date: Reading["date"], onCut: (date: string) => void): number {
 function finiteValue(value: number): number {
   if (typeof value === "number" && Number.isFinite(value)) return value;
   throw new RowError(
-    typeof value === "number"
-      ? `the value is not finite: ${value}`
-      : `the value is not a number: ${shown(value)}`,
+    typeof value === "number" ? `the value is not finite: ${value}` : `the value is not a number: ${shown(value)}`,
     typeof value === "string" ? { text: value } : {},
   );
 }

@@ -24,14 +24,7 @@ export function daysInMonth(year: number, month: number): number {
  * Milliseconds of a wall time as if it were UTC, or NaN when there is no such time. `24:00:00` is the end of the day,
  * as earlier editions of ISO 8601 define it and loggers write it.
  */
-export function wallOf(
-  year: number,
-  month: number,
-  day: number,
-  hour: number,
-  minute: number,
-  second: number,
-): number {
+export function wallOf(year: number, month: number, day: number, hour: number, minute: number, second: number): number {
   if (year < 100 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return Number.NaN;
   if (minute > 59 || second > 59 || hour > 24 || (hour === 24 && minute + second > 0)) return Number.NaN;
   return midnight(year, month, day) + hour * 3_600_000 + minute * 60_000 + second * 1000;
@@ -68,8 +61,7 @@ export function fractionMs(decimals: string): number {
  */
 export function readIso(text: string): boolean {
   const length = text.length;
-  if (length < 16 || text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45 || text.charCodeAt(13) !== 58)
-    return false;
+  if (length < 16 || text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45 || text.charCodeAt(13) !== 58) return false;
   const separator = text.charCodeAt(10);
   if (separator !== 84 && separator !== 32 && separator !== 116) return false;
   let at = 16;
@@ -89,8 +81,7 @@ export function readIso(text: string): boolean {
   }
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
   iso.wall =
-    wallOf(year, twoDigits(text, 5), twoDigits(text, 8), twoDigits(text, 11), twoDigits(text, 14), second) +
-    fraction;
+    wallOf(year, twoDigits(text, 5), twoDigits(text, 8), twoDigits(text, 11), twoDigits(text, 14), second) + fraction;
   if (Number.isNaN(iso.wall) || !Number.isFinite(second)) return false;
   iso.offset = Number.NaN;
   return at === length || readDesignator(text, at);

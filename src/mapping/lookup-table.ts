@@ -58,8 +58,7 @@ async function verifyDigest({ name, digest }: LookupFile, source: MapperFile): P
   if (digest === undefined) return;
   const hash = createHash("sha256");
   for await (const bytes of source.bytes()) hash.update(bytes);
-  if (hash.digest("hex") !== digest)
-    throw lookupFault(name, "its content is not the one that this run was made with");
+  if (hash.digest("hex") !== digest) throw lookupFault(name, "its content is not the one that this run was made with");
 }
 
 interface TableRow {

@@ -15,10 +15,7 @@ const KEPT_ROWS_MAX = 50_000;
 
 const kept = new Map<string, Lookup>();
 
-export function createLookups(
-  files: readonly LookupFile[],
-  signal: AbortSignal,
-): (name: string) => Promise<Lookup> {
+export function createLookups(files: readonly LookupFile[], signal: AbortSignal): (name: string) => Promise<Lookup> {
   const opened = new Map<string, Promise<Lookup>>();
 
   async function open(name: string): Promise<Lookup> {

@@ -86,9 +86,7 @@ function failed(reason: Reason, rejections: Rejections): MapResult {
   return { status: "failed", reason, ...refusals(rejections) };
 }
 
-function refusals(
-  rejections: Rejections,
-): Pick<MapResult, "rejected" | "rejectedCount" | "rejectedByReason"> {
+function refusals(rejections: Rejections): Pick<MapResult, "rejected" | "rejectedCount" | "rejectedByReason"> {
   const { rows, count } = rejections;
   return {
     rejected: rows,
@@ -174,9 +172,7 @@ function sizeOf(request: MapFileRequest): number {
 
 /** A fault of the disk under the input, not of its content. */
 function isDiskFault(thrown: unknown, inputPath: string): boolean {
-  return (
-    systemCode(thrown) === "EIO" || (thrown instanceof Error && "path" in thrown && thrown.path === inputPath)
-  );
+  return systemCode(thrown) === "EIO" || (thrown instanceof Error && "path" in thrown && thrown.path === inputPath);
 }
 
 export function unreadableInput(filePath: string, cause: unknown): TransientError {
@@ -211,8 +207,7 @@ async function writeBatches(
     await sink.publish(held);
     const { points, superseded } = totals;
     warnOf(conflicts, request.log);
-    const found =
-      conflicts.count === 0 ? {} : { conflicts: { count: conflicts.count, shown: conflicts.kept } };
+    const found = conflicts.count === 0 ? {} : { conflicts: { count: conflicts.count, shown: conflicts.kept } };
     return { status: "mapped", batches, points, superseded, ...found, ...held, ...refusals(rejections) };
   } catch (thrown) {
     // The fault that led here is the one to report; a file that cannot be removed now is overwritten by the next

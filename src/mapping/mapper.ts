@@ -241,8 +241,6 @@ export interface Mapper<Schema extends zod.ZodType = zod.ZodType> extends Mapper
 }
 
 /** Declares a mapper; gives `map` its types. */
-export function defineMapper<Schema extends zod.ZodType>(
-  definition: MapperDefinition<Schema>,
-): Mapper<Schema> {
+export function defineMapper<Schema extends zod.ZodType>(definition: MapperDefinition<Schema>): Mapper<Schema> {
   return Object.freeze({ ...definition, isHeadgateMapper: true as const });
 }

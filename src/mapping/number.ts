@@ -36,11 +36,7 @@ export function readNumber(text: string, options?: NumberOptions): number {
 
 function groupMarks(group: string): RegExp {
   // Typographic blanks (no-break, narrow no-break, thin) count as the blank that groups digits.
-  return group === " "
-    ? /[ \u00a0\u202f\u2009]/g
-    : group === "'"
-      ? /['’]/g
-      : new RegExp(RegExp.escape(group), "g");
+  return group === " " ? /[ \u00a0\u202f\u2009]/g : group === "'" ? /['’]/g : new RegExp(RegExp.escape(group), "g");
 }
 
 function patternOf(decimal: string, group: string | undefined): RegExp {
@@ -54,8 +50,7 @@ function patternOf(decimal: string, group: string | undefined): RegExp {
       );
     const mark = RegExp.escape(decimal);
     // No number begins with a zero before a group: `0.250` is a decimal that the declared marks do not fit.
-    const grouped =
-      group === undefined ? "" : `[1-9]\\d{0,2}(?:${groupMarks(group).source}\\d{3})+(?:${mark}\\d*)?|`;
+    const grouped = group === undefined ? "" : `[1-9]\\d{0,2}(?:${groupMarks(group).source}\\d{3})+(?:${mark}\\d*)?|`;
     pattern = new RegExp(`^[+-]?(?:${grouped}\\d+(?:${mark}\\d*)?|${mark}\\d+)(?:[eE][+-]?\\d+)?$`);
     patterns.set(key, pattern);
   }

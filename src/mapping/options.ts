@@ -61,11 +61,7 @@ export const lookupOptions = z.strictObject({
     .describe("Name of the column that rows are looked up by. Its values must be unique.")
     .meta({ examples: ["tag"] }),
   delimiter: z.string().min(1).optional().describe("Between the cells of a CSV table. Default `,`."),
-  encoding: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("Of a CSV table without a byte order mark. Default `utf-8`."),
+  encoding: z.string().min(1).optional().describe("Of a CSV table without a byte order mark. Default `utf-8`."),
   sheet: z
     .union([z.string().min(1), z.int().min(1)])
     .optional()
@@ -75,9 +71,7 @@ export const lookupOptions = z.strictObject({
 export const lookupsOptions = z
   .array(lookupOptions)
   .default([])
-  .describe(
-    "Tables in which mappers look up keys, such as a vendor's tags with their targets, units and factors.",
-  );
+  .describe("Tables in which mappers look up keys, such as a vendor's tags with their targets, units and factors.");
 
 export const mappersOptions = z.strictObject({
   folders: z

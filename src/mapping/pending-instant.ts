@@ -41,14 +41,11 @@ export class PendingDate {
 const dates = new WeakMap<object, PendingDate>();
 
 function refuse(): never {
-  throw new RowError(
-    "the instant is in a repeated hour, and its pass is known only when the series has left it",
-    {
-      hint:
-        "Pass the instant to `emit`, `time.addMinutes` or `time.addDays` as it is; with the policies " +
-        "earlier and later it is known at once.",
-    },
-  );
+  throw new RowError("the instant is in a repeated hour, and its pass is known only when the series has left it", {
+    hint:
+      "Pass the instant to `emit`, `time.addMinutes` or `time.addDays` as it is; with the policies " +
+      "earlier and later it is known at once.",
+  });
 }
 
 const prototype = Object.create(

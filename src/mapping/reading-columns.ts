@@ -82,8 +82,7 @@ export class ReadingColumns {
       order[place] = at;
       ends[group] = place + 1;
     }
-    for (const [nth, from] of starts.entries())
-      this.#sortByDate(order.subarray(from, starts[nth + 1] ?? count));
+    for (const [nth, from] of starts.entries()) this.#sortByDate(order.subarray(from, starts[nth + 1] ?? count));
     return order;
   }
 

@@ -25,10 +25,7 @@ export class Rejections {
   #takenRows = 0;
   #latestRefused: Place = {};
   #latestTaken = 0;
-  readonly #reasons = new Map<
-    string,
-    { readonly message: string; readonly column?: string; count: number }
-  >();
+  readonly #reasons = new Map<string, { readonly message: string; readonly column?: string; count: number }>();
 
   /** Records that a row gave a reading; 0 when the row is not known. */
   taken(row: number): void {
@@ -55,8 +52,7 @@ export class Rejections {
     const message = kindOf(fault);
     const key = `${column ?? ""}\0${message}`;
     const known =
-      this.#reasons.get(key) ??
-      (this.#reasons.size < REASONS_MAX ? undefined : this.#reasons.get(OTHER_REASONS));
+      this.#reasons.get(key) ?? (this.#reasons.size < REASONS_MAX ? undefined : this.#reasons.get(OTHER_REASONS));
     if (known !== undefined) known.count += 1;
     else if (this.#reasons.size < REASONS_MAX)
       this.#reasons.set(key, {

@@ -29,11 +29,7 @@ export function passesOf(stay: Stay): readonly Pass[] | string {
     else if (rises(inOrder)) isOnePass = true;
   }
   const [only, other] = found;
-  if (
-    !isOnePass &&
-    only !== undefined &&
-    (other === undefined || only.every((pass, at) => pass === other[at]))
-  )
+  if (!isOnePass && only !== undefined && (other === undefined || only.every((pass, at) => pass === other[at])))
     return only;
   if (only !== undefined) return "no row before or after the hour shows whether the rows run forwards";
   return rises(walls) || rises(walls.toReversed())
@@ -73,9 +69,7 @@ function forwards(walls: readonly number[]): readonly Pass[] | undefined {
 function isPaired(walls: readonly number[]): boolean {
   return (
     walls.length % 2 === 0 &&
-    walls.every((wall, at) =>
-      at % 2 === 1 ? wall === walls[at - 1] : at === 0 || wall > (walls[at - 1] ?? 0),
-    )
+    walls.every((wall, at) => (at % 2 === 1 ? wall === walls[at - 1] : at === 0 || wall > (walls[at - 1] ?? 0)))
   );
 }
 

@@ -85,8 +85,7 @@ export class SeriesOrder {
     const passes = passesOf({ walls, before: around(series.last), after: around(next) });
     if (typeof passes === "string") refuseAll(held, this.#zone, passes);
     else
-      for (const [at, { first, second, date }] of held.entries())
-        date.settle(passes[at] === "first" ? first : second);
+      for (const [at, { first, second, date }] of held.entries()) date.settle(passes[at] === "first" ? first : second);
   }
 }
 

@@ -20,10 +20,7 @@ export function parseSettings(
   return "fault" in own ? own : { ...own, conflicts: rule.data ?? mapper.conflicts ?? CONFLICT_RULE_DEFAULT };
 }
 
-function parseOwn(
-  mapper: Mapper,
-  settings: Settings,
-): { readonly value: unknown } | { readonly fault: string } {
+function parseOwn(mapper: Mapper, settings: Settings): { readonly value: unknown } | { readonly fault: string } {
   if (mapper.settings === undefined) {
     const given = Object.keys(settings);
     if (given.length === 0) return { value: {} };

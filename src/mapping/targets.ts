@@ -3,11 +3,7 @@ import { type IdentifierKind, TARGET_FIELDS, type TargetField } from "../wire/ta
 import type { Target } from "./mapper.ts";
 
 const KNOWN: ReadonlySet<string> = new Set(TARGET_FIELDS);
-const NUMERIC: ReadonlySet<string> = new Set([
-  "variableId",
-  "sourceId",
-  "variableTypeId",
-] satisfies TargetField[]);
+const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variableTypeId"] satisfies TargetField[]);
 
 export interface KnownTarget {
   readonly kind: IdentifierKind;

@@ -88,12 +88,9 @@ function compile(format: string): FormatReader {
   }
   const hasHalf = fields.includes("half");
   if (isHalfDay && !hasHalf)
-    throw new FileError(
-      `the date format "${format}" has an hour of the half day (h), and nothing says which half`,
-      {
-        hint: "Write HH or H for hours from 0 to 23; h needs a for AM and PM.",
-      },
-    );
+    throw new FileError(`the date format "${format}" has an hour of the half day (h), and nothing says which half`, {
+      hint: "Write HH or H for hours from 0 to 23; h needs a for AM and PM.",
+    });
   const expression = new RegExp(`^${pattern}$`);
   const slots = new Map(fields.map((field, index) => [field, index + 1]));
   const hasMonth = slots.has("month") || slots.has("monthName");
@@ -188,9 +185,7 @@ function fromMatch(match: RegExpExecArray, slots: ReadonlyMap<Field, number>): n
   return wall + fraction + (yearDay === undefined ? 0 : yearDayMs(Number(yearDay), year));
 }
 
-const MONTHS = "january february march april may june july august september october november december".split(
-  " ",
-);
+const MONTHS = "january february march april may june july august september october november december".split(" ");
 
 /** Month of an English name or its first letters; NaN when there is none. */
 function monthOf(name: string): number {

@@ -82,8 +82,7 @@ export function createTimeTools(
     }
     iso.finer = false;
     const wall = lastReader(trimmed(text));
-    if (Number.isNaN(wall))
-      throw new RowError(`"${short(text)}" is not a date in the format ${format}`, { text });
+    if (Number.isNaN(wall)) throw new RowError(`"${short(text)}" is not a date in the format ${format}`, { text });
     if (iso.finer) onCut(text);
     return wall;
   }

@@ -65,8 +65,7 @@ export class Zone {
       .map((stretch) => ({ stretch, at: wall - stretch.offset }))
       .filter(({ stretch, at }) => at >= stretch.from && at < stretch.to);
     const [first, second] = hits;
-    if (first !== undefined && second !== undefined)
-      return { kind: "twice", first: first.at, second: second.at };
+    if (first !== undefined && second !== undefined) return { kind: "twice", first: first.at, second: second.at };
     if (first !== undefined) {
       this.#latest = first.stretch;
       return { kind: "once", at: first.at };

@@ -26,12 +26,7 @@ export function logRunState(run: Run, log: Logger): void {
 }
 
 /** `a.csv at field is quarantined: the value is no number (row 3, column kWh)` */
-export function runWords({
-  path,
-  drop,
-  state,
-  reason,
-}: Pick<Run, "path" | "drop" | "state" | "reason">): string {
+export function runWords({ path, drop, state, reason }: Pick<Run, "path" | "drop" | "state" | "reason">): string {
   const why = reason === null || reason.message === "" ? "" : `: ${reason.message}`;
   return `${path} at ${drop} is ${state}${why}${placeWords(reason?.place)}`;
 }
@@ -72,8 +67,7 @@ export class ServiceLog {
     const state = reason === null ? "up" : "down";
     this.#states.set(service, { state, reason });
     if (state === before) return;
-    if (reason !== null)
-      this.#log.warn({ service, reason }, `the service ${service} cannot be used: ${reason}`);
+    if (reason !== null) this.#log.warn({ service, reason }, `the service ${service} cannot be used: ${reason}`);
     else if (before === "down") this.#log.info({ service }, `the service ${service} can be used again`);
   }
 }

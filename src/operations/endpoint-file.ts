@@ -27,10 +27,7 @@ export function newSecret(): string {
 }
 
 /** Returns a function that removes the file. */
-export async function writeEndpointFile(
-  path: string,
-  facts: Omit<EndpointFile, "pid">,
-): Promise<() => Promise<void>> {
+export async function writeEndpointFile(path: string, facts: Omit<EndpointFile, "pid">): Promise<() => Promise<void>> {
   try {
     await rm(path, { force: true });
     await writeFile(path, JSON.stringify({ ...facts, pid: process.pid }), { mode: OWNER_ONLY, flag: "wx" });
@@ -46,8 +43,7 @@ export async function readEndpointFile(path: string): Promise<EndpointFile | nul
   try {
     return endpoint.parse(JSON.parse(await readFile(path, "utf8")));
   } catch (thrown) {
-    if (systemCode(thrown) !== undefined || thrown instanceof SyntaxError || thrown instanceof z.ZodError)
-      return null;
+    if (systemCode(thrown) !== undefined || thrown instanceof SyntaxError || thrown instanceof z.ZodError) return null;
     throw thrown;
   }
 }

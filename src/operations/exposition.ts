@@ -1,10 +1,5 @@
 /** The metrics as text: in the Prometheus format, or in OpenMetrics with exemplars for clients that ask for it. */
-import {
-  openMetricsContentType,
-  prometheusContentType,
-  type Registry,
-  type RegistryContentType,
-} from "prom-client";
+import { openMetricsContentType, prometheusContentType, type Registry, type RegistryContentType } from "prom-client";
 
 export interface Exposition {
   readonly type: string;

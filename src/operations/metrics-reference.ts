@@ -26,16 +26,9 @@ export function metricsReference(): string {
       `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(", ")} | ` +
       `${help.replaceAll("|", "\\|")} |`,
   );
-  return [
-    "# Metrics",
-    "",
-    INTRO,
-    "",
-    "| metric | type | labels | meaning |",
-    "|---|---|---|---|",
-    ...rows,
-    "",
-  ].join("\n");
+  return ["# Metrics", "", INTRO, "", "| metric | type | labels | meaning |", "|---|---|---|---|", ...rows, ""].join(
+    "\n",
+  );
 }
 
 /** In the order of their names. */

@@ -83,9 +83,7 @@ export class GatewayMetrics {
       "Events of the ledger, by drop and kind (arrival.settling, run.accepted, source.archived, …)",
       ["drop", "event"],
     );
-    this.#seen = counter("headgate_files_seen_total", "Files that were new at a drop, or new versions", [
-      "drop",
-    ]);
+    this.#seen = counter("headgate_files_seen_total", "Files that were new at a drop, or new versions", ["drop"]);
     const drops = this.#drops;
     new Gauge({
       name: "headgate_last_event_timestamp_seconds",
@@ -96,11 +94,9 @@ export class GatewayMetrics {
         for (const [drop, { lastAt }] of drops) this.set({ drop }, Date.parse(lastAt) / 1000);
       },
     });
-    this.#late = gauge(
-      "headgate_late_file",
-      "1 for each trigger whose expected file has not come by its time",
-      ["trigger"],
-    );
+    this.#late = gauge("headgate_late_file", "1 for each trigger whose expected file has not come by its time", [
+      "trigger",
+    ]);
     this.#paused = gauge(
       "headgate_paused",
       "1 for each drop that is not polled and each trigger that claims nothing, since a person paused it",
@@ -131,11 +127,7 @@ export class GatewayMetrics {
       enableExemplars: true,
       registers,
     });
-    this.#runningCalls = readings(
-      "headgate_push_connections",
-      "Connections that push calls are using now",
-      "service",
-    );
+    this.#runningCalls = readings("headgate_push_connections", "Connections that push calls are using now", "service");
     this.#serviceSuccess = readings(
       "headgate_service_last_success_timestamp_seconds",
       "When the service last accepted a push",

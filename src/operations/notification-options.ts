@@ -3,15 +3,7 @@ import { ATTENTION_STATES } from "../states.ts";
 import { duration } from "../support/quantities.ts";
 
 /** The kinds of concerns that a notification can report. */
-export const ATTENTION_KINDS = [
-  ...ATTENTION_STATES,
-  "occupied",
-  "late",
-  "lane",
-  "drop",
-  "service",
-  "spool",
-] as const;
+export const ATTENTION_KINDS = [...ATTENTION_STATES, "occupied", "late", "lane", "drop", "service", "spool"] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 const common = {
@@ -37,9 +29,7 @@ const webhookReceiver = z.strictObject({
   format: z
     .enum(["json", "slack", "teams"])
     .default("json")
-    .describe(
-      "json: every fact, for programs; slack: the text for Slack and what understands it; teams: a card.",
-    ),
+    .describe("json: every fact, for programs; slack: the text for Slack and what understands it; teams: a card."),
   secret: z
     .string()
     .min(16)
@@ -101,9 +91,7 @@ export const notificationOptions = z.strictObject({
       }),
     )
     .describe("Receivers of notifications; none when empty."),
-  group: duration("1m").describe(
-    "Concerns that begin within this time of the first are sent in one message.",
-  ),
+  group: duration("1m").describe("Concerns that begin within this time of the first are sent in one message."),
   every: duration("15m").describe("Shortest time between two messages to one receiver."),
   unreachableAfter: duration("5m").describe(
     "A drop or a service that cannot be reached is reported when it has been so for this long.",

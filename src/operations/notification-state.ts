@@ -96,10 +96,7 @@ export class NotificationState {
       this.#failing = false;
     } catch (thrown) {
       if (!this.#failing)
-        this.#log.warn(
-          { path: this.#path, reason: wordsOf(thrown) },
-          "the state of the notifications cannot be saved",
-        );
+        this.#log.warn({ path: this.#path, reason: wordsOf(thrown) }, "the state of the notifications cannot be saved");
       this.#failing = true;
     }
   }

@@ -25,10 +25,7 @@ const WORDS: Readonly<Record<AttentionKind, readonly [one: string, many: string]
   held: ["file held", "files held"],
   discarded: ["file with discarded readings", "files with discarded readings"],
   unconfirmed: ["file unconfirmed", "files unconfirmed"],
-  occupied: [
-    "changed file that cannot go back to its path",
-    "changed files that cannot go back to their paths",
-  ],
+  occupied: ["changed file that cannot go back to its path", "changed files that cannot go back to their paths"],
   late: ["file late", "files late"],
   lane: ["lane waits too long", "lanes wait too long"],
   drop: ["drop cannot be reached", "drops cannot be reached"],
@@ -53,8 +50,7 @@ export function titleOf({ kind, gateway, concerns, resolved }: Notification): st
 
 /** The lines below the title. */
 export function linesOf({ kind, concerns, resolved }: Notification): readonly string[] {
-  if (kind === "test")
-    return ["This is a test. Notifications about what needs attention will arrive like this one."];
+  if (kind === "test") return ["This is a test. Notifications about what needs attention will arrive like this one."];
   const lines = concerns.slice(0, SHOWN).map(({ text, facts }) => {
     const { run } = facts;
     return `- ${oneLine(text)}${run === undefined ? "" : ` [headgate trace ${run}]`}`;

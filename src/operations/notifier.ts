@@ -30,14 +30,7 @@ const CHECK_EVERY_MS = 15_000;
 const FLUSH_MS = 5_000;
 const RETRY_MS = { first: 60_000, last: 3_600_000 } as const;
 /** Kinds whose end is reported, too. Files at rest are resolved by a person, who knows it. */
-const REPORTED_WHEN_RESOLVED: ReadonlySet<string> = new Set([
-  "occupied",
-  "late",
-  "lane",
-  "drop",
-  "service",
-  "spool",
-]);
+const REPORTED_WHEN_RESOLVED: ReadonlySet<string> = new Set(["occupied", "late", "lane", "drop", "service", "spool"]);
 
 export class Notifier {
   readonly #parts: NotifierParts;
@@ -108,9 +101,7 @@ export class Notifier {
       const due = this.#dueFor(receiver, nowMs, isLast);
       const { resolved } = state.receiver(receiver.name);
       if (due.length === 0 && resolved.length === 0) continue;
-      const sending = this.#send(receiver, due, [...resolved]).finally(() =>
-        this.#sending.delete(receiver.name),
-      );
+      const sending = this.#send(receiver, due, [...resolved]).finally(() => this.#sending.delete(receiver.name));
       this.#sending.set(receiver.name, sending);
     }
   }
@@ -153,11 +144,7 @@ export class Notifier {
     return isLast || nowMs >= first + group ? due : [];
   }
 
-  async #send(
-    receiver: Receiver,
-    due: readonly Known[],
-    resolved: readonly Pick<Concern, "key" | "kind" | "text">[],
-  ) {
+  async #send(receiver: Receiver, due: readonly Known[], resolved: readonly Pick<Concern, "key" | "kind" | "text">[]) {
     const { state, clock, log, gateway, count } = this.#parts;
     const keys = [...due, ...resolved].map(({ key }) => key);
     const notification: Notification = {

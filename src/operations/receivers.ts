@@ -30,9 +30,7 @@ const TIMEOUT_MS = 10_000;
 
 export function createReceiver(options: ReceiverOptions, clock: Clock): Receiver {
   const place =
-    options.kind === "webhook"
-      ? `webhook at ${new URL(options.url).host}`
-      : `mail by ${options.host}:${options.port}`;
+    options.kind === "webhook" ? `webhook at ${new URL(options.url).host}` : `mail by ${options.host}:${options.port}`;
   const send = options.kind === "webhook" ? webhookSender(options, clock) : emailSender(options);
   const secrets = secretsIn(options);
   return {
@@ -89,9 +87,7 @@ function emailSender(options: EmailReceiverOptions) {
       requireTLS: security === "starttls",
       ignoreTLS: security === "none",
       tls: { ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" },
-      ...(username === undefined || password === undefined
-        ? {}
-        : { auth: { user: username, pass: password } }),
+      ...(username === undefined || password === undefined ? {} : { auth: { user: username, pass: password } }),
       connectionTimeout: TIMEOUT_MS,
       greetingTimeout: TIMEOUT_MS,
       socketTimeout: TIMEOUT_MS,

@@ -2,12 +2,7 @@
  * The operations API: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured
  * otherwise.
  */
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  LogController,
-} from "fastify";
+import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from "fastify";
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RunState } from "../model.ts";
@@ -59,10 +54,7 @@ const RUNS_MAX = 1_000;
 /** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
 const ANONYMOUS_HEALTH_MS = 1_000;
 
-export async function startOperations(
-  options: ServerOptions,
-  parts: OperationsParts,
-): Promise<OperationsServer> {
+export async function startOperations(options: ServerOptions, parts: OperationsParts): Promise<OperationsServer> {
   const { http = httpOptions.parse({}), access: rules, webhook } = options;
   const app = serverOf(http, parts.log);
   const secret = parts.commands?.secret ?? null;
@@ -138,9 +130,7 @@ function addQueries(app: FastifyInstance, parts: OperationsParts): void {
   app.get("/operations/drops", READ, () => parts.drops().map(({ waiting: _, ...state }) => state));
   app.get<{ Params: { query: string } }>("/operations/trace/:query", READ, async (request, reply) => {
     const found = await parts.ledger.trace(request.params.query);
-    return found.length === 0
-      ? problem(reply, 404, `nothing in the ledger is named ${request.params.query}`)
-      : found;
+    return found.length === 0 ? problem(reply, 404, `nothing in the ledger is named ${request.params.query}`) : found;
   });
 }
 
@@ -187,8 +177,5 @@ function parsed(body: string): unknown {
 }
 
 function problem(reply: FastifyReply, status: number, detail: string): FastifyReply {
-  return reply
-    .code(status)
-    .type("application/problem+json")
-    .send({ title: "cannot be answered", status, detail });
+  return reply.code(status).type("application/problem+json").send({ title: "cannot be answered", status, detail });
 }

@@ -102,8 +102,7 @@ export async function healthOf(
     const reason = "its files are in progress, but it is no longer in the configuration";
     parts.push({ part: `drop ${drop}`, ready: false, reason });
   }
-  for (const file of missing)
-    parts.push({ part: `trigger ${file.trigger}`, ready: true, reason: missingWords(file) });
+  for (const file of missing) parts.push({ part: `trigger ${file.trigger}`, ready: true, reason: missingWords(file) });
   const resting = await unresolvedRuns(ledger, null);
   parts.push({
     part: "runs",
@@ -122,8 +121,7 @@ async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]>
   if (latest === undefined) return [];
   const count = unconfirmed.length === RUNS_MAX ? `${RUNS_MAX} or more` : unconfirmed.length;
   const reason =
-    `${count} accepted and not confirmed, the latest ${latest.run.path}: ` +
-    `${latest.run.reason?.message ?? ""}`;
+    `${count} accepted and not confirmed, the latest ${latest.run.path}: ` + `${latest.run.reason?.message ?? ""}`;
   return [{ part: "outcomes", ready: true, reason }];
 }
 
@@ -281,8 +279,6 @@ export async function summarise(
   return {
     files: tally.files,
     points: tally.points,
-    drops: Object.fromEntries(
-      drops.map(({ name, kind }) => [name, { kind, files: tally.drops.get(name) ?? 0 }]),
-    ),
+    drops: Object.fromEntries(drops.map(({ name, kind }) => [name, { kind, files: tally.drops.get(name) ?? 0 }])),
   };
 }

@@ -81,9 +81,7 @@ export class WaitingLanes {
     const known = this.#fronts.get(lane);
     if (known?.id === run.id) return known.since;
     const since =
-      known === undefined
-        ? ((await ledger.laneHeads.aheadLeftAt(head, movedAt)) ?? movedAt)
-        : isoInstant(clock.now());
+      known === undefined ? ((await ledger.laneHeads.aheadLeftAt(head, movedAt)) ?? movedAt) : isoInstant(clock.now());
     this.#fronts.set(lane, { id: run.id, since });
     return since;
   }

@@ -57,8 +57,7 @@ export function measureWork(registry: Registry, sources: WorkSources): void {
     async collect() {
       this.reset();
       for (const one of await sources.ledger.restingIn(ATTENTION_STATES, RESTING_MAX))
-        if (isUnattended(one))
-          this.inc({ drop: one.run.drop, trigger: one.run.binding.trigger, state: one.run.state });
+        if (isUnattended(one)) this.inc({ drop: one.run.drop, trigger: one.run.binding.trigger, state: one.run.state });
     },
   });
   new Gauge({

@@ -63,13 +63,7 @@ function quantity(value: string): string {
   return name;
 }
 
-const column = (
-  of: Entity,
-  name: string,
-  field: string,
-  about: string,
-  read: Column["read"] = text,
-): Column => ({
+const column = (of: Entity, name: string, field: string, about: string, read: Column["read"] = text): Column => ({
   ...{ of, name, field, about, read },
 });
 
@@ -118,13 +112,7 @@ export const COLUMNS: readonly Column[] = [
     whole,
   ),
   column("source", "energy_type_id", "energyTypeId", "Energy type (`GET /energyTypes`).", whole),
-  column(
-    "source",
-    "source_time_zone",
-    "timeZoneId",
-    "Time zone of the source; the site's when left out.",
-    zone,
-  ),
+  column("source", "source_time_zone", "timeZoneId", "Time zone of the source; the site's when left out.", zone),
   column("source", "source_description", "description", "Free text."),
   column("source", "source_tags", "tags", "Tags, separated by `|`.", tags),
   column(
@@ -156,13 +144,7 @@ export const COLUMNS: readonly Column[] = [
     "What a value is, such as `Integrated` (`GET /quantityTypes`).",
     quantity,
   ),
-  column(
-    "variable",
-    "is_versioned",
-    "isVersioned",
-    "`true` when revisions of a reading are kept side by side.",
-    yesNo,
-  ),
+  column("variable", "is_versioned", "isVersioned", "`true` when revisions of a reading are kept side by side.", yesNo),
   column("variable", "divider", "divider", "Number that values are divided by.", decimal),
   column("variable", "variable_tags", "tags", "Tags, separated by `|`.", tags),
 ];
@@ -173,8 +155,7 @@ const customName = /^source[\s_-]*custom\.(.+)$/i;
 
 export function findColumn(header: string): Column | undefined {
   const key = customName.exec(header)?.[1]?.trim();
-  if (key !== undefined)
-    return column("source", `${CUSTOM}${key}`, "clientData", "", (value) => ({ [key]: value }));
+  if (key !== undefined) return column("source", `${CUSTOM}${key}`, "clientData", "", (value) => ({ [key]: value }));
   return COLUMNS.find(({ name }) => folded(name) === folded(header));
 }
 

@@ -25,25 +25,8 @@ const IDS_PER_CALL = 80;
 /** Fields that are compared, and those that decide what a value means. */
 const FIELDS = {
   site: ["typeId", "timeZoneId", "street", "postalCode", "city", "country"],
-  source: [
-    "name",
-    "serialNumber",
-    "ean",
-    "meterNumber",
-    "sourceTypeId",
-    "energyTypeId",
-    "timeZoneId",
-    "description",
-  ],
-  variable: [
-    "name",
-    "variableTypeId",
-    "granularity",
-    "granularityTimeBase",
-    "quantityType",
-    "isVersioned",
-    "divider",
-  ],
+  source: ["name", "serialNumber", "ean", "meterNumber", "sourceTypeId", "energyTypeId", "timeZoneId", "description"],
+  variable: ["name", "variableTypeId", "granularity", "granularityTimeBase", "quantityType", "isVersioned", "divider"],
 } as const;
 const WEIGHTY: ReadonlySet<string> = new Set(["timeZoneId", "isVersioned", "unit", "divider"]);
 

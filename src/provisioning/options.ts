@@ -47,9 +47,7 @@ const variable = z.strictObject({
   quantityType: z
     .enum(QUANTITIES as [string, ...string[]])
     .optional()
-    .describe(
-      "What a value is: an instantaneous one, one integrated over the spacing, a cumulative index, …",
-    ),
+    .describe("What a value is: an instantaneous one, one integrated over the spacing, a cumulative index, …"),
   isVersioned: z.boolean().optional().describe("Whether revisions of a reading are kept side by side."),
 });
 
@@ -67,9 +65,7 @@ export const provisionTemplate = z
       .int()
       .min(1)
       .default(1_000)
-      .describe(
-        "Most missing targets of one run; with more it is held, since the mapper is then probably wrong.",
-      ),
+      .describe("Most missing targets of one run; with more it is held, since the mapper is then probably wrong."),
     site,
     source: source.prefault({}),
     variable: variable.prefault({}),

@@ -86,12 +86,7 @@ function readHeader(file: string, { row, cells }: TableRow): readonly (Column | 
     if (name !== undefined && names.indexOf(name) < at)
       lines.push(`row ${row}, column ${name}: the column occurs twice; keep one of them`);
   const lacks = (...some: readonly string[]) => some.every((name) => !names.includes(name));
-  for (const some of [
-    ["site_name"],
-    Object.keys(IDENTIFYING),
-    ["mapping_config", "variable_type_id"],
-    ["unit"],
-  ])
+  for (const some of [["site_name"], Object.keys(IDENTIFYING), ["mapping_config", "variable_type_id"], ["unit"]])
     if (lacks(...some)) lines.push(`row ${row}: the column ${some.join(" or ")} is missing; add it`);
   if (lines.length > 0) throw refused(file, lines);
   return columns;
@@ -155,11 +150,7 @@ function findConflicts(said: readonly Said[], identifying: Identifying, faults: 
     if (one.site["name"] === undefined || one.source[field] === undefined) continue;
     compare(sites, site, one, "site", faults);
     compare(sources, source, one, "source", faults);
-    const key = JSON.stringify([
-      source,
-      mappingConfig ?? null,
-      mappingConfig === undefined ? variableTypeId : null,
-    ]);
+    const key = JSON.stringify([source, mappingConfig ?? null, mappingConfig === undefined ? variableTypeId : null]);
     const before = variables.get(key);
     if (before === undefined) variables.set(key, one);
     else
@@ -171,13 +162,7 @@ function findConflicts(said: readonly Said[], identifying: Identifying, faults: 
   }
 }
 
-function compare(
-  seen: Map<string, Said>,
-  key: string,
-  one: Said,
-  of: "site" | "source",
-  faults: Fault[],
-): void {
+function compare(seen: Map<string, Said>, key: string, one: Said, of: "site" | "source", faults: Fault[]): void {
   const before = seen.get(key);
   if (before === undefined) {
     seen.set(key, one);

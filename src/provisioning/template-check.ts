@@ -68,8 +68,7 @@ async function typeFaults(
   for (const [field, path, id] of ids) {
     if (id === undefined) continue;
     const known = await client.getNamed(path, signal);
-    if (!known.some((one) => one.id === id))
-      faults.push({ field, what: `the service lists no ${id} at GET ${path}` });
+    if (!known.some((one) => one.id === id)) faults.push({ field, what: `the service lists no ${id} at GET ${path}` });
   }
   return faults;
 }

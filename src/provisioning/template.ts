@@ -56,10 +56,7 @@ export function filled(text: string, facts: TargetFacts, context: ProvisionConte
     const known = [own, context].find((names) => Object.hasOwn(names, name) && names[name] !== undefined);
     const value = known?.[name];
     if (value === undefined)
-      throw impossible(
-        targetWords(facts.target),
-        `the template names {${name}}, which is not known of this target`,
-      );
+      throw impossible(targetWords(facts.target), `the template names {${name}}, which is not known of this target`);
     return String(value);
   });
 }
@@ -108,18 +105,14 @@ export function variableOfTarget(
     variableTypeId,
     unitId: unit.id,
     ...spacing(variable.granularity),
-    ...(variable.quantityType === undefined
-      ? {}
-      : { quantityType: keyOf(QUANTITY_TYPES, variable.quantityType) }),
+    ...(variable.quantityType === undefined ? {} : { quantityType: keyOf(QUANTITY_TYPES, variable.quantityType) }),
     ...(target.mappingConfig === undefined ? {} : { mappingConfig: target.mappingConfig }),
     ...(variable.isVersioned === undefined ? {} : { isVersioned: variable.isVersioned }),
   };
 }
 
 /** `15 minutes` as count and id of the time period, whose numbers differ from `Granularity` of GET /data. */
-export function spacing(
-  words: string | undefined,
-): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
+export function spacing(words: string | undefined): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
   if (words === undefined) return {};
   const [count = "", period = ""] = words.split(" ");
   return { granularity: Number(count), granularityTimeBase: keyOf(TIME_PERIODS, period.replace(/s$/, "")) };

@@ -26,10 +26,7 @@ export async function resolveBegun(
     const known = journal.ids(entity);
     let found: number | null = null;
     for (const item of await itemsLike(client, begun, signal))
-      if (
-        !known.has(item.id) &&
-        KNOWN_BY[entity].every((field) => (item[field] ?? null) === (body[field] ?? null))
-      )
+      if (!known.has(item.id) && KNOWN_BY[entity].every((field) => (item[field] ?? null) === (body[field] ?? null)))
         found = Math.max(found ?? 0, item.id);
     if (found === null) await journal.absent(begun.nth);
     else await journal.created(begun.nth, found, true);

@@ -24,7 +24,6 @@ export function plainRecords(bytes: Buffer, options: CsvOptions): string[][] | n
 
 /** Whether a CR stands alone, without the LF of a line end. */
 export function hasLoneCarriageReturn(bytes: Buffer): boolean {
-  for (let at = bytes.indexOf(CR); at !== -1; at = bytes.indexOf(CR, at + 1))
-    if (bytes[at + 1] !== LF) return true;
+  for (let at = bytes.indexOf(CR); at !== -1; at = bytes.indexOf(CR, at + 1)) if (bytes[at + 1] !== LF) return true;
   return false;
 }

@@ -26,8 +26,7 @@ export async function* csvRecords(input: Input, options: CsvOptions): AsyncGener
   let blocks: Blocks | undefined;
   for await (const chunk of preamble.after(utf8Chunks(input, options.encoding))) {
     blocks ??= new Blocks(options, new BlockParser(options, chunk, preamble.line));
-    for (let at = 0; at < chunk.length; at += BLOCK_BYTES)
-      yield blocks.add(chunk.subarray(at, at + BLOCK_BYTES));
+    for (let at = 0; at < chunk.length; at += BLOCK_BYTES) yield blocks.add(chunk.subarray(at, at + BLOCK_BYTES));
   }
   if (blocks !== undefined) yield blocks.end();
 }

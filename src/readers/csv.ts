@@ -33,8 +33,7 @@ export async function* csvRows(
       const line = lines[index] ?? 0;
       if (shape === undefined) {
         if (head.push(record) === 1) headLine = line;
-        if (head.length >= headerRows)
-          shape = new RowShaper(readHeader(head, options, { row: headLine }), options);
+        if (head.length >= headerRows) shape = new RowShaper(readHeader(head, options, { row: headLine }), options);
         continue;
       }
       const row = shape.row(record, line);
@@ -88,8 +87,7 @@ class RowShaper {
   fault(record: readonly string[]): RowFault | undefined {
     const expected = this.#header.names.length;
     if (record.length === expected || this.#ragged === "allow") return undefined;
-    if (this.#ragged === "pad" && !record.slice(expected).some((cell) => cell.trim() !== ""))
-      return undefined;
+    if (this.#ragged === "pad" && !record.slice(expected).some((cell) => cell.trim() !== "")) return undefined;
     return {
       message: `the row has ${record.length} cells where the header has ${expected}`,
       hint:

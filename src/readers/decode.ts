@@ -162,8 +162,7 @@ function decodeUtf16(isBigEndian: boolean): Decode {
   return (chunk, end) => {
     const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk]);
     let whole = bytes.length - (bytes.length % 2);
-    const lastUnit =
-      whole === 0 ? 0 : isBigEndian ? bytes.readUInt16BE(whole - 2) : bytes.readUInt16LE(whole - 2);
+    const lastUnit = whole === 0 ? 0 : isBigEndian ? bytes.readUInt16BE(whole - 2) : bytes.readUInt16LE(whole - 2);
     if (!end && lastUnit >= 0xd800 && lastUnit <= 0xdbff) whole -= 2;
     // `swap16` works in place, but the chunk belongs to the caller.
     const units = isBigEndian ? Buffer.from(bytes.subarray(0, whole)).swap16() : bytes.subarray(0, whole);

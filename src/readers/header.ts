@@ -78,14 +78,11 @@ export function unnamedFault(
   row: number,
   text: string,
 ): UnreadableError {
-  return new UnreadableError(
-    `column ${column + 1} has content, but has no name in the header (row ${headerRow})`,
-    {
-      row,
-      ...(sheet === undefined ? {} : { sheet }),
-      column: `column ${column + 1}`,
-      text,
-      hint: 'Name the column in the header; a mapper that does not need it leaves it out by `unnamed: "skip"`.',
-    },
-  );
+  return new UnreadableError(`column ${column + 1} has content, but has no name in the header (row ${headerRow})`, {
+    row,
+    ...(sheet === undefined ? {} : { sheet }),
+    column: `column ${column + 1}`,
+    text,
+    hint: 'Name the column in the header; a mapper that does not need it leaves it out by `unnamed: "skip"`.',
+  });
 }

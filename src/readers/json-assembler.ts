@@ -143,8 +143,7 @@ export class JsonAssembler {
     const depth = this.#frames.length;
     for (const selector of alive) {
       const { segments } = selector;
-      if (segments.length === depth || (isContainer && isWildFrom(segments, depth)))
-        this.present.add(selector);
+      if (segments.length === depth || (isContainer && isWildFrom(segments, depth))) this.present.add(selector);
       if (segments.length === depth && this.#item === undefined)
         this.#item = { depth, offset, path: this.openPath, values: 0 };
     }

@@ -17,9 +17,7 @@ export function parseSelector(path: string): Selector {
     const match = SEGMENT.exec(path);
     if (match === null) break;
     const [, name, index, quoted, single] = match;
-    segments.push(
-      name ?? index ?? single ?? (quoted === undefined ? null : (JSON.parse(`"${quoted}"`) as string)),
-    );
+    segments.push(name ?? index ?? single ?? (quoted === undefined ? null : (JSON.parse(`"${quoted}"`) as string)));
     at = SEGMENT.lastIndex;
   }
   if (!path.startsWith("$") || at < path.length)
@@ -34,11 +32,6 @@ export function parseSelector(path: string): Selector {
 export function writePath(keys: readonly (string | number)[]): string {
   let path = "$";
   for (const key of keys)
-    path +=
-      typeof key === "number"
-        ? `[${key}]`
-        : /^[^.[\]*"'\s]+$/.test(key)
-          ? `.${key}`
-          : `[${JSON.stringify(key)}]`;
+    path += typeof key === "number" ? `[${key}]` : /^[^.[\]*"'\s]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
   return path;
 }

@@ -68,19 +68,13 @@ function finish(tokenizer: JsonTokenizer, assembler: JsonAssembler, lines: LineF
   }
   if (!assembler.isComplete)
     throw new UnreadableError(
-      lines.end === 0
-        ? "the file is empty, which is not JSON"
-        : `the document ends within ${assembler.openPath}`,
+      lines.end === 0 ? "the file is empty, which is not JSON" : `the document ends within ${assembler.openPath}`,
       { row: lines.line, hint: WHOLE },
     );
 }
 
 /** One document per line; a line that is not JSON is refused, and reading continues with the next line. */
-export async function* ndjsonItems(
-  input: Input,
-  options: JsonLimits,
-  refuse: RefuseRow,
-): AsyncGenerator<JsonItem[]> {
+export async function* ndjsonItems(input: Input, options: JsonLimits, refuse: RefuseRow): AsyncGenerator<JsonItem[]> {
   const limits = limitsOf(options);
   const root = [parseSelector("$")];
   let assembler = new JsonAssembler(root, limits);

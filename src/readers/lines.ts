@@ -60,14 +60,10 @@ export async function wholeText(
   for await (const chunk of utf8Chunks(input, options.encoding)) {
     bytes += chunk.length;
     if (bytes > bytesMax)
-      throw new UnreadableError(
-        `the file is larger than the ${bytesMax} bytes that can be read as one text`,
-        {
-          hint:
-            "A mapper for large files reads them by `lines`, `csv`, `json`, `xml` or `bytes`, " +
-            "or raises `bytesMax`.",
-        },
-      );
+      throw new UnreadableError(`the file is larger than the ${bytesMax} bytes that can be read as one text`, {
+        hint:
+          "A mapper for large files reads them by `lines`, `csv`, `json`, `xml` or `bytes`, " + "or raises `bytesMax`.",
+      });
     parts.push(chunk.toString("utf8"));
   }
   return parts.join("");

@@ -31,8 +31,7 @@ const FORMATS: readonly {
 /** Names the format of the file in the error, rather than report that its bytes are not text. */
 export function refuseOtherFormats(first: Buffer): void {
   const found = knownFormat(first);
-  if (found !== undefined)
-    throw new UnreadableError(`the file is not text but ${found.what}`, { hint: found.hint });
+  if (found !== undefined) throw new UnreadableError(`the file is not text but ${found.what}`, { hint: found.hint });
 }
 
 /** Names the format by the first bytes; undefined when the file may be text. */

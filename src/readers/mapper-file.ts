@@ -53,10 +53,7 @@ export function createMapperFile(
     lines: (options: LineOptions = {}) => watched(lineChunks(input, options), tracker),
     fixedWidth: (options: FixedWidthOptions) => watched<TextRow>(fixedWidthRows(input, options), tracker),
     xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
-      watched<object>(
-        options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options),
-        tracker,
-      ),
+      watched<object>(options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options), tracker),
     sheets: (options: Parameters<MapperFile["sheets"]>[0] = {}) => sheetNames(input, options),
     json: (options: JsonOptions) => watched(jsonItems(input, options), tracker),
     ndjson: (options: JsonLimits = {}) => watched(ndjsonItems(input, options, refuse), tracker),

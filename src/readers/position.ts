@@ -25,8 +25,7 @@ export class Position {
       start = at + 1;
     }
     // In UTF-8 each character has exactly one byte that is not a continuation byte.
-    for (let at = start; at < bytes.length; at += 1)
-      if (((bytes[at] ?? 0) & 0xc0) !== 0x80) this.characters += 1;
+    for (let at = start; at < bytes.length; at += 1) if (((bytes[at] ?? 0) & 0xc0) !== 0x80) this.characters += 1;
   }
 
   fault(what: string, hint: string): UnreadableError {

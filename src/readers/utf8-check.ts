@@ -7,8 +7,7 @@ import type { UnreadableError } from "./row-error.ts";
 /** Takes the next bytes, and returns the complete characters as UTF-8. */
 export type Decode = (chunk: Buffer, end: boolean) => Buffer;
 
-export const NUL_HINT =
-  "Text contains no NUL. Was the file cut off or padded when the program that wrote it stopped?";
+export const NUL_HINT = "Text contains no NUL. Was the file cut off or padded when the program that wrote it stopped?";
 
 function nulHint(bytes: Buffer, at: number, offset: number): string {
   const isWide = (bytes[at + 1] ?? 0) !== 0 && bytes[at + 2] === 0;

@@ -1,13 +1,6 @@
 /** The parts of a workbook, which is a ZIP archive; they can be read in any order, without temporary files. */
 import { open } from "node:fs/promises";
-import {
-  entryRefusal,
-  openZip,
-  readZipEntry,
-  type ZipEntry,
-  type ZipFile,
-  zipEntries,
-} from "../support/zip.ts";
+import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEntries } from "../support/zip.ts";
 import type { Input } from "./decode.ts";
 import { DIRECTORY_BYTES_MAX, UNPACK_RATIO_MAX, UNPACKED_FREE_BYTES } from "./limits.ts";
 import { knownFormat } from "./magic.ts";
@@ -91,9 +84,7 @@ function decode(decoder: TextDecoder, name: string, chunk?: Buffer): string {
 function limitUnpacked({ name, raw }: ZipEntry, unpacked: number, bytesMax: number): void {
   if (unpacked > bytesMax) throw damaged(`the entry ${name} unpacks to more than ${bytesMax} bytes`);
   if (unpacked > UNPACKED_FREE_BYTES && unpacked > raw.compressedSize * UNPACK_RATIO_MAX)
-    throw damaged(
-      `the entry ${name} unpacks to more than ${UNPACK_RATIO_MAX} times its size, which no sheet does`,
-    );
+    throw damaged(`the entry ${name} unpacks to more than ${UNPACK_RATIO_MAX} times its size, which no sheet does`);
 }
 
 async function readDirectory(zip: ZipFile): Promise<Map<string, ZipEntry>> {
@@ -102,8 +93,7 @@ async function readDirectory(zip: ZipFile): Promise<Map<string, ZipEntry>> {
   for await (const entry of zipEntries(zip, "utf-8")) {
     const { fileNameLength, extraFieldLength, fileCommentLength } = entry.raw;
     bytes += CENTRAL_BYTES + fileNameLength + extraFieldLength + fileCommentLength;
-    if (bytes > DIRECTORY_BYTES_MAX)
-      throw damaged(`its directory is larger than ${DIRECTORY_BYTES_MAX} bytes`);
+    if (bytes > DIRECTORY_BYTES_MAX) throw damaged(`its directory is larger than ${DIRECTORY_BYTES_MAX} bytes`);
     // Some programs begin names with a slash.
     entries.set(entry.name.replace(/^\//, ""), entry);
   }

@@ -88,10 +88,7 @@ function relationIn(attributes: Attributes): string | undefined {
 }
 
 /** Returns the date formats by the number of the style; other formats are left out. */
-async function readDateFormats(
-  archive: WorkbookArchive,
-  part: string,
-): Promise<readonly (string | undefined)[]> {
+async function readDateFormats(archive: WorkbookArchive, part: string): Promise<readonly (string | undefined)[]> {
   const formats = new Map<string, string | undefined>();
   const styles: (string | undefined)[] = [];
   await readElements(archive, part, (path, { numFmtId = "", formatCode }) => {
@@ -115,8 +112,7 @@ async function readElements(
   const parser = new PartParser(part, {
     open(name, attributes) {
       elements += 1;
-      if (elements > PART_ELEMENTS_MAX)
-        throw damagedPart(part, `it holds more than ${PART_ELEMENTS_MAX} elements`);
+      if (elements > PART_ELEMENTS_MAX) throw damagedPart(part, `it holds more than ${PART_ELEMENTS_MAX} elements`);
       names.push(name);
       if (names.length <= DEPTH_READ) element(names.join("/"), attributes);
     },

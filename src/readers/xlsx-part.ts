@@ -3,8 +3,7 @@ import { SaxesParser } from "saxes";
 import { TAG_CHARACTERS_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
 
-export const SAVE_AGAIN =
-  "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
+export const SAVE_AGAIN = "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
 
 /**
  * Receives the elements of a part. Names come without the prefix of the root; names of other prefixes, which
@@ -62,10 +61,7 @@ export class PartParser {
     this.#parser.write(text);
     this.#written += text.length;
     if (this.#written - this.#eventAt > TAG_CHARACTERS_MAX)
-      this.#fault ??= damagedPart(
-        this.#part,
-        `a tag or text is longer than ${TAG_CHARACTERS_MAX} characters`,
-      );
+      this.#fault ??= damagedPart(this.#part, `a tag or text is longer than ${TAG_CHARACTERS_MAX} characters`);
     if (this.#fault !== undefined) throw this.#fault;
   }
 
@@ -89,7 +85,5 @@ export function damagedPart(part: string, why: string): UnreadableError {
 /** Decodes the escapes of characters that XML cannot hold (ECMA-376, part 1, 22.9.2.19). */
 export function unescapeText(text: string): string {
   if (!text.includes("_x")) return text;
-  return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 16)),
-  );
+  return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
 }

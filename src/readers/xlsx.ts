@@ -31,10 +31,7 @@ export async function* xlsxCells(input: Input, options: SheetOptions): AsyncGene
 }
 
 /** Rows by the names of the header. */
-export async function* xlsxRows(
-  input: Input,
-  options: SheetOptions,
-): AsyncGenerator<Record<string, CellValue>[]> {
+export async function* xlsxRows(input: Input, options: SheetOptions): AsyncGenerator<Record<string, CellValue>[]> {
   const { headerRow = 1, headerRows = 1 } = options;
   const head: string[][] = [];
   let header: Header | undefined;
@@ -122,10 +119,7 @@ async function* sheetRows(
 }
 
 /** Names of the sheets, in their order. */
-export async function sheetNames(
-  input: Input,
-  options: { readonly hidden?: boolean | undefined },
-): Promise<string[]> {
+export async function sheetNames(input: Input, options: { readonly hidden?: boolean | undefined }): Promise<string[]> {
   const archive = await WorkbookArchive.open(input);
   try {
     const { sheets } = await openBook(archive);
@@ -142,19 +136,16 @@ function isVisible({ state }: BookSheet): boolean {
 /** A number counts the visible sheets; a name finds any sheet. */
 function findSheet(book: Book, wanted: string | number): { name: string; part: string } {
   const visible = book.sheets.filter(isVisible);
-  const sheet =
-    typeof wanted === "number" ? visible[wanted - 1] : book.sheets.find(({ name }) => name === wanted);
+  const sheet = typeof wanted === "number" ? visible[wanted - 1] : book.sheets.find(({ name }) => name === wanted);
   const part = sheet === undefined ? undefined : book.partOf(sheet);
   if (sheet !== undefined && part !== undefined) return { name: sheet.name, part };
   if (book.sheets.length === 0)
     throw new UnreadableError("the workbook names no sheets that can be read", { hint: SAVE_AGAIN });
   const hidden = book.sheets.filter((one) => !isVisible(one));
-  const others =
-    hidden.length === 0 ? "" : ` Hidden sheets, which are read only by name, are: ${quoted(hidden)}.`;
-  throw new UnreadableError(
-    `the workbook has no sheet ${typeof wanted === "number" ? wanted : `"${wanted}"`}`,
-    { hint: `Its sheets are: ${quoted(visible)}.${others}` },
-  );
+  const others = hidden.length === 0 ? "" : ` Hidden sheets, which are read only by name, are: ${quoted(hidden)}.`;
+  throw new UnreadableError(`the workbook has no sheet ${typeof wanted === "number" ? wanted : `"${wanted}"`}`, {
+    hint: `Its sheets are: ${quoted(visible)}.${others}`,
+  });
 }
 
 function quoted(sheets: readonly BookSheet[]): string {

@@ -15,9 +15,8 @@ export async function xmlEncoding(input: Input, declared?: string): Promise<stri
   if (head.length >= 4 && head.readUInt32BE(0) === 0x003c003f) return "utf-16be";
   if (head.length >= 4 && head.readUInt32BE(0) === 0x3c003f00) return "utf-16le";
   const [, named] =
-    /^(?:\ufeff|\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z][\w.:-]*)["']/.exec(
-      head.toString("latin1"),
-    ) ?? [];
+    /^(?:\ufeff|\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z][\w.:-]*)["']/.exec(head.toString("latin1")) ??
+    [];
   // A declaration that is readable as bytes is not UTF-16: some programs name their encoding in memory, and
   // not that of the file.
   return named === undefined || /^(?:utf-?16|ucs-?[24]|utf-?32)/i.test(named) ? "utf-8" : named;

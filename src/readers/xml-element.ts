@@ -2,9 +2,7 @@ import type { XmlElement } from "./contract.ts";
 import { stampPlace } from "./row-place.ts";
 
 const NO_CHILDREN: readonly XmlElement[] = Object.freeze([]);
-const NO_ATTRIBUTES: Readonly<Record<string, string>> = Object.freeze(
-  Object.create(null) as Record<string, string>,
-);
+const NO_ATTRIBUTES: Readonly<Record<string, string>> = Object.freeze(Object.create(null) as Record<string, string>);
 
 /** An element that is returned, or a part of one. */
 export class ReadElement implements XmlElement {

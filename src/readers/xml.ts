@@ -90,11 +90,7 @@ class XmlReader {
       this.#fail(`a tag or text is longer than ${this.#charactersMax} characters`, LARGE);
     const [root] = this.#held;
     if (root !== undefined && this.#written - this.#heldFrom > this.#charactersMax)
-      this.#fail(
-        `the element ${root.name} is larger than ${this.#charactersMax} characters`,
-        LARGE,
-        root.row,
-      );
+      this.#fail(`the element ${root.name} is larger than ${this.#charactersMax} characters`, LARGE, root.row);
     this.#throwFault();
   }
 

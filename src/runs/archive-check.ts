@@ -69,9 +69,7 @@ async function differenceOf(
   try {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(FILE_MS)]);
     const { sha256 } = await fetchFile(drop, entry, copy, limited);
-    return sha256 === run.sha256
-      ? null
-      : `the archived file ${entry.path} has other content than was fetched`;
+    return sha256 === run.sha256 ? null : `the archived file ${entry.path} has other content than was fetched`;
   } finally {
     await rm(copy, { force: true });
   }

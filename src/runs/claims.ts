@@ -83,18 +83,13 @@ async function prepareClaim(
   parts: ClaimParts,
   warning: string | undefined,
 ): Promise<PreparedClaim> {
-  if (warning !== undefined)
-    parts.log.warn({ drop: arrival.drop, file: arrival.path }, `${arrival.path}: ${warning}`);
+  if (warning !== undefined) parts.log.warn({ drop: arrival.drop, file: arrival.path }, `${arrival.path}: ${warning}`);
   if (arrival.parentId === null && hasEscapes(arrival.path))
     return { opens: true, record: () => refuseName(arrival, parts) };
   const { outermost, depth } = await placeOf(arrival, parts.ledger);
   const provenance = await parts.provenance(outermost);
   const unpacking = parts.unpacking(arrival.drop);
-  if (
-    unpacking?.unpack === true &&
-    provenance?.standardBody === undefined &&
-    isContainerName(basename(arrival.path))
-  )
+  if (unpacking?.unpack === true && provenance?.standardBody === undefined && isContainerName(basename(arrival.path)))
     return {
       opens: true,
       record: () => claimContainer(arrival, { depth, unpacking, provenance, warning }, parts),

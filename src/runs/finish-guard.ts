@@ -99,8 +99,7 @@ export class FinishGuard {
         await ledger.fleet.assertDrop(name);
         const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(CHECK_MS)]);
         const identity = await this.#files.check(file, entry, signal);
-        if (identity !== undefined)
-          unchanged.push({ place: file.place, identity, checkAt: nextCheck(file, clock) });
+        if (identity !== undefined) unchanged.push({ place: file.place, identity, checkAt: nextCheck(file, clock) });
         failures = 0;
         this.#failing.delete(name);
       } catch (thrown) {

@@ -129,13 +129,8 @@ export class FinishedFileCheck {
   }
 
   /** A file may have been set aside by a process that ended before it recorded that. */
-  async #followMissing(
-    file: FinishedFile,
-    entry: DropEntry,
-    signal: AbortSignal,
-  ): Promise<string | null | undefined> {
-    if (file.place !== file.path || file.plan.action === "leave")
-      return this.#endMissing(file, entry.drop, signal);
+  async #followMissing(file: FinishedFile, entry: DropEntry, signal: AbortSignal): Promise<string | null | undefined> {
+    if (file.place !== file.path || file.plan.action === "leave") return this.#endMissing(file, entry.drop, signal);
     const moved = await setFileAside(entry.drop, { entry: entryOf(file), plan: file.plan }, signal);
     if (moved.result === "gone") return this.#endMissing(file, entry.drop, signal);
     return this.#noteAside(file, moved, entry.guardMs);
@@ -169,11 +164,7 @@ export class FinishedFileCheck {
       "a file was changed after it was finished; its whole content is taken again",
     );
     if (found !== undefined && found.size > file.size)
-      await ledger.finishedFiles.noteGrowthPause(
-        file.drop,
-        path,
-        pauseBetween(file, found, drop, this.#parts.clock),
-      );
+      await ledger.finishedFiles.noteGrowthPause(file.drop, path, pauseBetween(file, found, drop, this.#parts.clock));
     const detail = `${place} ${words} after it was finished; its whole content is taken again`;
     const event = { what: "source.changed-later", detail };
     // At its own path the next poll finds it as another version.
@@ -205,12 +196,7 @@ export class FinishedFileCheck {
   }
 
   /** Compares a file of another time or identity. A file that was never fetched counts as changed. */
-  async #hasSameBytes(
-    file: FinishedFile,
-    found: FileEntry,
-    drop: Drop,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #hasSameBytes(file: FinishedFile, found: FileEntry, drop: Drop, signal: AbortSignal): Promise<boolean> {
     const { size, sha256, place } = file;
     if (found.size !== size || sha256 === null) return false;
     // One at a time for a drop, so that a crash leaves one at most, which the next comparison replaces.

@@ -41,9 +41,7 @@ export async function isIdle(
   if (!dropsAtRest() || !(await runsAtRest())) return false;
   // Files may have come while the last ones were worked on.
   await Promise.allSettled(
-    watchers
-      .filter((watcher) => watcher.status().consecutiveFailures === 0)
-      .map((watcher) => watcher.pollNow()),
+    watchers.filter((watcher) => watcher.status().consecutiveFailures === 0).map((watcher) => watcher.pollNow()),
   );
   // A file that is missing for the first time is decided by one more poll.
   const decided = watchers.every((watcher) => watcher.status().missingCount === 0);

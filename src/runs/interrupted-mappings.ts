@@ -22,10 +22,7 @@ export class InterruptedMappings {
    * Tries those that are due, and keeps each until it succeeds. `isDue`: no step of the run is in progress, and it
    * waits for nothing. Does not reject.
    */
-  async resume(
-    isDue: (runId: string) => boolean,
-    onFault: (runId: string, thrown: unknown) => void,
-  ): Promise<void> {
+  async resume(isDue: (runId: string) => boolean, onFault: (runId: string, thrown: unknown) => void): Promise<void> {
     for (const id of this.#runs) {
       if (!isDue(id)) continue;
       try {

@@ -69,12 +69,7 @@ class SpooledLookups implements LookupStore {
   readonly #known = new Map<string, Known>();
   #latest: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    configured: readonly ConfiguredLookup[],
-    folder: string,
-    clock: Clock,
-    shared: SharedTables | null,
-  ) {
+  constructor(configured: readonly ConfiguredLookup[], folder: string, clock: Clock, shared: SharedTables | null) {
     this.#configured = configured;
     this.#folder = folder;
     this.#clock = clock;
@@ -215,7 +210,5 @@ async function sizeOf(path: string): Promise<number | null> {
 }
 
 function readFault(path: string, thrown: unknown): string {
-  return systemCode(thrown) === "ENOENT"
-    ? `there is no file ${path}`
-    : `${path} cannot be read: ${wordsOf(thrown)}`;
+  return systemCode(thrown) === "ENOENT" ? `there is no file ${path}` : `${path} cannot be read: ${wordsOf(thrown)}`;
 }

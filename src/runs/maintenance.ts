@@ -43,11 +43,7 @@ export function startHousekeeping(parts: HousekeepingParts): () => Promise<void>
     }
   };
   const running = Promise.all([
-    repeat(
-      () => tidyUp(parts, stopping.signal),
-      EVERY_MS,
-      "old entries could not be forgotten; tried again tomorrow",
-    ),
+    repeat(() => tidyUp(parts, stopping.signal), EVERY_MS, "old entries could not be forgotten; tried again tomorrow"),
     repeat(
       () => putAway(parts),
       PUT_AWAY_EVERY_MS,

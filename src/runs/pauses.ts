@@ -15,10 +15,7 @@ export class Pauses {
   }
 
   /** Calls `onRead` now, and after each change. */
-  static async read(
-    ledger: PauseLedger,
-    onRead: (all: readonly Pause[]) => void = () => undefined,
-  ): Promise<Pauses> {
+  static async read(ledger: PauseLedger, onRead: (all: readonly Pause[]) => void = () => undefined): Promise<Pauses> {
     const pauses = new Pauses(ledger, onRead);
     await pauses.#read();
     return pauses;

@@ -49,12 +49,8 @@ function recoveryWords(
   const states = Object.entries(resumed).map(([state, count]) => `${count} ${state}`);
   const facts = [
     ...(states.length === 0 ? [] : [`runs resume where the last process left them: ${states.join(", ")}`]),
-    ...(lost.inputs === 0
-      ? []
-      : [`the spool lost ${lost.inputs} inputs, which are fetched from their drops again`]),
-    ...(lost.segments === 0
-      ? []
-      : [`the spool lost ${lost.segments} segments, which are made again with equal bytes`]),
+    ...(lost.inputs === 0 ? [] : [`the spool lost ${lost.inputs} inputs, which are fetched from their drops again`]),
+    ...(lost.segments === 0 ? [] : [`the spool lost ${lost.segments} segments, which are made again with equal bytes`]),
     ...(retired === 0 ? [] : [`the files of ${retired} runs at rest were put away`]),
   ];
   return facts.length === 0 ? "there was nothing to recover" : facts.join("; ");
@@ -96,8 +92,7 @@ export async function retireAtRest(
   const awaited = new Set((await ledger.runsIn(["accepted"], { unsettled: true })).map((run) => run.id));
   for (const id of ids) {
     const run = await ledger.run(id);
-    const atRest =
-      run === null || (run.state === "accepted" ? !awaited.has(id) : !RUN_STATES[run.state].isInProgress);
+    const atRest = run === null || (run.state === "accepted" ? !awaited.has(id) : !RUN_STATES[run.state].isInProgress);
     if (!atRest || (run !== null && run.finishedAt === null) || isRunning(id)) continue;
     try {
       await onlyOne(spool.retire([id]));

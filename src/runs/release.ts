@@ -32,10 +32,7 @@ async function releaseNow(
     const released = await tryRelease(run, command, parts);
     if (released !== null) return released;
   }
-  throw notNow(
-    run,
-    "cannot be released now: other files of the same targets begin to be delivered again and again",
-  );
+  throw notNow(run, "cannot be released now: other files of the same targets begin to be delivered again and again");
 }
 
 /** Returns null when something changed during the check. */
@@ -48,10 +45,7 @@ async function tryRelease(
   if (run.state !== "held") throw notNow(run, `is ${run.state}: only a held run can be released`);
   const before = await ledger.blockedBy(run);
   if (before !== null)
-    throw notNow(
-      run,
-      `has to wait for the earlier file ${before.path} of the same targets (${before.state})`,
-    );
+    throw notNow(run, `has to wait for the earlier file ${before.path} of the same targets (${before.state})`);
   const discards = discardsOf(run);
   if (discards > 0 && !discard)
     throw new RejectedError("HG-GUARD-009", {

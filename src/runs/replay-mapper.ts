@@ -49,8 +49,7 @@ export async function replayBinding(
           version: trigger.version,
         };
   // Settings belong to their mapper.
-  const isOther =
-    overrides.mapper !== undefined && overrides.mapper !== (trigger?.mapper ?? before.mapper.name);
+  const isOther = overrides.mapper !== undefined && overrides.mapper !== (trigger?.mapper ?? before.mapper.name);
   return {
     binding: {
       ...before,

@@ -47,8 +47,7 @@ async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps):
     if (!(await spool.restoreInput(run.id, id))) continue;
     const sha256 = await digestOfFile(spool.inputPath(run.id));
     // A run that was cancelled during its fetch left a part of the bytes.
-    const isWhole =
-      run.sha256 === null ? sizeOf(spool.inputPath(run.id)) === run.size : sha256 === run.sha256;
+    const isWhole = run.sha256 === null ? sizeOf(spool.inputPath(run.id)) === run.size : sha256 === run.sha256;
     if (isWhole) return sha256;
     await rm(spool.inputPath(run.id), { force: true });
   }
@@ -99,9 +98,7 @@ export async function excludeDelivered(
   if (later.length === 0 && !replay.rejectedOnly) return mapped;
   const spared = await whatToSpare(replay, later, await attemptsBefore(of, steps.ledger), path, steps);
   try {
-    const { left, ...rewritten } = await rewriteSegment(path, mapped, (element) =>
-      exclusionsOf(element, spared),
-    );
+    const { left, ...rewritten } = await rewriteSegment(path, mapped, (element) => exclusionsOf(element, spared));
     const { batches } = rewritten;
     const points = batches.reduce((sum, batch) => sum + batch.points, 0);
     const inWhich = later.length === 0 ? "" : ` (${later.map(({ id }) => id).join(", ")})`;
@@ -213,10 +210,7 @@ function without(
   return { elements: remaining, kept };
 }
 
-function rowsWithout(
-  { rows, sheetOf }: RowIndexLine,
-  kept: readonly boolean[],
-): Pick<BatchBody, "rows" | "sheets"> {
+function rowsWithout({ rows, sheetOf }: RowIndexLine, kept: readonly boolean[]): Pick<BatchBody, "rows" | "sheets"> {
   const stays = (_: unknown, index: number) => kept[index] === true;
   return {
     rows: Uint32Array.from(rows.filter(stays)),

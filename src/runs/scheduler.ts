@@ -143,8 +143,7 @@ export class Scheduler {
     for (const stage of this.#stages) {
       if (stage.name === "delivery") stage.slots = deliveryConcurrency;
       // A step in progress may still report on the former service.
-      for (const run of stage.running.values())
-        if (services.includes(run.binding.service)) this.#active.notify(run.id);
+      for (const run of stage.running.values()) if (services.includes(run.binding.service)) this.#active.notify(run.id);
     }
     this.wake();
   }
@@ -217,11 +216,7 @@ export class Scheduler {
     return !this.#active.has(run.id) && !this.#isClosed(run, stage) && !this.#mustWait(run, stage);
   }
 
-  #begin(
-    run: Run,
-    stage: Stage,
-    list: { readonly stop: AbortController; readonly result: ListedResult },
-  ): void {
+  #begin(run: Run, stage: Stage, list: { readonly stop: AbortController; readonly result: ListedResult }): void {
     const stop = new AbortController();
     stop.signal.addEventListener("abort", () => list.stop.abort());
     const task = this.#take(run, stage, stop.signal, list.result)
@@ -286,8 +281,7 @@ export class Scheduler {
 
   async #wait(run: Run, stage: Stage, result: Extract<StepResult, { move: "wait" }>): Promise<void> {
     if (this.#active.isNotified(run.id)) return;
-    const isBlocked = async (by: string) =>
-      this.isRunning(by) || !(await isUnblocked(run, by, this.#steps.ledger));
+    const isBlocked = async (by: string) => this.isRunning(by) || !(await isUnblocked(run, by, this.#steps.ledger));
     await this.#waits.note(run, result, isBlocked);
     stage.emptyUntilMs = 0;
     this.#wakeIn(result.ms);

@@ -93,8 +93,7 @@ export class ServiceReach {
       isTried: false,
     };
     this.#absences.set(service, absence);
-    if (known === undefined)
-      this.#log.warn({ service, reason }, "the service cannot be asked what it stored");
+    if (known === undefined) this.#log.warn({ service, reason }, "the service cannot be asked what it stored");
     if (askedMs >= absence.failedAtMs) {
       absence.failures += 1;
       absence.retryAtMs = nowMs + Math.min(PAUSE_MAX_MS, everyMs * 2 ** (absence.failures - 1));

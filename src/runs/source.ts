@@ -43,8 +43,7 @@ export async function fetchSource(
   const container = await containerOf(run, steps);
   if (container === null) {
     const entry = steps.dropEntry(run.drop);
-    if (entry !== undefined)
-      return fetchFile(entry.drop, await currentEntry(run, steps), destination, signal);
+    if (entry !== undefined) return fetchFile(entry.drop, await currentEntry(run, steps), destination, signal);
     throw new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop });
   }
   const entryPath = run.path.slice(`${container.path}!/`.length);
@@ -81,12 +80,7 @@ async function fetchAgain(
  * attempt may succeed. A missing file is lost only when the listings of its drop say so: a remount or a
  * failover hides it for a moment, which throws `TransientError`.
  */
-export async function whyLost(
-  run: Run,
-  thrown: unknown,
-  steps: RunSteps,
-  signal: AbortSignal,
-): Promise<string | null> {
+export async function whyLost(run: Run, thrown: unknown, steps: RunSteps, signal: AbortSignal): Promise<string | null> {
   if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError)) return null;
   const dropEntry = steps.dropEntry(run.drop);
   if (dropEntry === undefined || (await containerOf(run, steps)) !== null) return null;

@@ -44,8 +44,7 @@ export async function tracedList<Value>(
       const settled = results.get(run);
       if (settled?.status === "rejected") span.end({}, wordsOf(settled.reason));
       else if (settled === undefined && fault !== undefined) span.end({}, fault);
-      else if (settled?.value.move !== "wait")
-        await endSpan(span, run, settled?.value.run, steps, runs.length);
+      else if (settled?.value.move !== "wait") await endSpan(span, run, settled?.value.run, steps, runs.length);
     }
   }
 }

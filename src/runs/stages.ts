@@ -180,8 +180,7 @@ export function freeSlots(stage: Stage): (run: Run) => boolean {
  */
 export function readAgain(stages: readonly Stage[], { state, path }: Pick<Run, "state" | "path">): void {
   for (const stage of stages)
-    if (stage.states.includes(state) || (stage.name === "containers" && path.includes("!/")))
-      stage.emptyUntilMs = 0;
+    if (stage.states.includes(state) || (stage.name === "containers" && path.includes("!/"))) stage.emptyUntilMs = 0;
 }
 
 function isSmall(run: Run): boolean {

@@ -38,23 +38,14 @@ export class StepRunner {
     for (const [at, run] of runs.entries()) if (results[at]?.status === "rejected") this.#noteFault(run);
     const failed = results.filter(({ status }) => status === "rejected").length;
     if (runs.length > 1)
-      this.#steps.log.debug(
-        { runs: runs.length, results: runs.length - failed },
-        "runs took a step as a list",
-      );
+      this.#steps.log.debug({ runs: runs.length, results: runs.length - failed }, "runs took a step as a list");
     return signal.aborted ? results.map((one) => (one.status === "rejected" ? null : one)) : results;
   }
 
   /** The result of a run, which takes the step now unless its list did. Does not reject. */
-  async result(
-    run: Run,
-    stage: Stage,
-    signal: AbortSignal,
-    listed: Settled<StepResult> | null,
-  ): Promise<StepResult> {
+  async result(run: Run, stage: Stage, signal: AbortSignal, listed: Settled<StepResult> | null): Promise<StepResult> {
     try {
-      const result =
-        listed === null ? await onlyOne(takeSteps([run], stage, this.#steps, signal)) : resultOf(listed);
+      const result = listed === null ? await onlyOne(takeSteps([run], stage, this.#steps, signal)) : resultOf(listed);
       this.#faults.forget(run.id);
       return result;
     } catch (thrown) {

@@ -68,11 +68,6 @@ async function setAsideUnmatched(
   await parts.ledger.finishedFiles.watch(file, event);
 }
 
-function addSourceEvent(
-  { id }: Arrival,
-  what: string,
-  detail: string,
-  { ledger }: ClaimParts,
-): Promise<void> {
+function addSourceEvent({ id }: Arrival, what: string, detail: string, { ledger }: ClaimParts): Promise<void> {
   return ledger.addEvent({ arrivalId: id, runId: null, operationId: null, what, detail });
 }

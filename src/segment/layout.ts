@@ -130,10 +130,7 @@ export interface SegmentRun {
   readonly input: Span | null;
 }
 
-export function footerText(
-  { runId, input }: SegmentRun,
-  lengths: Pick<Footer, "batches" | "rows" | "about">,
-): string {
+export function footerText({ runId, input }: SegmentRun, lengths: Pick<Footer, "batches" | "rows" | "about">): string {
   const footer: Footer = {
     "headgate-trailer": 1,
     ...lengths,

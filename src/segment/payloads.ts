@@ -22,9 +22,7 @@ export function parseBody(body: Buffer): readonly PushElement[] {
 }
 
 /** Fields in the order of their names, whichever way they were written. */
-export function targetOf(
-  element: PushTarget | PushElement | Readonly<Record<string, string | number>>,
-): string {
+export function targetOf(element: PushTarget | PushElement | Readonly<Record<string, string | number>>): string {
   const { data: _data, tags: _tags, version: _version, ...target } = element as PushElement;
   return JSON.stringify(Object.fromEntries(Object.entries(target).sort(([a], [b]) => (a < b ? -1 : 1))));
 }
@@ -142,8 +140,7 @@ export class ReadingSet {
 
   add(readings: readonly PayloadReading[], run: string): void {
     this.#db.exec("BEGIN");
-    for (const { target, atMs, version, value } of readings)
-      this.#insert.run(target, atMs, version, value, run);
+    for (const { target, atMs, version, value } of readings) this.#insert.run(target, atMs, version, value, run);
     this.#db.exec("COMMIT");
   }
 
@@ -158,9 +155,7 @@ export class ReadingSet {
   }
 
   remove({ target, atMs, version }: PayloadReading): void {
-    this.#db
-      .prepare("DELETE FROM readings WHERE target = ? AND at = ? AND version = ?")
-      .run(target, atMs, version);
+    this.#db.prepare("DELETE FROM readings WHERE target = ? AND at = ? AND version = ?").run(target, atMs, version);
   }
 
   get size(): number {

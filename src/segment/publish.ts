@@ -18,11 +18,7 @@ export interface SegmentPart {
 }
 
 /** Syncs a segment and gives it its names, durably. Returns a result for each name; does not reject. */
-export async function publishSegment({
-  part,
-  paths,
-  isShared,
-}: SegmentPart): Promise<readonly Settled<void>[]> {
+export async function publishSegment({ part, paths, isShared }: SegmentPart): Promise<readonly Settled<void>[]> {
   const [synced] = await Promise.allSettled([syncFile(part)]);
   if (synced.status === "rejected") return paths.map(() => synced);
   return await settleEach(paths, async (path) => {

@@ -1,14 +1,6 @@
 /** Finds the trailer of a run in a segment (`layout.ts`). */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import {
-  END_MARKS,
-  FOOTER_MARK,
-  FOOTER_MAX,
-  type Footer,
-  runOf,
-  type SegmentEnd,
-  type Span,
-} from "./layout.ts";
+import { END_MARKS, FOOTER_MARK, FOOTER_MAX, type Footer, runOf, type SegmentEnd, type Span } from "./layout.ts";
 
 export interface Trailer {
   readonly rows: Span;

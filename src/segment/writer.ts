@@ -155,8 +155,7 @@ export class SegmentWriter {
   }
 
   #putBytes(bytes: Buffer): void {
-    if (this.#end + bytes.length > this.#bytesMax)
-      throw new Error("too many readings for a segment of several runs");
+    if (this.#end + bytes.length > this.#bytesMax) throw new Error("too many readings for a segment of several runs");
     if (this.#heldLength + bytes.length > HELD_MAX) this.#flush();
     if (bytes.length > HELD_MAX) {
       this.#writeAll(bytes);

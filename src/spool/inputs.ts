@@ -71,8 +71,7 @@ export class SpoolInputs {
   /** Ids of the runs whose inputs are kept. */
   async kept(): Promise<readonly string[]> {
     const names = await readdir(this.#places.kept);
-    const idsOf = (end: string) =>
-      names.flatMap((name) => (name.endsWith(end) ? [name.slice(0, -end.length)] : []));
+    const idsOf = (end: string) => names.flatMap((name) => (name.endsWith(end) ? [name.slice(0, -end.length)] : []));
     const ids = new Set(Object.values(KEPT_ENDS.input).flatMap(idsOf));
     for (const id of idsOf(KEPT_ENDS.segment.plain)) if (this.#kept(id) !== null) ids.add(id);
     return [...ids];
@@ -101,9 +100,7 @@ export class SpoolInputs {
 async function removeInput({ about }: SegmentFiles, { path, span }: FilePart): Promise<void> {
   if (about?.span === undefined || span === undefined) return;
   const footerAt = about.span.offset + about.span.length;
-  const [line = ""] = readSpan(path, { offset: footerAt, length: FOOTER_MAX })
-    .toString("utf8")
-    .split("\n", 1);
+  const [line = ""] = readSpan(path, { offset: footerAt, length: FOOTER_MAX }).toString("utf8").split("\n", 1);
   const footer = { ...(JSON.parse(line) as object), input: [span.offset, 0] };
   const part = `${path}${PART}`;
   const { atime, mtime } = await stat(path);

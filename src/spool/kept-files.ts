@@ -7,14 +7,7 @@ import { open, writeFile } from "node:fs/promises";
 import { Readable, type Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import {
-  createGunzip,
-  createGzip,
-  createZstdCompress,
-  createZstdDecompress,
-  gzip,
-  zstdCompress,
-} from "node:zlib";
+import { createGunzip, createGzip, createZstdCompress, createZstdDecompress, gzip, zstdCompress } from "node:zlib";
 import type { Span } from "../segment/layout.ts";
 import { Chunks } from "../support/chunks.ts";
 import { syncFile } from "../support/durable.ts";
@@ -61,9 +54,7 @@ async function compress(
 ): Promise<void> {
   if (size > PIECE_MAX) return await pipeline(openKept(from, span), stream(), createWriteStream(to));
   const first = span?.offset ?? 0;
-  await PIECES.lend(async (chunk) =>
-    writeFile(to, await whole(await readInto(chunk.subarray(0, size), from, first))),
-  );
+  await PIECES.lend(async (chunk) => writeFile(to, await whole(await readInto(chunk.subarray(0, size), from, first))));
 }
 
 /** The bytes of a file from an offset that fit into the chunk. */

@@ -40,9 +40,7 @@ export async function* findReadings(
   query: ReadingQuery,
   onDamage: OnDamage = () => undefined,
 ): AsyncGenerator<FoundReading> {
-  for (const { runId, path, isKept } of (await places(spool)).toSorted((a, b) =>
-    a.runId < b.runId ? 1 : -1,
-  )) {
+  for (const { runId, path, isKept } of (await places(spool)).toSorted((a, b) => (a.runId < b.runId ? 1 : -1))) {
     const { segment, rows, about } = isKept ? keptSegmentFiles(path) : segmentFiles(path);
     if (about === null || segment === null || rows === null) continue;
     try {
@@ -104,8 +102,7 @@ async function* bodiesWith(rows: FilePart, segment: string): AsyncGenerator<read
   try {
     for await (const line of rowsOf(rows)) {
       const { offset, length } = line;
-      if (bytes === undefined)
-        bytes = new Bytes(openKept(segment, { offset, length: Number.POSITIVE_INFINITY }));
+      if (bytes === undefined) bytes = new Bytes(openKept(segment, { offset, length: Number.POSITIVE_INFINITY }));
       else await bytes.skip(offset - at);
       at = offset + length;
       yield [line, await bytes.take(length)];
@@ -119,10 +116,7 @@ async function* bodiesWith(rows: FilePart, segment: string): AsyncGenerator<read
 const BODY_MAX = 64 * 1024 * 1024;
 
 /** Null when there is no batch at the place. */
-async function elementsAt(
-  segment: string,
-  { offset, length }: PlacedRows,
-): Promise<readonly Element[] | null> {
+async function elementsAt(segment: string, { offset, length }: PlacedRows): Promise<readonly Element[] | null> {
   if (!(offset >= 0 && length > 0 && length <= BODY_MAX)) return null;
   const body = Buffer.concat(await openKept(segment, { offset, length }).toArray());
   try {

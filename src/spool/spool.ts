@@ -40,11 +40,7 @@ export interface Spool {
    * Hands out the targets of a run that is not at rest, a number of them at a time. False when its target index is
    * missing or damaged.
    */
-  facts(
-    runId: string,
-    perPart: number,
-    take: (part: readonly TargetFacts[]) => Promise<void>,
-  ): Promise<boolean>;
+  facts(runId: string, perPart: number, take: (part: readonly TargetFacts[]) => Promise<void>): Promise<boolean>;
   /**
    * Moves the inputs and the segments of runs at rest to the kept files, compressed. Idempotent. Returns a result for
    * each in the order given; does not reject.
@@ -118,9 +114,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     holdsInput: async (runId) => inputs.find(runId) !== null,
     copyInput: (runId, to) => inputs.copy(runId, to),
     async openSegment(runId) {
-      const place = exists(segmentPath(runId))
-        ? segmentPath(runId)
-        : keptPlace(names.keptOf(runId), "segment");
+      const place = exists(segmentPath(runId)) ? segmentPath(runId) : keptPlace(names.keptOf(runId), "segment");
       return place === null ? null : (span) => openKept(place, span);
     },
     async openInput(runId, side) {

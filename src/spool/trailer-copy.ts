@@ -1,13 +1,6 @@
 /** Writes the trailer of a run once more, for a segment in which it has another place. */
 import type { FileHandle } from "node:fs/promises";
-import {
-  endText,
-  footerText,
-  ROWS_BEGIN,
-  type RowIndexLine,
-  SealedLines,
-  type SegmentRun,
-} from "../segment/layout.ts";
+import { endText, footerText, ROWS_BEGIN, type RowIndexLine, SealedLines, type SegmentRun } from "../segment/layout.ts";
 import { openKept } from "./kept-files.ts";
 import { isWhole, rowsOf } from "./row-index.ts";
 import type { FilePart } from "./segment-files.ts";
@@ -40,9 +33,7 @@ export async function writeTrailer(
   const aboutAt = at;
   await putBytes(about, put);
   const footerAt = at;
-  await put(
-    Buffer.from(footerText(run, { batches, rows: aboutAt - batches - 1, about: footerAt - aboutAt })),
-  );
+  await put(Buffer.from(footerText(run, { batches, rows: aboutAt - batches - 1, about: footerAt - aboutAt })));
   await put(Buffer.from(endText(new Map([[run.runId, footerAt]]))));
 }
 

@@ -25,10 +25,7 @@ export function shareOf({ size, nlink, blocks }: Pick<Stats, "size" | "nlink" | 
 }
 
 /** Files that come and go meanwhile count when they are seen; `onFile` receives the share of each name. */
-export async function bytesBelow(
-  folder: string,
-  onFile: (name: string, bytes: number) => void,
-): Promise<number> {
+export async function bytesBelow(folder: string, onFile: (name: string, bytes: number) => void): Promise<number> {
   let bytes = 0;
   let asked: { readonly name: string; readonly share: Promise<number> }[] = [];
   const add = async () => {

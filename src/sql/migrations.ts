@@ -37,10 +37,7 @@ export function dueFor(schema: Schema, version: number, subject: string): readon
   const all = migrationsIn(schema.folder);
   const newest = all.at(-1)?.version ?? 0;
   if (version > newest)
-    throw schema.otherVersion(
-      subject,
-      `has schema ${version}, newer than ${newest}, which this Headgate knows`,
-    );
+    throw schema.otherVersion(subject, `has schema ${version}, newer than ${newest}, which this Headgate knows`);
   return all.filter((migration) => migration.version > version);
 }
 
@@ -48,8 +45,5 @@ export function dueFor(schema: Schema, version: number, subject: string): readon
 export function assertNothingDue(schema: Schema, version: number, subject: string): void {
   const newest = dueFor(schema, version, subject).at(-1)?.version;
   if (newest !== undefined)
-    throw schema.otherVersion(
-      subject,
-      `has schema ${version}, this Headgate reads ${newest}; start the gateway once`,
-    );
+    throw schema.otherVersion(subject, `has schema ${version}, this Headgate reads ${newest}; start the gateway once`);
 }

@@ -44,10 +44,7 @@ export function* rows<Row>(sql: string, ...values: Value[]): Steps<readonly Row[
   return (yield { want: "rows", sql, values }) as readonly Row[];
 }
 
-export function* cells<Row extends readonly unknown[]>(
-  sql: string,
-  ...values: Value[]
-): Steps<readonly Row[]> {
+export function* cells<Row extends readonly unknown[]>(sql: string, ...values: Value[]): Steps<readonly Row[]> {
   return (yield { want: "cells", sql, values }) as readonly Row[];
 }
 

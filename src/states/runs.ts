@@ -5,14 +5,7 @@
 import type { End, FileStanding, Points, RunState } from "../model.ts";
 
 /** The queue of the scheduler that takes runs of a state. */
-export type RunStage =
-  | "intake"
-  | "delivery"
-  | "containers"
-  | "held"
-  | "confirming"
-  | "unconfirmed"
-  | "finishing";
+export type RunStage = "intake" | "delivery" | "containers" | "held" | "confirming" | "unconfirmed" | "finishing";
 
 export interface RunFacts {
   /** The states that may follow. */
@@ -268,9 +261,7 @@ export const UNDELIVERED_STATES = runStatesThat(({ isOpen, end }) => !isOpen && 
 export const REPLAYABLE_STATES = runStatesThat(({ isOpen, standing }) => !isOpen && standing !== null);
 export const CANCELLABLE_STATES = runStatesThat(({ next }) => next.includes("cancelled"));
 /** Their service is needed for what comes next. */
-export const NEEDS_SERVICE_STATES = runStatesThat(
-  ({ stage, isAwaited }) => stage === "delivery" || isAwaited,
-);
+export const NEEDS_SERVICE_STATES = runStatesThat(({ stage, isAwaited }) => stage === "delivery" || isAwaited);
 /** How a run leaves the front of its lane. */
 export const LEAVES_LANE_STATES = runStatesThat(
   ({ isOpen }, state) => !isOpen && OPEN_STATES.some((open) => RUN_STATES[open].next.includes(state)),

@@ -59,7 +59,6 @@ let latest: { readonly instant: Temporal.Instant | null; readonly text: string }
 
 /** `2026-03-01T00:15:00.000Z`: always milliseconds, so that text order is time order. */
 export function isoInstant(instant: Temporal.Instant): string {
-  if (instant !== latest.instant)
-    latest = { instant, text: new Date(instant.epochMilliseconds).toISOString() };
+  if (instant !== latest.instant) latest = { instant, text: new Date(instant.epochMilliseconds).toISOString() };
   return latest.text;
 }

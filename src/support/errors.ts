@@ -37,10 +37,7 @@ export abstract class HeadgateError extends Error {
   readonly advice: string;
 
   constructor(code: ErrorCode, facts: ErrorFacts) {
-    super(
-      facts.message ?? REGISTER[code].title,
-      facts.cause === undefined ? undefined : { cause: facts.cause },
-    );
+    super(facts.message ?? REGISTER[code].title, facts.cause === undefined ? undefined : { cause: facts.cause });
     this.name = new.target.name;
     this.code = code;
     this.operation = facts.operation;
@@ -58,8 +55,7 @@ export class InvariantError extends HeadgateError {}
 
 /** The words of anything that was thrown, including values that are no errors, with the chain of causes. */
 export function wordsOf(thrown: unknown): string {
-  if (!(thrown instanceof Error))
-    return typeof thrown === "string" ? thrown : `thrown value ${inspectShort(thrown)}`;
+  if (!(thrown instanceof Error)) return typeof thrown === "string" ? thrown : `thrown value ${inspectShort(thrown)}`;
   const own = thrown.message === "" ? thrown.name : thrown.message;
   if (thrown.cause === undefined || thrown.cause === null) return own;
   const cause = wordsOf(thrown.cause);

@@ -8,9 +8,7 @@ export const httpOptions = z
       .int()
       .positive()
       .default(1_000)
-      .describe(
-        "Connections at one time; further ones are closed at once, and the log says so. 1000 by default.",
-      ),
+      .describe("Connections at one time; further ones are closed at once, and the log says so. 1000 by default."),
     headers: duration("20s").describe(
       "How long the headers of a request may take, and a connection may stay open before its first; 20s by default.",
     ),

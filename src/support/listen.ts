@@ -7,11 +7,7 @@ import { startFault } from "./start-fault.ts";
  * Starts listening and returns the URL. `setting` names the option in the message. Throws `ConfigError`, or
  * `TransientError` while the port is taken.
  */
-export async function listenOrExplain(
-  app: FastifyInstance,
-  address: string,
-  setting: string,
-): Promise<string> {
+export async function listenOrExplain(app: FastifyInstance, address: string, setting: string): Promise<string> {
   const at = address.lastIndexOf(":");
   const host = address.slice(0, at).replace(/^\[|\]$/g, "");
   const port = Number(address.slice(at + 1));
@@ -27,8 +23,6 @@ export async function listenOrExplain(
     const message = `cannot listen on ${address} (${setting}): ${why}`;
     const facts = { operation: "listen", subject: address, message, cause };
     // A missing permission needs a person; a port that is taken may become free.
-    throw systemCode(cause) === "EACCES"
-      ? new ConfigError("HG-CONF-004", facts)
-      : startFault("HG-CONF-004", facts);
+    throw systemCode(cause) === "EACCES" ? new ConfigError("HG-CONF-004", facts) : startFault("HG-CONF-004", facts);
   }
 }

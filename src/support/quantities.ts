@@ -37,11 +37,7 @@ export const duration = quantity(
 );
 
 /** A size in configuration: text in, bytes out. */
-export const size = quantity(
-  parseSize,
-  /^\d+(\.\d+)?\s*(B|KB|MB|GB|KiB|MiB|GiB)$/,
-  "a size such as 64KB, 4MB or 1GiB",
-);
+export const size = quantity(parseSize, /^\d+(\.\d+)?\s*(B|KB|MB|GB|KiB|MiB|GiB)$/, "a size such as 64KB, 4MB or 1GiB");
 
 function quantity(parse: (text: string) => number | undefined, pattern: RegExp, expected: string) {
   const required = z

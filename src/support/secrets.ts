@@ -7,8 +7,7 @@
 const LENGTH_MIN = 6;
 const OWN_WORD = /^headgate(?:[_-][a-z]+)*$/i;
 /** Names of fields that hold secrets. */
-const FIELDS =
-  "password|passphrase|privateKey|clientSecret|client_secret|secret|token|access_token|authorization";
+const FIELDS = "password|passphrase|privateKey|clientSecret|client_secret|secret|token|access_token|authorization";
 /** A shorter path of a URL holds no secret. */
 const PATH_LENGTH_MIN = 16;
 const MASK = "[redacted]";

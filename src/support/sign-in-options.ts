@@ -26,9 +26,7 @@ export const signInLimits = {
     .int()
     .positive()
     .optional()
-    .describe(
-      "… from one address, whatever the names. Three times `failures`, and at least 30, when absent.",
-    ),
+    .describe("… from one address, whatever the names. Three times `failures`, and at least 30, when absent."),
   window: duration("5m").describe("Time after the first failure in which failures count; 5m by default."),
 };
 

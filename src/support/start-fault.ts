@@ -44,8 +44,7 @@ export function isWorthARestart(thrown: unknown): boolean {
 export function isPassingCondition(thrown: unknown): boolean {
   if (thrown instanceof TransientError) return true;
   for (let at = thrown; at instanceof Error; at = at.cause) {
-    if ("errcode" in at && typeof at.errcode === "number" && PASSING_SQLITE.has(at.errcode & 0xff))
-      return true;
+    if ("errcode" in at && typeof at.errcode === "number" && PASSING_SQLITE.has(at.errcode & 0xff)) return true;
     if (PASSING_WORDS.test(at.message)) return true;
   }
   const code = systemCode(thrown) ?? "";

@@ -53,11 +53,7 @@ export async function writeWorkbook(
   }
 }
 
-async function writeTables(
-  tables: readonly WorkbookTable[],
-  path: string,
-  sheetRowsMax: number,
-): Promise<void> {
+async function writeTables(tables: readonly WorkbookTable[], path: string, sheetRowsMax: number): Promise<void> {
   // It takes a while to load, and few commands need it.
   const { default: exceljs } = await import("exceljs");
   const output = createWriteStream(path);
@@ -78,11 +74,7 @@ async function writeTables(
   }
 }
 
-async function writeTable(
-  book: Workbook,
-  { name, columns, rows }: WorkbookTable,
-  sheetRowsMax: number,
-): Promise<void> {
+async function writeTable(book: Workbook, { name, columns, rows }: WorkbookTable, sheetRowsMax: number): Promise<void> {
   let sheet = addSheet(book, name, columns);
   let sheets = 1;
   let count = 0;

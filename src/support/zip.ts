@@ -31,9 +31,7 @@ const SHOWN_CHARACTERS = 80;
  */
 export async function openZip(source: string | Buffer): Promise<ZipFile> {
   const options = { autoClose: false, decodeStrings: false };
-  const zip = await (typeof source === "string"
-    ? openPromise(source, options)
-    : fromBufferPromise(source, options));
+  const zip = await (typeof source === "string" ? openPromise(source, options) : fromBufferPromise(source, options));
   // Closing a file that was only read may fail, and loses nothing.
   zip.on("error", () => undefined);
   return zip;
@@ -67,10 +65,7 @@ function nameIn(raw: Entry, names: ZipNames): string {
 /** Why the content of this one entry cannot be read, or null. */
 export function entryRefusal({ raw }: ZipEntry): string | null {
   if (raw.isEncrypted()) return "the entry is encrypted";
-  if (
-    raw.versionMadeBy >>> 8 === UNIX &&
-    ((raw.externalFileAttributes >>> 16) & FILE_TYPE_MASK) === SYMBOLIC_LINK
-  )
+  if (raw.versionMadeBy >>> 8 === UNIX && ((raw.externalFileAttributes >>> 16) & FILE_TYPE_MASK) === SYMBOLIC_LINK)
     return "the entry is a symbolic link, and no file";
   return raw.canDecodeFileData()
     ? null

@@ -11,21 +11,11 @@ export const expectOptions = z
     every: z
       .enum(["day", "weekday", "week", "month"])
       .default("day")
-      .describe(
-        "day: every day; weekday: Monday to Friday; week: on Mondays, or `on`; month: on the first, or `on`.",
-      ),
-    on: z
-      .int()
-      .min(1)
-      .max(28)
-      .optional()
-      .describe("For week: 1 Monday to 7 Sunday. For month: the day, 1 to 28."),
+      .describe("day: every day; weekday: Monday to Friday; week: on Mondays, or `on`; month: on the first, or `on`."),
+    on: z.int().min(1).max(28).optional().describe("For week: 1 Monday to 7 Sunday. For month: the day, 1 to 28."),
     timeZone: z
       .string()
-      .refine(
-        (zone) => ianaZone(zone) !== undefined,
-        "expected an IANA or Windows time zone, such as Europe/Brussels",
-      )
+      .refine((zone) => ianaZone(zone) !== undefined, "expected an IANA or Windows time zone, such as Europe/Brussels")
       .describe("Zone of `by`. It has no default.")
       .meta({ examples: ["Europe/Brussels"] }),
   })
@@ -75,9 +65,7 @@ function dueTimes(expectation: Expectation, now: Temporal.Instant): Temporal.Ins
   for (let back = 0; back <= DAYS_BACK_MAX && found.length < 2; back += 1) {
     const day = today.subtract({ days: back });
     if (!isDueOn(expectation, day)) continue;
-    const due = day
-      .toZonedDateTime({ timeZone: zone, plainTime: Temporal.PlainTime.from(expectation.by) })
-      .toInstant();
+    const due = day.toZonedDateTime({ timeZone: zone, plainTime: Temporal.PlainTime.from(expectation.by) }).toInstant();
     if (Temporal.Instant.compare(due, now) <= 0) found.push(due);
   }
   return found;
@@ -115,8 +103,7 @@ export async function missingFiles(
       now,
       watchedSince: latest === null ? watchedSince : Temporal.Instant.from(latest.createdAt),
     });
-    if (found !== null)
-      missing.push({ trigger: name, due: found.due.toString(), lastSeen: latest?.createdAt ?? null });
+    if (found !== null) missing.push({ trigger: name, due: found.due.toString(), lastSeen: latest?.createdAt ?? null });
   }
   return missing;
 }

@@ -18,10 +18,7 @@ export interface LintedDrop {
   readonly kind: DropKind;
 }
 
-export function lintTriggers(
-  triggers: readonly Trigger[],
-  drops: readonly LintedDrop[],
-): readonly TriggerFinding[] {
+export function lintTriggers(triggers: readonly Trigger[], drops: readonly LintedDrop[]): readonly TriggerFinding[] {
   return triggers.flatMap((trigger, index) => [
     ...sameName(trigger, triggers.slice(0, index)),
     ...atRest(trigger),
@@ -148,8 +145,7 @@ function shadowed(trigger: Trigger, earlier: readonly Trigger[]): readonly Trigg
 function covers(earlier: Trigger, later: Trigger): boolean {
   if (!fires(earlier) || earlier.ingestionType !== later.ingestionType) return false;
   const places = later.drops;
-  if (earlier.drops !== undefined && places?.every((drop) => earlier.drops?.includes(drop)) !== true)
-    return false;
+  if (earlier.drops !== undefined && places?.every((drop) => earlier.drops?.includes(drop)) !== true) return false;
   const wide = patternSet(earlier);
   const narrow = patternSet(later);
   if (wide.size === 0) return false;

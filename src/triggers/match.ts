@@ -78,15 +78,12 @@ function obstacleOf(trigger: NameRule, ingestionType: IngestionType): string | n
   if (!fires(trigger)) return `its state is ${trigger.state}, so it does not fire`;
   if (trigger.ingestionType !== ingestionType)
     return `it is for files that come by ${trigger.ingestionType}, and this one comes by ${ingestionType}`;
-  if (trigger.fileNamePatternMatches.length === 0)
-    return "it has no file name patterns, and so matches nothing";
+  if (trigger.fileNamePatternMatches.length === 0) return "it has no file name patterns, and so matches nothing";
   return null;
 }
 
 function patternWords(patterns: readonly PatternVerdict[], all: boolean): string {
-  const words = patterns.map(
-    (one) => `${one.filterType} ${JSON.stringify(one.value)}: ${one.holds ? "yes" : "no"}`,
-  );
+  const words = patterns.map((one) => `${one.filterType} ${JSON.stringify(one.value)}: ${one.holds ? "yes" : "no"}`);
   const rule = patterns.length < 2 ? "" : all ? " (all must hold)" : " (one must hold)";
   return `${words.join("; ")}${rule}`;
 }

@@ -90,9 +90,7 @@ export const triggerOptions = z.strictObject({
   fileNamePatternMatches: wire.fileNamePatternMatches
     .describe("Conditions on the base name of the file, case-sensitive. An empty list matches nothing.")
     .meta({ examples: [[{ filterType: "StartsWith", value: "acme_" }]] }),
-  fileTriggerCombination: wire.fileTriggerCombination.describe(
-    "And: every condition must hold. Or: any one.",
-  ),
+  fileTriggerCombination: wire.fileTriggerCombination.describe("And: every condition must hold. Or: any one."),
   fileType: wire.fileType.describe("Format of the file, as the service names it."),
   ingestionType: wire.ingestionType.describe(
     "How the file came: SendViaFtp for local, SFTP and FTP drops, UploadInStorage for POST /storage, " +

@@ -82,9 +82,7 @@ function judge(trigger: Trigger, { fileName, ingestionType, drop, sender }: Ques
     return { trigger: trigger.name, matches: false, words };
   }
   const verdict =
-    sender?.token === undefined
-      ? matchTrigger(trigger, fileName, ingestionType)
-      : matchToken(trigger, sender.token);
+    sender?.token === undefined ? matchTrigger(trigger, fileName, ingestionType) : matchToken(trigger, sender.token);
   return {
     trigger: trigger.name,
     matches: verdict.matches,

@@ -36,10 +36,7 @@ export function unknownNames(schema: z.ZodType, names: readonly string[]): strin
 
 /** A repeated query key arrives as a list or as a single value; both become a list. */
 export function listOf<Item extends z.ZodType>(item: Item) {
-  return z.preprocess(
-    (input) => (input === undefined || Array.isArray(input) ? input : [input]),
-    z.array(item),
-  );
+  return z.preprocess((input) => (input === undefined || Array.isArray(input) ? input : [input]), z.array(item));
 }
 
 const TRUTHS = new Map([

@@ -17,21 +17,14 @@ export type Granularity = keyof typeof GRANULARITIES;
 export const AGGREGATES = { None: 0, SUM: 1, MIN: 2, MAX: 3, AVG: 4, COUNT: 5, VAR: 6, STDEV: 7 } as const;
 export type Aggregate = keyof typeof AGGREGATES;
 
-export const DATA_DISPLAY_LEVELS = [
-  "Value",
-  "ValueVariable",
-  "ValueVariableDate",
-  "ValueVariableDateSource",
-] as const;
+export const DATA_DISPLAY_LEVELS = ["Value", "ValueVariable", "ValueVariableDate", "ValueVariableDateSource"] as const;
 export type DataDisplayLevel = (typeof DATA_DISPLAY_LEVELS)[number];
 
 /** A name of a closed list, in any case, brought to its own spelling. */
 function named<const Names extends readonly string[]>(names: Names) {
   return z.preprocess(
     (input) =>
-      typeof input === "string"
-        ? (names.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input)
-        : input,
+      typeof input === "string" ? (names.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input) : input,
     z.enum(names),
   );
 }

@@ -57,13 +57,7 @@ export class HttpProblem extends Error {
   /** Value of the header `Retry-After`. */
   readonly retryAfterSec: number | undefined;
 
-  constructor(
-    status: number,
-    code: ProblemCode,
-    detail: string,
-    errors?: ProblemErrors,
-    retryAfterSec?: number,
-  ) {
+  constructor(status: number, code: ProblemCode, detail: string, errors?: ProblemErrors, retryAfterSec?: number) {
     super(detail);
     this.status = status;
     this.code = code;

@@ -114,13 +114,11 @@ function readReading(input: unknown, path: string): PushReading {
 
 /** Names in any case, nulls and unknown names ignored, types checked. */
 function readFields(input: unknown, fields: Fields, path: string): Record<string, unknown> {
-  if (typeof input !== "object" || input === null || Array.isArray(input))
-    throw fault(path, "must be an object");
+  if (typeof input !== "object" || input === null || Array.isArray(input)) throw fault(path, "must be an object");
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(input)) {
     const lower = key.toLowerCase();
-    if (FORBIDDEN.has(lower))
-      throw fault(`${path}.${key}`, "must not be in the body; it is read from the token");
+    if (FORBIDDEN.has(lower)) throw fault(`${path}.${key}`, "must not be in the body; it is read from the token");
     const field = Object.hasOwn(fields, lower) ? fields[lower] : undefined;
     if (field === undefined || value === null) continue;
     if (!hasType(value, field[1])) throw fault(`${path}.${key}`, `must be ${EXPECTED[field[1]]}`);

@@ -13,9 +13,7 @@ export function idempotencyKeyOf(request: FastifyRequest): string | null {
   if (key === undefined || key === "") return null;
   if (typeof key === "string" && key.length <= KEY_CHARACTERS_MAX) return key;
   const message = `is one value of at most ${KEY_CHARACTERS_MAX} characters`;
-  throw new HttpProblem(400, "invalid-request", `Idempotency-Key: ${message}`, [
-    { path: "Idempotency-Key", message },
-  ]);
+  throw new HttpProblem(400, "invalid-request", `Idempotency-Key: ${message}`, [{ path: "Idempotency-Key", message }]);
 }
 
 /**

@@ -195,11 +195,7 @@ function continues(byte: number | undefined): boolean {
 
 function skipBlanks(bytes: Uint8Array, from: Position): Position {
   let at = from;
-  for (
-    let byte = bytes[at];
-    byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-    byte = bytes[at]
-  )
+  for (let byte = bytes[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; byte = bytes[at])
     at += 1;
   return at;
 }

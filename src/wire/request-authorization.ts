@@ -16,8 +16,7 @@ export function authorizationOf(request: FastifyRequest): readonly [scheme: stri
 export function basicCredentials(text: string): { readonly name: string; readonly password: string } {
   const decoded = Buffer.from(text, "base64").toString("utf8");
   const colon = decoded.indexOf(":");
-  if (colon < 0 || decoded.includes("\0"))
-    throw unauthenticated("Basic credentials are `user:password` in base64");
+  if (colon < 0 || decoded.includes("\0")) throw unauthenticated("Basic credentials are `user:password` in base64");
   return { name: decoded.slice(0, colon), password: decoded.slice(colon + 1) };
 }
 

@@ -4,24 +4,13 @@
  */
 
 /** The fields that identify a variable, by kind: exactly one source identifier, with one selector. */
-export const SOURCE_IDENTIFIERS = [
-  "sourceId",
-  "sourceSerialNumber",
-  "sourceEan",
-  "sourceName",
-  "meterNumber",
-] as const;
+export const SOURCE_IDENTIFIERS = ["sourceId", "sourceSerialNumber", "sourceEan", "sourceName", "meterNumber"] as const;
 export type SourceIdentifier = (typeof SOURCE_IDENTIFIERS)[number];
 /** A push call holds one kind: the service does not support mixed kinds and drops elements silently. */
 export type IdentifierKind = "variableId" | SourceIdentifier;
 
 /** The fields in the order of the contract. */
-export const TARGET_FIELDS = [
-  "variableId",
-  ...SOURCE_IDENTIFIERS,
-  "mappingConfig",
-  "variableTypeId",
-] as const;
+export const TARGET_FIELDS = ["variableId", ...SOURCE_IDENTIFIERS, "mappingConfig", "variableTypeId"] as const;
 export type TargetField = (typeof TARGET_FIELDS)[number];
 export type TargetTexts = Readonly<Partial<Record<TargetField, string | number | undefined>>>;
 

@@ -110,9 +110,7 @@ function readRequest({ body, headers }: FastifyRequest): TokenRequest {
   const decoded = basic === undefined ? "" : Buffer.from(basic, "base64").toString("utf8");
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(decoded) ?? [];
   const credentials =
-    id === undefined || secret === undefined
-      ? {}
-      : { client_id: formDecoded(id), client_secret: formDecoded(secret) };
+    id === undefined || secret === undefined ? {} : { client_id: formDecoded(id), client_secret: formDecoded(secret) };
   const result = tokenRequest.safeParse({ ...credentials, ...(body as object | undefined) });
   if (result.success) return withoutNul(result.data);
   const fields = result.error.issues.map((issue) => issue.path.join(".")).join(", ");

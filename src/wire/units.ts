@@ -55,8 +55,7 @@ export function findUnit(text: string): Unit | undefined {
 export function namesUnit(text: string, unit: ListedUnit): boolean {
   const written = folded(text);
   const spellings = [unit.symbol, unit.name].filter((one) => one !== null && one !== undefined);
-  if (written === folded(unit.symbol ?? "") || written.toLowerCase() === folded(unit.name).toLowerCase())
-    return true;
+  if (written === folded(unit.symbol ?? "") || written.toLowerCase() === folded(unit.name).toLowerCase()) return true;
   const meant = findUnit(text);
   return meant !== undefined && spellings.some((one) => findUnit(one)?.id === meant.id);
 }

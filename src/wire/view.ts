@@ -21,11 +21,7 @@ export const viewBody = caseless(
   z.object({
     name: z.string().min(1).max(200),
     entityType,
-    customFilter: z
-      .string()
-      .min(1)
-      .max(10_000)
-      .describe("An expression, as the parameter CustomFilter takes it."),
+    customFilter: z.string().min(1).max(10_000).describe("An expression, as the parameter CustomFilter takes it."),
   }),
 );
 export type ViewBody = z.infer<typeof viewBody>;

@@ -45,8 +45,7 @@ export function verifyWebhook(
   nowSeconds: number,
 ): string | null {
   const match = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(header ?? "");
-  if (match?.[1] === undefined || match[2] === undefined)
-    return "the signature header is missing or malformed";
+  if (match?.[1] === undefined || match[2] === undefined) return "the signature header is missing or malformed";
   if (Math.abs(nowSeconds - Number(match[1])) > SIGNATURE_TOLERANCE_SEC)
     return "the signature is too old or from the future";
   const expected = Buffer.from(hmac(body, secret, Number(match[1])), "hex");

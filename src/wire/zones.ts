@@ -1,9 +1,7 @@
 /** Time zone ids: the data endpoint recognises Windows and IANA names (specification, *Referentials*). */
 import windowsZones from "./referentials/windows-zones.json" with { type: "json" };
 
-const ianaOfWindows = new Map(
-  Object.entries(windowsZones).map(([windows, iana]) => [windows.toLowerCase(), iana]),
-);
+const ianaOfWindows = new Map(Object.entries(windowsZones).map(([windows, iana]) => [windows.toLowerCase(), iana]));
 const known = new Map<string, string | undefined>();
 const KNOWN_MAX = 2_000;
 

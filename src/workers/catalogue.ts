@@ -24,10 +24,7 @@ export function isBundled(modulePath: string): boolean {
 /**
  * Folders are absolute paths; the first with a name wins. The catalogue ends with the process, or by `close`.
  */
-export function createCatalogue(
-  folders: readonly string[],
-  inspector: Inspector = createInspector(),
-): MapperCatalogue {
+export function createCatalogue(folders: readonly string[], inspector: Inspector = createInspector()): MapperCatalogue {
   const places = searchFolders(folders);
   const known = new Map<string, CatalogueEntry>();
 

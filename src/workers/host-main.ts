@@ -13,15 +13,7 @@ import { wordsOf } from "../support/errors.ts";
 import { Channel, receiveSecret } from "./channel.ts";
 import { endLoan } from "./compiled-modules.ts";
 import type { ThreadTask } from "./host-thread.ts";
-import type {
-  FromHost,
-  FromThread,
-  HostStart,
-  TaskEnd,
-  TaskRequest,
-  ThreadStart,
-  ToHost,
-} from "./messages.ts";
+import type { FromHost, FromThread, HostStart, TaskEnd, TaskRequest, ThreadStart, ToHost } from "./messages.ts";
 
 /** Interval at which the gateway and the memory are checked, in milliseconds. */
 const WATCH_MS = 250;

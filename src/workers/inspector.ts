@@ -74,10 +74,8 @@ export function createInspector(limits: InspectorLimits = LIMITS): Inspector {
       if (answer.kind === "facts") return answer.facts;
       throw strange(module, answer);
     },
-    settingsFault: async (module, settings) =>
-      checked(await ask({ kind: "settings", settings, ...module }), module),
-    caseFault: async (module, casesOf, name) =>
-      checked(await ask({ kind: "case", casesOf, name, ...module }), module),
+    settingsFault: async (module, settings) => checked(await ask({ kind: "settings", settings, ...module }), module),
+    caseFault: async (module, casesOf, name) => checked(await ask({ kind: "case", casesOf, name, ...module }), module),
     async close() {
       isClosed = true;
       await end();

@@ -29,9 +29,7 @@ export function partPathOf(job: MapJob): string {
 export function listOf(jobs: readonly MapJob[]): JobList | null {
   const [first] = jobs;
   if (first === undefined || jobs.length < 2) return null;
-  const listed = jobs.filter(
-    (job): job is ListedJob => job.input !== undefined && job.inputPath === first.inputPath,
-  );
+  const listed = jobs.filter((job): job is ListedJob => job.input !== undefined && job.inputPath === first.inputPath);
   return listed.length < jobs.length ? null : { part: first.inputPath, jobs: listed };
 }
 

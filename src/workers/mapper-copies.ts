@@ -123,18 +123,14 @@ export function createMapperCopies(root: string, nowMs: () => number): MapperCop
         const path = join(item.parentPath, item.name);
         files.push({ path: relative(folder, path), base64: await readFile(path, "base64") });
       }
-      return Buffer.from(
-        JSON.stringify({ module: facts.module, files } satisfies z.output<typeof packedCopy>),
-      );
+      return Buffer.from(JSON.stringify({ module: facts.module, files } satisfies z.output<typeof packedCopy>));
     },
     async unpack(name, digest, packed, origin) {
       const { module, files } = packedCopy.parse(JSON.parse(packed.toString()));
       const folder = folderOf(name, digest);
       const entries = files.map(({ path, base64 }) => ({ path, bytes: Buffer.from(base64, "base64") }));
       if (
-        [module, ...files.map(({ path }) => path)].some((path) =>
-          relative(folder, join(folder, path)).startsWith(".."),
-        )
+        [module, ...files.map(({ path }) => path)].some((path) => relative(folder, join(folder, path)).startsWith(".."))
       )
         return null;
       try {
@@ -178,10 +174,7 @@ async function writeCopy(folder: string, modulePath: string, { files }: MapperCo
     });
   // The name of the folder is kept, since it is the name of the mapper; and so are the relative paths to
   // shared files.
-  const base = files.reduce(
-    (common, { path }) => commonFolder(common, dirname(path)),
-    dirname(dirname(modulePath)),
-  );
+  const base = files.reduce((common, { path }) => commonFolder(common, dirname(path)), dirname(dirname(modulePath)));
   const entries = files.map(({ path, bytes }) => ({ path: relative(base, path), bytes }));
   await placeCopy(folder, entries, { module: relative(base, modulePath), origin: modulePath });
 }

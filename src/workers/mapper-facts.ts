@@ -14,9 +14,7 @@ export function factsOf(mapper: Mapper): MapperFacts {
   });
   delete conflicts.$schema;
   const schema =
-    own.properties === undefined
-      ? own
-      : { ...own, properties: { ...own.properties, [CONFLICTS_SETTING]: conflicts } };
+    own.properties === undefined ? own : { ...own, properties: { ...own.properties, [CONFLICTS_SETTING]: conflicts } };
   return {
     name: mapper.name,
     version: String(mapper.version ?? VERSION_DEFAULT),

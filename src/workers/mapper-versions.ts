@@ -15,12 +15,7 @@ import { ConfigError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { isBundled, searchFolders } from "./catalogue.ts";
 import type { Inspector } from "./inspector.ts";
-import {
-  type CurrentVersion,
-  createMapperCopies,
-  type MapperCopies,
-  type SharedMappers,
-} from "./mapper-copies.ts";
+import { type CurrentVersion, createMapperCopies, type MapperCopies, type SharedMappers } from "./mapper-copies.ts";
 import { factsOf } from "./mapper-facts.ts";
 import type { MapperModule } from "./messages.ts";
 
@@ -104,8 +99,7 @@ export class KeptVersions implements MapperVersions {
     if (copy !== null) return copy;
     const modulePath = await locateMapper(this.#places, name);
     const content = modulePath === null ? null : await readMapper(modulePath);
-    if (modulePath !== null && content?.digest === digest)
-      return await this.#copies.keep(modulePath, content);
+    if (modulePath !== null && content?.digest === digest) return await this.#copies.keep(modulePath, content);
     const packed = (await this.#shared?.find("mapper", sharedName(name, digest))) ?? null;
     return packed === null ? null : await this.#copies.unpack(name, digest, packed, modulePath);
   }
@@ -200,8 +194,7 @@ export class KeptVersions implements MapperVersions {
 
   /** One check at a time for each mapper. */
   #look(name: string, modulePath: string): Promise<void> {
-    const look =
-      this.#looks.get(name) ?? this.#decide(name, modulePath).finally(() => this.#looks.delete(name));
+    const look = this.#looks.get(name) ?? this.#decide(name, modulePath).finally(() => this.#looks.delete(name));
     this.#looks.set(name, look);
     return look;
   }
@@ -230,8 +223,7 @@ export class KeptVersions implements MapperVersions {
   async #examine(name: string, modulePath: string): Promise<CurrentVersion> {
     const module = await this.#copies.keep(modulePath, await readMapper(modulePath));
     const { digest } = module;
-    if (isBundled(modulePath))
-      return { digest, version: factsOf(await loadMapper(modulePath, digest)).version };
+    if (isBundled(modulePath)) return { digest, version: factsOf(await loadMapper(modulePath, digest)).version };
     const { version } = await this.#inspector.describe(module);
     for (const one of await listCases(modulePath)) {
       const fault = await this.#inspector.caseFault(module, modulePath, one);

@@ -17,15 +17,7 @@ import {
   MEMORY_SLACK,
   startHost,
 } from "./host-process.ts";
-import type {
-  Answered,
-  FromHost,
-  MapperModule,
-  TaskEnd,
-  TaskRequest,
-  TaskWords,
-  ToHost,
-} from "./messages.ts";
+import type { Answered, FromHost, MapperModule, TaskEnd, TaskRequest, TaskWords, ToHost } from "./messages.ts";
 import { preferWhenMemoryIsShort, rssOf } from "./resident-memory.ts";
 
 export interface AskOptions {
@@ -288,11 +280,6 @@ function outcomeOf(ended: TaskEnd): AskOutcome {
 }
 
 function unrefStream(stream: unknown): void {
-  if (
-    typeof stream === "object" &&
-    stream !== null &&
-    "unref" in stream &&
-    typeof stream.unref === "function"
-  )
+  if (typeof stream === "object" && stream !== null && "unref" in stream && typeof stream.unref === "function")
     stream.unref();
 }

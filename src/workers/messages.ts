@@ -97,8 +97,7 @@ export type FromHost =
 /** The reports of a thread before the end of its task. */
 export type TaskWords =
   /** The time limit counts. */
-  | { readonly kind: "begun" }
-  | { readonly kind: "log"; readonly level: "info" | "warn"; readonly message: string };
+  { readonly kind: "begun" } | { readonly kind: "log"; readonly level: "info" | "warn"; readonly message: string };
 
 /** `left`: kinds of resources that the mapper left behind; a thread with any of them receives no further task. */
 export interface Answered {

@@ -86,10 +86,7 @@ export function createMappingPool(
       if (outcome.end === "not started") throw notStarted(job, outcome.words);
       const reason = endReason(outcome, job, options);
       if (isAlone || !mayBeInnocent(asked)) return { result: failed(reason), partPath };
-      log.warn(
-        { ...jobFacts(job), reason: reason.message },
-        "mapping is tried once more in a process of its own",
-      );
+      log.warn({ ...jobFacts(job), reason: reason.message }, "mapping is tried once more in a process of its own");
     }
   }
 
@@ -212,11 +209,7 @@ async function publish(partPath: string, job: MapJob): Promise<void> {
   }
 }
 
-async function locateOnDisk(
-  places: readonly string[],
-  name: string,
-  digest: string,
-): Promise<MapperModule | null> {
+async function locateOnDisk(places: readonly string[], name: string, digest: string): Promise<MapperModule | null> {
   const modulePath = await locateMapper(places, name);
   return modulePath !== null && (await digestMapper(modulePath)) === digest ? { modulePath, digest } : null;
 }
@@ -254,10 +247,7 @@ function endReason(outcome: AskOutcome, job: MapJob, options: WorkersOptions): R
   if (outcome.end === "late")
     return reasonOf("HG-MAP-009", `the mapper ${name} took longer than ${options.timeLimit / 1000} s`);
   if (outcome.end === "memory")
-    return reasonOf(
-      "HG-MAP-010",
-      `the mapper ${name} took more than ${Math.round(options.memory / 1e6)} MB of memory`,
-    );
+    return reasonOf("HG-MAP-010", `the mapper ${name} took more than ${Math.round(options.memory / 1e6)} MB of memory`);
   if (outcome.end === "fault")
     return reasonOf("HG-MAP-011", `the mapper ${name} left work behind that failed: ${outcome.words}`);
   const words = "words" in outcome ? outcome.words : outcome.end;

@@ -143,11 +143,7 @@ function withOwnSettings(job: ListedJob): ListedJob {
 
 async function mappedOrNull(
   job: ListedJob,
-  {
-    inputs,
-    segment,
-    part,
-  }: { readonly inputs: Buffer; readonly segment: SegmentWriter; readonly part: string },
+  { inputs, segment, part }: { readonly inputs: Buffer; readonly segment: SegmentWriter; readonly part: string },
   mapper: Mapper,
   log: Log,
 ): Promise<MapResult | null> {

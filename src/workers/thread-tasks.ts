@@ -88,10 +88,8 @@ async function answer(request: TaskRequest, write: WriteLine): Promise<TaskAnswe
         return { kind: "checked", fault: await caseFault(request) };
     }
   } catch (thrown) {
-    if (thrown instanceof TransientError)
-      return { kind: "transient", code: thrown.code, message: thrown.message };
-    if (thrown instanceof ConfigError)
-      return { kind: "unusable", code: thrown.code, message: thrown.message };
+    if (thrown instanceof TransientError) return { kind: "transient", code: thrown.code, message: thrown.message };
+    if (thrown instanceof ConfigError) return { kind: "unusable", code: thrown.code, message: thrown.message };
     throw thrown;
   }
 }

@@ -48,9 +48,7 @@ test("reports the files at an intake and a folder with their future, and does no
     Object.fromEntries(found.filter((one) => one.part === part).map(({ about, what }) => [about, what]));
   expect(of("drop intake")).toMatchObject({
     address: "127.0.0.1:0 is available",
-    certificate: expect.stringMatching(
-      /^localhost, issued by localhost, until 2126-10-28 \(\d+ days left\)$/,
-    ),
+    certificate: expect.stringMatching(/^localhost, issued by localhost, until 2126-10-28 \(\d+ days left\)$/),
     users: expect.stringContaining("device (push and storage to hub), local (push and storage to hub)"),
     listing: "4 received bodies wait to be delivered",
     triggers: expect.stringMatching(
@@ -101,10 +99,7 @@ test("findings fit a terminal of 100 columns, and longer words stay whole", () =
   expect(lines.join("\n")).toContain(fingerprint);
   expect(lines.map((line) => line.trim()).join(" ")).toContain(`→ ${finding.hint}`);
   const piped = findingLines(finding, { partWidth: 12, width: Number.POSITIVE_INFINITY });
-  expect(piped).toEqual([
-    `warning  drop meters   host key     ${finding.what}`,
-    `${" ".repeat(36)}→ ${finding.hint}`,
-  ]);
+  expect(piped).toEqual([`warning  drop meters   host key     ${finding.what}`, `${" ".repeat(36)}→ ${finding.hint}`]);
 });
 
 test("requests zones, units and types of provision templates before a new meter needs them", async () => {

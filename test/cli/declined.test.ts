@@ -27,10 +27,7 @@ triggers: []
 ledger: { kind: sqlite, path: ./ledger.sqlite }
 `,
   );
-  const ledger = await openLedger(
-    { kind: "sqlite", path: join(folder, "ledger.sqlite") },
-    { clock: systemClock },
-  );
+  const ledger = await openLedger({ kind: "sqlite", path: join(folder, "ledger.sqlite") }, { clock: systemClock });
   await sight(ledger, "a.csv");
   await claimed(ledger, "b.csv");
   await ledger.close();
@@ -45,8 +42,7 @@ describe.each([
   ["forget", "a.csv", "nothing was forgotten"],
   ["cancel", "b.csv", "nothing was cancelled"],
 ])("%s that was declined", (command, file, words) => {
-  const decline = (...more: string[]) =>
-    shown.headgate([command, file, "-c", config, ...more], AbortSignal.abort());
+  const decline = (...more: string[]) => shown.headgate([command, file, "-c", config, ...more], AbortSignal.abort());
 
   it("ends with 1 and reports that it did nothing", async () => {
     expect(await decline()).toBe(1);

@@ -54,11 +54,8 @@ test.each([
 
 test("`runs --waiting` lists paused triggers, beside a gateway and without one", async () => {
   const gateway = await rig.open({ triggers: [trigger("standard")] });
-  expect(
-    (await headgate(["pause", "standard", "--reason", "the mapper changes", "-c", rig.config])).code,
-  ).toBe(0);
-  const ask = async () =>
-    JSON.parse((await headgate(["runs", "--waiting", "--json", "-c", rig.config])).stdout);
+  expect((await headgate(["pause", "standard", "--reason", "the mapper changes", "-c", rig.config])).code).toBe(0);
+  const ask = async () => JSON.parse((await headgate(["runs", "--waiting", "--json", "-c", rig.config])).stdout);
   const paused = expect.objectContaining({
     trigger: "standard",
     state: "paused",
@@ -67,7 +64,5 @@ test("`runs --waiting` lists paused triggers, beside a gateway and without one",
   expect(await ask()).toEqual([paused]);
   await gateway.stop();
   expect(await ask()).toEqual([paused]);
-  expect((await headgate(["runs", "--waiting", "-c", rig.config])).stdout).toContain(
-    "the trigger standard is paused",
-  );
+  expect((await headgate(["runs", "--waiting", "-c", rig.config])).stdout).toContain("the trigger standard is paused");
 });

@@ -88,10 +88,7 @@ describe("headgate init", () => {
   });
 
   it.each([
-    [
-      "sftp://meter@files.example.com:2022/out",
-      /kind: sftp[\s\S]*port: 2022\n\s+path: \/out[\s\S]*hostKeys: \[\]/,
-    ],
+    ["sftp://meter@files.example.com:2022/out", /kind: sftp[\s\S]*port: 2022\n\s+path: \/out[\s\S]*hostKeys: \[\]/],
     ["ftps://meter@files.example.com", /kind: ftp[\s\S]*path: \/\n[\s\S]*tls: explicit/],
     ["ftp://meter@files.example.com/a%20b", /path: \/a b\n[\s\S]*tls: none # /],
   ])("accepts files from %s", async (place, expected) => {

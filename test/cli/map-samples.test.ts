@@ -36,27 +36,9 @@ const SAMPLES: readonly Sample[] = [
     file: "local/standard_building_2026-03.csv",
     mapper: "standard",
     gives: [
-      [
-        "BRU-E-001 active-energy",
-        2688,
-        ["2026-03-01T00:00:00Z", 2.082],
-        ["2026-03-28T23:45:00Z", 2.345],
-        10791.249,
-      ],
-      [
-        "BRU-E-002 active-energy",
-        2688,
-        ["2026-03-01T00:00:00Z", 3.081],
-        ["2026-03-28T23:45:00Z", 3.027],
-        13142.352,
-      ],
-      [
-        "BRU-E-003 active-energy",
-        2688,
-        ["2026-03-01T00:00:00Z", 4.55],
-        ["2026-03-28T23:45:00Z", 4.459],
-        15493.312,
-      ],
+      ["BRU-E-001 active-energy", 2688, ["2026-03-01T00:00:00Z", 2.082], ["2026-03-28T23:45:00Z", 2.345], 10791.249],
+      ["BRU-E-002 active-energy", 2688, ["2026-03-01T00:00:00Z", 3.081], ["2026-03-28T23:45:00Z", 3.027], 13142.352],
+      ["BRU-E-003 active-energy", 2688, ["2026-03-01T00:00:00Z", 4.55], ["2026-03-28T23:45:00Z", 4.459], 15493.312],
       ["BRU-G-001 gas", 2688, ["2026-03-01T00:00:00Z", 5.286], ["2026-03-28T23:45:00Z", 5.293], 17827.69],
     ],
   },
@@ -105,27 +87,9 @@ const SAMPLES: readonly Sample[] = [
     mapper: "standard",
     settings: TENANTS,
     gives: [
-      [
-        "541448820000000017 offtake",
-        168,
-        ["2026-02-01T00:00:00Z", 0.449],
-        ["2026-02-07T23:00:00Z", 0.479],
-        115.482,
-      ],
-      [
-        "541448820000000024 offtake",
-        168,
-        ["2026-02-01T00:00:00Z", 0.428],
-        ["2026-02-07T23:00:00Z", 0.422],
-        115.785,
-      ],
-      [
-        "541448820000000031 offtake",
-        168,
-        ["2026-02-01T00:00:00Z", 0.433],
-        ["2026-02-07T23:00:00Z", 0.428],
-        115.789,
-      ],
+      ["541448820000000017 offtake", 168, ["2026-02-01T00:00:00Z", 0.449], ["2026-02-07T23:00:00Z", 0.479], 115.482],
+      ["541448820000000024 offtake", 168, ["2026-02-01T00:00:00Z", 0.428], ["2026-02-07T23:00:00Z", 0.422], 115.785],
+      ["541448820000000031 offtake", 168, ["2026-02-01T00:00:00Z", 0.433], ["2026-02-07T23:00:00Z", 0.428], 115.789],
     ],
   },
   {
@@ -199,9 +163,7 @@ it("names every file, with the mapper and settings of the demo", () => {
   };
   const used = (all: readonly { mapper: string; settings?: unknown }[]) =>
     new Set(all.map((one) => JSON.stringify([one.mapper, one.settings ?? {}])));
-  expect(used(SAMPLES)).toEqual(
-    used(demo.triggers.map(({ mapper, metadata }) => ({ mapper, settings: metadata }))),
-  );
+  expect(used(SAMPLES)).toEqual(used(demo.triggers.map(({ mapper, metadata }) => ({ mapper, settings: metadata }))));
 });
 
 it.each([

@@ -28,10 +28,7 @@ export default defineMapper({ name: "acme", summary: "Files of ACME", async map(
 } });
 `,
   );
-  return shown.headgate(
-    ["map", join(site, "a.csv"), "--mapper", "acme", "--folder", join(site, "mappers")],
-    stop,
-  );
+  return shown.headgate(["map", join(site, "a.csv"), "--mapper", "acme", "--folder", join(site, "mappers")], stop);
 }
 
 const PAYLOAD = '[{"variableId":7,"data":[{"date":"2026-03-01T00:00:00Z","value":1}]}]\n';
@@ -52,10 +49,7 @@ it("stops a looping mapper on a signal, and leaves nothing behind", async () => 
   await mkdir(temporary);
   vi.stubEnv("TMPDIR", temporary);
   const stop = new AbortController();
-  const ended = map(
-    'console.log("here"); await new Promise((go) => setTimeout(go, 20)); for (;;);',
-    stop.signal,
-  );
+  const ended = map('console.log("here"); await new Promise((go) => setTimeout(go, 20)); for (;;);', stop.signal);
   await expect.poll(() => shown.stderr, { timeout: 60_000 }).toContain("here");
   stop.abort();
   expect(await ended).toBe(1);

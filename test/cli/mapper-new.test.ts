@@ -18,9 +18,7 @@ const run = promisify(execFile);
 const main = resolve(import.meta.dirname, "../../src/main.ts");
 let site: string;
 const headgate = (...args: string[]) =>
-  run(process.execPath, [main, ...args], { cwd: site }).catch(
-    (thrown: { code: number; stderr: string }) => thrown,
-  );
+  run(process.execPath, [main, ...args], { cwd: site }).catch((thrown: { code: number; stderr: string }) => thrown);
 
 beforeAll(async () => {
   site = await realpath(await mkdtemp(join(tmpdir(), "headgate-")));
@@ -169,15 +167,7 @@ it("creates a mapper of a workbook", async () => {
 });
 
 it("shows the created files, the mapper that needs no code, and the next step", async () => {
-  const made = await headgate(
-    "mapper",
-    "new",
-    "shown",
-    "--sample",
-    "export.csv",
-    "--time-zone",
-    "Europe/Paris",
-  );
+  const made = await headgate("mapper", "new", "shown", "--sample", "export.csv", "--time-zone", "Europe/Paris");
   expect("stdout" in made ? made.stdout : made.stderr).toMatch(
     /made mappers\/shown\/mapper\.ts\ncase mappers\/shown\/cases\/first: 6 points of 1 target\ncheck the dates fit dd\/MM\/yyyy HH:mm and MM\/dd\/yyyy HH:mm[^\n]*\n\nThe bundled mapper delimited[\s\S]*mapper: delimited[\s\S]*Next:\n/,
   );

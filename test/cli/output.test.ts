@@ -15,9 +15,9 @@ describe("the summary line", () => {
   });
 
   it("shows that there were no files", () => {
-    expect(
-      summaryLine({ files: {}, points: { mapped: 0, accepted: 0, stored: 0, rejected: 0 }, drops: {} }),
-    ).toBe("files 0 · points 0 mapped, 0 accepted, 0 stored, 0 rejected");
+    expect(summaryLine({ files: {}, points: { mapped: 0, accepted: 0, stored: 0, rejected: 0 }, drops: {} })).toBe(
+      "files 0 · points 0 mapped, 0 accepted, 0 stored, 0 rejected",
+    );
   });
 });
 
@@ -31,9 +31,7 @@ describe("a readable text", () => {
   ])("shows %d bytes as %s", (bytes, words) => expect(sizeWords(bytes)).toBe(words));
 
   it("shows a place as far as it is known", () => {
-    expect(placeWords({ sheet: "Export", row: 43, column: "value" })).toBe(
-      "sheet Export, row 43, column value: ",
-    );
+    expect(placeWords({ sheet: "Export", row: 43, column: "value" })).toBe("sheet Export, row 43, column value: ");
     expect(placeWords({ row: 43 })).toBe("row 43: ");
     expect(placeWords(undefined)).toBe("");
   });

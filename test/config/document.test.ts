@@ -122,9 +122,7 @@ describe("a configuration document", () => {
 
   it("is frozen as a whole", () => {
     const config = parseConfigText("drops: [{ kind: local, path: ./in }]", schema, "gateway.yaml");
-    expect(Object.isFrozen(config) && Object.isFrozen(config.drops) && Object.isFrozen(config.drops[0])).toBe(
-      true,
-    );
+    expect(Object.isFrozen(config) && Object.isFrozen(config.drops) && Object.isFrozen(config.drops[0])).toBe(true);
   });
 });
 

@@ -26,8 +26,7 @@ function load(parts: { services?: string; drops?: string; triggers?: string; mor
   return loadGatewayConfig(path);
 }
 
-const TRIGGER =
-  "\n  - { name: t, mapper: standard, fileNamePatternMatches: [{ filterType: EndsWith, value: .csv }]";
+const TRIGGER = "\n  - { name: t, mapper: standard, fileNamePatternMatches: [{ filterType: EndsWith, value: .csv }]";
 
 describe("the gateway's configuration", () => {
   it("resolves relative paths from its own folder", () => {
@@ -43,9 +42,7 @@ describe("the gateway's configuration", () => {
   });
 
   it("refuses a trigger that names an unknown service or drop", () => {
-    expect(() => load({ triggers: `${TRIGGER}, service: cloud }` })).toThrow(
-      /there is no service cloud; there is hub/,
-    );
+    expect(() => load({ triggers: `${TRIGGER}, service: cloud }` })).toThrow(/there is no service cloud; there is hub/);
     expect(() => load({ triggers: `${TRIGGER}, drops: [out] }` })).toThrow(/there is no drop out/);
   });
 
@@ -61,9 +58,7 @@ describe("the gateway's configuration", () => {
   });
 
   it("refuses outcomes by webhook where none can arrive", () => {
-    expect(() => load({ more: "push: { confirm: { by: webhook } }" })).toThrow(
-      /needs operations\.webhook\.publicUrl/,
-    );
+    expect(() => load({ more: "push: { confirm: { by: webhook } }" })).toThrow(/needs operations\.webhook\.publicUrl/);
   });
 
   it("shares a ledger between nodes, with their intakes", () => {
@@ -105,9 +100,7 @@ webhook: { secret: ${webhook} }
     };
     const [long, key] = ["eight-ch", "a-key-of-16-char"];
     expect(load(long, long, key).clients).toHaveLength(1);
-    expect(() => load("seven-c", long, key)).toThrow(
-      /line 3: clients\[0\]\.secret: is shorter than 8 characters/,
-    );
+    expect(() => load("seven-c", long, key)).toThrow(/line 3: clients\[0\]\.secret: is shorter than 8 characters/);
     expect(() => load(long, "x", key)).toThrow(/line 4: users\[0\]\.password: is shorter than 8 characters/);
     expect(() => load(long, long, "x")).toThrow(/line 5: webhook\.secret: .*16/);
   });

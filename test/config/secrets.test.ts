@@ -29,14 +29,7 @@ operations:
   tracing: { headers: { "x-key": tracing-word-1 } }
 `;
 const WORDS = [
-  ...[
-    "client-word-1",
-    "service-word-1",
-    "ledger-word-1",
-    "ftp-word-1",
-    "operations-word-1",
-    "tracing-word-1",
-  ],
+  ...["client-word-1", "service-word-1", "ledger-word-1", "ftp-word-1", "operations-word-1", "tracing-word-1"],
   ...["proxy%40word", "proxy@word"],
 ];
 
@@ -61,9 +54,7 @@ test("secrets of a gateway are in no log line, no error and no output of a comma
       { url: said, err: new Error(said) },
       said,
     );
-    printError(
-      new ConfigError("HG-CONF-001", { operation: "test", subject: said, message: said, hint: said }),
-    );
+    printError(new ConfigError("HG-CONF-001", { operation: "test", subject: said, message: said, hint: said }));
     printError(new Error(said));
     printJson({ finding: said });
   });
@@ -113,9 +104,7 @@ unknown: 1`;
   expect(masked(plain)).toBe(plain);
   expect(masked('{"clientSecret":"password"}')).toBe('{"clientSecret":"[redacted]"}');
   expect(masked('"password": "headgate_ready"')).toBe('"password": "[redacted]"');
-  expect(masked("no answer of postgres://you:hosts@db/x")).toBe(
-    "no answer of postgres://you:[redacted]@db/x",
-  );
+  expect(masked("no answer of postgres://you:hosts@db/x")).toBe("no answer of postgres://you:[redacted]@db/x");
 });
 
 test("a secret is masked before a text is cut", () => {

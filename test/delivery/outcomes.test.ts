@@ -38,11 +38,7 @@ it.each<[string, OutcomeWebhook, string]>([
   ["no signature", received({ signature: undefined }), "missing"],
   ["another secret", received({ secret: "another secret" }), "does not match"],
   ["an old signature", received({ nowSeconds: nowSeconds + 3_600 }), "too old"],
-  [
-    "changed bytes",
-    received({ body: Buffer.from(JSON.stringify({ ...told, stored: 5 })) }),
-    "does not match",
-  ],
+  ["changed bytes", received({ body: Buffer.from(JSON.stringify({ ...told, stored: 5 })) }), "does not match"],
   ["another shape", received({}, `{"operationId":"r1-1"}`), "another shape"],
   ["no JSON", received({}, "hello"), "another shape"],
 ])("a webhook with %s is refused, with the reason", (_, webhook, words) => {

@@ -93,8 +93,7 @@ describe("a push", () => {
 
   it("splits batches that are refused at the same time without mixing their bytes", async () => {
     await again({ concurrency: 4 });
-    setup.service.pushDefault = (body) =>
-      body.flatMap(({ data }) => data).length > 2 ? { status: 413 } : "accept";
+    setup.service.pushDefault = (body) => (body.flatMap(({ data }) => data).length > 2 ? { status: 413 } : "accept");
     const batches = ["A", "B", "C", "D"].map((serial) => [element(serial, 8)]);
     expect(await deliver(...batches)).toEqual({ status: "accepted", points: 32 });
     const stored = setup.service.stored.map(
@@ -214,8 +213,7 @@ describe("a transient failure", () => {
 
   it("of one run alone never closes the gate to others", async () => {
     await again({ retry: { quickAttempts: 3, breakerFailures: 2 } });
-    setup.service.pushDefault = (elements) =>
-      elements[0]?.sourceSerialNumber === "bad" ? { status: 500 } : "accept";
+    setup.service.pushDefault = (elements) => (elements[0]?.sourceSerialNumber === "bad" ? { status: 500 } : "accept");
     const bad = await setup.run("r1", [[element("bad", 3)]]);
     for (let round = 0; round < 4; round += 1) {
       const kept = await setup.delivery.deliver(bad.run, bad.segmentPath, never);
@@ -256,12 +254,7 @@ describe("a transient failure", () => {
 
 describe("a refusal that needs an operator", () => {
   it.each<[string, Step, string, string]>([
-    [
-      "403 names the missing right",
-      json(403, { title: "Forbidden", status: 403 }),
-      "Data Pusher",
-      "HG-PUSH-008",
-    ],
+    ["403 names the missing right", json(403, { title: "Forbidden", status: 403 }), "Data Pusher", "HG-PUSH-008"],
     ["404 points at the address", { status: 404 }, "Check `push`", "HG-PUSH-009"],
     [
       "a redirect is not followed",
@@ -293,9 +286,7 @@ describe("a refusal that needs an operator", () => {
   });
 
   it("distinguishes wrong credentials from a missing scope, and requests no more tokens meanwhile", async () => {
-    setup.service.tokenScript.push(
-      json(401, { error: "invalid_grant", error_description: "wrong password" }),
-    );
+    setup.service.tokenScript.push(json(401, { error: "invalid_grant", error_description: "wrong password" }));
     const { run, segmentPath } = await setup.run("r1", [[element("A", 4)]]);
     for (let round = 0; round < 3; round += 1) {
       const kept = await setup.delivery.deliver(run, segmentPath, never);
@@ -455,8 +446,7 @@ it("never sends more calls at a time than configured", async () => {
 describe("while a service responds quickly", () => {
   const tooLarge = json(413, { title: "Payload Too Large", status: 413 });
   const sendings = () => setup.journal.log.filter((line) => line.endsWith("ready>sending")).length;
-  const opened = (...ids: string[]) =>
-    Promise.all(ids.map((id) => setup.run(id, [[element(`meter of ${id}`, 2)]])));
+  const opened = (...ids: string[]) => Promise.all(ids.map((id) => setup.run(id, [[element(`meter of ${id}`, 2)]])));
   const start = (runs: Awaited<ReturnType<typeof opened>>, signal = never) =>
     runs.map(({ run, segmentPath }) => setup.delivery.deliver(run, segmentPath, signal));
 
@@ -613,9 +603,7 @@ describe("the probe", () => {
   it("distinguishes an account that is closed to the user from a wrong password", async () => {
     const refused = (words: string) => json(400, { error: "invalid_grant", error_description: words });
     setup.service.tokenScript.push(refused("the user may not enter the account 7"));
-    expect((await setup.delivery.probe(never))[0]?.hint).toMatch(
-      /^The user may not enter account 7: correct/,
-    );
+    expect((await setup.delivery.probe(never))[0]?.hint).toMatch(/^The user may not enter account 7: correct/);
     const after = await setup.restart();
     setup.service.tokenScript.push(refused("wrong username or password"));
     expect((await after.probe(never))[0]?.hint).toMatch(/^Correct `credentials\.username`/);

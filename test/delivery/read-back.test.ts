@@ -117,8 +117,7 @@ describe("reading back", () => {
   });
 
   it(
-    "follows the service where several sources have one serial number: the first variable that fits " +
-      "counts",
+    "follows the service where several sources have one serial number: the first variable that fits " + "counts",
     async () => {
       const pushed = element("A", 2);
       setup.service.sources = [source(5, "A"), source(3, "A")];

@@ -37,9 +37,7 @@ it("every verdict of the table has a consequence, and no rule is shadowed by an 
     ).some(
       (status) =>
         rule ===
-        RETRY_TABLE.find(
-          (one) => status >= one.status[0] && status <= one.status[1] && one.words === rule.words,
-        ),
+        RETRY_TABLE.find((one) => status >= one.status[0] && status <= one.status[1] && one.words === rule.words),
     );
     expect(reached).toBe(true);
   }

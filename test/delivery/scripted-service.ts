@@ -192,9 +192,7 @@ export class ScriptedService {
     }
     if (call.path === "/base/variables")
       return some(
-        this.variables.filter(
-          ({ id, sourceId }) => ids("Ids").includes(id) || ids("SourceIds").includes(sourceId),
-        ),
+        this.variables.filter(({ id, sourceId }) => ids("Ids").includes(id) || ids("SourceIds").includes(sourceId)),
       );
     if (call.path === "/base/data") return this.#data(JSON.parse(call.body.toString()));
     return { status: 404 };

@@ -40,10 +40,7 @@ export interface PushChange {
 export async function setUp(
   push: PushChange = {},
   webhookUrl: string | null = null,
-  {
-    idempotency = true,
-    clock = systemClock,
-  }: { readonly idempotency?: boolean; readonly clock?: Clock } = {},
+  { idempotency = true, clock = systemClock }: { readonly idempotency?: boolean; readonly clock?: Clock } = {},
 ): Promise<Setup> {
   const service = await new ScriptedService().start();
   service.idempotency = idempotency;
@@ -89,10 +86,7 @@ export async function setUp(
   };
 }
 
-export async function writeSegment(
-  path: string,
-  batches: readonly (readonly PushElement[])[],
-): Promise<BatchSlice[]> {
+export async function writeSegment(path: string, batches: readonly (readonly PushElement[])[]): Promise<BatchSlice[]> {
   const parts = batches.map((elements) => Buffer.from(JSON.stringify(elements)));
   await writeFile(path, Buffer.concat(parts));
   let offset = 0;

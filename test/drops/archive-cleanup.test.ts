@@ -10,11 +10,7 @@ test("the name of an archived file contains the time at which its run began", ()
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), fc.integer({ min: 0, max: 2 ** 47 }), (name, atMs) => {
       fc.pre(!/[/\0\r\n]/.test(name) && name !== "." && name !== "..");
-      const plan = planFinish(
-        { action: "archive", to: "archive" },
-        { path: `in/${name}` },
-        createRunIds()(atMs),
-      );
+      const plan = planFinish({ action: "archive", to: "archive" }, { path: `in/${name}` }, createRunIds()(atMs));
       expect(plan.action === "archive" && archivedSinceMs(plan.to)).toBe(atMs);
     }),
   );
@@ -36,7 +32,5 @@ test("the longer time counts when two rules have one folder", () => {
     duplicate: to("b"),
   };
   expect([...keptArchives(finish)]).toEqual([["a", 20]]);
-  expect([
-    ...keptArchives({ delivered: leave, quarantined: leave, unmatched: leave, duplicate: leave }),
-  ]).toEqual([]);
+  expect([...keptArchives({ delivered: leave, quarantined: leave, unmatched: leave, duplicate: leave })]).toEqual([]);
 });

@@ -36,15 +36,7 @@ async function contentOf({ drop, outside }: Field, path: string): Promise<string
 
 function listing(of: () => Field): void {
   test("lists every file, with its size, and nothing else", async () => {
-    const names = [
-      "a.csv",
-      "with space.csv",
-      "größe 電力.csv",
-      "in/b.csv",
-      "in/deep er/c.csv",
-      ".hidden",
-      "[x].csv",
-    ];
+    const names = ["a.csv", "with space.csv", "größe 電力.csv", "in/b.csv", "in/deep er/c.csv", ".hidden", "[x].csv"];
     const sizes = new Map<string, number>();
     for (const name of names) sizes.set(await of().write(name, name), Buffer.byteLength(name));
     await mkdir(join(of().root, "empty"));
@@ -110,10 +102,7 @@ function fetching(of: () => Field): void {
 
 function finishing(of: () => Field): void {
   const archive = (entry: FileEntry, tag = "run1") =>
-    planFinish({ action: "archive", to: "archive/done" }, entry, tag) as Extract<
-      FinishPlan,
-      { action: "archive" }
-    >;
+    planFinish({ action: "archive", to: "archive/done" }, entry, tag) as Extract<FinishPlan, { action: "archive" }>;
 
   test("archives, and returns the same when it is repeated", async () => {
     const entry = await writeEntry(of(), "in/a b.csv", "content");

@@ -131,9 +131,7 @@ function finishing(of: () => Field): void {
   test("archives one version after another, each beside the other", async () => {
     for (const run of ["run1", "run2"]) {
       await of().write("in/a b.csv", `content of ${run}`);
-      expect(await finishFile(of().drop, await entryAt(of().drop, "in/a b.csv"), planned(run), never)).toBe(
-        "done",
-      );
+      expect(await finishFile(of().drop, await entryAt(of().drop, "in/a b.csv"), planned(run), never)).toBe("done");
     }
     expect(await archived()).toEqual(["a b.run1.csv", "a b.run2.csv"]);
   });
@@ -196,8 +194,7 @@ function probing(of: () => Field): void {
     await expect.poll(() => left.size).toBe(2);
     watching.close();
     for (const name of left) await of().write(name, "of a killed check");
-    for (const name of left)
-      if (name.includes("renamed")) await of().write(`archive/${name}`, "of a killed check");
+    for (const name of left) if (name.includes("renamed")) await of().write(`archive/${name}`, "of a killed check");
     const findings = await of().drop.probe(never);
     expect(findings.filter(({ level }) => level === "failed")).toEqual([]);
     expect(findings).toContainEqual({ level: "ok", about: "archive", what: "files can be moved to archive" });

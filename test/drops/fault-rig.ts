@@ -124,9 +124,7 @@ export class FaultRig {
     );
     for (const { reason } of lying) expect(reason).not.toBe("");
     const runs = await this.ledger.recentRuns(1000);
-    expect(
-      runs.filter(({ state }) => !AT_REST.includes(state)).map(({ path, state }) => [path, state]),
-    ).toEqual([]);
+    expect(runs.filter(({ state }) => !AT_REST.includes(state)).map(({ path, state }) => [path, state])).toEqual([]);
     const prints = this.delivered.map(({ path, content }) => `${path} ${digest(content)}`);
     expect(new Set(prints).size, "nothing is delivered twice").toBe(prints.length);
   }

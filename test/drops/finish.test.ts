@@ -124,9 +124,7 @@ test("a local drop refuses a path through a symbolic link that leads out of it",
     const entry = { path: "link/secret.csv", size: 6, mtime: "1" };
     const refusal = { code: "HG-DROP-005" };
     await expect(field.drop.stat(entry.path, never)).rejects.toMatchObject(refusal);
-    await expect(fetchFile(field.drop, entry, join(field.outside, "copy"), never)).rejects.toMatchObject(
-      refusal,
-    );
+    await expect(fetchFile(field.drop, entry, join(field.outside, "copy"), never)).rejects.toMatchObject(refusal);
     await expect(finishFile(field.drop, entry, { action: "delete" }, never)).rejects.toMatchObject(refusal);
   } finally {
     await field.close();

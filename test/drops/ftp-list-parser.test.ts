@@ -5,13 +5,7 @@ import { type Field, listed, never, openFtp } from "./field.ts";
 describe("a line of LIST", () => {
   test.for([
     ["-rw-r--r-- 1 owner group 12 Mar 01 00:15 a b.csv", "a b.csv", "file", 12, "Mar 01 00:15"],
-    [
-      "-rw-r--r--   1 501      20           1057 Dec 11  2023 old.csv",
-      "old.csv",
-      "file",
-      1057,
-      "Dec 11 2023",
-    ],
+    ["-rw-r--r--   1 501      20           1057 Dec 11  2023 old.csv", "old.csv", "file", 1057, "Dec 11 2023"],
     ["drwxr-xr-x 2 owner group 4096 Mar 01 00:15 in", "in", "folder", 4096, "Mar 01 00:15"],
     ["lrwxrwxrwx 1 owner group 5 Mar 01 00:15 l -> a.csv", "l", "link", 5, "Mar 01 00:15"],
     ["12-05-96  05:03PM                  4711 meter.csv", "meter.csv", "file", 4711, "12-05-96 05:03PM"],

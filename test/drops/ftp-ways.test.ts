@@ -32,22 +32,17 @@ describe("a passive address", () => {
   });
 
   test("is used as announced when the drop is configured so", async () => {
-    const field = await opened(
-      openFtp("auto", wrong)({ passiveAddress: "announced", timeouts: { data: "500ms" } }),
-    );
+    const field = await opened(openFtp("auto", wrong)({ passiveAddress: "announced", timeouts: { data: "500ms" } }));
     await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
     await works(await opened(openFtp("auto", { extendedPassive: false })({ passiveAddress: "announced" })));
   });
 
-  test.for(["epsv", "pasv"] as const)(
-    "is requested only by %s when the drop is configured so",
-    async (passive) => {
-      await works(await opened(openFtp("auto")({ passive })));
-      const field = await opened(openFtp("auto", { extendedPassive: passive === "pasv" })({ passive }));
-      if (passive === "epsv") await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
-      else await works(field);
-    },
-  );
+  test.for(["epsv", "pasv"] as const)("is requested only by %s when the drop is configured so", async (passive) => {
+    await works(await opened(openFtp("auto")({ passive })));
+    const field = await opened(openFtp("auto", { extendedPassive: passive === "pasv" })({ passive }));
+    if (passive === "epsv") await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
+    else await works(field);
+  });
 });
 
 describe("TLS", () => {
@@ -55,9 +50,7 @@ describe("TLS", () => {
   const trusting = { ca: testCertificate };
 
   test("is used from the first byte", async () => {
-    await works(
-      await opened(openFtp("auto", { tls: { ...keys, implicit: true } })({ tls: "implicit", ...trusting })),
-    );
+    await works(await opened(openFtp("auto", { tls: { ...keys, implicit: true } })({ tls: "implicit", ...trusting })));
   });
 
   test("presents a client certificate when the server requests one", async () => {

@@ -89,12 +89,7 @@ describe.skipIf(!may)(`a full disk${may ? "" : " (skipped: file systems cannot b
       expect((await ledger.runsIn(["claimed"])).map(({ path }) => path)).toEqual(["a.csv"]);
       expect(await readFile(join(field.root, "a.csv"), "utf8")).toBe(CONTENT);
       const [run] = await ledger.runsIn(["claimed"]);
-      const failed = fetchFile(
-        field.drop,
-        await entryAt(field.drop, "a.csv"),
-        join(spool, run?.id ?? ""),
-        never,
-      );
+      const failed = fetchFile(field.drop, await entryAt(field.drop, "a.csv"), join(spool, run?.id ?? ""), never);
       await expect(failed).rejects.toMatchObject({
         code: "HG-DROP-013",
         message: expect.stringContaining("no space left"),

@@ -84,9 +84,7 @@ it("delivers pushes, custom pushes and uploads of an outage once when the servic
       body: { operationId: "outage-1", status: "accepted", received: 3 },
     });
   const csv = (id: number, value: number) => `date,value,variable_id\n${hour(0)},${value},${id}\n`;
-  expect(
-    (await rig.post(`/api/generic/${GUID}/`, csv(generic, 4), { "content-type": "text/plain" })).status,
-  ).toBe(200);
+  expect((await rig.post(`/api/generic/${GUID}/`, csv(generic, 4), { "content-type": "text/plain" })).status).toBe(200);
   expect((await rig.post("/storage?Filename=day.csv", upload("x", csv(uploaded, 5)))).status).toBe(200);
   expect((await rig.post("/storage?Filename=notes.txt", upload("x", "notes"))).status).toBe(200);
   await rig.seen();

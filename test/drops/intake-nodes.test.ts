@@ -175,13 +175,9 @@ describe("bodies that wait in the ledger", () => {
       );
     });
 
-    const mapped = await until(
-      "it is mapped",
-      async () => (await north.gateway.ledger.runsIn(["mapped"]))[0],
-    );
+    const mapped = await until("it is mapped", async () => (await north.gateway.ledger.runsIn(["mapped"]))[0]);
     await north.down();
-    for (const folder of ["inputs", "segments"])
-      await rm(join(north.folder, "spool", folder), { recursive: true });
+    for (const folder of ["inputs", "segments"]) await rm(join(north.folder, "spool", folder), { recursive: true });
     const check = async () => {
       const { stdout } = await headgate("ledger", "check", "-c", config, "--json");
       const all: readonly { about: string; subject: string }[] = JSON.parse(stdout);
@@ -198,9 +194,7 @@ describe("bodies that wait in the ledger", () => {
       const config = join(folder, "gateway.yaml");
       const about = async (ledger: object) => {
         await writeFile(config, stringify(intakeSettings(folder, "http://127.0.0.1:9", { ledger })));
-        const found: readonly Finding[] = JSON.parse(
-          (await headgate("check", "-c", config, "--json")).stdout,
-        );
+        const found: readonly Finding[] = JSON.parse((await headgate("check", "-c", config, "--json")).stdout);
         return found.find(({ part }) => part === "ledger");
       };
       expect(await about(ledgerOf("north"))).toMatchObject({

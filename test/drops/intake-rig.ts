@@ -21,12 +21,7 @@ export const users = [
   { username: "uploader", password: "uploader-password", rights: ["storage"] },
 ];
 
-export function intakeSettings(
-  folder: string,
-  hub: string,
-  more: Settings = {},
-  intake: Settings = {},
-): Settings {
+export function intakeSettings(folder: string, hub: string, more: Settings = {}, intake: Settings = {}): Settings {
   return {
     services: [
       {
@@ -135,10 +130,7 @@ export class IntakeRig {
   async seen(): Promise<void> {
     const last = `last-${performance.now()}`;
     await this.post(`/api/data?operationId=${last}`, "[]");
-    await until(
-      "the last body in the ledger",
-      async () => (await this.gateway.ledger.trace(last)).length > 0,
-    );
+    await until("the last body in the ledger", async () => (await this.gateway.ledger.trace(last)).length > 0);
   }
 
   async post(path: string, body: string | FormData, headers: Record<string, string> = {}) {
@@ -176,9 +168,7 @@ export class IntakeRig {
   async bodies(): Promise<string[]> {
     const root = join(this.folder, "spool", "intake", "intake", "bodies");
     const entries = await readdir(root, { recursive: true, withFileTypes: true });
-    return entries
-      .filter((entry) => entry.isFile())
-      .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+    return entries.filter((entry) => entry.isFile()).map((entry) => relative(root, join(entry.parentPath, entry.name)));
   }
 
   async close(): Promise<void> {

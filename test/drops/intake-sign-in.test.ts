@@ -60,9 +60,7 @@ test.each(ways)(
   "of 60 concurrent wrong %s 10 are compared, and the right one is accepted from another address",
   async (_, attempt) => {
     rig = await IntakeRig.start();
-    const guesses = await Promise.all(
-      Array.from({ length: 60 }, (_, index) => attempt(`guess-${index}`, "127.0.0.2")),
-    );
+    const guesses = await Promise.all(Array.from({ length: 60 }, (_, index) => attempt(`guess-${index}`, "127.0.0.2")));
     expect(guesses.filter(({ status }) => status === 401)).toHaveLength(10);
     const refused = guesses.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(50);

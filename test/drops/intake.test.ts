@@ -122,9 +122,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
         status: 401,
         body: { code: "missing-scope", detail: "the access token lacks the scope push-data" },
       });
-      expect(
-        (await rig.post("/storage?Filename=x.txt", upload("x.txt", "x"), { authorization })).status,
-      ).toBe(200);
+      expect((await rig.post("/storage?Filename=x.txt", upload("x.txt", "x"), { authorization })).status).toBe(200);
     });
   });
 
@@ -182,9 +180,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
           status: 200,
           body: { status: "accepted" },
         });
-      expect((await rig.post("/api/data?op-as-bare-query", pushBody(1, 9))).body.operationId).toBe(
-        "op-as-bare-query",
-      );
+      expect((await rig.post("/api/data?op-as-bare-query", pushBody(1, 9))).body.operationId).toBe("op-as-bare-query");
       expect((await rig.post(`/api/generic/${GUID.toUpperCase()}/`, "x")).status).toBe(200);
     });
 
@@ -278,8 +274,7 @@ describe("the settings of the intake", () => {
 
   it("delete delivered bodies and keep the rest, unless they are changed", () => {
     const parse = (finish?: object) =>
-      dropOptions.parse({ kind: "http", name: "i", listen: "127.0.0.1:0", users, ...(finish && { finish }) })
-        .finish;
+      dropOptions.parse({ kind: "http", name: "i", listen: "127.0.0.1:0", users, ...(finish && { finish }) }).finish;
     const leave = { action: "leave" };
     expect(parse()).toMatchObject({ delivered: { action: "delete" }, quarantined: leave, unmatched: leave });
     expect(parse({ quarantined: "delete" })).toMatchObject({ delivered: { action: "delete" } });

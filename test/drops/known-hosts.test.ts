@@ -4,13 +4,9 @@ import { readKnownHosts } from "../../src/drops/sftp/known-hosts.ts";
 
 const key = randomBytes(51);
 const other = randomBytes(51);
-const fingerprint = (of: Buffer) =>
-  `SHA256:${createHash("sha256").update(of).digest("base64").replace(/=+$/, "")}`;
-const line = (names: string, of = key, type = "ssh-ed25519") =>
-  `${names} ${type} ${of.toString("base64")} comment`;
-const allowed = (text: string, host = "field.example", port = 22) => [
-  ...readKnownHosts(text, host, port).allowed,
-];
+const fingerprint = (of: Buffer) => `SHA256:${createHash("sha256").update(of).digest("base64").replace(/=+$/, "")}`;
+const line = (names: string, of = key, type = "ssh-ed25519") => `${names} ${type} ${of.toString("base64")} comment`;
+const allowed = (text: string, host = "field.example", port = 22) => [...readKnownHosts(text, host, port).allowed];
 
 function hashed(name: string): string {
   const salt = randomBytes(20);

@@ -71,17 +71,14 @@ function fetchingLists(of: () => Field, open: OpenField): void {
     ["grew", (field) => field.write("x.csv", "content and more", EARLIER), "HG-DROP-008"],
     ["was written again", (field) => field.write("x.csv", "CONTENT", LATER), "HG-DROP-008"],
     ["vanished", (field) => rm(join(field.root, "x.csv")), "HG-DROP-006"],
-  ])(
-    "reports why it did not fetch a file of a list that %s, and fetches the others",
-    async ([, change, code]) => {
-      const good = await layGood(of());
-      await of().write("x.csv", "content", EARLIER);
-      const bad = await entryAt(of().drop, "x.csv");
-      await change(of());
-      const fetched = await fetchAll(of(), [...good.slice(0, 1), bad, ...good.slice(1)]);
-      await expectGoodBut(of(), briefly(fetched), code);
-    },
-  );
+  ])("reports why it did not fetch a file of a list that %s, and fetches the others", async ([, change, code]) => {
+    const good = await layGood(of());
+    await of().write("x.csv", "content", EARLIER);
+    const bad = await entryAt(of().drop, "x.csv");
+    await change(of());
+    const fetched = await fetchAll(of(), [...good.slice(0, 1), bad, ...good.slice(1)]);
+    await expectGoodBut(of(), briefly(fetched), code);
+  });
 
   test("reports why it refused each file of a list that is too large, or whose path is invalid", async () => {
     const field = await open({ maxFileSize: "300KB" });

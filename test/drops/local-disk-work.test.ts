@@ -89,10 +89,7 @@ describe("a thread that fetches", () => {
 describe.each(["archive", "delete"])("a thread that finishes by %s", (action) => {
   const finishIt = (isAwaited: () => boolean) => {
     const to = action === "delete" ? asideName(entry, { action: "delete" }) : "archive/a.R1.csv";
-    return performLocal(
-      { kind: "finish", wanted: [{ entry, to, remove: action === "delete" }] },
-      facts({ isAwaited }),
-    );
+    return performLocal({ kind: "finish", wanted: [{ entry, to, remove: action === "delete" }] }, facts({ isAwaited }));
   };
 
   test("returns an upload to the drop that arrived between check and move", () => {

@@ -140,8 +140,7 @@ it("a drop counts its own folders, and is only polled as soon as a listing finds
   const { root, list, tellsOf, arrive } = await watchDrop();
   await list();
   await expect.poll(arrive).toBe(true);
-  for (let at = 0; at < WATCHED_MAX.folders; at += 1)
-    mkdirSync(join(folder, "many", `${at}`), { recursive: true });
+  for (let at = 0; at < WATCHED_MAX.folders; at += 1) mkdirSync(join(folder, "many", `${at}`), { recursive: true });
   await rename(join(folder, "many"), join(root, "many"));
   await list();
   expect(arrive()).toBe(false);
@@ -190,11 +189,7 @@ it("a file whose name is not UTF-8 causes an event", async () => {
   const { root, list, tellsOf } = await watchDrop();
   await mkdir(join(root, "north"));
   await list();
-  const path = Buffer.concat([
-    Buffer.from(join(root, "north", "Z")),
-    Buffer.from([0xe4]),
-    Buffer.from("hler.csv"),
-  ]);
+  const path = Buffer.concat([Buffer.from(join(root, "north", "Z")), Buffer.from([0xe4]), Buffer.from("hler.csv")]);
   await tellsOf(() => writeFile(path, "1"));
 });
 

@@ -49,9 +49,7 @@ describe("an SFTP login", () => {
   });
 
   test("uses a private key, and its passphrase", async () => {
-    const field = await opened(
-      sftpOf({ login: "publickey" })({ privateKey: key("secret"), passphrase: "secret" }),
-    );
+    const field = await opened(sftpOf({ login: "publickey" })({ privateKey: key("secret"), passphrase: "secret" }));
     expect(await listed(field.drop)).toEqual([]);
     const locked = beside(field, { privateKey: key("secret"), passphrase: "wrong" });
     await expect(listed(locked)).rejects.toMatchObject({ code: "HG-DROP-003" });
@@ -84,8 +82,7 @@ describe("a file of known hosts", () => {
     if (parsed instanceof Error) throw parsed;
     const file = join(field.outside, "known_hosts");
     const words =
-      `${marker}[127.0.0.1]:${field.options.port} ${parsed.type} ` +
-      `${parsed.getPublicSSH().toString("base64")}`;
+      `${marker}[127.0.0.1]:${field.options.port} ${parsed.type} ` + `${parsed.getPublicSSH().toString("base64")}`;
     await writeFile(file, `# the field\n${words}\n`);
     return { field, file };
   }

@@ -41,9 +41,7 @@ export class MemoryJournal implements PickupJournal {
       complete: async () => {
         end();
         this.#listed.add(drop);
-        const unseen = this.known.filter(
-          (one) => one.drop === drop && one.goneAt === null && !seen.has(one.id),
-        );
+        const unseen = this.known.filter((one) => one.drop === drop && one.goneAt === null && !seen.has(one.id));
         const went = unseen.filter(({ id }) => this.#missing.has(id));
         for (const { id } of unseen) this.#missing.add(id);
         const gone = went.map((one) => this.#put({ ...one, goneAt: "now" }).id);
@@ -87,11 +85,8 @@ export class MemoryJournal implements PickupJournal {
   }
 
   #sight(drop: string, entry: FileEntry): { arrival: Arrival; seen: "new" | "changed" | "known" } {
-    const at = this.known.findLast(
-      (one) => one.drop === drop && one.path === entry.path && one.goneAt === null,
-    );
-    if (at !== undefined && at.size === entry.size && at.mtime === entry.mtime)
-      return { arrival: at, seen: "known" };
+    const at = this.known.findLast((one) => one.drop === drop && one.path === entry.path && one.goneAt === null);
+    if (at !== undefined && at.size === entry.size && at.mtime === entry.mtime) return { arrival: at, seen: "known" };
     if (at !== undefined && (at.state === "settling" || at.state === "unmatched"))
       return { arrival: this.#put({ ...at, ...entry, state: "settling" }), seen: "changed" };
     if (at !== undefined) this.#put({ ...at, goneAt: "now" });

@@ -22,8 +22,7 @@ async function opened(field: Promise<Field>): Promise<Field> {
 }
 
 /** A path below a folder, each character of it one byte. */
-const raw = (folder: string, path: string) =>
-  Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, "latin1")]);
+const raw = (folder: string, path: string) => Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, "latin1")]);
 
 /** What shows `Zähler.csv` and `Süd/a.csv` in Latin-1. At a server the names lie on its disk in UTF-8. */
 const KINDS = [
@@ -89,8 +88,7 @@ describe.for([KINDS[0], { kind: "sftp", open: sftpOf({}), isRaw: false }] as con
   ({ open }) => {
     test("is listed with escapes", async () => {
       const field = await opened(open({}));
-      for (const name of ["a\nb.csv", "a\x1B[2Jb.csv", "größe.csv"])
-        writeFileSync(join(field.root, name), "x");
+      for (const name of ["a\nb.csv", "a\x1B[2Jb.csv", "größe.csv"]) writeFileSync(join(field.root, name), "x");
       const paths = (await listed(field.drop)).map(({ path }) => path).sort();
       expect(paths).toEqual(["a\\x0Ab.csv", "a\\x1B[2Jb.csv", "größe.csv"]);
     });

@@ -129,14 +129,11 @@ test("a file whose done-file is listed is taken while another folder cannot be l
   const picking = pickup({ settle: { ...SETTLE, doneFile: "{name}.done" } });
   broken.add("b");
   await field.write("b/other-1.csv", "one", at(1));
-  for (const name of ["a/first-1.csv", "a/first-1.csv.done", "a/second-1.csv"])
-    await field.write(name, "one", at(1));
+  for (const name of ["a/first-1.csv", "a/first-1.csv.done", "a/second-1.csv"]) await field.write(name, "one", at(1));
   await poll(picking);
   await poll(picking);
   expect(claimed).toEqual(["a/first-1.csv"]);
-  expect(picking.waiting().map(({ reason }) => reason)).toContain(
-    "waits for its done-file a/second-1.csv.done",
-  );
+  expect(picking.waiting().map(({ reason }) => reason)).toContain("waits for its done-file a/second-1.csv.done");
 });
 
 describe("files of a folder whose listing breaks off", () => {

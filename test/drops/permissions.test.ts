@@ -54,14 +54,10 @@ describe.for([
 });
 
 async function asNobody(fault: string): Promise<{ proof: string; met: unknown }> {
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dirname, "unprivileged-child.ts"), fault, root, spool],
-    {
-      stdio: ["ignore", "pipe", "inherit"],
-      ...(process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}),
-    },
-  );
+  const child = spawn(process.execPath, [join(import.meta.dirname, "unprivileged-child.ts"), fault, root, spool], {
+    stdio: ["ignore", "pipe", "inherit"],
+    ...(process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}),
+  });
   let told = "";
   child.stdout.on("data", (bytes: Buffer) => {
     told += bytes.toString();

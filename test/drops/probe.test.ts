@@ -176,16 +176,10 @@ function folder(refused: readonly (keyof TrialFiles)[], words = "Permission deni
 }
 
 describe("missing rights", () => {
-  const rights = async (
-    refused: readonly (keyof TrialFiles)[],
-    finish: Readonly<Record<string, unknown>>,
-  ) => {
+  const rights = async (refused: readonly (keyof TrialFiles)[], finish: Readonly<Record<string, unknown>>) => {
     const { lying, files } = folder(refused);
     const options = dropOptions.parse({ kind: "local", name: "meters", path: "/srv/meters", finish });
-    const { findings } = await probeRights(
-      { options, place: "/srv/meters", who: "meter", files: () => files },
-      never,
-    );
+    const { findings } = await probeRights({ options, place: "/srv/meters", who: "meter", files: () => files }, never);
     expect([...lying], "nothing stays").toEqual([]);
     return findings;
   };
@@ -205,11 +199,7 @@ describe("missing rights", () => {
   );
 
   test.for([
-    [
-      every,
-      {},
-      "renaming and deleting is refused (Permission denied), which finish.delivered: archive needs",
-    ],
+    [every, {}, "renaming and deleting is refused (Permission denied), which finish.delivered: archive needs"],
     [["write"], {}, "writing a file is refused (Permission denied), which finish.delivered: archive needs"],
     [["move"], {}, "renaming is refused (Permission denied), which finish.delivered: archive needs"],
     [
@@ -227,15 +217,12 @@ describe("missing rights", () => {
       { delivered: { archive: "done/2026" } },
       "files cannot be moved to done/2026: Permission denied (finish.delivered: archive)",
     ],
-  ] as const)(
-    "to %j with the rules %j are a failure that names the rule",
-    async ([refused, finish, words]) => {
-      const findings = await rights(refused, finish);
-      const failed = findings.filter(({ level }) => level === "failed");
-      expect(failed.map(({ what }) => what)).toEqual([words]);
-      expect(failed[0]?.hint).toContain("meter");
-    },
-  );
+  ] as const)("to %j with the rules %j are a failure that names the rule", async ([refused, finish, words]) => {
+    const findings = await rights(refused, finish);
+    const failed = findings.filter(({ level }) => level === "failed");
+    expect(failed.map(({ what }) => what)).toEqual([words]);
+    expect(failed[0]?.hint).toContain("meter");
+  });
 
   test("to delete are checked before a file is written that would remain, so renaming is not tried", async () => {
     const findings = await rights(["remove"], {});
@@ -267,8 +254,7 @@ describe("missing rights", () => {
 describe("file-system events of a local drop", () => {
   let field: Field;
   afterEach(() => field.close());
-  const findingOf = async () =>
-    (await field.drop.probe(never)).find(({ about }: ProbeFinding) => about === "events");
+  const findingOf = async () => (await field.drop.probe(never)).find(({ about }: ProbeFinding) => about === "events");
 
   test("arrive in a small folder", async () => {
     field = await openLocal();

@@ -54,16 +54,13 @@ describe.each(kinds)("a file at a drop of kind %s", (_kind, openIt) => {
     expect(await putBack(field.drop, place, "in/a.csv", never)).toBe("gone");
   });
 
-  test.each(plans)(
-    "%s is found at its place when it is moved again after a crash",
-    async (_words, plan, placeOf) => {
-      for (const _time of [1, 2])
-        expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({
-          result: "done",
-          place: placeOf(entry),
-        });
-    },
-  );
+  test.each(plans)("%s is found at its place when it is moved again after a crash", async (_words, plan, placeOf) => {
+    for (const _time of [1, 2])
+      expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({
+        result: "done",
+        place: placeOf(entry),
+      });
+  });
 
   test.each(plans)(
     "%s goes back to its path when a crash came before anyone saw that another version had been moved",

@@ -149,9 +149,7 @@ describe("a zip file that is uploaded to the intake", () => {
     const senders = { "standard_a.csv": id, "standard_b.csv": id, "standard_c.csv": staying };
     for (const [name, sender] of Object.entries(senders)) {
       const runs = (await traced(stage, name)).flatMap((file) => file.runs);
-      expect(runs.map(({ run }) => run.binding)).toMatchObject([
-        { trigger: "uploads", operationPrefix: sender },
-      ]);
+      expect(runs.map(({ run }) => run.binding)).toMatchObject([{ trigger: "uploads", operationPrefix: sender }]);
       expect(runs[0]?.run.state).toMatch(/accepted|confirmed/);
     }
     const [container] = await traced(stage, "stays.zip");

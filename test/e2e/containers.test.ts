@@ -69,9 +69,7 @@ test("a zip and a gzip are delivered entry by entry, and archived after all of t
 
   const [container, ...entries] = await traced(stage, "month.zip");
   expect(container?.runs[0]?.run).toMatchObject({ state: "opened", finishPlan: { action: "archive" } });
-  expect(container?.events.map(({ what }) => what)).toEqual(
-    expect.arrayContaining(["run.opened", "source.archived"]),
-  );
+  expect(container?.events.map(({ what }) => what)).toEqual(expect.arrayContaining(["run.opened", "source.archived"]));
   expect(entries.map(({ arrival }) => arrival.path)).toEqual([
     "month.zip!/standard_a.csv",
     "month.zip!/deep/in/standard_b.csv",
@@ -184,12 +182,7 @@ test("entries are delivered in the order of their containers", async () => {
 describe("a refused container", () => {
   const refused: readonly (readonly [string, string, Buffer, string])[] = [
     ["a name that leads out", "out.zip", zip([{ name: "../standard_x.csv", content: "x" }]), "HG-PACK-003"],
-    [
-      "a bomb",
-      "bomb.zip",
-      zip([{ name: "standard_x.csv", content: Buffer.alloc(8_000_000) }]),
-      "HG-PACK-002",
-    ],
+    ["a bomb", "bomb.zip", zip([{ name: "standard_x.csv", content: Buffer.alloc(8_000_000) }]), "HG-PACK-002"],
     ["damage", "torn.zip", zip([{ name: "standard_x.csv", content: "x" }]).subarray(0, -4), "HG-PACK-001"],
     ["no gzip", "standard_x.csv.gz", Buffer.from("date,value\n"), "HG-PACK-001"],
     ["too many", "many.zip", zip(Array.from({ length: 6 }, (_, n) => ({ name: `${n}` }))), "HG-PACK-002"],

@@ -44,9 +44,7 @@ async function change(stage: Stage, folder: string, end: string, text: string): 
 
 async function eventsOf(stage: Stage): Promise<readonly string[]> {
   return await stage.inspect(async (ledger) =>
-    (await ledger.trace("standard_one.csv")).flatMap(({ events }) =>
-      events.map(({ detail }) => detail ?? ""),
-    ),
+    (await ledger.trace("standard_one.csv")).flatMap(({ events }) => events.map(({ detail }) => detail ?? "")),
   );
 }
 

@@ -47,15 +47,8 @@ async function layStage(name: string, change: Settings = {}): Promise<{ stage: S
   return { stage, readings };
 }
 
-async function expectDeliveredOnce(
-  stage: Stage,
-  gateway: HeadgateProcess,
-  readings: Readings,
-): Promise<void> {
-  await until(
-    "the file to be archived",
-    async () => (await gatewaySays(gateway, stage)).files["delivered"] === 1,
-  );
+async function expectDeliveredOnce(stage: Stage, gateway: HeadgateProcess, readings: Readings): Promise<void> {
+  await until("the file to be archived", async () => (await gatewaySays(gateway, stage)).files["delivered"] === 1);
   await until("the source to be gone", async () => !(await stage.files()).includes("standard_one.csv"));
   await gateway.end("SIGTERM");
   expect(stage.lane.conflicts).toEqual([]);
@@ -138,13 +131,12 @@ describe.skipIf(process.getuid?.() !== 0)("a folder without write permission", (
     "as the %s keeps the file at its drop, and it is delivered once when permission is given",
     async (which) => {
       const { stage, readings } = await layStage(`read-only-${which}`);
-      const folder =
-        which === "spool" ? join(stage.folder, "state/spool/inputs") : join(stage.drop, "archive");
+      const folder = which === "spool" ? join(stage.folder, "state/spool/inputs") : join(stage.drop, "archive");
       await promisify(execFile)("mkdir", ["-p", folder], { uid: NOBODY, gid: NOBODY });
       await chmod(folder, 0o555);
-      await expect(
-        promisify(execFile)("touch", [join(folder, "proof")], { uid: NOBODY, gid: NOBODY }),
-      ).rejects.toThrow("Permission denied");
+      await expect(promisify(execFile)("touch", [join(folder, "proof")], { uid: NOBODY, gid: NOBODY })).rejects.toThrow(
+        "Permission denied",
+      );
       const gateway = stage.gateway([], { uid: NOBODY });
       await gateway.said("stderr", /EACCES|permission denied/);
       expect(await stage.files()).toEqual(["standard_one.csv"]);

@@ -48,9 +48,7 @@ test("a body that a killed node acknowledged, or may have received, is delivered
   });
   const [north, south] = [new Node(stage, "north"), new Node(stage, "south")];
   const variableId = await rig.variable("intake-nodes");
-  const parts = [0, 1, 2].map((nth) =>
-    readingsOf(variableId, nth === 2 ? LARGE : 10, nth * 20_000, nth * 10),
-  );
+  const parts = [0, 1, 2].map((nth) => readingsOf(variableId, nth === 2 ? LARGE : 10, nth * 20_000, nth * 10));
   for (const [nth, point] of POINTS.entries()) {
     // The one that is killed polls the drop.
     await north.start({ fault: point });
@@ -69,20 +67,14 @@ test("a body that a killed node acknowledged, or may have received, is delivered
     await until(`nodes-${nth} to be confirmed`, () =>
       stage.inspect(async (ledger) => {
         const files = await ledger.trace(`nodes-${nth}`);
-        const states = files.flatMap(({ runs }) =>
-          runs.map(({ run }) => [run.state, run.node, run.finishedAt]),
-        );
-        return states.length === 1 && states[0]?.[0] === "confirmed" && states[0]?.[2] !== null
-          ? states
-          : null;
+        const states = files.flatMap(({ runs }) => runs.map(({ run }) => [run.state, run.node, run.finishedAt]));
+        return states.length === 1 && states[0]?.[0] === "confirmed" && states[0]?.[2] !== null ? states : null;
       }),
     );
   expect(stage.lane.conflicts).toEqual([]);
   expect(await rig.stored(variableId)).toEqual(parts.flatMap(({ points }) => points));
   // Delivered bodies are deleted, with all their pieces.
-  expect(await database.query("SELECT 1 FROM intakes.stored_files WHERE shelf = 'intake intake'")).toEqual(
-    [],
-  );
+  expect(await database.query("SELECT 1 FROM intakes.stored_files WHERE shelf = 'intake intake'")).toEqual([]);
   expect(
     await database.query(
       "SELECT 1 FROM intakes.stored_pieces p WHERE NOT EXISTS (SELECT 1 FROM " +
@@ -97,11 +89,7 @@ async function urlOf(node: Node): Promise<string> {
 }
 
 /** Null when the connection broke: nobody knows. */
-async function post(
-  url: string,
-  operationId: string,
-  { variableId, points }: Readings,
-): Promise<number | null> {
+async function post(url: string, operationId: string, { variableId, points }: Readings): Promise<number | null> {
   const body = JSON.stringify([{ variableId, data: points.map(({ date, value }) => ({ date, value })) }]);
   try {
     const answer = await fetch(`${url}/api/data?operationId=${operationId}`, {

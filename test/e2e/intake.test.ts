@@ -48,12 +48,7 @@ function bodyOf({ variableId, points }: Readings): string {
  * Sends as a device does that knows the service: again until it is told that its body was taken. Answers how
  * often it was told.
  */
-async function send(
-  stage: Stage,
-  gateways: HeadgateProcess[],
-  operationId: string,
-  body: string,
-): Promise<void> {
+async function send(stage: Stage, gateways: HeadgateProcess[], operationId: string, body: string): Promise<void> {
   await until(`200 for ${operationId}`, async () => {
     const gateway = gateways.at(-1);
     if (gateway === undefined || !gateway.running) {
@@ -64,10 +59,7 @@ async function send(
       const url = `${await urlOf(gateway)}/api/data/?operationId=${operationId}`;
       const headers = { authorization: AUTHORIZATION };
       const answer = await fetch(url, { method: "POST", body, headers });
-      return (
-        answer.status === 200 &&
-        ((await answer.json()) as { operationId: string }).operationId === operationId
-      );
+      return answer.status === 200 && ((await answer.json()) as { operationId: string }).operationId === operationId;
     } catch {
       return false; // It was killed: the device cannot know whether its body was taken.
     }
@@ -80,9 +72,7 @@ describe.concurrent("a gateway killed while its intake receives bodies loses not
       const name = `intake-${point.replaceAll(/[^a-z0-9-]/g, "-")}`;
       const stage = await rig.stage(name, { drops: [intake], triggers: [] });
       const variableId = await rig.variable(name);
-      const parts = Array.from({ length: BODIES }, (_, nth) =>
-        readingsOf(variableId, 10, nth * 100, nth * 10),
-      );
+      const parts = Array.from({ length: BODIES }, (_, nth) => readingsOf(variableId, 10, nth * 100, nth * 10));
       const gateways = [stage.gateway([], { fault: point })];
       for (const [nth, part] of parts.entries()) await send(stage, gateways, `${name}-${nth}`, bodyOf(part));
       const killed = await gateways[0]?.ended();

@@ -10,8 +10,7 @@ export const NOT_PASSED: Readonly<Record<string, string>> = {
     "an arrival begins so by `poll.recorded`; only one that changes while it lies unmatched comes back to it",
   "run.opened": "no container lies here; `containers.test.ts` has kills of its own",
   "run.unconfirmed": "the service of the scene can always be asked; `unconfirmed.test.ts` kills there",
-  "arrival.skipped":
-    "the drop of the scene processes what lies there at the first contact, and has no done-files",
+  "arrival.skipped": "the drop of the scene processes what lies there at the first contact, and has no done-files",
   "batch.ready": "batches become ready by `run.mapped` and `batch.split`",
   "arrivals.forgotten": "nobody orders here; `crash.test.ts` kills there",
   "pause.changed": "nobody orders here; `crash.test.ts` kills there",
@@ -46,9 +45,7 @@ export function elsewhere(point: string): string | undefined {
 }
 
 function isPassed(point: string): boolean {
-  return !Object.keys(NOT_PASSED).some(
-    (what) => point === `ledger.${what}.before` || point === `ledger.${what}.after`,
-  );
+  return !Object.keys(NOT_PASSED).some((what) => point === `ledger.${what}.before` || point === `ledger.${what}.after`);
 }
 
 /** Those that files on their way pass. */

@@ -71,9 +71,7 @@ const rank = (point: string) => ORDER.findIndex((what) => point.replace("ledger.
 const CHAINS = 8;
 const points = [...POINTS, ...LATER].toSorted((one, other) => rank(one) - rank(other));
 /** Each goes through the life of a file. */
-const chains = Array.from({ length: CHAINS }, (_, start) =>
-  points.filter((_point, index) => index % CHAINS === start),
-);
+const chains = Array.from({ length: CHAINS }, (_, start) => points.filter((_point, index) => index % CHAINS === start));
 
 let rig: Rig;
 let before: Awaited<ReturnType<typeof prepareBefore>>;

@@ -55,10 +55,7 @@ export async function laySceneAfter(before: { stage: Stage; again: Readings }, n
   ] as const;
   await stage.put("standard_main.csv", expected[0].csv);
   await stage.put("standard_large.csv", expected[1].csv);
-  await stage.put(
-    "standard_refused.csv",
-    `${expected[2].csv}2026-04-01T00:00:00Z,${REFUSED_VALUE},${refused}\n`,
-  );
+  await stage.put("standard_refused.csv", `${expected[2].csv}2026-04-01T00:00:00Z,${REFUSED_VALUE},${refused}\n`);
   await stage.put("unguarded_lost.csv", readingsOf(99_999_999, 3).csv);
   await stage.put("standard_held.csv", readingsOf(99_999_998, 3).csv);
   await stage.put("standard_broken.csv", "date,value,variable_id\n2026-03-01T00:00:00Z,many,1\n");
@@ -75,9 +72,7 @@ export async function laySceneAfter(before: { stage: Stage; again: Readings }, n
 
 function refuse(push: Push, largeVariable: number): Interference {
   const elements = JSON.parse(push.body) as { variableId: number; data: { value: number }[] }[];
-  const tooLarge = elements.some(
-    ({ variableId, data }) => variableId === largeVariable && data.length > TOO_LARGE,
-  );
+  const tooLarge = elements.some(({ variableId, data }) => variableId === largeVariable && data.length > TOO_LARGE);
   if (tooLarge) return { status: 413, body: JSON.stringify({ title: "too large" }) };
   const refused = elements.some(({ data }) => data.some(({ value }) => value === REFUSED_VALUE));
   if (refused) return { status: 400, body: JSON.stringify({ title: "an impossible value" }) };

@@ -113,8 +113,7 @@ describe("a writer that pauses", () => {
 });
 
 describe("an archive that is moved", () => {
-  const list = (folder: string) =>
-    readdirSync(join(rig.folder, folder), { recursive: true }).map(String).sort();
+  const list = (folder: string) => readdirSync(join(rig.folder, folder), { recursive: true }).map(String).sort();
 
   test("causes no repeated push, after a live change of its place, a renamed folder and a restart", async () => {
     const name = "moved";
@@ -122,9 +121,7 @@ describe("an archive that is moved", () => {
     const dropAt = (archive: string) => drop(name, { finish: { delivered: { archive } } });
     let day = await startDay([dropAt("archive")]);
     const delivered = () =>
-      until("the file is archived", async () =>
-        (await eventsOf(day, "moved.csv")).includes("source.archived"),
-      );
+      until("the file is archived", async () => (await eventsOf(day, "moved.csv")).includes("source.archived"));
     try {
       rig.put(join(name, "moved.csv"), `variable_id,date,value\n${variable},2026-03-01T00:00:00Z,1\n`);
       await delivered();
@@ -182,9 +179,7 @@ describe("an outage of the service longer than confirm.within", () => {
         day.clock.jump(60_000);
         return await isIn("unconfirmed");
       });
-      await until("the log tells", () =>
-        day.warnings.some((line) => line.includes("away.csv at away is unconfirmed")),
-      );
+      await until("the log tells", () => day.warnings.some((line) => line.includes("away.csv at away is unconfirmed")));
       base.state = "there";
       await until("it is confirmed", async () => {
         day.clock.jump(60_000);

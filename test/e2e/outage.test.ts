@@ -120,15 +120,10 @@ test("during an outage the spool fills to its budget, and files at their drops a
   );
   expect(taken.length).toBeGreaterThan(1);
   expect(taken.length).toBeLessThan(FILES / 2 + 4);
-  expect(taken.map(({ path }) => path).toSorted(), "the oldest came first").toEqual(
-    names.slice(0, taken.length),
-  );
+  expect(taken.map(({ path }) => path).toSorted(), "the oldest came first").toEqual(names.slice(0, taken.length));
   expect(await bytesUnderWay(stage)).toBeLessThan(BUDGET + SLACK);
   expect(await stage.files(), "nothing is discarded, nothing leaves its drop").toEqual(names);
-  const refused = await pushBody(
-    intakeUrl,
-    JSON.stringify([{ variableId: first?.variableId, data: first?.points }]),
-  );
+  const refused = await pushBody(intakeUrl, JSON.stringify([{ variableId: first?.variableId, data: first?.points }]));
   expect(refused.status).toBe(503);
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
   const waiting = await headgate(["runs", "-c", stage.config, "--state", "claimed", "--json"]);

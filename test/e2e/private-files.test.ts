@@ -22,9 +22,7 @@ async function wideOnes(folder: string, isState: (path: string) => boolean = () 
   const found = await Promise.all(
     names.filter(isState).map(async (name) => {
       const stats = await lstat(join(folder, name)).catch(() => null); // A file under way may have left.
-      return stats !== null && (stats.mode & 0o077) !== 0
-        ? `${name} ${(stats.mode & 0o777).toString(8)}`
-        : "";
+      return stats !== null && (stats.mode & 0o077) !== 0 ? `${name} ${(stats.mode & 0o777).toString(8)}` : "";
     }),
   );
   return found.filter((words) => words !== "");
@@ -54,12 +52,7 @@ describe.each([0o022, 0o000])("under umask %o", (mask) => {
       );
       const isHub = (name: string) => name.startsWith("hub.sqlite");
       expect(await readdir(rig.folder)).toEqual(
-        expect.arrayContaining([
-          "hub.sqlite",
-          "hub.sqlite-wal",
-          "hub.sqlite.intake",
-          "hub.sqlite.intake-wal",
-        ]),
+        expect.arrayContaining(["hub.sqlite", "hub.sqlite-wal", "hub.sqlite.intake", "hub.sqlite.intake-wal"]),
       );
       expect(await wideOnes(rig.folder, isHub)).toEqual([]);
       expect(await wideOnes(join(stage.folder, "state"))).toEqual([]);

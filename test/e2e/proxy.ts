@@ -77,10 +77,7 @@ export class Lane {
 
   record(push: Push): void {
     const before = this.pushes.find((one) => one.operationId === push.operationId);
-    if (
-      before !== undefined &&
-      (before.digest !== push.digest || before.idempotencyKey !== push.idempotencyKey)
-    )
+    if (before !== undefined && (before.digest !== push.digest || before.idempotencyKey !== push.idempotencyKey))
       this.conflicts.push(push.operationId);
     this.pushes.push(push);
   }
@@ -246,8 +243,7 @@ interface Answer {
 function answerOf(response: IncomingMessage, body: Buffer): Answer {
   const headers: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(response.headers))
-    if (value !== undefined && !["connection", "transfer-encoding", "keep-alive"].includes(name))
-      headers[name] = value;
+    if (value !== undefined && !["connection", "transfer-encoding", "keep-alive"].includes(name)) headers[name] = value;
   return { status: response.statusCode ?? 502, headers, body };
 }
 

@@ -97,8 +97,7 @@ async function playLives(
 /** Killed at a named point that it passes, near a push, or at any instant. What it said. */
 async function liveAndDie(stage: Stage, chance: () => number): Promise<string> {
   const [how, one, other] = [chance(), chance(), chance()];
-  if (how < 0.5)
-    return dieAt(stage, `${points[Math.trunc(one * points.length)]}#${1 + Math.trunc(other * 4)}`);
+  if (how < 0.5) return dieAt(stage, `${points[Math.trunc(one * points.length)]}#${1 + Math.trunc(other * 4)}`);
   const atPush = how < 0.8 ? stage.lane.pushes.length + 1 + Math.trunc(one * PUSHES_MAX) : null;
   const gateway = stage.gateway(["--until-idle", "--timeout", "60s"]);
   if (atPush === null) await gateway.said("stderr", /Server listening/);
@@ -127,7 +126,5 @@ async function expectExactly(stage: Stage, scene: RandomScene, folder: string, d
     for (const run of await ledger.recentRuns(100, ["confirmed", "accepted"]))
       expect(run, run.path).toMatchObject({ state: "confirmed", points: { stored: run.points.mapped } });
   });
-  expect(await stage.files(folder)).toHaveLength(
-    Object.values(scene.files).reduce((sum, count) => sum + count, 0),
-  );
+  expect(await stage.files(folder)).toHaveLength(Object.values(scene.files).reduce((sum, count) => sum + count, 0));
 }

@@ -68,10 +68,7 @@ export async function layRandomScene(
 }
 
 /** Two files of one variable: the later corrects a part of the earlier and goes on after it. */
-async function layCorrected(
-  { rig, name, chance, put }: Laid,
-  isVersioned: boolean,
-): Promise<ExpectedVariable> {
+async function layCorrected({ rig, name, chance, put }: Laid, isVersioned: boolean): Promise<ExpectedVariable> {
   const sort = isVersioned ? "history" : "latest";
   const id = await rig.variable(`${name}-${sort}`, isVersioned);
   const count = 20 + Math.trunc(chance() * 60);

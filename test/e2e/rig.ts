@@ -75,11 +75,7 @@ export class Rig {
     const folder = await realpath(await mkdtemp(join(tmpdir(), "headgate-")));
     await writeFile(join(folder, "hub.yaml"), stringify(hubSettings));
     const proxy = await RecordingProxy.start();
-    const rig = new Rig(
-      folder,
-      proxy,
-      new HeadgateProcess(["hub", "-c", join(folder, "hub.yaml")], { fault }),
-    );
+    const rig = new Rig(folder, proxy, new HeadgateProcess(["hub", "-c", join(folder, "hub.yaml")], { fault }));
     try {
       await rig.#hubIsUp();
       return rig;
@@ -107,10 +103,7 @@ export class Rig {
    * `value`.
    */
   async variable(name: string, isVersioned = true): Promise<number> {
-    this.#siteId ??= await this.client.postSite(
-      { name: "Site", typeId: 3, timeZoneId: "Europe/Brussels" },
-      never,
-    );
+    this.#siteId ??= await this.client.postSite({ name: "Site", typeId: 3, timeZoneId: "Europe/Brussels" }, never);
     const source = await this.client.postSource(
       { name, siteId: this.#siteId, serialNumber: name, sourceTypeId: PUSHED_DATA, energyTypeId: 1 },
       never,

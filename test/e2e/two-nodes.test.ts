@@ -76,12 +76,7 @@ describe("two nodes, killed and put to sleep in turn, lose nothing and deliver n
   });
 });
 
-async function strike(
-  stage: Stage,
-  nodes: readonly Node[],
-  chance: () => number,
-  blows: string[],
-): Promise<void> {
+async function strike(stage: Stage, nodes: readonly Node[], chance: () => number, blows: string[]): Promise<void> {
   for (let left = 1 + Math.trunc(chance() * BLOWS_MAX); left > 0; left -= 1) {
     const [which, how, when, later] = [chance(), chance(), chance(), chance()];
     const victim = nodes[Math.trunc(which * nodes.length)];

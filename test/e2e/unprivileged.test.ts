@@ -35,9 +35,7 @@ async function may(program: string, ...args: readonly string[]): Promise<boolean
 /** State of the one run of a file, and how often it was delivered. */
 async function standing(stage: Stage, name: string) {
   const files = await stage.inspect((ledger) => ledger.trace(name));
-  return files.flatMap(({ arrival, runs }) =>
-    runs.length === 0 ? [arrival.state] : runs.map(({ run }) => run.state),
-  );
+  return files.flatMap(({ arrival, runs }) => (runs.length === 0 ? [arrival.state] : runs.map(({ run }) => run.state)));
 }
 
 test("files without permission are reported, stay, and are delivered once when the permission is given", {
@@ -47,9 +45,7 @@ test("files without permission are reported, stay, and are delivered once when t
   const stage = await rig.stage("flip", {
     drops: drops.map((name) => ({ ...localDrop, name, path: `./${name}` })),
   });
-  const sets = await Promise.all(
-    [...drops, "fine"].map(async (name) => readingsOf(await rig.variable(name), 8)),
-  );
+  const sets = await Promise.all([...drops, "fine"].map(async (name) => readingsOf(await rig.variable(name), 8)));
   const [unreadable, fixed, hidden, fine] = sets.map(({ csv }) => csv);
   await stage.put("standard_unreadable.csv", unreadable ?? "", join(stage.folder, "unreadable"));
   await stage.put("standard_fine.csv", fine ?? "", join(stage.folder, "unreadable"));
@@ -80,9 +76,7 @@ test("files without permission are reported, stay, and are delivered once when t
   const mended = await gateway(stage, "60s");
   expect(mended.code, mended.stderr).toBe(1);
   for (const name of ["fixed", "hidden", "fine"])
-    expect(await standing(stage, `standard_${name}.csv`)).toEqual([
-      expect.stringMatching(/accepted|confirmed/),
-    ]);
+    expect(await standing(stage, `standard_${name}.csv`)).toEqual([expect.stringMatching(/accepted|confirmed/)]);
   for (const drop of ["fixed", "hidden"]) expect(await readdir(at(drop))).toEqual(["archive"]);
   // What a person has to look at stays until one does.
   expect(await standing(stage, "standard_unreadable.csv")).toEqual(["quarantined"]);

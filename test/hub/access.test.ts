@@ -34,9 +34,7 @@ describe("every route", () => {
     expect(guarded().length).toBeGreaterThan(40);
     const raw = { authorization: "", raw: "{", headers: { "content-type": "application/json" } };
     for (const more of [{ authorization: "" }, raw]) {
-      const routes = guarded().filter(
-        ({ method }) => !("raw" in more) || !["GET", "DELETE"].includes(method),
-      );
+      const routes = guarded().filter(({ method }) => !("raw" in more) || !["GET", "DELETE"].includes(method));
       expect(await answers(routes, more)).toEqual(all(routes, "401 unauthenticated"));
     }
   });

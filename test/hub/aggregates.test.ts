@@ -87,31 +87,18 @@ function windowOf({ from, to, local }: Asked, samples: readonly Sample[], zone: 
     return { text: wall.toString(), ms: wall.toZonedDateTime(zone).epochMilliseconds };
   };
   const [one, other] = [bound(from), bound(to)];
-  return one !== null && other !== null && one.ms > other.ms
-    ? { from: other, to: one }
-    : { from: one, to: other };
+  return one !== null && other !== null && one.ms > other.ms ? { from: other, to: one } : { from: one, to: other };
 }
 
-function expectedOf(
-  samples: readonly Sample[],
-  asked: Asked,
-  zone: string,
-  { from, to }: Window,
-): Expected[] {
+function expectedOf(samples: readonly Sample[], asked: Asked, zone: string, { from, to }: Window): Expected[] {
   const inside = samples.filter(
-    ({ ms }) =>
-      (from === null || ms >= from.ms) && (to === null || ms < to.ms || (asked.boundary && ms === to.ms)),
+    ({ ms }) => (from === null || ms >= from.ms) && (to === null || ms < to.ms || (asked.boundary && ms === to.ms)),
   );
   const rows = calculate(inside, asked.period, zone, from?.ms ?? null);
   return asked.descending ? rows.toReversed() : rows;
 }
 
-async function answerOf(
-  variableId: number,
-  asked: Asked,
-  named: string,
-  { from, to }: Window,
-): Promise<DataRow[]> {
+async function answerOf(variableId: number, asked: Asked, named: string, { from, to }: Window): Promise<DataRow[]> {
   const query = {
     VariableId: variableId,
     Granularity: asked.period,
@@ -158,8 +145,7 @@ test("aggregates agree with a calculation by the calendar, for random points, zo
   const sources = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(scene, async ({ named, zone, samples, queries }) => {
-      const sourceId =
-        sources.get(named) ?? (await createChain(hub, { zone: named, variables: [] })).sourceId;
+      const sourceId = sources.get(named) ?? (await createChain(hub, { zone: named, variables: [] })).sourceId;
       sources.set(named, sourceId);
       const body = { name: "Random", sourceId, variableTypeId: 0, unitId: 8 };
       const variableId = await hub.post("/variables", body);

@@ -12,9 +12,7 @@ afterAll(() => hub.close());
 test("a body leaves the queue as it entered, compressed or not", async () => {
   await fc.assert(
     fc.asyncProperty(fc.json(), fc.integer({ min: 1, max: 20_000 }), async (json, times) => {
-      const body = Buffer.from(
-        `[${Array.from({ length: Math.ceil(times / json.length) }, () => json).join(",")}]`,
-      );
+      const body = Buffer.from(`[${Array.from({ length: Math.ceil(times / json.length) }, () => json).join(",")}]`);
       const waiting = await compressed(body);
       expect(waiting.byteLength).toBeLessThanOrEqual(body.byteLength);
       expect(Buffer.from(decompressed(waiting)).equals(body)).toBe(true);

@@ -23,12 +23,7 @@ export interface Expected {
 }
 
 /** In order of date. `fromMs`: where the window begins, for a period that is all of it. */
-export function calculate(
-  samples: readonly Sample[],
-  period: Period,
-  zone: string,
-  fromMs: number | null,
-): Expected[] {
+export function calculate(samples: readonly Sample[], period: Period, zone: string, fromMs: number | null): Expected[] {
   const groups = Map.groupBy(
     samples.toSorted((one, other) => one.ms - other.ms),
     ({ ms }) => wordsOf(ms, period, zone),

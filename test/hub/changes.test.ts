@@ -49,9 +49,7 @@ describe("PUT", () => {
     const path = `/sources/${sourceId}/variables/${variableIds[0]}`;
     expect((await hub.call("PUT", path, { body: { mappingConfig: "kWh" } })).status).toBe(204);
     expect(await one(`/variables/${variableIds[0]}`)).toMatchObject({ mappingConfig: "kWh", name: "Energy" });
-    expect((await hub.call("PUT", `/sources/999/variables/${variableIds[0]}`, { body: {} })).status).toBe(
-      404,
-    );
+    expect((await hub.call("PUT", `/sources/999/variables/${variableIds[0]}`, { body: {} })).status).toBe(404);
   });
 
   it("names the field that is wrong, and then changes nothing", async () => {
@@ -66,13 +64,9 @@ describe("PUT", () => {
 
   it("needs the right, and finds nothing of another account", async () => {
     const { sourceId } = await createChain(hub);
-    expect((await hub.call("PUT", `/sources/${sourceId}`, { as: "plain", body: { name: "X" } })).status).toBe(
-      403,
-    );
+    expect((await hub.call("PUT", `/sources/${sourceId}`, { as: "plain", body: { name: "X" } })).status).toBe(403);
     for (const method of ["PUT", "PATCH", "DELETE"])
-      expect(
-        (await hub.call(method, `/sources/${sourceId}`, { account: 2, body: { name: "X" } })).status,
-      ).toBe(404);
+      expect((await hub.call(method, `/sources/${sourceId}`, { account: 2, body: { name: "X" } })).status).toBe(404);
   });
 });
 
@@ -176,9 +170,7 @@ describe("a variable with data", () => {
     const { variableIds } = await createChain(hub);
     const id = variableIds[0] ?? 0;
     expect(
-      (await hub.call("PATCH", `/variables/${id}`, { body: { unitId: 9 } })).headers.get(
-        "x-headgate-warning",
-      ),
+      (await hub.call("PATCH", `/variables/${id}`, { body: { unitId: 9 } })).headers.get("x-headgate-warning"),
     ).toBeNull();
     await push(id);
     const { headers } = await hub.call("PATCH", `/variables/${id}`, { body: { unitId: 7 } });
@@ -214,9 +206,7 @@ describe("DELETE of structure", () => {
       const id = variableIds[0] ?? 0;
       await push(id);
       await push(id, [4]);
-      const path = { site: `/sites/${siteId}`, source: `/sources/${sourceId}`, variable: `/variables/${id}` }[
-        entity
-      ];
+      const path = { site: `/sites/${siteId}`, source: `/sources/${sourceId}`, variable: `/variables/${id}` }[entity];
       const refused = await hub.call("DELETE", path);
       expect([refused.status, refused.body.detail]).toEqual([
         409,
@@ -227,9 +217,7 @@ describe("DELETE of structure", () => {
         removed: { points: 3 },
       });
       expect((await hub.call("GET", `/variables/${id}`)).status).toBe(404);
-      expect((await push(id)).discarded).toMatchObject([
-        { reason: "no such variable in this account", count: 3 },
-      ]);
+      expect((await push(id)).discarded).toMatchObject([{ reason: "no such variable in this account", count: 3 }]);
     },
   );
 });

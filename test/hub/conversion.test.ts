@@ -90,10 +90,7 @@ describe("target units", () => {
     const { status, body } = await hub.call("GET", "/data", {
       query: { VariableId: energy, TargetUnits: 999 },
     });
-    expect([status, body.errors]).toEqual([
-      400,
-      [{ path: "TargetUnits", message: expect.stringContaining("999") }],
-    ]);
+    expect([status, body.errors]).toEqual([400, [{ path: "TargetUnits", message: expect.stringContaining("999") }]]);
   });
 
   it("may be given in a body, and under the other name", async () => {

@@ -4,15 +4,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import {
-  breakStore,
-  callsOf,
-  createChain,
-  type HubCalls,
-  rawOptions,
-  temporaryDirectory,
-  until,
-} from "./fixture.ts";
+import { breakStore, callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory, until } from "./fixture.ts";
 
 const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -145,8 +137,7 @@ function dateOf(round: number, index: number): string {
 }
 
 test(
-  "a hub killed when an operation has failed keeps its body, and stores it once when it is applied " +
-    "again",
+  "a hub killed when an operation has failed keeps its body, and stores it once when it is applied " + "again",
   async () => {
     const variableId = await prepare();
     const { mended } = await breakStore(directory.path, 42);

@@ -133,10 +133,7 @@ describe("an invalid expression", () => {
     ["SiteId = 'a'", "at position 10: siteId is a number, and 'a' is none"],
     ["SiteId like '1%'", "at position 8: like compares texts, and siteId is a number"],
     ["Meter.Name = 'a'", "at position 1: Meter is none of Site, Source and Variable"],
-    [
-      '"Form"."Group" = 1',
-      'at position 1: a form field has three levels, "form"."group"."field", and this one has 2',
-    ],
+    ['"Form"."Group" = 1', 'at position 1: a form field has three levels, "form"."group"."field", and this one has 2'],
     ["Name = 'a'; DROP TABLE source", "at position 11: ; is not expected here"],
     [`${"(".repeat(500)}Name = 'a'${")".repeat(500)}`, "nested deeper than 100 levels"],
     [`Name = '${"a".repeat(9_000)}'`, "longer than 8000 characters"],
@@ -148,14 +145,7 @@ describe("an invalid expression", () => {
 });
 
 it("divides all rows between an expression and its negation", async () => {
-  const field = fc.constantFrom(
-    "Name",
-    "Ean",
-    "Description",
-    "Site.City",
-    "Tags",
-    '"Contract"."Main"."Supplier"',
-  );
+  const field = fc.constantFrom("Name", "Ean", "Description", "Site.City", "Tags", '"Contract"."Main"."Supplier"');
   const operator = fc.constantFrom("=", "<>", "like", "not like", "startswith", "not endswith");
   const value = fc.constantFrom("'Boiler'", "'%e%'", "''", "'541'", "'grid'", "'Nord'");
   const test = fc.tuple(field, operator, value).map((words) => words.join(" "));

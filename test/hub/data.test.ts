@@ -220,15 +220,9 @@ describe("aggregates", () => {
     };
     const days = async (more: Query) =>
       (await rows({ ...query, ...more })).map((row) => `${row.date?.slice(0, 10)} ${row.countValue}`);
-    expect(await days({ TimeZoneId: "Europe/Paris", From: "2026-03-29", To: "2026-03-30" })).toEqual([
-      "2026-03-29 23",
-    ]);
-    expect(await days({ UseReportingTimezone: true, From: "2026-10-25", To: "2026-10-26" })).toEqual([
-      "2026-10-25 25",
-    ]);
-    expect(await days({ TimeZoneId: "UTC", From: "2026-03-29", To: "2026-03-30" })).toEqual([
-      "2026-03-29 24",
-    ]);
+    expect(await days({ TimeZoneId: "Europe/Paris", From: "2026-03-29", To: "2026-03-30" })).toEqual(["2026-03-29 23"]);
+    expect(await days({ UseReportingTimezone: true, From: "2026-10-25", To: "2026-10-26" })).toEqual(["2026-10-25 25"]);
+    expect(await days({ TimeZoneId: "UTC", From: "2026-03-29", To: "2026-03-30" })).toEqual(["2026-03-29 24"]);
   });
 
   test("results beyond the range of JSON numbers are omitted, intermediate ones are not", async () => {
@@ -315,9 +309,7 @@ describe("aggregates", () => {
           expect(found.reduce((sum, row) => sum + (row.sumValue ?? 0), 0)).toBe((1_499 * 1_500) / 2);
           expect(found.reduce((sum, row) => sum + (row.countValue ?? 0), 0)).toBe(1_500);
           const starts = found.map((row) => Date.parse(row.date ?? ""));
-          expect(starts).toEqual(
-            [...new Set(starts)].toSorted((a, b) => (PagingOrder === "ASC" ? a - b : b - a)),
-          );
+          expect(starts).toEqual([...new Set(starts)].toSorted((a, b) => (PagingOrder === "ASC" ? a - b : b - a)));
         },
       ),
       { numRuns: 25 },

@@ -30,9 +30,7 @@ afterAll(async () => {
 
 const at = (operationId: string) => `/operations/${encodeURIComponent(operationId)}`;
 const failedNames = async () =>
-  (await hub.get("/operations", { State: "Failed" })).map(
-    ({ operationId }: { operationId: string }) => operationId,
-  );
+  (await hub.get("/operations", { State: "Failed" })).map(({ operationId }: { operationId: string }) => operationId);
 const told = (operationId: string) =>
   receiver.received
     .map(({ text }) => JSON.parse(text))

@@ -164,11 +164,7 @@ export function callsOf(url: () => string) {
   const tokens = new Map<string, string>();
   const form = (fields: Record<string, string>) =>
     fetch(`${url()}/connect/token`, { method: "POST", body: new URLSearchParams(fields) });
-  const token = async (
-    username = "manager",
-    account = 1,
-    scope = "datahub-api push-data",
-  ): Promise<string> => {
+  const token = async (username = "manager", account = 1, scope = "datahub-api push-data"): Promise<string> => {
     const key = `${username} ${account} ${scope}`;
     const known = tokens.get(key);
     if (known !== undefined) return known;
@@ -205,8 +201,7 @@ export function callsOf(url: () => string) {
   };
   const ok = async (method: string, path: string, more: CallOptions = {}) => {
     const answer = await call(method, path, more);
-    if (answer.status !== 200)
-      throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
   const settled = (operationId: string, more: CallOptions = {}) =>
@@ -269,11 +264,7 @@ export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
 /**
  * The address of a route, with ids in the place of its parameters, and `rest` for what its wildcard takes.
  */
-export function addressOf(
-  route: HubRoute,
-  ids: Readonly<Record<string, number | string>>,
-  rest = "x",
-): string {
+export function addressOf(route: HubRoute, ids: Readonly<Record<string, number | string>>, rest = "x"): string {
   const entity = /^\/(site|source|variable|view)s\//.exec(route.url)?.[1] ?? "";
   const last = /variables\/:id$/.test(route.url) ? "variable" : entity;
   return route.url

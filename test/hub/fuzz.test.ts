@@ -57,10 +57,7 @@ const WORDS = [
   "{}",
   "[]",
 ];
-const word = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom(...WORDS) },
-  { weight: 1, arbitrary: fc.string() },
-);
+const word = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...WORDS) }, { weight: 1, arbitrary: fc.string() });
 const leaf = fc.oneof(word, fc.double(), fc.integer(), fc.maxSafeInteger(), fc.boolean(), fc.constant(null));
 const NAMES = [
   "id",
@@ -156,9 +153,7 @@ function attempt(routes: readonly HubRoute[]): fc.Arbitrary<Attempt> {
         .map(([parts, pairs]) => {
           let used = 0;
           const path = route.url.replaceAll(/:\w+|\*$/g, () => parts[used++ % 3] ?? "1");
-          const search = pairs
-            .map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`)
-            .join("&");
+          const search = pairs.map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`).join("&");
           return search === "" ? path : `${path}?${search}`;
         }),
       headers: fc
@@ -235,9 +230,7 @@ test("every route responds to any input, soon, and refuses in a form that client
 });
 
 test("every route with a body refuses a broken one", async () => {
-  const routes = served().filter(
-    ({ method, facts }) => !["GET", "HEAD"].includes(method) && facts.status !== 501,
-  );
+  const routes = served().filter(({ method, facts }) => !["GET", "HEAD"].includes(method) && facts.status !== 501);
   for (const route of routes)
     for (const body of BROKEN.filter((_, index) => index % 3 === routes.indexOf(route) % 3)) {
       const url = route.url.replaceAll(/:\w+|\*$/g, "987654");
@@ -280,11 +273,7 @@ describe("below the routes", () => {
     ["a method that no route has", `TRACE /sites HTTP/1.1\r\n${CLOSE}`, 404],
     ["a long part of a path", `GET /sources/${"1".repeat(5_000)} HTTP/1.1\r\n${CLOSE}`, 414],
     ["a length that is not a number", `POST /sites HTTP/1.1\r\nContent-Length: many\r\n${CLOSE}`, 400],
-    [
-      "two lengths",
-      `POST /sites HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n${CLOSE}`,
-      400,
-    ],
+    ["two lengths", `POST /sites HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n${CLOSE}`, 400],
   ])("%s is answered by a well-formed problem", async (_, text, status) => {
     const answer = await raw(text);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));

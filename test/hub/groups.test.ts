@@ -43,11 +43,7 @@ async function open(name: string, versionsMax: number): Promise<Opened> {
       unitId: 8,
       isVersioned: index === 0,
     });
-  const ingest = await openIngestStore(
-    options,
-    { byDefault: versionsMax, byAccount: new Map() },
-    systemClock,
-  );
+  const ingest = await openIngestStore(options, { byDefault: versionsMax, byAccount: new Map() }, systemClock);
   const close = async () => {
     await ingest.close();
     await store.close();
@@ -131,8 +127,7 @@ const dated = (list: readonly { data: readonly { minute: number; beyond: string 
   }));
 
 test(
-  "operations applied in groups leave the same points, versions and outcomes as operations applied one " +
-    "by one",
+  "operations applied in groups leave the same points, versions and outcomes as operations applied one " + "by one",
   async () => {
     let round = 0;
     await fc.assert(
@@ -143,8 +138,7 @@ test(
           round += 1;
           const grouped = await open(`grouped-${round}`, 2);
           const alone = await open(`alone-${round}`, 2);
-          for (const { store } of [grouped, alone])
-            for (const list of operations) await accept(store, dated(list));
+          for (const { store } of [grouped, alone]) for (const list of operations) await accept(store, dated(list));
           await drain(grouped, 1_000_000, capacity);
           await drain(alone, 1, 1_000);
           await Promise.all([grouped.close(), alone.close()]);

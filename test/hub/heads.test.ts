@@ -44,8 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => hub.close());
 
-const rows = (more: Query): Promise<object[]> =>
-  hub.get("/data", { DisplayLevel: "ValueVariableDate", ...more });
+const rows = (more: Query): Promise<object[]> => hub.get("/data", { DisplayLevel: "ValueVariableDate", ...more });
 
 test("the latest point of each variable, however old it is", async () => {
   const latest = { "Paging.PageNumber": 0, "Paging.ItemsPerPage": 1, PagingOrder: "DESC", VariableIds: ids };

@@ -89,8 +89,7 @@ test("thousands of old operations are purged, and none that has not been deliver
     expect(await store.operations.counts()).toEqual({ waiting: 3_301, failed: 0 });
     await applyAll();
     await store.operations.purge(1_000, 1_000);
-    const keyOf = (name: string) =>
-      store.operations.earlier({ accountId: 1, idempotencyKey: name, digest: "" });
+    const keyOf = (name: string) => store.operations.earlier({ accountId: 1, idempotencyKey: name, digest: "" });
     expect(await keyOf("old 0")).toBeNull();
     expect(await keyOf("old 3299")).toBeNull();
     expect(await store.operations.operation(1, "old 1500")).toBeNull();

@@ -20,23 +20,20 @@ const json = async (url: string) => (await (await fetch(url)).json()) as Record<
 const FORM = { ...GRANT, username: "manager", password: "manager-password", scope: "datahub-api" };
 
 describe("discovery", () => {
-  test.each(["", "/realms/any"])(
-    "below %j leads to a token whose signature its keys verify",
-    async (realm) => {
-      const running = await start();
-      const issuer = `${running.url()}${realm}`;
-      const found = await json(`${issuer}/.well-known/openid-configuration`);
-      expect(found).toMatchObject({ issuer, grant_types_supported: ["password"] });
-      const answer = await fetch(String(found["token_endpoint"]), {
-        method: "POST",
-        body: new URLSearchParams(FORM),
-      });
-      const { access_token } = (await answer.json()) as { access_token: string };
-      const keys = createRemoteJWKSet(new URL(String(found["jwks_uri"])));
-      const { payload } = await jwtVerify(access_token, keys, { issuer, algorithms: ["ES256"] });
-      expect(payload).toMatchObject({ account: 1, scope: "datahub-api" });
-    },
-  );
+  test.each(["", "/realms/any"])("below %j leads to a token whose signature its keys verify", async (realm) => {
+    const running = await start();
+    const issuer = `${running.url()}${realm}`;
+    const found = await json(`${issuer}/.well-known/openid-configuration`);
+    expect(found).toMatchObject({ issuer, grant_types_supported: ["password"] });
+    const answer = await fetch(String(found["token_endpoint"]), {
+      method: "POST",
+      body: new URLSearchParams(FORM),
+    });
+    const { access_token } = (await answer.json()) as { access_token: string };
+    const keys = createRemoteJWKSet(new URL(String(found["jwks_uri"])));
+    const { payload } = await jwtVerify(access_token, keys, { issuer, algorithms: ["ES256"] });
+    expect(payload).toMatchObject({ account: 1, scope: "datahub-api" });
+  });
 
   test("shows no private part of a key", async () => {
     const running = await start();

@@ -48,8 +48,7 @@ describe("rates of requests", () => {
     const { access_token } = (await response.json()) as { access_token: string };
     const authorization = `Bearer ${access_token}`;
     const statuses = [];
-    for (let call = 0; call < 3; call += 1)
-      statuses.push((await hub.call("GET", "/sites", { authorization })).status);
+    for (let call = 0; call < 3; call += 1) statuses.push((await hub.call("GET", "/sites", { authorization })).status);
     expect(statuses).toEqual([200, 200, 429]);
     expect(await hub.call("GET", "/sites", { as: "plain" })).toMatchObject({ status: 200 });
   });
@@ -57,8 +56,7 @@ describe("rates of requests", () => {
 
 describe("quotas of a day", () => {
   test(
-    "accept pushes that fit, then respond 429 until midnight; a repeat of an accepted push costs " +
-      "nothing",
+    "accept pushes that fit, then respond 429 until midnight; a repeat of an accepted push costs " + "nothing",
     async () => {
       const { variableIds } = await createChain(hub);
       const push = (count: number, key: string) =>
@@ -71,8 +69,7 @@ describe("quotas of a day", () => {
       expect(second).toMatchObject({ status: 200 });
       expect(await push(1, "c")).toMatchObject({ status: 429, body: { code: "quota-exceeded" } });
       await hub.settled(second.body.operationId);
-      for (const _repeat of [1, 2])
-        expect(await push(4, "b")).toMatchObject({ status: 200, body: second.body });
+      for (const _repeat of [1, 2]) expect(await push(4, "b")).toMatchObject({ status: 200, body: second.body });
       expect(await push(3, "b")).toMatchObject({ status: 422, body: { code: "idempotency-conflict" } });
       await hub.restart();
       const refused = await push(1, "c");

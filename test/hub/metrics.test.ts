@@ -14,8 +14,7 @@ afterEach(() => directory.remove());
 const optionsWith = (metrics: object) => hubOptions.parse(rawOptions(directory.path, { metrics }));
 
 test(
-  "a separate listener reports requests and operations to holders of the token; the clients' address " +
-    "does not",
+  "a separate listener reports requests and operations to holders of the token; the clients' address " + "does not",
   async () => {
     const token = "a token of sixteen characters";
     const hub = await startHub(optionsWith({ listen: "127.0.0.1:0", token }), { log });
@@ -25,9 +24,7 @@ test(
       expect((await fetch(at)).status).toBe(401);
       expect((await fetch(at, { headers: { authorization: "Bearer another" } })).status).toBe(401);
       const text = await (await fetch(at, { headers: { authorization: `Bearer ${token}` } })).text();
-      expect(text).toMatch(
-        /^headgate_hub_request_duration_seconds_count\{method="GET",status="2xx"\} [1-9]/m,
-      );
+      expect(text).toMatch(/^headgate_hub_request_duration_seconds_count\{method="GET",status="2xx"\} [1-9]/m);
       expect(text).toMatch(/^headgate_hub_operations_pending 0$/m);
       expect(text).toMatch(/^headgate_hub_operations_failed 0$/m);
       expect((await fetch(`${hub.url}/metrics`)).status).toBe(404);

@@ -85,8 +85,7 @@ describe("/openapi.json", () => {
     expect(text).not.toMatch(/https?:\/\//);
     const schemes = Object.keys(document.components.securitySchemes);
     for (const { operation } of operations())
-      for (const name of operation.security.flatMap((entry) => Object.keys(entry)))
-        expect(schemes).toContain(name);
+      for (const name of operation.security.flatMap((entry) => Object.keys(entry))) expect(schemes).toContain(name);
   });
 
   test("has schemas that accept the examples", () => {

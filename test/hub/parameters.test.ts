@@ -61,9 +61,7 @@ describe("a parameter in both the address and the body", () => {
     const options = { query: { VariableIds: id, DisplayLevel: "ValueVariable" } };
     for (const body of [{ VariableIds: [other] }, { variableids: other }]) {
       const rows = await hub.ok("POST", "/data", { ...options, body });
-      expect(new Set(rows.map((row: { variableId: number }) => row.variableId))).toEqual(
-        new Set([id, other]),
-      );
+      expect(new Set(rows.map((row: { variableId: number }) => row.variableId))).toEqual(new Set([id, other]));
     }
   });
 });

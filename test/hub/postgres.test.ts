@@ -10,14 +10,7 @@ import { isDatabaseTrouble, openStore } from "../../src/hub/store/open.ts";
 import { createPool, transact } from "../../src/hub/store/postgres/database.ts";
 import { createLog, silentLog as log } from "../../src/support/log.ts";
 import { hastyUser, type TestDatabase, watchCommits } from "../support/postgres.ts";
-import {
-  callsOf,
-  createChain,
-  type HubCalls,
-  rawOptions,
-  temporaryDirectory,
-  usePostgres,
-} from "./fixture.ts";
+import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory, usePostgres } from "./fixture.ts";
 
 const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));
 const LEAN = {
@@ -117,21 +110,11 @@ describe("several hubs over one schema", () => {
 test("points are in partitions of one month, and far ones in two of their own", async () => {
   const hub = await start({ limits: { futureHorizon: "3000000d" } });
   const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
-  const dates = [
-    "0101-06-01",
-    "1989-12-31",
-    "1990-01-01",
-    "2026-02-28",
-    "2026-03-01",
-    "2100-01-01",
-    "9999-12-31",
-  ];
+  const dates = ["0101-06-01", "1989-12-31", "1990-01-01", "2026-02-28", "2026-03-01", "2100-01-01", "9999-12-31"];
   const readings = dates.map((date, value) => ({ date: `${date}T00:00:00Z`, value }));
   await hub.push([{ variableId: variableIds[0], data: readings }]);
   const rows = await hub.get("/data", { VariableId: variableIds[0] ?? 0, PagingOrder: "DESC" });
-  expect(rows.map((row: { rawValue: number }) => row.rawValue)).toEqual(
-    readings.map(({ value }) => value).reverse(),
-  );
+  expect(rows.map((row: { rawValue: number }) => row.rawValue)).toEqual(readings.map(({ value }) => value).reverse());
   const { store } = optionsWith();
   const schema = store.kind === "postgres" ? store.schema : "";
   for (const table of ["point", "point_version"]) {
@@ -152,8 +135,7 @@ test("texts with half a surrogate pair do not break filters", async () => {
   const hub = await start();
   const source = { tags: ["half \ud83d", "whole"], clientData: { Form: { Main: { Note: "half \ude00" } } } };
   const { sourceId } = await createChain(hub, { source });
-  const found = async (query: object) =>
-    (await hub.get("/sources", { ...query })).map(({ id }: { id: number }) => id);
+  const found = async (query: object) => (await hub.get("/sources", { ...query })).map(({ id }: { id: number }) => id);
   expect(await found({ Tags: "whole" })).toEqual([sourceId]);
   expect(await found({ CustomFilter: '"Form"."Main"."Note" startswith half' })).toEqual([sourceId]);
 });
@@ -167,12 +149,7 @@ describe("a store that cannot be opened", () => {
 
   test.each([
     ["a wrong password", (url: URL) => (url.password = "wrong"), "authentication failed", "ConfigError"],
-    [
-      "an unknown database",
-      (url: URL) => (url.pathname = "/nowhere"),
-      '"nowhere" does not exist',
-      "ConfigError",
-    ],
+    ["an unknown database", (url: URL) => (url.pathname = "/nowhere"), '"nowhere" does not exist', "ConfigError"],
     ["a port where nothing listens", (url: URL) => (url.port = "1"), "ECONNREFUSED", "TransientError"],
   ])("%s is reported without the password", async (_what, change, words, name) => {
     const starting = startHub(optionsWith(storeWith(change)), { log });
@@ -274,8 +251,7 @@ test("failures of the server are distinguished from faults of the data", () => {
   const withCode = (code: string) => Object.assign(new Error("of the database"), { code });
   for (const code of ["57P01", "08006", "53100", "40P01", "55P03", "25006", "ECONNREFUSED", "ECONNRESET"])
     expect(isDatabaseTrouble(withCode(code)), code).toBe(true);
-  for (const code of ["22P02", "23505", "42P01", "22021"])
-    expect(isDatabaseTrouble(withCode(code)), code).toBe(false);
+  for (const code of ["22P02", "23505", "42P01", "22021"]) expect(isDatabaseTrouble(withCode(code)), code).toBe(false);
   expect(isDatabaseTrouble(new Error("Connection terminated unexpectedly"))).toBe(true);
   expect(isDatabaseTrouble(new Error("anything else"))).toBe(false);
 });

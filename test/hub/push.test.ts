@@ -39,20 +39,12 @@ describe("the response", () => {
       '[{"variableId":1,"data":[{"date":"2026-01-01T00:00:00Z","value":"1"}]}]',
       "[0].data[0].value",
     ],
-    [
-      "a null value",
-      '[{"variableId":1,"data":[{"date":"2026-01-01T00:00:00Z","value":null}]}]',
-      "[0].data[0].value",
-    ],
+    ["a null value", '[{"variableId":1,"data":[{"date":"2026-01-01T00:00:00Z","value":null}]}]', "[0].data[0].value"],
     ["a reading without date", '[{"variableId":1,"data":[{"value":1}]}]', "[0].data[0].date"],
     ["tags that are not text", '[{"variableId":1,"tags":{"a":1},"data":[]}]', "[0].tags"],
     ["an accountId in the body", '[{"variableId":1,"AccountId":2,"data":[]}]', "AccountId"],
     ["a userId in the body", '[{"variableId":1,"userId":2,"data":[]}]', "userId"],
-    [
-      "a role in a reading",
-      '[{"variableId":1,"data":[{"date":"2026-01-01T00:00:00Z","value":1,"role":"x"}]}]',
-      "role",
-    ],
+    ["a role in a reading", '[{"variableId":1,"data":[{"date":"2026-01-01T00:00:00Z","value":1,"role":"x"}]}]', "role"],
   ])("is 400 with the path for %s", async (_, raw, words) => {
     const answer = await hub.call("POST", "/push/api/data", { raw });
     expect(answer.status).toBe(400);
@@ -83,18 +75,15 @@ describe("targets", () => {
       { meterNumber: "M-1" },
     ];
     const targets: object[] = [{ variableId }];
-    for (const one of sources)
-      targets.push({ ...one, mappingConfig: "kWh" }, { ...one, variableTypeId: 130 });
+    for (const one of sources) targets.push({ ...one, mappingConfig: "kWh" }, { ...one, variableTypeId: 130 });
     for (const [hour, target] of targets.entries()) {
       const date = `2026-03-01T${String(hour).padStart(2, "0")}:00:00Z`;
-      expect(
-        await hub.push([{ ...target, data: [{ date, value: hour }] }]),
-        JSON.stringify(target),
-      ).toMatchObject({ status: "stored", stored: 1 });
+      expect(await hub.push([{ ...target, data: [{ date, value: hour }] }]), JSON.stringify(target)).toMatchObject({
+        status: "stored",
+        stored: 1,
+      });
     }
-    expect((await read(variableId)).map((row: { rawValue: number }) => row.rawValue)).toEqual([
-      ...targets.keys(),
-    ]);
+    expect((await read(variableId)).map((row: { rawValue: number }) => row.rawValue)).toEqual([...targets.keys()]);
   });
 
   test("names in any case find it, values in another case do not; nulls are ignored", async () => {
@@ -127,8 +116,7 @@ describe("targets", () => {
   });
 
   test(
-    "one kind of identifier a call: the first kind met is used, the others are discarded with the " +
-      "reason",
+    "one kind of identifier a call: the first kind met is used, the others are discarded with the " + "reason",
     async () => {
       const { variableIds } = await createChain(hub, {
         source: { serialNumber: "KIND" },
@@ -173,8 +161,7 @@ describe("targets", () => {
 
 describe("readings", () => {
   test(
-    "a designator is binding; without one the source's zone reads the date, the repeated hour as its " +
-      "second pass",
+    "a designator is binding; without one the source's zone reads the date, the repeated hour as its " + "second pass",
     async () => {
       const { variableIds } = await createChain(hub, {
         zone: "UTC",
@@ -282,12 +269,9 @@ describe("readings", () => {
       ]);
       const reason = expect.stringMatching(/^the date, cut to the millisecond, is that of another reading/);
       expect(outcome).toMatchObject({ received: 7, stored: 5 + points });
-      expect(outcome.discarded).toEqual(
-        points === 0 ? [{ target: `variableId=${variableId}`, reason, count: 2 }] : [],
-      );
+      expect(outcome.discarded).toEqual(points === 0 ? [{ target: `variableId=${variableId}`, reason, count: 2 }] : []);
       const rows = await hub.get("/data", { VariableId: variableId ?? 0, AllVersions: true });
-      const at = (value: number) =>
-        rows.filter(({ rawValue }: { rawValue: number }) => rawValue === value).length;
+      const at = (value: number) => rows.filter(({ rawValue }: { rawValue: number }) => rawValue === value).length;
       expect([at(1) + at(2), at(6)]).toEqual([points, 1]);
     },
   );
@@ -312,9 +296,7 @@ describe("Idempotency-Key", () => {
     const again = await hub.post("/push/api/data", body, { ...more, query: { operationId: "other" } });
     expect(again).toEqual(first);
     await hub.push([{ variableId: variableIds[0], data: [{ date: "2026-03-02T00:00:00Z", value: 1 }] }]);
-    expect(
-      await hub.get("/data", { VariableId: variableIds, AllVersions: true, To: "2026-03-02" }),
-    ).toHaveLength(1);
+    expect(await hub.get("/data", { VariableId: variableIds, AllVersions: true, To: "2026-03-02" })).toHaveLength(1);
     expect(await hub.call("GET", "/operations/other")).toMatchObject({ status: 404 });
   });
 

@@ -13,16 +13,12 @@ interface Answer {
 
 function post(path: string, body: string, from: string, headers: Record<string, string>): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const asked = request(
-      `${hub.url()}${path}`,
-      { method: "POST", localAddress: from, headers },
-      (answer) => {
-        answer.resume();
-        answer.on("end", () =>
-          resolve({ status: answer.statusCode ?? 0, retryAfter: Number(answer.headers["retry-after"] ?? 0) }),
-        );
-      },
-    );
+    const asked = request(`${hub.url()}${path}`, { method: "POST", localAddress: from, headers }, (answer) => {
+      answer.resume();
+      answer.on("end", () =>
+        resolve({ status: answer.statusCode ?? 0, retryAfter: Number(answer.headers["retry-after"] ?? 0) }),
+      );
+    });
     asked.on("error", reject);
     asked.end(body);
   });
@@ -102,8 +98,7 @@ test("only as many sign-ins wait for their hash as the queue holds; the others g
 
 test("X-Forwarded-For counts as the proxy wrote it, and not as the caller did", async () => {
   hub = await startTestHub({ trustProxy: true, tokenThrottle: { failures: 3 } });
-  const guess = (forwarded: string) =>
-    signIn({ password: "no" }, "127.0.0.2", { "x-forwarded-for": forwarded });
+  const guess = (forwarded: string) => signIn({ password: "no" }, "127.0.0.2", { "x-forwarded-for": forwarded });
   for (let index = 0; index < 3; index += 1)
     expect(await guess(`9.9.9.${index}, 7.7.7.7`)).toMatchObject({ status: 401 });
   expect(await guess("9.9.9.200, 7.7.7.7")).toMatchObject({ status: 429 });
@@ -112,8 +107,7 @@ test("X-Forwarded-For counts as the proxy wrote it, and not as the caller did", 
 
 test("X-Forwarded-For of addresses that are no proxies counts for nothing", async () => {
   hub = await startTestHub({ trustProxy: ["127.0.0.4"], tokenThrottle: { failures: 3 } });
-  const guess = (from: string, forwarded: string) =>
-    signIn({ password: "no" }, from, { "x-forwarded-for": forwarded });
+  const guess = (from: string, forwarded: string) => signIn({ password: "no" }, from, { "x-forwarded-for": forwarded });
   for (let index = 0; index < 3; index += 1)
     expect(await guess("127.0.0.2", `7.7.7.${index}`)).toMatchObject({ status: 401 });
   expect(await guess("127.0.0.2", "7.7.7.7")).toMatchObject({ status: 429 });

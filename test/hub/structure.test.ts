@@ -116,9 +116,7 @@ describe("filters", () => {
 
   test("DisplayLevel changes what is shown and refuses unknown names", async () => {
     const { siteId, sourceId } = await createChain(hub);
-    expect(await hub.get("/sites", { Id: siteId, DisplayLevel: "sitelight" })).toEqual([
-      { id: siteId, name: "Site" },
-    ]);
+    expect(await hub.get("/sites", { Id: siteId, DisplayLevel: "sitelight" })).toEqual([{ id: siteId, name: "Site" }]);
     const [verbose] = await hub.get("/sites", { Id: siteId });
     expect(site.parse(verbose)).toMatchObject({ timeZoneId: "Europe/Paris" });
     const [withSite] = await hub.get("/sources", { Id: sourceId, DisplayLevel: "Site" });
@@ -199,9 +197,9 @@ describe("accounts are separated", () => {
       { sourceId: mine.sourceId, mappingConfig: "kWh" },
     ])
       expect(await hub.push([{ ...target, data }], other)).toMatchObject({ stored: 0, status: "discarded" });
-    expect(
-      await hub.call("GET", "/data", { ...other, query: { VariableId: variableId, AccountId: 1 } }),
-    ).toMatchObject({ status: 403 });
+    expect(await hub.call("GET", "/data", { ...other, query: { VariableId: variableId, AccountId: 1 } })).toMatchObject(
+      { status: 403 },
+    );
     const operation = await hub.push([{ variableId, data: [] }]);
     expect(await hub.call("GET", `/operations/${operation.operationId}`, other)).toMatchObject({
       status: 404,
@@ -212,10 +210,7 @@ describe("accounts are separated", () => {
   test("administrators read other accounts by AccountId", async () => {
     const more = { as: "second", account: 2 };
     const { variableIds } = await createChain(hub, { more });
-    await hub.push(
-      [{ variableId: variableIds[0], data: [{ date: "2026-03-01T00:00:00Z", value: 5 }] }],
-      more,
-    );
+    await hub.push([{ variableId: variableIds[0], data: [{ date: "2026-03-01T00:00:00Z", value: 5 }] }], more);
     const query = { VariableId: variableIds, AccountId: 2 };
     expect(await hub.get("/data", query, { as: "admin" })).toEqual([{ rawValue: 5, unitId: 8 }]);
   });

@@ -51,12 +51,7 @@ describe("the password grant", () => {
     ],
     ["an account that does not exist", { account: "77" }, 400, "invalid_grant"],
     ["an account that is not a number", { account: "1 or 2" }, 400, "invalid_grant"],
-    [
-      "an account of others",
-      { username: "pusher", password: "pusher-password", account: "2" },
-      400,
-      "invalid_grant",
-    ],
+    ["an account of others", { username: "pusher", password: "pusher-password", account: "2" }, 400, "invalid_grant"],
   ])("refuses %s", async (_, fields, status, error) => {
     const answer = await asked({ ...MANAGER, scope: "push-data", ...fields });
     expect(answer).toMatchObject({ status, body: { error, error_description: expect.any(String) } });
@@ -124,9 +119,7 @@ describe("scopes and rights", () => {
 
   test("an altered token is refused", async () => {
     const [head, payload, signature] = (await hub.token()).split(".");
-    const forged = Buffer.from(
-      JSON.stringify({ ...decodeJwt(`${head}.${payload}.${signature}`), account: 2 }),
-    );
+    const forged = Buffer.from(JSON.stringify({ ...decodeJwt(`${head}.${payload}.${signature}`), account: 2 }));
     const authorization = `Bearer ${head}.${forged.toString("base64url")}.${signature}`;
     expect(await hub.call("GET", "/sites", { authorization })).toMatchObject({ status: 401 });
   });

@@ -26,13 +26,10 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number> {
 test.each([
   ['{"data":[]}', 1_500_000],
   ['{"DATA":[]}', 200_000],
-])(
-  "a body of many elements is checked in turns, also when it has no readings: %s",
-  async (element, length) => {
-    const body = Buffer.from(`[${Array.from({ length }, () => element).join(",")}]`);
-    expect(await turnsOf(() => countReadings(body))).toBeGreaterThanOrEqual(15);
-  },
-);
+])("a body of many elements is checked in turns, also when it has no readings: %s", async (element, length) => {
+  const body = Buffer.from(`[${Array.from({ length }, () => element).join(",")}]`);
+  expect(await turnsOf(() => countReadings(body))).toBeGreaterThanOrEqual(15);
+});
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let database: ReturnType<typeof openDatabase>;

@@ -16,9 +16,7 @@ async function versioned(isVersioned = true): Promise<number> {
   return variableIds[0] ?? 0;
 }
 const push = (variableId: number, value: number, version?: string, more: object = {}) =>
-  hub.push([
-    { variableId, data: [{ date: DATE, value, ...(version === undefined ? {} : { version }) }], ...more },
-  ]);
+  hub.push([{ variableId, data: [{ date: DATE, value, ...(version === undefined ? {} : { version }) }], ...more }]);
 const read = async (variableId: number, query: Query = {}): Promise<DataRow[]> =>
   dataRows.parse(await hub.get("/data", { VariableId: variableId, ...query }));
 const history = (variableId: number) => read(variableId, { AllVersions: true });
@@ -69,8 +67,7 @@ describe("versioning on", () => {
   });
 
   test(
-    "a VersionTag is copied into the point's tags; of the element's and the reading's the reading's " +
-      "applies",
+    "a VersionTag is copied into the point's tags; of the element's and the reading's the reading's " + "applies",
     async () => {
       const id = await versioned();
       await hub.push([
@@ -124,9 +121,7 @@ describe("versioning on", () => {
           const newest = (tagged: boolean) =>
             kept.filter(({ version }) => (version !== undefined) === tagged).slice(-7);
           const expected = [...newest(true), ...newest(false)].toSorted((a, b) => a.value - b.value);
-          expect(shown(await history(id))).toEqual(
-            expected.map(({ version, value }) => `${version ?? "-"}=${value}`),
-          );
+          expect(shown(await history(id))).toEqual(expected.map(({ version, value }) => `${version ?? "-"}=${value}`));
           expect(await read(id)).toMatchObject([{ rawValue: submissions.length - 1 }]);
         },
       ),

@@ -80,24 +80,9 @@ describe("ids of referentials in bodies", () => {
     ["/sites", { name: "S", typeId: 17, timeZoneId: "UTC" }, "typeId", "/sitetypes"],
     ["/sources", { name: "S", siteId: 1, sourceTypeId: 9_999 }, "sourceTypeId", "/sourceTypes"],
     ["/sources", { name: "S", siteId: 1, sourceTypeId: 1, energyTypeId: 12 }, "energyTypeId", "/energyTypes"],
-    [
-      "/sources",
-      { name: "S", siteId: 1, sourceTypeId: 1, energyUsageId: 99 },
-      "energyUsageId",
-      "/energyUsages",
-    ],
-    [
-      "/sources",
-      { name: "S", siteId: 1, sourceTypeId: 1, gatewayTypeId: 99 },
-      "gatewayTypeId",
-      "/gatewayTypes",
-    ],
-    [
-      "/variables",
-      { name: "V", sourceId: 1, variableTypeId: 999, unitId: 8 },
-      "variableTypeId",
-      "/variableTypes",
-    ],
+    ["/sources", { name: "S", siteId: 1, sourceTypeId: 1, energyUsageId: 99 }, "energyUsageId", "/energyUsages"],
+    ["/sources", { name: "S", siteId: 1, sourceTypeId: 1, gatewayTypeId: 99 }, "gatewayTypeId", "/gatewayTypes"],
+    ["/variables", { name: "V", sourceId: 1, variableTypeId: 999, unitId: 8 }, "variableTypeId", "/variableTypes"],
     ["/variables", { name: "V", sourceId: 1, variableTypeId: 0, unitId: 999 }, "unitId", "/units"],
     [
       "/variables",
@@ -111,12 +96,7 @@ describe("ids of referentials in bodies", () => {
       "quantityType",
       "/quantityTypes",
     ],
-    [
-      "/variables",
-      { name: "V", sourceId: 1, variableTypeId: 0, unitId: 8, aggregate: 8 },
-      "aggregate",
-      "/aggregates",
-    ],
+    ["/variables", { name: "V", sourceId: 1, variableTypeId: 0, unitId: 8, aggregate: 8 }, "aggregate", "/aggregates"],
   ])("POST %s %j: the 400 names %s and %s", async (path, body, field, list) => {
     const answer = await hub.call("POST", path, { body });
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: field }] } });

@@ -36,9 +36,9 @@ beforeAll(async () => {
   });
   expect([siteId, sourceId, ...variableIds]).toEqual([THEIRS, THEIRS, THEIRS]);
   await hub.call("PATCH", `/sites/${siteId}`, { body: { name: HIDDEN, city: HIDDEN } });
-  expect(
-    await hub.post("/views", { name: HIDDEN, entityType: "Site", customFilter: `Name = '${HIDDEN}'` }),
-  ).toBe(THEIRS);
+  expect(await hub.post("/views", { name: HIDDEN, entityType: "Site", customFilter: `Name = '${HIDDEN}'` })).toBe(
+    THEIRS,
+  );
   const query = { operationId: NAMED.operation };
   const data = [{ date: DATE, value: VALUE, version: HIDDEN, tags: { note: HIDDEN } }];
   await hub.ok("POST", "/push/api/data", { query, body: [{ variableId: THEIRS, data }] });
@@ -94,8 +94,7 @@ function attemptsOf(route: HubRoute): Attempt[] {
         );
   const queries = names.map(([name, { type, items }]): Record<string, string> => {
     const kind = items?.type ?? type;
-    const value =
-      kind === "integer" ? String(THEIRS) : kind === "boolean" ? "true" : (TEXTS[name] ?? NAMED.serial);
+    const value = kind === "integer" ? String(THEIRS) : kind === "boolean" ? "true" : (TEXTS[name] ?? NAMED.serial);
     // Without a selection there is nothing to see of data.
     const selection = route.url === "/data" ? { VariableIds: String(THEIRS), SourceIds: String(THEIRS) } : {};
     return { ...selection, [name]: value };

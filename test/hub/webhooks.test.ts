@@ -155,8 +155,7 @@ test("retries double their pause from one failure to the next, up to the longest
     async sleep(ms, signal) {
       if (signal?.aborted === true) return false;
       // Waits for work that is not there last until the test ends.
-      if (ms >= 60_000)
-        return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(false)));
+      if (ms >= 60_000) return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(false)));
       waits.push(ms);
       nowMs += ms;
       return true;
@@ -218,11 +217,7 @@ test.each([
 );
 
 test("a receiver at a public address at port 443, or one that the hub lists, causes no warning", async () => {
-  for (const webhookUrl of [
-    "https://gateway.example.org/outcome",
-    "https://8.8.8.8/",
-    "http://127.0.0.1:9/",
-  ]) {
+  for (const webhookUrl of ["https://gateway.example.org/outcome", "https://8.8.8.8/", "http://127.0.0.1:9/"]) {
     const answer = await hub.call("POST", "/push/api/data", { query: { webhookUrl }, body: [] });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("x-headgate-warning")).toBeNull();

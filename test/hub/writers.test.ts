@@ -172,8 +172,7 @@ const monthOf = (count: number, month: number) =>
     value: index,
   }));
 const partition = `${SCHEMA}.point_2026_06`;
-const count = async () =>
-  (await database.query(`SELECT count(*)::int AS total FROM ${SCHEMA}.point`))[0]?.["total"];
+const count = async () => (await database.query(`SELECT count(*)::int AS total FROM ${SCHEMA}.point`))[0]?.["total"];
 
 test("a month whose partition an administrator dropped is created again, and its readings are stored", async () => {
   await apply(postgres, [[{ variableId: 2, data: monthOf(10, 5) }]], 1, 100);
@@ -201,7 +200,5 @@ test("months that an administrator merged into one partition stay in it", async 
   );
   const data = [{ date: "2019-03-01T00:00:00Z", value: 1 }];
   await apply(postgres, [[{ variableId: 2, data }]], 1, 100);
-  expect(await database.query(`SELECT count(*)::int AS total FROM ${SCHEMA}.point_2019`)).toEqual([
-    { total: 1 },
-  ]);
+  expect(await database.query(`SELECT count(*)::int AS total FROM ${SCHEMA}.point_2019`)).toEqual([{ total: 1 }]);
 });

@@ -244,9 +244,7 @@ class Scene {
     expect(stage.lane.conflicts, "every operation was only ever sent with one set of bytes").toEqual([]);
     for (const [variableId, newest] of this.#newest) {
       const shown = await rig.stored(variableId, false);
-      expect(new Map(shown.map(({ date, value }) => [date, value])), "the newest file stands last").toEqual(
-        newest,
-      );
+      expect(new Map(shown.map(({ date, value }) => [date, value])), "the newest file stands last").toEqual(newest);
     }
     for (const [variableId, { must, may }] of this.#versions) {
       const stored = (await rig.stored(variableId)).map(keyOf);

@@ -12,13 +12,9 @@ import { startVsftpd } from "./vsftpd.ts";
 conformsAt("sshd", "OpenSSH", () => startOpenSsh({ jail: false }));
 conformsAt("sshd", "OpenSSH that jails its users", () => startOpenSsh({ jail: true }));
 conformsAt("vsftpd", "vsftpd", () => startVsftpd(null));
-conformsAt("vsftpd", "vsftpd with TLS that requires session reuse", async () =>
-  startVsftpd(await makeCertificate()),
-);
+conformsAt("vsftpd", "vsftpd with TLS that requires session reuse", async () => startVsftpd(await makeCertificate()));
 conformsAt("proftpd", "ProFTPD", () => startProftpd({ speaks: "ftp" }));
-conformsAt("proftpd", "ProFTPD with TLS", async () =>
-  startProftpd({ speaks: "ftps", tls: await makeCertificate() }),
-);
+conformsAt("proftpd", "ProFTPD with TLS", async () => startProftpd({ speaks: "ftps", tls: await makeCertificate() }));
 conformsAt("proftpd", "ProFTPD as SFTP server", () => startProftpd({ speaks: "sftp" }));
 conformsAt("pure-ftpd", "Pure-FTPd", () => startPureFtpd(null));
 conformsAt("pure-ftpd", "Pure-FTPd with TLS", async () => startPureFtpd(await makeCertificate()));

@@ -57,8 +57,7 @@ export class CuttingProxy {
 
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
-    for (const server of [this.#server, ...this.#servers])
-      await new Promise((resolve) => server.close(resolve));
+    for (const server of [this.#server, ...this.#servers]) await new Promise((resolve) => server.close(resolve));
   }
 
   #fate(): Fate {
@@ -73,9 +72,7 @@ export class CuttingProxy {
     const fate = this.#fate();
     const what = isControl || targetPort === this.#parts.targetPort ? "connection" : "data connection";
     if (fate.kind !== "passed")
-      this.played.push(
-        `${what} ${fate.kind}${"afterBytes" in fate ? ` after ${fate.afterBytes} bytes` : ""}`,
-      );
+      this.played.push(`${what} ${fate.kind}${"afterBytes" in fate ? ` after ${fate.afterBytes} bytes` : ""}`);
     if (fate.kind === "refused") return void socket.resetAndDestroy();
     const onward = connect(targetPort, "127.0.0.1");
     for (const [one, other] of [

@@ -37,11 +37,7 @@ export interface Quirks {
   readonly hides?: readonly string[];
 }
 
-export function facts(
-  server: () => RealServer,
-  open: OpenField,
-  { refuses = [], hides = [] }: Quirks = {},
-): void {
+export function facts(server: () => RealServer, open: OpenField, { refuses = [], hides = [] }: Quirks = {}): void {
   let field: Field;
   beforeEach(async () => {
     field = await open();

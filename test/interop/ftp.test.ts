@@ -77,9 +77,7 @@ describeWith("vsftpd", "vsftpd", () => {
     const { field } = await opened(startVsftpd(null));
     await field.write("a.csv", "content");
     const findings = await field.drop.probe(never);
-    expect(findings.map((finding) => finding.what)).toContainEqual(
-      expect.stringMatching(/1 files .*by LIST/),
-    );
+    expect(findings.map((finding) => finding.what)).toContainEqual(expect.stringMatching(/1 files .*by LIST/));
   });
 
   test("a file that is rewritten within the minute with the same length is found by the next listing", async () => {

@@ -28,8 +28,7 @@ export async function makeCertificate(): Promise<Certificate> {
     const [cert, key, ca] = await Promise.all(
       [at("crt"), at("key"), at("ca.crt")].map((file) => readFile(file, "utf8")),
     );
-    if (cert === undefined || key === undefined || ca === undefined)
-      throw new Error("openssl wrote no certificate");
+    if (cert === undefined || key === undefined || ca === undefined) throw new Error("openssl wrote no certificate");
     return { cert, key, ca };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -50,12 +49,7 @@ export interface SshKey {
   readonly fingerprint: string;
 }
 
-export async function makeSshKey(
-  folder: string,
-  name: string,
-  type = "ed25519",
-  passphrase = "",
-): Promise<SshKey> {
+export async function makeSshKey(folder: string, name: string, type = "ed25519", passphrase = ""): Promise<SshKey> {
   const file = join(folder, name);
   await run("ssh-keygen", "-q", "-t", type, "-N", passphrase, "-C", name, "-f", file);
   const told = await run("ssh-keygen", "-l", "-E", "sha256", "-f", `${file}.pub`);

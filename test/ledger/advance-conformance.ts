@@ -257,9 +257,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(await accept(run, "1")).toMatchObject({ state: "accepted" });
     await expect(accept(run, "1"), "told twice").rejects.toThrow(InvariantError);
     await expect(accept(run, "9")).rejects.toThrow(InvariantError);
-    expect((await ledger().events(run.arrivalId)).filter(({ what }) => what === "run.accepted")).toHaveLength(
-      1,
-    );
+    expect((await ledger().events(run.arrivalId)).filter(({ what }) => what === "run.accepted")).toHaveLength(1);
   });
 
   it("a batch of a run that was given up is accepted, and the run stays unchanged", async () => {

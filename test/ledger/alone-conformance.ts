@@ -30,8 +30,7 @@ export function aloneConformance(openTwo: () => Promise<readonly [Ledger, Ledger
     };
     const asked = [one, other, one, other].map(({ fleet }, at) => fleet.alone("key", work(`${at}`), never));
     expect(await Promise.all(asked)).toEqual(["0", "1", "2", "3"]);
-    for (let at = 0; at < lines.length; at += 2)
-      expect(lines[at + 1]).toBe(lines[at]?.replace("begins", "ends"));
+    for (let at = 0; at < lines.length; at += 2) expect(lines[at + 1]).toBe(lines[at]?.replace("begins", "ends"));
   });
 
   it("run concurrently under different keys, also of one ledger", async () => {
@@ -45,11 +44,7 @@ export function aloneConformance(openTwo: () => Promise<readonly [Ledger, Ledger
   it("let others continue when they fail, and are no longer awaited after their caller aborted", async () => {
     const failed = one.fleet.alone("key", () => Promise.reject(new Error("in vain")), never);
     await expect(failed).rejects.toThrow("in vain");
-    const [stop, held, end] = [
-      new AbortController(),
-      Promise.withResolvers<void>(),
-      Promise.withResolvers<void>(),
-    ];
+    const [stop, held, end] = [new AbortController(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const long = other.fleet.alone(
       "key",
       () => {

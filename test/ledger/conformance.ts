@@ -240,9 +240,7 @@ function runs(ledger: () => Ledger): void {
   it("decides the finish once, and marks the arrival gone when the source has left", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "a.csv"));
     await ledger().noteRun(run.id, { finishPlan: { action: "archive", to: "archive/a.csv" } });
-    await expect(ledger().noteRun(run.id, { finishPlan: { action: "delete" } })).rejects.toThrow(
-      InvariantError,
-    );
+    await expect(ledger().noteRun(run.id, { finishPlan: { action: "delete" } })).rejects.toThrow(InvariantError);
     const at = "2026-03-02T00:00:00.000Z";
     const after = await ledger().noteRun(run.id, { finished: { at, left: true }, event: "source.archived" });
     expect(after).toMatchObject({ finishPlan: { to: "archive/a.csv" }, finishedAt: at });
@@ -256,8 +254,7 @@ function runs(ledger: () => Ledger): void {
     await ledger().advanceRun(one.id, "claimed", "cancelled");
     await ledger().advanceRun(two.id, "claimed", "fetched");
     await ledger().noteRun(one.id, { finished: { at: "2026-03-02T00:00:00.000Z", left: false } });
-    const ids = async (...query: Parameters<Ledger["runsIn"]>) =>
-      (await ledger().runsIn(...query)).map(({ id }) => id);
+    const ids = async (...query: Parameters<Ledger["runsIn"]>) => (await ledger().runsIn(...query)).map(({ id }) => id);
     expect(await ids(["claimed", "fetched", "cancelled"])).toEqual([one.id, two.id, three.id]);
     expect(await ids(["claimed", "fetched"], { limit: 1 })).toEqual([two.id]);
     expect(await ids(["claimed", "cancelled"], { unfinished: true })).toEqual([three.id]);

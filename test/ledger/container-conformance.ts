@@ -145,9 +145,7 @@ export function containerConformance(ledger: () => Ledger): void {
       expect(await ledger().restContainer(container.id, await entries(container), STAYS)).toBe(true);
     expect(await isOpen(container)).toBe(false);
     expect((await ledger().run(container.id))?.reason).toEqual(STAYS);
-    const said = (await ledger().events(container.arrivalId)).filter(
-      ({ what }) => what === "container.stays",
-    );
+    const said = (await ledger().events(container.arrivalId)).filter(({ what }) => what === "container.stays");
     expect(said).toHaveLength(1);
   });
 

@@ -33,8 +33,7 @@ await step(["arrival.settling"], () => ledger.advanceArrival(b, "settling", "cha
 await step(["arrival.duplicate"], () => ledger.advanceArrival(b, "duplicate", "came before"));
 await step(["arrival.skipped"], () => ledger.advanceArrival(e, "skipped", "it lay there before"));
 
-const open = (id: number) =>
-  step(["arrival.matched", "run.claimed"], () => ledger.openRun(id, BINDING, "lane"));
+const open = (id: number) => step(["arrival.matched", "run.claimed"], () => ledger.openRun(id, BINDING, "lane"));
 const advance = (id: string, from: Parameters<typeof ledger.advanceRun>[1], to: typeof from) =>
   step([`run.${to}`], () => ledger.advanceRun(id, from, to));
 
@@ -46,20 +45,12 @@ await step(["run.mapped"], () =>
 );
 await advance(id, "mapped", "held");
 await advance(id, "held", "delivering");
-const batch = (
-  sequence: string,
-  from: "ready" | "sending",
-  to: "ready" | "sending" | "accepted" | "rejected",
-) =>
-  step([`batch.${to}`], () =>
-    ledger.advanceBatch(`${id}-${sequence}`, from, to, { attempted: to === "sending" }),
-  );
+const batch = (sequence: string, from: "ready" | "sending", to: "ready" | "sending" | "accepted" | "rejected") =>
+  step([`batch.${to}`], () => ledger.advanceBatch(`${id}-${sequence}`, from, to, { attempted: to === "sending" }));
 await batch("1", "ready", "sending");
 await batch("1", "sending", "ready");
 await batch("1", "ready", "sending");
-await step(["batch.split"], () =>
-  ledger.splitBatch(`${id}-1`, [slice("1.1", 6), slice("1.2", 4)], "413 too large"),
-);
+await step(["batch.split"], () => ledger.splitBatch(`${id}-1`, [slice("1.1", 6), slice("1.2", 4)], "413 too large"));
 for (const sequence of ["1.1", "1.2", "2", "3"]) {
   await batch(sequence, "ready", "sending");
   await batch(sequence, "sending", sequence === "3" ? "rejected" : "accepted");
@@ -99,9 +90,7 @@ await step(["run.fetched", "run.mapping", "run.mapped"], () =>
   ]),
 );
 await step(["run.delivering"], () => ledger.beginDelivery(plain.id, "to main"));
-await step(["batch.sending"], () =>
-  ledger.advanceBatch(`${plain.id}-1`, "ready", "sending", { attempted: true }),
-);
+await step(["batch.sending"], () => ledger.advanceBatch(`${plain.id}-1`, "ready", "sending", { attempted: true }));
 await step(["batch.accepted", "run.accepted"], () =>
   ledger.acceptBatch(`${plain.id}-1`, "200", { service: "main", finishPlan: { action: "leave" } }),
 );
@@ -118,9 +107,7 @@ await advance(container.id, "claimed", "fetched");
 await step(["arrival.settling", "arrival.settling", "run.opened"], () =>
   ledger.recordOpened(container.id, [entry("in/a.csv"), entry("b.csv")], "2 entries"),
 );
-await step(["note"], () =>
-  ledger.addEvent({ arrivalId: d, runId: null, operationId: null, what: "note", detail: "" }),
-);
+await step(["note"], () => ledger.addEvent({ arrivalId: d, runId: null, operationId: null, what: "note", detail: "" }));
 await step(
   ["b", "c", "d", "e", "f", "g", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
   () => list(ledger, "field", []),

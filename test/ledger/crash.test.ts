@@ -98,8 +98,6 @@ function assertWhole({ arrival, runs, events }: TracedFile): void {
     expect(leaves.reduce((sum, batch) => sum + batch.points, 0)).toBe(run.points.mapped);
     expect(run.points).toMatchObject({ accepted: points("accepted"), rejected: points("rejected") });
     for (const batch of batches)
-      expect(batch.state).toBe(
-        last("batch", ({ operationId }) => operationId === batch.operationId) ?? "ready",
-      );
+      expect(batch.state).toBe(last("batch", ({ operationId }) => operationId === batch.operationId) ?? "ready");
   }
 }

@@ -53,12 +53,7 @@ export async function sight(ledger: Ledger, path: string, drop = "field"): Promi
   return sighting;
 }
 
-export async function claimed(
-  ledger: Ledger,
-  path: string,
-  lane = "lane",
-  binding: Binding = BINDING,
-): Promise<Run> {
+export async function claimed(ledger: Ledger, path: string, lane = "lane", binding: Binding = BINDING): Promise<Run> {
   const { arrival } = await sight(ledger, path);
   return ledger.openRun(arrival.id, binding, lane);
 }
@@ -104,19 +99,13 @@ export async function deliver(ledger: Ledger, run: Run): Promise<Run> {
   return ledger.advanceRun(run.id, "delivering", "accepted");
 }
 
-export function outcome(
-  operationId: string,
-  stored: number,
-  discarded = 0,
-  by: Outcome["by"] = "webhook",
-): Outcome {
+export function outcome(operationId: string, stored: number, discarded = 0, by: Outcome["by"] = "webhook"): Outcome {
   return {
     operationId,
     by,
     received: stored + discarded,
     stored,
-    discarded:
-      discarded === 0 ? [] : [{ target: "sourceEan=A", reason: "unknown variable", points: discarded }],
+    discarded: discarded === 0 ? [] : [{ target: "sourceEan=A", reason: "unknown variable", points: discarded }],
     at: "2026-03-01T00:00:00.000Z",
   };
 }

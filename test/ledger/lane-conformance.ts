@@ -71,8 +71,7 @@ export function laneConformance(ledger: () => Ledger): void {
       fc.asyncProperty(PIECES, async (pieces) => {
         lanes += 1;
         const runs: Run[] = [];
-        for (const [place, piece] of pieces.entries())
-          runs.push(await open(ledger(), `lane ${lanes}`, place, piece));
+        for (const [place, piece] of pieces.entries()) runs.push(await open(ledger(), `lane ${lanes}`, place, piece));
         for (const [place, piece] of pieces.entries()) {
           // At rest it waits for nobody.
           if (piece.state === "accepted" || piece.state === "quarantined") continue;
@@ -92,9 +91,7 @@ export function laneConformance(ledger: () => Ledger): void {
     const crowd = async (lane: string, targets: readonly (readonly string[])[]) => {
       const front: Run[] = [];
       for (const [place, own] of targets.entries())
-        front.push(
-          await open(ledger(), lane, place, { state: STANDING[place % 2] ?? "mapped", targets: own }),
-        );
+        front.push(await open(ledger(), lane, place, { state: STANDING[place % 2] ?? "mapped", targets: own }));
       let place = targets.length;
       const inFrontOf = async (...own: readonly string[]) => {
         place += 1;

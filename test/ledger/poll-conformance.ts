@@ -161,9 +161,8 @@ export function pollConformance(ledger: () => Ledger): void {
 
   it("makes settling files that one complete listing lacks awaited, until they have settled or gone", async () => {
     const taken = await claimed(ledger(), "taken");
-    const [one] = (
-      await list(ledger(), "field", [entry("one"), entry("two"), entry("one.part"), entry("taken")])
-    ).sightings;
+    const [one] = (await list(ledger(), "field", [entry("one"), entry("two"), entry("one.part"), entry("taken")]))
+      .sightings;
     const notTemporary = (path: string) => !path.endsWith(".part");
     const poll = async (paths: readonly string[]) => {
       const open = await ledger().beginPoll("field");
@@ -213,15 +212,9 @@ export function pollConformance(ledger: () => Ledger): void {
     await list(ledger(), "field", names);
     const { gone } = await list(ledger(), "field", names.slice(0, 2));
     expect(new Set(gone).size).toBe(1_201);
-    expect((await ledger().arrivalsIn("field", ["settling"])).map(({ path }) => path)).toEqual([
-      "0.csv",
-      "1.csv",
-    ]);
+    expect((await ledger().arrivalsIn("field", ["settling"])).map(({ path }) => path)).toEqual(["0.csv", "1.csv"]);
     for (const id of gone.slice(498, 502))
-      expect((await ledger().events(id)).map(({ what }) => what)).toEqual([
-        "arrival.settling",
-        "arrival.gone",
-      ]);
+      expect((await ledger().events(id)).map(({ what }) => what)).toEqual(["arrival.settling", "arrival.gone"]);
   });
 
   it("leaves a skipped file alone, and treats another version of it as new", async () => {

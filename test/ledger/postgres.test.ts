@@ -13,17 +13,7 @@ import { createLog } from "../../src/support/log.ts";
 import { hastyUser, openTestDatabase, type TestDatabase, watchCommits } from "../support/postgres.ts";
 import { aloneConformance } from "./alone-conformance.ts";
 import { ledgerConformance } from "./conformance.ts";
-import {
-  BINDING,
-  claimed,
-  deliver,
-  entry,
-  list,
-  mapped,
-  outcome,
-  record,
-  steppingClock,
-} from "./fixtures.ts";
+import { BINDING, claimed, deliver, entry, list, mapped, outcome, record, steppingClock } from "./fixtures.ts";
 
 let database: TestDatabase;
 let schemas = 0;
@@ -74,11 +64,8 @@ describe("exclusive work at a ledger in PostgreSQL", () => {
           "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND " +
             "database = (SELECT oid FROM pg_database WHERE datname = current_database())",
         );
-        if (!signal.aborted)
-          await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-        expect(await ledger.fleet.alone("key", async () => "another", new AbortController().signal)).toBe(
-          "another",
-        );
+        if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        expect(await ledger.fleet.alone("key", async () => "another", new AbortController().signal)).toBe("another");
         signal.throwIfAborted();
       },
       new AbortController().signal,
@@ -122,9 +109,7 @@ describe("a ledger in PostgreSQL", () => {
     expect(Object.keys(seen)).toEqual(["on"]);
     expect(seen["on"]).toEqual(expect.arrayContaining(["arrivals", "runs", "stored_files"]));
     const server = (await database.query("SHOW fsync"))[0]?.["fsync"];
-    expect(told.filter((line) => line.includes("fsync = off: a crash"))).toHaveLength(
-      server === "off" ? 1 : 0,
-    );
+    expect(told.filter((line) => line.includes("fsync = off: a crash"))).toHaveLength(server === "off" ? 1 : 0);
     await ledger.close();
   });
 
@@ -172,9 +157,7 @@ describe("a ledger in PostgreSQL", () => {
       for (const result of await writes)
         if (result.status === "rejected") expect(result.reason).toBeInstanceOf(TransientError);
     }
-    await until(
-      async () => (await ledger.noteRun(run.id, { event: "test", detail: "at last" })).id === run.id,
-    );
+    await until(async () => (await ledger.noteRun(run.id, { event: "test", detail: "at last" })).id === run.id);
     expect((await ledger.events(run.arrivalId)).at(-1)?.detail).toBe("at last");
     await ledger.close();
   });
@@ -371,10 +354,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await database.query(`INSERT INTO ${schema}.drop_holders SELECT node, id FROM ${schema}.sessions`);
     const north = await join(options, "north");
     const names = async (sql: string) => (await database.query(sql)).map(({ name }) => name);
-    expect(await names(`SELECT node AS name FROM ${schema}.sessions ORDER BY id`)).toEqual([
-      "old-0",
-      "north",
-    ]);
+    expect(await names(`SELECT node AS name FROM ${schema}.sessions ORDER BY id`)).toEqual(["old-0", "north"]);
     expect(await names(`SELECT drop_name AS name FROM ${schema}.drop_holders`)).toEqual(["old-0"]);
     expect(await north.fleet.holdDrop("old-9")).toBeNull();
     await north.close();
@@ -463,9 +443,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
 });
 
 async function advanceOne(ledger: Ledger, run: Run): Promise<void> {
-  const [advanced] = await ledger.advanceRuns([
-    { id: run.id, from: "mapped", through: [{ to: "delivering" }] },
-  ]);
+  const [advanced] = await ledger.advanceRuns([{ id: run.id, from: "mapped", through: [{ to: "delivering" }] }]);
   if (advanced?.run === null && advanced.why === "fault") throw advanced.thrown;
 }
 

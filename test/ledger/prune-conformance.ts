@@ -49,8 +49,7 @@ export function pruneConformance(ledger: () => Ledger): void {
     await ledger().noteRun(broken.id, FINISHED);
     await list(ledger(), "field", []);
     expect(await ledger().prune(LATE, 10)).toBe(0);
-    for (const run of [running, accepted, unfinished, broken])
-      expect(await ledger().run(run.id)).not.toBeNull();
+    for (const run of [running, accepted, unfinished, broken]) expect(await ledger().run(run.id)).not.toBeNull();
   });
 
   it("forgets a file that was seen and left without a run", async () => {

@@ -79,9 +79,7 @@ describe("an SQLite ledger's file", () => {
     expect(await ledger.prune("2999-01-01T00:00:00.000Z", 10)).toBe(1);
     await ledger.tally("2026-01-01T00:00:00.000Z");
     expect(await ledger.latestRunOf("none")).toBeNull();
-    const asked = prepare.mock.calls
-      .map(([sql]) => sql)
-      .filter((sql) => /^\s*(SELECT|DELETE|UPDATE)/.test(sql));
+    const asked = prepare.mock.calls.map(([sql]) => sql).filter((sql) => /^\s*(SELECT|DELETE|UPDATE)/.test(sql));
     prepare.mockRestore();
     await ledger.close();
     const db = new DatabaseSync(join(folder, "state", "ledger.sqlite"));

@@ -73,8 +73,7 @@ it("a commit that cannot be synced is reported as a passing fault, and later one
   // Its log is not where it is looked for.
   const lost = join(folder, "lost.sqlite");
   const blind = new SqliteStore(db, lost, steppingClock(), false);
-  const noteBlindly = (text: string) =>
-    blind.write("note", () => execute("INSERT INTO notes VALUES (?)", text));
+  const noteBlindly = (text: string) => blind.write("note", () => execute("INSERT INTO notes VALUES (?)", text));
   await expect(noteBlindly("one")).rejects.toMatchObject({ code: "HG-LEDG-004" });
   await expect(noteBlindly("two")).rejects.toBeInstanceOf(TransientError);
   await link(join(folder, "s.sqlite-wal"), `${lost}-wal`);

@@ -13,9 +13,7 @@ for (const name of await mapperNames([BUNDLED_FOLDER])) {
   const mapper = await loadMapper(modulePath, await digestMapper(modulePath));
   const samples = await Promise.all((await listCases(modulePath)).map((one) => caseSample(modulePath, one)));
   const good = [];
-  for (const sample of samples.filter(
-    (one) => one.expectsReadings && !one.hasLookups && one.rows === "strict",
-  )) {
+  for (const sample of samples.filter((one) => one.expectsReadings && !one.hasLookups && one.rows === "strict")) {
     const { points, rejectedCount } = await mapPath(mapper, sample.path, sample);
     if (points > 0 && rejectedCount === 0) good.push(sample);
   }

@@ -4,14 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createDayPlanner, type DayRules } from "../../mappers/_declarative/days.ts";
 import { createTimeTools } from "../../src/mapping/time.ts";
 
-const ZONES = [
-  "Europe/London",
-  "Europe/Rome",
-  "America/Havana",
-  "Australia/Lord_Howe",
-  "Asia/Beirut",
-  "+10:00",
-];
+const ZONES = ["Europe/London", "Europe/Rome", "America/Havana", "Australia/Lord_Howe", "Asia/Beirut", "+10:00"];
 const CHANGE_DAYS = ["2025-03-09", "2025-03-30", "2025-04-06", "2025-10-05", "2025-10-26", "2025-11-02"];
 
 const day = fc.oneof(
@@ -62,9 +55,7 @@ describe("the columns of a day", () => {
           expect(wall.since("00:00").total("milliseconds")).toBe(at * intervalMs);
         }
         const there = starts.filter((start) => !Number.isNaN(start)).sort((one, other) => one - other);
-        expect(there).toEqual(
-          Array.from({ length: (to - from) / intervalMs }, (_, at) => from + at * intervalMs),
-        );
+        expect(there).toEqual(Array.from({ length: (to - from) / intervalMs }, (_, at) => from + at * intervalMs));
       }),
     );
   });

@@ -84,9 +84,7 @@ describe("a target template", () => {
     expect(() => targetMaker({ sourceEan: "{meter}", mappingConfig: "x" })({ meter: "" })).toThrow(
       "the target needs {meter} as sourceEan, and it is empty here",
     );
-    expect(() => targetMaker({ variableId: "{meter}" })({ meter: "M-1" })).toThrow(
-      "variableId is not a whole number",
-    );
+    expect(() => targetMaker({ variableId: "{meter}" })({ meter: "M-1" })).toThrow("variableId is not a whole number");
     expect(targetMaker({ variableId: "{meter}" })({ meter: "12" })).toEqual({ variableId: 12 });
   });
 });
@@ -122,10 +120,7 @@ describe("EDIFACT segments", () => {
         );
         const text = [
           ["UNB", "UNOC"],
-          ...wanted.map((elements) => [
-            "XYZ",
-            ...elements.map((parts) => parts.map(escaped).join(component)),
-          ]),
+          ...wanted.map((elements) => ["XYZ", ...elements.map((parts) => parts.map(escaped).join(component))]),
         ]
           .map((elements) => elements.join(element) + terminator)
           .join("");

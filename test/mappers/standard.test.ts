@@ -29,9 +29,7 @@ async function mapStandard(content: string, settings: Readonly<Record<string, un
 describe("the standard mapper", () => {
   it("recognises its targets after more of them than it keeps", async () => {
     const meters = Array.from({ length: 25_000 }, (_, meter) => `M-${meter}`);
-    const rows = [1, 2].flatMap((value) =>
-      meters.map((meter) => `2026-03-01T00:00:00Z,${meter},kWh,${value}`),
-    );
+    const rows = [1, 2].flatMap((value) => meters.map((meter) => `2026-03-01T00:00:00Z,${meter},kWh,${value}`));
     const { result, elements } = await mapStandard(
       `date,source_serial_number,mapping_config,value\n${rows.join("\n")}\n`,
     );

@@ -43,37 +43,34 @@ function expected(all: readonly Reading[], rule: (typeof RULES)[number]): Map<st
 }
 
 describe("readings of one target, date and version", () => {
-  it.each(RULES)(
-    "count by the rule %s, wherever they are spilled, and each is accounted for",
-    async (conflicts) => {
-      await fc.assert(
-        fc.asyncProperty(readings, fc.integer({ min: 1, max: 30 }), async (all, rowsInMemoryMax) => {
-          const map = ({ emit }: MapContext<unknown>) => all.forEach(emit);
-          const { result, elements } = await mapWith(map, {
-            ...{ rowsInMemoryMax, rows: "lenient", rejectShare: 1 },
-            settings: { conflicts },
-          });
-          const kept = expected(all, conflicts);
-          if (result.status === "failed") {
-            expect(kept.size).toBe(0);
-            return;
-          }
-          const pushed = elements.flatMap(({ data, ...target }) =>
-            data.map(({ date, value, version }) => [
-              keyOf({ target, date: new Date(date), value, version } as Reading),
-              value,
-            ]),
-          );
-          expect(new Map(pushed as [string, number][])).toEqual(kept);
-          expect(pushed.length).toBe(kept.size);
-          expect(result.points + result.superseded + result.rejectedCount).toBe(all.length);
-          const targets = new Set(elements.map(({ data: _, ...target }) => JSON.stringify(target)));
-          expect(result.targets.length).toBe(targets.size);
-        }),
-        { numRuns: 60 },
-      );
-    },
-  );
+  it.each(RULES)("count by the rule %s, wherever they are spilled, and each is accounted for", async (conflicts) => {
+    await fc.assert(
+      fc.asyncProperty(readings, fc.integer({ min: 1, max: 30 }), async (all, rowsInMemoryMax) => {
+        const map = ({ emit }: MapContext<unknown>) => all.forEach(emit);
+        const { result, elements } = await mapWith(map, {
+          ...{ rowsInMemoryMax, rows: "lenient", rejectShare: 1 },
+          settings: { conflicts },
+        });
+        const kept = expected(all, conflicts);
+        if (result.status === "failed") {
+          expect(kept.size).toBe(0);
+          return;
+        }
+        const pushed = elements.flatMap(({ data, ...target }) =>
+          data.map(({ date, value, version }) => [
+            keyOf({ target, date: new Date(date), value, version } as Reading),
+            value,
+          ]),
+        );
+        expect(new Map(pushed as [string, number][])).toEqual(kept);
+        expect(pushed.length).toBe(kept.size);
+        expect(result.points + result.superseded + result.rejectedCount).toBe(all.length);
+        const targets = new Set(elements.map(({ data: _, ...target }) => JSON.stringify(target)));
+        expect(result.targets.length).toBe(targets.size);
+      }),
+      { numRuns: 60 },
+    );
+  });
 
   const differ = ({ emit }: MapContext<unknown>) => {
     const target = { variableId: 7 };
@@ -153,9 +150,7 @@ describe("the setting conflicts", () => {
     const source = `import { defineMapper, z } from "headgate/mapper";
       export default defineMapper({ name: "own", summary: "", settings: z.object({ conflicts: z.string() }), map() {} });`;
     const path = await inputFile(source, "own.ts");
-    await expect(loadMapper(path, await digestMapper(path))).rejects.toThrow(
-      "which every mapper has already",
-    );
+    await expect(loadMapper(path, await digestMapper(path))).rejects.toThrow("which every mapper has already");
   });
 
   it("is reported by the test kit of mappers", async () => {

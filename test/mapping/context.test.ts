@@ -16,11 +16,7 @@ describe("emit", () => {
       { target: { variableId: 1, sourceId: 2, mappingConfig: "kWh" } },
       "two identifiers, variableId and sourceId",
     ],
-    [
-      "a source without selector",
-      { target: { sourceEan: "5" } },
-      "exactly one of mappingConfig and variableTypeId",
-    ],
+    ["a source without selector", { target: { sourceEan: "5" } }, "exactly one of mappingConfig and variableTypeId"],
     [
       "a source with two selectors",
       { target: { sourceEan: "5", mappingConfig: "a", variableTypeId: 1 } },
@@ -108,10 +104,8 @@ describe("error texts", () => {
     "an error of the mapper": () => {
       throw new Error(WILD);
     },
-    "a reading that no batch holds": ({ emit }) =>
-      emit({ ...GOOD, target: { sourceName: WILD, mappingConfig: "a" } }),
-    "a target that is unknown": ({ emit }) =>
-      emit({ ...GOOD, target: { [WILD]: 1 } as unknown as Reading["target"] }),
+    "a reading that no batch holds": ({ emit }) => emit({ ...GOOD, target: { sourceName: WILD, mappingConfig: "a" } }),
+    "a target that is unknown": ({ emit }) => emit({ ...GOOD, target: { [WILD]: 1 } as unknown as Reading["target"] }),
   };
 
   it.each(Object.keys(SAYS))("is short and free of control characters: %s", async (name) => {
@@ -155,16 +149,14 @@ describe("refused rows", () => {
     [3, "must be quoted"],
   ])("get a hint by their cells: %i where the header has 2", async (cells, hint) => {
     const content = `a,b\n${Array(cells).fill("1").join(",")}\n`;
-    const { result } = await mapWith(
-      ({ file, eachRow }) => eachRow(file.csv({ columns: true }), () => undefined),
-      { content },
-    );
+    const { result } = await mapWith(({ file, eachRow }) => eachRow(file.csv({ columns: true }), () => undefined), {
+      content,
+    });
     expect(result).toMatchObject({ reason: { hint: expect.stringContaining(hint) } });
   });
 
   it(
-    "are reported with row, column and text when a RowError is thrown in eachRow, and the next row " +
-      "follows",
+    "are reported with row, column and text when a RowError is thrown in eachRow, and the next row " + "follows",
     async () => {
       const seen: string[] = [];
       const { result } = await mapWith(
@@ -210,9 +202,7 @@ describe("refused rows", () => {
       status: "mapped",
       points: 1,
       rejectedCount: 1,
-      rejected: [
-        { code: "HG-MAP-005", message: "unknown", hint: "ask", place: { row: 9, column: "status" } },
-      ],
+      rejected: [{ code: "HG-MAP-005", message: "unknown", hint: "ask", place: { row: 9, column: "status" } }],
     });
     expect(elements).toHaveLength(1);
   });
@@ -272,8 +262,7 @@ describe("the share of refused rows that a lenient run tolerates", () => {
         }
         // A row of a wide file gives many readings, and is one row all the same.
         for (let row = bad + 1; row <= bad + good; row += 1)
-          for (const value of [1, 2, 3])
-            emit({ ...GOOD, target: { variableId: row * 10 + value }, at: { row } });
+          for (const value of [1, 2, 3]) emit({ ...GOOD, target: { variableId: row * 10 + value }, at: { row } });
       },
       { rows: "lenient", rejectShare },
     );
@@ -316,8 +305,7 @@ describe("a value that a mapper throws", () => {
   });
 
   it(
-    "fails the file with message and hint of a FileError, and a RowError outside of rows without a " +
-      "place",
+    "fails the file with message and hint of a FileError, and a RowError outside of rows without a " + "place",
     async () => {
       const file = await mapWith(() => {
         throw new FileError("no header", { hint: "add one", row: 1 });

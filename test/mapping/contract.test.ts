@@ -121,8 +121,7 @@ describe("defineMapper", () => {
       async map({ file, eachRow }) {
         await eachRow(file.csv({ columns: true }), (row) => expectTypeOf(row).toEqualTypeOf<TextRow>());
         await eachRow(file.csv(), (row) => expectTypeOf(row).toEqualTypeOf<readonly string[]>());
-        for await (const rows of file.csv({ columns: true }))
-          expectTypeOf(rows).toEqualTypeOf<readonly TextRow[]>();
+        for await (const rows of file.csv({ columns: true })) expectTypeOf(rows).toEqualTypeOf<readonly TextRow[]>();
         // @ts-expect-error a delimiter is text
         file.csv({ delimiter: 1 });
       },

@@ -1,16 +1,7 @@
 /** An endless stream, and the result of reading it. */
 export interface EndlessCase {
   readonly name: string;
-  readonly reader:
-    | "csv"
-    | "csvRows"
-    | "csvHeaderAt"
-    | "lines"
-    | "fixedWidth"
-    | "json"
-    | "ndjson"
-    | "xml"
-    | "text";
+  readonly reader: "csv" | "csvRows" | "csvHeaderAt" | "lines" | "fixedWidth" | "json" | "ndjson" | "xml" | "text";
   readonly start: string;
   readonly repeat: string;
   /** Expected text of the message. */

@@ -22,12 +22,7 @@ describe("a mapper ends only its own run", () => {
     ["exits", "process.exit(3)", "HG-MAP-011", /ended its thread with exit code 3/],
     ["exits below zero", "process.exit(-1)", "HG-MAP-011", /ended its thread with exit code -1/],
     ["exits well", "process.exit(0)", "HG-MAP-011", /exit code 0/],
-    [
-      "kills its process",
-      "process.kill(process.pid, 'SIGKILL')",
-      "HG-MAP-011",
-      /ended its process with SIGKILL/,
-    ],
+    ["kills its process", "process.kill(process.pid, 'SIGKILL')", "HG-MAP-011", /ended its process with SIGKILL/],
     ["aborts", "process.abort()", "HG-MAP-007", /process\.abort\(\) is not supported/],
     ["allocates objects", "const kept = []; for (;;) kept.push({ a: [kept.length] })", "HG-MAP-010", /60 MB/],
     [
@@ -76,12 +71,7 @@ describe("a mapper ends only its own run", () => {
       "HG-MAP-011",
       /left work behind that failed: late/,
     ],
-    [
-      "rejects where nobody awaits it",
-      `Promise.reject(new Error('forgotten')); ${GOOD}`,
-      "HG-MAP-011",
-      /forgotten/,
-    ],
+    ["rejects where nobody awaits it", `Promise.reject(new Error('forgotten')); ${GOOD}`, "HG-MAP-011", /forgotten/],
     [
       "closes its channel",
       "(await import('node:fs')).closeSync(3); for (;;) await new Promise((r) => setTimeout(r, 5))",
@@ -128,9 +118,7 @@ describe("a mapper that does not end", () => {
         ${GOOD}`,
     });
     expect(await map("talks")).toMatchObject({ status: "mapped" });
-    await expect
-      .poll(() => lines.join(""))
-      .toContain("49802 more lines of this mapper about this file were left out");
+    await expect.poll(() => lines.join("")).toContain("49802 more lines of this mapper about this file were left out");
     expect(lines.filter((line) => !/line \d+x|left out/.test(line))).toEqual([]);
     expect(lines.length).toBe(201);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(1_500);
@@ -151,8 +139,7 @@ describe("the host of a mapper", () => {
   it("is replaced when a file leaves a timer behind", async () => {
     const leave = "setTimeout(() => Promise.reject(new Error('late')), 60_000);";
     const { map, folder, lines } = await poolOf({ leaves: `${counting} ${leave}` }, { count: 1 });
-    for (let files = 0; files < 2; files += 1)
-      expect(await map("leaves")).toMatchObject({ status: "mapped" });
+    for (let files = 0; files < 2; files += 1) expect(await map("leaves")).toMatchObject({ status: "mapped" });
     expect(await valueIn(folder, "leaves")).toBe(1);
     expect(lines.join("")).toContain("left Timeout behind after in/input.csv");
   });
@@ -236,12 +223,7 @@ describe("the host of a mapper", () => {
 
   it("ends itself for its memory where it cannot be measured from outside", async () => {
     const folder = await temporaryFolder();
-    await writeMapper(
-      folder,
-      "grows",
-      "",
-      "const kept = []; for (;;) kept.push(new Uint8Array(1e6).fill(1));",
-    );
+    await writeMapper(folder, "grows", "", "const kept = []; for (;;) kept.push(new Uint8Array(1e6).fill(1));");
     const limits = { bytesMax: 250_000_000, threads: 1, heapMax: 1_000 };
     const { child, send } = startLoneHost({ parent: process.pid, ...limits, caches: [], own: null });
     let said = "";
@@ -267,9 +249,7 @@ it(
       createInspector({ memory: 100_000_000, loadLimit: 1_500, caseLimit: 1_500 }),
     );
     try {
-      const summaries = new Map(
-        (await catalogue.list()).map(({ identity, summary }) => [identity.name, summary]),
-      );
+      const summaries = new Map((await catalogue.list()).map(({ identity, summary }) => [identity.name, summary]));
       expect(summaries.get("hangs")).toContain("cannot be loaded: it took longer than 1.5 s");
       expect(summaries.get("leaves")).toContain("cannot be loaded: it ended its thread with exit code 0");
       expect(summaries.get("good")).toBe("of a test");

@@ -157,8 +157,7 @@ const LAUGHS =
 const BOOK = {
   "xl/workbook.xml": `<workbook xmlns:r="r"><sheets><sheet name="Data" sheetId="1" r:id="R1"/></sheets></workbook>`,
   "xl/_rels/workbook.xml.rels":
-    `<Relationships><Relationship Id="R1" Type="x/worksheet" ` +
-    `Target="worksheets/sheet1.xml"/></Relationships>`,
+    `<Relationships><Relationship Id="R1" Type="x/worksheet" ` + `Target="worksheets/sheet1.xml"/></Relationships>`,
 };
 const bookOf = (parts: Readonly<Record<string, string>>) =>
   zipOf({ ...BOOK, "xl/worksheets/sheet1.xml": "<worksheet><sheetData/></worksheet>", ...parts }, true);
@@ -168,12 +167,7 @@ describe("files of the wrong kind, and hostile files", () => {
   it.each<[string, Read, string | Uint8Array, string]>([
     ["a workbook that is called CSV", csv, bookOf({}), "a ZIP archive or a workbook"],
     ["a CSV file that is called a workbook", xlsx, "a,b\n1,2\n", "it is not an archive"],
-    [
-      "an archive that is no workbook",
-      xlsx,
-      zipOf({ "data.csv": "a,b\n" }),
-      "an archive, but not a workbook",
-    ],
+    ["an archive that is no workbook", xlsx, zipOf({ "data.csv": "a,b\n" }), "an archive, but not a workbook"],
     ["XML for JSON", json, "<r/>", '"<" is not expected here'],
     ["JSON for XML", xml, '{"r": 1}', "does not begin with <"],
     ["NUL bytes for CSV", csv, new Uint8Array(5000), "line 1, character 1: a NUL byte"],
@@ -255,9 +249,7 @@ describe("files of the wrong kind, and hostile files", () => {
 
   it("reads 10,000 columns of CSV and of a workbook", async () => {
     const names = Array.from({ length: 10_000 }, (_, nth) => `column ${nth}`);
-    const { file } = await openFile(
-      `${names.join(",")}\n${`${names.map((_, nth) => nth).join(",")}\n`.repeat(20)}`,
-    );
+    const { file } = await openFile(`${names.join(",")}\n${`${names.map((_, nth) => nth).join(",")}\n`.repeat(20)}`);
     const rows = await collect(file.csv({ columns: true }));
     expect(rows).toHaveLength(20);
     expect([rows[19]?.["column 0"], rows[19]?.["column 9999"]]).toEqual(["0", "9999"]);

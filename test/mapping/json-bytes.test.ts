@@ -17,11 +17,7 @@ const decimals = fc
 
 describe("a reading written as bytes", () => {
   it("has its date and its number in the form of JSON.stringify, without zero milliseconds", () => {
-    const values = fc.oneof(
-      decimals,
-      fc.double({ noNaN: true, noDefaultInfinity: true }),
-      fc.maxSafeInteger(),
-    );
+    const values = fc.oneof(decimals, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.maxSafeInteger());
     fc.assert(
       fc.property(dates, values, (epochMs, value) => {
         const date = new Date(epochMs).toISOString().replace(".000Z", "Z");

@@ -118,9 +118,7 @@ export function zipOf(parts: Readonly<Record<string, string>>, deflated = false)
     const local = Buffer.concat([Buffer.from("PK\u0003\u0004"), shared, Buffer.from(name), body]);
     const tail = Buffer.alloc(14);
     tail.writeUInt32LE(offset, 10);
-    directory.push(
-      Buffer.concat([Buffer.from("PK\u0001\u0002\u0014\u0000"), shared, tail, Buffer.from(name)]),
-    );
+    directory.push(Buffer.concat([Buffer.from("PK\u0001\u0002\u0014\u0000"), shared, tail, Buffer.from(name)]));
     bodies.push(local);
     offset += local.length;
   }

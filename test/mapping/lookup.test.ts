@@ -54,12 +54,7 @@ describe("a lookup table", () => {
     ["a short row", "tag,a\nX\n", {}, "row 2 has 1 cells where the header has 2"],
     ["nothing", "", {}, "it is empty"],
     ["another encoding", "tag,a\nX,\ufffd\n", { encoding: "klingon" }, "klingon"],
-    [
-      "other content than bound",
-      TABLE,
-      { digest: "0".repeat(64) },
-      "not the one that this run was made with",
-    ],
+    ["other content than bound", TABLE, { digest: "0".repeat(64) }, "not the one that this run was made with"],
     ["a fault known before", TABLE, { fault: "there is no such file" }, "there is no such file"],
   ])("is refused with %s", async (_, content, facts, message) => {
     await expect(openTable(content, facts)).rejects.toThrow(message);

@@ -65,9 +65,7 @@ describe("number", () => {
     ["5 kWh", {}, "Expected digits"],
     ["12,5 %", { decimal: "," }, "percent sign"],
   ])("explains what is wrong with the marks of %j", (text, options, hint) => {
-    expect(() => readNumber(text, options)).toThrow(
-      expect.objectContaining({ hint: expect.stringContaining(hint) }),
-    );
+    expect(() => readNumber(text, options)).toThrow(expect.objectContaining({ hint: expect.stringContaining(hint) }));
   });
 
   it("treats a missing cell as a fault of the row", () => {
@@ -81,12 +79,7 @@ describe("number", () => {
 
   it("reads a text in other marks as the same number or refuses it", () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e15, max: 1e15 });
-    const read = fc.constantFrom<NumberOptions>(
-      {},
-      { decimal: "," },
-      { group: "," },
-      { decimal: ",", group: "." },
-    );
+    const read = fc.constantFrom<NumberOptions>({}, { decimal: "," }, { group: "," }, { decimal: ",", group: "." });
     fc.assert(
       fc.property(number, fc.constantFrom("en", "de", "fr", "de-CH"), read, (value, locale, options) => {
         const rounded = Number(value.toFixed(4));

@@ -44,20 +44,14 @@ const scene = fc
     isWhole: fc.boolean(),
   })
   .map(({ zone, minutes, phase, alternates, forwards, from, until, kinds, isWhole }) => {
-    let change = Temporal.Instant.from("2026-01-01T00:00:00Z")
-      .toZonedDateTimeISO(zone)
-      .getTimeZoneTransition("next");
+    let change = Temporal.Instant.from("2026-01-01T00:00:00Z").toZonedDateTimeISO(zone).getTimeZoneTransition("next");
     while (change !== null && change.offsetNanoseconds > change.subtract({ seconds: 1 }).offsetNanoseconds)
       change = change.getTimeZoneTransition("next");
     const at = change ?? Temporal.Instant.from("2026-10-25T01:00:00Z").toZonedDateTimeISO(zone);
     const start = at.toInstant().subtract({ minutes: 150 + (phase % minutes) });
-    const all = Array.from({ length: Math.floor(300 / minutes) }, (_, nth) =>
-      start.add({ minutes: nth * minutes }),
-    );
+    const all = Array.from({ length: Math.floor(300 / minutes) }, (_, nth) => start.add({ minutes: nth * minutes }));
     const ordered = alternates
-      ? all.toSorted(
-          (a, b) => wallText(a, zone).localeCompare(wallText(b, zone)) || Temporal.Instant.compare(a, b),
-        )
+      ? all.toSorted((a, b) => wallText(a, zone).localeCompare(wallText(b, zone)) || Temporal.Instant.compare(a, b))
       : all;
     const cut = isWhole ? ordered : ordered.slice(from, ordered.length - until);
     const rows = cut.map((instant): Row => {
@@ -94,9 +88,7 @@ async function readFile(rows: readonly Row[], zone: string, more: object = {}) {
   });
   return {
     result,
-    read: result.elements.flatMap(({ data }) =>
-      data.map(({ date, value }) => [Date.parse(date), value] as const),
-    ),
+    read: result.elements.flatMap(({ data }) => data.map(({ date, value }) => [Date.parse(date), value] as const)),
   };
 }
 
@@ -121,10 +113,7 @@ describe("a series with dst byOrder", () => {
       return { kind: "data", instant, text: wallText(instant, BRUSSELS) };
     };
     // Two rows of the first pass in a file that runs backwards, or one of each pass in one that runs forwards.
-    const { read, result } = await readFile(
-      [row("2026-10-25T00:50:00Z"), row("2026-10-25T00:30:00Z")],
-      BRUSSELS,
-    );
+    const { read, result } = await readFile([row("2026-10-25T00:50:00Z"), row("2026-10-25T00:30:00Z")], BRUSSELS);
     expect(read).toEqual([]);
     expect(result.rejectedCount).toBe(2);
   });
@@ -162,8 +151,7 @@ describe("a series with dst byOrder", () => {
   });
 
   it(
-    "is refused for the whole hour where a time of such pairs is missing, with the rest of the file " +
-      "taken",
+    "is refused for the whole hour where a time of such pairs is missing, with the rest of the file " + "taken",
     async () => {
       const { result, dates } = await hour(["01:45", "02:00", "02:00", "02:15", "02:30", "02:30", "03:00"]);
       expect(dates).toEqual(["0 23:45", "6 02:00"]);
@@ -198,22 +186,16 @@ describe("a series with dst byOrder", () => {
       const { elements } = await mapText(delimited, `t;state;true\n${text}\n`, {
         ...{ rows: "lenient", settings: { ...settings, timeZone: BRUSSELS } },
       });
-      expect(
-        elements.flatMap(({ data }) => data.map(({ date, value }) => `${value} ${date.slice(11, 16)}`)),
-      ).toEqual([...["0 23:45", "1 00:00", "2 01:15", "3 02:00"]]);
+      expect(elements.flatMap(({ data }) => data.map(({ date, value }) => `${value} ${date.slice(11, 16)}`))).toEqual([
+        ...["0 23:45", "1 00:00", "2 01:15", "3 02:00"],
+      ]);
     }
   });
 });
 
 describe("the order of wall times", () => {
   it.each([
-    [
-      "one pass after the other, and the last row of the file",
-      [0, 15, 30, 45, 0, 15],
-      -15,
-      undefined,
-      "ffffss",
-    ],
+    ["one pass after the other, and the last row of the file", [0, 15, 30, 45, 0, 15], -15, undefined, "ffffss"],
     ["a start inside the hour", [30, 45, 0, 15, 30, 45], undefined, 60, "ffssss"],
     ["backwards", [45, 0, 45, 0], 60, -15, "ssff"],
     ["pairs backwards", [45, 45, 0, 0], 60, -15, "sfsf"],

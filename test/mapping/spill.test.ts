@@ -48,8 +48,7 @@ const reading = (minute: number, value: number, more: Partial<Reading> = {}): Re
 
 describe("readings that do not fit into memory", () => {
   it(
-    "become the same bytes, the same row index and the same counts as those that do, wherever they are " +
-      "spilled",
+    "become the same bytes, the same row index and the same counts as those that do, wherever they are " + "spilled",
     async () => {
       const folder = await temporaryFolder();
       const limits = fc.record({

@@ -29,9 +29,9 @@ describe("the list of units", () => {
   });
 
   it("knows other spellings, but never another prefix", () => {
-    expect(
-      ["kWh", "KWH", "m3", "M3", "l", "℃", "degC", "kilowatt-hour"].map((text) => findUnit(text)?.symbol),
-    ).toEqual(["kWh", "kWh", "m³", "m³", "L", "°C", "°C", "kWh"]);
+    expect(["kWh", "KWH", "m3", "M3", "l", "℃", "degC", "kilowatt-hour"].map((text) => findUnit(text)?.symbol)).toEqual(
+      ["kWh", "kWh", "m³", "m³", "L", "°C", "°C", "kWh"],
+    );
     expect(findUnit("mW")?.name).toBe("Milliwatt");
     expect(findUnit("MW")?.name).toBe("Megawatt");
     expect(findUnit("mwh")).toBeUndefined();
@@ -68,21 +68,15 @@ describe("unit", () => {
   });
 
   it("returns factors of ten and the like without noise", () => {
-    expect([
-      unit(0.1, "kWh", "Wh"),
-      unit(1.1, "MWh", "kWh"),
-      unit(0.3, "kW", "MW"),
-      unit(212, "°F", "°C"),
-    ]).toEqual([100, 1100, 0.0003, 100]);
+    expect([unit(0.1, "kWh", "Wh"), unit(1.1, "MWh", "kWh"), unit(0.3, "kW", "MW"), unit(212, "°F", "°C")]).toEqual([
+      100, 1100, 0.0003, 100,
+    ]);
   });
 
   const pair = fc
     .constantFrom(...UNITS)
     .chain((from) =>
-      fc.tuple(
-        fc.constant(from),
-        fc.constantFrom(...UNITS.filter((to) => to.unitFamilyId === from.unitFamilyId)),
-      ),
+      fc.tuple(fc.constant(from), fc.constantFrom(...UNITS.filter((to) => to.unitFamilyId === from.unitFamilyId))),
     );
   const value = fc.double({ min: -1e9, max: 1e9, noNaN: true });
 

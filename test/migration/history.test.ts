@@ -28,15 +28,7 @@ ${id},2025-01-02T00:00:00Z,${value + 2},,
   expect(planned.code).toBe(0);
   expect((await migrateHere(rig, shown, "--version-tag", "from archive")).code).toBe(0);
   rig.put("history/a.csv", rows(20), new Date("2026-04-01T00:00:00Z"));
-  const again = await migrateHere(
-    rig,
-    shown,
-    "--version-tag",
-    "from archive",
-    "--on-change",
-    "again",
-    "--verify",
-  );
+  const again = await migrateHere(rig, shown, "--version-tag", "from archive", "--on-change", "again", "--verify");
   expect(again.stdout).toContain("no difference");
   expect(await versionsOf(rig, id, "from archive")).toMatchObject([
     {

@@ -68,8 +68,7 @@ async function migrate(peaks: number[], fault?: string) {
   for (const name of ["stdout", "stderr"] as const)
     started[name].setEncoding("utf8").on("data", (text: string) => {
       said[name] += text;
-      if (process.env["HEADGATE_HISTORY_FILES"] !== undefined && name === "stderr")
-        process.stdout.write(text);
+      if (process.env["HEADGATE_HISTORY_FILES"] !== undefined && name === "stderr") process.stdout.write(text);
     });
   await once(started, "close");
   peaks.push(memory.end());

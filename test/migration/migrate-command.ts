@@ -22,12 +22,7 @@ export interface Result {
 export const AMONG_OTHERS = ["--priority", "normal"] as const;
 
 function withConfig(rig: GatewayRig, args: readonly string[]): readonly string[] {
-  return [
-    ...args,
-    ...(args[0] === "migrate" && !args.includes("--priority") ? AMONG_OTHERS : []),
-    "-c",
-    rig.config,
-  ];
+  return [...args, ...(args[0] === "migrate" && !args.includes("--priority") ? AMONG_OTHERS : []), "-c", rig.config];
 }
 
 /** `headgate ARGS -c CONFIG` in the folder of the rig. */
@@ -44,11 +39,7 @@ export function migrate(rig: GatewayRig, ...args: readonly string[]): Promise<Re
 }
 
 /** `headgate ARGS -c CONFIG` in this process, which is quicker. */
-export async function headgateHere(
-  rig: GatewayRig,
-  shown: Shown,
-  ...args: readonly string[]
-): Promise<Result> {
+export async function headgateHere(rig: GatewayRig, shown: Shown, ...args: readonly string[]): Promise<Result> {
   shown.stdout = "";
   shown.stderr = "";
   const code = await shown.headgate(withConfig(rig, args));

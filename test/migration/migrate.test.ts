@@ -65,9 +65,7 @@ it("delivers the matching files, verifies them, and finds nothing to do when cal
     reconciliation: { differences: [] },
   });
   const xlsx = join(rig.folder, "report.xlsx");
-  expect((await headgate(rig, "migrate", "report", id, "--xlsx", xlsx)).stdout).toContain(
-    `workbook: ${xlsx}`,
-  );
+  expect((await headgate(rig, "migrate", "report", id, "--xlsx", xlsx)).stdout).toContain(`workbook: ${xlsx}`);
   const { file } = await openFile(readFileSync(xlsx), "report.xlsx");
   expect(await collect(file.xlsx({ sheet: "Files", columns: true }))).toHaveLength(24);
   const nowhere = join(rig.folder, "absent", "report.xlsx");
@@ -84,11 +82,7 @@ it("delivers the matching files, verifies them, and finds nothing to do when cal
 });
 
 it("names by target and month the readings that the service lacks, with the likely reason", async () => {
-  const [unit, gone, other] = [
-    await rig.variable("unit"),
-    await rig.variable("gone"),
-    await rig.variable("other"),
-  ];
+  const [unit, gone, other] = [await rig.variable("unit"), await rig.variable("gone"), await rig.variable("other")];
   putMonths([unit, gone, other], 2, (at) => at / 4);
   expect((await migrate()).code).toBe(0);
   const from = (variable: number, rows: readonly (readonly [string, number])[]) =>

@@ -15,9 +15,7 @@ it("names the file with a target in another unit than the files before it, and q
   take("2.csv", "Wh", 1);
   take("3.csv", "kWh", 2);
   const units = plan.findings().filter(({ kind }) => kind === "unit");
-  expect(units.map(({ words }) => words)).toEqual([
-    "2.csv declares variableId=7 in Wh, files before it in kWh",
-  ]);
+  expect(units.map(({ words }) => words)).toEqual(["2.csv declares variableId=7 in Wh, files before it in kWh"]);
   expect(plan.samples().map(({ unit }) => unit)).toEqual(["kWh", "Wh"]);
 });
 

@@ -131,7 +131,5 @@ it.each([
   if (left === null) await expect(decided).rejects.toMatchObject({ code: "HG-MIGR-004" });
   else expect((await decided).map(({ path }) => path)).toEqual(left);
   output.end();
-  expect(await text(output)).toMatch(
-    /^1 file changed since the delivery: two\.csv\.\n.*\[again\/skip\/STOP\] $/,
-  );
+  expect(await text(output)).toMatch(/^1 file changed since the delivery: two\.csv\.\n.*\[again\/skip\/STOP\] $/);
 });

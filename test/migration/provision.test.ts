@@ -73,9 +73,7 @@ async function structure(): Promise<readonly string[]> {
   return [
     ...sites.map(({ name }) => `site ${name}`),
     ...sources.map(({ name }) => `source ${name}`),
-    ...variables.map(
-      ({ sourceId, name }) => `variable ${sources.find(({ id }) => id === sourceId)?.name} ${name}`,
-    ),
+    ...variables.map(({ sourceId, name }) => `variable ${sources.find(({ id }) => id === sourceId)?.name} ${name}`),
   ].sort();
 }
 const WHOLE = [
@@ -170,10 +168,7 @@ describe("a table of sites, sources and variables", () => {
 
   it("may be a workbook; existing differences are reported and kept, and a conflict prevents all creations", async () => {
     putHistory(...ALL);
-    const siteId = await rig.client.postSite(
-      { name: "Depot", typeId: 10, timeZoneId: "Europe/Brussels" },
-      never,
-    );
+    const siteId = await rig.client.postSite({ name: "Depot", typeId: 10, timeZoneId: "Europe/Brussels" }, never);
     const source = await rig.client.postSource(
       { name: "GM-2", siteId, serialNumber: "GM-2", sourceTypeId: 114 },
       never,
@@ -201,9 +196,7 @@ describe("a table of sites, sources and variables", () => {
     expect(stderr).toMatch(
       /needs you: source GM-2 \(id \d+\): site is Depot, and North plant is stated for .* \(row 4\)/,
     );
-    expect(stderr).toMatch(
-      /needs you: variable import \(id \d+\): unit is \S+, and kWh is stated for .* \(row 4\)/,
-    );
+    expect(stderr).toMatch(/needs you: variable import \(id \d+\): unit is \S+, and kWh is stated for .* \(row 4\)/);
     const { structure: told, points } = JSON.parse(stdout);
     expect(points.accepted).toBe(6);
     expect(told.created).toHaveLength(4);

@@ -114,9 +114,7 @@ describeInChromium("the report in a browser", () => {
       await atEachWidth(page, async (page, width) => {
         await expectToLookRight(page, width);
         const words = await page.locator("body").innerText();
-        expect(words, `at ${width} pixels`).toMatch(
-          /^Undone at 20[\d-]+ [\d:]+ UTC by \S+: 193 points were removed/m,
-        );
+        expect(words, `at ${width} pixels`).toMatch(/^Undone at 20[\d-]+ [\d:]+ UTC by \S+: 193 points were removed/m);
       });
       const { stdout: anew } = await migrateHere(rig, shown, "--lenient", "--json");
       expect(readFileSync(JSON.parse(anew).report, "utf8")).toMatch(
@@ -136,9 +134,7 @@ describeInChromium("the report in a browser", () => {
       expect(await row.isVisible()).toBe(false);
       await page.emulateMedia({ media: "print", colorScheme: "dark" });
       expect(await row.isVisible()).toBe(true);
-      expect(await page.evaluate("getComputedStyle(document.body).backgroundColor")).toBe(
-        "rgb(255, 255, 255)",
-      );
+      expect(await page.evaluate("getComputedStyle(document.body).backgroundColor")).toBe("rgb(255, 255, 255)");
     });
   });
 });

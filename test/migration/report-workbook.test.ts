@@ -126,9 +126,7 @@ it("continues in a further sheet when a sheet is full, and replaces a file only 
     yield [1];
     throw new Error("no more rows");
   })();
-  await expect(writeWorkbook([{ name: "Files", columns, rows: failing }], path)).rejects.toThrow(
-    "no more rows",
-  );
+  await expect(writeWorkbook([{ name: "Files", columns, rows: failing }], path)).rejects.toThrow("no more rows");
   expect(await (await bookAt(path)).sheets()).toEqual(["Files", "Files 2", "Files 3"]);
   const elsewhere = join(path, "..", "absent", "report.xlsx");
   await expect(writeReportWorkbook(REPORT, elsewhere)).rejects.toMatchObject({ code: "ENOENT" });

@@ -30,11 +30,8 @@ it("chooses all files of a small history, and of a large one some of each group 
       const bytes = (indexes: Iterable<number>) =>
         [...indexes].reduce((sum, index) => sum + (files[index]?.size ?? 0), 0);
       expect(chosen).toEqual([...new Set(chosen)].sort((one, other) => one - other));
-      if (files.length <= most.files && bytes(files.keys()) <= most.bytes)
-        expect(chosen).toHaveLength(files.length);
-      expect(new Set(chosen.map((index) => files[index]?.group))).toEqual(
-        new Set(files.map(({ group }) => group)),
-      );
+      if (files.length <= most.files && bytes(files.keys()) <= most.bytes) expect(chosen).toHaveLength(files.length);
+      expect(new Set(chosen.map((index) => files[index]?.group))).toEqual(new Set(files.map(({ group }) => group)));
       expect(chosen.length).toBeLessThanOrEqual(most.files + 2);
       // One file of each group is read even where it is larger than that.
       expect(bytes(chosen)).toBeLessThanOrEqual(most.bytes + 2000);
@@ -153,9 +150,7 @@ it("distinguishes counted, estimated and unchecked findings of a sampled plan", 
     // The days between two of the sample are in files that nobody read.
     findings: [],
   });
-  expect(plan.sample.words).toMatch(
-    /^8 of 40 files read: .* known for these alone.*; --sample all reads every/,
-  );
+  expect(plan.sample.words).toMatch(/^8 of 40 files read: .* known for these alone.*; --sample all reads every/);
 
   const table = (await migrateHere(rig, shown, ...args)).stdout;
   expect(table).toContain("8 of 40 files read: targets, period, units, overlaps");

@@ -48,14 +48,7 @@ it.each(SERVERS)("plans and processes files on a server by %s", async (kind, ope
     });
     expect(await rig.stored(id)).toMatchObject({ "2018-01-01": 2018, "2019-01-01": 2019 });
 
-    const unknown = await headgateHere(
-      rig,
-      shown,
-      "migrate",
-      `${kind}://nobody.example/x/*`,
-      "-m",
-      "standard",
-    );
+    const unknown = await headgateHere(rig, shown, "migrate", `${kind}://nobody.example/x/*`, "-m", "standard");
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("HG-MIGR-001") });
   } finally {
     await field.close();

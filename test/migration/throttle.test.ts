@@ -54,15 +54,10 @@ it("concludes nothing from few files, and names the first of too many", () => {
   for (let at = 0; at < 8; at += 1) share.add(good);
   expect(share.reason).toBeNull();
   share.add(good);
-  expect(share.reason).toBe(
-    "1 of 10 files (10 %) need a person, which is more than 5 %; first b is quarantined",
-  );
+  expect(share.reason).toBe("1 of 10 files (10 %) need a person, which is more than 5 %; first b is quarantined");
 });
 
-async function history(
-  files: number,
-  content: (variable: number, at: number) => string,
-): Promise<GatewayRig> {
+async function history(files: number, content: (variable: number, at: number) => string): Promise<GatewayRig> {
   const rig = await GatewayRig.start();
   onTestFinished(() => rig.close());
   rig.configure({});

@@ -14,8 +14,7 @@ vi.setConfig(PATIENTLY);
 let rig: GatewayRig;
 let child: ChildProcess | null = null;
 const shown = captureShown();
-const undo = (id: string, ...args: readonly string[]) =>
-  headgateHere(rig, shown, "migrate", "undo", id, ...args);
+const undo = (id: string, ...args: readonly string[]) => headgateHere(rig, shown, "migrate", "undo", id, ...args);
 
 beforeEach(async () => {
   rig = await GatewayRig.start();
@@ -121,9 +120,7 @@ it("removes the delivered readings of a run that was held or cancelled before it
     put(`history/${name}.csv`, a, { [`2025-01-${day}`]: 1 });
   const id = await migrated();
   const db = new DatabaseSync(join(rig.folder, "state/spool/migrations", id, "ledger.sqlite"));
-  db.exec(
-    `UPDATE runs SET state = CASE WHEN id = (SELECT min(id) FROM runs) THEN 'held' ELSE 'cancelled' END`,
-  );
+  db.exec(`UPDATE runs SET state = CASE WHEN id = (SELECT min(id) FROM runs) THEN 'held' ELSE 'cancelled' END`);
   db.close();
   const { stdout } = await undo(id, "--dry-run", "--json");
   expect(JSON.parse(stdout).services).toMatchObject([{ variables: [{ points: 2 }] }]);
@@ -159,9 +156,7 @@ it("leaves dates with another stored value, and reports them", async () => {
 
 it("resumes a killed undo, and permits no migration before", async () => {
   const a = await rig.variable("a");
-  const days = Array.from({ length: 400 }, (_, day) =>
-    new Date(Date.UTC(2024, 0, 1 + day)).toISOString().slice(0, 10),
-  );
+  const days = Array.from({ length: 400 }, (_, day) => new Date(Date.UTC(2024, 0, 1 + day)).toISOString().slice(0, 10));
   put("in/live.csv", a, Object.fromEntries(days.filter((_, at) => at % 2 === 1).map((day) => [day, -1])));
   const gateway = await rig.open({});
   await until("the live file is delivered", () => gateway.isIdle());

@@ -84,8 +84,6 @@ test("each node of a fleet reports its own runs", async () => {
   }));
   const finishedFiles = { occupied: async () => [] };
   const ledger = { restingIn: async () => resting, finishedFiles } as unknown as AttentionSources["ledger"];
-  expect((await found({ ledger, node: "one" })).concerns).toEqual([
-    "quarantined: one.csv at field is quarantined",
-  ]);
+  expect((await found({ ledger, node: "one" })).concerns).toEqual(["quarantined: one.csv at field is quarantined"]);
   expect((await found({ ledger })).concerns).toHaveLength(2);
 });

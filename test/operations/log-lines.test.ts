@@ -42,10 +42,7 @@ test("the start is one line: version, configuration, drops, triggers, services, 
 });
 
 test("a run that is quarantined or held is one warning, with run, file, drop, reason and place", async () => {
-  rig.put(
-    "in/bad.csv",
-    `variable_id,date,value\n${await rig.variable("a")},2026-03-01T00:00:00Z,no number\n`,
-  );
+  rig.put("in/bad.csv", `variable_id,date,value\n${await rig.variable("a")},2026-03-01T00:00:00Z,no number\n`);
   rig.put("in/missing.csv", oneReading(999_999, 1));
   const gateway = await rig.open({}, log);
   await until("both rest", async () => {

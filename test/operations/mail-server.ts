@@ -24,8 +24,7 @@ export class MailServer {
       cert: testCertificate,
       authMethods: ["PLAIN", "LOGIN"],
       onAuth: ({ username, password }, _session, done) => {
-        if (username === MAIL_USER.username && password === MAIL_USER.password)
-          done(null, { user: username });
+        if (username === MAIL_USER.username && password === MAIL_USER.password) done(null, { user: username });
         else done(new Error(`no such user or password ${password}`));
       },
       onRcptTo: ({ address }, _session, done) =>

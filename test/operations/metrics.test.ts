@@ -68,8 +68,7 @@ describe("the dashboard and the alert rules", () => {
     for (const { expr, annotations } of groups.flatMap(({ rules }) => rules)) {
       const kept = /\bby \(([^)]*)\)/.exec(expr)?.[1]?.split(", ");
       const own = [...expr.matchAll(/\bheadgate_[a-z_]+/g)].flatMap(
-        ([name]) =>
-          described.get(name.replace(SERIES, ""))?.labelNames ?? described.get(name)?.labelNames ?? [],
+        ([name]) => described.get(name.replace(SERIES, ""))?.labelNames ?? described.get(name)?.labelNames ?? [],
       );
       for (const [, label = ""] of annotations.summary.matchAll(/\$labels\.([a-z_]+)/g))
         expect([...(kept ?? own), "instance"]).toContain(label);
@@ -78,15 +77,12 @@ describe("the dashboard and the alert rules", () => {
 });
 
 describe("the metrics", () => {
-  it.each([...described.values()])(
-    "$name are named by the conventions of Prometheus",
-    ({ name, type, help }) => {
-      expect(name).toMatch(/^headgate_[a-z]+(_[a-z]+)*$/);
-      expect(name.endsWith("_total")).toBe(type === "counter");
-      expect(help.length).toBeGreaterThan(10);
-      if (/duration|age|timestamp/.test(name)) expect(name).toMatch(/_seconds$/);
-    },
-  );
+  it.each([...described.values()])("$name are named by the conventions of Prometheus", ({ name, type, help }) => {
+    expect(name).toMatch(/^headgate_[a-z]+(_[a-z]+)*$/);
+    expect(name.endsWith("_total")).toBe(type === "counter");
+    expect(help.length).toBeGreaterThan(10);
+    if (/duration|age|timestamp/.test(name)) expect(name).toMatch(/_seconds$/);
+  });
 });
 
 describe("a gateway that delivered and refused", () => {
@@ -131,9 +127,7 @@ describe("a gateway that delivered and refused", () => {
       'headgate_runs_waiting{drop="dead",trigger="dead",mapper="standard",service="dead",state="delivering"} 1',
     );
     expect(text).toMatch(/headgate_oldest_waiting_age_seconds\{drop="dead"[^}]*\} \d/);
-    expect(text).toContain(
-      'headgate_runs_needing_a_person{drop="in",trigger="standard",state="quarantined"} 1',
-    );
+    expect(text).toContain('headgate_runs_needing_a_person{drop="in",trigger="standard",state="quarantined"} 1');
     expect(text).toContain('headgate_push_duration_seconds_count{service="hub",status="2xx"} 1');
     expect(text).toContain('headgate_ready{part="drop in"} 1');
     expect(text).toMatch(/headgate_poll_duration_seconds_count\{drop="in",result="complete"\} [1-9]/);

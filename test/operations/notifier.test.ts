@@ -209,9 +209,7 @@ test("a state that cannot be read is reset, and one that cannot be written is lo
   await lookAt(notifier);
   await lookAt(notifier, MINUTE);
   expect(mail.got).toHaveLength(1);
-  expect(JSON.parse(readFileSync(path, "utf8")).known).toMatchObject([
-    { key: "run a quarantined", told: ["mail"] },
-  ]);
+  expect(JSON.parse(readFileSync(path, "utf8")).known).toMatchObject([{ key: "run a quarantined", told: ["mail"] }]);
 });
 
 test("names of files are text: no line breaks, no mentions, no links; many are counted", () => {

@@ -82,9 +82,7 @@ describe("a webhook", () => {
       status = code;
       const failed = send({ kind: "webhook", url: hook() });
       await expect(failed).rejects.toMatchObject({ name: "TransientError", code: "HG-OPS-001" });
-      expect(
-        JSON.stringify(await failed.catch((thrown: Error) => [thrown.message, thrown.stack])),
-      ).not.toContain(PATH);
+      expect(JSON.stringify(await failed.catch((thrown: Error) => [thrown.message, thrown.stack]))).not.toContain(PATH);
       expect(posted).toHaveLength(1);
     },
   );
@@ -159,10 +157,7 @@ describe("the configuration and its command", () => {
     const credentials = { clientId: "c", clientSecret: "s", username: "u", password: "p" };
     const path = join(folder, "gateway.yaml");
     const services = [{ name: "hub", base: at, push: at, token: at, credentials }];
-    writeFileSync(
-      path,
-      stringify({ services, drops: [{ name: "in", kind: "local", path: "./in" }], ...more }),
-    );
+    writeFileSync(path, stringify({ services, drops: [{ name: "in", kind: "local", path: "./in" }], ...more }));
     return path;
   }
 
@@ -194,9 +189,7 @@ describe("the configuration and its command", () => {
 
   test("the former key of alarms is refused with its replacement", () => {
     const path = configure({ operations: { alarm: { url: "https://example.com" } } });
-    expect(() => loadGatewayConfig(path)).toThrow(
-      /operations\.alarm; replaced by notifications: write `notifications/,
-    );
+    expect(() => loadGatewayConfig(path)).toThrow(/operations\.alarm; replaced by notifications: write `notifications/);
   });
 
   test.each([
@@ -213,11 +206,7 @@ describe("the configuration and its command", () => {
       [{ kind: "email", name: "a", host: "h", from: "a@b", to: ["c@d"], password: "p" }],
       /are needed together/,
     ],
-    [
-      "nobody to send to",
-      [{ kind: "email", name: "a", host: "h", from: "a@b", to: [] }],
-      /notifications\.receivers/,
-    ],
+    ["nobody to send to", [{ kind: "email", name: "a", host: "h", from: "a@b", to: [] }], /notifications\.receivers/],
   ])("%s is refused", (_what, receivers, words) => {
     expect(() => loadGatewayConfig(configure({ notifications: { receivers } }))).toThrow(words);
   });

@@ -59,9 +59,7 @@ beforeEach(async () => {
           [
             {
               drop: "in",
-              waiting: [
-                { path: "a/meters.csv", reason: "1 of 2 equal observations", waitingMs: 5, overdue: true },
-              ],
+              waiting: [{ path: "a/meters.csv", reason: "1 of 2 equal observations", waitingMs: 5, overdue: true }],
               eventsArrive: false,
             },
           ],

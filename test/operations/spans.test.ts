@@ -80,8 +80,7 @@ describe("traces", () => {
       const body = JSON.parse(Buffer.concat(chunks).toString()) as {
         resourceSpans: { scopeSpans: { spans: Span[] }[] }[];
       };
-      for (const { scopeSpans } of body.resourceSpans)
-        for (const scope of scopeSpans) spans.push(...scope.spans);
+      for (const { scopeSpans } of body.resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans);
       response.writeHead(200, { "content-type": "application/json" }).end("{}");
     });
     const variable = await rig.variable("a");
@@ -218,9 +217,7 @@ describe("the log", () => {
         webhook: { publicUrl: "http://127.0.0.1:9", secret: `${PLANTED}-4-of-16-letters` },
       },
     });
-    await until("the credentials are refused", async () =>
-      lines.some((line) => line.includes("HG-PUSH-003")),
-    );
+    await until("the credentials are refused", async () => lines.some((line) => line.includes("HG-PUSH-003")));
     await fetch(`${gateway?.intakes["intake"]}/connect/token`, {
       method: "POST",
       body: new URLSearchParams({

@@ -32,10 +32,7 @@ it("shows the last value of each", async () => {
 
 it("counts runs by their bindings, in whatever order they come", async () => {
   const folder = mkdtempSync(join(tmpdir(), "headgate-"));
-  const ledger = await openLedger(
-    { kind: "sqlite", path: join(folder, "l.sqlite") },
-    { clock: steppingClock() },
-  );
+  const ledger = await openLedger({ kind: "sqlite", path: join(folder, "l.sqlite") }, { clock: steppingClock() });
   const run = await claimed(ledger, "a.csv");
   await ledger.close();
   rmSync(folder, { recursive: true });

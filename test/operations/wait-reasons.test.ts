@@ -35,11 +35,7 @@ describe("the ledger alone", () => {
     );
 
   test("counts none for a drop whose name every object has", async () => {
-    const { drops } = await summarise(
-      ledger,
-      [{ name: "constructor", kind: "local" }],
-      "1970-01-01T00:00:00Z",
-    );
+    const { drops } = await summarise(ledger, [{ name: "constructor", kind: "local" }], "1970-01-01T00:00:00Z");
     expect(drops).toEqual({ constructor: { kind: "local", files: 0 } });
   });
 

@@ -215,9 +215,7 @@ test("the gateway reports the lane by `operations.laneAfter` in log, health, met
     const { id } = await claimed(before.ledger, "a.csv", LANE);
     await before.stop();
     const gateway = await rig.open({ drops: [drop("in")], operations: { laneAfter: "1ms" } }, log);
-    await until("it is in the log", async () =>
-      lines.some((line) => line.startsWith("warn: a.csv at field (run")),
-    );
+    await until("it is in the log", async () => lines.some((line) => line.startsWith("warn: a.csv at field (run")));
     const ask = async (path: string) => await (await askOperations(gateway, path)).text();
     const reason = new RegExp(`a\\.csv at field \\(run ${id}, claimed\\) has not moved since`);
     expect(await ask("/health/ready")).toMatch(reason);

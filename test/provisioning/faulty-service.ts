@@ -29,11 +29,7 @@ export class FaultyService {
         outgoing.writeHead(instead ?? 500).end();
         return;
       }
-      const {
-        "content-encoding": _,
-        "transfer-encoding": __,
-        ...headers
-      } = Object.fromEntries(answer.headers);
+      const { "content-encoding": _, "transfer-encoding": __, ...headers } = Object.fromEntries(answer.headers);
       outgoing.writeHead(answer.status, headers).end(await answer.text());
     });
   }
@@ -57,11 +53,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString("utf8");
 }
 
-function passOn(
-  hub: string,
-  { url, method, headers: all }: IncomingMessage,
-  body: string,
-): Promise<Response> {
+function passOn(hub: string, { url, method, headers: all }: IncomingMessage, body: string): Promise<Response> {
   const { host: _, connection: __, "content-length": ___, ...headers } = all;
   return fetch(`${hub}${url}`, {
     method: method ?? "GET",

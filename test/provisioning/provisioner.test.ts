@@ -136,9 +136,7 @@ describe("an account with several nodes", () => {
     const database = await openTestDatabase();
     const options = ledgerOptions.parse({ kind: "postgres", url: database.url });
     const ledgers = await Promise.all(
-      ["north", "south"].map((node) =>
-        openLedger({ ...options, node } as LedgerPlace, { clock: systemClock }),
-      ),
+      ["north", "south"].map((node) => openLedger({ ...options, node } as LedgerPlace, { clock: systemClock })),
     );
     const provisioners = ledgers.map(
       ({ fleet }) => new Provisioner(rig.clientOf(rig.hub.url), "the account", fleet.alone),
@@ -166,8 +164,7 @@ describe("an account with several nodes", () => {
     const service = await FaultyService.before(rig.hub.url);
     try {
       let left = 1;
-      service.before = (call, body) =>
-        call === "POST /variables" && body.includes("P-40") && left-- > 0 ? 503 : null;
+      service.before = (call, body) => (call === "POST /variables" && body.includes("P-40") && left-- > 0 ? 503 : null);
       await open(TEMPLATE, { services: [{ ...rig.service("hub"), base: service.url }] });
       rig.put("in/away.csv", rows("P-40,kWh,2026-03-01,1"));
       await untilState("away.csv", "confirmed");
@@ -183,10 +180,7 @@ describe("an account with several nodes", () => {
   it("shows in `headgate provision` what was created before the service refused the rest", async () => {
     const service = await FaultyService.before(rig.hub.url);
     try {
-      await open(
-        { ...TEMPLATE, when: "ordered" },
-        { services: [{ ...rig.service("hub"), base: service.url }] },
-      );
+      await open({ ...TEMPLATE, when: "ordered" }, { services: [{ ...rig.service("hub"), base: service.url }] });
       rig.put("in/late.csv", rows("P-50,kWh,2026-03-01,1"));
       const { id } = await untilState("late.csv", "held");
       service.before = (call) => (call === "POST /variables" ? 503 : null);
@@ -219,12 +213,7 @@ describe("a template", () => {
 
   it("names time periods in words, on another scale than the granularity of reads", () => {
     const spacing = (granularity: string) =>
-      variableOfTarget(
-        { ...template, variable: { ...template.variable, granularity, unit: "kWh" } },
-        FACTS,
-        {},
-        UNITS,
-      );
+      variableOfTarget({ ...template, variable: { ...template.variable, granularity, unit: "kWh" } }, FACTS, {}, UNITS);
     expect(spacing("15 minutes")).toMatchObject({ granularity: 15, granularityTimeBase: 2 });
     expect(spacing("1 day")).toMatchObject({ granularity: 1, granularityTimeBase: 4 });
     expect(spacing("1 month")).toMatchObject({ granularity: 1, granularityTimeBase: 6 });

@@ -90,10 +90,7 @@ describe("a table of sites, sources and variables", () => {
   });
 
   it("refuses columns that are unknown, repeated, or missing", () => {
-    const [unknown, ...others] = faultsOf(
-      ["site_name", "site_name", "meter", "unit"],
-      ["a", "a", "b", "kWh"],
-    );
+    const [unknown, ...others] = faultsOf(["site_name", "site_name", "meter", "unit"], ["a", "a", "b", "kWh"]);
     expect(unknown).toMatch(/^row 1, column meter: there is no such column; there are site_name, /);
     expect(others).toEqual([
       "row 1, column site_name: the column occurs twice; keep one of them",
@@ -105,14 +102,7 @@ describe("a table of sites, sources and variables", () => {
   });
 
   it("names row and column of every doubtful cell at once", () => {
-    const header = [
-      ...HEADER,
-      "site_time_zone",
-      "site_type_id",
-      "granularity",
-      "is_versioned",
-      "quantity_type",
-    ];
+    const header = [...HEADER, "site_time_zone", "site_type_id", "granularity", "is_versioned", "quantity_type"];
     const zone = "Europe/Brussels";
     expect(
       faultsOf(
@@ -132,8 +122,7 @@ describe("a table of sites, sources and variables", () => {
       "row 3, column mapping_config: row 2 is about the same variable; keep one of them",
       'row 4, column site_time_zone: "Mars/Base": expected a time zone such as Europe/Brussels',
       ...["site_name", "source_serial_number"].map(
-        (name) =>
-          `row 4, column ${name}: it is empty; fill it in every row, no value is taken over from the row above`,
+        (name) => `row 4, column ${name}: it is empty; fill it in every row, no value is taken over from the row above`,
       ),
       "row 4, column unit: it is empty; state the unit of the values",
       "row 4, column mapping_config: it is empty, and so is variable_type_id; fill one of them",

@@ -54,9 +54,7 @@ describe("the CSV reader", () => {
 
   it("passes rows of another length than the header's to be refused, and pads them where permitted", async () => {
     const { file, refused } = await openFile("a,b\n1\n1,2\n1,2,3\n");
-    expect((await collect(file.csv({ columns: true }))).map((row) => ({ ...row }))).toEqual([
-      { a: "1", b: "2" },
-    ]);
+    expect((await collect(file.csv({ columns: true }))).map((row) => ({ ...row }))).toEqual([{ a: "1", b: "2" }]);
     expect(refused.map(({ row, fault }) => [placeOf(row)?.row, fault.message])).toEqual([
       [2, "the row has 1 cells where the header has 2"],
       [4, "the row has 3 cells where the header has 2"],
@@ -164,9 +162,7 @@ describe("the CSV reader", () => {
         message: "the row at line 3 is longer than 1000000 bytes",
       });
     // Comments and blank lines are no part of a row.
-    expect(
-      await cells(`a\n${"# note\n".repeat(300_000)}b`, { comment: "#", rowBytesMax: 1_000_000 }),
-    ).toHaveLength(2);
+    expect(await cells(`a\n${"# note\n".repeat(300_000)}b`, { comment: "#", rowBytesMax: 1_000_000 })).toHaveLength(2);
   });
 
   it("accepts any name of a column as data", async () => {
@@ -198,8 +194,7 @@ describe("the CSV reader", () => {
       );
     await fc.assert(
       fc.asyncProperty(table, fc.constantFrom("\n", "\r\n"), async (rows, end) => {
-        const text =
-          rows.map((row) => row.map((one) => `"${one.replaceAll('"', '""')}"`).join(",")).join(end) + end;
+        const text = rows.map((row) => row.map((one) => `"${one.replaceAll('"', '""')}"`).join(",")).join(end) + end;
         expect(await cells(text)).toEqual(rows);
       }),
       { numRuns: 60 },
@@ -209,21 +204,14 @@ describe("the CSV reader", () => {
   it("knows the lines of rows that do not end where a block of the file ends", async () => {
     const count = 4000;
     const row = (nth: number) =>
-      nth % 3 === 0
-        ? `${nth},"two\nlines ""of"" ${nth}"\n`
-        : nth % 7 === 0
-          ? `\n# note\n${nth},x\n`
-          : `${nth},x\n`;
+      nth % 3 === 0 ? `${nth},"two\nlines ""of"" ${nth}"\n` : nth % 7 === 0 ? `\n# note\n${nth},x\n` : `${nth},x\n`;
     let content = "n,text\n";
     let lines = 1;
     const expected: unknown[] = [];
     for (let nth = 1; nth <= count; nth += 1) {
       const written = row(nth);
       const before = written.startsWith("\n") ? 2 : 0;
-      expected.push([
-        lines + 1 + before,
-        { n: `${nth}`, text: nth % 3 === 0 ? `two\nlines "of" ${nth}` : "x" },
-      ]);
+      expected.push([lines + 1 + before, { n: `${nth}`, text: nth % 3 === 0 ? `two\nlines "of" ${nth}` : "x" }]);
       content += written;
       lines += written.split("\n").length - 1;
     }
@@ -239,9 +227,7 @@ describe("the CSV reader", () => {
     expect(rows.at(-1)).toEqual([25_002, { a: "2", b: "x" }]);
     await expect(cells(`${content}3,"4"5\n`)).rejects.toMatchObject({
       row: 25_003,
-      message: expect.stringMatching(
-        /^line 25003 is not valid CSV: Invalid Closing Quote: got "5" at line 25003 /,
-      ),
+      message: expect.stringMatching(/^line 25003 is not valid CSV: Invalid Closing Quote: got "5" at line 25003 /),
     });
     await expect(cells(`${content}3,"4\n5`)).rejects.toMatchObject({
       row: 25_003,
@@ -250,23 +236,7 @@ describe("the CSV reader", () => {
   });
 
   it("returns the same rows, lines and faults for a short file at once as for a longer one in blocks", async () => {
-    const piece = fc.constantFrom(
-      "a",
-      "é",
-      "1",
-      " ",
-      ",",
-      ";",
-      '"',
-      "'",
-      "#",
-      "\n",
-      "\n",
-      "\r\n",
-      "\r",
-      ",b\n",
-      '"c"',
-    );
+    const piece = fc.constantFrom("a", "é", "1", " ", ",", ";", '"', "'", "#", "\n", "\n", "\r\n", "\r", ",b\n", '"c"');
     const text = fc.array(piece, { maxLength: 14 }).map((pieces) => `k,v\n${pieces.join("")}`);
     const options = fc.record(
       {
@@ -283,8 +253,7 @@ describe("the CSV reader", () => {
       const { file } = await openFile(content);
       const rows: unknown[] = [];
       try {
-        for await (const chunk of file.csv(given))
-          for (const row of chunk) rows.push([placeOf(row)?.row, ...row]);
+        for await (const chunk of file.csv(given)) for (const row of chunk) rows.push([placeOf(row)?.row, ...row]);
         return { rows };
       } catch (thrown) {
         return { fault: String(thrown), row: Reflect.get(Object(thrown), "row") };
@@ -303,9 +272,7 @@ describe("the CSV reader", () => {
 describe("the line and text readers", () => {
   it("reads lines with their numbers, also blank ones and the last without an end", async () => {
     const { file } = await openFile("\ufeffa\r\n\r\nb\rc\nd");
-    expect(await collect(file.lines())).toEqual(
-      ["a", "", "b", "c", "d"].map((text, at) => ({ row: at + 1, text })),
-    );
+    expect(await collect(file.lines())).toEqual(["a", "", "b", "c", "d"].map((text, at) => ({ row: at + 1, text })));
   });
 
   it("cuts lines into columns at fixed positions, also characters beyond the basic plane", async () => {

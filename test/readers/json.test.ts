@@ -10,8 +10,7 @@ async function items(content: string, path: string | readonly string[] = "$", li
 
 describe("the JSON reader", () => {
   it("returns the items at a path, with the path and the line of each", async () => {
-    const content =
-      '{\n "unit": "kWh",\n "data": [\n  {"t": "a\\nb", "v": 1.5},\n\n  {"t": "c", "v": null}]\n}\n';
+    const content = '{\n "unit": "kWh",\n "data": [\n  {"t": "a\\nb", "v": 1.5},\n\n  {"t": "c", "v": null}]\n}\n';
     expect(await items(content, "$.data.*")).toEqual([
       { path: "$.data[0]", row: 4, value: { t: "a\nb", v: 1.5 } },
       { path: "$.data[1]", row: 6, value: { t: "c", v: null } },
@@ -138,9 +137,7 @@ describe("the JSON reader", () => {
         async (values, space) => {
           const content = JSON.stringify(values, null, space);
           const found = await items(content, "$.*");
-          expect(JSON.stringify(found.map(({ value }) => value))).toEqual(
-            JSON.stringify(JSON.parse(content)),
-          );
+          expect(JSON.stringify(found.map(({ value }) => value))).toEqual(JSON.stringify(JSON.parse(content)));
           if (space > 0) {
             let row = 2;
             for (const [at, value] of values.entries()) {

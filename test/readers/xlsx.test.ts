@@ -24,13 +24,7 @@ describe("the workbook reader", () => {
       book.properties.date1904 = date1904;
       const sheet = book.addWorksheet("Data");
       sheet.addRow(["when", "value", "text", "flag", "formula"]);
-      sheet.addRow([
-        QUARTER,
-        1.5,
-        { richText: [{ text: "a" }, { text: "b" }] },
-        true,
-        { formula: "B2*2", result: 3 },
-      ]);
+      sheet.addRow([QUARTER, 1.5, { richText: [{ text: "a" }, { text: "b" }] }, true, { formula: "B2*2", result: 3 }]);
       sheet.getCell("A2").numFmt = "yyyy-mm-dd hh:mm";
     });
     const { file } = await openFile(bytes, "book.xlsx");
@@ -121,9 +115,7 @@ describe("the workbook reader", () => {
       sheet: "Data",
       row: 1,
     });
-    expect(await collect(twice.file.xlsx({ columns: true, duplicates: "number" }))).toEqual([
-      { v: 1, "v (2)": 2 },
-    ]);
+    expect(await collect(twice.file.xlsx({ columns: true, duplicates: "number" }))).toEqual([{ v: 1, "v (2)": 2 }]);
     const bare = await openFile(await sheetOf(["v"], [1], [2, "note"]), "book.xlsx");
     await expect(collect(bare.file.xlsx({ columns: true }))).rejects.toMatchObject({
       row: 3,
@@ -153,9 +145,7 @@ describe("the workbook reader", () => {
     const bytes = smallBook("<worksheet><sheetData><row><c><v>1234</v></c></row></sheetData></worksheet>");
     bytes.write("5", bytes.indexOf("1234"));
     const { file } = await openFile(bytes, "book.xlsx");
-    await expect(collect(file.xlsx())).rejects.toThrow(
-      'the checksum of "xl/worksheets/sheet7.xml" does not agree',
-    );
+    await expect(collect(file.xlsx())).rejects.toThrow('the checksum of "xl/worksheets/sheet7.xml" does not agree');
   });
 });
 
@@ -201,11 +191,7 @@ describe("a workbook written by other programs", () => {
       "a b",
     ],
     ["a plain text in the cell", `<c t="inlineStr"><is><t>1 &lt; 2</t></is></c>`, "1 < 2"],
-    [
-      "a text with how it is pronounced",
-      `<c t="inlineStr"><is><t>東京</t><rPh><t>x</t></rPh></is></c>`,
-      "東京",
-    ],
+    ["a text with how it is pronounced", `<c t="inlineStr"><is><t>東京</t><rPh><t>x</t></rPh></is></c>`, "東京"],
     ["a text between line ends", `<c t="inlineStr">\n<is>\n<t>a</t>\n</is>\n</c>`, "a"],
     ["CDATA", `<c t="inlineStr"><is><t><![CDATA[a&b]]></t></is></c>`, "a&b"],
     ["characters that XML cannot hold", `<c t="str"><v>a_x000D_b_x005F_x000A_</v></c>`, "a\rb_x000A_"],
@@ -216,17 +202,9 @@ describe("a workbook written by other programs", () => {
     ["an error of a formula", `<c t="e"><f>1/0</f><v>#DIV/0!</v></c>`, "#DIV/0!"],
     ["a formula that was never calculated", `<c><f>A2*2</f></c>`, "#NOT CALCULATED"],
     ["a formula that gives no text", `<c t="str"><f>""</f><v></v></c>`, null],
-    [
-      "a date as text",
-      `<c t="d"><v>2026-03-29T02:15:00</v></c>`,
-      { kind: "date", local: "2026-03-29T02:15:00" },
-    ],
+    ["a date as text", `<c t="d"><v>2026-03-29T02:15:00</v></c>`, { kind: "date", local: "2026-03-29T02:15:00" }],
     ["a day as text", `<c t="d"><v>2026-03-29</v></c>`, { kind: "date", local: "2026-03-29T00:00:00" }],
-    [
-      "a date with a zone, which stays text",
-      `<c t="d"><v>2026-03-29T02:15:00Z</v></c>`,
-      "2026-03-29T02:15:00Z",
-    ],
+    ["a date with a zone, which stays text", `<c t="d"><v>2026-03-29T02:15:00Z</v></c>`, "2026-03-29T02:15:00Z"],
     ["what is not a number", "<c><v>1,5</v></c>", "1,5"],
   ])("reads %s", async (_, written, value) => {
     const { file } = await openFile(smallBook(cell(`<c><v>1</v></c>${written}<c><v>2</v></c>`)), "book.xlsx");
@@ -254,11 +232,7 @@ describe("a workbook written by other programs", () => {
     });
     const { file } = await openFile(bytes, "book.xlsx");
     expect(await collect(file.xlsx())).toEqual([
-      [
-        { kind: "date", local: "2025-12-09T00:00:00" },
-        { kind: "date", local: "2025-12-09T12:00:00" },
-        46_000,
-      ],
+      [{ kind: "date", local: "2025-12-09T00:00:00" }, { kind: "date", local: "2025-12-09T12:00:00" }, 46_000],
     ]);
   });
 

@@ -121,9 +121,7 @@ describe("a claim of many arrivals", () => {
       ["b2.csv", "matched"],
     ]);
     broken.clear();
-    const again = (await ledger.arrivals(arrivals.map(({ id }) => id))).filter(
-      ({ state }) => state === "settling",
-    );
+    const again = (await ledger.arrivals(arrivals.map(({ id }) => id))).filter(({ state }) => state === "settling");
     await claimArrivals(again, parts);
     expect(await runs()).toEqual(["b1.csv", "b2.csv", "a1.csv"]);
   });

@@ -23,17 +23,10 @@ describe("of a ZIP and a plain file that bring the same target and date", () => 
       name: `more/${nth}.txt`,
       content: "x".repeat(200_000),
     }));
-    rig.put(
-      "in/box.zip",
-      zip([{ name: "a.csv", content: oneReading(variable, 1) }, ...besides]),
-      march(zipDay),
-    );
+    rig.put("in/box.zip", zip([{ name: "a.csv", content: oneReading(variable, 1) }, ...besides]), march(zipDay));
     rig.put("in/b.csv", oneReading(variable, 2), march(plainDay));
     const gateway = await rig.open({});
-    await until(
-      "both are confirmed",
-      async () => (await gateway.ledger.recentRuns(9, ["confirmed"])).length === 2,
-    );
+    await until("both are confirmed", async () => (await gateway.ledger.recentRuns(9, ["confirmed"])).length === 2);
     await until("the gateway is idle", () => gateway.isIdle());
     expect(await rig.stored(variable)).toEqual({ [DATE]: stands });
   });
@@ -48,10 +41,7 @@ describe("of two entries of one ZIP", () => {
     ];
     rig.put("in/box.zip", zip(entries));
     const gateway = await rig.open({});
-    await until(
-      "both are confirmed",
-      async () => (await gateway.ledger.recentRuns(9, ["confirmed"])).length === 2,
-    );
+    await until("both are confirmed", async () => (await gateway.ledger.recentRuns(9, ["confirmed"])).length === 2);
     await until("the gateway is idle", () => gateway.isIdle());
     expect(await rig.stored(variable)).toEqual({ [DATE]: 2 });
   });
@@ -64,10 +54,7 @@ describe("of two entries of one ZIP", () => {
     ];
     rig.put("in/box.zip", zip(entries));
     const gateway = await rig.open({ drops: [drop("in", { order: "name" })] });
-    await until(
-      "both are confirmed",
-      async () => (await gateway.ledger.recentRuns(9, ["confirmed"])).length === 2,
-    );
+    await until("both are confirmed", async () => (await gateway.ledger.recentRuns(9, ["confirmed"])).length === 2);
     await until("the gateway is idle", () => gateway.isIdle());
     expect(await rig.stored(variable)).toEqual({ [DATE]: 2 });
   });

@@ -100,9 +100,7 @@ it("what was damaged or lost of it is made again where the ledger has it, split 
       operations[nth]?.map(({ operationId, digest }) => [operationId, digest]),
     );
     expect(roots.map(({ state }) => state)).toContain("split");
-    const events = (await gateway.ledger.trace(run.id)).flatMap(({ events: all }) =>
-      all.map(({ what }) => what),
-    );
+    const events = (await gateway.ledger.trace(run.id)).flatMap(({ events: all }) => all.map(({ what }) => what));
     expect(events.includes("run.rebuilt")).toBe(run !== whole);
   }
   for (const [nth, name] of names.entries()) {

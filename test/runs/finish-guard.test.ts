@@ -113,9 +113,7 @@ describe.each([
     await finished("a.csv", what);
     appendFileSync(placeOf(pattern), later(2, 2));
     await allStored();
-    expect(await events("a.csv")).toEqual(
-      expect.arrayContaining(["source.changed-later", "source.returned"]),
-    );
+    expect(await events("a.csv")).toEqual(expect.arrayContaining(["source.changed-later", "source.returned"]));
     expect(warnings.filter((line) => line.includes("after it was finished"))).toHaveLength(1);
     const files = await gateway.ledger.trace("a.csv");
     expect(files.map(({ runs }) => runs.map(({ run }) => run.lane))).toEqual([
@@ -156,12 +154,9 @@ describe.each([
     rig.put("in/a.csv", "variable_id,date,value\nnobody,never,much\n");
     await finished("a.csv", "run.quarantined");
     appendFileSync(placeOf(pattern), later(2, 2));
-    await inTime("it cannot go back", () =>
-      warnings.some((line) => line.includes("another file is at its path")),
-    );
+    await inTime("it cannot go back", () => warnings.some((line) => line.includes("another file is at its path")));
     expect(readFileSync(placeOf(pattern), "utf8")).toContain(later(2, 2));
-    const words =
-      /^a\.csv at in \(run .*\) changed after it was finished.* goes back by itself when a\.csv is free/;
+    const words = /^a\.csv at in \(run .*\) changed after it was finished.* goes back by itself when a\.csv is free/;
     expect(await toldOccupied()).toEqual({
       concerns: [expect.stringMatching(words)],
       health: [{ part: "finished files", ready: true, reason: expect.stringMatching(words) }],
@@ -226,10 +221,7 @@ test("many small files are guarded each for itself", async () => {
   await start({ delivered: "delete" });
   const names = Array.from({ length: 30 }, (_, index) => `small-${index}.csv`);
   for (const [index, name] of names.entries())
-    rig.put(
-      `in/${name}`,
-      oneReading(variable, index, `2025-01-${String(index + 1).padStart(2, "0")}T00:00:00Z`),
-    );
+    rig.put(`in/${name}`, oneReading(variable, index, `2025-01-${String(index + 1).padStart(2, "0")}T00:00:00Z`));
   for (const name of names) await finished(name, "source.aside");
   const [grown] = (await gateway.ledger.trace("small-7.csv")).map(({ arrival }) => arrival.id);
   const place = (await gateway.ledger.finishedFiles.of(grown ?? 0))?.place ?? "";
@@ -283,9 +275,7 @@ test("`check` suggests a wait from the pauses that a drop has shown, and names a
   const findings = JSON.parse((await headgate("check", "-c", rig.config, "--json")).stdout);
   expect(findings).toContainEqual({
     ...{ part: "drop in", level: "warning", about: "settle" },
-    what: expect.stringMatching(
-      /paused up to 120 s while they were written \(a\.csv, .*a file is taken after 30 s/,
-    ),
+    what: expect.stringMatching(/paused up to 120 s while they were written \(a\.csv, .*a file is taken after 30 s/),
     hint: expect.stringContaining("`settle: { observations: 4, interval: 80s }`"),
   });
   const what = "files in old are not taken: it was an archive of this drop before";

@@ -63,10 +63,7 @@ describe("a drop that a node does not know any more", () => {
     expect(await north.exchange(configOf("north", fewer))).toMatchObject({ status: "exchanged" });
     await until("south polls it", async () => (await polls())["south"]?.join() === "field");
     expect(await polls()).toEqual({ north: ["in"], south: ["field"] });
-    await until(
-      "its files are delivered",
-      async () => (await south.ledger.runsIn(["confirmed"])).length === 2,
-    );
+    await until("its files are delivered", async () => (await south.ledger.runsIn(["confirmed"])).length === 2);
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1, "2026-03-02": 2 });
   });
 });

@@ -34,10 +34,7 @@ describe("what waits in one place hides nothing that is ready in another", () =>
         trigger("t-alive", { drops: ["in"], service: "hub" }),
       ],
     });
-    await until(
-      "the living service has its point",
-      async () => (await rig.stored(variable))["2026-03-01"] === 5,
-    );
+    await until("the living service has its point", async () => (await rig.stored(variable))["2026-03-01"] === 5);
     await until("health names the service that does not answer", async () =>
       (await notReady(gateway)).includes("service dead"),
     );
@@ -154,9 +151,7 @@ describe("the rule for unmatched files", () => {
     const gateway = await rig.open({ drops: [drop("in", { finish: { unmatched: { archive: "odd" } } })] });
     await until("it is archived", async () => existsSync(join(rig.folder, "in/odd")));
     await idle(gateway);
-    expect(readdirSync(join(rig.folder, "in/odd"))).toEqual([
-      expect.stringMatching(/^odd\.unmatched-\d+\.txt$/),
-    ]);
+    expect(readdirSync(join(rig.folder, "in/odd"))).toEqual([expect.stringMatching(/^odd\.unmatched-\d+\.txt$/)]);
     expect((await gateway.summary()).files).toEqual({ unmatched: 1 });
   });
 });

@@ -37,14 +37,10 @@ const GOOD = 20;
 
 function layGood(variable: number): void {
   for (let index = 0; index < GOOD; index += 1)
-    rig.put(
-      `in/good-${String(index).padStart(2, "0")}.csv`,
-      oneReading(variable, index, `${dayOf(index)}T00:00:00Z`),
-    );
+    rig.put(`in/good-${String(index).padStart(2, "0")}.csv`, oneReading(variable, index, `${dayOf(index)}T00:00:00Z`));
 }
 
-const goodValues = () =>
-  Object.fromEntries(Array.from({ length: GOOD }, (_, index) => [dayOf(index), index]));
+const goodValues = () => Object.fromEntries(Array.from({ length: GOOD }, (_, index) => [dayOf(index), index]));
 
 async function storiesOf(gateway: Gateway, name: string): Promise<readonly string[]> {
   const [file] = await gateway.ledger.trace(name);
@@ -56,10 +52,7 @@ describe("files that lie at a drop side by side", () => {
   it("are taken in and archived as a list, each with its full life in the ledger", async () => {
     const variable = await rig.variable("meter");
     layGood(variable);
-    const gateway = await rig.open(
-      { drops: [drop("in", { finish: { delivered: { archive: "archive" } } })] },
-      log,
-    );
+    const gateway = await rig.open({ drops: [drop("in", { finish: { delivered: { archive: "archive" } } })] }, log);
     await until("all is done", () => gateway.isIdle());
     expect(await rig.stored(variable)).toEqual(goodValues());
     expect(groups.some(({ results }) => results > 1)).toBe(true);
@@ -124,9 +117,7 @@ describe("files that lie at a drop side by side", () => {
     const cancelled = async () => (await gateway.ledger.runsIn(["cancelled"])).length;
     await until("all are known", async () => (await cancelled()) === GOOD && (await gateway.isIdle()));
     expect(groups.length).toBeGreaterThan(1);
-    const kept = readdirSync(join(rig.folder, "state/spool/kept")).filter((name) =>
-      name.endsWith(".segment"),
-    );
+    const kept = readdirSync(join(rig.folder, "state/spool/kept")).filter((name) => name.endsWith(".segment"));
     expect(kept.length).toBe(GOOD);
   });
 
@@ -135,8 +126,7 @@ describe("files that lie at a drop side by side", () => {
       rig.put(`in/${name}.csv`, "variable_id,date,value\n1,2026-03-01T00:00:00Z,many\n");
     const path = "./state/spool";
     const before = await rig.open({ spool: { path, headroom: "1000000GB" } });
-    const waiting = async () =>
-      (await before.ledger.runsIn(["claimed"])).filter(({ reason }) => reason !== null);
+    const waiting = async () => (await before.ledger.runsIn(["claimed"])).filter(({ reason }) => reason !== null);
     await until("they wait for room", async () => (await waiting()).length === 2);
     const runs = await waiting();
     await before.stop();

@@ -66,10 +66,7 @@ it("pushes nothing when the user has touched another account and none is configu
   const waiting = () => waitingFor(gateway, "account 2 now, and to account 1 before");
   await until("one waits", async () => {
     files += 1;
-    rig.put(
-      `in/${files}.csv`,
-      oneReading(id, files, `2026-04-01T00:${String(files % 60).padStart(2, "0")}:00Z`),
-    );
+    rig.put(`in/${files}.csv`, oneReading(id, files, `2026-04-01T00:${String(files % 60).padStart(2, "0")}:00Z`));
     return (await waiting()) !== undefined;
   });
   const run = await waiting();

@@ -154,9 +154,7 @@ describe("the guard before the first push", () => {
     const held = await untilState("Wh-a.csv", "held");
     expect(held.reason).toMatchObject({
       code: "HG-GUARD-002",
-      targets: [
-        { what: "unit", words: expect.stringContaining(`declared in Wh, but variable ${id} stores kWh`) },
-      ],
+      targets: [{ what: "unit", words: expect.stringContaining(`declared in Wh, but variable ${id} stores kWh`) }],
     });
     expect(await rig.stored(id)).toEqual({ "2026-03-01": 5 });
     await gateway.ledger.advanceRun(held.id, "held", "cancelled");
@@ -174,9 +172,7 @@ describe("the guard before the first push", () => {
     rig.put("in/warned.csv", `${oneReading(id, 1, "1999-01-01T00:00:00Z")}${id},${ahead}T00:00:00Z,2\n`);
     await untilState("warned.csv", "confirmed");
     const warned = (await eventsOf("warned.csv")).filter((event) => event.startsWith("run.warned"));
-    expect(warned).toEqual([
-      expect.stringMatching(new RegExp(`dates up to ${ahead}.*HG-GUARD-003.*HG-GUARD-004`)),
-    ]);
+    expect(warned).toEqual([expect.stringMatching(new RegExp(`dates up to ${ahead}.*HG-GUARD-003.*HG-GUARD-004`))]);
     rig.put("in/past.csv", oneReading(id, 1, "1999-02-01T00:00:00Z"));
     await untilState("past.csv", "confirmed");
     expect(await eventsOf("past.csv")).toContainEqual(expect.stringContaining("dates from 1999-02-01"));
@@ -204,9 +200,7 @@ describe("the guard before the first push", () => {
     await open([trigger("standard", { guard: "warn" })], { services: [service], push });
     rig.put("in/warn.csv", bySerial("NOWHERE", 5));
     await untilState("warn.csv", "discarded");
-    expect(await eventsOf("warn.csv")).toContainEqual(
-      expect.stringMatching(/^run.warned: 1 target is missing/),
-    );
+    expect(await eventsOf("warn.csv")).toContainEqual(expect.stringMatching(/^run.warned: 1 target is missing/));
     await open([trigger("standard", { guard: "push" })], {
       services: [service],
       push: { ...PUSH, confirm: { by: "none" } },
@@ -225,10 +219,7 @@ describe("the guard before the first push", () => {
     const base = await proxy(() => (isAway ? { status: 503, body: "{}" } : null));
     await open([trigger("standard")], { services: [{ ...rig.service("hub"), base: base.url }] });
     rig.put("in/waits.csv", bySerial("M-6", 5));
-    await until(
-      "the reason is known",
-      async () => (await runOf("waits.csv"))?.reason?.code === "HG-GUARD-006",
-    );
+    await until("the reason is known", async () => (await runOf("waits.csv"))?.reason?.code === "HG-GUARD-006");
     expect(await runOf("waits.csv")).toMatchObject({
       state: "mapped",
       reason: { message: expect.stringContaining("targets cannot be checked now") },
@@ -259,10 +250,7 @@ describe("the guard before the first push", () => {
     const strict = trigger("strict", { guard: { unreadable: "hold" }, drops: ["in"] });
     const push = { ...UNASKED, confirm: { ...PUSH.confirm, within: "700ms" } };
     await open(
-      [
-        { ...strict, fileNamePatternMatches: [{ filterType: "StartsWith", value: "strict" }] },
-        trigger("standard"),
-      ],
+      [{ ...strict, fileNamePatternMatches: [{ filterType: "StartsWith", value: "strict" }] }, trigger("standard")],
       { services, push },
     );
     rig.put("in/unread.csv", bySerial("M-7", 5));
@@ -271,9 +259,7 @@ describe("the guard before the first push", () => {
     await until("it is pushed", async () =>
       ["accepted", "confirmed"].includes((await runOf("unread.csv"))?.state ?? ""),
     );
-    expect(await eventsOf("unread.csv")).toContainEqual(
-      expect.stringMatching(/^run.warned: pushed unchecked:.*403/),
-    );
+    expect(await eventsOf("unread.csv")).toContainEqual(expect.stringMatching(/^run.warned: pushed unchecked:.*403/));
     // The service is not asked again and again for what it refuses: by the guard for each file at most, at
     // the first reading back and at the last.
     await until("nothing more is to come", async () =>
@@ -311,10 +297,7 @@ describe("a held run", () => {
     });
     expect(readFileSync(path).equals(bytes)).toBe(true);
     await headgate("recheck", "-c", config());
-    await until(
-      "older is overtaken",
-      async () => (await runOf("older.csv"))?.reason?.code === "HG-GUARD-007",
-    );
+    await until("older is overtaken", async () => (await runOf("older.csv"))?.reason?.code === "HG-GUARD-007");
     expect((await runOf("older.csv"))?.reason?.message).toMatch(
       /1 of its readings \(2026-03-01T00:00:00.000Z to 2026-03-01T00:00:00.000Z\) were delivered by later files/,
     );

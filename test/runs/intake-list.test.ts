@@ -40,8 +40,7 @@ function stepsIn(folder: string, spool: Partial<RunSteps["spool"]>): RunSteps {
   } as unknown as RunSteps;
 }
 
-const fulfilled = <Value>(values: readonly Value[]) =>
-  values.map((value) => ({ status: "fulfilled" as const, value }));
+const fulfilled = <Value>(values: readonly Value[]) => values.map((value) => ({ status: "fulfilled" as const, value }));
 
 it("rejects the run alone whose former input cannot be discarded", async () => {
   const hasInput = async (id: string) => (id === "a" ? await broken() : false);

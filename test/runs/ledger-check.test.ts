@@ -16,14 +16,7 @@ afterEach(() => rig.close());
 
 const spool = (...path: string[]) => join(rig.folder, "state/spool", ...path);
 async function check(...more: string[]) {
-  const { stdout, code } = await headgate(
-    "ledger",
-    "check",
-    "-c",
-    join(rig.folder, "gateway.yaml"),
-    "--json",
-    ...more,
-  );
+  const { stdout, code } = await headgate("ledger", "check", "-c", join(rig.folder, "gateway.yaml"), "--json", ...more);
   return { code, found: JSON.parse(stdout) as { about: string; subject: string; repaired: boolean }[] };
 }
 const away = () => ({ services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] });
@@ -189,9 +182,7 @@ describe("of a run of a shared segment", () => {
       (await sending.ledger.recentRuns(9)).filter(({ state }) => /^(mapped|delivering)$/.test(state)).length;
     await until("all are mapped", async () => (await countMapped()) === days.length);
     await sending.stop();
-    const names = readdirSync(spool("segments")).filter(
-      (name) => statSync(spool("segments", name)).nlink > 1,
-    );
+    const names = readdirSync(spool("segments")).filter((name) => statSync(spool("segments", name)).nlink > 1);
     expect(names.length).toBeGreaterThan(1);
     expect(await check()).toEqual({ code: 0, found: [] });
     // A shared segment begins with its inputs.

@@ -47,9 +47,9 @@ it("takes up other files when a run cannot be read after its step", async () => 
   await until("a read failed", async () => faults > 0);
   rig.put("in/b.csv", oneReading(variable, 2, "2026-03-02T00:00:00Z"));
   await until("the other is stored", () => isStored(gateway, "b.csv"));
-  expect(
-    said.filter((line) => line.includes("the ledger cannot be used for the run: the disk was full")),
-  ).toHaveLength(1);
+  expect(said.filter((line) => line.includes("the ledger cannot be used for the run: the disk was full"))).toHaveLength(
+    1,
+  );
   await until("nothing is left to do", () => gateway.isIdle());
 });
 

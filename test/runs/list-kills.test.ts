@@ -97,10 +97,7 @@ test.each(["drops.finish.before-rename#2", "drops.list.moved", "drops.finish.aft
   async (point) => {
     const wanted = (await entries()).map((entry, at) => ({
       entry,
-      plan:
-        at === 2
-          ? ({ action: "delete" } as const)
-          : planFinish({ action: "archive", to: "archive" }, entry, "R"),
+      plan: at === 2 ? ({ action: "delete" } as const) : planFinish({ action: "archive", to: "archive" }, entry, "R"),
     }));
     killAt(point, { finish: wanted });
     for (const { entry, plan } of wanted) expect(await finishFile(drop, entry, plan, never)).toBe("done");

@@ -105,10 +105,7 @@ describe("a table that is edited while files are under way", () => {
     rig.put("tags.csv", `tag,id\nA,${one}\n`);
     rig.put("in/a.csv", "1");
     const first = await rig.open({ ...sections, services: [rig.service("hub", "http://127.0.0.1:9")] });
-    await until(
-      "it is mapped",
-      async () => (await first.ledger.runsIn(["mapped", "delivering"])).length === 1,
-    );
+    await until("it is mapped", async () => (await first.ledger.runsIn(["mapped", "delivering"])).length === 1);
     await first.stop();
     for (const name of readdirSync(join(rig.folder, "state/spool/segments")))
       rmSync(join(rig.folder, "state/spool/segments", name));

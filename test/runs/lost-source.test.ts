@@ -18,17 +18,14 @@ afterEach(() => rig.close());
 const later = new Date("2026-03-05T00:00:00Z");
 const twoReadings = (variable: number) => `${oneReading(variable, 1)}${variable},2026-03-02T00:00:00Z,2\n`;
 const unreachable = () => ({ services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] });
-const latestOf = async (ledger: Ledger, path: string) =>
-  (await ledger.recentRuns(50)).find((run) => run.path === path);
+const latestOf = async (ledger: Ledger, path: string) => (await ledger.recentRuns(50)).find((run) => run.path === path);
 const batch = { batch: { points: 1 } };
 const push = { confirm: { by: "read-back", pollEvery: "50ms" }, retry: { initial: "50ms", max: "200ms" } };
 
 /** Mapped in one batch a reading, and sent in vain; then the gateway ends and its spool is lost. */
 async function loseSpool(states = ["mapped", "delivering"]): Promise<void> {
   const before = await rig.open({ ...unreachable(), push: { ...push, ...batch } });
-  await until("the run is mapped", async () =>
-    states.includes((await latestOf(before.ledger, "a.csv"))?.state ?? ""),
-  );
+  await until("the run is mapped", async () => states.includes((await latestOf(before.ledger, "a.csv"))?.state ?? ""));
   await before.stop();
   rmSync(join(rig.folder, "state/spool"), { recursive: true });
 }
@@ -108,14 +105,10 @@ describe("a mapped run whose spool was lost", () => {
     });
     await until(
       "it says what it lacks",
-      async () =>
-        (await latestOf(gateway.ledger, "a.csv"))?.reason?.message.includes("no longer at drop") === true,
+      async () => (await latestOf(gateway.ledger, "a.csv"))?.reason?.message.includes("no longer at drop") === true,
     );
     rig.put("in/a.csv", twoReadings(variable));
-    await until(
-      "it is confirmed",
-      async () => (await latestOf(gateway.ledger, "a.csv"))?.state === "confirmed",
-    );
+    await until("it is confirmed", async () => (await latestOf(gateway.ledger, "a.csv"))?.state === "confirmed");
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1, "2026-03-02": 2 });
   });
 });

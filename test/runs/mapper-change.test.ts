@@ -18,8 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-const open = () =>
-  rig.open({ mappers: { folders: ["./mappers"] }, triggers: [trigger("acme", { mapper: "acme" })] });
+const open = () => rig.open({ mappers: { folders: ["./mappers"] }, triggers: [trigger("acme", { mapper: "acme" })] });
 const marker = () => join(rig.folder, "hold");
 
 /** Gives the value that stands in the file, times a factor, when nothing but a case is held up. */

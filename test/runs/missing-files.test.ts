@@ -80,8 +80,7 @@ async function withLedger(work: (ledger: Ledger) => Promise<unknown>): Promise<v
 async function refusing(): Promise<string> {
   const forward = async (request: IncomingMessage) => {
     const body = await buffer(request);
-    if (body.includes("666"))
-      return { status: 400, type: "application/json", body: '{"title":"666 is refused"}' };
+    if (body.includes("666")) return { status: 400, type: "application/json", body: '{"title":"666 is refused"}' };
     const { host: _host, connection: _connection, "content-length": _length, ...headers } = request.headers;
     const answer = await fetch(`${rig.hub.url}${request.url}`, {
       method: request.method ?? "GET",
@@ -111,18 +110,13 @@ describe("a file that is missing for a moment", () => {
     const files = paths.map((path, at) => [path, oneReading(variables[at] ?? 0, at + 1)]);
     await claimedBefore(Object.fromEntries(files), {});
     for (const path of paths) away(path);
-    await withLedger((ledger) =>
-      ledger.pause({ kind: "drop", name: "in", by: "test", why: "no listing now" }),
-    );
+    await withLedger((ledger) => ledger.pause({ kind: "drop", name: "in", by: "test", why: "no listing now" }));
     const gateway = await rig.open({});
     await until("no run is under way", async () => (await gateway.ledger.runsIn(["claimed"])).length === 0);
     for (const path of paths) back(path);
     expect((await headgate("resume", "in", "-c", rig.config)).code).toBe(0);
     for (const [at, variable] of variables.entries())
-      await until(
-        `${paths[at]} is stored`,
-        async () => (await rig.stored(variable))["2026-03-01"] === at + 1,
-      );
+      await until(`${paths[at]} is stored`, async () => (await rig.stored(variable))["2026-03-01"] === at + 1);
     await idle(gateway);
     for (const path of paths) {
       const [away, taken] = await gateway.ledger.arrivalsAt(path);
@@ -200,11 +194,8 @@ describe("a file that is missing for a moment", () => {
     const [held] = await gateway.ledger.runsIn(["held"]);
     const { code, stderr } = await headgate("recheck", held?.id ?? "", "-c", rig.config);
     expect(code, stderr).toBe(0);
-    const eventsOf = async (arrivalId: number) =>
-      (await gateway.ledger.events(arrivalId)).map(({ what }) => what);
-    await until("it is missing at its end", async () =>
-      (await eventsOf(held?.arrivalId ?? 0)).includes("source.gone"),
-    );
+    const eventsOf = async (arrivalId: number) => (await gateway.ledger.events(arrivalId)).map(({ what }) => what);
+    await until("it is missing at its end", async () => (await eventsOf(held?.arrivalId ?? 0)).includes("source.gone"));
     back("late.csv");
     await until("it is archived", async () => {
       const arrivals = await gateway.ledger.arrivalsAt("late.csv");
@@ -213,12 +204,10 @@ describe("a file that is missing for a moment", () => {
     });
     await idle(gateway);
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1 });
-    expect((await gateway.ledger.recentRuns(9)).map(({ state, points }) => [state, points.accepted])).toEqual(
-      [
-        ["cancelled", 0],
-        ["confirmed", 1],
-      ],
-    );
+    expect((await gateway.ledger.recentRuns(9)).map(({ state, points }) => [state, points.accepted])).toEqual([
+      ["cancelled", 0],
+      ["confirmed", 1],
+    ]);
   });
 });
 
@@ -292,10 +281,7 @@ describe("what was accepted of a file", () => {
     const { code, stderr } = await headgate("release", held[0]?.id ?? "", "--yes", "-c", rig.config);
     expect(code, stderr).toBe(0);
     await until("its reading is stored", async () => (await rig.stored(variable))["2026-03-01"] === 1);
-    await until(
-      "all that was accepted is",
-      async () => (await gateway.ledger.runsIn(["delivering"])).length === 0,
-    );
+    await until("all that was accepted is", async () => (await gateway.ledger.runsIn(["delivering"])).length === 0);
     expect(await rig.versions(variable)).toBe(1);
   });
 

@@ -32,13 +32,7 @@ it("is quarantined with a hint, reported by check, stays at its path, and is pro
   expect(await gateway.summary()).toMatchObject({ files: { quarantined: 3 } });
   expect(await gateway.concerns()).toHaveLength(3);
   const { stdout } = await headgate("quarantine", "-c", rig.config);
-  for (const words of [
-    "Z\\xE4hler.csv",
-    "two\\x0Alines.csv",
-    "esc\\x1B[2Jape.csv",
-    "not UTF-8",
-    "`names: latin-1`",
-  ])
+  for (const words of ["Z\\xE4hler.csv", "two\\x0Alines.csv", "esc\\x1B[2Jape.csv", "not UTF-8", "`names: latin-1`"])
     expect(stdout).toContain(words);
   const checked = JSON.parse((await headgate("check", "-c", rig.config, "--json")).stdout);
   expect(checked).toContainEqual(expect.objectContaining({ about: "names", level: "warning" }));

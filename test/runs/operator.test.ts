@@ -85,10 +85,7 @@ describe("pausing", () => {
     await json("pause", "standard", "--reason", "wrong factor", "--by", "ann");
     rig.put("in/a.csv", oneReading(variable, 5));
     const gateway = await rig.open(sections);
-    await until(
-      "the file is seen",
-      async () => (await gateway.ledger.arrivalsIn("in", ["unmatched"])).length === 1,
-    );
+    await until("the file is seen", async () => (await gateway.ledger.arrivalsIn("in", ["unmatched"])).length === 1);
     const waiting = await (await askOperations(gateway, "/operations/waiting")).json();
     expect(waiting).toMatchObject([{ path: "a.csv", reason: expect.stringContaining("wrong factor") }]);
     expect(existsSync(join(rig.folder, "in/a.csv"))).toBe(true);
@@ -123,9 +120,7 @@ describe("cancel", () => {
     expect(run).toMatchObject({
       state: "cancelled",
       reason: {
-        message: expect.stringMatching(
-          /cancelled by ann: wrong month; the outcome of operation .* is not known/,
-        ),
+        message: expect.stringMatching(/cancelled by ann: wrong month; the outcome of operation .* is not known/),
       },
     });
     expect(existsSync(join(rig.folder, "in/a.csv"))).toBe(true);
@@ -179,10 +174,7 @@ describe("runs", () => {
     rig.put("in/a.csv", content);
     const gateway = await rig.open({});
     const standing = async () => (await gateway.ledger.recentRuns(9)).map(({ state }) => state);
-    await until(
-      "it is delivered",
-      async () => (await gateway.isIdle()) && (await standing())[0] === "confirmed",
-    );
+    await until("it is delivered", async () => (await gateway.isIdle()) && (await standing())[0] === "confirmed");
     rig.put("in/a.csv", content, new Date("2026-03-02T00:00:00Z"));
     await until("it came again", async () => (await gateway.isIdle()) && (await standing()).length === 2);
     const { stdout } = await headgate("runs");
@@ -207,9 +199,7 @@ describe("forget", () => {
     expect(unsaid).toMatchObject({ code: 2, stderr: expect.stringContaining("--yes") });
     expect(unsaid.stdout).toContain("1 points of it had been accepted");
     expect(await runs()).toEqual([before]);
-    expect(await json("forget", "a.csv", "--yes", "--by", "ann", "--reason", "wrong zone")).toMatchObject(
-      known,
-    );
+    expect(await json("forget", "a.csv", "--yes", "--by", "ann", "--reason", "wrong zone")).toMatchObject(known);
     await until("it is delivered again", async () => (await runs()).length === 1 && (await gateway.isIdle()));
     expect((await runs())[0]).not.toBe(before);
     await gateway.stop();

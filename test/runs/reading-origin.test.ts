@@ -59,9 +59,7 @@ it("finds the rows of a reading in every file that gave it, the newest first, al
   const shown = await headgate("trace", "--target", `{"variableId":${other}}`, "--date", day(1));
   expect(shown.stdout).toMatch(/100 +in +a\.csv +2 +\w{26} \(confirmed\) +\w{26}-\d/);
 
-  const missing = await headgate("trace", "--target", `variableId=${one}`, "--date", day(30)).catch(
-    (thrown) => thrown,
-  );
+  const missing = await headgate("trace", "--target", `variableId=${one}`, "--date", day(30)).catch((thrown) => thrown);
   expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("keepInputs")]);
   const wrong = await headgate("trace", "--target", "meter=1", "--date", day(1)).catch((thrown) => thrown);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("names no target")]);
@@ -69,10 +67,7 @@ it("finds the rows of a reading in every file that gave it, the newest first, al
 
 it("tells texts of targets apart that hold what separates batches", async () => {
   const name = `a][{"data":[]}] b`;
-  const siteId = await rig.client.postSite(
-    { name: "S", typeId: 3, timeZoneId: "UTC" },
-    AbortSignal.timeout(5_000),
-  );
+  const siteId = await rig.client.postSite({ name: "S", typeId: 3, timeZoneId: "UTC" }, AbortSignal.timeout(5_000));
   const { id } = await rig.client.postSource(
     { name: "S", siteId, serialNumber: name, sourceTypeId: 114 },
     AbortSignal.timeout(5_000),

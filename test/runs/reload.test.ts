@@ -134,17 +134,13 @@ describe("a changed configuration that is valid", () => {
     const before = daemon?.health().reason;
     await until("it is in force", async () => daemon?.health().reason !== before);
     rig.put("in/b.csv", oneReading(other, 9));
-    await until("the new address takes another file", async () =>
-      Object.hasOwn(await rig.stored(other), "2026-03-01"),
-    );
+    await until("the new address takes another file", async () => Object.hasOwn(await rig.stored(other), "2026-03-01"));
     hold.resolve();
     await until("the run is accepted", async () =>
       ((await gateway.ledger.trace("a.csv"))[0]?.runs ?? []).some(({ run }) => run.state === "accepted"),
     );
     expect(came).toHaveLength(2);
-    await until("what was accepted is stored", async () =>
-      Object.hasOwn(await rig.stored(variable), "2026-03-03"),
-    );
+    await until("what was accepted is stored", async () => Object.hasOwn(await rig.stored(variable), "2026-03-03"));
     expect(await rig.stored(variable)).toEqual({ "2026-03-03": 3 });
     const batches = (await gateway.ledger.trace("a.csv"))[0]?.runs[0]?.batches ?? [];
     expect(batches.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);

@@ -40,18 +40,11 @@ async function json(...args: string[]) {
 const FIVE = '{"factor":5,"broken":"none"}';
 
 /** A gateway whose mapper multiplies, and refuses one text. */
-const open = (
-  factor: number,
-  broken = "none",
-  rows = "strict",
-  more: Readonly<Record<string, unknown>> = {},
-) =>
+const open = (factor: number, broken = "none", rows = "strict", more: Readonly<Record<string, unknown>> = {}) =>
   rig.open({
     mappers: { folders: ["./mappers"] },
     drops: [drop("in", { finish: { delivered: "leave" } })],
-    triggers: [
-      trigger("factored", { mapper: "factored", rows, rejectShare: 1, metadata: { factor, broken } }),
-    ],
+    triggers: [trigger("factored", { mapper: "factored", rows, rejectShare: 1, metadata: { factor, broken } })],
     ...more,
   });
 
@@ -84,9 +77,7 @@ it("a file in quarantine is delivered by the trigger of now, as a new run that n
   expect(await rig.stored(variable)).toEqual({ "2026-03-01": 14 });
   const operations = (await lenient.ledger.batches(after.id)).map(({ operationId }) => operationId);
   expect(operations).toEqual([`${after.id}-1`]);
-  expect((await run("trace", "first.csv", "-c", config())).stdout).toContain(
-    `run ${before.id}, ordered by ann`,
-  );
+  expect((await run("trace", "first.csv", "-c", config())).stdout).toContain(`run ${before.id}, ordered by ann`);
   expect(await json("quarantine")).toEqual([]);
 });
 
@@ -102,9 +93,7 @@ it("differences are shown before they are sent, and dates of later files are sen
   const [plan] = await json("replay", first.id, "--dry-run");
   expect(plan).toMatchObject({
     readings: { mapped: 3, sent: 2, added: 0, changed: 2, unchanged: 0, dropped: 0 },
-    later: [
-      { run: correction.id, file: "second_correction.csv", readings: 1, dates: ["2026-03-02T00:00:00Z"] },
-    ],
+    later: [{ run: correction.id, file: "second_correction.csv", readings: 1, dates: ["2026-03-02T00:00:00Z"] }],
     overwrites: false,
     differences: [
       { target: `variableId=${variable}`, date: "2026-03-01T00:00:00Z", before: 1, after: 10 },

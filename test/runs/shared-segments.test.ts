@@ -1,15 +1,6 @@
 /** Segments of several runs: each run reads its own part, changes it, and has it made again when it was lost. */
 import { hash } from "node:crypto";
-import {
-  linkSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { linkSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
@@ -53,9 +44,7 @@ const files = (): readonly SharedFile[] =>
 const found = (sourceSerialNumber: string, hour: number) => {
   const words = `sourceSerialNumber=${sourceSerialNumber} mappingConfig=kWh`;
   const atMs = Date.UTC(2026, 2, 1, hour);
-  return Array.fromAsync(
-    findReadings(folder, { words, fields: { sourceSerialNumber, mappingConfig: "kWh" }, atMs }),
-  );
+  return Array.fromAsync(findReadings(folder, { words, fields: { sourceSerialNumber, mappingConfig: "kWh" }, atMs }));
 };
 
 describe("a run of a shared segment", () => {
@@ -109,11 +98,7 @@ describe("a split", () => {
     };
     const expectAllUnharmed = async () => {
       for (const file of shared)
-        await expectUnharmed(
-          file,
-          written.get(file.runId) ?? expect.fail("not written"),
-          slices.get(file.runId) ?? [],
-        );
+        await expectUnharmed(file, written.get(file.runId) ?? expect.fail("not written"), slices.get(file.runId) ?? []);
       expect(readFileSync(whole).equals(before)).toBe(true);
       expect(await found("N-1", 4)).toMatchObject([{ runId: TWO, sequence: "2", row: 45, value: 4.25 }]);
       expect(await found("M-0", 4)).toMatchObject([{ runId: ONE, sequence: "1", row: 6, value: 4.25 }]);
@@ -188,45 +173,41 @@ function layAgain(bodies: readonly Buffer[], path: string): readonly BatchSlice[
 describe("a segment that is made again", () => {
   it("has its batches where they were, whatever lay between them, and is traced to its rows and kept as any other", async () => {
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.nat(60_000), { minLength: 1, maxLength: 4 }),
-        fc.boolean(),
-        async (gaps, isMany) => {
-          const path = spool.segmentPath(ONE);
-          const bodies = gaps.map((_, nth) => Buffer.from(JSON.stringify([elementOf(`M-${nth}`, 5)])));
-          const again = `${path}${AGAIN}`;
-          const slices = layAgain(bodies, again);
-          let at = 0;
-          const moves = slices.map((from, nth) => {
-            const offset = at + (gaps[nth] ?? 0);
-            at = offset + from.length;
-            return { from, to: { ...from, offset } };
-          });
-          writeFileSync(path, "what was damaged");
-          await publishAgain(again, path, moves);
-          await discardAgain(again);
-          const expectThere = async () => {
-            const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
-            const there = await Array.fromAsync(
-              bodiesOf(
-                read,
-                moves.map(({ to }) => to),
-              ),
-            );
-            expect(there.map(({ body }) => body.toString())).toEqual(bodies.map(String));
-            for (const nth of moves.keys())
-              expect(await found(`M-${nth}`, 3)).toMatchObject([{ row: 5 + 5 * nth, value: 3.25 }]);
-          };
-          await expectThere();
-          const names = readdirSync(join(folder, "segments")).toSorted();
-          expect(names).toEqual([`${ONE}.segment`]);
-          if (isMany) await spool.retire([ONE, "01m7y3wv7m37a23mgyr2g8none"]);
-          else await spool.retire([ONE]);
-          expect(readdirSync(join(folder, "segments"))).toEqual([]);
-          await expectThere();
-          for (const name of readdirSync(join(folder, "kept"))) rmSync(join(folder, "kept", name));
-        },
-      ),
+      fc.asyncProperty(fc.array(fc.nat(60_000), { minLength: 1, maxLength: 4 }), fc.boolean(), async (gaps, isMany) => {
+        const path = spool.segmentPath(ONE);
+        const bodies = gaps.map((_, nth) => Buffer.from(JSON.stringify([elementOf(`M-${nth}`, 5)])));
+        const again = `${path}${AGAIN}`;
+        const slices = layAgain(bodies, again);
+        let at = 0;
+        const moves = slices.map((from, nth) => {
+          const offset = at + (gaps[nth] ?? 0);
+          at = offset + from.length;
+          return { from, to: { ...from, offset } };
+        });
+        writeFileSync(path, "what was damaged");
+        await publishAgain(again, path, moves);
+        await discardAgain(again);
+        const expectThere = async () => {
+          const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
+          const there = await Array.fromAsync(
+            bodiesOf(
+              read,
+              moves.map(({ to }) => to),
+            ),
+          );
+          expect(there.map(({ body }) => body.toString())).toEqual(bodies.map(String));
+          for (const nth of moves.keys())
+            expect(await found(`M-${nth}`, 3)).toMatchObject([{ row: 5 + 5 * nth, value: 3.25 }]);
+        };
+        await expectThere();
+        const names = readdirSync(join(folder, "segments")).toSorted();
+        expect(names).toEqual([`${ONE}.segment`]);
+        if (isMany) await spool.retire([ONE, "01m7y3wv7m37a23mgyr2g8none"]);
+        else await spool.retire([ONE]);
+        expect(readdirSync(join(folder, "segments"))).toEqual([]);
+        await expectThere();
+        for (const name of readdirSync(join(folder, "kept"))) rmSync(join(folder, "kept", name));
+      }),
       { numRuns: 25 },
     );
   });
@@ -237,9 +218,7 @@ describe("a run that another node has made again, and split", () => {
     const shared = files();
     const written = writeShared(folder, shared);
     const { slices } = written.get(ONE) ?? expect.fail("not written");
-    const bodies = await Array.fromAsync(
-      bodiesOf((await spool.openSegment(ONE)) ?? expect.fail("no segment"), slices),
-    );
+    const bodies = await Array.fromAsync(bodiesOf((await spool.openSegment(ONE)) ?? expect.fail("no segment"), slices));
     const there = join(folder, `${ONE}.segment`);
     const again = `${there}${AGAIN}`;
     const made = layAgain(

@@ -35,8 +35,7 @@ type Packed = { readonly link: string } | { readonly at: number; readonly length
 let rig: GatewayRig;
 beforeEach(async () => {
   rig = await GatewayRig.start();
-  for (const [at, name] of ["one", "two", "three"].entries())
-    expect(await rig.variable(name, true)).toBe(at + 1);
+  for (const [at, name] of ["one", "two", "three"].entries()) expect(await rig.variable(name, true)).toBe(at + 1);
   const bytes = brotliDecompressSync(readFileSync(join(import.meta.dirname, "spool-before-trailers.br")));
   const end = bytes.indexOf("\n");
   const files = Object.entries(JSON.parse(bytes.toString("utf8", 0, end)) as Record<string, Packed>);

@@ -56,10 +56,7 @@ it("a batch that an earlier version had sent without an answer is never split, s
     const push = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
     const services = [{ ...rig.service("hub"), push }];
     const id = await rig.variable("a", true);
-    rig.put(
-      "in/a.csv",
-      `variable_id,date,value\n${id},2026-03-01T00:00:00Z,1\n${id},2026-03-02T00:00:00Z,2\n`,
-    );
+    rig.put("in/a.csv", `variable_id,date,value\n${id},2026-03-01T00:00:00Z,1\n${id},2026-03-02T00:00:00Z,2\n`);
     const before = await rig.open({ services });
     const [run] = await until("it is sent, and not answered", async () => {
       const runs = await before.ledger.runsIn(["delivering"]);

@@ -23,9 +23,7 @@ const readings: fc.Arbitrary<Reading[]> = fc.array(
   fc.record(
     {
       target: targets,
-      date: fc
-        .integer({ min: 0, max: 40 })
-        .map((quarter) => new Date(Date.UTC(2026, 2, 1) + quarter * 900_000)),
+      date: fc.integer({ min: 0, max: 40 }).map((quarter) => new Date(Date.UTC(2026, 2, 1) + quarter * 900_000)),
       value: fc.double({ noNaN: true, noDefaultInfinity: true }),
       version: fc.constantFrom("a", "b"),
       tags: fc.constantFrom({ quality: "mäßig" }, { a: "1", b: "2" }),
@@ -177,11 +175,7 @@ describe("a segment", () => {
       ).toBe(digest);
     const trailer = trailerAtEnd(path) ?? expect.fail("no trailer");
     expect(trailer.rows.offset - 1).toBe(result.batches.reduce((sum, { length }) => sum + length, 0));
-    const lines = bytes
-      .subarray(trailer.rows.offset, trailer.about.offset)
-      .toString("utf8")
-      .trim()
-      .split("\n");
+    const lines = bytes.subarray(trailer.rows.offset, trailer.about.offset).toString("utf8").trim().split("\n");
     const digest = createHash("sha256")
       .update(`${lines.slice(0, -1).join("\n")}\n`)
       .digest("hex");
@@ -237,8 +231,7 @@ describe("a segment", () => {
 describe("the counting sink", () => {
   it("tells the batches that a sink with bodies would, without keeping any", async () => {
     const map = ({ emit }: Parameters<Parameters<typeof mapWith>[0]>[0]) => {
-      for (let at = 0; at < 20; at += 1)
-        emit({ target: { variableId: 1 }, date: new Date(at * 900_000), value: at });
+      for (let at = 0; at < 20; at += 1) emit({ target: { variableId: 1 }, date: new Date(at * 900_000), value: at });
     };
     const limits: BatchLimits = { pointsMax: 7, bytesMax: 10_000 };
     const kept = await mapWith(map, { limits });

@@ -30,10 +30,9 @@ it.each([
   ["was put away with others", (spool: Spool) => spool.retire(["done", "other"])],
   ["was given up", (spool: Spool) => spool.discard("done", "input")],
 ])("tells who waits for room when what filled it %s", async (_what, leave) => {
-  const ledger = await openLedger(
-    ledgerOptions.parse({ kind: "sqlite", path: join(rig.folder, "own.sqlite") }),
-    { clock: slow },
-  );
+  const ledger = await openLedger(ledgerOptions.parse({ kind: "sqlite", path: join(rig.folder, "own.sqlite") }), {
+    clock: slow,
+  });
   const told = Promise.withResolvers<string>();
   rig.configure({ spool: { path: "./own", budget: "100B", headroom: "1MB" } });
   const means = { ledger, clock: slow, log: silentLog, metrics: { registry: new Registry() } };
@@ -61,11 +60,7 @@ it("takes the next file as soon as one has left the spool, and not only when a t
     rig.put(`in/${day}.csv`, oneReading(variable, day, `2026-03-0${day}T00:00:00Z`));
   const gateway = await startGateway(loadGatewayConfig(rig.config), { log: silentLog, clock: slow });
   try {
-    await until(
-      "all are stored",
-      async () => Object.keys(await rig.stored(variable)).length === FILES,
-      20_000,
-    );
+    await until("all are stored", async () => Object.keys(await rig.stored(variable)).length === FILES, 20_000);
     expect(await gateway.ledger.runsIn(["claimed"])).toEqual([]);
   } finally {
     await gateway.stop();

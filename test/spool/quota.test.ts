@@ -18,10 +18,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 type Shared = (() => Promise<number>) | null;
 
-function quota(
-  shared: Shared = null,
-  onSpace: (ids: readonly string[]) => void = () => undefined,
-): SpoolQuota {
+function quota(shared: Shared = null, onSpace: (ids: readonly string[]) => void = () => undefined): SpoolQuota {
   const clock = { ...systemClock, monotonicMs: () => nowMs };
   const held = async () => new Set<string>();
   const parts = { clock, log: silentLog, held, shared, onSpace };

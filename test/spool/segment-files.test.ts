@@ -3,15 +3,7 @@
  * kept and searched.
  */
 import { hash } from "node:crypto";
-import {
-  appendFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -79,9 +71,7 @@ async function write(
 
 /** As a segment of several runs is published, whose part keeps its name. */
 async function publish(part: string, path: string): Promise<void> {
-  expect(await publishSegment({ part, paths: [path], isShared: true })).toMatchObject([
-    { status: "fulfilled" },
-  ]);
+  expect(await publishSegment({ part, paths: [path], isShared: true })).toMatchObject([{ status: "fulfilled" }]);
   rmSync(part);
 }
 
@@ -113,14 +103,7 @@ async function factsOf(runId = RUN): Promise<readonly TargetFacts[] | null> {
 /** Texts that look like what separates the parts of the file, among others. */
 const text = fc.oneof(
   fc.string({ unit: "binary", maxLength: 20 }),
-  fc.constantFrom(
-    '\n{"headgate-trailer":1,"batches":0,"rows":0,"about":0}\n',
-    "\n",
-    "\r\n",
-    '"',
-    "\\",
-    "\u2028",
-  ),
+  fc.constantFrom('\n{"headgate-trailer":1,"batches":0,"rows":0,"about":0}\n', "\n", "\r\n", '"', "\\", "\u2028"),
 );
 
 describe("a segment in one file", () => {
@@ -252,9 +235,9 @@ describe("a segment in one file", () => {
       if (count < 1_000) return;
       // Half of the index is lost, and the readings with it.
       writeFileSync(kept, readFileSync(kept).subarray(0, 200));
-      expect(
-        await Array.fromAsync(findReadings(folder, query, (words) => reported.push(words))),
-      ).toMatchObject([{ runId: other, row: 4, value: 2 }]);
+      expect(await Array.fromAsync(findReadings(folder, query, (words) => reported.push(words)))).toMatchObject([
+        { runId: other, row: 4, value: 2 },
+      ]);
       expect(reported.length).toBeGreaterThan(1);
     },
   );

@@ -50,9 +50,7 @@ export function trailerText(
 /** With a digest, as the writer of segments makes it. */
 export function sealedRows(lines: readonly object[]): string {
   const sealed = new SealedLines();
-  const texts = [ROWS_BEGIN, ...lines.map((line) => `${JSON.stringify(line)}\n`)].map((one) =>
-    sealed.add(one),
-  );
+  const texts = [ROWS_BEGIN, ...lines.map((line) => `${JSON.stringify(line)}\n`)].map((one) => sealed.add(one));
   return `${texts.join("")}${sealed.end()}`;
 }
 
@@ -85,8 +83,7 @@ export function laySegment(
     footers.set(runId, footerAt);
     inputAt += input.length;
   }
-  if (inputsAt === BEHIND)
-    for (const bytes of [Buffer.alloc(BEHIND - at), inputs, Buffer.from("\n")]) put(bytes);
+  if (inputsAt === BEHIND) for (const bytes of [Buffer.alloc(BEHIND - at), inputs, Buffer.from("\n")]) put(bytes);
   put(Buffer.from(endText(footers)));
   const [first = "", ...others] = runs.map(({ runId }) => spool.segmentPath(runId));
   writeFileSync(first, Buffer.concat(parts));

@@ -79,41 +79,35 @@ describe("the input of a run in a shared segment", () => {
   it("is found, opened, copied and brought back as it was, whatever bytes it has, on the way and at rest", async () => {
     const bytes = fc.oneof(
       fc.uint8Array({ minLength: 1, maxLength: 300 }).map((array) => Buffer.from(array)),
-      fc
-        .constantFrom('\n{"headgate-trailer":1}\n', '\n{"headgate-segment":1,"directory":5}\n')
-        .map(Buffer.from),
+      fc.constantFrom('\n{"headgate-trailer":1}\n', '\n{"headgate-segment":1,"directory":5}\n').map(Buffer.from),
       fc.nat({ max: 90_000 }).map((size) => Buffer.alloc(size + 1, "12,5\n")),
     );
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(bytes, { minLength: 1, maxLength: 3 }),
-        fc.boolean(),
-        async (inputs, isAlone) => {
-          const runs = inputs.map((input, at) => ({ ...runOf(RUNS[at] ?? ""), input }));
-          const laid = laySegment(spool, runs);
-          const ids = runs.map(({ runId }) => runId);
-          for (const isKept of [false, true]) {
-            if (isKept && isAlone) for (const id of ids) await spool.retire([id]);
-            else if (isKept) await spool.retire(ids);
-            for (const run of runs) {
-              const { runId } = run;
-              expect(await spool.hasInput(runId)).toBe(false);
-              expect(await spool.holdsInput(runId)).toBe(true);
-              expect(await read(await spool.openInput(runId))).toBe(inputOf(run));
-              expect(await spool.openInput(runId, isKept ? "in progress" : "kept")).toBeNull();
-              expect(await spool.copyInput(runId, join(folder, "copy"))).toBe(true);
-              expect(await spool.restoreInput("another", runId, hash("sha256", run.input))).toBe(true);
-              for (const path of [join(folder, "copy"), spool.inputPath("another")])
-                expect(readFileSync(path).equals(run.input)).toBe(true);
-              rmSync(spool.inputPath("another"));
-              await expectBatches(run, factsOf(laid, runId), isKept);
-            }
-            expect((await spool.keptInputs()).toSorted()).toEqual(isKept ? ids : []);
+      fc.asyncProperty(fc.array(bytes, { minLength: 1, maxLength: 3 }), fc.boolean(), async (inputs, isAlone) => {
+        const runs = inputs.map((input, at) => ({ ...runOf(RUNS[at] ?? ""), input }));
+        const laid = laySegment(spool, runs);
+        const ids = runs.map(({ runId }) => runId);
+        for (const isKept of [false, true]) {
+          if (isKept && isAlone) for (const id of ids) await spool.retire([id]);
+          else if (isKept) await spool.retire(ids);
+          for (const run of runs) {
+            const { runId } = run;
+            expect(await spool.hasInput(runId)).toBe(false);
+            expect(await spool.holdsInput(runId)).toBe(true);
+            expect(await read(await spool.openInput(runId))).toBe(inputOf(run));
+            expect(await spool.openInput(runId, isKept ? "in progress" : "kept")).toBeNull();
+            expect(await spool.copyInput(runId, join(folder, "copy"))).toBe(true);
+            expect(await spool.restoreInput("another", runId, hash("sha256", run.input))).toBe(true);
+            for (const path of [join(folder, "copy"), spool.inputPath("another")])
+              expect(readFileSync(path).equals(run.input)).toBe(true);
+            rmSync(spool.inputPath("another"));
+            await expectBatches(run, factsOf(laid, runId), isKept);
           }
-          expect(await spool.residents()).toEqual(new Set());
-          for (const name of readdirSync(kept())) rmSync(kept(name));
-        },
-      ),
+          expect((await spool.keptInputs()).toSorted()).toEqual(isKept ? ids : []);
+        }
+        expect(await spool.residents()).toEqual(new Set());
+        for (const name of readdirSync(kept())) rmSync(kept(name));
+      }),
       { numRuns: 30 },
     );
   });
@@ -193,23 +187,20 @@ describe("a shared segment", () => {
     },
   );
 
-  it.each(["alone", "asList"] as const)(
-    "has its age from when the last of its runs came to rest (%s)",
-    async (way) => {
-      for (const runs of [[A], [B, C]]) {
-        laySegment(
-          spool,
-          runs.map((runId) => runOf(runId)),
-        );
-        const [first = ""] = runs;
-        utimesSync(spool.segmentPath(first), 1, 1);
-        await retire[way](runs);
-      }
-      expect(await spool.prune(Date.now())).toBe(0);
-      expect(await spool.prune(Date.now() + 31 * DAY_MS)).toBe(3);
-      expect(readdirSync(kept())).toEqual([]);
-    },
-  );
+  it.each(["alone", "asList"] as const)("has its age from when the last of its runs came to rest (%s)", async (way) => {
+    for (const runs of [[A], [B, C]]) {
+      laySegment(
+        spool,
+        runs.map((runId) => runOf(runId)),
+      );
+      const [first = ""] = runs;
+      utimesSync(spool.segmentPath(first), 1, 1);
+      await retire[way](runs);
+    }
+    expect(await spool.prune(Date.now())).toBe(0);
+    expect(await spool.prune(Date.now() + 31 * DAY_MS)).toBe(3);
+    expect(readdirSync(kept())).toEqual([]);
+  });
 
   it.each(["alone", "asList"] as const)(
     "leaves a run that was split with its input in the file of its own that it got, which is kept as it is (%s)",
@@ -226,9 +217,7 @@ describe("a shared segment", () => {
         await expectBatches(run, factsOf(laid, run.runId), true);
       }
       const segment = (await spool.openSegment(B)) ?? expect.fail("no segment");
-      expect((await Array.fromAsync(bodiesOf(segment, children))).map(({ body }) => body)).toEqual([
-        child.bytes,
-      ]);
+      expect((await Array.fromAsync(bodiesOf(segment, children))).map(({ body }) => body)).toEqual([child.bytes]);
     },
   );
 

@@ -39,11 +39,7 @@ afterEach(async () => {
 /** Of the bytes as they were before they were kept. */
 function digestOf(path: string): string {
   const bytes = readFileSync(path);
-  const plain = path.endsWith(".gz")
-    ? gunzipSync(bytes)
-    : path.endsWith(".zst")
-      ? zstdDecompressSync(bytes)
-      : bytes;
+  const plain = path.endsWith(".gz") ? gunzipSync(bytes) : path.endsWith(".zst") ? zstdDecompressSync(bytes) : bytes;
   return hash("sha256", plain);
 }
 
@@ -80,11 +76,7 @@ describe("the spool", () => {
 
   it("removes the segment of a run at rest with all that stands beside it, and no other run's", async () => {
     const other = `${RUN.slice(0, -1)}3`;
-    for (const name of [
-      spool.segmentPath(RUN),
-      `${spool.segmentPath(RUN)}.rows`,
-      `${spool.segmentPath(RUN)}.part`,
-    ])
+    for (const name of [spool.segmentPath(RUN), `${spool.segmentPath(RUN)}.rows`, `${spool.segmentPath(RUN)}.part`])
       writeFileSync(name, "x");
     writeFileSync(spool.segmentPath(other), "y");
     await spool.retire([RUN]);
@@ -165,10 +157,7 @@ describe("the spool", () => {
       writeFileSync(spool.inputPath(run), "input\n".repeat(input).slice(0, input));
       utimesSync(spool.inputPath(run), old, old);
       for (const end of mapped === null ? [] : ["", ".rows"])
-        writeFileSync(
-          `${spool.segmentPath(run)}${end}`,
-          `${end}\n`.repeat(mapped ?? 0).slice(0, mapped ?? 0),
-        );
+        writeFileSync(`${spool.segmentPath(run)}${end}`, `${end}\n`.repeat(mapped ?? 0).slice(0, mapped ?? 0));
     };
     const about = (count: number) => ({
       from: "2026-03-01T00:00:00Z",

@@ -7,9 +7,7 @@ const PROGRAM = "/usr/bin/chromium";
 
 /** A suite that opens pages in Chromium; skipped with its reason where there is none, and a failure in CI. */
 export function describeInChromium(name: string, suite: () => void): void {
-  const reason = existsSync(PROGRAM)
-    ? null
-    : `${PROGRAM} is not installed; .ci/install-servers.sh does that on Debian`;
+  const reason = existsSync(PROGRAM) ? null : `${PROGRAM} is not installed; .ci/install-servers.sh does that on Debian`;
   if (reason !== null && (process.env["CI"] ?? "") !== "")
     throw new Error(`${name}: ${reason}, and CI leaves nothing out`);
   if (reason !== null) console.info(`skipped: ${name}: ${reason}`);

@@ -108,8 +108,7 @@ describe("a body", () => {
     url = await app.listen({ host: "127.0.0.1", port: 0 });
   };
   afterEach(() => app.close());
-  const head = (length: number) =>
-    headOf("/", length, "Connection: close\r\n").replace("application/json", "a/b");
+  const head = (length: number) => headOf("/", length, "Connection: close\r\n").replace("application/json", "a/b");
 
   test("that comes slowly and steadily is accepted, however long it takes as a whole", async () => {
     await begin({ idle: "2s" });
@@ -141,8 +140,7 @@ test("a client that reads nothing of a large response is disconnected", async ()
     const { socket, closed } = opened(url);
     socket.pause();
     socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    const count = () =>
-      new Promise<number>((resolve) => app.server.getConnections((_, open) => resolve(open)));
+    const count = () => new Promise<number>((resolve) => app.server.getConnections((_, open) => resolve(open)));
     await expect.poll(count).toBe(1);
     await expect.poll(count, { timeout: 60_000 }).toBe(0);
     socket.resume();

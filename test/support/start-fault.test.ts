@@ -6,22 +6,14 @@ import { isWorthARestart, startFault } from "../../src/support/start-fault.ts";
 const failed = (cause: unknown) => startFault("HG-SPOOL-001", { operation: "open", subject: "it", cause });
 const system = (code: string) => Object.assign(new Error(code), { code });
 
-test.each([
-  "ENOSPC",
-  "EDQUOT",
-  "EROFS",
-  "EIO",
-  "EACCES",
-  "ESTALE",
-  "EADDRINUSE",
-  "ECONNREFUSED",
-  "57P03",
-  "08006",
-])("%s may pass by itself: the daemon is restarted", (code) => {
-  expect(failed(system(code))).toBeInstanceOf(TransientError);
-  expect(failed(new Error("around it", { cause: system(code) }))).toBeInstanceOf(TransientError);
-  expect(isWorthARestart(failed(system(code)))).toBe(true);
-});
+test.each(["ENOSPC", "EDQUOT", "EROFS", "EIO", "EACCES", "ESTALE", "EADDRINUSE", "ECONNREFUSED", "57P03", "08006"])(
+  "%s may pass by itself: the daemon is restarted",
+  (code) => {
+    expect(failed(system(code))).toBeInstanceOf(TransientError);
+    expect(failed(new Error("around it", { cause: system(code) }))).toBeInstanceOf(TransientError);
+    expect(isWorthARestart(failed(system(code)))).toBe(true);
+  },
+);
 
 test.each(["ENOENT", "ENOTDIR", "EISDIR", "ENOTFOUND", "28P01", "3D000"])("%s needs an operator", (code) => {
   expect(failed(system(code))).toBeInstanceOf(ConfigError);

@@ -18,10 +18,7 @@ export function readRatchet(): Ratchet {
 }
 
 /** A file without an entry may have what files that are gone were permitted: so that files can be moved and split. */
-export function compare(
-  permitted: Counts,
-  counts: Counts,
-): { readonly grown: Change[]; readonly shrunk: Change[] } {
+export function compare(permitted: Counts, counts: Counts): { readonly grown: Change[]; readonly shrunk: Change[] } {
   const files = [...new Set([...Object.keys(permitted), ...Object.keys(counts)])].sort();
   const changes = files
     .map((file) => ({ file, permitted: permitted[file] ?? 0, count: counts[file] ?? 0 }))
@@ -42,9 +39,7 @@ function update(): void {
   const ratchet = readRatchet();
   const measured = MEASURES.map((measure) => [measure.name, countsOf(measure)] as const);
   const grown = measured.flatMap(([name, counts]) =>
-    compare(ratchet[name] ?? {}, counts).grown.map(
-      (one) => `${name}: ${one.file} ${one.permitted} → ${one.count}`,
-    ),
+    compare(ratchet[name] ?? {}, counts).grown.map((one) => `${name}: ${one.file} ${one.permitted} → ${one.count}`),
   );
   if (grown.length > 0) throw new Error(`mend these first:\n${grown.join("\n")}`);
   writeFileSync(join(ROOT, PATH), `${JSON.stringify(Object.fromEntries(measured), null, 2)}\n`);

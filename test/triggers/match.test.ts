@@ -34,15 +34,12 @@ describe("a file name pattern", () => {
     ["StartsWith", "acme_", "acme_01.csv", "an_acme_01.csv"],
     ["EndsWith", ".csv", "a.csv", "a.csv.gz"],
     ["Equals", "a.csv", "a.csv", "A.csv"],
-  ] as const)(
-    "%s %s is true for %s and not for %s, and its negation the other way round",
-    (type, text, yes, no) => {
-      expect(holds({ filterType: type, value: text }, yes)).toBe(true);
-      expect(holds({ filterType: type, value: text }, no)).toBe(false);
-      expect(holds({ filterType: `Not${type}`, value: text }, yes)).toBe(false);
-      expect(holds({ filterType: `Not${type}`, value: text }, no)).toBe(true);
-    },
-  );
+  ] as const)("%s %s is true for %s and not for %s, and its negation the other way round", (type, text, yes, no) => {
+    expect(holds({ filterType: type, value: text }, yes)).toBe(true);
+    expect(holds({ filterType: type, value: text }, no)).toBe(false);
+    expect(holds({ filterType: `Not${type}`, value: text }, yes)).toBe(false);
+    expect(holds({ filterType: `Not${type}`, value: text }, no)).toBe(true);
+  });
 
   it("of a Not type always gives the opposite of its positive type", () => {
     const positive = fc.constantFrom<FilterType>("Contains", "StartsWith", "EndsWith", "Equals");
@@ -98,9 +95,7 @@ describe("a trigger", () => {
       matchTrigger(rule({ fileNamePatternMatches, ...change }), "a.txt", "SendViaFtp").words;
     expect(words({})).toBe('EndsWith ".csv": no');
     const two = [{ filterType: "StartsWith" as const, value: "a" }, ...fileNamePatternMatches];
-    expect(words({ fileNamePatternMatches: two })).toBe(
-      'StartsWith "a": yes; EndsWith ".csv": no (all must hold)',
-    );
+    expect(words({ fileNamePatternMatches: two })).toBe('StartsWith "a": yes; EndsWith ".csv": no (all must hold)');
     expect(words({ state: "Deleted" })).toContain("Deleted");
     expect(words({ ingestionType: "SendViaHttp" })).toContain("SendViaHttp");
     expect(words({ fileNamePatternMatches: [] })).toContain("no file name patterns");

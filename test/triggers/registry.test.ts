@@ -59,9 +59,7 @@ describe("the registry of triggers", () => {
     ]);
     const claim = registry.claim("1.csv", "UploadInStorage", "intake", { service: "ours" });
     expect(claim).toMatchObject({ claimed: { name: "ours" }, others: [] });
-    expect(claim.verdicts[0]?.words).toBe(
-      "it is for the service theirs, and this sender's data goes to ours",
-    );
+    expect(claim.verdicts[0]?.words).toBe("it is for the service theirs, and this sender's data goes to ours");
   });
 
   it("reports for an unclaimed file why each trigger does not claim it", () => {
@@ -140,9 +138,9 @@ describe("the lint of triggers", () => {
     expect(findings(trigger("a", [CSV], { drops: ["field"] }), later)).toEqual([]);
     expect(findings(trigger("a", [CSV], { ingestionType: "UploadInStorage" }), later)).toEqual([]);
     expect(findings(trigger("a", [CSV], { state: "Inactive" }), later)).toEqual(["warning a"]);
-    expect(
-      findings(trigger("a", [CSV], { drops: ["field"] }), trigger("b", [CSV], { drops: ["field"] })),
-    ).toEqual(["warning b"]);
+    expect(findings(trigger("a", [CSV], { drops: ["field"] }), trigger("b", [CSV], { drops: ["field"] }))).toEqual([
+      "warning b",
+    ]);
   });
 
   it("warns of a trigger whose state never fires", () => {

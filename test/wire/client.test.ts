@@ -39,8 +39,7 @@ const push = (operationId = "r1-1", through = client) =>
 
 const limits = { connections: 1, timeouts, clock: systemClock };
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
-const listen = (server: Server) =>
-  new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+const listen = (server: Server) => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
 
 /** Token and push behind a certificate that no client trusts by default. */
 async function secureService() {

@@ -81,15 +81,12 @@ describe("a token", () => {
     expect(requests()).toHaveLength(2);
   });
 
-  it.each(["account", "accountId", "account_id"])(
-    "that names another account in %s is not used",
-    async (claim) => {
-      service.claims = { [claim]: 8 };
-      const refused = tokens.get(signal);
-      await expect(refused).rejects.toThrow(ConfigError);
-      await expect(refused).rejects.toThrow("account 8, but account 7");
-    },
-  );
+  it.each(["account", "accountId", "account_id"])("that names another account in %s is not used", async (claim) => {
+    service.claims = { [claim]: 8 };
+    const refused = tokens.get(signal);
+    await expect(refused).rejects.toThrow(ConfigError);
+    await expect(refused).rejects.toThrow("account 8, but account 7");
+  });
 
   it("that is opaque makes no statement on its account", async () => {
     service.claims = null;

@@ -55,8 +55,7 @@ async function sideBySide(script: Script, options: Partial<WorkersOptions> = {})
   };
   const cancel = new AbortController();
   const other = map(script, cancel.signal);
-  const hasBegun = (name: string) =>
-    existsSync(begun(name)) && readFileSync(begun(name), "utf8").endsWith("\n");
+  const hasBegun = (name: string) => existsSync(begun(name)) && readFileSync(begun(name), "utf8").endsWith("\n");
   await expect.poll(() => hasBegun(script), { timeout: 60_000 }).toBe(true);
   const good = map("good");
   await expect.poll(() => hasBegun("good"), { timeout: 60_000 }).toBe(true);

@@ -85,11 +85,7 @@ async function mapTogether(
   }
 }
 
-async function mapList(
-  rig: Rig,
-  jobs: readonly MapJob[],
-  signal: AbortSignal,
-): Promise<readonly Settled<MapResult>[]> {
+async function mapList(rig: Rig, jobs: readonly MapJob[], signal: AbortSignal): Promise<readonly Settled<MapResult>[]> {
   const results = await mapTogether(rig, jobs, signal);
   return await settleEach(
     jobs,
@@ -156,12 +152,7 @@ describe("files of a list", () => {
 
   it("do not fail with a failing one, nor with one of a missing version", async () => {
     const rig = await rigOf({ count: 1 });
-    const jobs = await jobsOf(rig, [
-      content(5),
-      "id,date,value,what\n1,yesterday,1,\n",
-      content(6),
-      content(7),
-    ]);
+    const jobs = await jobsOf(rig, [content(5), "id,date,value,what\n1,yesterday,1,\n", content(6), content(7)]);
     const [, , , other] = jobs;
     if (other === undefined) throw new Error("no jobs");
     const binding = { ...other.binding, mapper: { ...other.binding.mapper, digest: "0".repeat(64) } };
@@ -252,9 +243,7 @@ describe("files of a list", () => {
       jobsOf(rig, [content(40), content(41)], "two"),
     ]);
     const results = await Promise.all([one, two].map((jobs) => mapAsList(rig, jobs, never())));
-    expect(results.flat().map((result) => result?.status === "mapped" && result.points)).toEqual([
-      30, 31, 40, 41,
-    ]);
+    expect(results.flat().map((result) => result?.status === "mapped" && result.points)).toEqual([30, 31, 40, 41]);
     expect(rig.lines.filter((line) => line.includes("a mapping host is replaced")).length).toBe(1);
     expect(await mapAsList(rig, [], never())).toEqual([]);
   });

@@ -130,12 +130,7 @@ describe("a changed mapper", () => {
 
   it.each([
     ["that is broken", "export default {", /cannot be loaded/, PATIENT_MS],
-    [
-      "that ends its thread when it is loaded",
-      "process.exit(0);",
-      /ended its thread with exit code 0/,
-      PATIENT_MS,
-    ],
+    ["that ends its thread when it is loaded", "process.exit(0);", /ended its thread with exit code 0/, PATIENT_MS],
     ["that never ends loading", "for (;;);", /took longer than 0.3 s/, 300],
   ])("%s is refused with a warning, also after a restart", async (_, head, words, limitMs) => {
     await writeVersion("1.0.0", "1");
@@ -147,9 +142,7 @@ describe("a changed mapper", () => {
       const [refused, ...others] = versions.refused();
       expect(others).toEqual([]);
       expect(refused?.reason).toMatch(words);
-      expect(refused?.reason).toContain(
-        `new files are still mapped by version 1.0.0 (${first.digest.slice(0, 12)})`,
-      );
+      expect(refused?.reason).toContain(`new files are still mapped by version 1.0.0 (${first.digest.slice(0, 12)})`);
       await restart(limitMs);
     }
     expect(await valueBy(first)).toBe(1);
@@ -198,10 +191,7 @@ describe("the copy of a version", () => {
   it("contains shared files and tables of the mapper, and finds the packages beside the original", async () => {
     await write("_shared/factor.ts", "export const factor = 3;");
     await write("acme/table.csv", "5");
-    await write(
-      "node_modules/offsets/package.json",
-      `{"name":"offsets","exports":"./main.js","type":"module"}`,
-    );
+    await write("node_modules/offsets/package.json", `{"name":"offsets","exports":"./main.js","type":"module"}`);
     await write("node_modules/offsets/main.js", "export const offset = 100;");
     const head = `import { readFileSync } from "node:fs";
       import { offset } from "offsets";
@@ -214,9 +204,7 @@ describe("the copy of a version", () => {
     const second = await current();
     await write("acme/table.csv", "6");
     await versions.refresh(["acme"]);
-    expect([await valueBy(first), await valueBy(second), await valueBy(await current())]).toEqual([
-      115, 120, 124,
-    ]);
+    expect([await valueBy(first), await valueBy(second), await valueBy(await current())]).toEqual([115, 120, 124]);
   });
 
   it("is not used when its bytes differ", async () => {
@@ -239,8 +227,7 @@ describe("the copy of a version", () => {
     await currentVersion();
     const second = await current();
     const old = new Date("2026-01-01T00:00:00Z");
-    for (const { digest } of [first, second])
-      await utimes(join(folder, "kept", "acme", `${digest}.json`), old, old);
+    for (const { digest } of [first, second]) await utimes(join(folder, "kept", "acme", `${digest}.json`), old, old);
     expect(await versions.prune(old.getTime())).toBe(0);
     expect(await versions.prune(old.getTime() + 1)).toBe(1);
     expect(await versions.locate("acme", first.digest)).toBeNull();

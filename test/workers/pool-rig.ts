@@ -20,10 +20,7 @@ afterEach(async () => {
 export const OPTIONS: WorkersOptions = workersOptions.parse({ count: 2, timeLimit: "60s" });
 export const GOOD = `emit({ target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 })`;
 
-export async function poolOf(
-  bodies: Readonly<Record<string, string>>,
-  options: Partial<WorkersOptions> = {},
-) {
+export async function poolOf(bodies: Readonly<Record<string, string>>, options: Partial<WorkersOptions> = {}) {
   const folder = await temporaryFolder();
   const mappers = join(folder, "mappers");
   await mkdir(mappers);

@@ -68,31 +68,28 @@ describe("the pool", () => {
     expect((await outcome)[0]).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });
   });
 
-  it.each(["first", "second"])(
-    "cancels a file on its %s try when it is closed, and tries no more",
-    async (nth) => {
-      const notes = join(await temporaryFolder(), "notes");
-      const { pool, map, lines } = await poolOf({
-        loop: `const { appendFileSync, readFileSync } = await import("node:fs");
+  it.each(["first", "second"])("cancels a file on its %s try when it is closed, and tries no more", async (nth) => {
+    const notes = join(await temporaryFolder(), "notes");
+    const { pool, map, lines } = await poolOf({
+      loop: `const { appendFileSync, readFileSync } = await import("node:fs");
         appendFileSync(${JSON.stringify(notes)}, "x");
         const isFirst = readFileSync(${JSON.stringify(notes)}, "utf8") === "x";
         if (${nth === "second"} && isFirst) process.kill(process.pid, "SIGKILL");
         for (;;);`,
-      });
-      let outcome: unknown = null;
-      map("loop").then(
-        (result) => (outcome = result),
-        (thrown) => (outcome = thrown),
-      );
-      const tries = nth === "second" ? "xx" : "x";
-      await expect.poll(() => readFile(notes, "utf8").catch(() => ""), { timeout: 60_000 }).toBe(tries);
-      await pool.close();
-      // The handlers above have then received what has been settled.
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(outcome).toMatchObject({ code: "HG-MAP-013" });
-      expect(lines.filter((line) => line.includes("tried once more")).length).toBe(tries.length - 1);
-    },
-  );
+    });
+    let outcome: unknown = null;
+    map("loop").then(
+      (result) => (outcome = result),
+      (thrown) => (outcome = thrown),
+    );
+    const tries = nth === "second" ? "xx" : "x";
+    await expect.poll(() => readFile(notes, "utf8").catch(() => ""), { timeout: 60_000 }).toBe(tries);
+    await pool.close();
+    // The handlers above have then received what has been settled.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(outcome).toMatchObject({ code: "HG-MAP-013" });
+    expect(lines.filter((line) => line.includes("tried once more")).length).toBe(tries.length - 1);
+  });
 
   it("limits the memory of a lone file to that of one, also after several side by side", async () => {
     const notes = await temporaryFolder();
@@ -145,9 +142,7 @@ describe("the pool", () => {
     const { map, mappers } = await poolOf({ thrower: "\nnull.x" });
     await writeFile(join(mappers, "broken.ts"), "export default {");
     const thrown = await map("thrower");
-    expect(thrown.status === "failed" && thrown.reason.message).toMatch(
-      /the mapper thrower threw: .*thrower\.ts:3/,
-    );
+    expect(thrown.status === "failed" && thrown.reason.message).toMatch(/the mapper thrower threw: .*thrower\.ts:3/);
     expect(await map("broken")).toMatchObject({ status: "failed", reason: { code: "HG-MAP-003" } });
   });
 

@@ -97,11 +97,7 @@ async function unreadable(mapper: Mapper, sample: ContractSample): Promise<void>
   if (ended === null) throw new Error("an input that cannot be read gave readings or faults");
 }
 
-function mapBytes(
-  mapper: Mapper,
-  bytes: string | Uint8Array,
-  sample: ContractSample,
-): Promise<MapTestResult> {
+function mapBytes(mapper: Mapper, bytes: string | Uint8Array, sample: ContractSample): Promise<MapTestResult> {
   return mapText(mapper, bytes, { ...sample, fileName: sample.fileName ?? basename(sample.path) });
 }
 

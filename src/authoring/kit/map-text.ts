@@ -62,11 +62,7 @@ export async function mapText(
 }
 
 /** Maps a file. Rejects with the abort reason of the signal, and when the file cannot be read at all. */
-export async function mapPath(
-  mapper: Mapper,
-  path: string,
-  options: MapTestOptions = {},
-): Promise<MapTestResult> {
+export async function mapPath(mapper: Mapper, path: string, options: MapTestOptions = {}): Promise<MapTestResult> {
   const { settings = {}, rows = "strict", lookups = {} } = options;
   const fileName = options.fileName ?? basename(path);
   const sink = createMemorySink();

@@ -51,26 +51,14 @@ const DAYS = [
   "MM/dd/yy",
   "yyyyMMdd",
 ];
-const TIMES = [
-  "HH:mm:ss",
-  "HH:mm",
-  "H:mm:ss",
-  "H:mm",
-  "HH:mm:ss.SSS",
-  "h:mm:ss a",
-  "h:mm a",
-  "HHmm",
-  "HHmmss",
-];
+const TIMES = ["HH:mm:ss", "HH:mm", "H:mm:ss", "H:mm", "HH:mm:ss.SSS", "h:mm:ss a", "h:mm a", "HHmm", "HHmmss"];
 const STAMPS = DAYS.flatMap((day) =>
   [" ", "'T'", ", "].flatMap((joint) => TIMES.map((time) => `${day}${joint}${time}`)),
 );
 /** Share of a column's texts that have to fit; the rest may be rows at the end, or faults. */
 const SHARE = 0.9;
-const SOURCE_NAME =
-  /serial|meter|ean\b|mpan|nmi|prm|pod|device|logger|site|source|station|z[äa]hler|compteur|punkt/i;
-const QUANTITY_NAME =
-  /register|quantity|channel|tag|type|obis|param|measure|grandeur|kanal|variable|mapping/i;
+const SOURCE_NAME = /serial|meter|ean\b|mpan|nmi|prm|pod|device|logger|site|source|station|z[äa]hler|compteur|punkt/i;
+const QUANTITY_NAME = /register|quantity|channel|tag|type|obis|param|measure|grandeur|kanal|variable|mapping/i;
 const VALUE_NAME = /value|reading|valeur|wert|waarde|valore|consumption|volume|energy/i;
 
 export function sketchColumns(table: SampleTable): SketchedColumns {
@@ -84,8 +72,7 @@ export function sketchColumns(table: SampleTable): SketchedColumns {
   );
   const numeric = others.filter((column) => decimalOf(column.texts) !== null);
   const labels = others.filter((column) => !numeric.includes(column));
-  const named = (pattern: RegExp, among: typeof others) =>
-    among.find(({ name }) => pattern.test(name))?.name ?? null;
+  const named = (pattern: RegExp, among: typeof others) => among.find(({ name }) => pattern.test(name))?.name ?? null;
   const source = named(SOURCE_NAME, labels) ?? named(SOURCE_NAME, numeric.filter(isIdentifier)) ?? null;
   const measured = numeric.filter(({ name }) => name !== source);
   const quantity = named(
@@ -93,17 +80,13 @@ export function sketchColumns(table: SampleTable): SketchedColumns {
     labels.filter(({ name }) => name !== source),
   );
   const chosen =
-    quantity === null
-      ? measured
-      : measured.filter(({ name }, at) => VALUE_NAME.test(name) || at === 0).slice(0, 1);
+    quantity === null ? measured : measured.filter(({ name }, at) => VALUE_NAME.test(name) || at === 0).slice(0, 1);
   const values = chosen.map(({ name, texts }) => ({
     name,
     decimal: decimalOf(texts) ?? ".",
     unit: unitOf(name),
   }));
-  const missing = chosen.flatMap(({ texts }) =>
-    texts.filter((text) => !isNumber(text, decimalOf(texts) ?? ".")),
-  );
+  const missing = chosen.flatMap(({ texts }) => texts.filter((text) => !isNumber(text, decimalOf(texts) ?? ".")));
   return { date, values, source, quantity, missing: [...new Set(missing)] };
 }
 
@@ -157,9 +140,7 @@ function formatOf(
   const most = Math.max(...fitting.map(({ count }) => count));
   const [best, ...others] = fitting.filter(({ count }) => count === most);
   if (best === undefined) return undefined;
-  const other = others.find(({ walls }) =>
-    walls.some((wall, at) => wall !== best.walls[at] && !Number.isNaN(wall)),
-  );
+  const other = others.find(({ walls }) => walls.some((wall, at) => wall !== best.walls[at] && !Number.isNaN(wall)));
   return { format: best.format, ...(other === undefined ? {} : { other: other.format }) };
 }
 
@@ -176,8 +157,7 @@ function mostly(texts: readonly string[], test: (text: string) => boolean): bool
 function decimalOf(texts: readonly string[]): "." | "," | null {
   const filled = texts.filter((text) => /\d/.test(text));
   if (filled.length === 0 || filled.length < texts.length * 0.2) return null;
-  for (const decimal of [".", ","] as const)
-    if (mostly(filled, (text) => isNumber(text, decimal))) return decimal;
+  for (const decimal of [".", ","] as const) if (mostly(filled, (text) => isNumber(text, decimal))) return decimal;
   return null;
 }
 

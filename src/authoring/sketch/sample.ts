@@ -233,10 +233,7 @@ function cellText(cell: CellValue): string {
 async function jsonTable(path: string, head: string): Promise<SampleTable | null> {
   const file = sampleFile(path);
   const lines = head.trim().split("\n");
-  if (
-    lines.length > 1 &&
-    lines.slice(0, -1).every((line) => /^\s*\{.*\}\s*$/.test(line) || line.trim() === "")
-  )
+  if (lines.length > 1 && lines.slice(0, -1).every((line) => /^\s*\{.*\}\s*$/.test(line) || line.trim() === ""))
     return recordTable({ kind: "ndjson" }, await firstOf(file.ndjson()));
   const tables: SampleTable[] = [];
   for (const candidate of [...jsonLists(head), "$.*"]) {

@@ -18,9 +18,7 @@ export function mapperSource({ name, table, columns, timeZone }: SourceInput): s
     ...(timeZone === undefined
       ? []
       : ['    timeZone: z.string().describe("Zone of the dates in the file, such as Europe/Brussels"),']),
-    ...(source === null
-      ? ['    meter: z.string().describe("Serial number of the meter that the file is from"),']
-      : []),
+    ...(source === null ? ['    meter: z.string().describe("Serial number of the meter that the file is from"),'] : []),
   ];
   const tools = [
     "file",
@@ -41,9 +39,7 @@ export function mapperSource({ name, table, columns, timeZone }: SourceInput): s
   const notes = [
     ...(date?.other === undefined
       ? []
-      : [
-          `  // The sample fits both ${date.format} and ${date.other}: check which of them the sender writes.`,
-        ]),
+      : [`  // The sample fits both ${date.format} and ${date.other}: check which of them the sender writes.`]),
     ...(date === null ? ["  // No column of the sample looks like a date: name its columns."] : []),
     ...(values.length === 0 ? ["  // No column of the sample looks like values: emit them here."] : []),
   ];

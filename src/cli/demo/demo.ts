@@ -22,23 +22,14 @@ interface DemoOptions {
 }
 
 export function addDemo({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "demo",
-    "Shows the whole chain on this machine: sample drops, gateway, hub, stored points.",
-    ["npm start", "npm start -- --until-idle --json"],
-  )
-    .option(
-      "--until-idle",
-      "end when everything has settled; exit 0 only if every file ended as its scenario expects",
-    )
+  addCommand(program, "demo", "Shows the whole chain on this machine: sample drops, gateway, hub, stored points.", [
+    "npm start",
+    "npm start -- --until-idle --json",
+  ])
+    .option("--until-idle", "end when everything has settled; exit 0 only if every file ended as its scenario expects")
     .option("--timeout <duration>", "with --until-idle: give up after this", "2m")
     .option("--keep", "continue with the state of the last run instead of starting afresh")
-    .option(
-      "--state <folder>",
-      "folder for the demo's state; emptied at each start unless --keep",
-      ".headgate/demo",
-    )
+    .option("--state <folder>", "folder for the demo's state; emptied at each start unless --keep", ".headgate/demo")
     .option("--json", "print the summary as one JSON object")
     .action(action((options: DemoOptions) => runDemo(options, stop)));
 }
@@ -51,10 +42,7 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
     say(`${styled("bold", "Headgate demo")}: hub, gateway and three sample drops on this machine`);
     printGround(ground, say);
     const config = loadGatewayConfig(ground.gatewayConfig);
-    const log = createLog(
-      config.log.level,
-      pino.destination({ dest: join(ground.state, "gateway.log"), sync: true }),
-    );
+    const log = createLog(config.log.level, pino.destination({ dest: join(ground.state, "gateway.log"), sync: true }));
     const gateway = await startGateway(config, { log, onEvent: (event) => printProgress(event, say) });
     try {
       say(`  operations  ${gateway.operationsUrl}/health/ready`);
@@ -109,8 +97,7 @@ function printEnd(ended: readonly Ended[], ground: DemoGround, staysUp: boolean)
   print(`  npx headgate runs -c ${config}`);
   // A hub that ends with this command cannot be queried.
   if (staysUp) print(`  ${ground.queryCommand}   # stored points`);
-  else
-    print("  npm start   # the same with a hub that stays up, and a command that queries its stored points");
+  else print("  npm start   # the same with a hub that stays up, and a command that queries its stored points");
   print("");
 }
 

@@ -283,9 +283,7 @@ export class FtpSession {
     this.#reply(150, "coming");
     const data = await this.#takeData();
     const listing = Buffer.from(lines.map((line) => `${line}\r\n`).join(""), this.#encoding);
-    await new Promise<void>((resolve) =>
-      data.end(this.#facts.hooks?.listing?.(listing) ?? listing, () => resolve()),
-    );
+    await new Promise<void>((resolve) => data.end(this.#facts.hooks?.listing?.(listing) ?? listing, () => resolve()));
     this.#reply(226, "sent");
   }
 

@@ -1,28 +1,10 @@
 /** A small SFTP server on loopback, for the demonstration and the tests: one user, one folder, nothing outside it. */
 import { createHash } from "node:crypto";
 import type { Dir, Stats } from "node:fs";
-import {
-  link,
-  lstat,
-  mkdir,
-  open,
-  opendir,
-  realpath,
-  rm,
-  rmdir,
-  stat,
-  unlink,
-  utimes,
-} from "node:fs/promises";
+import { link, lstat, mkdir, open, opendir, realpath, rm, rmdir, stat, unlink, utimes } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { dirname, join, posix, sep } from "node:path";
-import ssh2, {
-  type Attributes,
-  type AuthContext,
-  type FileEntry,
-  type ServerConfig,
-  type SFTPWrapper,
-} from "ssh2";
+import ssh2, { type Attributes, type AuthContext, type FileEntry, type ServerConfig, type SFTPWrapper } from "ssh2";
 import { serveNamesAs } from "../../drops/sftp/names.ts";
 import { systemCode } from "../../support/errors.ts";
 import type { FieldHooks } from "./field-hooks.ts";
@@ -121,10 +103,7 @@ function authenticate(options: FieldSftpOptions, login: AuthContext): void {
   if (login.method !== method || login.username !== options.username) answer(false);
   else if (login.method === "keyboard-interactive")
     login.prompt([{ prompt: "Password: ", echo: false }], (said) => answer(said[0] === options.password));
-  else
-    answer(
-      login.method === "publickey" || (login.method === "password" && login.password === options.password),
-    );
+  else answer(login.method === "publickey" || (login.method === "password" && login.password === options.password));
 }
 
 /** ssh2 sometimes generates a key that it cannot read itself; then another one is generated. */
@@ -176,9 +155,7 @@ class SftpSession {
   listen(): void {
     const sftp = this.#sftp;
     sftp.on("OPEN", (id, path, flags) => this.#answer(id, () => this.#open(id, path, flags)));
-    sftp.on("READ", (id, handle, from, length) =>
-      this.#answer(id, () => this.#read(id, handle, from, length)),
-    );
+    sftp.on("READ", (id, handle, from, length) => this.#answer(id, () => this.#read(id, handle, from, length)));
     sftp.on("WRITE", (id, handle, at, data) =>
       this.#done(id, async () => void (await this.#file(handle).write(data, 0, data.length, at))),
     );
@@ -192,9 +169,7 @@ class SftpSession {
     sftp.on("LSTAT", (id, path) =>
       this.#answer(id, async () => sftp.attrs(id, attributes(await lstat(await this.#place(path))))),
     );
-    sftp.on("SETSTAT", (id, path, attrs) =>
-      this.#done(id, async () => setTimes(await this.#target(path), attrs)),
-    );
+    sftp.on("SETSTAT", (id, path, attrs) => this.#done(id, async () => setTimes(await this.#target(path), attrs)));
     sftp.on("FSETSTAT", (id) => this.#done(id, async () => undefined));
     sftp.on("OPENDIR", (id, path) => this.#answer(id, () => this.#openFolder(id, path)));
     sftp.on("READDIR", (id, handle) => this.#answer(id, () => this.#readFolder(id, handle)));

@@ -161,10 +161,7 @@ function writeGatewayConfig(
 }
 
 /** The YAML of `config/` with some values replaced, comments kept. */
-function editYaml(
-  name: string,
-  edits: readonly (readonly [readonly (string | number)[], unknown])[],
-): string {
+function editYaml(name: string, edits: readonly (readonly [readonly (string | number)[], unknown])[]): string {
   const document = parseDocument(readFileSync(join(PACKAGE, "config", name), "utf8"));
   for (const [path, value] of edits) document.setIn(path, value);
   return document.toString({ lineWidth: 0 });

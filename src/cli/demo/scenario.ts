@@ -76,9 +76,7 @@ export async function compareWithScenario(scenario: Scenario, ledger: Ledger): P
   const ended: Ended[] = [];
   for (const [drop, { files }] of Object.entries(scenario.drops)) {
     for (const [path, { ends, points }] of Object.entries(files)) {
-      const traced = (await ledger.trace(path)).find(
-        (one) => one.arrival.drop === drop && one.arrival.path === path,
-      );
+      const traced = (await ledger.trace(path)).find((one) => one.arrival.drop === drop && one.arrival.path === path);
       const run = traced?.runs.at(-1)?.run;
       const state = run?.state ?? traced?.arrival.state ?? "never seen";
       const found = ENDS[state] ?? state;

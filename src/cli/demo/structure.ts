@@ -13,11 +13,7 @@ const PUSHED_DATA = SOURCE_TYPES.find(({ name }) => name === "Pushed Data")?.id;
 const TIMEOUTS = { connect: 5_000, headers: 10_000, body: 10_000, total: 30_000 };
 
 /** Returns the id of the first variable, for the example query; writes the token of the query to `tokenPath`. */
-export async function buildStructure(
-  hubUrl: string,
-  structure: Structure,
-  tokenPath: string,
-): Promise<number> {
+export async function buildStructure(hubUrl: string, structure: Structure, tokenPath: string): Promise<number> {
   const client = new ServiceClient(
     {
       name: "hub",
@@ -41,8 +37,7 @@ export async function buildStructure(
   try {
     writeFileSync(tokenPath, (await client.token(signal)).value, { mode: 0o600 });
     const existing = await client.getSites({}, signal);
-    if (existing.items.length === 0)
-      for (const site of structure.sites) await buildSite(client, site, signal);
+    if (existing.items.length === 0) for (const site of structure.sites) await buildSite(client, site, signal);
     const first = structure.sites[0]?.sources[0]?.serialNumber ?? "";
     const source = (await client.getSources({ SerialNumber: [first] }, signal)).items[0];
     const variables = await client.getVariables({ SourceId: [source?.id ?? 0] }, signal);
@@ -52,11 +47,7 @@ export async function buildStructure(
   }
 }
 
-async function buildSite(
-  client: ServiceClient,
-  site: Structure["sites"][number],
-  signal: AbortSignal,
-): Promise<void> {
+async function buildSite(client: ServiceClient, site: Structure["sites"][number], signal: AbortSignal): Promise<void> {
   const { sources, ...siteBody } = site;
   const siteId = await client.postSite(siteBody, signal);
   for (const { variables, ...fields } of sources) {
@@ -70,7 +61,5 @@ async function buildSite(
 type Defined<Fields> = { [Key in keyof Fields]: Exclude<Fields[Key], undefined> };
 
 function withoutUndefined<Fields extends object>(fields: Fields): Defined<Fields> {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Defined<Fields>;
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>;
 }

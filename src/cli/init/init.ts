@@ -9,14 +9,7 @@ import { ConfigError } from "../../support/errors.ts";
 import { addCommand, type CommandFrame } from "../command.ts";
 import { print, printJson, styled } from "../output.ts";
 import { ask, canAsk } from "../prompt.ts";
-import {
-  DROP_SECRET,
-  type DropAnswers,
-  GATEWAY_SECRETS,
-  gatewayText,
-  HUB_SECRETS,
-  hubText,
-} from "./texts.ts";
+import { DROP_SECRET, type DropAnswers, GATEWAY_SECRETS, gatewayText, HUB_SECRETS, hubText } from "./texts.ts";
 
 interface InitOptions {
   readonly output?: string;
@@ -50,35 +43,26 @@ export function addInit({ program, stop, action }: CommandFrame): void {
     .option("-o, --output <file>", "file to write (default: ./gateway.yaml or ./hub.yaml)")
     .option("--service <url>", "gateway: base address of the service")
     .option("--push <url>", "gateway: address of its push interface (default: the base address and /push)")
-    .option(
-      "--token <url>",
-      "gateway: address of its token endpoint (default: the base address and /connect/token)",
-    )
+    .option("--token <url>", "gateway: address of its token endpoint (default: the base address and /connect/token)")
     .option(
       "--account <account>",
       "gateway: id of the account (default: the user's own); hub: name of the first account",
     )
     .option("--client-id <id>", "client that signs in (default: gateway)")
     .option("--username <name>", "user that signs in (default: pusher)")
-    .option(
-      "--drop <place>",
-      "gateway: a folder, or sftp://user@host/path, ftp:// or ftps:// (default: ./drop)",
-    )
+    .option("--drop <place>", "gateway: a folder, or sftp://user@host/path, ftp:// or ftps:// (default: ./drop)")
     .option("--ends-with <text>", "gateway: end of the names of the files to take (default: .csv)")
     .option("--mapper <name>", "gateway: mapper that reads them (default: standard)")
     .option("--time-zone <zone>", "gateway: time zone of times without one, such as Europe/Brussels")
     .addOption(new Option("--listen <address>", "hub: address to listen on (default: 127.0.0.1:8070)"))
     .option("--json", "as JSON")
-    .action(
-      action((what: string | undefined, options: InitOptions) => init(what ?? "gateway", options, stop)),
-    );
+    .action(action((what: string | undefined, options: InitOptions) => init(what ?? "gateway", options, stop)));
 }
 
 async function init(what: string, options: InitOptions, stop: AbortSignal): Promise<number> {
   if (what !== "gateway" && what !== "hub") throw invalid("what", `${what} is neither gateway nor hub`);
   const file = options.output ?? `./${what}.yaml`;
-  if (existsSync(file))
-    throw new ConfigError("HG-CLI-009", { operation: "write configuration", subject: file });
+  if (existsSync(file)) throw new ConfigError("HG-CLI-009", { operation: "write configuration", subject: file });
   const answer = answerer(options, stop);
   const { text, secrets } = what === "hub" ? await hubFile(answer) : await gatewayFile(options, answer);
   if (stop.aborted) return 1;
@@ -99,11 +83,7 @@ async function init(what: string, options: InitOptions, stop: AbortSignal): Prom
  * The value of a flag, or else the answer of the person at the terminal, or else the default; null where there is
  * none.
  */
-type Answerer = (
-  flag: keyof InitOptions,
-  question: string,
-  fallback: string | null,
-) => Promise<string | null>;
+type Answerer = (flag: keyof InitOptions, question: string, fallback: string | null) => Promise<string | null>;
 
 function answerer(options: InitOptions, stop: AbortSignal): Answerer {
   return async (flag, question, fallback) => {

@@ -9,9 +9,7 @@ import { isUrl, migrationLedger } from "../../migration/request.ts";
 import { systemClock } from "../../support/clock.ts";
 import { requireLedger } from "../command-client.ts";
 
-export async function openLedgerToRead(
-  configPath: string,
-): Promise<{ ledger: Ledger; config: GatewayConfig }> {
+export async function openLedgerToRead(configPath: string): Promise<{ ledger: Ledger; config: GatewayConfig }> {
   const config = loadGatewayConfig(configPath);
   requireLedger(config);
   return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };

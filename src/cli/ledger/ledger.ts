@@ -54,9 +54,7 @@ async function restore(file: string, options: LedgerOptions): Promise<number> {
     return 0;
   }
   const { restored, replaced } = result;
-  print(
-    `restored: ${ledgerWords(config.ledger)}, ${restored.runs} runs, up to ${restored.upTo ?? "nothing"}`,
-  );
+  print(`restored: ${ledgerWords(config.ledger)}, ${restored.runs} runs, up to ${restored.upTo ?? "nothing"}`);
   if (replaced !== null) print(`the former ledger is kept as ${replaced.path}`);
   const until = replaced?.upTo ?? null;
   if (until !== null && (restored.upTo === null || until > restored.upTo))

@@ -11,16 +11,7 @@ import { createCatalogue } from "../../workers/catalogue.ts";
 import { addCommand, type CommandFrame, optionalConfigOption } from "../command.ts";
 import { mapApart } from "../dry-run.ts";
 import { mustBeFile } from "../must-be-file.ts";
-import {
-  foundWords,
-  placeWords,
-  print,
-  printError,
-  printJson,
-  printTable,
-  reasonLines,
-  styled,
-} from "../output.ts";
+import { foundWords, placeWords, print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
 import { repeatOnChange } from "./file-watch.ts";
 
 interface MapOptions {
@@ -71,15 +62,10 @@ export function addMap({ program, stop, action }: CommandFrame): void {
     )
     .option("--summary", "print targets, counts, period and refused rows instead of the payload")
     .option("--json", "the summary as JSON")
-    .option(
-      "--watch",
-      "map again whenever the file or the mapper changes, with the summary unless --json is given",
-    )
+    .option("--watch", "map again whenever the file or the mapper changes, with the summary unless --json is given")
     .action(
       action((file: string, options: MapOptions) =>
-        options.watch === true
-          ? watchMap(file, { summary: true, ...options }, stop)
-          : map(file, options, stop),
+        options.watch === true ? watchMap(file, { summary: true, ...options }, stop) : map(file, options, stop),
       ),
     );
 }
@@ -233,8 +219,7 @@ function printSummary(result: MapResult, json: boolean): void {
     if (conflicts !== undefined) {
       print(styled("yellow", `${conflicts.count} rows have another value than the row that counts:`));
       for (const one of conflicts.shown) print(`  ${conflictWords(one)}`);
-      if (conflicts.count > conflicts.shown.length)
-        print(`  … and ${conflicts.count - conflicts.shown.length} more`);
+      if (conflicts.count > conflicts.shown.length) print(`  … and ${conflicts.count - conflicts.shown.length} more`);
     }
     if (cutDate !== undefined) print(styled("yellow", cutWords(cutDate)));
     if (period !== null) print(`from ${period.from} to ${period.to}`);
@@ -246,8 +231,7 @@ function printSummary(result: MapResult, json: boolean): void {
   }
   for (const line of refusalLines(result.rejected, result.rejectedCount)) print(line);
   const { rejectedByReason = [] } = result;
-  if (rejectedByReason.length < result.rejectedCount)
-    for (const line of reasonLines(rejectedByReason)) print(line);
+  if (rejectedByReason.length < result.rejectedCount) for (const line of reasonLines(rejectedByReason)) print(line);
 }
 
 function parseShare(text: string): number {
@@ -272,8 +256,7 @@ function parseSettings(text: string): Record<string, unknown> {
       cause,
     });
   }
-  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed))
-    return parsed as Record<string, unknown>;
+  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
   throw new ConfigError("HG-CLI-001", {
     operation: "read option",
     subject: "--settings",

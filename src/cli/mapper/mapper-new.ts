@@ -34,9 +34,7 @@ export async function newMapper(name: string, options: NewOptions, stop: AbortSi
       folder,
       source: sketch?.proposal.source ?? emptySource(name),
       sample:
-        sketch === null
-          ? null
-          : { path: sketch.path, reader: sketch.table.reader, settings: sketch.proposal.settings },
+        sketch === null ? null : { path: sketch.path, reader: sketch.table.reader, settings: sketch.proposal.settings },
     });
     if (options.json === true)
       printJson({
@@ -76,8 +74,7 @@ async function sketchSample(name: string, path: string, options: NewOptions, ask
   const columns = sketchColumns(table);
   const needsZone = columns.date !== null && !columns.date.hasDesignator;
   const timeZone = needsZone
-    ? (options.timeZone ??
-      (await ask("The dates carry no time zone. Their zone (such as Europe/Brussels): ")))
+    ? (options.timeZone ?? (await ask("The dates carry no time zone. Their zone (such as Europe/Brussels): ")))
     : undefined;
   if (needsZone && (timeZone === undefined || ianaZone(timeZone) === undefined))
     throw new ConfigError("HG-CLI-001", {
@@ -133,8 +130,7 @@ function printNextSteps(name: string, { modulePath, first }: WrittenMapper, prop
 }
 
 function outcomeWords(outcome: unknown, failed: boolean): string {
-  if (failed)
-    return `not mapped yet: ${(outcome as { readonly message?: string }).message ?? "see the case"}`;
+  if (failed) return `not mapped yet: ${(outcome as { readonly message?: string }).message ?? "see the case"}`;
   const elements = (Array.isArray(outcome) ? outcome : (outcome as { elements: unknown[] }).elements) as {
     readonly data: readonly unknown[];
   }[];

@@ -129,9 +129,7 @@ async function testAll(
 ): Promise<number> {
   const catalogue = createCatalogue(options.folder.map((folder) => resolve(folder)));
   const entries =
-    names.length === 0
-      ? await catalogue.list()
-      : await Promise.all(names.map((name) => mustFind(catalogue, name)));
+    names.length === 0 ? await catalogue.list() : await Promise.all(names.map((name) => mustFind(catalogue, name)));
   const results: TestedCase[] = [];
   for (const { identity, modulePath } of entries) {
     begin(identity.name);
@@ -139,8 +137,7 @@ async function testAll(
       results.push({ mapper: identity.name, ...one });
       if (options.json !== true) printTested(identity.name, one);
     };
-    for (const name of await listCases(modulePath))
-      report(await testCase(modulePath, name, options.update === true));
+    for (const name of await listCases(modulePath)) report(await testCase(modulePath, name, options.update === true));
     for (const one of await testContract(modulePath)) report(one);
   }
   if (options.json === true) printJson(results);
@@ -148,11 +145,7 @@ async function testAll(
   return results.every((one) => one.result === "ok" || one.result === "updated") ? 0 : 1;
 }
 
-async function testCase(
-  modulePath: string,
-  name: string,
-  update: boolean,
-): Promise<Omit<TestedCase, "mapper">> {
+async function testCase(modulePath: string, name: string, update: boolean): Promise<Omit<TestedCase, "mapper">> {
   const outcome = await runCase(modulePath, name);
   if (isDeepStrictEqual(outcome.actual, outcome.expected)) return { case: name, result: "ok" };
   if (update) {
@@ -206,10 +199,7 @@ function testedSummary(results: readonly TestedCase[]): string {
   return `cases ${results.length}: ${words.join(", ") || "none"}`;
 }
 
-async function mustFind(
-  catalogue: ReturnType<typeof createCatalogue>,
-  name: string,
-): Promise<CatalogueEntry> {
+async function mustFind(catalogue: ReturnType<typeof createCatalogue>, name: string): Promise<CatalogueEntry> {
   const entry = await catalogue.find(name);
   if (entry !== null) return entry;
   const known = (await catalogue.list()).map((one) => one.identity.name);

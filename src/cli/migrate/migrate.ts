@@ -10,12 +10,7 @@ import type { Standing } from "../../migration/plan/history-files.ts";
 import { measuredBefore } from "../../migration/plan/push-rates.ts";
 import { assertRequestFits, emptyPatterns } from "../../migration/plan/request-checks.ts";
 import { knownMigrations } from "../../migration/report/reports.ts";
-import {
-  absolutePattern,
-  type MigrationRequest,
-  migrationFolder,
-  migrationId,
-} from "../../migration/request.ts";
+import { absolutePattern, type MigrationRequest, migrationFolder, migrationId } from "../../migration/request.ts";
 import { runMigration } from "../../migration/run/run.ts";
 import { MigrationStructure } from "../../migration/structure/structure.ts";
 import { assertNotUndone } from "../../migration/undo/state.ts";
@@ -96,9 +91,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
     )
     .option("--verify", "at the end, compare what the service stores with what was delivered")
     .option("--json", "print the result as one JSON object")
-    .action(
-      action((patterns: readonly string[], options: MigrateOptions) => migrate(patterns, options, stop)),
-    );
+    .action(action((patterns: readonly string[], options: MigrateOptions) => migrate(patterns, options, stop)));
   addThrottleOptions(command);
   // The options of `migrate` itself are accepted here as well.
   addCommand(command, "report <id>", "Writes the report of a migration again, and prints its path.", [
@@ -117,17 +110,11 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
     "undo <id>",
     "Removes the readings that only a migration delivered, after it listed them and asked for confirmation. " +
       "The same `migrate` command then delivers it again.",
-    [
-      "headgate migrate undo 3f2a -c gateway.yaml --dry-run",
-      "headgate migrate undo 3f2a -c gateway.yaml --yes",
-    ],
+    ["headgate migrate undo 3f2a -c gateway.yaml --dry-run", "headgate migrate undo 3f2a -c gateway.yaml --yes"],
   )
     .option("--structure", "also the unused sites, sources and variables that it created")
     .option("--yes", "do not ask for confirmation")
-    .option(
-      "--with-others",
-      "also dates that other runs delivered too, or at which another value is stored now",
-    )
+    .option("--with-others", "also dates that other runs delivered too, or at which another value is stored now")
     .option("--by <name>", "user (default: the one who runs the command)")
     .action(
       action((id: string, _none: unknown, own: Command) => {
@@ -152,21 +139,12 @@ async function listMigrations(options: MigrateOptions): Promise<number> {
   else
     printTable(
       ["id", "mapper", "files", "folder"],
-      known.map(({ id, order, folder }) => [
-        id,
-        order.mapper ?? "by trigger",
-        order.patterns.join(" "),
-        folder,
-      ]),
+      known.map(({ id, order, folder }) => [id, order.mapper ?? "by trigger", order.patterns.join(" "), folder]),
     );
   return 0;
 }
 
-async function migrate(
-  patterns: readonly string[],
-  options: MigrateOptions,
-  stop: AbortSignal,
-): Promise<number> {
+async function migrate(patterns: readonly string[], options: MigrateOptions, stop: AbortSignal): Promise<number> {
   const config = configOf(options);
   const order = orderOf(patterns, options);
   const id = migrationId(order);
@@ -237,8 +215,7 @@ function greeting(id: string, { files, done, changed }: Standing): string {
 
 function orderOf(patterns: readonly string[], options: MigrateOptions): MigrationRequest {
   const share = Number(options.rejectShare);
-  if (!(share >= 0 && share <= 1))
-    throw invalid("--reject-share", `${options.rejectShare} is not a share from 0 to 1`);
+  if (!(share >= 0 && share <= 1)) throw invalid("--reject-share", `${options.rejectShare} is not a share from 0 to 1`);
   return {
     patterns: patterns.map((pattern) => absolutePattern(pattern, process.cwd())),
     mapper: options.mapper ?? null,

@@ -35,11 +35,7 @@ export async function leftAlone(
   });
 }
 
-async function askFor(
-  changed: readonly HistoryFile[],
-  signal: AbortSignal,
-  terminal: Terminal,
-): Promise<Choice> {
+async function askFor(changed: readonly HistoryFile[], signal: AbortSignal, terminal: Terminal): Promise<Choice> {
   const question = `${countOf(changed)} changed since the delivery: ${namesOf(changed)}.
 Deliver again what is there now, skip, or stop? [again/skip/STOP] `;
   const answer = (await ask(question, signal, terminal)).toLowerCase();

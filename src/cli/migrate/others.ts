@@ -38,9 +38,7 @@ export async function collectOthers(
       const runs = await sharing(targets, sample, ledger);
       const spool = await openSpool({ ...config.spool, path });
       const wordsOf = (run: Run) => `${run.path} (run ${run.id} of ${owner})`;
-      const gone = await others.collect(runs, { ledger, spool }, wasBegun, (run, nth) =>
-        words.set(nth, wordsOf(run)),
-      );
+      const gone = await others.collect(runs, { ledger, spool }, wasBegun, (run, nth) => words.set(nth, wordsOf(run)));
       unknown.push(...gone.map(wordsOf));
     },
     id,

@@ -19,10 +19,7 @@ export function printPlan(plan: PlanReport): void {
       ["  mappers", mapperWords(plan)],
       ["  points", pointWords(plan)],
       ["  targets", `${grouped(plan.targets)}${of}${unfitWords(plan)}`],
-      [
-        "  period",
-        plan.period === null ? `no readings${of}` : `${plan.period.from} to ${plan.period.to}${of}`,
-      ],
+      ["  period", plan.period === null ? `no readings${of}` : `${plan.period.from} to ${plan.period.to}${of}`],
       ["  duration", durationWords(plan)],
     ],
   );

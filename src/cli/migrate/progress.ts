@@ -70,12 +70,7 @@ export function waitWords({ waits, held }: Reached): string {
   return all.length === 0 ? "" : `waits: ${all.join("; ")}`;
 }
 
-export function linesView(
-  total: Amount,
-  pace: Pace,
-  clock: Clock,
-  say: (line: string) => void,
-): ProgressView {
+export function linesView(total: Amount, pace: Pace, clock: Clock, say: (line: string) => void): ProgressView {
   let nextMs = clock.monotonicMs() + LINE_EVERY_MS;
   const line = (reached: Reached, isEnd: boolean) => {
     const words = [

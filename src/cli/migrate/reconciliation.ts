@@ -47,8 +47,7 @@ export async function verify(
       const differences = JSON.stringify(found.differences);
       alike = differences === before ? alike + 1 : 1;
       before = differences;
-      if (found.differences.length === 0 || alike === EQUAL_CHECKS || signal.aborted)
-        return { ...found, unknown };
+      if (found.differences.length === 0 || alike === EQUAL_CHECKS || signal.aborted) return { ...found, unknown };
       await systemClock.sleep(CHECK_EVERY_MS, signal);
     }
   } finally {
@@ -68,10 +67,7 @@ export function printReconciliation(
   const replaced = superseded === 0 ? "" : `; ${superseded} were replaced by later rows of the same date`;
   if (differences.length === 0 && findings.length > 0) {
     print(
-      styled(
-        "yellow",
-        `verified: ${what}, stored as the files say; these have ${findings.length} findings${replaced}`,
-      ),
+      styled("yellow", `verified: ${what}, stored as the files say; these have ${findings.length} findings${replaced}`),
     );
     for (const { kind, words } of findings.slice(0, SHOWN)) print(`  ${kind}: ${words}`);
   } else if (differences.length === 0) print(styled("green", `verified: ${what}, no difference${replaced}`));

@@ -24,12 +24,8 @@ export function printSurvey(id: string, found: readonly Surveyed[], dryRun: bool
     const { variables, missing, absent, gone } = one;
     const rows = variables.slice(0, SHOWN).map((variable) => rowOf(variable));
     if (rows.length > 0)
-      printTable(
-        ["  target", "variable", "from", "to", "points", "versions", "calls", "shared or changed"],
-        rows,
-      );
-    if (variables.length > SHOWN)
-      print(`  … and ${variables.length - SHOWN} more variables (--json lists all)`);
+      printTable(["  target", "variable", "from", "to", "points", "versions", "calls", "shared or changed"], rows);
+    if (variables.length > SHOWN) print(`  … and ${variables.length - SHOWN} more variables (--json lists all)`);
     if (absent > 0) print(`  ${grouped(absent)} dates of the migration are not stored`);
     for (const words of missing.slice(0, SHOWN)) print(`  ${words}: there is no such variable`);
     for (const words of warningsOf(one)) print(`  ${styled("yellow", "!")} ${words}`);
@@ -72,9 +68,7 @@ function warningsOf({ variables, others }: Surveyed): readonly string[] {
         ]),
     ...(stay.unsure === 0
       ? []
-      : [
-          `${target}: ${grouped(stay.unsure)} dates stay, since the service would have removed more with them`,
-        ]),
+      : [`${target}: ${grouped(stay.unsure)} dates stay, since the service would have removed more with them`]),
   ]);
   const unknown = others.unknown.map(
     (words) => `${words} delivered to the same targets; the dates are no longer known`,

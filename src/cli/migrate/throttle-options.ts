@@ -30,26 +30,13 @@ export function addThrottleOptions(command: Command): Command {
       "take no more files when more than this share of the files needs a person, or of the readings was " +
         "refused, such as 5%; checked from ten files on",
     )
-    .option(
-      "--priority <which>",
-      "`low`: other work of this machine comes first; `normal`: the usual priority",
-      "low",
-    );
+    .option("--priority <which>", "`low`: other work of this machine comes first; `normal`: the usual priority", "low");
 }
 
-export function readThrottle({
-  concurrency,
-  rate,
-  between,
-  pauseOnErrors,
-  priority,
-}: ThrottleFlags): ThrottleSettings {
+export function readThrottle({ concurrency, rate, between, pauseOnErrors, priority }: ThrottleFlags): ThrottleSettings {
   return {
     concurrency: concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency),
-    rate:
-      rate === undefined
-        ? null
-        : known(parseRate(rate), "--rate", `${rate} is not a rate such as 5000/s or 2MB/s`),
+    rate: rate === undefined ? null : known(parseRate(rate), "--rate", `${rate} is not a rate such as 5000/s or 2MB/s`),
     window: between === undefined ? null : windowOf(between),
     errorsMax:
       pauseOnErrors === undefined

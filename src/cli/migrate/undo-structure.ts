@@ -38,8 +38,7 @@ export async function undoStructure(
   const record = await StructureRecord.open(folder, systemClock);
   const stores = new Map<string, OpenStore>();
   try {
-    for (const { service } of record.entries)
-      if (!stores.has(service)) stores.set(service, openStore(config, service));
+    for (const { service } of record.entries) if (!stores.has(service)) stores.set(service, openStore(config, service));
     return await new UndoingStructure(id, record, stores, options, stop).run(leaving);
   } finally {
     await record.close();

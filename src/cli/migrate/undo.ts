@@ -10,12 +10,7 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { allRuns, deliveredRuns } from "../../migration/report/delivered.ts";
 import { Expectation } from "../../migration/report/expectation.ts";
-import {
-  findMigration,
-  type KnownMigration,
-  remakeReport,
-  writeReport,
-} from "../../migration/report/reports.ts";
+import { findMigration, type KnownMigration, remakeReport, writeReport } from "../../migration/report/reports.ts";
 import { migrationLedger } from "../../migration/request.ts";
 import { type OpenStore, openStore } from "../../migration/store.ts";
 import { pastUndos, UndoRecord } from "../../migration/undo/record.ts";
@@ -56,9 +51,7 @@ export async function undoMigration(
   const leaving = options.dryRun === true ? data.leaving : new Map<number, number>();
   // Without the removal of readings their structure stays, too.
   const structure =
-    options.structure !== true || data.isDeclined
-      ? null
-      : await undoStructure(config, known, options, leaving, stop);
+    options.structure !== true || data.isDeclined ? null : await undoStructure(config, known, options, leaving, stop);
   if (structure !== null && structure.removed !== null && (await isReported(known.folder)))
     await remakeReport(config.spool.path, known.id);
   if (options.json === true) printJson({ ...data.facts, ...(structure === null ? {} : { structure }) });
@@ -108,13 +101,7 @@ class Undoing {
   readonly #options: UndoOptions;
   readonly #stop: AbortSignal;
 
-  constructor(
-    config: GatewayConfig,
-    known: KnownMigration,
-    ledger: Ledger,
-    options: UndoOptions,
-    stop: AbortSignal,
-  ) {
+  constructor(config: GatewayConfig, known: KnownMigration, ledger: Ledger, options: UndoOptions, stop: AbortSignal) {
     this.#config = config;
     this.#known = known;
     this.#ledger = ledger;
@@ -240,9 +227,7 @@ class Undoing {
       await this.#note(sum);
       await record.end(isoInstant(systemClock.now()));
     } catch (thrown) {
-      throw this.#stop.aborted || thrown instanceof HeadgateError
-        ? interrupted(this.#known.id, thrown)
-        : thrown;
+      throw this.#stop.aborted || thrown instanceof HeadgateError ? interrupted(this.#known.id, thrown) : thrown;
     } finally {
       await record.close();
     }

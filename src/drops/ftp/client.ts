@@ -72,8 +72,7 @@ function sendAsNamed(ftp: FTPContext, names: NameEncoding): void {
   ftp.send = (command) => {
     const bytes = /^(USER|PASS) /i.test(command) ? command : bytesOf(command, names);
     if (typeof bytes === "string") return send(command);
-    if (bytes.includes("\n") || bytes.includes("\r"))
-      throw new Error("a line break in a name cannot be sent");
+    if (bytes.includes("\n") || bytes.includes("\r")) throw new Error("a line break in a name cannot be sent");
     // The encoding for sending; its setter would also change how responses are decoded.
     const { encoding } = ftp;
     Reflect.set(ftp, "_encoding", "latin1");

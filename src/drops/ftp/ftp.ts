@@ -156,8 +156,7 @@ class FtpProtocol implements RemoteProtocol<FtpLink> {
       throw thrown;
     }
     const { item, closing } = await this.#lister.find(link, folder, posix.basename(path));
-    if (item === undefined && isTruncated(closing))
-      throw cutShort(this.#options.name, posix.dirname(path), closing);
+    if (item === undefined && isTruncated(closing)) throw cutShort(this.#options.name, posix.dirname(path), closing);
     return item?.kind === "file" ? entryOf(path, item) : null;
   }
 

@@ -111,8 +111,7 @@ function lineParser(
       digest.update(chunk);
       const lines = (rest + decoder.write(chunk)).split("\n");
       rest = lines.pop() ?? "";
-      if (rest.length > LINE_MAX)
-        return done(new Error(`a line of the listing has more than ${LINE_MAX} bytes`));
+      if (rest.length > LINE_MAX) return done(new Error(`a line of the listing has more than ${LINE_MAX} bytes`));
       const items = take(lines);
       done(null, items.length === 0 ? undefined : items);
     },
@@ -122,9 +121,7 @@ function lineParser(
       if (rest.trim() !== "") ending.unended = { digest: digest.digest("hex"), last: take([rest]) };
       done(
         read === 0 && unread !== ""
-          ? new Error(
-              `no line of the listing can be read; it begins with ${JSON.stringify(unread.slice(0, 120))}`,
-            )
+          ? new Error(`no line of the listing can be read; it begins with ${JSON.stringify(unread.slice(0, 120))}`)
           : null,
       );
     },

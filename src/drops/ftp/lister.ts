@@ -130,11 +130,7 @@ export class FtpLister {
   }
 
   /** One item of `folder`, which the connection is in. */
-  async find(
-    link: FtpLink,
-    folder: string,
-    name: string,
-  ): Promise<{ item: ListedItem | undefined; closing: string }> {
+  async find(link: FtpLink, folder: string, name: string): Promise<{ item: ListedItem | undefined; closing: string }> {
     let item: ListedItem | undefined;
     const groups = this.items(link, folder);
     try {
@@ -167,10 +163,7 @@ export class FtpLister {
     if (style.command === "MLSD") {
       if (!NOT_IMPLEMENTED.includes(code) || this.#options.listing === "mlsd") return false;
       this.#mlsdRefused = true;
-      this.#log.info(
-        { drop: this.#options.name },
-        "the server offers MLSD but refuses it; LIST is used from now on",
-      );
+      this.#log.info({ drop: this.#options.name }, "the server offers MLSD but refuses it; LIST is used from now on");
       return true;
     }
     if (style.command === "LIST" || ![...NOT_IMPLEMENTED, ...NO_SUCH_NAME].includes(code)) return false;

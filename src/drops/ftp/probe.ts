@@ -145,8 +145,7 @@ export function ftpTrial({ connections, exists }: FtpTrialFacts, signal: AbortSi
       ask(async (link) => (await link.client.sendIgnoringError(`CWD ${full(link, path)}`)).code < 400),
     makeFolder: (path) => send("MKD", path),
     removeFolder: (path) => send("RMD", path),
-    move: (from, to) =>
-      ask(async (link) => void (await link.client.rename(full(link, from), full(link, to)))),
+    move: (from, to) => ask(async (link) => void (await link.client.rename(full(link, from), full(link, to)))),
     remove: (path) => send("DELE", path),
     isRefusal: (thrown) =>
       thrown instanceof FTPError &&

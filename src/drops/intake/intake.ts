@@ -87,8 +87,7 @@ export class IntakeDrop implements Drop {
 
   async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
     this.#refuseEnded("list drop", signal);
-    for await (const { path, size, mtime } of (await this.#store()).waiting(signal))
-      yield { path, size, mtime };
+    for await (const { path, size, mtime } of (await this.#store()).waiting(signal)) yield { path, size, mtime };
     onFolder?.("", []);
   }
 
@@ -182,18 +181,15 @@ export class IntakeDrop implements Drop {
   }
 
   #refuseEnded(operation: string, signal: AbortSignal): void {
-    if (signal.aborted || this.#closing.signal.aborted)
-      throw interrupted(this.name, operation, signal.reason);
+    if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.name, operation, signal.reason);
   }
 
   #store(): Promise<BodyStore> {
     this.#opening ??= this.#openBodyStore().then((bodies) => {
       const forget = () => {
-        bodies
-          .forget(this.#clock.now().epochMilliseconds - this.#options.repeats)
-          .catch((thrown: unknown) => {
-            this.#log.warn({ drop: this.name, reason: wordsOf(thrown) }, "old receipts stay for now");
-          });
+        bodies.forget(this.#clock.now().epochMilliseconds - this.#options.repeats).catch((thrown: unknown) => {
+          this.#log.warn({ drop: this.name, reason: wordsOf(thrown) }, "old receipts stay for now");
+        });
       };
       forget();
       this.#forgetting = setInterval(forget, FORGET_EVERY_MS).unref();

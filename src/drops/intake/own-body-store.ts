@@ -130,9 +130,7 @@ export class Bodies implements BodyStore {
 
   async finish(planned: readonly FinishPlanned[], signal: AbortSignal) {
     const finished = await this.#files.finish(planned, signal);
-    return await settleEach(planned, ({ entry, plan }, at) =>
-      this.#left(entry, plan, resultOf(finished[at])),
-    );
+    return await settleEach(planned, ({ entry, plan }, at) => this.#left(entry, plan, resultOf(finished[at])));
   }
 
   async #left(entry: FileEntry, plan: FinishPlan, result: FinishResult): Promise<FinishResult> {
@@ -142,12 +140,7 @@ export class Bodies implements BodyStore {
     return result;
   }
 
-  clearArchive(
-    folder: string,
-    isOld: (path: string) => boolean,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<number> {
+  clearArchive(folder: string, isOld: (path: string) => boolean, limit: number, signal: AbortSignal): Promise<number> {
     return this.#files.clearArchive(folder, isOld, limit, signal);
   }
 

@@ -26,15 +26,10 @@ export async function probeIntake(
     await mkdir(root, { recursive: true });
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (thrown) {
-    const hint =
-      thrown instanceof HeadgateError ? thrown.hint : "Check `spool.path` and the rights of this user.";
+    const hint = thrown instanceof HeadgateError ? thrown.hint : "Check `spool.path` and the rights of this user.";
     return [{ level: "failed", about: "spool", what: wordsOf(thrown), hint }];
   }
-  return [
-    await addressFinding(options),
-    ...securityFindings(options),
-    ...userFindings(options, defaultService),
-  ];
+  return [await addressFinding(options), ...securityFindings(options), ...userFindings(options, defaultService)];
 }
 
 export function checkTls({ name, tls }: IntakeOptions): void {
@@ -150,9 +145,7 @@ function userFindings({ users, clients }: IntakeOptions, defaultService: string)
     ({ username, rights, service }) =>
       `${username} (${rights.join(" and ")} to ${service ?? (defaultService === "" ? "the service" : defaultService)})`,
   );
-  const withoutZone = users.filter(
-    ({ rights, timeZone }) => rights.includes("push") && timeZone === undefined,
-  );
+  const withoutZone = users.filter(({ rights, timeZone }) => rights.includes("push") && timeZone === undefined);
   const findings: ProbeFinding[] = [
     {
       level: "ok",

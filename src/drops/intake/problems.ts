@@ -10,10 +10,7 @@ const RETRY_AFTER_SECONDS = 30;
 const CHALLENGE = 'Bearer, Basic realm="headgate"';
 
 /** The intake accepts no bodies now; the sender may try again. */
-export function unavailable(
-  code: "storage-full" | "backlog-full" | "unavailable",
-  detail: string,
-): HttpProblem {
+export function unavailable(code: "storage-full" | "backlog-full" | "unavailable", detail: string): HttpProblem {
   return new HttpProblem(503, code, detail, undefined, RETRY_AFTER_SECONDS);
 }
 
@@ -21,8 +18,7 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
   app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
     if (thrown instanceof HttpProblem) return sendProblem(reply, thrown, CHALLENGE);
     const status = thrown.statusCode ?? 500;
-    if (status >= 400 && status < 500)
-      return sendProblem(reply, frameworkProblem(status, thrown.message), CHALLENGE);
+    if (status >= 400 && status < 500) return sendProblem(reply, frameworkProblem(status, thrown.message), CHALLENGE);
     log.error({ err: thrown, method: request.method, url: request.url.split("?")[0] }, "the intake failed");
     return sendProblem(reply, faultOf(thrown), CHALLENGE);
   });
@@ -44,10 +40,7 @@ function faultOf(thrown: unknown): HttpProblem {
   if (["ENOSPC", "EDQUOT"].includes(systemCode(thrown) ?? ""))
     return unavailable("storage-full", "the disk of the gateway is full; send this again later");
   if (thrown instanceof TransientError)
-    return unavailable(
-      "unavailable",
-      "the storage of the gateway cannot be reached now; send this again later",
-    );
+    return unavailable("unavailable", "the storage of the gateway cannot be reached now; send this again later");
   return new HttpProblem(
     500,
     "internal",

@@ -84,9 +84,7 @@ export class Receipts {
     this.#db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly });
     if (!readOnly) this.#db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${SCHEMA}`);
     this.#lastId = Number(this.#one("SELECT max(id) AS id FROM receipt")?.["id"] ?? 0);
-    this.#waitingBytes = Number(
-      this.#one("SELECT sum(size) AS bytes FROM receipt WHERE lying = 1")?.["bytes"] ?? 0,
-    );
+    this.#waitingBytes = Number(this.#one("SELECT sum(size) AS bytes FROM receipt WHERE lying = 1")?.["bytes"] ?? 0);
   }
 
   /** For a process beside the owner of the receipts. */
@@ -189,9 +187,7 @@ idempotency_key, token, details, answer)
 
   /** Forgets finished bodies that were received before then. */
   forget(beforeMs: number): void {
-    this.#db
-      .prepare("DELETE FROM receipt WHERE lying = 0 AND id < ?")
-      .run(Math.max(0, Math.trunc(beforeMs) * 1_000));
+    this.#db.prepare("DELETE FROM receipt WHERE lying = 0 AND id < ?").run(Math.max(0, Math.trunc(beforeMs) * 1_000));
   }
 
   /** Bytes kept under a name, created on the first call. */

@@ -13,13 +13,7 @@ import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { caseless } from "../../wire/caseless.ts";
 import { HttpProblem, invalidRequest, unauthenticated } from "../../wire/http-problem.ts";
-import {
-  countReadings,
-  type PushAccepted,
-  PushBodyFault,
-  pushQuery,
-  readPushBody,
-} from "../../wire/index.ts";
+import { countReadings, type PushAccepted, PushBodyFault, pushQuery, readPushBody } from "../../wire/index.ts";
 import { bareOperationId, idempotencyKeyOf } from "../../wire/push-request.ts";
 import { type BodyStore, BodyTooLarge, type Received } from "./body-store.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
@@ -96,8 +90,7 @@ export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promi
         token,
         path: (id) => `generic/${id}.${EXTENSIONS.get(type) ?? "bin"}`,
         details: { contentType: request.headers["content-type"] },
-        answer: ({ id }) =>
-          ({ operationId: operationId ?? String(id), status: "accepted" }) satisfies PushAccepted,
+        answer: ({ id }) => ({ operationId: operationId ?? String(id), status: "accepted" }) satisfies PushAccepted,
       });
     });
   }
@@ -145,11 +138,7 @@ function uploadOf(request: FastifyRequest): z.output<typeof storageQuery> {
 }
 
 function notMultipart(): HttpProblem {
-  return new HttpProblem(
-    415,
-    "unsupported-media-type",
-    "send multipart/form-data with one part that holds the file",
-  );
+  return new HttpProblem(415, "unsupported-media-type", "send multipart/form-data with one part that holds the file");
 }
 
 const users = new WeakMap<FastifyRequest, IntakeUser>();
@@ -159,11 +148,7 @@ function admission(parts: RouteParts, right: IntakeRight, scope: string) {
     users.set(request, await parts.people.authenticate(request, right, scope));
     const encoding = request.headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity")
-      throw new HttpProblem(
-        415,
-        "unsupported-media-type",
-        `the body is ${encoding}; send it without Content-Encoding`,
-      );
+      throw new HttpProblem(415, "unsupported-media-type", `the body is ${encoding}; send it without Content-Encoding`);
     if (Number(request.headers["content-length"] ?? 0) > parts.limits.body) throw tooLarge(parts);
     if ((await parts.bodies.waitingBytes()) >= parts.limits.backlog)
       throw unavailable(
@@ -266,9 +251,7 @@ function bodyOf(request: FastifyRequest): Readable {
 function operationIdOf(request: FastifyRequest): string | null {
   const query = pushQuery.safeParse(request.query);
   if (!query.success)
-    throw invalidRequest(
-      query.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; "),
-    );
+    throw invalidRequest(query.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; "));
   const id = query.data.operationId || (bareOperationId(request) ?? "");
   if (id.length > OPERATION_ID_CHARACTERS_MAX)
     throw invalidRequest(`operationId: is at most ${OPERATION_ID_CHARACTERS_MAX} characters`);

@@ -110,11 +110,7 @@ export class People {
     const [scheme, rest] = authorizationOf(request);
     const user = scheme === "basic" ? this.#basic(rest, request.ip) : await this.#bearer(scheme, rest, scope);
     if (user.rights.includes(right)) return user;
-    throw new HttpProblem(
-      403,
-      "missing-right",
-      `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`,
-    );
+    throw new HttpProblem(403, "missing-right", `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`);
   }
 
   #basic(credentials: string, address: string): IntakeUser {

@@ -55,12 +55,7 @@ export class SharedBodyStore implements BodyStore {
    * `root`: folder of the intake in this gateway's spool. Files that the last process left there were never
    * acknowledged.
    */
-  static async open(
-    name: string,
-    root: string,
-    shared: SharedIntake,
-    clock: Clock,
-  ): Promise<SharedBodyStore> {
+  static async open(name: string, root: string, shared: SharedIntake, clock: Clock): Promise<SharedBodyStore> {
     const incoming = new Incoming(root);
     try {
       await incoming.open();
@@ -214,8 +209,7 @@ export class SharedBodyStore implements BodyStore {
   }
 
   #refuseEnded(operation: string, signal: AbortSignal): void {
-    if (signal.aborted || this.#closing.signal.aborted)
-      throw interrupted(this.#name, operation, signal.reason);
+    if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.#name, operation, signal.reason);
   }
 }
 

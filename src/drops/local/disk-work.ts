@@ -140,8 +140,7 @@ function finishAll(wanted: readonly FinishWanted[], folders: Folders, facts: Fac
   const finished = wanted.map((one) => triedOnce(() => move(one, folders, facts)));
   faultPoint("drops.list.moved");
   for (const [at, one] of wanted.entries())
-    if (one.remove && finished[at] === "done" && triedOnce(() => remove(one.to, folders)) === null)
-      finished[at] = null;
+    if (one.remove && finished[at] === "done" && triedOnce(() => remove(one.to, folders)) === null) finished[at] = null;
   // Once for all of them: no caller relies on their new names before the results.
   const isSynced = triedOnce(() => folders.sync()) !== null;
   return isSynced ? finished : finished.map((result) => (result === "done" ? null : result));

@@ -245,10 +245,7 @@ export class LocalEvents {
       if (this.#stopping.signal.aborted) return;
       this.#arrive = !isLate;
       if (isLate)
-        log.warn(
-          { drop },
-          "file-system events do not arrive from this folder; files are found only by polls",
-        );
+        log.warn({ drop }, "file-system events do not arrive from this folder; files are found only by polls");
       else log.info({ drop }, "file-system events arrive");
     } catch (thrown) {
       const facts = { drop, reason: wordsOf(thrown) };

@@ -140,10 +140,7 @@ export class LocalDrop implements Drop {
     }
   }
 
-  probe(
-    signal: AbortSignal,
-    onEntry: (entry: FileEntry) => void = () => undefined,
-  ): Promise<readonly ProbeFinding[]> {
+  probe(signal: AbortSignal, onEntry: (entry: FileEntry) => void = () => undefined): Promise<readonly ProbeFinding[]> {
     const { path } = this.#options;
     const facts: ProbeFacts = {
       options: this.#options,
@@ -252,8 +249,7 @@ export class LocalDrop implements Drop {
       const fetched = await receiver.finish();
       const after = await this.#statEntry(entry.path, root);
       if (after === null) throw vanished(this.name, entry.path);
-      if (!sameVersion(after, entry))
-        throw changedWhileFetched(this.name, entry, "it has another size or time now");
+      if (!sameVersion(after, entry)) throw changedWhileFetched(this.name, entry, "it has another size or time now");
       return fetched;
     } finally {
       await receiver.close();

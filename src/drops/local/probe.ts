@@ -43,18 +43,13 @@ interface FileSystem {
 function folderFinding({ path }: LocalOptions, { type, bsize, bavail }: FileSystem): ProbeFinding {
   const free = bsize * bavail;
   const kind = NETWORK[type >>> 0];
-  const where =
-    kind === undefined ? "on a file system of this machine" : `on a network file system (${kind})`;
+  const where = kind === undefined ? "on a file system of this machine" : `on a network file system (${kind})`;
   const what = `${path} ${where}, ${(free / 1e9).toFixed(1)} GB free`;
   if (free >= FREE_LEAST) return { level: "ok", about: "folder", what };
   return { level: "warning", about: "folder", what, hint: "Free disk space: senders may soon be refused." };
 }
 
-async function eventsFinding(
-  options: LocalOptions,
-  log: Logger,
-  tree: ListedTree | null,
-): Promise<ProbeFinding> {
+async function eventsFinding(options: LocalOptions, log: Logger, tree: ListedTree | null): Promise<ProbeFinding> {
   const { watch, cron } = options;
   const unused = (why: string): ProbeFinding => ({ level: "ok", about: "events", what: `not used: ${why}` });
   if (!watch) return unused("`watch: false`");
@@ -65,8 +60,7 @@ async function eventsFinding(
     events.listed(tree);
     const arrive = await events.tested();
     if (events.isTooLarge) return tooLarge(tree);
-    if (arrive === true)
-      return { level: "ok", about: "events", what: "arrive, so that files are seen at once" };
+    if (arrive === true) return { level: "ok", about: "events", what: "arrive, so that files are seen at once" };
     if (arrive === null) return { level: "ok", about: "events", what: "whether they arrive is unknown" };
     return {
       level: "warning",
@@ -86,8 +80,7 @@ function tooLarge({ entries, folders }: ListedTree): ProbeFinding {
     level: "warning",
     about: "events",
     what: `are not used: ${found}; ${limit}, files are found only by polls`,
-    hint:
-      "`every` determines how late a file is found. " + "Archived files, and excluded folders, do not count.",
+    hint: "`every` determines how late a file is found. " + "Archived files, and excluded folders, do not count.",
   };
 }
 

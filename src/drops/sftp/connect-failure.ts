@@ -24,8 +24,7 @@ export function connectFailure(
     });
   if (presented !== "" && keys !== null && !isTrusted(keys, presented)) {
     const known = [...keys.allowed];
-    const authorities =
-      keys.authorities === 0 ? "" : `; @cert-authority in ${options.knownHosts} is not understood`;
+    const authorities = keys.authorities === 0 ? "" : `; @cert-authority in ${options.knownHosts} is not understood`;
     const pinned = (known.length === 0 ? "none is pinned" : `pinned: ${known.join(", ")}`) + authorities;
     return new ConfigError("HG-DROP-004", {
       ...facts,
@@ -57,8 +56,7 @@ export function unreachable(options: SftpOptions, thrown: unknown): TransientErr
     operation: "connect to SFTP server",
     subject: options.name,
     message:
-      `the SFTP server ${options.host}:${options.port} of drop ${options.name} cannot be reached: ` +
-      wordsOf(thrown),
+      `the SFTP server ${options.host}:${options.port} of drop ${options.name} cannot be reached: ` + wordsOf(thrown),
     cause: thrown,
   });
 }

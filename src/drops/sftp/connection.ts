@@ -291,11 +291,7 @@ async function untilAborted<T>(options: SftpOptions, signal: AbortSignal, work: 
   }
 }
 
-function connectConfig(
-  options: SftpOptions,
-  keys: HostKeys,
-  verify: (key: Buffer) => boolean,
-): ConnectConfig {
+function connectConfig(options: SftpOptions, keys: HostKeys, verify: (key: Buffer) => boolean): ConnectConfig {
   return {
     host: options.host,
     port: options.port,
@@ -331,11 +327,7 @@ function algorithmsOf(options: SftpOptions, keys: HostKeys): NonNullable<Connect
   return {
     serverHostKey: [...types, "ssh-rsa", "ssh-dss"],
     kex: {
-      append: [
-        "diffie-hellman-group14-sha1",
-        "diffie-hellman-group-exchange-sha1",
-        "diffie-hellman-group1-sha1",
-      ],
+      append: ["diffie-hellman-group14-sha1", "diffie-hellman-group-exchange-sha1", "diffie-hellman-group1-sha1"],
       prepend: [],
       remove: [],
     },

@@ -74,8 +74,7 @@ function recodePackets(sftp: SFTPWrapper, { isIncoming, incoming, outgoing }: Re
       const value: unknown = Reflect.get(target, key);
       if (typeof value !== "function") return value;
       if (key !== "channelData") return value.bind(target);
-      return (channel: number, data: Buffer) =>
-        value.call(target, channel, isWhole(data) ? outgoing(data) : data);
+      return (channel: number, data: Buffer) => value.call(target, channel, isWhole(data) ? outgoing(data) : data);
     },
   });
   Reflect.set(sftp, "_protocol", encoded);

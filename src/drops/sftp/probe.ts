@@ -11,16 +11,12 @@ const STATUS = { noSuchFile: 2, permissionDenied: 3, unsupported: 8 } as const;
 
 export function sftpSteps(options: SftpOptions, connection: SftpConnection): ProbeSteps {
   return {
-    greet: async (signal) =>
-      serverFindings(options, await connection.use(signal, async ({ server }) => server)),
+    greet: async (signal) => serverFindings(options, await connection.use(signal, async ({ server }) => server)),
     transferred: async () => [],
   };
 }
 
-function serverFindings(
-  options: SftpOptions,
-  { software, extensions, hostKey }: SftpServer,
-): readonly ProbeFinding[] {
+function serverFindings(options: SftpOptions, { software, extensions, hostKey }: SftpServer): readonly ProbeFinding[] {
   const names = extensions.map((name) => name.replace(/@openssh\.com$/, "")).toSorted();
   return [
     {
@@ -44,18 +40,12 @@ function serverFindings(
 }
 
 /** `full` converts a path of the drop to one of the server. */
-export function sftpTrial(
-  connection: SftpConnection,
-  full: (path: string) => string,
-  signal: AbortSignal,
-): TrialFiles {
+export function sftpTrial(connection: SftpConnection, full: (path: string) => string, signal: AbortSignal): TrialFiles {
   const ask = <T>(work: (calls: SftpCalls) => Promise<T>) => connection.use(signal, work);
   const plain = (operation: string, request: Parameters<typeof SftpCalls.prototype.call<void>>[1]) =>
     ask((calls) => calls.call<void>(operation, request));
   const statOrNull = (path: string) =>
-    ask((calls) =>
-      calls.call<Stats>("stat file", (sftp, answer) => sftp.lstat(full(path), answer)).catch(missing),
-    );
+    ask((calls) => calls.call<Stats>("stat file", (sftp, answer) => sftp.lstat(full(path), answer)).catch(missing));
   return {
     write: (path, content) => ask((calls) => write(calls, full(path), content)),
     modified: async (path) => {
@@ -75,9 +65,7 @@ export function sftpTrial(
     removeFolder: (path) =>
       plain("remove folder", (sftp, answer) => sftp.rmdir(full(path), (error) => answer(error, undefined))),
     move: (from, to) =>
-      plain("rename file", (sftp, answer) =>
-        sftp.rename(full(from), full(to), (error) => answer(error, undefined)),
-      ),
+      plain("rename file", (sftp, answer) => sftp.rename(full(from), full(to), (error) => answer(error, undefined))),
     remove: (path) =>
       plain("delete file", (sftp, answer) => sftp.unlink(full(path), (error) => answer(error, undefined))),
     isRefusal: (thrown) => {
@@ -95,9 +83,7 @@ async function write(calls: SftpCalls, path: string, content: string): Promise<v
       sftp.write(handle, bytes, 0, bytes.length, 0, (error) => answer(error, undefined)),
     );
   } finally {
-    await calls.call<void>("close handle", (sftp, answer) =>
-      sftp.close(handle, (error) => answer(error, undefined)),
-    );
+    await calls.call<void>("close handle", (sftp, answer) => sftp.close(handle, (error) => answer(error, undefined)));
   }
 }
 

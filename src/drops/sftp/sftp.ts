@@ -112,8 +112,7 @@ class SftpProtocol implements RemoteProtocol<SftpCalls> {
       sftp.open(this.#full(entry.path), "r", answer),
     );
     try {
-      for await (const chunk of readAhead(calls, handle, receiver.bytes, entry.size))
-        await receiver.write(chunk);
+      for await (const chunk of readAhead(calls, handle, receiver.bytes, entry.size)) await receiver.write(chunk);
     } finally {
       await closeHandle(calls, handle);
     }
@@ -182,17 +181,13 @@ function kindOf(attrs: Stats): FolderItem["kind"] {
 }
 
 function statusOf(thrown: unknown): number | undefined {
-  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "number"
-    ? thrown.code
-    : undefined;
+  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "number" ? thrown.code : undefined;
 }
 
 /** The next part of a folder as the server sends it, or null at its end. */
 async function readFolder(calls: SftpCalls, handle: Buffer): Promise<FileEntryWithStats[] | null> {
   try {
-    return await calls.call<FileEntryWithStats[]>("list folder", (sftp, answer) =>
-      sftp.readdir(handle, answer),
-    );
+    return await calls.call<FileEntryWithStats[]>("list folder", (sftp, answer) => sftp.readdir(handle, answer));
   } catch (thrown) {
     if (statusOf(thrown) === STATUS.eof) return null;
     throw thrown;
@@ -207,12 +202,7 @@ async function closeHandle(calls: SftpCalls, handle: Buffer): Promise<void> {
 }
 
 /** The bytes in order, with several concurrent requests, so that latency costs no speed. */
-async function* readAhead(
-  calls: SftpCalls,
-  handle: Buffer,
-  from: number,
-  size: number,
-): AsyncGenerator<Buffer> {
+async function* readAhead(calls: SftpCalls, handle: Buffer, from: number, size: number): AsyncGenerator<Buffer> {
   const coming: Promise<Buffer>[] = [];
   for (let next = from; next < size || coming.length > 0; ) {
     while (next < size && coming.length < READS_AHEAD) {

@@ -48,8 +48,7 @@ function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): 
   const endMs = startMs + lengthMs;
   // Clocks change at whole minutes.
   if (granularity === "Minute") return { startMs, endMs };
-  if (offsetMsAt(startMs, zone) === offsetMs && offsetMsAt(endMs - 1, zone) === offsetMs)
-    return { startMs, endMs };
+  if (offsetMsAt(startMs, zone) === offsetMs && offsetMsAt(endMs - 1, zone) === offsetMs) return { startMs, endMs };
   // Clocks that change by half an hour cut the hour in two.
   const since = at.add({ nanoseconds: 1 }).getTimeZoneTransition("previous")?.epochMilliseconds ?? startMs;
   const until = at.getTimeZoneTransition("next")?.epochMilliseconds ?? endMs;
@@ -111,8 +110,6 @@ export class Accumulator {
       VAR: ["varianceValue", variance / unit / unit],
       STDEV: ["stdevValue", Math.sqrt(variance) / unit],
     } as const satisfies Record<Aggregated, readonly [keyof DataRow, number]>;
-    return Object.fromEntries(
-      aggregates.map((name) => columns[name]).filter(([, value]) => Number.isFinite(value)),
-    );
+    return Object.fromEntries(aggregates.map((name) => columns[name]).filter(([, value]) => Number.isFinite(value)));
   }
 }

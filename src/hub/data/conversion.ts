@@ -35,10 +35,7 @@ export function conversionOf({ unitId }: VariableFacts, targets: readonly Unit[]
 }
 
 /** Warning about unconverted values; null when there are none. */
-export function conversionWarning(
-  variables: readonly VariableFacts[],
-  targets: readonly Unit[],
-): string | null {
+export function conversionWarning(variables: readonly VariableFacts[], targets: readonly Unit[]): string | null {
   if (targets.length === 0) return null;
   const families = new Set(targets.map((unit) => unit.unitFamilyId));
   const left = variables.filter(({ unitId }) => !families.has(unitsById.get(unitId)?.unitFamilyId ?? -1));

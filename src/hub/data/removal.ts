@@ -53,8 +53,7 @@ async function removeData({ store }: HubContext, request: FastifyRequest): Promi
   if (ids.length === 0) throw invalidField("VariableIds", "at least one variable is required");
   const fromMs = boundMs("FromDateUtc", query.FromDateUtc);
   const toMs = boundMs("ToDateUtc", query.ToDateUtc);
-  if (fromMs !== null && toMs !== null && fromMs > toMs)
-    throw invalidField("FromDateUtc", "is after ToDateUtc");
+  if (fromMs !== null && toMs !== null && fromMs > toMs) throw invalidField("FromDateUtc", "is after ToDateUtc");
   const variables = await store.points.select(principal.accountId, { ids });
   const known = new Set(variables.map(({ id }) => id));
   const strange = ids.filter((id) => !known.has(id));

@@ -34,8 +34,7 @@ export async function countRows(
       total += await points.count(variable, rangeOf(request, zones.period, WHOLE));
       continue;
     }
-    for await (const chunk of readRows(points, { ...request, page: WHOLE }, [variable]))
-      total += chunk.length;
+    for await (const chunk of readRows(points, { ...request, page: WHOLE }, [variable])) total += chunk.length;
   }
   return total;
 }

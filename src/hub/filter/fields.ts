@@ -61,9 +61,7 @@ export function fieldNamed(
   entity: FilterEntity,
   name: string,
 ): { readonly name: string; readonly type: FieldType } | undefined {
-  const found = Object.entries(FILTER_FIELDS[entity]).find(
-    ([field]) => field.toLowerCase() === name.toLowerCase(),
-  );
+  const found = Object.entries(FILTER_FIELDS[entity]).find(([field]) => field.toLowerCase() === name.toLowerCase());
   return found === undefined ? undefined : { name: found[0], type: found[1] };
 }
 

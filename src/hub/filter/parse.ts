@@ -31,8 +31,7 @@ const SIGNS: ReadonlyMap<string, readonly [FilterOperator, negated: boolean]> = 
   ["notstartswith", ["startswith", true]],
   ["notendswith", ["endswith", true]],
 ]);
-const OPERATORS =
-  "=, <>, >, >=, <, <=, like, startswith, endswith (each also after not), is empty, is not empty";
+const OPERATORS = "=, <>, >, >=, <, <=, like, startswith, endswith (each also after not), is empty, is not empty";
 const TEXT_OPERATORS: ReadonlySet<FilterOperator> = new Set(["like", "contains", "startswith", "endswith"]);
 
 interface NamedField {
@@ -65,8 +64,7 @@ class Parser {
     if (this.#peek().kind === "end") throw this.#fault(this.#peek(), "the expression is empty");
     const node = this.#alternatives();
     const rest = this.#peek();
-    if (rest.kind !== "end")
-      throw this.#fault(rest, `"and", "or" or the end is expected, not ${shown(rest)}`);
+    if (rest.kind !== "end") throw this.#fault(rest, `"and", "or" or the end is expected, not ${shown(rest)}`);
     return node;
   }
 
@@ -90,8 +88,7 @@ class Parser {
       if (this.#takeWord("not", "!")) return { kind: "not", node: this.#test() };
       if (this.#takeWord("(")) {
         const node = this.#alternatives();
-        if (!this.#takeWord(")"))
-          throw this.#fault(this.#peek(), `")" is expected, not ${shown(this.#peek())}`);
+        if (!this.#takeWord(")")) throw this.#fault(this.#peek(), `")" is expected, not ${shown(this.#peek())}`);
         return node;
       }
       return this.#comparison();
@@ -107,13 +104,9 @@ class Parser {
     if (this.#takeWord("isempty")) return { kind: "empty", field: named.field };
     const before = this.#takeWord("not");
     const sign = this.#peek();
-    const known =
-      sign.kind === "sign" || sign.kind === "word" ? SIGNS.get(sign.text.toLowerCase()) : undefined;
+    const known = sign.kind === "sign" || sign.kind === "word" ? SIGNS.get(sign.text.toLowerCase()) : undefined;
     if (known === undefined)
-      throw this.#fault(
-        at,
-        `an operator is expected after ${named.words}, not ${shown(at)}; there are ${OPERATORS}`,
-      );
+      throw this.#fault(at, `an operator is expected after ${named.words}, not ${shown(at)}; there are ${OPERATORS}`);
     this.#next += 1;
     const [operator, negated] = known;
     const node = this.#against(named, operator, sign);
@@ -132,8 +125,7 @@ class Parser {
     const token = this.#peek();
     this.#next += 1;
     const value = literalOf(token);
-    if (value === undefined)
-      throw this.#fault(token, `a value is expected after ${sign.text}, not ${shown(token)}`);
+    if (value === undefined) throw this.#fault(token, `a value is expected after ${sign.text}, not ${shown(token)}`);
     // An empty text is the value of a field without a value.
     if (value === "" && operator === "=") return { kind: "empty", field };
     if (TEXT_OPERATORS.has(operator)) {
@@ -155,8 +147,7 @@ class Parser {
   #field(): NamedField {
     const first = this.#peek();
     if (first.kind === "quoted") return this.#formField();
-    if (first.kind !== "word")
-      throw this.#fault(first, `the name of a field is expected, not ${shown(first)}`);
+    if (first.kind !== "word") throw this.#fault(first, `the name of a field is expected, not ${shown(first)}`);
     this.#next += 1;
     if (!this.#takeWord(".")) return this.#standardField(this.#entity, first);
     const entity = entityNamed(first.text);
@@ -166,8 +157,7 @@ class Parser {
         first,
         `${first.text} is none of Site, Source and Variable; levels of a form field are quoted: "form"."group"."field"`,
       );
-    if (second.kind !== "word")
-      throw this.#fault(second, `a field of ${first.text} is expected, not ${shown(second)}`);
+    if (second.kind !== "word") throw this.#fault(second, `a field of ${first.text} is expected, not ${shown(second)}`);
     this.#next += 1;
     return this.#standardField(entity, second);
   }
@@ -175,10 +165,7 @@ class Parser {
   #standardField(entity: FilterEntity, token: Token): NamedField {
     const found = fieldNamed(entity, token.text);
     if (found === undefined)
-      throw this.#fault(
-        token,
-        `a ${entity} has no field ${token.text}; ${nearestFields(entity, token.text)}`,
-      );
+      throw this.#fault(token, `a ${entity} has no field ${token.text}; ${nearestFields(entity, token.text)}`);
     return {
       field: { kind: "standard", entity, name: found.name },
       type: found.type,
@@ -219,8 +206,7 @@ class Parser {
 
   #takeWord(...words: readonly string[]): boolean {
     const token = this.#peek();
-    if ((token.kind !== "word" && token.kind !== "sign") || !words.includes(token.text.toLowerCase()))
-      return false;
+    if ((token.kind !== "word" && token.kind !== "sign") || !words.includes(token.text.toLowerCase())) return false;
     this.#next += 1;
     return true;
   }
@@ -246,9 +232,5 @@ function literalOf(token: Token): string | number | boolean | undefined {
 }
 
 function shown(token: Token): string {
-  return token.kind === "end"
-    ? "the end of the expression"
-    : token.kind === "text"
-      ? `'${token.text}'`
-      : token.text;
+  return token.kind === "end" ? "the end of the expression" : token.kind === "text" ? `'${token.text}'` : token.text;
 }

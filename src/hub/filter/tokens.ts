@@ -62,12 +62,7 @@ export function tokensOf(parameter: string, expression: string): Token[] {
   return tokens;
 }
 
-function quoted(
-  parameter: string,
-  expression: string,
-  from: number,
-  mark: string,
-): { text: string; end: number } {
+function quoted(parameter: string, expression: string, from: number, mark: string): { text: string; end: number } {
   let text = "";
   for (let at = from + 1; at < expression.length; at += 1) {
     if (expression[at] !== mark) text += expression[at];

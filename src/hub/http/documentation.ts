@@ -30,8 +30,7 @@ export async function documentationRoutes(
   });
   await app.register(swaggerUi, {
     routePrefix: DOCUMENTATION_PATH,
-    staticCSP:
-      "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'",
+    staticCSP: "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'",
     theme: { title: "Headgate hub" },
     uiConfig: { layout: "BaseLayout", docExpansion: "list", deepLinking: true, persistAuthorization: false },
   });

@@ -149,8 +149,7 @@ function parametersOf(
     name,
     in: "path",
     required: true,
-    schema:
-      /id$/i.test(name) && name !== "operationId" ? { type: "integer", minimum: 1 } : { type: "string" },
+    schema: /id$/i.test(name) && name !== "operationId" ? { type: "integer", minimum: 1 } : { type: "string" },
   }));
   const object = query === undefined ? {} : (schemaOf(query, schemas) as QuerySchema);
   const inQuery = Object.entries(object.properties ?? {}).map(([name, { description, ...schema }]) => ({
@@ -171,10 +170,7 @@ interface QuerySchema {
   readonly required?: readonly string[];
 }
 
-function bodyOf(
-  { body, bodyType = "application/json", example }: RouteFacts,
-  schemas: Record<string, unknown>,
-) {
+function bodyOf({ body, bodyType = "application/json", example }: RouteFacts, schemas: Record<string, unknown>) {
   const media = {
     schema: body === undefined ? {} : schemaOf(body, schemas),
     ...(example?.body === undefined ? {} : { example: example.body }),

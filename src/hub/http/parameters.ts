@@ -13,8 +13,7 @@ export function parametersOf(request: FastifyRequest): Record<string, unknown> {
   for (const [name, value] of Object.entries(body).flatMap(flattened)) {
     if (value === null) continue;
     const before = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
-    parameters[name] =
-      before === undefined || String(before) === String(value) ? value : [before, value].flat();
+    parameters[name] = before === undefined || String(before) === String(value) ? value : [before, value].flat();
   }
   return parameters;
 }

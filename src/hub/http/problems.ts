@@ -68,8 +68,7 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
   app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
     if (thrown instanceof HttpProblem) return sendProblem(reply, thrown, CHALLENGE);
     const status = thrown.statusCode ?? 500;
-    if (status >= 400 && status < 500)
-      return sendProblem(reply, frameworkProblem(status, thrown.message), CHALLENGE);
+    if (status >= 400 && status < 500) return sendProblem(reply, frameworkProblem(status, thrown.message), CHALLENGE);
     log.error({ err: thrown, method: request.method, url: request.url.split("?")[0] }, "request failed");
     return sendProblem(
       reply,

@@ -165,11 +165,7 @@ interface Collecting extends CollectParts {
 }
 
 /** Adds the storable readings of an element and returns their number. Null: as `collect`. */
-async function take(
-  element: PushElement,
-  variable: VariableFacts,
-  collecting: Collecting,
-): Promise<number | null> {
+async function take(element: PushElement, variable: VariableFacts, collecting: Collecting): Promise<number | null> {
   const { index, columns, discards, cut, colliding, write, check, lastMs } = collecting;
   const batchTags = element.tags === undefined ? null : JSON.stringify(element.tags);
   const isBare = batchTags === null && element.version === undefined;

@@ -26,9 +26,7 @@ export class CutNotice {
   words(): string | null {
     if (this.#count === 0) return null;
     const dates =
-      this.#count === 1
-        ? "1 date finer than a millisecond was"
-        : `${this.#count} dates finer than a millisecond were`;
+      this.#count === 1 ? "1 date finer than a millisecond was" : `${this.#count} dates finer than a millisecond were`;
     return `${dates} cut to it, the first: ${JSON.stringify(this.#first)}`;
   }
 }

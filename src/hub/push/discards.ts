@@ -33,10 +33,7 @@ export class Discards {
     else
       this.entries.set(key, {
         target,
-        reason:
-          example === undefined
-            ? reason
-            : `${reason}: ${JSON.stringify(example.slice(0, EXAMPLE_CHARACTERS))}`,
+        reason: example === undefined ? reason : `${reason}: ${JSON.stringify(example.slice(0, EXAMPLE_CHARACTERS))}`,
         count,
       });
   }

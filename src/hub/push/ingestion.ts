@@ -116,9 +116,7 @@ function startPool(
   const { store, limits, customerLimits, accounts } = options;
   const limitOf = (name: "versions" | "futureHorizon") => ({
     byDefault: customerLimits[name] ?? limits[name],
-    byAccount: new Map(
-      accounts.flatMap(({ id, limits: own }) => (own?.[name] === undefined ? [] : [[id, own[name]]])),
-    ),
+    byAccount: new Map(accounts.flatMap(({ id, limits: own }) => (own?.[name] === undefined ? [] : [[id, own[name]]]))),
   });
   const retention: Retention = limitOf("versions");
   const horizon: Horizon = limitOf("futureHorizon");

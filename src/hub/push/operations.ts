@@ -67,9 +67,7 @@ export async function operationRoutes(app: FastifyInstance, context: HubContext)
     if (wantsCount(request, query)) sendCount(reply, total);
     return rows.map(shownOperation);
   });
-  app.get<WithId>("/operations/*", OPTIONS.one, async (request) =>
-    shownOperation(await found(store, request)),
-  );
+  app.get<WithId>("/operations/*", OPTIONS.one, async (request) => shownOperation(await found(store, request)));
   app.post<WithId>("/operations/*", OPTIONS.again, async (request) => {
     const { accountId, user } = callerOf(request);
     const timeoutSec = timeoutOf(parsed(operationAgainQuery, request.query));

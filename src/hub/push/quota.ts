@@ -26,10 +26,7 @@ export async function takeQuota(
   const points = own?.pointsPerDay ?? options.customerLimits.pointsPerDay ?? null;
   const bytes = own?.bytesPerDay ?? options.customerLimits.bytesPerDay ?? null;
   if (points === null && bytes === null) return async () => {};
-  if (
-    amount.points > (points ?? Number.POSITIVE_INFINITY) ||
-    amount.bytes > (bytes ?? Number.POSITIVE_INFINITY)
-  )
+  if (amount.points > (points ?? Number.POSITIVE_INFINITY) || amount.bytes > (bytes ?? Number.POSITIVE_INFINITY))
     throw new HttpProblem(
       413,
       "too-large",
@@ -50,8 +47,5 @@ export async function takeQuota(
 }
 
 function words(points: number | null, bytes: number | null): string {
-  return [
-    ...(points === null ? [] : [`${points} points`]),
-    ...(bytes === null ? [] : [`${bytes} bytes`]),
-  ].join(", ");
+  return [...(points === null ? [] : [`${points} points`]), ...(bytes === null ? [] : [`${bytes} bytes`])].join(", ");
 }

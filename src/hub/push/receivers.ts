@@ -64,8 +64,7 @@ export function publicLookup(lookUpAll: LookUpAll = lookup as LookUpAll): Lookup
   return (name, options, done) =>
     lookUpAll(name, { ...options, all: true }, (fault, addresses) => {
       const [first] = addresses ?? [];
-      if (fault !== null || first === undefined)
-        return done(fault ?? new Error(`${name} has no address`), []);
+      if (fault !== null || first === undefined) return done(fault ?? new Error(`${name} has no address`), []);
       const inner = addresses.find(({ address }) => !isPublic(address));
       if (inner !== undefined)
         return done(new Error(`${name} resolves to ${inner.address}, which is no public address`), []);

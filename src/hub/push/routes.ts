@@ -67,11 +67,7 @@ async function receive(
 ): Promise<PushAccepted> {
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity")
-    throw new HttpProblem(
-      415,
-      "unsupported-media-type",
-      `the body is ${encoding}; send it without Content-Encoding`,
-    );
+    throw new HttpProblem(415, "unsupported-media-type", `the body is ${encoding}; send it without Content-Encoding`);
   const query = readQuery(request);
   const key = idempotencyKeyOf(request);
   const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
@@ -137,11 +133,7 @@ function readQuery(request: FastifyRequest): PushQuery {
 }
 
 /** Null, and a warning: the push is accepted, and its outcome is available by GET /operations/{operationId} alone. */
-function readWebhookUrl(
-  text: string | undefined,
-  hosts: readonly string[],
-  reply: FastifyReply,
-): string | null {
+function readWebhookUrl(text: string | undefined, hosts: readonly string[], reply: FastifyReply): string | null {
   if (text === undefined || text === "") return null;
   const url = URL.parse(text);
   if (url === null || !["http:", "https:"].includes(url.protocol))

@@ -69,10 +69,7 @@ export function startWebhooks(
     try {
       await note(webhook, await post(webhook));
     } catch (thrown) {
-      log.error(
-        { err: thrown },
-        "the result of the delivery of an outcome could not be recorded; it is made again",
-      );
+      log.error({ err: thrown }, "the result of the delivery of an outcome could not be recorded; it is made again");
       await clock.sleep(options.backoff, closing.signal);
     }
   };
@@ -106,9 +103,7 @@ export function startWebhooks(
         signal: AbortSignal.any([AbortSignal.timeout(options.timeout), closing.signal]),
       });
       await response.body.dump();
-      return response.statusCode >= 200 && response.statusCode < 300
-        ? null
-        : `answered by ${response.statusCode}`;
+      return response.statusCode >= 200 && response.statusCode < 300 ? null : `answered by ${response.statusCode}`;
     } catch (thrown) {
       return wordsOf(thrown);
     }
@@ -150,9 +145,7 @@ function createShares(concurrency: number, onEnd: () => void) {
       return {
         seqs: webhooks.map(({ seq }) => seq),
         hosts: webhooks.filter((webhook) => ofHost(webhook) >= perHost),
-        accounts: webhooks
-          .filter((webhook) => ofAccount(webhook) >= perAccount)
-          .map(({ accountId }) => accountId),
+        accounts: webhooks.filter((webhook) => ofAccount(webhook) >= perAccount).map(({ accountId }) => accountId),
       };
     },
     begin(webhook: DueWebhook, deliver: () => Promise<void>): void {

@@ -81,8 +81,7 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
 /** Nothing of the operation is stored, its outcome says why, and its body is kept so that it can be applied again. */
 async function fail(operation: QueuedOperation, thrown: unknown): Promise<void> {
   const message = wordsOf(thrown);
-  const reason =
-    thrown instanceof OperationTimeout ? message : `the hub failed to apply the operation: ${message}`;
+  const reason = thrown instanceof OperationTimeout ? message : `the hub failed to apply the operation: ${message}`;
   const now = isoInstant(systemClock.now());
   await store.apply(
     [operation],

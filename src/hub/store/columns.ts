@@ -95,9 +95,7 @@ export class ReadingColumns {
     }
     for (const [position, isSorted] of sorted.entries())
       if (isSorted === 0)
-        order
-          .subarray(starts[position], ends[position])
-          .sort((a, b) => (atMs[a] ?? 0) - (atMs[b] ?? 0) || a - b);
+        order.subarray(starts[position], ends[position]).sort((a, b) => (atMs[a] ?? 0) - (atMs[b] ?? 0) || a - b);
     return order;
   }
 

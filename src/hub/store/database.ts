@@ -32,11 +32,7 @@ export interface StoreDialect extends SqlDialect {
   /** Suffix of a SELECT: the rows are not deleted until the transaction ends. */
   readonly forKeyShare: string;
   /** Rows of one page and the number of all, in one snapshot. */
-  page(
-    select: Selection,
-    where: Where,
-    page: Page,
-  ): Steps<{ readonly rows: readonly Row[]; readonly total: number }>;
+  page(select: Selection, where: Where, page: Page): Steps<{ readonly rows: readonly Row[]; readonly total: number }>;
   /** For use inside a write: writers of points discard their cached targets of the account. */
   noteChange(accountId: number): Steps<void>;
   /**
@@ -72,10 +68,7 @@ export function* change(sql: string, ...values: SqlValue[]): Steps<number> {
 }
 
 /** For use inside a write. Returns the id. */
-export function* insert(
-  table: string,
-  columns: Readonly<Record<string, SqlValue | undefined>>,
-): Steps<number> {
+export function* insert(table: string, columns: Readonly<Record<string, SqlValue | undefined>>): Steps<number> {
   const names = Object.keys(columns);
   const places = names.map(() => "?").join(", ");
   const sql = `INSERT INTO ${table} (${names.join(", ")}) VALUES (${places}) RETURNING id`;

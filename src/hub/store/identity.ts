@@ -35,8 +35,7 @@ function writers(
   return {
     putAccount: ({ id, name }) =>
       database.write(function* () {
-        const sql =
-          "INSERT INTO account (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name";
+        const sql = "INSERT INTO account (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name";
         yield* change(sql, id, name);
         for (const table of accountTables)
           yield* change(`INSERT INTO ${table} (account_id) VALUES (?) ON CONFLICT DO NOTHING`, id);
@@ -66,9 +65,7 @@ function writers(
   };
 }
 
-function keys(
-  database: Database,
-): Pick<IdentityStore, "signingKeys" | "removeSigningKeys" | "addSigningKey"> {
+function keys(database: Database): Pick<IdentityStore, "signingKeys" | "removeSigningKeys" | "addSigningKey"> {
   return {
     signingKeys: () =>
       database.ask(function* () {

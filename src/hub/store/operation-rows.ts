@@ -13,11 +13,7 @@ import { text } from "./structure-rows.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
-export function recordOf(
-  row: Row,
-  state: OperationRecord["state"],
-  outcome: Outcome | null,
-): OperationRecord {
+export function recordOf(row: Row, state: OperationRecord["state"], outcome: Outcome | null): OperationRecord {
   const webhookState = text(row["webhook_state"]);
   return {
     operationId: String(row["operation_id"]),

@@ -12,10 +12,7 @@ export type HeadPage = PointPage & {
  * One row per point. For a versioned variable that is read by tag or as of a moment, a row of its versions;
  * otherwise the latest value.
  */
-export function selection(
-  variable: VariableFacts,
-  view: PointView,
-): { from: string; values: (string | number)[] } {
+export function selection(variable: VariableFacts, view: PointView): { from: string; values: (string | number)[] } {
   const { table, condition, values } = rowsOf(variable, view);
   return {
     from: `FROM ${table} AS seen WHERE variable_id = ?${condition}`,

@@ -83,12 +83,7 @@ function* holdingOf(id: number, fromMs: number, toMs: number): Steps<Holding> {
     fromMs,
     toMs,
   );
-  const versions = yield* row(
-    `SELECT count(*) AS total FROM point_version WHERE ${PERIOD}`,
-    id,
-    fromMs,
-    toMs,
-  );
+  const versions = yield* row(`SELECT count(*) AS total FROM point_version WHERE ${PERIOD}`, id, fromMs, toMs);
   return {
     points: Number(held?.["points"]),
     versions: Number(versions?.["total"]),

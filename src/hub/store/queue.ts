@@ -6,10 +6,7 @@ import { change, type Database, row, type Steps } from "./database.ts";
 import { earlierAcceptance, KEY_HOLDER } from "./operation-rows.ts";
 import type { EarlierAcceptance, KeyedPush, OperationStore } from "./store.ts";
 
-type QueueMethods = Pick<
-  OperationStore,
-  "earlier" | "counts" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed"
->;
+type QueueMethods = Pick<OperationStore, "earlier" | "counts" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed">;
 
 export function queueMethods(queue: Database): QueueMethods {
   return {
@@ -58,16 +55,11 @@ const FORGET_OPERATIONS = `DELETE FROM operation WHERE seq IN (SELECT seq FROM o
   WHERE accepted_ms < ? AND state = 'done' AND idempotency_key IS NULL
     AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up')) LIMIT ${PURGE_ROWS})`;
 
-export async function purgeQueue(
-  queue: Database,
-  keysBeforeMs: number,
-  outcomesBeforeMs: number,
-): Promise<void> {
+export async function purgeQueue(queue: Database, keysBeforeMs: number, outcomesBeforeMs: number): Promise<void> {
   await inSteps(queue, () => change(FORGET_KEYS, keysBeforeMs));
   await inSteps(queue, () => change(FORGET_OPERATIONS, outcomesBeforeMs));
 }
 
 export async function inSteps(database: Database, step: () => Steps<number>): Promise<void> {
-  while ((await database.write(step)) === PURGE_ROWS)
-    await new Promise<void>((resolve) => setImmediate(resolve));
+  while ((await database.write(step)) === PURGE_ROWS) await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -134,11 +134,7 @@ export interface StructureStore {
    * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`:
    * no such entity in the account; `no-parent`: the new site or source does not belong to the account.
    */
-  changeSite(
-    accountId: number,
-    id: number,
-    change: (current: StoredSite) => SiteBody,
-  ): Promise<StoredSite | "missing">;
+  changeSite(accountId: number, id: number, change: (current: StoredSite) => SiteBody): Promise<StoredSite | "missing">;
   changeSource(
     accountId: number,
     id: number,
@@ -258,11 +254,7 @@ export interface UsageStore {
     amount: { readonly points: number; readonly bytes: number },
     most: { readonly points: number | null; readonly bytes: number | null },
   ): Promise<boolean>;
-  give(
-    accountId: number,
-    day: string,
-    amount: { readonly points: number; readonly bytes: number },
-  ): Promise<void>;
+  give(accountId: number, day: string, amount: { readonly points: number; readonly bytes: number }): Promise<void>;
   purge(beforeDay: string): Promise<void>;
 }
 
@@ -332,10 +324,7 @@ export interface IngestStore {
    */
   apply(
     operations: readonly QueuedOperation[],
-    work: (
-      transaction: IngestTransaction,
-      operations: readonly QueuedOperation[],
-    ) => Promise<readonly Outcome[]>,
+    work: (transaction: IngestTransaction, operations: readonly QueuedOperation[]) => Promise<readonly Outcome[]>,
     state?: "done" | "failed",
   ): Promise<void>;
   close(): Promise<void>;

@@ -1,22 +1,6 @@
 /** Changes and removals of structure, each in one transaction that first waits for the account's writer of points. */
-import {
-  change,
-  type Database,
-  type Row,
-  row,
-  rows,
-  type Steps,
-  type StoreDialect,
-  update,
-} from "./database.ts";
-import type {
-  Removal,
-  StoredSite,
-  StoredSource,
-  StoredVariable,
-  StructureEntity,
-  StructureStore,
-} from "./store.ts";
+import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
+import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
 import {
   SOURCES,
   siteColumns,
@@ -110,8 +94,7 @@ function* removeBelow(
     ids,
   );
   const points = Number(held?.["points"]);
-  if (points > 0 && !withPoints)
-    return { kind: "holds-points", variables: Number(held?.["variables"]), points };
+  if (points > 0 && !withPoints) return { kind: "holds-points", variables: Number(held?.["variables"]), points };
   for (const table of ["point_version", "point"])
     yield* change(`DELETE FROM ${table} WHERE ${among("variable_id")}`, ids);
   const variables = yield* change(`DELETE FROM variable WHERE ${among("id")}`, ids);

@@ -62,9 +62,7 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
   };
 }
 
-function creators(
-  database: Database,
-): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
+function creators(database: Database): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
   const { dialect } = database;
   /** Whether the parent belongs to the account; it is not removed until the transaction ends. */
   function* isOwned(table: "site" | "source", id: number, accountId: number): Steps<boolean> {

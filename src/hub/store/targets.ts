@@ -16,8 +16,7 @@ export class TargetCache {
   private readonly kinds = new Map<string, Map<string | number, VariableFacts | null>>();
   private entries = 0;
   /** Calls of one kind follow each other, and building its name costs more than finding the target. */
-  private last: { readonly accountId: number; readonly target: TargetQuery; readonly kind: string } | null =
-    null;
+  private last: { readonly accountId: number; readonly target: TargetQuery; readonly kind: string } | null = null;
 
   /** Undefined: not cached. Null: known to match no variable. */
   get(accountId: number, target: TargetQuery): VariableFacts | null | undefined {

@@ -89,14 +89,7 @@ export async function changeRoutes(app: FastifyInstance, context: HubContext): P
       change(context, request, reply, entity, pathId(request.params.id), given(request.body)),
     );
     app.patch<WithId>(withId, options.patch, (request, reply) =>
-      change(
-        context,
-        request,
-        reply,
-        entity,
-        pathId(request.params.id),
-        patch(request.body, entity, bytesMax),
-      ),
+      change(context, request, reply, entity, pathId(request.params.id), patch(request.body, entity, bytesMax)),
     );
     app.delete<WithId>(withId, options.remove, (request) =>
       remove(context, request, entity, pathId(request.params.id)),
@@ -234,9 +227,7 @@ async function variablesBelow(
 }
 
 function bodyId(body: unknown): number {
-  const entry = isObject(body)
-    ? Object.entries(body).find(([name]) => name.toLowerCase() === "id")
-    : undefined;
+  const entry = isObject(body) ? Object.entries(body).find(([name]) => name.toLowerCase() === "id") : undefined;
   if (typeof entry?.[1] !== "number" || !Number.isSafeInteger(entry[1]))
     throw invalidField("id", "the body must name the entity to change by its id");
   return entry[1];
@@ -255,8 +246,7 @@ function given(body: unknown): Edit {
 /** A list is a JSON Patch (RFC 6902), an object a merge patch (RFC 7396), in which null clears a field. */
 function patch(body: unknown, entity: StructureEntity, bytesMax: number): Edit {
   if (isObject(body)) return (current) => merged(current, Object.entries(body));
-  if (!Array.isArray(body))
-    throw invalidRequest("the body must be a JSON Patch (a list) or an object of fields");
+  if (!Array.isArray(body)) throw invalidRequest("the body must be a JSON Patch (a list) or an object of fields");
   const operations = body.map((operation) => respelled(operation, entity)) as Operation[];
   return (current) => applyPatch(current, operations, bytesMax);
 }
@@ -265,9 +255,7 @@ function patch(body: unknown, entity: StructureEntity, bytesMax: number): Edit {
 function respelled(operation: unknown, entity: StructureEntity): unknown {
   if (!isObject(operation)) return operation;
   const spelled = (path: unknown) =>
-    typeof path === "string"
-      ? path.replace(/^\/([^/]*)/, (_, name: string) => `/${fieldName(entity, name)}`)
-      : path;
+    typeof path === "string" ? path.replace(/^\/([^/]*)/, (_, name: string) => `/${fieldName(entity, name)}`) : path;
   return {
     ...operation,
     ...("path" in operation ? { path: spelled(operation["path"]) } : {}),

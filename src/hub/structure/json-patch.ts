@@ -69,8 +69,7 @@ function requireOwn(document: Fields, operation: Operation, index: number): void
     const steps = stepsOf(pointer);
     const reserved = steps.find((step) => RESERVED.has(step));
     if (reserved !== undefined) throw refuse(pointer, `names ${reserved}, which is no name of a field`);
-    if (steps.length === 0 && operation.op !== "test")
-      throw refuse('""', "is the whole entity; name its fields");
+    if (steps.length === 0 && operation.op !== "test") throw refuse('""', "is the whole entity; name its fields");
     const mayBeNew = pointer === path && !AT_EXISTING.has(operation.op);
     const known = mayBeNew ? steps.slice(0, -1) : steps;
     if (valueAt(document, known) === undefined) throw refuse(pointer, "leads to nothing");

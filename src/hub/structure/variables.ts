@@ -79,12 +79,7 @@ export async function variableRoutes(app: FastifyInstance, context: HubContext):
   );
 }
 
-async function list(
-  { store }: HubContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  sourceId: number | undefined,
-) {
+async function list({ store }: HubContext, request: FastifyRequest, reply: FastifyReply, sourceId: number | undefined) {
   const { accountId } = callerOf(request);
   const query = parsed(variablesQuery, request.query);
   displayLevel(query.DisplayLevel, LEVELS, "Normal");

@@ -50,10 +50,8 @@ export async function discoveryRoutes(app: FastifyInstance, context: HubContext)
   const keys = async () => ({ keys: await context.keys.published() });
   app.get("/.well-known/openid-configuration", described(DISCOVERY), async (request) => document(request));
   app.get("/.well-known/jwks.json", described(JWKS), keys);
-  app.get<WithRealm>(
-    "/realms/:realm/.well-known/openid-configuration",
-    described(DISCOVERY),
-    async (request) => document(request),
+  app.get<WithRealm>("/realms/:realm/.well-known/openid-configuration", described(DISCOVERY), async (request) =>
+    document(request),
   );
   app.get("/realms/:realm/protocol/openid-connect/certs", described(JWKS), keys);
 }

@@ -32,16 +32,12 @@ export interface GuardParts {
 export function createGuard({ identity, tokens, passwords }: GuardParts): Guard {
   const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
     const [scheme, token] = authorizationOf(request);
-    if (scheme !== "bearer" || token === "")
-      throw unauthenticated("send `Authorization: Bearer <access token>`");
+    if (scheme !== "bearer" || token === "") throw unauthenticated("send `Authorization: Bearer <access token>`");
     const claims = await tokens.verify(token);
     if (claims === null) throw unauthenticated("the access token is not valid or has expired");
     if (!scopes.some((scope) => claims.scopes.includes(scope)))
       throw new HttpProblem(401, "missing-scope", `the access token lacks the scope ${scopes.join(" or ")}`);
-    const [user, client] = await Promise.all([
-      identity.userById(claims.userId),
-      identity.client(claims.clientId),
-    ]);
+    const [user, client] = await Promise.all([identity.userById(claims.userId), identity.client(claims.clientId)]);
     if (user === null || !mayAccess(user, claims.accountId))
       throw unauthenticated("the user of the access token may no longer enter its account");
     if (client === null || generationOf(user, client) !== claims.generation)
@@ -65,16 +61,10 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
       checkApiVersion(request, "hub");
       const [scheme, credentials] = authorizationOf(request);
       const principal =
-        basic && scheme === "basic"
-          ? await byPassword(credentials, request.ip)
-          : await byToken(request, scopes);
+        basic && scheme === "basic" ? await byPassword(credentials, request.ip) : await byToken(request, scopes);
       const { user } = principal;
       if (right !== null && !hasRight(user, right))
-        throw new HttpProblem(
-          403,
-          "missing-right",
-          `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`,
-        );
+        throw new HttpProblem(403, "missing-right", `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`);
       return principal;
     },
   };

@@ -112,10 +112,7 @@ function instantMs(text: string | undefined): number {
 async function keyOf(jwk: JWK, createdMs: number, renewedMs: number | null): Promise<Key> {
   const { d: _, ...publicPart } = jwk;
   const publicJwk = { ...publicPart, alg: ALGORITHM, use: "sig" };
-  const [privateKey, publicKey] = await Promise.all([
-    importJWK(jwk, ALGORITHM),
-    importJWK(publicJwk, ALGORITHM),
-  ]);
+  const [privateKey, publicKey] = await Promise.all([importJWK(jwk, ALGORITHM), importJWK(publicJwk, ALGORITHM)]);
   if (privateKey instanceof Uint8Array || publicKey instanceof Uint8Array)
     throw new Error(`the signing key ${jwk.kid} is not a key pair`);
   return { kid: String(jwk.kid), createdMs, renewedMs, privateKey, publicKey, publicJwk };

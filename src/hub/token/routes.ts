@@ -47,8 +47,7 @@ export function tokenRoutes(app: FastifyInstance, context: HubContext): Promise<
       const { client, user, scopes } = grant;
       const accountId = await chosenAccount(context, grant);
       const wait = rates.issuing(JSON.stringify([client.id, user.username]));
-      if (wait > 0)
-        throw tooMany("keep a token until it expires instead of asking for one at every call", wait);
+      if (wait > 0) throw tooMany("keep a token until it expires instead of asking for one at every call", wait);
       const token = await tokens.issue(
         { userId: user.id, accountId, scopes, clientId: client.id, generation: generationOf(user, client) },
         { username: user.username, issuer: issuerOf(context, request) },
@@ -80,8 +79,7 @@ async function chosenAccount(
     return accountId;
   }
   const accountId = /^\d{1,15}$/.test(account) ? Number(account) : Number.NaN;
-  if (!mayAccess(user, accountId) || (await store.identity.account(accountId)) === null)
-    throw accountRefused(account);
+  if (!mayAccess(user, accountId) || (await store.identity.account(accountId)) === null) throw accountRefused(account);
   if (user.lastAccountId !== accountId) await store.identity.touchAccount(user.id, accountId);
   return accountId;
 }

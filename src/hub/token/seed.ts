@@ -4,11 +4,7 @@ import type { HubOptions } from "../options.ts";
 import type { IdentityStore } from "../store/store.ts";
 import { type HashCost, hashPassword, verifyPassword } from "./passwords.ts";
 
-export async function seedIdentities(
-  identity: IdentityStore,
-  options: HubOptions,
-  cost?: HashCost,
-): Promise<void> {
+export async function seedIdentities(identity: IdentityStore, options: HubOptions, cost?: HashCost): Promise<void> {
   const { accounts, clients, users } = options;
   refuseRepeated(
     "accounts",
@@ -25,9 +21,7 @@ export async function seedIdentities(
   for (const account of accounts) await identity.putAccount(account);
   refuseUnknownAccounts(await unknownAccounts(identity, options));
   // Hashing is slow on purpose: all hashes run concurrently, up to the number of threads.
-  const secrets = clients.map(async ({ id, secret }) =>
-    hashOf(secret, (await identity.client(id))?.secretHash, cost),
-  );
+  const secrets = clients.map(async ({ id, secret }) => hashOf(secret, (await identity.client(id))?.secretHash, cost));
   const passwords = users.map(async ({ username, password }) =>
     hashOf(password, (await identity.userByName(username))?.passwordHash, cost),
   );
@@ -50,9 +44,7 @@ export async function seedIdentities(
 }
 
 async function unknownAccounts(identity: IdentityStore, { users }: HubOptions) {
-  const entered = users.flatMap(({ username, accounts }) =>
-    accounts.map((accountId) => ({ username, accountId })),
-  );
+  const entered = users.flatMap(({ username, accounts }) => accounts.map((accountId) => ({ username, accountId })));
   const known = await Promise.all(entered.map(({ accountId }) => identity.account(accountId)));
   return entered.filter((_, index) => known[index] === null);
 }
@@ -60,9 +52,7 @@ async function unknownAccounts(identity: IdentityStore, { users }: HubOptions) {
 function refuseUnknownAccounts(unknown: readonly { username: string; accountId: number }[]): void {
   const [first] = unknown;
   if (first !== undefined)
-    throw inconsistent(
-      `users: ${first.username} enters the account ${first.accountId}, which does not exist`,
-    );
+    throw inconsistent(`users: ${first.username} enters the account ${first.accountId}, which does not exist`);
 }
 
 /** An unchanged password keeps its hash. */

@@ -17,8 +17,7 @@ export function createTokenRates(tokensPerMinute: number, clock: Clock): TokenRa
     issuing(name) {
       const nowMs = clock.monotonicMs();
       const known = counts.get(name);
-      const found =
-        known !== undefined && known.untilMs > nowMs ? known : { count: 0, untilMs: nowMs + WINDOW_MS };
+      const found = known !== undefined && known.untilMs > nowMs ? known : { count: 0, untilMs: nowMs + WINDOW_MS };
       if (found.count >= tokensPerMinute) return Math.max(1, Math.ceil((found.untilMs - nowMs) / 1_000));
       found.count += 1;
       counts.delete(name);

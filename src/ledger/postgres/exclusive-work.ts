@@ -22,9 +22,7 @@ export function aloneByLock(connections: Connections, schema: string, clock: Clo
     try {
       // The key includes the schema, since ledgers in the same database share the locks.
       const mine = () =>
-        tryLock(client, `headgate ${schema} ${key}`).catch((thrown: unknown) =>
-          Promise.reject(fault(thrown)),
-        );
+        tryLock(client, `headgate ${schema} ${key}`).catch((thrown: unknown) => Promise.reject(fault(thrown)));
       await waitForTurn(mine, key, clock, signal);
       return await work(AbortSignal.any([signal, lost.signal]));
     } finally {

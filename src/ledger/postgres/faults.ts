@@ -1,12 +1,6 @@
 /** Converts PostgreSQL's SQLSTATEs and the errors of its connections to errors of the ledger. */
 
-import {
-  isConflict,
-  isLost,
-  isMisconfigured,
-  isServerTrouble,
-  sqlStateOf,
-} from "../../sql/postgres/faults.ts";
+import { isConflict, isLost, isMisconfigured, isServerTrouble, sqlStateOf } from "../../sql/postgres/faults.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../../support/errors.ts";
 
 /** Another node has the run or the drop. */

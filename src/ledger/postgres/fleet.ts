@@ -45,9 +45,7 @@ export function postgresFleet(store: PostgresStore, recheckMs: number | null, al
       if (store.session === null) return run;
       const [found] = await store.look(() => cells<RunCells>(`${SELECT_HELD} WHERE runs.id = ?`, run.id));
       if (found === undefined) return null;
-      return found[RUN_CELLS] === store.session
-        ? toRun(found)
-        : store.write("run.held", () => takeRun(store, run.id));
+      return found[RUN_CELLS] === store.session ? toRun(found) : store.write("run.held", () => takeRun(store, run.id));
     },
     async releaseRun(id) {
       if (store.session === null) return false;
@@ -57,8 +55,7 @@ export function postgresFleet(store: PostgresStore, recheckMs: number | null, al
       const held = await store.look(() =>
         row(`${LIVING} JOIN runs ON owner = sessions.id AND runs.id = ?`, store.session, id),
       );
-      if (store.session !== null && held === undefined)
-        throw leaseLost(id, `this node no longer works on run ${id}`);
+      if (store.session !== null && held === undefined) throw leaseLost(id, `this node no longer works on run ${id}`);
     },
     nodes: () => store.read(nodes),
   };
@@ -95,11 +92,7 @@ function* takeDrop(store: PostgresStore, drop: string): Steps<string | null> {
 /** Fetched files are in the spool of this node, which therefore keeps their runs. */
 function* releaseDrop({ session }: PostgresStore, drop: string): Steps<void> {
   yield* execute("DELETE FROM drop_holders WHERE drop_name = ? AND session = ?", drop, session);
-  yield* execute(
-    "UPDATE runs SET owner = NULL WHERE owner = ? AND drop_name = ? AND state = 'claimed'",
-    session,
-    drop,
-  );
+  yield* execute("UPDATE runs SET owner = NULL WHERE owner = ? AND drop_name = ? AND state = 'claimed'", session, drop);
 }
 
 function* releaseRun({ session }: PostgresStore, id: string): Steps<boolean> {

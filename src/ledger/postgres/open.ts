@@ -38,10 +38,7 @@ const IDLE_TRANSACTION_MS = 5_000;
  * `ConfigError` when the server refuses user, database or schema (`HG-LEDG-002`) or the schema is of another
  * version (`-003`).
  */
-export async function openPostgresLedger(
-  options: PostgresLedgerOptions,
-  means: PostgresLedgerMeans,
-): Promise<Ledger> {
+export async function openPostgresLedger(options: PostgresLedgerOptions, means: PostgresLedgerMeans): Promise<Ledger> {
   const { schema, lease } = options;
   const connections = new Connections({
     url: options.url,
@@ -108,8 +105,7 @@ async function bringUp(connections: Connections, schema: string, log: Logger | u
   const applied = await migrate(await connections.writer(), LEDGER_SCHEMA, schema, connections.place);
   if (applied.length > 0)
     log?.info({ ledger: connections.place, migrations: applied }, "the ledger's schema was brought up");
-  for (const risk of await durabilityRisks(connections.readers))
-    log?.warn({ ledger: connections.place }, risk);
+  for (const risk of await durabilityRisks(connections.readers)) log?.warn({ ledger: connections.place }, risk);
 }
 
 /** A server that cannot be reached may return; any other fault needs an administrator. */

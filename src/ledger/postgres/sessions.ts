@@ -75,9 +75,7 @@ export class NodeSession {
     await this.#again;
     await this.#means.pool
       .query(END, [this.#id])
-      .catch((thrown: unknown) =>
-        this.#logFault(thrown, "the lease could not be released; it lapses by itself"),
-      );
+      .catch((thrown: unknown) => this.#logFault(thrown, "the lease could not be released; it lapses by itself"));
   }
 
   async #renewAlways(): Promise<void> {
@@ -151,9 +149,7 @@ WHERE ended_at > clock_timestamp() - $1 * interval '1 millisecond' AND node <> $
 async function prune({ pool }: SessionMeans): Promise<void> {
   const old = "SELECT id FROM sessions WHERE ended_at < clock_timestamp() - interval '2 days'";
   await pool.query(`DELETE FROM drop_holders WHERE session IN (${old})`);
-  await pool.query(
-    `DELETE FROM sessions WHERE id IN (${old}) AND id NOT IN (SELECT session FROM drop_holders)`,
-  );
+  await pool.query(`DELETE FROM sessions WHERE id IN (${old}) AND id NOT IN (SELECT session FROM drop_holders)`);
 }
 
 async function begin({ pool, node, lease }: SessionMeans): Promise<number> {

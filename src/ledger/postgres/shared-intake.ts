@@ -25,10 +25,9 @@ export function intakeMethods(database: DatabaseAccess): SharedIntake {
           drop,
           made,
         ]);
-        const { rows } = await client.query<{ secret: Buffer }>(
-          "SELECT secret FROM intakes WHERE drop_name = $1",
-          [drop],
-        );
+        const { rows } = await client.query<{ secret: Buffer }>("SELECT secret FROM intakes WHERE drop_name = $1", [
+          drop,
+        ]);
         return rows[0]?.secret ?? made;
       }),
     nextId: (drop) =>
@@ -82,10 +81,10 @@ ORDER BY path LIMIT $4`,
     forget: (drop, beforeId) =>
       database.write(
         async (client) =>
-          void (await client.query(
-            "DELETE FROM intake_receipts WHERE drop_name = $1 AND NOT lying AND id < $2",
-            [drop, beforeId],
-          )),
+          void (await client.query("DELETE FROM intake_receipts WHERE drop_name = $1 AND NOT lying AND id < $2", [
+            drop,
+            beforeId,
+          ])),
       ),
   };
 }
@@ -113,11 +112,7 @@ async function publish(
 }
 
 async function lock(client: Questioned, kind: number, drop: string, digest: string): Promise<void> {
-  await client.query("SELECT pg_advisory_xact_lock($1, hashtext(current_schema() || $2 || $3))", [
-    kind,
-    drop,
-    digest,
-  ]);
+  await client.query("SELECT pg_advisory_xact_lock($1, hashtext(current_schema() || $2 || $3))", [kind, drop, digest]);
 }
 
 async function repeatOf(
@@ -137,12 +132,7 @@ WHERE drop_name = $1 AND ${column} = $2 ORDER BY id LIMIT 1`;
   return same === undefined ? null : { kind: "repeat", record: same.record };
 }
 
-async function remove(
-  database: DatabaseAccess,
-  client: Questioned,
-  drop: string,
-  path: string,
-): Promise<void> {
+async function remove(database: DatabaseAccess, client: Questioned, drop: string, path: string): Promise<void> {
   await client.query("DELETE FROM stored_files WHERE shelf = $1 AND path = $2", [storeOf(drop), path]);
   await leave(database, client, drop, path);
 }
@@ -154,30 +144,15 @@ async function move(
   path: string,
   to: string,
 ): Promise<boolean> {
-  const taken = await client.query("SELECT 1 FROM stored_files WHERE shelf = $1 AND path = $2", [
-    storeOf(drop),
-    to,
-  ]);
+  const taken = await client.query("SELECT 1 FROM stored_files WHERE shelf = $1 AND path = $2", [storeOf(drop), to]);
   if (taken.rows.length > 0) return false;
-  await client.query("UPDATE stored_files SET path = $3 WHERE shelf = $1 AND path = $2", [
-    storeOf(drop),
-    path,
-    to,
-  ]);
+  await client.query("UPDATE stored_files SET path = $3 WHERE shelf = $1 AND path = $2", [storeOf(drop), path, to]);
   await leave(database, client, drop, path);
   return true;
 }
 
-async function leave(
-  database: DatabaseAccess,
-  client: Questioned,
-  drop: string,
-  path: string,
-): Promise<void> {
-  await client.query("UPDATE intake_receipts SET lying = false WHERE drop_name = $1 AND path = $2", [
-    drop,
-    path,
-  ]);
+async function leave(database: DatabaseAccess, client: Questioned, drop: string, path: string): Promise<void> {
+  await client.query("UPDATE intake_receipts SET lying = false WHERE drop_name = $1 AND path = $2", [drop, path]);
   await database.assertSession(client);
 }
 
@@ -189,10 +164,7 @@ async function readNumber(database: DatabaseAccess, what: string, drop: string):
 }
 
 /** Converts faults while a piece is read to those of the ledger. */
-function guarded(
-  database: DatabaseAccess,
-  pieces: AsyncIterable<Buffer> | null,
-): AsyncIterable<Buffer> | null {
+function guarded(database: DatabaseAccess, pieces: AsyncIterable<Buffer> | null): AsyncIterable<Buffer> | null {
   if (pieces === null) return null;
   const each = pieces[Symbol.asyncIterator]();
   return {

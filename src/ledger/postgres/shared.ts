@@ -56,9 +56,7 @@ function contentMethods(database: DatabaseAccess): SharedContent {
       if (await touch(database, kind, name)) return;
       const all = await bytes();
       try {
-        await database.write((client) =>
-          storeFile(client, { store: kind, path: name, size: all.length }, one(all)),
-        );
+        await database.write((client) => storeFile(client, { store: kind, path: name, size: all.length }, one(all)));
       } catch (thrown) {
         // Another node stored the same content at this moment.
         if (!isUniqueViolation(thrown)) throw thrown;

@@ -277,10 +277,7 @@ export class PostgresStore implements Store {
       }
     } catch (thrown) {
       // A failing observer must not undo the commit; the events are in the ledger.
-      this.#means.log?.warn(
-        { reason: wordsOf(thrown) },
-        "events of the ledger could not be passed to the observer",
-      );
+      this.#means.log?.warn({ reason: wordsOf(thrown) }, "events of the ledger could not be passed to the observer");
     }
   }
 

@@ -37,15 +37,11 @@ export async function storeFile(
 }
 
 /** Null when there is no file. */
-export async function openFile(
-  client: Questioned,
-  store: string,
-  path: string,
-): Promise<AsyncIterable<Buffer> | null> {
-  const { rows } = await client.query<{ id: number }>(
-    "SELECT id FROM stored_files WHERE shelf = $1 AND path = $2",
-    [store, path],
-  );
+export async function openFile(client: Questioned, store: string, path: string): Promise<AsyncIterable<Buffer> | null> {
+  const { rows } = await client.query<{ id: number }>("SELECT id FROM stored_files WHERE shelf = $1 AND path = $2", [
+    store,
+    path,
+  ]);
   const id = rows[0]?.id;
   return id === undefined ? null : piecesOf(client, id);
 }

@@ -9,19 +9,13 @@ const QUESTION_EVERY_MS = 250;
 export type Questioned = Pick<Pool, "query">;
 
 /** Committed when it resolves. */
-export async function inTransaction<T>(
-  pool: Pool,
-  clock: Clock,
-  work: (client: PoolClient) => Promise<T>,
-): Promise<T> {
+export async function inTransaction<T>(pool: Pool, clock: Clock, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let isBroken = false;
   try {
     await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
     const value = await work(client);
-    const { rows } = await client.query<{ id: string | null }>(
-      "SELECT pg_current_xact_id_if_assigned()::text AS id",
-    );
+    const { rows } = await client.query<{ id: string | null }>("SELECT pg_current_xact_id_if_assigned()::text AS id");
     try {
       await client.query("COMMIT");
     } catch (thrown) {
@@ -43,10 +37,7 @@ export async function inTransaction<T>(
 export async function wasCommitted(asked: Questioned, id: string, clock: Clock): Promise<boolean> {
   for (let question = 1; question <= QUESTIONS_MAX; question += 1) {
     try {
-      const { rows } = await asked.query<{ status: string | null }>(
-        "SELECT pg_xact_status($1::xid8) AS status",
-        [id],
-      );
+      const { rows } = await asked.query<{ status: string | null }>("SELECT pg_xact_status($1::xid8) AS status", [id]);
       if (rows[0]?.status !== "in progress") return rows[0]?.status === "committed";
     } catch (thrown) {
       if (!isLost(thrown)) return false;

@@ -19,9 +19,7 @@ export function advanceMethods(store: Store): Pick<Ledger, "advanceRuns" | "reco
     // Requested at once, they share a commit, and one that fails does not affect the others.
     advanceRuns: (advances) => Promise.all(advances.map((advance) => advanceOne(store, advance))),
     recordMapped: (id, mapped) =>
-      store.write("run.mapped", () =>
-        mustAdvance(store, { id, from: "mapping", through: [{ to: "mapped" }], mapped }),
-      ),
+      store.write("run.mapped", () => mustAdvance(store, { id, from: "mapping", through: [{ to: "mapped" }], mapped })),
   };
 }
 

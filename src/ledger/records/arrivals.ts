@@ -88,13 +88,7 @@ export function* moveArrival(store: Store, id: number, to: ArrivalState, reason:
   assertTransition("arrival", id, arrival.state, to);
   if (arrival.state === to && arrival.reason === reason) return arrival;
   const now = store.now();
-  yield* execute(
-    "UPDATE arrivals SET state = ?, reason = ?, changed_at = ? WHERE id = ?",
-    to,
-    reason,
-    now,
-    id,
-  );
+  yield* execute("UPDATE arrivals SET state = ?, reason = ?, changed_at = ? WHERE id = ?", to, reason, now, id);
   yield* reopenContainer(id, arrival.path);
   if (arrival.parentId !== null) yield* releaseContainerLanes(arrival.parentId);
   if (arrival.state !== to)
@@ -214,12 +208,7 @@ function* recordReturn(store: Store, earlierId: number, laterId: number, reason:
     earlierId,
   );
   // The steps of its runs fetch, compare and finish the file by these values.
-  yield* execute(
-    "UPDATE runs SET size = ?, mtime = ? WHERE arrival_id = ?",
-    later.size,
-    later.mtime,
-    earlierId,
-  );
+  yield* execute("UPDATE runs SET size = ?, mtime = ? WHERE arrival_id = ?", later.size, later.mtime, earlierId);
   const line = { arrivalId: earlierId, runId: null, operationId: null, what: "arrival.returned" };
   yield* appendEvent(store, { ...line, detail: "the same bytes are at the drop again" }, later);
 }

@@ -17,8 +17,7 @@ export function batchMethods(store: Store): BatchMethods {
     batches: (runId) => store.look(() => batchesOf(runId)),
     advanceBatch: (operationId, from, to, change) =>
       store.write(`batch.${to}`, () => {
-        if (to === "split")
-          throw brokenInvariant("advance batch", operationId, "a batch is split by splitBatch alone");
+        if (to === "split") throw brokenInvariant("advance batch", operationId, "a batch is split by splitBatch alone");
         return moveBatch(store, operationId, from, to, change ?? {});
       }),
     splitBatch: (operationId, children, answer) =>
@@ -27,18 +26,12 @@ export function batchMethods(store: Store): BatchMethods {
 }
 
 export function* batchesOf(runId: string): Steps<readonly Batch[]> {
-  const found = yield* cells<BatchCells>(
-    `SELECT ${BATCH_COLUMNS} FROM batches WHERE run_id = ? ORDER BY place`,
-    runId,
-  );
+  const found = yield* cells<BatchCells>(`SELECT ${BATCH_COLUMNS} FROM batches WHERE run_id = ? ORDER BY place`, runId);
   return found.map(toBatch);
 }
 
 export function* findBatch(operationId: string): Steps<Batch | null> {
-  const [found] = yield* cells<BatchCells>(
-    `SELECT ${BATCH_COLUMNS} FROM batches WHERE operation_id = ?`,
-    operationId,
-  );
+  const [found] = yield* cells<BatchCells>(`SELECT ${BATCH_COLUMNS} FROM batches WHERE operation_id = ?`, operationId);
   return found === undefined ? null : toBatch(found);
 }
 
@@ -124,8 +117,7 @@ function* moveBatch(
     operationId,
   );
   if (BATCH_STATES[to].isAnswer) yield* recountAnswers(store, batch.runId);
-  const words =
-    change.attempted === true ? `attempt ${after.attempts}, ${batch.points} points` : change.answer;
+  const words = change.attempted === true ? `attempt ${after.attempts}, ${batch.points} points` : change.answer;
   yield* appendEvent(
     store,
     {
@@ -141,10 +133,7 @@ function* moveBatch(
 }
 
 /** Guards against concurrent changes of the same batch. */
-export function assertState(
-  { operationId, state }: Pick<Batch, "operationId" | "state">,
-  from: BatchState,
-): void {
+export function assertState({ operationId, state }: Pick<Batch, "operationId" | "state">, from: BatchState): void {
   if (state === from) return;
   const words = `batch ${operationId} is ${state}, and not ${from} as expected`;
   throw brokenInvariant("advance batch", operationId, words);
@@ -162,11 +151,7 @@ function* splitBatch(
   if (!ours || !children.every((child) => child.sequence.startsWith(`${parent.sequence}.`)))
     throw brokenInvariant("split batch", operationId, "a child's sequence does not follow its parent's");
   if (children.length === 0 || points !== parent.points)
-    throw brokenInvariant(
-      "split batch",
-      operationId,
-      `the children hold ${points} points, the batch ${parent.points}`,
-    );
+    throw brokenInvariant("split batch", operationId, `the children hold ${points} points, the batch ${parent.points}`);
   yield* moveBatch(store, operationId, "sending", "split", { answer });
   const run = yield* mustFindRun(parent.runId);
   yield* insertBatches(run, children);
@@ -193,9 +178,7 @@ export function* recountOutcomes(store: Store, runId: string): Steps<void> {
   const leaves = (yield* batchesOf(runId)).filter((batch) => batch.state !== "split");
   const outcomes = leaves.flatMap((batch) => (batch.outcome === null ? [] : [batch.outcome]));
   const stored = outcomes.reduce((sum, outcome) => sum + outcome.stored, 0);
-  const discarded = outcomes
-    .flatMap((outcome) => outcome.discarded)
-    .reduce((sum, target) => sum + target.points, 0);
+  const discarded = outcomes.flatMap((outcome) => outcome.discarded).reduce((sum, target) => sum + target.points, 0);
   yield* execute(
     "UPDATE runs SET stored = ?, discarded = ?, changed_at = ? WHERE id = ?",
     stored,

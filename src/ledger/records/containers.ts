@@ -10,15 +10,11 @@ import { type ArrivalRow, toArrival } from "./rows.ts";
 import { findRun, moveRun, mustFindRun, noteRun } from "./runs.ts";
 import { row, rows, type Steps, type Store } from "./store.ts";
 
-export function containerMethods(
-  store: Store,
-): Pick<Ledger, "recordOpened" | "entries" | "restContainer" | "runOf"> {
+export function containerMethods(store: Store): Pick<Ledger, "recordOpened" | "entries" | "restContainer" | "runOf"> {
   return {
-    recordOpened: (id, entries, detail) =>
-      store.write("run.opened", () => recordOpened(store, id, entries, detail)),
+    recordOpened: (id, entries, detail) => store.write("run.opened", () => recordOpened(store, id, entries, detail)),
     entries: (arrivalId) => store.read(() => entriesOf(arrivalId)),
-    restContainer: (id, seen, reason) =>
-      store.write("run.noted", () => restContainer(store, id, seen, reason)),
+    restContainer: (id, seen, reason) => store.write("run.noted", () => restContainer(store, id, seen, reason)),
     runOf: (arrivalId) => store.read(() => runOf(arrivalId)),
   };
 }
@@ -73,8 +69,7 @@ function* restContainer(store: Store, id: string, seen: EntriesState, reason: Re
 }
 
 function* runOf(arrivalId: number): Steps<Run | null> {
-  const id = (yield* row<{ run_id: string | null }>("SELECT run_id FROM arrivals WHERE id = ?", arrivalId))
-    ?.run_id;
+  const id = (yield* row<{ run_id: string | null }>("SELECT run_id FROM arrivals WHERE id = ?", arrivalId))?.run_id;
   return id === null || id === undefined ? null : yield* findRun(id);
 }
 
@@ -114,12 +109,7 @@ function entryRows(arrivalId: number): Steps<readonly EntryRow[]> {
 }
 
 /** A step of its own finishes a run at rest; until then the entry has remaining steps. */
-function standingOf({
-  state,
-  run,
-  finished,
-  settled,
-}: EntryRow): "unclaimed" | "unfinished" | "done" | "staying" {
+function standingOf({ state, run, finished, settled }: EntryRow): "unclaimed" | "unfinished" | "done" | "staying" {
   if (state === "settling") return "unclaimed";
   if (state === "duplicate") return "done";
   if (state !== "matched" || run === null) return "staying";

@@ -16,8 +16,7 @@ import {
 
 type NewEvent = Omit<LedgerEvent, "at">;
 
-const INSERT =
-  "INSERT INTO events (at, arrival_id, run_id, operation_id, what, detail) VALUES (?, ?, ?, ?, ?, ?)";
+const INSERT = "INSERT INTO events (at, arrival_id, run_id, operation_id, what, detail) VALUES (?, ?, ?, ?, ?, ?)";
 const TYPES = ["text", "bigint", "text", "text", "text", "text"] as const;
 
 /** For use inside a write. `file`: the file of the event, when the caller knows it already. */

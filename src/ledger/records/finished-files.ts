@@ -208,10 +208,7 @@ function* appendKnown(
 }
 
 function* archivesOf(drop: string): Steps<readonly string[]> {
-  const found = yield* rows<{ folder: string }>(
-    "SELECT folder FROM archive_places WHERE drop_name = ?",
-    drop,
-  );
+  const found = yield* rows<{ folder: string }>("SELECT folder FROM archive_places WHERE drop_name = ?", drop);
   return found.map(({ folder }) => folder);
 }
 

@@ -14,8 +14,7 @@ import type { Steps, Store } from "./store.ts";
 export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resumeHeld"> {
   return {
     beginDelivery: (id, detail) => store.write("run.delivering", () => beginDelivery(store, id, detail)),
-    resumeHeld: (id, to, seen, detail) =>
-      store.write(`run.${to}`, () => resumeHeld(store, id, to, seen, detail)),
+    resumeHeld: (id, to, seen, detail) => store.write(`run.${to}`, () => resumeHeld(store, id, to, seen, detail)),
   };
 }
 

@@ -51,8 +51,7 @@ async function beginPoll(
   drop: string,
   archives: readonly string[],
 ): Promise<PollRecord> {
-  if (polls.has(drop))
-    throw brokenInvariant("begin poll", drop, `a poll of drop ${drop} is in progress already`);
+  if (polls.has(drop)) throw brokenInvariant("begin poll", drop, `a poll of drop ${drop} is in progress already`);
   polls.add(drop);
   try {
     const known = await finishedFiles(store).archives(drop, archives);

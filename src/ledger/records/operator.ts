@@ -13,22 +13,14 @@ import { cells, change, execute, rows, type Steps, type Store } from "./store.ts
 
 type OperatorMethods = Pick<
   Ledger,
-  | "restingIn"
-  | "arrivalsAt"
-  | "pauses"
-  | "pause"
-  | "resume"
-  | "laterRuns"
-  | "laterDeliverers"
-  | "acceptedSince"
+  "restingIn" | "arrivalsAt" | "pauses" | "pause" | "resume" | "laterRuns" | "laterDeliverers" | "acceptedSince"
 >;
 
 export function operatorMethods(store: Store): OperatorMethods {
   return {
     restingIn: (states, limit) => store.read(() => restingIn(store, states, limit)),
     arrivalsAt: (path, drop) => store.look(() => arrivalsAt(path, drop)),
-    pauses: () =>
-      store.look(() => rows<Pause>("SELECT kind, name, at, by, why FROM pauses ORDER BY kind, name")),
+    pauses: () => store.look(() => rows<Pause>("SELECT kind, name, at, by, why FROM pauses ORDER BY kind, name")),
     pause: (pause) => store.write("pause.changed", () => setPause(store, pause)),
     resume: (kind, name) =>
       store.write("pause.changed", function* () {
@@ -88,8 +80,7 @@ function* laterRuns(run: Run, targets: readonly TargetKey[], before: string): St
   const later: Run[] = [];
   for (const id of [...ids].sort()) {
     const found = yield* findRun(id);
-    if (found === null || !ACCEPTED_STATES.includes(found.state) || found.arrivalId === run.arrivalId)
-      continue;
+    if (found === null || !ACCEPTED_STATES.includes(found.state) || found.arrivalId === run.arrivalId) continue;
     if (found.binding.service === run.binding.service) later.push(found);
   }
   return later;

@@ -40,15 +40,10 @@ function* recordOutcome(store: Store, outcome: Outcome): Steps<string | null> {
   };
   if (known !== null && !counts(outcome, known)) {
     const isNews = outcome.by === "webhook" && outcome.at < known.at && !(yield* wasReportedBefore(outcome));
-    if (isNews)
-      yield* note(`${outcomeWords(outcome)}; of ${outcome.at}, so that the newer one of ${known.at} stands`);
+    if (isNews) yield* note(`${outcomeWords(outcome)}; of ${outcome.at}, so that the newer one of ${known.at} stands`);
     return batch.runId;
   }
-  yield* execute(
-    "UPDATE batches SET outcome = ? WHERE operation_id = ?",
-    JSON.stringify(outcome),
-    outcome.operationId,
-  );
+  yield* execute("UPDATE batches SET outcome = ? WHERE operation_id = ?", JSON.stringify(outcome), outcome.operationId);
   yield* execute("UPDATE runs SET settled = 0 WHERE id = ?", batch.runId);
   yield* recountOutcomes(store, batch.runId);
   yield* note(outcomeWords(outcome));
@@ -84,8 +79,6 @@ function* wasReportedBefore(outcome: Outcome): Steps<boolean> {
 }
 
 function outcomeWords(outcome: Outcome): string {
-  const dropped = outcome.discarded.map(
-    ({ target, reason, points }) => `${points} of ${target} discarded: ${reason}`,
-  );
+  const dropped = outcome.discarded.map(({ target, reason, points }) => `${points} of ${target} discarded: ${reason}`);
   return [`${outcome.stored} of ${outcome.received} stored`, ...dropped].join("; ");
 }

@@ -13,14 +13,7 @@ import { AT_DROP, idsBy, MISSING } from "./arrival-ids.ts";
 import { awaitedBefore, awaitMore, settlingIn } from "./awaited.ts";
 import { appendEvent, appendOrRenewEvent, leaveDrop } from "./events.ts";
 import { noteGrowthPause } from "./finished-files.ts";
-import {
-  folderOf,
-  forgetFolders,
-  type ListedFolders,
-  listedFolders,
-  noteFolders,
-  wasThere,
-} from "./listed-folders.ts";
+import { folderOf, forgetFolders, type ListedFolders, listedFolders, noteFolders, wasThere } from "./listed-folders.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
 import { cells, execute, row, rowEach, type Steps, type Store } from "./store.ts";
 
@@ -72,12 +65,7 @@ export class LedgerPoll implements PollRecord {
     this.archives = archives;
   }
 
-  static async begin(
-    store: Store,
-    drop: string,
-    archives: readonly string[],
-    onEnd: () => void,
-  ): Promise<LedgerPoll> {
+  static async begin(store: Store, drop: string, archives: readonly string[], onEnd: () => void): Promise<LedgerPoll> {
     const known = await store.look(() => row("SELECT 1 AS known FROM drops WHERE name = ?", drop));
     const folders = known === undefined ? await store.look(() => listedFolders(drop)) : null;
     const ids = await idsBy(store, drop, MISSING, 0);
@@ -101,8 +89,7 @@ export class LedgerPoll implements PollRecord {
   async cutShort(isAwaited: (path: string) => boolean, isRecorded: boolean): Promise<CompletePoll> {
     this.#assertOpen();
     if (!isRecorded) this.#listed.clear();
-    if (this.firstContact && this.#listed.size > 0)
-      await this.#store.write("poll.recorded", () => this.#noteFolders());
+    if (this.firstContact && this.#listed.size > 0) await this.#store.write("poll.recorded", () => this.#noteFolders());
     const unseen = this.#listed.size === 0 ? [] : await this.#unseenInListed();
     const isUnshown = (id: number, path: string) => !this.#seen.has(id) && isAwaited(path);
     return this.#mark(unseen, () => awaitMore(this.#store, this.#drop, this.#fence, isUnshown));
@@ -120,9 +107,7 @@ export class LedgerPoll implements PollRecord {
 
   async complete(isAwaited: (path: string) => boolean = () => true): Promise<CompletePoll> {
     this.#assertOpen();
-    const completed = await this.#mark(await this.#unseen(), (missing) =>
-      this.#awaitMissing(missing, isAwaited),
-    );
+    const completed = await this.#mark(await this.#unseen(), (missing) => this.#awaitMissing(missing, isAwaited));
     if (this.firstContact) await this.#store.write("poll.completed", () => this.#noteContact());
     this.#end();
     return completed;
@@ -198,15 +183,9 @@ export class LedgerPoll implements PollRecord {
       entry.path,
     );
     if (found === undefined) return (yield* this.#returnedId(entry)) ?? (yield* this.#add(entry));
-    if (found.size === entry.size && found.mtime === entry.mtime)
-      return { arrival: toArrival(found), seen: "known" };
+    if (found.size === entry.size && found.mtime === entry.mtime) return { arrival: toArrival(found), seen: "known" };
     if (ARRIVAL_STATES[found.state].isUnclaimed) return yield* this.#change(found, entry);
-    yield* leaveDrop(
-      this.#store,
-      found.id,
-      "arrival.superseded",
-      `another version came: ${sizeWords(entry)}`,
-    );
+    yield* leaveDrop(this.#store, found.id, "arrival.superseded", `another version came: ${sizeWords(entry)}`);
     return yield* this.#add(entry);
   }
 
@@ -258,11 +237,7 @@ export class LedgerPoll implements PollRecord {
     } as const;
     const arrival: Arrival = { ...facts, id: added[0], parentId: null, sha256: null, goneAt: null };
     const subject = { arrivalId: arrival.id, runId: null, operationId: null };
-    yield* appendEvent(
-      this.#store,
-      { ...subject, what: "arrival.settling", detail: sizeWords(entry) },
-      arrival,
-    );
+    yield* appendEvent(this.#store, { ...subject, what: "arrival.settling", detail: sizeWords(entry) }, arrival);
     return { arrival, seen: "new" };
   }
 
@@ -320,15 +295,13 @@ export class LedgerPoll implements PollRecord {
 
   *#leaveAll(ids: readonly number[]): Steps<void> {
     yield* this.#store.assertDrop(this.#drop, this.#fence);
-    for (const id of ids)
-      yield* leaveDrop(this.#store, id, "arrival.gone", "two listings in a row did not show it");
+    for (const id of ids) yield* leaveDrop(this.#store, id, "arrival.gone", "two listings in a row did not show it");
   }
 
   /** No event: a single listing may be wrong. */
   *#missAll(ids: readonly number[]): Steps<void> {
     yield* this.#store.assertDrop(this.#drop, this.#fence);
-    for (const id of ids)
-      yield* execute("UPDATE arrivals SET missing_since = ? WHERE id = ?", this.#startedAt, id);
+    for (const id of ids) yield* execute("UPDATE arrivals SET missing_since = ? WHERE id = ?", this.#startedAt, id);
   }
 }
 

@@ -12,9 +12,6 @@ export function addRejectedRows(runId: string, rejected: readonly RejectedRow[])
 }
 
 export function* rejectedRowsOf(runId: string): Steps<readonly RejectedRow[]> {
-  const found = yield* rows<{ json: string }>(
-    "SELECT json FROM rejected_rows WHERE run_id = ? ORDER BY id",
-    runId,
-  );
+  const found = yield* rows<{ json: string }>("SELECT json FROM rejected_rows WHERE run_id = ? ORDER BY id", runId);
   return found.map(({ json }) => JSON.parse(json) as RejectedRow);
 }

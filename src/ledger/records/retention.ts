@@ -54,8 +54,6 @@ AND inside.gone_at IS NULL AND inside.parent_id IS NOT NULL)
   for (const { id } of due) yield* deleteArrival(id);
   yield* execute("DELETE FROM forgotten_files WHERE at < ?", goneBefore);
   if (due.length > 0)
-    yield* execute(
-      "DELETE FROM bindings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.binding_id = bindings.id)",
-    );
+    yield* execute("DELETE FROM bindings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.binding_id = bindings.id)");
   return due.length;
 }

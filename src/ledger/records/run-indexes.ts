@@ -4,13 +4,7 @@
  * database uses one only when the query repeats the condition of the migration, with the states as literals.
  */
 import type { ArrivalState, BatchState, RunState } from "../../model.ts";
-import {
-  DELIVERABLE_STATES,
-  RUN_STATES,
-  type RunFacts,
-  runStatesThat,
-  UNMAPPED_STATES,
-} from "../../states.ts";
+import { DELIVERABLE_STATES, RUN_STATES, type RunFacts, runStatesThat, UNMAPPED_STATES } from "../../states.ts";
 import type { RunFilter } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
 

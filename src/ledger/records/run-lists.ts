@@ -18,11 +18,7 @@ interface Condition {
 }
 
 /** State by state, since each comes in the order of its index; so a limit needs no sort of the rest. */
-export function* runsIn(
-  store: Store,
-  states: readonly RunState[],
-  filter: ListFilter,
-): Steps<readonly Run[]> {
+export function* runsIn(store: Store, states: readonly RunState[], filter: ListFilter): Steps<readonly Run[]> {
   const { limit = NO_LIMIT, newestFirst = false } = filter;
   const found: RunCells[] = [];
   let ranges = 0;
@@ -109,8 +105,7 @@ function indexCondition({ unfinished, unsettled }: RunFilter): Condition {
   return { where: conditions.join(""), values: [] };
 }
 
-const LATEST =
-  "EXISTS (SELECT 1 FROM arrivals WHERE arrivals.id = runs.arrival_id AND arrivals.run_id = runs.id)";
+const LATEST = "EXISTS (SELECT 1 FROM arrivals WHERE arrivals.id = runs.arrival_id AND arrivals.run_id = runs.id)";
 
 function conditionOf(filter: ListFilter, store: Store): Condition {
   const { drop, lane, after, except = [], ours, latest } = filter;
@@ -123,8 +118,7 @@ function conditionOf(filter: ListFilter, store: Store): Condition {
     ...(except.length === 0 ? [] : [`NOT ${store.dialect.among("runs.id")}`]),
   ];
   return {
-    where:
-      indexCondition(filter).where + conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
+    where: indexCondition(filter).where + conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
     values: [
       ...[drop, lane, after].filter((value) => value !== undefined),
       ...(except.length === 0 ? [] : [JSON.stringify(except)]),

@@ -5,24 +5,12 @@ import type { Ledger, RunChange, RunPassage, RunStart } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { missingArrival } from "./arrivals.ts";
 import { bindingId, jsonOfBinding } from "./bindings.ts";
-import {
-  addContainerLanes,
-  placedRunId,
-  releaseContainerLanes,
-  removeContainerLanes,
-} from "./container-lanes.ts";
+import { addContainerLanes, placedRunId, releaseContainerLanes, removeContainerLanes } from "./container-lanes.ts";
 import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent, appendEvents, leaveDrop } from "./events.ts";
 import { watchFile } from "./finished-files.ts";
 import { addRejectedRows, rejectedRowsOf } from "./rejected-rows.ts";
-import {
-  ARRIVAL_COLUMNS,
-  type ArrivalCells,
-  arrivalOfCells,
-  type RunCells,
-  SELECT_RUN,
-  toRun,
-} from "./rows.ts";
+import { ARRIVAL_COLUMNS, type ArrivalCells, arrivalOfCells, type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { changed, changedCells, jsonOf, updateCells } from "./run-cells.ts";
 import { groupsOf, recentRuns, runsIn } from "./run-lists.ts";
 import { cells, execute, row, type Steps, type Store, type Value } from "./store.ts";
@@ -44,11 +32,8 @@ type RunMethods = Pick<
 export function runMethods(store: Store): RunMethods {
   return {
     openRun: (arrivalId, binding, lane, start = {}) =>
-      store.write(["arrival.matched", "run.claimed"], () =>
-        openRun(store, { arrivalId, binding, lane, ...start }),
-      ),
-    advanceRun: (id, from, to, change) =>
-      store.write(`run.${to}`, () => moveRun(store, id, from, to, change ?? {})),
+      store.write(["arrival.matched", "run.claimed"], () => openRun(store, { arrivalId, binding, lane, ...start })),
+    advanceRun: (id, from, to, change) => store.write(`run.${to}`, () => moveRun(store, id, from, to, change ?? {})),
     noteRun: (id, change) => store.write("run.noted", () => noteRun(store, id, change)),
     noteConfirmClock: (id, clock) => store.write("run.noted", () => noteConfirmClock(store, id, clock)),
     run: (id) => store.look(() => findRun(id)),
@@ -190,22 +175,13 @@ function* assertAtRest({ id, path }: Arrival): Steps<void> {
 function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): string {
   const claimed = `by trigger ${trigger} for mapper ${mapper.name} ${mapper.version}`.trimEnd();
   if (replay === undefined) return claimed;
-  const how = [
-    replay.rejectedOnly ? "only what was not accepted" : "",
-    replay.overwrite ? "overwriting" : "",
-  ];
+  const how = [replay.rejectedOnly ? "only what was not accepted" : "", replay.overwrite ? "overwriting" : ""];
   const words = how.filter((word) => word !== "").join(", ");
   return `replay of run ${replay.of}, ordered by ${replay.by}${words === "" ? "" : ` (${words})`}; ${claimed}`;
 }
 
 /** For use inside a write. */
-export function* moveRun(
-  store: Store,
-  id: string,
-  from: RunState,
-  to: RunState,
-  change: RunChange,
-): Steps<Run> {
+export function* moveRun(store: Store, id: string, from: RunState, to: RunState, change: RunChange): Steps<Run> {
   yield* assertHeld(store, id, from);
   return yield* advance(store, yield* mustFindRun(id), from, to, change);
 }
@@ -294,20 +270,10 @@ export function eventOf(run: Run, what: string, detail: string): Omit<LedgerEven
 /**
  * Returns the changed run. For use inside a write; the caller asserts the transition and appends the event.
  */
-export function* applyChange(
-  store: Store,
-  run: Run,
-  to: RunState,
-  change: RunChange,
-  hidden: HiddenCells,
-): Steps<Run> {
+export function* applyChange(store: Store, run: Run, to: RunState, change: RunChange, hidden: HiddenCells): Steps<Run> {
   const plan = change.finishPlan === undefined ? null : JSON.stringify(change.finishPlan);
   if (plan !== null && run.finishPlan !== null && JSON.stringify(run.finishPlan) !== plan)
-    throw brokenInvariant(
-      "plan finish",
-      run.id,
-      `the finish of run ${run.id} was already decided differently`,
-    );
+    throw brokenInvariant("plan finish", run.id, `the finish of run ${run.id} was already decided differently`);
   const after = changed(run, to, change, store.now());
   const settled = change.settled === undefined ? {} : { settled: Number(change.settled) };
   yield* updateCells(run.id, { ...changedCells(run, after), ...hidden, ...settled });

@@ -57,8 +57,7 @@ const CHANGED = [
 /** Takes the instant once for each part. */
 function changedSince(columns: string, { dialect }: Store): string {
   return CHANGED.map(
-    ([index, which]) =>
-      `SELECT ${columns} FROM runs ${dialect.indexedBy(index)} WHERE ${which} AND changed_at >= ?`,
+    ([index, which]) => `SELECT ${columns} FROM runs ${dialect.indexedBy(index)} WHERE ${which} AND changed_at >= ?`,
   ).join(" UNION ALL ");
 }
 

@@ -19,15 +19,7 @@ const PREFIX_MIN = 4;
 type Finder = (query: string, dialect: Dialect) => Steps<readonly number[]>;
 
 /** The first finder with a match determines the result. */
-const FINDERS: readonly Finder[] = [
-  byOperation,
-  byRun,
-  byOperationPrefix,
-  byPath,
-  byName,
-  byArchived,
-  byPrefix,
-];
+const FINDERS: readonly Finder[] = [byOperation, byRun, byOperationPrefix, byPath, byName, byArchived, byPrefix];
 
 export function traceMethods(store: Store): Pick<Ledger, "trace"> {
   return { trace: (query) => store.read(() => trace(store, query.trim())) };
@@ -64,8 +56,7 @@ function* lifeOf(arrivalId: number): Steps<readonly TracedFile[]> {
 }
 
 function byOperation(query: string): Steps<readonly number[]> {
-  const sql =
-    "SELECT arrival_id AS id FROM runs WHERE id = (SELECT run_id FROM batches WHERE operation_id = ?)";
+  const sql = "SELECT arrival_id AS id FROM runs WHERE id = (SELECT run_id FROM batches WHERE operation_id = ?)";
   return ids(sql, query);
 }
 

@@ -18,8 +18,6 @@ function* damage(most: number): Steps<readonly LedgerFault[]> {
   const lost = yield* rows<{ table: string; parent: string; n: number }>(
     `SELECT "table", parent, count(*) AS n FROM pragma_foreign_key_check GROUP BY 1, 2`,
   );
-  const words = lost.map(
-    ({ table, parent, n }) => `${n} rows of ${table} refer to missing rows of ${parent}`,
-  );
+  const words = lost.map(({ table, parent, n }) => `${n} rows of ${table} refer to missing rows of ${parent}`);
   return [...broken, ...words].map((one) => ({ subject: "file", words: one, repair: null }));
 }

@@ -42,11 +42,7 @@ const CACHE_KB = 16_384;
 export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger> {
   const path = resolve(means.path);
   if (means.readOnly === true)
-    return assemble(
-      new SqliteStore(openToRead(path), path, means.clock, true),
-      aloneBeside(path, means.clock),
-      null,
-    );
+    return assemble(new SqliteStore(openToRead(path), path, means.clock, true), aloneBeside(path, means.clock), null);
   const lock = claim(path);
   try {
     const db = openToWrite(path, means.log);
@@ -77,9 +73,7 @@ function openToWrite(path: string, log: Logger | undefined): DatabaseSync {
     const applied = migrate(db, LEDGER_SCHEMA, path);
     if (applied.length > 0) log?.info({ path, migrations: applied }, "the ledger's schema was brought up");
     // From here on the store syncs the log; SQLite itself syncs before a checkpoint, which is less often.
-    db.exec(
-      `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -${CACHE_KB};`,
-    );
+    db.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -${CACHE_KB};`);
     return db;
   } catch (thrown) {
     db.close();

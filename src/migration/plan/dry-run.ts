@@ -98,8 +98,7 @@ export async function makePlan(
   const listed = claimed.map(({ file, claim }) => ({ size: file.size, group: groupOf(claim) }));
   const chosen = chooseSample(listed, limits);
   const plan = new Plan();
-  for (const { file, claim } of all)
-    if (claim.by === "none") plan.add(plannedOf({ file, sha256: null }, null));
+  for (const { file, claim } of all) if (claim.by === "none") plan.add(plannedOf({ file, sha256: null }, null));
   const measured = await readFiles(
     { config, claims, chosen: chosen.flatMap((index) => claimed[index] ?? []) },
     (planned) => plan.add(planned),
@@ -122,9 +121,7 @@ export async function makePlan(
     ...plan.totals,
     ...asked,
     period:
-      period === null
-        ? null
-        : { from: new Date(period.fromMs).toISOString(), to: new Date(period.toMs).toISOString() },
+      period === null ? null : { from: new Date(period.fromMs).toISOString(), to: new Date(period.toMs).toISOString() },
     mappingSeconds: measured.seconds,
     findings: [
       ...empty.map((words) => ({ kind: "pattern" as const, files: [], target: null, words })),
@@ -153,9 +150,7 @@ async function readFiles(
   signal: AbortSignal,
 ): Promise<Measured> {
   const scratch = await mkdtemp(join(tmpdir(), "headgate-plan-"));
-  const drops = new Map(
-    config.drops.map((options) => [options.name, createDrop(options, { log: silentLog })]),
-  );
+  const drops = new Map(config.drops.map((options) => [options.name, createDrop(options, { log: silentLog })]));
   const mapping = openMapping(config, { root: scratch }, { log: silentLog, clock: systemClock });
   const measures: FileMeasure[] = [];
   const early = new Map<number, readonly PlannedFile[]>();

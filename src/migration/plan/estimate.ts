@@ -124,13 +124,10 @@ function mappingTime(all: readonly Listed[], { files, seconds }: Measured): numb
   const [meanSize, meanSeconds] = [meanOf(files, ({ size }) => size), meanOf(files, (one) => one.seconds)];
   const spreadOfSize = sumOf(files, ({ size }) => (size - meanSize) ** 2);
   const slope =
-    spreadOfSize === 0
-      ? 0
-      : sumOf(files, (one) => (one.size - meanSize) * (one.seconds - meanSeconds)) / spreadOfSize;
+    spreadOfSize === 0 ? 0 : sumOf(files, (one) => (one.size - meanSize) * (one.seconds - meanSeconds)) / spreadOfSize;
   const perByte = Math.min(Math.max(0, slope), meanSize === 0 ? 0 : meanSeconds / meanSize);
   const perFile = meanSeconds - perByte * meanSize;
-  const cost = (some: readonly { readonly size: number }[]) =>
-    sumOf(some, ({ size }) => perFile + perByte * size);
+  const cost = (some: readonly { readonly size: number }[]) => sumOf(some, ({ size }) => perFile + perByte * size);
   const own = cost(files);
   return own === 0 ? 0 : (seconds * cost(all)) / own;
 }

@@ -22,14 +22,10 @@ export interface Standing {
 const names = new Intl.Collator("en", { numeric: true });
 
 /** In the order in which they are taken: by name, numbers by their value. */
-export async function listHistory(
-  drops: readonly Drop[],
-  signal: AbortSignal,
-): Promise<readonly HistoryFile[]> {
+export async function listHistory(drops: readonly Drop[], signal: AbortSignal): Promise<readonly HistoryFile[]> {
   const files: HistoryFile[] = [];
   for (const drop of drops)
-    for await (const { path, size, mtime } of drop.list(signal))
-      files.push({ drop: drop.name, path, size, mtime });
+    for await (const { path, size, mtime } of drop.list(signal)) files.push({ drop: drop.name, path, size, mtime });
   return files.sort((one, other) => names.compare(one.path, other.path) || (one.drop < other.drop ? -1 : 1));
 }
 

@@ -52,8 +52,7 @@ export class Plan {
     this.#rejected += rejected;
     const twin = sha256 === null ? undefined : this.#digests.get(sha256);
     if (sha256 !== null && twin === undefined) this.#digests.set(sha256, path);
-    if (twin !== undefined)
-      this.#find("duplicate", [twin, path], null, `${path} has the same content as ${twin}`);
+    if (twin !== undefined) this.#find("duplicate", [twin, path], null, `${path} has the same content as ${twin}`);
     if (mapper === null) this.#find("unclaimed", [path], null, `no trigger claims ${path}`);
     else if (fault !== null) this.#find("fault", [path], null, fault);
     else if (points === 0) this.#find("empty", [path], null, `${path} holds no readings`);
@@ -64,12 +63,7 @@ export class Plan {
       if (facts.unit !== undefined) {
         const [other] = known.unit;
         if (other !== undefined && !known.unit.has(facts.unit))
-          this.#find(
-            "unit",
-            [path],
-            words,
-            `${path} declares ${words} in ${facts.unit}, files before it in ${other}`,
-          );
+          this.#find("unit", [path], words, `${path} declares ${words} in ${facts.unit}, files before it in ${other}`);
         known.unit.add(facts.unit);
       }
       known.spans.push({ path, fromMs: facts.fromMs, toMs: facts.toMs, points: facts.points });
@@ -197,9 +191,7 @@ const OTHER_ZONE = "one of the two is in another time zone";
 
 /** Whether stored readings may be wrong because of the finding: a gap alone is no fault of the stored readings. */
 export function mayBeWrong({ kind, words }: PlanFinding): boolean {
-  return kind === "gap"
-    ? words.includes(OTHER_ZONE)
-    : kind === "duplicate" || kind === "overlap" || kind === "unit";
+  return kind === "gap" ? words.includes(OTHER_ZONE) : kind === "duplicate" || kind === "overlap" || kind === "unit";
 }
 
 /**

@@ -93,8 +93,7 @@ export class Planner {
     { depthMax, ...limits }: DropOptions["archives"],
     signal: AbortSignal,
   ): Promise<Inspection> {
-    if (depth >= depthMax)
-      return this.#fault({ file, sha256 }, `${file.path}: the container is nested too deep`);
+    if (depth >= depthMax) return this.#fault({ file, sha256 }, `${file.path}: the container is nested too deep`);
     const name = basename(file.path);
     const { entries } = await listContents(path, name, limits, signal);
     if (entries.length === 0) return { planned: [plannedOf({ file, sha256 }, "(archives)")], sent: 0 };
@@ -105,9 +104,7 @@ export class Planner {
       const unpacked = `${path}-${nth}`;
       try {
         const digest = await unpack({ path, name, directory }, entry.path, unpacked, signal);
-        inspections.push(
-          await this.#inspect({ file: own, path: unpacked, sha256: digest, depth: depth + 1 }, signal),
-        );
+        inspections.push(await this.#inspect({ file: own, path: unpacked, sha256: digest, depth: depth + 1 }, signal));
       } catch (thrown) {
         if (!(thrown instanceof HeadgateError)) throw thrown;
         inspections.push(this.#fault({ file: own, sha256: null }, thrown));
@@ -171,10 +168,7 @@ export class Planner {
 }
 
 /** A file of which only the existence is known. */
-export function plannedOf(
-  { file, sha256 }: Pick<Input, "file" | "sha256">,
-  mapper: string | null,
-): PlannedFile {
+export function plannedOf({ file, sha256 }: Pick<Input, "file" | "sha256">, mapper: string | null): PlannedFile {
   return { file, mapper, points: 0, rejected: 0, fault: null, targets: [], sha256 };
 }
 
@@ -199,10 +193,7 @@ async function unpack(
 
 function faultWords(
   file: HistoryFile,
-  {
-    message,
-    place,
-  }: { readonly message: string; readonly place?: { readonly row?: number | undefined } | undefined },
+  { message, place }: { readonly message: string; readonly place?: { readonly row?: number | undefined } | undefined },
 ): string {
   return `${file.path}${place?.row === undefined ? "" : ` (row ${place.row})`}: ${message}`;
 }

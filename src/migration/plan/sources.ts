@@ -14,14 +14,8 @@ const MAGIC = /[*?[\]{}!]/;
  * Drops whose files are the history. Names do not depend on the order of the patterns, since they identify files in
  * the ledger.
  */
-export function historyDrops(
-  patterns: readonly string[],
-  configured: readonly DropOptions[],
-): readonly DropOptions[] {
-  const local = Map.groupBy(
-    patterns.filter((pattern) => !isUrl(pattern)).map(splitPattern),
-    ({ folder }) => folder,
-  );
+export function historyDrops(patterns: readonly string[], configured: readonly DropOptions[]): readonly DropOptions[] {
+  const local = Map.groupBy(patterns.filter((pattern) => !isUrl(pattern)).map(splitPattern), ({ folder }) => folder);
   const drops: DropOptions[] = [...local].map(([folder, parts]) => {
     const include = parts.map(({ rest }) => rest);
     return localOptions.parse({
@@ -60,10 +54,7 @@ export function splitPattern(pattern: string): { readonly folder: string; readon
 }
 
 /** The files that patterns of folders below take, so that no file is found twice. */
-function takenBelow(
-  folder: string,
-  all: ReadonlyMap<string, readonly { readonly rest: string }[]>,
-): readonly string[] {
+function takenBelow(folder: string, all: ReadonlyMap<string, readonly { readonly rest: string }[]>): readonly string[] {
   const inside = folder === "/" ? folder : `${folder}/`;
   return [...all].flatMap(([other, parts]) =>
     other !== folder && other.startsWith(inside)

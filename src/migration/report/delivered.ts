@@ -8,10 +8,7 @@ import { TOUCHED_STATES } from "../../states.ts";
 
 const READ_AT_ONCE = 200;
 
-export async function* allRuns(
-  ledger: Pick<Ledger, "runsIn">,
-  states: readonly RunState[],
-): AsyncGenerator<Run> {
+export async function* allRuns(ledger: Pick<Ledger, "runsIn">, states: readonly RunState[]): AsyncGenerator<Run> {
   for (let after: string | undefined; ; ) {
     const runs = await ledger.runsIn(states, {
       limit: READ_AT_ONCE,

@@ -29,8 +29,7 @@ export function reportPage(report: MigrationReport): string {
 }
 
 function heading({ id, patterns, mapper, madeAt, startedAt, endedAt }: MigrationReport): string {
-  const took =
-    startedAt === null || endedAt === null ? "" : `, delivered from ${time(startedAt)} to ${time(endedAt)}`;
+  const took = startedAt === null || endedAt === null ? "" : `, delivered from ${time(startedAt)} to ${time(endedAt)}`;
   return `<h1>Migration ${text(id)}</h1>
 <p>${patterns.map((pattern) => `<code>${text(pattern)}</code>`).join(" ")} by
   ${mapper === null ? "the configured triggers" : `the mapper <code>${text(mapper)}</code>`}</p>
@@ -104,8 +103,7 @@ function timeline({ timeline: steps }: MigrationReport): string {
 function coverage({ coverage: map }: MigrationReport): string {
   if (map === null) return "<h2>Coverage by target</h2><p>No reading was mapped yet.</p>";
   const most = Math.max(1, ...map.rows.flatMap(({ cells }) => cells));
-  const rest =
-    map.targets > map.rows.length ? ` The first ${map.rows.length} of ${count(map.targets)} targets.` : "";
+  const rest = map.targets > map.rows.length ? ` The first ${map.rows.length} of ${count(map.targets)} targets.` : "";
   const days = map.cellDays === 1 ? "One day" : `${map.cellDays} days`;
   return `<h2>Coverage by target</h2>
 <p class="soft">${days} a cell; no reading ${key()} ${count(most)} readings.${rest}</p>
@@ -167,8 +165,7 @@ function reconciliation(report: MigrationReport): string {
   const { differences, points, targets, months, superseded, unknown } = found;
   const what = `${count(points)} readings of ${count(targets)} targets were compared with the service, by
     target and month (${count(months)}).`;
-  const replaced =
-    superseded === 0 ? "" : ` ${count(superseded)} rows were replaced by later ones of the same date.`;
+  const replaced = superseded === 0 ? "" : ` ${count(superseded)} rows were replaced by later ones of the same date.`;
   const later =
     reconciledAt === null || endedAt === null || endedAt <= reconciledAt
       ? ""
@@ -232,8 +229,7 @@ function structure({ structure: found, id }: MigrationReport): string {
         not used otherwise.</p><div class="wide"><table class="stack"><tr><th>what</th><th>name</th><th
         class="number">id</th><th>for</th><th>created</th><th>state</th></tr>
         ${rows.join("")}</table></div>${more(created.length, CREATED_SHOWN)}`;
-  const others =
-    left.length === 0 ? "" : `<p class="bad">Existing, and left unchanged:</p><ul>${left.join("")}</ul>`;
+  const others = left.length === 0 ? "" : `<p class="bad">Existing, and left unchanged:</p><ul>${left.join("")}</ul>`;
   return `<h2>Structure that was created</h2>${table}${others}`;
 }
 

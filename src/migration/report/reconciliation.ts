@@ -81,10 +81,7 @@ export async function reconcile(
 }
 
 function isSame(expected: PeriodSum, found: Tally): boolean {
-  return (
-    expected.count === found.count &&
-    Math.abs(expected.sum - found.sum) <= TOLERANCE * Math.max(1, expected.size)
-  );
+  return expected.count === found.count && Math.abs(expected.sum - found.sum) <= TOLERANCE * Math.max(1, expected.size);
 }
 
 function missingVariable(target: string, expected: PeriodSum): Difference {
@@ -153,8 +150,7 @@ async function whyDifferent(
   reader: StoreReader,
   signal: AbortSignal,
 ): Promise<string> {
-  if (found.count === 0)
-    return "nothing of the month is stored: the service accepted the readings and discarded them";
+  if (found.count === 0) return "nothing of the month is stored: the service accepted the readings and discarded them";
   const own = expectation.some(id, expected.fromMs, monthAfter(expected.fromMs), SAMPLE);
   const last = own.at(-1)?.at ?? expected.fromMs;
   const rows = await reader.postData(
@@ -170,9 +166,7 @@ async function whyDifferent(
     signal,
   );
   const stored = new Map(rows.map((row) => [Date.parse(row.date ?? ""), row.rawValue ?? Number.NaN]));
-  const shift = SHIFTS_MS.find(
-    (ms) => shareOf(own, ({ at, value }) => stored.get(at + ms) === value) > ALIKE,
-  );
+  const shift = SHIFTS_MS.find((ms) => shareOf(own, ({ at, value }) => stored.get(at + ms) === value) > ALIKE);
   if (shift !== undefined && shareOf(own, ({ at, value }) => stored.get(at) === value) < ALIKE)
     return `the stored readings are shifted by ${shift / HOUR_MS} h: a time zone was taken for another`;
   const ratios = own.flatMap(({ at, value }) => {

@@ -91,11 +91,7 @@ export interface ReportFacts {
 
 export type ReportLedger = Pick<Ledger, "runsIn" | "batches" | "rejectedRows">;
 
-export async function makeReport(
-  facts: ReportFacts,
-  ledger: ReportLedger,
-  spool: string,
-): Promise<MigrationReport> {
+export async function makeReport(facts: ReportFacts, ledger: ReportLedger, spool: string): Promise<MigrationReport> {
   const files: ReportedFile[] = [];
   const refusals = new Map<string, { rows: number; files: number }>();
   const timeline = new Timeline();

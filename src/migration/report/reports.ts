@@ -57,9 +57,7 @@ async function structureOf(folder: string): Promise<Pick<MigrationReport, "struc
   return structure.created.length + structure.differences.length === 0 ? {} : { structure };
 }
 
-async function earlierReconciliation(
-  path: string,
-): Promise<Pick<MigrationReport, "reconciliation" | "reconciledAt">> {
+async function earlierReconciliation(path: string): Promise<Pick<MigrationReport, "reconciliation" | "reconciledAt">> {
   if (!existsSync(path)) return { reconciliation: null, reconciledAt: null };
   const { reconciliation, reconciledAt = null } = JSON.parse(await readFile(path, "utf8")) as MigrationReport;
   return { reconciliation, reconciledAt };

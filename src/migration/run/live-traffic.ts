@@ -72,8 +72,7 @@ export class LiveTraffic {
     const sinceMs = this.#clock.now().epochMilliseconds - STALE_MS;
     const busy = new Set<string>();
     for (const run of await ledger.runsIn(STARTED_STATES, { limit: RUNS_SCANNED }))
-      if (!busy.has(run.binding.service) && (await moves(run, ledger, sinceMs)))
-        busy.add(run.binding.service);
+      if (!busy.has(run.binding.service) && (await moves(run, ledger, sinceMs))) busy.add(run.binding.service);
     return busy;
   }
 }

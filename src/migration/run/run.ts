@@ -57,11 +57,7 @@ export async function runMigration(run: MigrationRun): Promise<Ended> {
   let view: ProgressView | null = null;
   const live = await watchGateway(run.beside, log, (line) => (view?.note ?? note)(line));
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
-  const throttle = new Throttle(
-    { ...settings, isLive: (service) => live.isLive(service) },
-    systemClock,
-    stop,
-  );
+  const throttle = new Throttle({ ...settings, isLive: (service) => live.isLive(service) }, systemClock, stop);
   const intake = new Intake(watch, throttle, settings.errorsMax !== null);
   let gateway: Gateway | null = null;
   try {
@@ -106,10 +102,7 @@ interface Following {
   readonly stop: AbortSignal;
 }
 
-async function follow(
-  gateway: Gateway,
-  { watch, throttle, intake, view, stop }: Following,
-): Promise<Ended["how"]> {
+async function follow(gateway: Gateway, { watch, throttle, intake, view, stop }: Following): Promise<Ended["how"]> {
   for (let wasClosed = throttle.isIntakeClosed; ; ) {
     view.show(await watch.look(gateway, throttle));
     await intake.decide(gateway);

@@ -17,9 +17,7 @@ export class Window {
   static parse(text: string): Window {
     const [, from, to, zone] = PATTERN.exec(text.trim()) ?? [];
     if (from === undefined || to === undefined || zone === undefined)
-      throw new RangeError(
-        `${text} lacks a beginning, an end or a time zone: write it as 22:00-05:00 Europe/Paris`,
-      );
+      throw new RangeError(`${text} lacks a beginning, an end or a time zone: write it as 22:00-05:00 Europe/Paris`);
     const window = new Window(timeOf(from), timeOf(to), zoneOf(zone));
     if (window.#from.equals(window.#to)) throw new RangeError(`${text} begins when it ends`);
     return window;
@@ -28,8 +26,7 @@ export class Window {
   /** Null while it is open. */
   opensAt(now: Temporal.Instant): Temporal.Instant | null {
     const today = now.toZonedDateTimeISO(this.#zone).toPlainDate();
-    const isBefore = (one: Temporal.Instant, other: Temporal.Instant) =>
-      Temporal.Instant.compare(one, other) < 0;
+    const isBefore = (one: Temporal.Instant, other: Temporal.Instant) => Temporal.Instant.compare(one, other) < 0;
     // On a day that skips an hour the window may be empty, so that the search may take more than one day.
     for (let day = -1; ; day += 1) {
       const { from, to } = this.#on(today.add({ days: day }));

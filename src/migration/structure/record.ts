@@ -58,8 +58,7 @@ export class StructureRecord {
   /** The file is created with the first creation. Only one process at a time may write. */
   static async open(folder: string, clock: Clock): Promise<StructureRecord> {
     const record = new StructureRecord(join(folder, RECORD), clock);
-    if (existsSync(record.#path))
-      for (const line of linesOf(await readFile(record.#path, "utf8"))) record.#take(line);
+    if (existsSync(record.#path)) for (const line of linesOf(await readFile(record.#path, "utf8"))) record.#take(line);
     return record;
   }
 

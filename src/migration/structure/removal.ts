@@ -87,9 +87,7 @@ export class StructureSurvey {
 
   #delete({ entity, body }: RecordedCreation, id: number, signal: AbortSignal): Promise<boolean> {
     if (entity === "variable") return this.#remover.deleteVariable(Number(body["sourceId"]), id, signal);
-    return entity === "source"
-      ? this.#remover.deleteSource(id, signal)
-      : this.#remover.deleteSite(id, signal);
+    return entity === "source" ? this.#remover.deleteSource(id, signal) : this.#remover.deleteSite(id, signal);
   }
 
   async #judge(one: RecordedCreation, id: number, signal: AbortSignal): Promise<Verdict> {

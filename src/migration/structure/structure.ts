@@ -5,12 +5,7 @@ import { contextOf } from "../../gateway/provisioners.ts";
 import type { GatewayDependencies } from "../../gateway.ts";
 import { aloneAtLedger } from "../../ledger/open.ts";
 import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
-import {
-  type Alone,
-  creationWords,
-  openProvisioner,
-  type Provisioned,
-} from "../../provisioning/provisioner.ts";
+import { type Alone, creationWords, openProvisioner, type Provisioned } from "../../provisioning/provisioner.ts";
 import { wantedByTemplate } from "../../provisioning/template.ts";
 import type { Creation, Difference, Wanted } from "../../provisioning/wanted.ts";
 import { systemClock } from "../../support/clock.ts";
@@ -98,9 +93,7 @@ export class MigrationStructure {
   /** For the gateway of the migration. */
   get provisioning(): GatewayDependencies["provisioning"] {
     const record = this.#record;
-    return record === null
-      ? undefined
-      : { journal: (service) => record.journal(service), alone: this.#alone };
+    return record === null ? undefined : { journal: (service) => record.journal(service), alone: this.#alone };
   }
 
   /** The structure that would be created. `missing`: targets of the files that the account lacks. */
@@ -120,9 +113,7 @@ export class MigrationStructure {
     const { created, impossible, differences, error } = await this.#provision(own, wanted, true, stop);
     // Like the plan itself, it reports the part that could be found.
     const unaskedBecause = error === null ? null : wordsOf(error);
-    const variables = new Set(
-      created.filter(({ entity }) => entity === "variable").map(({ target }) => target),
-    );
+    const variables = new Set(created.filter(({ entity }) => entity === "variable").map(({ target }) => target));
     const covered = new Set(wanted.filter(({ words }) => variables.has(words)).flatMap(({ meant }) => meant));
     return { covered, wouldCreate: created, impossible, differences, unaskedBecause };
   }
@@ -132,12 +123,7 @@ export class MigrationStructure {
    * table is created, all of it or, when a part cannot be created, nothing. Then throws `ConfigError` HG-MIGR-021;
    * otherwise errors of the client.
    */
-  async prepare(
-    own: GatewayConfig,
-    folder: string,
-    note: (line: string) => void,
-    stop: AbortSignal,
-  ): Promise<void> {
+  async prepare(own: GatewayConfig, folder: string, note: (line: string) => void, stop: AbortSignal): Promise<void> {
     const record = this.#record;
     if (record === null) return;
     const wanted = this.#file?.kind === "table" ? this.#file.wanted : [];

@@ -133,8 +133,7 @@ export class UndoRecord {
 export async function archiveUndo(folder: string, { folder: into }: Undone): Promise<void> {
   if (into === null) return;
   await mkdir(into, { recursive: true });
-  for (const name of await readdir(folder))
-    if (!STAYS.has(name)) await rename(join(folder, name), join(into, name));
+  for (const name of await readdir(folder)) if (!STAYS.has(name)) await rename(join(folder, name), join(into, name));
   // The last move: until then the record shows that files are left to be moved.
   await rename(join(folder, RECORD), join(into, RECORD));
   await syncDirectory(into);

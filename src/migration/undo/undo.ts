@@ -77,10 +77,7 @@ export async function surveyUndo(parts: SurveyParts, signal: AbortSignal): Promi
   const variables: UndoneVariable[] = [];
   let absent = 0;
   for (const [variableId, { id, target }] of ours) {
-    const survey = new VariableSurvey(
-      { variableId, target, own: id, others: theirs.get(variableId)?.id },
-      parts,
-    );
+    const survey = new VariableSurvey({ variableId, target, own: id, others: theirs.get(variableId)?.id }, parts);
     await survey.run(signal);
     variables.push(survey.result());
     absent += survey.absent;
@@ -247,8 +244,7 @@ async function* storedReadings(
       },
       signal,
     );
-    for (const { date, rawValue } of rows)
-      yield { at: Date.parse(date ?? ""), value: rawValue ?? Number.NaN };
+    for (const { date, rawValue } of rows) yield { at: Date.parse(date ?? ""), value: rawValue ?? Number.NaN };
     const last = rows.at(-1)?.date;
     if (last === undefined || rows.length < ROWS_PER_PAGE) return;
     fromMs = Date.parse(last) + 1;

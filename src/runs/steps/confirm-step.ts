@@ -34,14 +34,9 @@ export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSig
   const acceptedMs = acceptedAtMs(run, leaves);
   const sinceMs = steps.clock.now().epochMilliseconds - acceptedMs;
   const readBackDue =
-    post.confirm.by === "read-back" ||
-    post.delivery.webhookRefusal !== null ||
-    sinceMs >= post.confirm.hangMs;
+    post.confirm.by === "read-back" || post.delivery.webhookRefusal !== null || sinceMs >= post.confirm.hangMs;
   if (run.state === "accepted" && !readBackDue)
-    return waitFor(
-      Math.min(post.confirm.hangMs - sinceMs, post.confirm.everyMs),
-      "waits for the service's webhook",
-    );
+    return waitFor(Math.min(post.confirm.hangMs - sinceMs, post.confirm.everyMs), "waits for the service's webhook");
   return await ask({ run, acceptedMs, rule: post.confirm }, steps, signal);
 }
 
@@ -144,8 +139,7 @@ async function readBack(
     return { status: "away", reason: read.reason, retryMs: Math.max(2 * ms, read.retryAfterMs) };
   }
   steps.reach.answered(service);
-  if (read.status === "unknown")
-    return { status: "refused", reason: read.reason, retryMs: read.retryAfterMs };
+  if (read.status === "unknown") return { status: "refused", reason: read.reason, retryMs: read.retryAfterMs };
   return isLate && isUnclear(read) ? { status: "lost", reason: read.unclear ?? "", retryMs: 0 } : read;
 }
 
@@ -173,18 +167,11 @@ async function readSegment(
       steps.log.warn({ run: run.id, file: run.path, reason: thrown.message }, "a segment is damaged");
     }
   const lost = await restoreSegment(run, late, steps, signal);
-  return lost === null
-    ? await delivery?.readBack(run, path, signal, others)
-    : { status: "lost", reason: lost };
+  return lost === null ? await delivery?.readBack(run, path, signal, others) : { status: "lost", reason: lost };
 }
 
 /** Null when it is there now, or why it cannot be had. */
-async function restoreSegment(
-  run: Run,
-  late: boolean,
-  steps: RunSteps,
-  signal: AbortSignal,
-): Promise<string | null> {
+async function restoreSegment(run: Run, late: boolean, steps: RunSteps, signal: AbortSignal): Promise<string | null> {
   try {
     const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
     return fault === null ? null : fault.message;

@@ -16,10 +16,7 @@ const BLOCKED_WAIT_MS = 5_000;
 export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const post = steps.serviceEntry(run.binding.service);
   if (post === undefined) {
-    return waitFor(
-      SERVICE_MISSING_WAIT_MS,
-      `the service ${run.binding.service} is not in the configuration any more`,
-    );
+    return waitFor(SERVICE_MISSING_WAIT_MS, `the service ${run.binding.service} is not in the configuration any more`);
   }
   const finishPlan = planOf(run, steps);
   if (run.state === "delivering") return await deliver(run, post, { finishPlan }, steps, signal);
@@ -89,10 +86,7 @@ async function remakeSegment(
 ): Promise<RebuildFault | null> {
   const isLost = !(await steps.spool.hasSegment(run.id));
   if (!isLost)
-    steps.log.warn(
-      { run: run.id, file: run.path, code: damage.code, reason: damage.message },
-      "a segment is damaged",
-    );
+    steps.log.warn({ run: run.id, file: run.path, code: damage.code, reason: damage.message }, "a segment is damaged");
   const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
   if (fault === null)
     await steps.ledger.noteRun(run.id, {

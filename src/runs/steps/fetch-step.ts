@@ -91,11 +91,7 @@ async function waitForSpace(
 }
 
 /** The run when its input is to be fetched. */
-async function beforeFetch(
-  run: Run,
-  segment: string | null,
-  { results, steps }: ListWork,
-): Promise<Run | null> {
+async function beforeFetch(run: Run, segment: string | null, { results, steps }: ListWork): Promise<Run | null> {
   if (run.replay !== null) return run;
   // A small file costs less to fetch than to check; its record checks it.
   const arrival = segment === null ? await steps.ledger.arrival(run.arrivalId) : null;
@@ -172,10 +168,7 @@ export function duplicatesRule(run: Run, { dropEntry }: RunSteps): Pick<RunAdvan
 }
 
 /** Bytes that came before, whose readings are delivered again. */
-export async function recordAnyway(
-  advance: RunAdvance | undefined,
-  { ledger }: RunSteps,
-): Promise<Run | null> {
+export async function recordAnyway(advance: RunAdvance | undefined, { ledger }: RunSteps): Promise<Run | null> {
   if (advance === undefined) return null;
   const { duplicates: _, ...anyway } = advance;
   const [answer] = await ledger.advanceRuns([anyway]);

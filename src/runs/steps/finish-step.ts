@@ -33,9 +33,7 @@ export function finishSources(
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Settled<StepResult>[]> {
-  return resultsOf(runs, steps, signal, (step) =>
-    tracedList("finish", runs, step, () => finishAll(runs, step)),
-  );
+  return resultsOf(runs, steps, signal, (step) => tracedList("finish", runs, step, () => finishAll(runs, step)));
 }
 
 async function finishAll(runs: readonly Run[], { results, steps, signal }: ListWork): Promise<void> {
@@ -68,8 +66,7 @@ async function planOf(run: Run, results: ListResults, steps: RunSteps): Promise<
   if (entry === undefined) return results.end(run, await waitForDrop(run, steps));
   const left = run.replay !== null && (await ledger.arrival(run.arrivalId))?.goneAt !== null;
   const rule = end === null || left ? ({ action: "leave" } as const) : entry.finish[end];
-  if (RUN_STATES[run.state].isAwaited && steps.finishAfter(run, rule) === "confirmed")
-    return results.end(run, REST);
+  if (RUN_STATES[run.state].isAwaited && steps.finishAfter(run, rule) === "confirmed") return results.end(run, REST);
   const container = await containerOf(run, steps);
   const leave = { action: "leave" } as const;
   const plan = container === null ? (run.finishPlan ?? planFinish(rule, entryOf(run), run.id)) : leave;

@@ -91,9 +91,7 @@ export class GuardFindings {
   /** What is only told, or null. */
   warning(): string | null {
     const kinds = this.#kinds("warn");
-    return kinds.length === 0
-      ? null
-      : kinds.map((what) => `${this.#words(what)} [${KINDS[what].code}]`).join("; ");
+    return kinds.length === 0 ? null : kinds.map((what) => `${this.#words(what)} [${KINDS[what].code}]`).join("; ");
   }
 
   #kinds(act: GuardAct): readonly What[] {

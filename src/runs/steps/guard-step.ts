@@ -41,8 +41,7 @@ export async function guardRun(run: Run, steps: RunSteps, signal: AbortSignal): 
     await steps.ledger.advanceRun(run.id, "mapped", "held", { reason, detail: reason.message });
     return { move: "rest", held: true };
   }
-  if (found.warning !== null)
-    await steps.ledger.noteRun(run.id, { event: "run.warned", detail: found.warning });
+  if (found.warning !== null) await steps.ledger.noteRun(run.id, { event: "run.warned", detail: found.warning });
   return null;
 }
 
@@ -101,10 +100,7 @@ async function inspect(
   if (post === undefined)
     return {
       verdict: "wait",
-      step: waitFor(
-        SERVICE_MISSING_WAIT_MS,
-        `the service ${run.binding.service} is not in the configuration any more`,
-      ),
+      step: waitFor(SERVICE_MISSING_WAIT_MS, `the service ${run.binding.service} is not in the configuration any more`),
     };
   const provisioning = mayProvision ? steps.provisioning(run) : null;
   const findings = new GuardFindings(policy, provisioning?.max ?? 0);
@@ -138,8 +134,7 @@ async function provision(
   { ledger, serviceEntry }: RunSteps,
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (findings.missing === undefined)
-    return `more targets are missing than \`provision.max\` (${max}) creates`;
+  if (findings.missing === undefined) return `more targets are missing than \`provision.max\` (${max}) creates`;
   const { created, fault, error } = await create(findings.missing, signal);
   // Also when another node has created it meanwhile.
   serviceEntry(run.binding.service)?.delivery.forgetStructure();

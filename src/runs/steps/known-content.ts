@@ -19,11 +19,7 @@ export async function afterEarlier(run: Run, arrival: Arrival, steps: RunSteps):
 }
 
 /** Ends a run whose bytes were fetched and may be known, or has it wait; null when its readings are delivered. */
-export async function afterKnownContent(
-  run: Run,
-  sha256: string,
-  steps: RunSteps,
-): Promise<StepResult | null> {
+export async function afterKnownContent(run: Run, sha256: string, steps: RunSteps): Promise<StepResult | null> {
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival === null) return null;
   const before = await afterEarlier(run, arrival, steps);
@@ -56,11 +52,7 @@ async function knownBefore(
 
 async function takeAsKnown(
   run: Run,
-  {
-    earlier,
-    arrival,
-    sha256,
-  }: { readonly earlier: Arrival; readonly arrival: Arrival; readonly sha256: string },
+  { earlier, arrival, sha256 }: { readonly earlier: Arrival; readonly arrival: Arrival; readonly sha256: string },
   steps: RunSteps,
 ): Promise<StepResult> {
   const { ledger } = steps;
@@ -99,8 +91,7 @@ export async function isReturn(
   arrival: Arrival,
   { ledger }: Pick<RunSteps, "ledger">,
 ): Promise<boolean> {
-  if (earlier.goneAt === null || earlier.size !== arrival.size || earlier.mtime !== arrival.mtime)
-    return false;
+  if (earlier.goneAt === null || earlier.size !== arrival.size || earlier.mtime !== arrival.mtime) return false;
   const events = await ledger.events(earlier.id);
   return !events.some(({ what }) => TAKEN_AWAY.includes(what));
 }

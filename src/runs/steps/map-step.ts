@@ -12,13 +12,7 @@ import { faultPoint } from "../../support/faults.ts";
 import { onlyOne, resultOf, type Settled } from "../../support/settled.ts";
 import { excludeDelivered, waitForEarlier } from "../replay.ts";
 import { bindMapper, isMapperChanged, rebind } from "./bound-mapper.ts";
-import {
-  duplicatesRule,
-  type FetchedInput,
-  fetchedPassage,
-  recordAnyway,
-  recordFetched,
-} from "./fetch-step.ts";
+import { duplicatesRule, type FetchedInput, fetchedPassage, recordAnyway, recordFetched } from "./fetch-step.ts";
 import { afterKnownContent } from "./known-content.ts";
 import type { ListWork } from "./list-results.ts";
 import { mapperWords, outcomeOf } from "./mapping-record.ts";
@@ -146,11 +140,7 @@ function spanOf({ file: { offset, bytes } }: FetchedInput): Span {
   return { offset, length: bytes };
 }
 
-async function afterMapping(
-  input: Input,
-  mapped: MapResult,
-  { results, steps }: ListWork,
-): Promise<Mapped | null> {
+async function afterMapping(input: Input, mapped: MapResult, { results, steps }: ListWork): Promise<Mapped | null> {
   const { run, shared } = input;
   const result = await withoutDelivered(run, mapped, steps.spool.segmentPath(run.id), steps);
   steps.quota.mapped(run.id);
@@ -173,11 +163,7 @@ async function keepOwnInput(shared: FetchedInput, result: MapResult, { spool }: 
 }
 
 /** A run with an input of its own is mapped again; one of a list is fetched again. */
-async function afterFault(
-  { run, shared }: Input,
-  thrown: unknown,
-  { results, steps }: ListWork,
-): Promise<null> {
+async function afterFault({ run, shared }: Input, thrown: unknown, { results, steps }: ListWork): Promise<null> {
   if (shared !== null) throw thrown;
   if (isDamagedInput(thrown)) return results.end(run, await replaceInput(run, thrown, steps));
   await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
@@ -235,12 +221,7 @@ function moveOf(run: Run): StepResult {
   return run.state === "mapped" ? { move: "next", run } : { move: "rest", run };
 }
 
-async function fetchAgain(
-  run: Run,
-  from: "fetched" | "mapping",
-  why: string,
-  steps: RunSteps,
-): Promise<StepResult> {
+async function fetchAgain(run: Run, from: "fetched" | "mapping", why: string, steps: RunSteps): Promise<StepResult> {
   // The run may be mapped in a list next: files beside its name are not of that segment.
   await steps.spool.discard(run.id, "segment");
   await steps.ledger.advanceRun(run.id, from, "claimed", { detail: `${why}; it is fetched again` });
@@ -263,10 +244,7 @@ export async function discardDamaged(
   damage: TransientError,
   { spool, log }: RunSteps,
 ): Promise<boolean> {
-  log.warn(
-    { run: id, file: path, code: damage.code, reason: damage.message },
-    "an input in the spool is damaged",
-  );
+  log.warn({ run: id, file: path, code: damage.code, reason: damage.message }, "an input in the spool is damaged");
   await spool.discard(id, "input");
   return await spool.restoreInput(id, id, sha256);
 }
@@ -288,12 +266,7 @@ export async function mapToSegment(
   return await withoutDelivered(run, result, segmentPath, steps);
 }
 
-async function withoutDelivered(
-  run: Run,
-  result: MapResult,
-  segmentPath: string,
-  steps: RunSteps,
-): Promise<MapResult> {
+async function withoutDelivered(run: Run, result: MapResult, segmentPath: string, steps: RunSteps): Promise<MapResult> {
   if (run.replay === null || result.status === "failed") return result;
   return await excludeDelivered(run, run.replay, result, segmentPath, steps);
 }

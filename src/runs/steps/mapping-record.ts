@@ -44,9 +44,7 @@ function mappedRecord(result: MappedFile): MappedRecord {
 /** The mapper, the trigger and the tables that a run is mapped with. */
 export function mapperWords(run: Run): string {
   const { mapper, trigger, lookups = [] } = run.binding;
-  const tables = lookups.map(
-    ({ name, digest }) => `, lookup ${name} (${digest?.slice(0, 12) ?? "unreadable"})`,
-  );
+  const tables = lookups.map(({ name, digest }) => `, lookup ${name} (${digest?.slice(0, 12) ?? "unreadable"})`);
   const version = `${mapper.version} (${mapper.digest.slice(0, 12)})`;
   return `mapper ${mapper.name} ${version}, trigger ${trigger}${tables.join("")}`;
 }
@@ -75,10 +73,7 @@ function refusedWords({ rejectedCount, rejectedByReason = [] }: MapResult): stri
   if (rejectedByReason.length === 0) return "";
   const reasons = rejectedByReason
     .slice(0, REASONS_SAID)
-    .map(
-      ({ message, column, count }) =>
-        `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`,
-    );
+    .map(({ message, column, count }) => `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`);
   const more = rejectedByReason.length - reasons.length;
   return `; ${rejectedCount} refused: ${reasons.join(", ")}${more > 0 ? ` and ${more} more reasons` : ""}`;
 }

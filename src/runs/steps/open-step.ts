@@ -47,9 +47,7 @@ export async function openContainer(run: Run, steps: RunSteps, signal: AbortSign
     return REST;
   }
   const inOrder =
-    steps.dropEntry(run.drop)?.order === "name"
-      ? entries.toSorted((a, b) => compareNames(a.path, b.path))
-      : entries;
+    steps.dropEntry(run.drop)?.order === "name" ? entries.toSorted((a, b) => compareNames(a.path, b.path)) : entries;
   await steps.ledger.recordOpened(run.id, inOrder, `${entries.length} entries${besides}`);
   return NEXT;
 }

@@ -20,8 +20,7 @@ export async function otherDeliveries(
   const since = firstAcceptance(await ledger.batches(run.id));
   const others = since === null ? [] : await ledger.acceptedSince(run, since, RUNS_MAX);
   const places = new ReadingSet(`${spool.segmentPath(run.id)}.others.part`);
-  let unknown =
-    others.length === RUNS_MAX ? `${RUNS_MAX} or more later files delivered to the same targets` : null;
+  let unknown = others.length === RUNS_MAX ? `${RUNS_MAX} or more later files delivered to the same targets` : null;
   try {
     for (const other of others.toReversed()) {
       const batches = (await ledger.batches(other.id)).filter(({ acceptedAt }) => acceptedAt !== null);
@@ -73,8 +72,7 @@ async function addPlaces(
 
 function firstAcceptance(batches: readonly Batch[]): IsoInstant | null {
   return batches.reduce<IsoInstant | null>(
-    (first, { acceptedAt }) =>
-      acceptedAt !== null && (first === null || acceptedAt < first) ? acceptedAt : first,
+    (first, { acceptedAt }) => (acceptedAt !== null && (first === null || acceptedAt < first) ? acceptedAt : first),
     null,
   );
 }

@@ -35,8 +35,7 @@ async function mapWholeInput(
 /** Brings the input of a run whose segment is lost or damaged, from wherever it is available. Null, or why not. */
 async function bringInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<RebuildFault | null> {
   if (await isInputHere(run, steps)) return null;
-  if (steps.dropEntry(run.drop) === undefined)
-    await leaveToOthers(run, "the spool does not have the segment", steps);
+  if (steps.dropEntry(run.drop) === undefined) await leaveToOthers(run, "the spool does not have the segment", steps);
   return await fetchInputAgain(run, steps, signal);
 }
 
@@ -58,8 +57,7 @@ export async function rebuildSegment(
   try {
     const result = await mapWholeInput(run, again, steps, signal);
     if (result.status === "lost") return result.fault;
-    if (result.status === "failed")
-      return unmade(`the segment cannot be made again: ${result.reason.message}`);
+    if (result.status === "failed") return unmade(`the segment cannot be made again: ${result.reason.message}`);
     // Delivery restores the batches of splits, and verifies them.
     const roots = batches.filter((batch) => !batch.sequence.includes("."));
     const moves = result.batches.flatMap((from, index) => {

@@ -16,11 +16,7 @@ import { openContainer, tendContainer } from "./open-step.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 type OneStep = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
-type ListStep = (
-  runs: readonly Run[],
-  steps: RunSteps,
-  signal: AbortSignal,
-) => Promise<readonly Settled<StepResult>[]>;
+type ListStep = (runs: readonly Run[], steps: RunSteps, signal: AbortSignal) => Promise<readonly Settled<StepResult>[]>;
 
 /** In the given order. Does not reject. After `signal` no further work begins. */
 export async function takeSteps(

@@ -37,8 +37,7 @@ export class Faults {
     const { ledger, log } = this.#steps;
     const error = asError(run, thrown);
     const now = await ledger.run(run.id);
-    if (error instanceof InvariantError)
-      log.error({ run: run.id, code: error.code, err: thrown }, wordsOf(error));
+    if (error instanceof InvariantError) log.error({ run: run.id, code: error.code, err: thrown }, wordsOf(error));
     const final = error instanceof RejectedError || error instanceof InvariantError;
     if (final && now !== null && RUN_STATES[now.state].isOpen) {
       await ledger.advanceRun(run.id, now.state, "quarantined", {

@@ -5,14 +5,7 @@ import { basename, posix } from "node:path";
 import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { UnpackLimits } from "../../model.ts";
-import {
-  entryRefusal,
-  openZip,
-  readZipEntry,
-  type ZipEntry,
-  type ZipFile,
-  zipEntries,
-} from "../../support/zip.ts";
+import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEntries } from "../../support/zip.ts";
 import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./refusals.ts";
 import { modifiedMs, safeName } from "./zip-entries.ts";
 
@@ -69,12 +62,7 @@ export async function listContents(
   }
 }
 
-async function listZip(
-  zip: ZipFile,
-  measure: Measure,
-  limits: UnpackLimits,
-  signal: AbortSignal,
-): Promise<Contents> {
+async function listZip(zip: ZipFile, measure: Measure, limits: UnpackLimits, signal: AbortSignal): Promise<Contents> {
   const { directory, ignored } = await readDirectory(zip, limits);
   const entries: PackedEntry[] = [];
   for (const [name, entry] of inTimeOrder(directory)) {
@@ -134,8 +122,7 @@ async function readDirectory(zip: ZipFile, limits: UnpackLimits) {
     seen += 1;
     if (seen > limits.entriesMax) throw beyondLimit(`it holds more than ${limits.entriesMax} entries`);
     const name = safeName(entry.name);
-    if (name === DOCUMENT_MARK)
-      throw damaged("it is a document, such as a workbook, under the name of an archive");
+    if (name === DOCUMENT_MARK) throw damaged("it is a document, such as a workbook, under the name of an archive");
     if (limits.ignore.some((pattern) => posix.matchesGlob(name, pattern))) ignored += 1;
     else if (directory.has(name)) throw misnamed(`it holds two entries of the name ${name}`);
     else directory.set(name, entry);

@@ -44,12 +44,7 @@ export class ContainerCopies {
     const digest = createHash("sha256");
     let bytes = 0;
     try {
-      const entry = await openEntry(
-        path,
-        basename(container.path),
-        entryPath,
-        await this.#directory(container),
-      );
+      const entry = await openEntry(path, basename(container.path), entryPath, await this.#directory(container));
       entry.on("data", (chunk: Buffer) => {
         digest.update(chunk);
         bytes += chunk.length;
@@ -66,11 +61,7 @@ export class ContainerCopies {
   #directory(container: Run): Promise<Directory> {
     const known = this.#directories.get(container.id);
     if (known !== undefined) return known;
-    const directory = directoryOf(
-      this.#spool.inputPath(container.id),
-      basename(container.path),
-      limitsOf(container),
-    );
+    const directory = directoryOf(this.#spool.inputPath(container.id), basename(container.path), limitsOf(container));
     directory.catch(() => this.#directories.delete(container.id)); // Each caller receives the error.
     this.#directories.set(container.id, directory);
     const [oldest] = this.#directories.keys();

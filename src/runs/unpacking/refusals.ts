@@ -21,10 +21,7 @@ export function unreadableEntry(why: string): RejectedError {
 }
 
 export function changedContainer(path: string): RejectedError {
-  return refused(
-    "HG-PACK-006",
-    `the spool lost the container ${path}, and it is no longer at the drop as it was`,
-  );
+  return refused("HG-PACK-006", `the spool lost the container ${path}, and it is no longer at the drop as it was`);
 }
 
 function refused(code: RejectedError["code"], message: string, cause?: unknown): RejectedError {

@@ -59,8 +59,7 @@ export function isLost(thrown: unknown): boolean {
  * For any error: the server or the connection to it, not the data, is at fault, and a repetition may succeed.
  */
 export function isPostgresTrouble(thrown: unknown): boolean {
-  if (sqlStateOf(thrown) !== undefined)
-    return isServerTrouble(thrown) || isConflict(thrown) || isMisconfigured(thrown);
+  if (sqlStateOf(thrown) !== undefined) return isServerTrouble(thrown) || isConflict(thrown) || isMisconfigured(thrown);
   const code = systemCode(thrown);
   if (code !== undefined) return NETWORK.test(code);
   return thrown instanceof Error && WORDS.test(thrown.message);

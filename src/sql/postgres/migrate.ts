@@ -42,9 +42,7 @@ async function record(
   { table, namesFiles }: PostgresSchema,
   applied: readonly Migration[],
 ): Promise<void> {
-  const columns = namesFiles
-    ? "version bigint PRIMARY KEY, file text NOT NULL"
-    : "version integer PRIMARY KEY";
+  const columns = namesFiles ? "version bigint PRIMARY KEY, file text NOT NULL" : "version integer PRIMARY KEY";
   await client.query(`CREATE TABLE IF NOT EXISTS ${table} (${columns})`);
   for (const { version, file } of applied)
     await client.query(
@@ -74,8 +72,6 @@ export async function versionOf(
     if (schema.foreign !== null) throw schema.foreign(subject);
     return 0;
   }
-  const { rows } = await connection.query<{ version: number }>(
-    `SELECT max(version) AS version FROM ${schema.table}`,
-  );
+  const { rows } = await connection.query<{ version: number }>(`SELECT max(version) AS version FROM ${schema.table}`);
   return Number(rows[0]?.version ?? 0);
 }

@@ -47,10 +47,7 @@ function tuplesOf(types: readonly ColumnType[]): string {
 }
 
 /** Returns one array for each column. */
-export function columnsOf(
-  tuples: readonly (readonly Value[])[],
-  width: number,
-): readonly (readonly Value[])[] {
+export function columnsOf(tuples: readonly (readonly Value[])[], width: number): readonly (readonly Value[])[] {
   return Array.from({ length: width }, (_, index) => tuples.map((tuple) => storable(tuple[index] ?? null)));
 }
 

@@ -7,8 +7,7 @@ const BUSY = 5;
  * SQLite.
  */
 export function sqliteCode(thrown: unknown): number | undefined {
-  if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number")
-    return undefined;
+  if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number") return undefined;
   return thrown.errcode & 0xff;
 }
 

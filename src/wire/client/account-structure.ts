@@ -82,10 +82,7 @@ export async function askFor(
 }
 
 /** The distinct identifiers of targets of one kind. */
-export function identifiersOf(
-  kind: IdentifierKind,
-  targets: readonly PushTarget[],
-): readonly (string | number)[] {
+export function identifiersOf(kind: IdentifierKind, targets: readonly PushTarget[]): readonly (string | number)[] {
   return [...new Set(targets.map((target) => target[kind]).filter((value) => value !== undefined))];
 }
 

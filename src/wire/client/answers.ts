@@ -22,9 +22,7 @@ export function answerWords(answer: HttpAnswer): string {
 
 function otherType({ headers, text }: HttpAnswer): string | null {
   const type = headers["content-type"]?.split(";")[0]?.trim() ?? "";
-  return text === "" || type === "" || /^application\/([\w.-]+\+)?json$/i.test(type)
-    ? null
-    : type.slice(0, 100);
+  return text === "" || type === "" || /^application\/([\w.-]+\+)?json$/i.test(type) ? null : type.slice(0, 100);
 }
 
 function problemWords(text: string): string | null {

@@ -191,8 +191,7 @@ class Exchange implements Dispatcher.DispatchHandler {
         operation: `${method} ${path.split("?", 1)[0]}`,
         subject: origin,
         message:
-          `no answer from ${origin}: ` +
-          `${code === undefined || words.includes(code) ? words : `${words} (${code})`}`,
+          `no answer from ${origin}: ` + `${code === undefined || words.includes(code) ? words : `${words} (${code})`}`,
         cause: thrown,
       }),
     );
@@ -204,8 +203,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.#timer);
     this.#call.signal.removeEventListener("abort", this);
     this.#stream?.destroy();
-    if (reason !== null)
-      this.#controller?.abort(reason instanceof Error ? reason : new Error(String(reason)));
+    if (reason !== null) this.#controller?.abort(reason instanceof Error ? reason : new Error(String(reason)));
   }
 }
 

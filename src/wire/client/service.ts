@@ -198,9 +198,7 @@ export class ServiceClient {
 
   /** The id of the new variable. */
   postVariable(body: VariableBody, signal: AbortSignal): Promise<number> {
-    return this.#post("/variables", body, variable.shape.id.or(variable.pick({ id: true })), signal).then(
-      idOf,
-    );
+    return this.#post("/variables", body, variable.shape.id.or(variable.pick({ id: true })), signal).then(idOf);
   }
 
   /**
@@ -225,12 +223,7 @@ export class ServiceClient {
     await this.#http.close();
   }
 
-  async #get<Item>(
-    path: string,
-    query: Query,
-    schema: z.ZodType<Item[]>,
-    signal: AbortSignal,
-  ): Promise<Page<Item>> {
+  async #get<Item>(path: string, query: Query, schema: z.ZodType<Item[]>, signal: AbortSignal): Promise<Page<Item>> {
     const answer = await this.#call(
       { method: "GET", ...address(this.#access.base, path, query), answerMax: READ_ANSWER_MAX },
       "datahub-api",
@@ -243,12 +236,7 @@ export class ServiceClient {
     };
   }
 
-  async #post<Value>(
-    path: string,
-    body: Query,
-    schema: z.ZodType<Value>,
-    signal: AbortSignal,
-  ): Promise<Value> {
+  async #post<Value>(path: string, body: Query, schema: z.ZodType<Value>, signal: AbortSignal): Promise<Value> {
     const request: Call = {
       method: "POST",
       ...address(this.#access.base, path, {}),

@@ -202,8 +202,7 @@ export class TokenSource {
     return new ConfigError("HG-PUSH-006", {
       ...facts,
       message:
-        "the token endpoint gave no token: " +
-        `${answerWords(answer).slice(0, answer.status === 200 ? 8 : undefined)}`,
+        "the token endpoint gave no token: " + `${answerWords(answer).slice(0, answer.status === 200 ? 8 : undefined)}`,
     });
   }
 }

@@ -44,8 +44,7 @@ const without = async (field: string) => {
 };
 const claims = (token: string | undefined) =>
   JSON.parse(Buffer.from(token?.split(".")[1] ?? "", "base64url").toString()) as Record<string, unknown>;
-const push = (more: Parameters<TestHub["call"]>[2]) =>
-  hub.call("POST", "/push/api/data", { body: [], ...more });
+const push = (more: Parameters<TestHub["call"]>[2]) => hub.call("POST", "/push/api/data", { body: [], ...more });
 
 rule("token.form", async () => {
   expect((await asked({})).status).toBe(200);
@@ -108,9 +107,7 @@ rule("scope.others", async () => {
   expect((await asked({ scope })).body["scope"]).toBe(scope);
   expect(await hub.call("GET", "/sites", { scope })).toMatchObject({ status: 401 });
 });
-rule("scope.base-only", async () =>
-  expect(await push({ scope: "datahub-api" })).toMatchObject({ status: 401 }),
-);
+rule("scope.base-only", async () => expect(await push({ scope: "datahub-api" })).toMatchObject({ status: 401 }));
 rule("scope.both", async () => {
   const scope = "datahub-api push-data";
   expect(await hub.call("GET", "/sites", { scope })).toMatchObject({ status: 200 });
@@ -138,8 +135,7 @@ rule("rights.pusher", async () => {
 });
 const SECOND = { as: "second", account: 2 };
 rule("account.walls", async () => {
-  for (const path of ["/sites", "/sources", "/variables"])
-    expect(await hub.get(path, {}, SECOND)).toEqual([]);
+  for (const path of ["/sites", "/sources", "/variables"]) expect(await hub.get(path, {}, SECOND)).toEqual([]);
   expect(await hub.call("GET", `/variables/${id}`, SECOND)).toMatchObject({ status: 404 });
 });
 rule("token.older", async () => {

@@ -64,15 +64,13 @@ rule("display-level.sites", async () => {
 });
 rule("display-level.sources", async () => {
   const sizes = [];
-  for (const level of ["Light", "Normal", "Verbose", "Site"])
-    sizes.push((await keys("/sources", level)).length);
+  for (const level of ["Light", "Normal", "Verbose", "Site"]) sizes.push((await keys("/sources", level)).length);
   expect(sizes).toEqual([...sizes].sort((one, other) => one - other));
   expect(new Set(sizes).size).toBe(4);
   expect(await keys("/sources", "Site")).toContain("site");
 });
 rule("display-level.variables", async () => {
-  for (const level of ["Normal", "Verbose"])
-    expect(await keys("/variables", level)).toContain("mappingConfig");
+  for (const level of ["Normal", "Verbose"]) expect(await keys("/variables", level)).toContain("mappingConfig");
   const other = await hub.call("GET", "/variables", { query: { DisplayLevel: "Light" } });
   expect(other.status).toBe(400);
 });

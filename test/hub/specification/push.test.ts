@@ -1,13 +1,5 @@
 import { afterAll, beforeAll, expect } from "vitest";
-import {
-  createChain,
-  holdWriter,
-  type Query,
-  startReceiver,
-  startTestHub,
-  type TestHub,
-  until,
-} from "../fixture.ts";
+import { createChain, holdWriter, type Query, startReceiver, startTestHub, type TestHub, until } from "../fixture.ts";
 import { rule } from "./rule.ts";
 
 let hub: TestHub;

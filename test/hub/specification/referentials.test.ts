@@ -69,9 +69,7 @@ rule("referentials.time-periods", async () => {
 });
 rule("referentials.aggregates", async () => {
   const labels = ["None", "SUM", "MIN", "MAX", "AVG", "COUNT", "VAR", "STDEV"];
-  expect(await hub.get("/aggregates")).toEqual(
-    map(...labels.map((name, index): [number, string] => [index, name])),
-  );
+  expect(await hub.get("/aggregates")).toEqual(map(...labels.map((name, index): [number, string] => [index, name])));
 });
 rule("referentials.timezones", async () => {
   for (const zone of (await hub.get("/timezones")) as object[])

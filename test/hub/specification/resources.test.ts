@@ -45,8 +45,7 @@ afterAll(() => hub.close());
 const site = () => hub.get(`/sites/${siteId}`);
 const source = () => hub.get(`/sources/${sourceId}`);
 const variable = () => hub.get(`/variables/${variableId}`);
-const foundSources = async (query: Query) =>
-  (await hub.get("/sources", query)).map((row: { id: number }) => row.id);
+const foundSources = async (query: Query) => (await hub.get("/sources", query)).map((row: { id: number }) => row.id);
 
 rule("site.name", async () => expect(await site()).toMatchObject({ name: "Waterworks" }));
 rule("site.type", async () => expect(await site()).toMatchObject({ typeId: 10 }));
@@ -93,9 +92,7 @@ rule("source.tags", async () => {
   expect(await source()).toMatchObject({ tags: ["north", "pump"] });
   expect(await foundSources({ Tags: "pump" })).toEqual([sourceId]);
 });
-rule("source.client-data", async () =>
-  expect(await source()).toMatchObject({ clientData: SOURCE.clientData }),
-);
+rule("source.client-data", async () => expect(await source()).toMatchObject({ clientData: SOURCE.clientData }));
 
 rule("variable.id", async () => expect(await variable()).toMatchObject({ id: variableId }));
 rule("variable.name", async () => expect(await variable()).toMatchObject({ name: "Volume" }));
@@ -152,8 +149,7 @@ function filledVariable(): Promise<number> {
   })();
   return filled;
 }
-const rows = async (query: Query) =>
-  hub.get("/data", { VariableId: await filledVariable(), ...DAY, ...query });
+const rows = async (query: Query) => hub.get("/data", { VariableId: await filledVariable(), ...DAY, ...query });
 
 rule("row.raw-value", async () => {
   expect(await rows({})).toEqual([1, 2, 6].map((rawValue) => ({ rawValue, unitId: 8 })));
@@ -253,9 +249,7 @@ rule("unit.fields", async () => {
 rule("unit.families", async () => {
   const families = (await hub.get("/unitFamily")) as { id: number }[];
   expect(families).toHaveLength(56);
-  expect(new Set((await units()).map((unit) => unit.unitFamilyId))).toEqual(
-    new Set(families.map(({ id }) => id)),
-  );
+  expect(new Set((await units()).map((unit) => unit.unitFamilyId))).toEqual(new Set(families.map(({ id }) => id)));
 });
 rule("unit.reference", async () => {
   const all = await units();
@@ -265,8 +259,7 @@ rule("unit.reference", async () => {
   }
 });
 
-const named = (name: string) =>
-  UNITS.find((unit) => unit.name.toLowerCase() === name.toLowerCase())?.id ?? -1;
+const named = (name: string) => UNITS.find((unit) => unit.name.toLowerCase() === name.toLowerCase())?.id ?? -1;
 /** What a value pushed in one unit reads as in others. */
 async function converted(value: number, from: number, to: readonly number[]) {
   const { id } = await hub.post("/sources", { name: "Converted", siteId, sourceTypeId: 1 });

@@ -10,10 +10,7 @@ export type RuleId = {
   [Name in keyof Sections]: keyof Sections[Name]["rules"];
 }[keyof Sections];
 
-const WORDS: Readonly<Record<string, string>> = Object.assign(
-  {},
-  ...Object.values(sections).map(({ rules }) => rules),
-);
+const WORDS: Readonly<Record<string, string>> = Object.assign({}, ...Object.values(sections).map(({ rules }) => rules));
 
 export function rule(id: RuleId, check: () => Promise<void> | void): void {
   test(`${id}: ${WORDS[id]}`, check);

@@ -142,9 +142,7 @@ rule("versions.by-tag", async () => {
 });
 rule("limits.versions", async () => {
   const id = await made(true);
-  await hub.push([
-    { variableId: id, data: Array.from({ length: 10 }, (_, value) => ({ date: DATE, value })) },
-  ]);
+  await hub.push([{ variableId: id, data: Array.from({ length: 10 }, (_, value) => ({ date: DATE, value })) }]);
   expect(await history(id)).toHaveLength(7);
 });
 rule("limits.versions-configured", async () => {

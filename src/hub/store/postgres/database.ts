@@ -98,8 +98,7 @@ export function sqlOn(connection: pg.Pool | pg.PoolClient) {
     return value;
   };
   return {
-    get: async (sql: string, ...values: Value[]): Promise<Row | undefined> =>
-      (await query(sql, values)).rows[0],
+    get: async (sql: string, ...values: Value[]): Promise<Row | undefined> => (await query(sql, values)).rows[0],
     all: async (sql: string, ...values: Value[]): Promise<readonly Row[]> => (await query(sql, values)).rows,
     /** Returns the number of rows it changed. */
     run: async (sql: string, ...values: Value[]): Promise<number> => (await query(sql, values)).rowCount ?? 0,

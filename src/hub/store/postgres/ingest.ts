@@ -45,11 +45,7 @@ interface Claim {
 }
 
 /** Requires an up-to-date schema: call `openPostgresStore` first. */
-export function openPostgresIngest(
-  options: PostgresOptions,
-  retention: Retention,
-  clock: Clock,
-): IngestStore {
+export function openPostgresIngest(options: PostgresOptions, retention: Retention, clock: Clock): IngestStore {
   const pool = createPool(options, { max: CONNECTIONS, settings: SETTINGS });
   const partitions = createPartitions(pool);
   const writer = createPointWriter(partitions, retention);
@@ -164,10 +160,7 @@ async function nextGroup({ sql, accountId }: Claim, limits: GroupLimits): Promis
 }
 
 /** The operations that no other node has applied meanwhile. */
-async function waiting(
-  { sql }: Claim,
-  operations: readonly QueuedOperation[],
-): Promise<readonly QueuedOperation[]> {
+async function waiting({ sql }: Claim, operations: readonly QueuedOperation[]): Promise<readonly QueuedOperation[]> {
   const rows = await sql.all(
     "SELECT seq FROM operation WHERE seq = ANY (?) AND state = 'accepted'",
     operations.map(({ seq }) => seq),
@@ -255,10 +248,7 @@ async function findVariable(
   accountId: number,
   { by, value, mappingConfig, variableTypeId }: TargetQuery,
 ): Promise<VariableFacts | null> {
-  const conditions = [
-    "variable.account_id = ?",
-    `${by === "variableId" ? "variable.id" : SOURCE_COLUMNS[by]} = ?`,
-  ];
+  const conditions = ["variable.account_id = ?", `${by === "variableId" ? "variable.id" : SOURCE_COLUMNS[by]} = ?`];
   const values: (string | number)[] = [accountId, value];
   const add = (condition: string, wanted: string | number) => {
     conditions.push(condition);

@@ -151,9 +151,7 @@ function webhooks({ all, run }: Sql, queue: ReturnType<typeof queueMethods>): We
     },
     async release() {
       if (taken.size === 0) return;
-      await run("UPDATE operation SET webhook_next_ms = 0 WHERE webhook_state = 'due' AND seq = ANY (?)", [
-        ...taken,
-      ]);
+      await run("UPDATE operation SET webhook_next_ms = 0 WHERE webhook_state = 'due' AND seq = ANY (?)", [...taken]);
       taken.clear();
     },
   };

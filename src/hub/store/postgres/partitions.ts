@@ -90,10 +90,7 @@ function attach(pool: pg.Pool, table: Table, { fromMs, endMs }: Month): Promise<
     await sql.get("SELECT pg_advisory_xact_lock(?)", LOCK);
     const held = await partitionsOf(sql, table);
     if (held.some((one) => one.fromMs <= fromMs && one.endMs >= endMs)) return;
-    const name = await freeName(
-      sql,
-      `${table}_${new Date(fromMs).toISOString().slice(0, 7).replace("-", "_")}`,
-    );
+    const name = await freeName(sql, `${table}_${new Date(fromMs).toISOString().slice(0, 7).replace("-", "_")}`);
     await sql.run(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
     await sql.run(`ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${fromMs}) TO (${endMs})`);
   });

@@ -97,12 +97,7 @@ function numbersOf(array: unknown): readonly number[] {
   return array === null ? [] : JSON.parse(`[${String(array).slice(1, -1)}]`);
 }
 
-async function versionsOf(
-  sql: Sql,
-  variable: VariableFacts,
-  points: readonly PointRow[],
-  order: "ASC" | "DESC",
-) {
+async function versionsOf(sql: Sql, variable: VariableFacts, points: readonly PointRow[], order: "ASC" | "DESC") {
   const { text, values } = versionsOfPoints(variable, points, order);
   return (await sql.all(text, ...values)).map(pointOf);
 }

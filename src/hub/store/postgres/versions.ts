@@ -52,9 +52,7 @@ async function removeVersions({ run }: Sql, removed: readonly Removed[]): Promis
   const ofPoint = new Map<Point, number[]>();
   for (const { point, versionUs } of removed) ofPoint.set(point, [...(ofPoint.get(point) ?? []), versionUs]);
   for (const points of pointsByMonth(ofPoint.keys())) {
-    const rows = points.flatMap((point) =>
-      (ofPoint.get(point) ?? []).map((versionUs) => ({ point, versionUs })),
-    );
+    const rows = points.flatMap((point) => (ofPoint.get(point) ?? []).map((versionUs) => ({ point, versionUs })));
     await run(
       `DELETE FROM point_version USING unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))
           AS gone (variable_id, at_ms, version_us)

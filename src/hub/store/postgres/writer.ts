@@ -38,8 +38,7 @@ export function createPointWriter(partitions: Partitions, retention: Retention):
       await partitions.ensure("point", datesOf(readings, order));
       const crowded = await crowdedVariables(sql, readings, order);
       const all = () => pointsOf(readings, order, retention);
-      const isPlain = ({ variableId, versionsMax }: Point) =>
-        versionsMax === null && !crowded.has(variableId);
+      const isPlain = ({ variableId, versionsMax }: Point) => versionsMax === null && !crowded.has(variableId);
       await copyPoints(sql, readings, filtered(all(), isPlain), ({ indices }) => {
         if (indices.length > 1) count(indices.slice(1));
       });

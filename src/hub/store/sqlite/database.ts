@@ -39,14 +39,7 @@ export interface OpenOptions {
  * power cut.
  */
 export function openDatabase(options: OpenOptions): DatabaseSync {
-  const {
-    path,
-    migrations,
-    timeoutMs,
-    readOnly = false,
-    cacheMegabytes = 32,
-    checkpointPages = 4_000,
-  } = options;
+  const { path, migrations, timeoutMs, readOnly = false, cacheMegabytes = 32, checkpointPages = 4_000 } = options;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
     if (!readOnly) createPrivateFile(path);

@@ -32,9 +32,7 @@ export const SQLITE: StoreDialect = {
 
 /** SQLite itself folds only ASCII letters. */
 export function installFolding(database: DatabaseSync): void {
-  database.function("folded", { deterministic: true }, (value) =>
-    value === null ? null : foldedText(String(value)),
-  );
+  database.function("folded", { deterministic: true }, (value) => (value === null ? null : foldedText(String(value))));
 }
 
 /** SQLite has neither booleans nor lists. */

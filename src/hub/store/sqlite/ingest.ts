@@ -51,8 +51,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
       const due = operations.filter((operation) => !isApplied(operation));
       if (due.length === 0) return;
       const record = (outcomes: readonly Outcome[]) => {
-        for (const [index, { seq }] of due.entries())
-          recordOutcome(tools, { queueId, seq, state }, outcomes[index]);
+        for (const [index, { seq }] of due.entries()) recordOutcome(tools, { queueId, seq, state }, outcomes[index]);
       };
       // Targets are resolved before the writer's lock is taken, so that other writers can proceed; when one
       // of them wrote meanwhile, they are resolved once more under the lock.
@@ -86,11 +85,7 @@ function nextGroup({ get }: Statements, afterSeq: number, limits: GroupLimits): 
 
 function recordOutcome(
   { run }: Statements,
-  {
-    queueId,
-    seq,
-    state,
-  }: { readonly queueId: string; readonly seq: number; readonly state: "done" | "failed" },
+  { queueId, seq, state }: { readonly queueId: string; readonly seq: number; readonly state: "done" | "failed" },
   outcome: Outcome | undefined,
 ): void {
   if (outcome === undefined) throw new RangeError("an operation of the group has no outcome");

@@ -35,11 +35,7 @@ interface Both {
   readonly queueId: string;
 }
 
-export function createOperationStore(
-  intake: DatabaseSync,
-  main: DatabaseSync,
-  queueId: string,
-): OperationStore {
+export function createOperationStore(intake: DatabaseSync, main: DatabaseSync, queueId: string): OperationStore {
   const both = { intake, main, queue: statements(intake), outcomes: statements(main), queueId };
   const { queue } = both;
   const database = sqliteDatabase(intake, queue);
@@ -52,19 +48,13 @@ export function createOperationStore(
     accept: acceptInGroups(intake, queue),
     finish: (seqs) => finish(both, seqs),
     async operation(accountId, operationId) {
-      const sql =
-        "SELECT * FROM operation WHERE account_id = ? AND operation_id = ? ORDER BY seq DESC LIMIT 1";
+      const sql = "SELECT * FROM operation WHERE account_id = ? AND operation_id = ? ORDER BY seq DESC LIMIT 1";
       const row = queue.get(sql, accountId, operationId);
       return row === undefined ? null : recordWith(both, row);
     },
     async list(accountId, state, { offset, limit }) {
       const from = `FROM operation WHERE account_id = ? AND state = '${state}'`;
-      const rows = queue.all(
-        `SELECT * ${from} ORDER BY seq LIMIT ? OFFSET ?`,
-        accountId,
-        limit ?? -1,
-        offset,
-      );
+      const rows = queue.all(`SELECT * ${from} ORDER BY seq LIMIT ? OFFSET ?`, accountId, limit ?? -1, offset);
       const total = Number(queue.get(`SELECT count(*) AS total ${from}`, accountId)?.["total"]);
       return { rows: rows.map((row) => recordWith(both, row)), total };
     },
@@ -117,8 +107,7 @@ async function finish(both: Both, seqs: readonly number[]): Promise<void> {
 }
 
 function failedSeqs({ all }: Statements, accountId: number, operationId: string): number[] {
-  const sql =
-    "SELECT seq FROM operation WHERE account_id = ? AND operation_id = ? AND state = 'failed' ORDER BY seq";
+  const sql = "SELECT seq FROM operation WHERE account_id = ? AND operation_id = ? AND state = 'failed' ORDER BY seq";
   return all(sql, accountId, operationId).map((row) => Number(row["seq"]));
 }
 

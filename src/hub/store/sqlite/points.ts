@@ -85,12 +85,7 @@ async function* readChunks(
   }
 }
 
-function versionsOf(
-  tools: Statements,
-  variable: VariableFacts,
-  points: readonly PointRow[],
-  order: "ASC" | "DESC",
-) {
+function versionsOf(tools: Statements, variable: VariableFacts, points: readonly PointRow[], order: "ASC" | "DESC") {
   const { text, values } = versionsOfPoints(variable, points, order);
   return tools.all(text, ...values).map(pointOf);
 }

@@ -7,10 +7,7 @@ const GONE = "the outcome is no longer in the store";
 
 type Webhooks = Pick<OperationStore, "dueWebhooks">;
 
-export function createWebhooks(
-  { all, run }: Statements,
-  outcomeWith: (seq: number) => Outcome | null,
-): Webhooks {
+export function createWebhooks({ all, run }: Statements, outcomeWith: (seq: number) => Outcome | null): Webhooks {
   return {
     async dueWebhooks(nowMs, limit, { seqs, hosts, accounts }) {
       const sql = `${DUE_RECEIVERS} SELECT operation.* FROM at JOIN operation ON operation.seq = (

@@ -40,8 +40,7 @@ export function createPointWriter(database: DatabaseSync, retention: Retention):
           const operation = readings.operation[index] ?? 0;
           const variable = readings.variables[readings.variable[index] ?? 0];
           const kept = variable === undefined ? retention.byDefault : versionsKept(variable, retention);
-          replaced[operation] =
-            (replaced[operation] ?? 0) + putReading(tools, readings, index, firstUs + index, kept);
+          replaced[operation] = (replaced[operation] ?? 0) + putReading(tools, readings, index, firstUs + index, kept);
         }
       }
       return replaced;
@@ -51,8 +50,7 @@ export function createPointWriter(database: DatabaseSync, retention: Retention):
 
 function operationsOf(readings: ReadingColumns): number {
   let last = -1;
-  for (let index = 0; index < readings.length; index += 1)
-    last = Math.max(last, readings.operation[index] ?? 0);
+  for (let index = 0; index < readings.length; index += 1) last = Math.max(last, readings.operation[index] ?? 0);
   return last + 1;
 }
 
@@ -60,8 +58,7 @@ function operationsOf(readings: ReadingColumns): number {
 function chunkAt(readings: ReadingColumns, order: Uint32Array, from: number): Uint32Array {
   const versioned = isVersioned(readings, order[from] ?? 0);
   let end = from + 1;
-  while (end < order.length && end < from + ROWS && isVersioned(readings, order[end] ?? 0) === versioned)
-    end += 1;
+  while (end < order.length && end < from + ROWS && isVersioned(readings, order[end] ?? 0) === versioned) end += 1;
   return order.subarray(from, end);
 }
 
@@ -177,12 +174,7 @@ function putVersion(
   const [version] = labels;
   const replaced =
     known && version !== null
-      ? run(
-          "DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version = ?",
-          id,
-          atMs,
-          version,
-        ).changes
+      ? run("DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version = ?", id, atMs, version).changes
       : 0;
   run(
     `INSERT INTO point_version (variable_id, at_ms, version_us, value, version, tags, batch_tags)
