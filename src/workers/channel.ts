@@ -64,7 +64,7 @@ export class Channel<Sent, Received> {
     });
   }
 
-  /** `sent` is called when the message has left this process, or cannot leave it any more. */
+  /** `sent` is called when the message has left this process, or is dropped because the channel has ended. */
   send(message: Sent, sent?: () => void): void {
     const body = serialize(message);
     const head = Buffer.allocUnsafe(HEAD_BYTES);
