@@ -13,8 +13,8 @@ import {
   type ArrivalCells,
   type ArrivalRow,
   arrivalOfCells,
+  RUN_COLUMNS,
   type RunCells,
-  SELECT_RUN,
   toArrival,
   toRun,
 } from "./rows.ts";
@@ -168,8 +168,12 @@ const selectDuplicate = perDialect(
 
 type FileVersion = Pick<Arrival, "id" | "drop" | "path" | "size" | "mtime">;
 
-const SELECT_UNFETCHED = `${SELECT_RUN} WHERE runs.state = 'claimed' AND runs.sha256 IS NULL AND runs.arrival_id IN (
-    SELECT id FROM arrivals WHERE name = ? AND path = ? AND drop_name = ? AND id < ? AND size = ? AND mtime = ?)
+/** A cross join, since SQLite would search all claimed runs first; PostgreSQL chooses by itself. */
+const SELECT_UNFETCHED = `SELECT ${RUN_COLUMNS} FROM arrivals CROSS JOIN runs
+  JOIN bindings ON bindings.id = runs.binding_id
+WHERE arrivals.name = ? AND arrivals.path = ? AND arrivals.drop_name = ? AND arrivals.id < ?
+  AND arrivals.size = ? AND arrivals.mtime = ?
+  AND runs.arrival_id = arrivals.id AND runs.state = 'claimed' AND runs.sha256 IS NULL
 ORDER BY runs.id LIMIT 1`;
 
 /** For use inside a write or a read. */
