@@ -1,5 +1,6 @@
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
+import type { MappersOf } from "./file-triggers/mappers.ts";
 import type { HubOptions } from "./options.ts";
 import type { Ingestion } from "./push/ingestion.ts";
 import type { HubStore } from "./store/store.ts";
@@ -21,4 +22,5 @@ export interface HubContext {
   readonly tokens: Tokens;
   readonly guard: Guard;
   readonly ingestion: Ingestion;
+  readonly mappersOf: MappersOf;
 }

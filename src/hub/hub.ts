@@ -18,6 +18,8 @@ import { packageVersion } from "../support/version.ts";
 import type { HubContext } from "./context.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
+import { type MappersOf, NO_MAPPERS } from "./file-triggers/mappers.ts";
+import { fileTriggerRoutes } from "./file-triggers/routes.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
 import { belowRoutes, installProblems } from "./http/problems.ts";
@@ -56,6 +58,8 @@ export interface HubParts {
   readonly fault?: string | undefined;
   /** Cost of password hashes; lower in tests, which start many hubs. */
   readonly hashCost?: HashCost;
+  /** Mappers of the gateway that works with the hub; none without one. */
+  readonly mappersOf?: MappersOf;
 }
 
 export interface RunningHub {
@@ -77,7 +81,7 @@ const USAGE_MS = 2 * 86_400_000;
 
 /** When the store or the port is not available: `TransientError` where that may pass by itself, else `ConfigError`. */
 export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
-  const { log, clock = systemClock, fault = null, hashCost } = parts;
+  const { log, clock = systemClock, fault = null, hashCost, mappersOf = NO_MAPPERS } = parts;
   if (options.store.kind === "sqlite") logNarrowed(narrowModes(filesOf(options.store.path)), log);
   const store = await openStore(options.store, log);
   const stops: (() => Promise<void>)[] = [() => store.close()];
@@ -112,6 +116,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
       tokens,
       guard,
       ingestion,
+      mappersOf,
     });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
@@ -153,6 +158,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     sourceRoutes,
     variableRoutes,
     viewRoutes,
+    fileTriggerRoutes,
     dataRoutes,
     pushRoutes,
     operationRoutes,

@@ -39,6 +39,15 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   return z.preprocess((input) => (input === undefined || Array.isArray(input) ? input : [input]), z.array(item));
 }
 
+/** A value of the list, written in any case. */
+export function anyCase<const Names extends readonly [string, ...string[]]>(names: Names) {
+  return z.preprocess(
+    (input) =>
+      typeof input === "string" ? (names.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input) : input,
+    z.enum(names),
+  );
+}
+
 const TRUTHS = new Map([
   ["true", true],
   ["false", false],

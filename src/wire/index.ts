@@ -1,5 +1,6 @@
 /** The service's contract, as clients and the hub share it: `headgate/wire`. */
 export * from "./data.ts";
+export * from "./file-trigger.ts";
 export * from "./problem.ts";
 export * from "./push.ts";
 export * from "./push-body.ts";

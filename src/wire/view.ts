@@ -3,19 +3,11 @@
  * create them; this one is an extension of Headgate (`docs/hub-choices.md`).
  */
 import { z } from "zod";
-import { caseless, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, queryInteger } from "./caseless.ts";
 
 export const VIEW_TYPES = ["Site", "Source"] as const;
 
-const entityType = z
-  .preprocess(
-    (input) =>
-      typeof input === "string"
-        ? (VIEW_TYPES.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input)
-        : input,
-    z.enum(VIEW_TYPES),
-  )
-  .describe("What the view selects: it serves as ViewId of /sites or of /sources.");
+const entityType = anyCase(VIEW_TYPES).describe("What the view selects: it serves as ViewId of /sites or of /sources.");
 
 export const viewBody = caseless(
   z.object({

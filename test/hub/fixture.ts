@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
 import { afterAll } from "vitest";
 import type { HubRoute } from "../../src/hub/http/route.ts";
-import { type RunningHub, startHub } from "../../src/hub/hub.ts";
+import { type HubParts, type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
 import type { NewOperation } from "../../src/hub/store/store.ts";
 import { createLog } from "../../src/support/log.ts";
@@ -130,10 +130,14 @@ export interface TestHub extends HubCalls {
 }
 
 /** `isQuick`: passwords are hashed at little cost; otherwise as in the product. */
-export async function startTestHub(more: object = {}, isQuick = true): Promise<TestHub> {
+export async function startTestHub(
+  more: object = {},
+  isQuick = true,
+  own: Pick<HubParts, "mappersOf"> = {},
+): Promise<TestHub> {
   const { path: directory, remove } = await temporaryDirectory();
   const options = hubOptions.parse(rawOptions(directory, more));
-  const parts = { log: createLog("silent"), ...(isQuick ? { hashCost } : {}) };
+  const parts = { log: createLog("silent"), ...own, ...(isQuick ? { hashCost } : {}) };
   let stopped = false;
   let running: RunningHub = await startHub(options, parts);
   return {
@@ -265,7 +269,7 @@ export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
  * The address of a route, with ids in the place of its parameters, and `rest` for what its wildcard takes.
  */
 export function addressOf(route: HubRoute, ids: Readonly<Record<string, number | string>>, rest = "x"): string {
-  const entity = /^\/(site|source|variable|view)s\//.exec(route.url)?.[1] ?? "";
+  const entity = /^\/(fileTrigger|(?:site|source|variable|view)(?=s))s?\//.exec(route.url)?.[1] ?? "";
   const last = /variables\/:id$/.test(route.url) ? "variable" : entity;
   return route.url
     .replace(/:id\b/, String(ids[last] ?? 999_999))

@@ -106,6 +106,7 @@ describe("/openapi.json", () => {
 
 test("every example works as given", async () => {
   await createChain(hub);
+  expect(await hub.post("/fileTrigger", { mapping: "acme", ingestionType: "SendViaHttp" })).toBe(1);
   const order = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   const routes = shown()
     .filter(({ facts }) => facts.example !== undefined)

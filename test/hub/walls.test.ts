@@ -17,6 +17,7 @@ const DATE = "2026-03-01T00:00:00Z";
 /** What requests of the other account name: theirs it is not. */
 const NAMED = { serial: "WALL-1", ean: "5410000000017", meter: "WM-1", operation: "wall operation" };
 const NOWHERE = { id: 987_654, text: "nowhere" };
+const TOKEN = "5b1c1f4e-95d6-4b0f-9c2a-6a2f0d9d7c11";
 /** The examples of the routes name the ids 1: those of account 1, whose chain is the first. */
 const THEIRS = 1;
 
@@ -39,6 +40,8 @@ beforeAll(async () => {
   expect(await hub.post("/views", { name: HIDDEN, entityType: "Site", customFilter: `Name = '${HIDDEN}'` })).toBe(
     THEIRS,
   );
+  const trigger = { name: HIDDEN, ingestionType: "SendViaHttp", token: TOKEN, mapping: HIDDEN, metadata: { HIDDEN } };
+  expect(await hub.post("/fileTrigger", trigger)).toBe(THEIRS);
   const query = { operationId: NAMED.operation };
   const data = [{ date: DATE, value: VALUE, version: HIDDEN, tags: { note: HIDDEN } }];
   await hub.ok("POST", "/push/api/data", { query, body: [{ variableId: THEIRS, data }] });
@@ -55,6 +58,8 @@ async function everything() {
     sources: await hub.get("/sources", { DisplayLevel: "Verbose" }),
     variables: await hub.get("/variables"),
     views: await hub.get("/views"),
+    triggers: await hub.get("/fileTrigger"),
+    history: await hub.get(`/fileTrigger/${THEIRS}/history`),
     data: await hub.get("/data", all),
     operation: await hub.get(`/operations/${encodeURIComponent(NAMED.operation)}`),
   };
@@ -75,11 +80,14 @@ const TEXTS: Readonly<Record<string, string>> = {
   CustomFilter: "Id > 0",
   OdmSqlFilter: "Id > 0 or Site.Id > 0 or Variable.Id > 0",
   operationId: NAMED.operation,
+  State: "Active",
+  IngestionType: "SendViaHttp",
+  Token: TOKEN,
 };
 
 /** One request without parameters, one for each parameter of the query, one with the example of the body. */
 function attemptsOf(route: HubRoute): Attempt[] {
-  const ids = { site: THEIRS, source: THEIRS, variable: THEIRS, view: THEIRS };
+  const ids = { site: THEIRS, source: THEIRS, variable: THEIRS, view: THEIRS, fileTrigger: THEIRS };
   const path = addressOf(route, ids, encodeURIComponent(NAMED.operation));
   const { query, body, example } = route.facts;
   const names =
@@ -156,6 +164,7 @@ test("no route shows, changes or even confirms data of another account", async (
     expect(theirs.status, called).toBeLessThan(500);
     expect(theirs.text, called).not.toContain(HIDDEN);
     expect(theirs.text, called).not.toContain(String(VALUE));
+    expect(theirs.text, called).not.toContain(TOKEN);
     const nowhere = await made(elsewhere(attempt));
     expect(`${theirs.status} ${shapeOf(theirs)}`, called).toBe(`${nowhere.status} ${shapeOf(nowhere)}`);
   }

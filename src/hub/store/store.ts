@@ -4,11 +4,13 @@
  * and `ConfigError` only when opening. The store separates accounts, whose ids are parameters everywhere.
  */
 
-import type { SiteBody, SourceBody, VariableBody, View, ViewBody } from "../../wire/index.ts";
+import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { ReadingColumns } from "./columns.ts";
+import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
 import type { OperationStore, Outcome } from "./operations.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
+import type { ViewStore } from "./views.ts";
 
 // ───────────────────────────────────────────────────────────── identity
 
@@ -154,18 +156,8 @@ export interface StructureStore {
   variables(accountId: number, filter: VariablesFilter, page: Page): Promise<Listing<StoredVariable>>;
 }
 
-export interface ViewsFilter {
-  readonly ids?: readonly number[] | undefined;
-  readonly entityTypes?: readonly View["entityType"][] | undefined;
-}
-
-export interface ViewStore {
-  create(accountId: number, body: ViewBody): Promise<number>;
-  /** Ordered by id. */
-  list(accountId: number, filter: ViewsFilter, page: Page): Promise<Listing<View>>;
-  /** False when the account has no such view. */
-  remove(accountId: number, id: number): Promise<boolean>;
-}
+export type * from "./file-triggers.ts";
+export type * from "./views.ts";
 
 // ───────────────────────────────────────────────────────────── points
 
@@ -262,6 +254,7 @@ export interface HubStore {
   readonly identity: IdentityStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;
+  readonly fileTriggers: FileTriggerStore;
   readonly points: PointStore;
   readonly operations: OperationStore;
   readonly usage: UsageStore;

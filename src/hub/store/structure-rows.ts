@@ -13,7 +13,7 @@ export const number = (value: unknown): number | null => (typeof value === "numb
 export const truth = (value: unknown): boolean => value === true || value === 1;
 
 /** Half a surrogate pair would be written as an escape that PostgreSQL stores but cannot read. */
-function jsonOf(value: unknown): string {
+export function jsonOf(value: unknown): string {
   return JSON.stringify(wellFormed(value));
 }
 

@@ -1,8 +1,21 @@
 /** Named filters of an account. */
-import { type View, view } from "../../wire/index.ts";
+import { type View, type ViewBody, view } from "../../wire/index.ts";
 import { type Database, insert, type Row } from "./database.ts";
-import type { ViewStore } from "./store.ts";
+import type { Listing, Page } from "./store.ts";
 import { Where } from "./where.ts";
+
+export interface ViewsFilter {
+  readonly ids?: readonly number[] | undefined;
+  readonly entityTypes?: readonly View["entityType"][] | undefined;
+}
+
+export interface ViewStore {
+  create(accountId: number, body: ViewBody): Promise<number>;
+  /** Ordered by id. */
+  list(accountId: number, filter: ViewsFilter, page: Page): Promise<Listing<View>>;
+  /** False when the account has no such view. */
+  remove(accountId: number, id: number): Promise<boolean>;
+}
 
 const VIEWS = { columns: "*", from: "view", order: "id" };
 

@@ -9,7 +9,7 @@ import { described } from "../http/route.ts";
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 const REASONS: Readonly<Record<string, readonly string[]>> = {
-  "files are taken by the gateway; storage comes with a later version": ["storage", "fileTrigger"],
+  "files are taken by the gateway; storage comes with a later version": ["storage"],
   "it comes with a later version": ["alarms", "user", "account", "form"],
   "the specification names it without showing it": [
     "dashboards",
@@ -39,5 +39,5 @@ export async function unsupportedRoutes(app: FastifyInstance): Promise<void> {
   for (const [reason, resources] of Object.entries(REASONS))
     for (const resource of resources) for (const url of [`/${resource}`, `/${resource}/*`]) add(METHODS, url, reason);
   add(["POST"], "/sources/:id/attributes/*", "time-sliced attributes come with a later version");
-  add(["POST"], "/push/api/generic/*", "file triggers come with a later version", "push");
+  add(["POST"], "/push/api/generic/*", "storage comes with a later version", "push");
 }

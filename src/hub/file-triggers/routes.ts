@@ -1,0 +1,262 @@
+/** File triggers (specification, *File trigger endpoints*; `docs/hub-choices.md`, *File triggers*). */
+import { randomUUID } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import {
+  FILE_TYPES,
+  FILTER_TYPES,
+  type FileTriggerFields,
+  fileTriggerBody,
+  fileTriggerChange,
+  fileTriggerCountQuery,
+  fileTriggerHistoryQuery,
+  fileTriggerIdsQuery,
+  fileTriggersQuery,
+  fileTriggerTest,
+  fileTriggerTestQuery,
+  fileTriggerUpdate,
+  INGESTION_TYPES,
+  type IngestionType,
+  type Mapping,
+  mapping,
+  type ShownFileTrigger,
+  type StoredFileTrigger,
+  shownFileTrigger,
+  TRIGGER_COMBINATIONS,
+  TRIGGER_TYPES,
+} from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { callerOf } from "../http/access.ts";
+import { invalidField, parsed } from "../http/problems.ts";
+import { described } from "../http/route.ts";
+import { warn } from "../http/warnings.ts";
+import type { Edit, FileTriggersFilter } from "../store/store.ts";
+import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
+import { changedFields, createdFields } from "./fields.ts";
+import { mapperOf } from "./mappers.ts";
+import { judged } from "./verdicts.ts";
+
+interface WithId {
+  Params: { id: string };
+}
+
+const TAG = "File triggers";
+const read = { access: "read", tag: TAG } as const;
+const manage = { access: "manage", tag: TAG } as const;
+const PATTERNS = [{ filterType: "StartsWith", value: "acme_" }];
+
+const OPTIONS = {
+  list: described({
+    ...read,
+    summary: "File triggers of the account, without the deleted ones",
+    query: fileTriggersQuery,
+    answer: z.array(shownFileTrigger),
+    example: { query: { ItemsPerPage: 20, State: ["Active"] } },
+  }),
+  one: described({ ...read, summary: "One file trigger", answer: shownFileTrigger }),
+  count: described({
+    ...read,
+    summary: "How many file triggers the list has",
+    query: fileTriggerCountQuery,
+    answer: z.int(),
+    example: { query: {} },
+  }),
+  token: described({
+    ...read,
+    summary: "A GUID for a new file trigger",
+    description: "Each call makes another; it belongs to a trigger once one is created with it.",
+    answer: z.guid(),
+    example: {},
+  }),
+  mappings: described({
+    ...read,
+    summary: "Mappers that the hub has for the account",
+    answer: z.array(mapping),
+    example: {},
+  }),
+  create: described({
+    ...manage,
+    summary: "Adds a file trigger",
+    description: "The answer is the id, a bare integer. A mapper that the hub does not have is a warning.",
+    body: fileTriggerBody,
+    answer: z.int(),
+    example: {
+      body: { name: "ACME", fileNamePatternMatches: PATTERNS, ingestionType: "UploadInStorage", mapping: "acme" },
+    },
+  }),
+  update: described({
+    ...manage,
+    summary: "Changes the file trigger that the body names by its id",
+    description: "Fields that the body leaves out stay as they are. The answer is the whole trigger.",
+    body: fileTriggerUpdate,
+    answer: shownFileTrigger,
+    example: { body: { id: 1, state: "Inactive" } },
+  }),
+  remove: described({
+    ...manage,
+    summary: "Deletes file triggers: they claim nothing more and stay for their history",
+    query: fileTriggerIdsQuery,
+    status: 204,
+    example: { query: { Ids: [1] } },
+  }),
+  history: described({
+    ...read,
+    summary: "Changes of a file trigger, newest first",
+    query: fileTriggerHistoryQuery,
+    answer: z.array(fileTriggerChange),
+  }),
+  test: described({
+    ...read,
+    summary: "Which file trigger would claim a file of this name, and why the others would not",
+    description: "Nothing is changed.",
+    query: fileTriggerTestQuery,
+    answer: fileTriggerTest,
+    example: { query: { Filename: "acme_2026-03.csv" } },
+  }),
+};
+
+const VALUES: Readonly<Record<string, readonly string[]>> = {
+  fileTypes: FILE_TYPES,
+  filterTypes: FILTER_TYPES,
+  ingestionTypes: INGESTION_TYPES,
+  triggerTypes: TRIGGER_TYPES,
+  triggerCombinations: TRIGGER_COMBINATIONS,
+};
+
+export async function fileTriggerRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  for (const [path, values] of Object.entries(VALUES)) {
+    const facts = { ...read, summary: `Values of ${path}`, answer: z.array(z.string()), example: {} };
+    app.get(`/fileTrigger/${path}`, described(facts), async () => values);
+  }
+  app.get("/fileTrigger/mappings", OPTIONS.mappings, (request) => context.mappersOf(callerOf(request).accountId));
+  app.get("/fileTrigger/generateToken", OPTIONS.token, async (_request, reply) =>
+    reply.type("application/json; charset=utf-8").send(JSON.stringify(randomUUID())),
+  );
+  readRoutes(app, context);
+  changeRoutes(app, context);
+  app.post("/fileTrigger/test", OPTIONS.test, (request) => tested(context, request));
+}
+
+function readRoutes(app: FastifyInstance, context: HubContext): void {
+  const { fileTriggers } = context.store;
+  app.get("/fileTrigger", OPTIONS.list, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const query = parsed(fileTriggersQuery, request.query);
+    const { rows, total } = await fileTriggers.list(accountId, filterOf(query, reply), pageOf(pagingOf(query)));
+    if (wantsCount(request, query)) sendCount(reply, total);
+    const mappers = await context.mappersOf(accountId);
+    return rows.map((row) => shown(row, mappers));
+  });
+  app.get("/fileTrigger/count", OPTIONS.count, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const filter = filterOf(parsed(fileTriggerCountQuery, request.query), reply);
+    return (await fileTriggers.list(accountId, filter, ONE)).total;
+  });
+  app.get<WithId>("/fileTrigger/:id", OPTIONS.one, async (request) => {
+    const { accountId } = callerOf(request);
+    return shown(await existing(context, accountId, request.params.id), await context.mappersOf(accountId));
+  });
+  app.get<WithId>("/fileTrigger/:id/history", OPTIONS.history, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const query = parsed(fileTriggerHistoryQuery, request.query);
+    const { id } = await existing(context, accountId, request.params.id);
+    const { rows, total } = await fileTriggers.history(accountId, id, pageOf(pagingOf(query)));
+    if (wantsCount(request, query)) sendCount(reply, total);
+    return rows;
+  });
+}
+
+function changeRoutes(app: FastifyInstance, context: HubContext): void {
+  const { fileTriggers } = context.store;
+  app.post("/fileTrigger", OPTIONS.create, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const mappers = await context.mappersOf(accountId);
+    const fields = createdFields(parsed(fileTriggerBody, request.body), mappers);
+    const id = await fileTriggers.create(accountId, fields, editOf(context, request));
+    if (id === "taken") throw takenToken();
+    warnOfMapping(reply, fields, mappers);
+    return id;
+  });
+  app.put("/fileTrigger", OPTIONS.update, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const mappers = await context.mappersOf(accountId);
+    const { id, ...body } = parsed(fileTriggerUpdate, request.body);
+    const edit = editOf(context, request);
+    const changed = await fileTriggers.change(accountId, id, (now) => changedFields(now, body, mappers), edit);
+    if (changed === "missing") throw notFound("file trigger", String(id));
+    if (changed === "taken") throw takenToken();
+    warnOfMapping(reply, changed, mappers);
+    return shown(changed, mappers);
+  });
+  app.delete("/fileTrigger", OPTIONS.remove, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const ids = parsed(fileTriggerIdsQuery, request.query).Ids;
+    const [missing] = await fileTriggers.remove(accountId, ids, editOf(context, request));
+    if (missing !== undefined) throw notFound("file trigger", String(missing));
+    return reply.code(204).send();
+  });
+}
+
+async function tested({ store }: HubContext, request: FastifyRequest) {
+  const { Filename, IngestionType, Token } = parsed(fileTriggerTestQuery, request.query);
+  if ((IngestionType === "SendViaHttp") !== (Token !== undefined))
+    throw invalidField("Token", "is given with IngestionType=SendViaHttp, and with no other");
+  const filter = { states: LISTED };
+  const { rows } = await store.fileTriggers.list(callerOf(request).accountId, filter, { offset: 0, limit: null });
+  return judged(rows, { fileName: Filename, ingestionType: IngestionType, token: Token });
+}
+
+async function existing({ store }: HubContext, accountId: number, id: string): Promise<StoredFileTrigger> {
+  const { rows } = await store.fileTriggers.list(accountId, { ids: [pathId(id)] }, ONE);
+  if (rows[0] === undefined) throw notFound("file trigger", id);
+  return rows[0];
+}
+
+const LISTED = ["Active", "Inactive"] as const;
+
+interface Filters {
+  readonly State?: FileTriggerFields["state"][] | undefined;
+  readonly IngestionType?: IngestionType[] | undefined;
+}
+
+function filterOf({ State, IngestionType }: Filters, reply: FastifyReply): FileTriggersFilter {
+  if (State?.includes("Updated") === true)
+    warn(reply, "no file trigger is in state Updated: that is the state of entries of GET /fileTrigger/{id}/history");
+  return { states: State ?? LISTED, ingestionTypes: IngestionType };
+}
+
+interface Paging {
+  readonly ItemsPerPage?: number | undefined;
+  readonly Page?: number | undefined;
+  readonly "Paging.ItemsPerPage"?: number | undefined;
+  readonly "Paging.PageNumber"?: number | undefined;
+}
+
+/** The specification names `ItemsPerPage` here, and `Paging.ItemsPerPage` at other addresses. */
+function pagingOf(query: Paging) {
+  return {
+    "Paging.ItemsPerPage": query.ItemsPerPage ?? query["Paging.ItemsPerPage"],
+    "Paging.PageNumber": query.Page ?? query["Paging.PageNumber"],
+  };
+}
+
+function shown(trigger: StoredFileTrigger, mappers: readonly Mapping[]): ShownFileTrigger {
+  return { ...trigger, mappingKnown: mapperOf(trigger, mappers) !== undefined };
+}
+
+function editOf({ clock }: HubContext, request: FastifyRequest): Edit {
+  return { by: callerOf(request).user.username, atMs: clock.now().epochMilliseconds };
+}
+
+function warnOfMapping(reply: FastifyReply, trigger: FileTriggerFields, mappers: readonly Mapping[]): void {
+  if (trigger.mapping === null || trigger.state === "Deleted" || mapperOf(trigger, mappers) !== undefined) return;
+  warn(reply, `this hub has no mapper ${trigger.mapping}: files that the trigger claims here fail to convert`);
+}
+
+/** Of another account's trigger no more is disclosed. */
+function takenToken(): HttpProblem {
+  const path = "token";
+  const message = "is taken: GET /fileTrigger/generateToken returns another";
+  return new HttpProblem(409, "conflict", `${path}: ${message}`, [{ path, message }]);
+}

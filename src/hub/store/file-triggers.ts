@@ -1,0 +1,209 @@
+/** File triggers of accounts, and the history of their changes. */
+import {
+  type FileTriggerChange,
+  type FileTriggerFields,
+  fileTriggerChange,
+  fileTriggerFields,
+  type IngestionType,
+  type StoredFileTrigger,
+  storedFileTrigger,
+} from "../../wire/index.ts";
+import { isoOfMs } from "../time.ts";
+import { change, type Database, insert, type Row, row, rows, type Steps, update } from "./database.ts";
+import type { Listing, Page } from "./store.ts";
+import { jsonOf, text } from "./structure-rows.ts";
+import { Where } from "./where.ts";
+
+export interface FileTriggersFilter {
+  readonly ids?: readonly number[] | undefined;
+  readonly states?: readonly FileTriggerFields["state"][] | undefined;
+  readonly ingestionTypes?: readonly IngestionType[] | undefined;
+}
+
+/** The author and the time of a change. */
+export interface Edit {
+  readonly by: string;
+  readonly atMs: number;
+}
+
+/** Each change adds an entry to the history. A token stays reserved for its trigger for ever, over all accounts. */
+export interface FileTriggerStore {
+  /** Returns the id; `taken`: another trigger has or had the token. */
+  create(accountId: number, fields: FileTriggerFields, edit: Edit): Promise<number | "taken">;
+  /** Ordered by id. */
+  list(accountId: number, filter: FileTriggersFilter, page: Page): Promise<Listing<StoredFileTrigger>>;
+  /** `changed` may throw, and then nothing is written; so it is when it returns the current fields. */
+  change(
+    accountId: number,
+    id: number,
+    changed: (current: StoredFileTrigger) => FileTriggerFields,
+    edit: Edit,
+  ): Promise<StoredFileTrigger | "missing" | "taken">;
+  /** Sets the state Deleted. Returns the ids that the account does not have; then nothing is written. */
+  remove(accountId: number, ids: readonly number[], edit: Edit): Promise<readonly number[]>;
+  /** Newest first. */
+  history(accountId: number, id: number, page: Page): Promise<Listing<FileTriggerChange>>;
+}
+
+const TRIGGERS = { columns: "*", from: "file_trigger", order: "id" };
+const CHANGES = {
+  columns: "file_trigger_change.*",
+  from: "file_trigger_change JOIN file_trigger ON file_trigger.id = file_trigger_change.trigger_id",
+  order: "file_trigger_change.id DESC",
+};
+
+export function createFileTriggerStore(database: Database): FileTriggerStore {
+  return { ...readers(database), ...writers(database) };
+}
+
+function readers(database: Database): Pick<FileTriggerStore, "list" | "history"> {
+  const { dialect } = database;
+  return {
+    list: (accountId, { ids, states, ingestionTypes }, page) =>
+      database.ask(function* () {
+        const where = new Where(dialect)
+          .equal("account_id", accountId)
+          .among("id", ids)
+          .among("state", states)
+          .among("ingestion_type", ingestionTypes);
+        const listed = yield* dialect.page(TRIGGERS, where, page);
+        return { rows: listed.rows.map(triggerOf), total: listed.total };
+      }),
+    history: (accountId, id, page) =>
+      database.ask(function* () {
+        const where = new Where(dialect).equal("file_trigger.account_id", accountId).equal("trigger_id", id);
+        const listed = yield* dialect.page(CHANGES, where, page);
+        return { rows: listed.rows.map(changeOf), total: listed.total };
+      }),
+  };
+}
+
+function writers(database: Database): Pick<FileTriggerStore, "create" | "change" | "remove"> {
+  const { dialect } = database;
+  return {
+    create: (accountId, fields, edit) =>
+      unlessTaken(
+        database.write(function* () {
+          const { by, atMs } = edit;
+          const edits = { creation_ms: atMs, created_by: by, last_edit_ms: atMs, edited_by: by };
+          const id = yield* insert("file_trigger", { account_id: accountId, ...columnsOf(fields), ...edits });
+          yield* reserve(fields.token, id);
+          yield* record(id, null, fields, edit);
+          return id;
+        }),
+      ),
+    change: (accountId, id, changed, edit) =>
+      unlessTaken(
+        database.write(function* (): Steps<StoredFileTrigger | "missing"> {
+          const sql = `SELECT * FROM file_trigger WHERE id = ? AND account_id = ?${dialect.forUpdate("file_trigger")}`;
+          const found = yield* row(sql, id, accountId);
+          if (found === undefined) return "missing";
+          const current = triggerOf(found);
+          const fields = changed(current);
+          if (fields.token !== current.token) yield* reserve(fields.token, id);
+          yield* write(current, fields, edit);
+          return triggerOf((yield* row(sql, id, accountId)) ?? found);
+        }),
+      ),
+    remove: (accountId, ids, edit) =>
+      database.write(function* () {
+        const owned = `SELECT * FROM file_trigger WHERE account_id = ? AND ${dialect.among("id")} ORDER BY id`;
+        const found = (yield* rows(`${owned}${dialect.forUpdate("file_trigger")}`, accountId, ids)).map(triggerOf);
+        const missing = ids.filter((id) => !found.some((trigger) => trigger.id === id));
+        if (missing.length > 0) return missing;
+        for (const trigger of found) yield* write(trigger, { ...trigger, state: "Deleted" }, edit);
+        return [];
+      }),
+  };
+}
+
+/** Rolls the transaction back. */
+class TokenTaken extends Error {}
+
+async function unlessTaken<T>(written: Promise<T>): Promise<T | "taken"> {
+  try {
+    return await written;
+  } catch (thrown) {
+    if (thrown instanceof TokenTaken) return "taken";
+    throw thrown;
+  }
+}
+
+/** Throws `TokenTaken`. A transaction that reserves the same token at the same time is waited for. */
+function* reserve(token: string, id: number): Steps<void> {
+  yield* change("INSERT INTO file_trigger_token (token, trigger_id) VALUES (?, ?) ON CONFLICT DO NOTHING", token, id);
+  const held = yield* row("SELECT trigger_id FROM file_trigger_token WHERE token = ?", token);
+  if (Number(held?.["trigger_id"]) !== id) throw new TokenTaken();
+}
+
+function* write(current: StoredFileTrigger, changed: FileTriggerFields, edit: Edit): Steps<void> {
+  const before = fileTriggerFields.parse(current);
+  const after = fileTriggerFields.parse(changed);
+  if (jsonOf(before) === jsonOf(after)) return;
+  yield* update("file_trigger", current.id, { ...columnsOf(after), last_edit_ms: edit.atMs, edited_by: edit.by });
+  yield* record(current.id, before, after, edit);
+}
+
+function* record(id: number, before: FileTriggerFields | null, after: FileTriggerFields, edit: Edit): Steps<void> {
+  yield* insert("file_trigger_change", {
+    trigger_id: id,
+    at_ms: edit.atMs,
+    changed_by: edit.by,
+    state: stateOfChange(before, after),
+    before: before === null ? null : jsonOf(before),
+    after: jsonOf(after),
+  });
+}
+
+/** The new state when nothing else changed; otherwise Updated, except for a removal. */
+function stateOfChange(before: FileTriggerFields | null, after: FileTriggerFields): FileTriggerFields["state"] {
+  if (before === null || after.state === "Deleted") return after.state;
+  return jsonOf({ ...before, state: after.state }) === jsonOf(after) ? after.state : "Updated";
+}
+
+function columnsOf(fields: FileTriggerFields) {
+  return {
+    name: fields.name,
+    file_type: fields.fileType,
+    ingestion_type: fields.ingestionType,
+    trigger_type: fields.triggerType,
+    patterns: jsonOf(fields.fileNamePatternMatches),
+    combination: fields.fileTriggerCombination,
+    state: fields.state,
+    token: fields.token,
+    mapping: fields.mapping,
+    metadata: jsonOf(fields.metadata),
+  };
+}
+
+function triggerOf(found: Row): StoredFileTrigger {
+  return storedFileTrigger.parse({
+    id: Number(found["id"]),
+    name: text(found["name"]),
+    fileType: found["file_type"],
+    ingestionType: found["ingestion_type"],
+    triggerType: found["trigger_type"],
+    fileNamePatternMatches: JSON.parse(String(found["patterns"])),
+    fileTriggerCombination: found["combination"],
+    state: found["state"],
+    token: found["token"],
+    mapping: text(found["mapping"]),
+    metadata: JSON.parse(String(found["metadata"])),
+    creationDate: isoOfMs(Number(found["creation_ms"])),
+    createdBy: found["created_by"],
+    lastEditDate: isoOfMs(Number(found["last_edit_ms"])),
+    editedBy: found["edited_by"],
+  });
+}
+
+function changeOf(found: Row): FileTriggerChange {
+  const before = text(found["before"]);
+  return fileTriggerChange.parse({
+    id: Number(found["id"]),
+    date: isoOfMs(Number(found["at_ms"])),
+    by: found["changed_by"],
+    state: found["state"],
+    before: before === null ? null : JSON.parse(before),
+    after: JSON.parse(String(found["after"])),
+  });
+}

@@ -1,0 +1,147 @@
+/**
+ * File triggers as the service shows and takes them (specification, *Stored file record and file trigger* and *File
+ * trigger endpoints*). The specification shows no field for the mapper: here it is `mapping`
+ * (`docs/hub-choices.md`, *File triggers*).
+ */
+import { z } from "zod";
+import { anyCase, caseless, listOf, queryBoolean, queryInteger } from "./caseless.ts";
+import {
+  FILE_TYPES,
+  FILTER_TYPES,
+  fileNamePattern,
+  INGESTION_TYPES,
+  TRIGGER_COMBINATIONS,
+  TRIGGER_STATES,
+  TRIGGER_TYPES,
+} from "./trigger.ts";
+
+export const PATTERNS_MAX = 50;
+/** Characters; no file system has longer names. */
+export const PATTERN_VALUE_MAX = 255;
+/** Characters of the JSON text. */
+export const METADATA_MAX = 65_536;
+
+const metadata = z
+  .record(z.string(), z.unknown())
+  .refine((settings) => JSON.stringify(settings).length <= METADATA_MAX, `is larger than ${METADATA_MAX} characters`);
+
+const written = z.object({
+  name: z.string().min(1).max(200).optional().describe("Name that people read."),
+  fileType: anyCase(FILE_TYPES).optional().describe("Format of the file; CustomFormat by default."),
+  ingestionType: anyCase(INGESTION_TYPES).optional().describe("How the file comes; SendViaFtp by default."),
+  triggerType: anyCase(TRIGGER_TYPES).optional().describe("Added, its only value, by default."),
+  fileNamePatternMatches: z
+    .array(caseless(z.object({ filterType: anyCase(FILTER_TYPES), value: z.string().min(1).max(PATTERN_VALUE_MAX) })))
+    .max(PATTERNS_MAX)
+    .optional()
+    .describe(
+      "Conditions on the name of the file, case-sensitive; at least one, unless the files come by SendViaHttp.",
+    ),
+  fileTriggerCombination: anyCase(TRIGGER_COMBINATIONS)
+    .optional()
+    .describe("And, the default: every condition must hold. Or: any one."),
+  state: anyCase(TRIGGER_STATES).optional().describe("Active by default. Updated is read as Active."),
+  token: z.guid().toLowerCase().optional().describe("GUID of the custom push route; made when it is left out."),
+  mapping: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("Name of the mapper (GET /fileTrigger/mappings); `standard` by default for OpisenseStandard."),
+  metadata: metadata.optional().describe("Settings of the mapper."),
+});
+
+/** POST /fileTrigger. */
+export const fileTriggerBody = caseless(written);
+export type FileTriggerBody = z.output<typeof fileTriggerBody>;
+
+/** PUT /fileTrigger: fields that it leaves out stay as they are. */
+export const fileTriggerUpdate = caseless(written.extend({ id: z.int() }));
+
+/** The fields of a trigger that a person sets. */
+export const fileTriggerFields = z.object({
+  name: z.string().nullable(),
+  fileType: z.enum(FILE_TYPES),
+  ingestionType: z.enum(INGESTION_TYPES),
+  triggerType: z.enum(TRIGGER_TYPES),
+  fileNamePatternMatches: z.array(fileNamePattern),
+  fileTriggerCombination: z.enum(TRIGGER_COMBINATIONS),
+  state: z.enum(TRIGGER_STATES),
+  token: z.guid(),
+  mapping: z.string().nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+});
+export type FileTriggerFields = Readonly<z.infer<typeof fileTriggerFields>>;
+
+export const storedFileTrigger = fileTriggerFields.extend({
+  id: z.int(),
+  creationDate: z.string(),
+  createdBy: z.string(),
+  lastEditDate: z.string(),
+  editedBy: z.string(),
+});
+export type StoredFileTrigger = Readonly<z.infer<typeof storedFileTrigger>>;
+
+export const shownFileTrigger = storedFileTrigger.extend({
+  mappingKnown: z
+    .boolean()
+    .describe("False: the service has no such mapper, and files of the trigger fail to convert."),
+});
+export type ShownFileTrigger = Readonly<z.infer<typeof shownFileTrigger>>;
+
+export const fileTriggerChange = z.object({
+  id: z.int(),
+  date: z.string(),
+  by: z.string(),
+  state: z.enum(TRIGGER_STATES).describe("Updated: a change of other fields than the state."),
+  before: fileTriggerFields.nullable().describe("Null when the trigger was created."),
+  after: fileTriggerFields,
+});
+export type FileTriggerChange = Readonly<z.infer<typeof fileTriggerChange>>;
+
+const filters = {
+  State: listOf(anyCase(TRIGGER_STATES)).optional().describe("Active and Inactive by default."),
+  IngestionType: listOf(anyCase(INGESTION_TYPES)).optional(),
+};
+const paging = {
+  ItemsPerPage: queryInteger.optional(),
+  Page: queryInteger.optional().describe("Counts from 0."),
+  "Paging.ItemsPerPage": queryInteger.optional(),
+  "Paging.PageNumber": queryInteger.optional(),
+  IncludeItemsCount: queryBoolean.optional(),
+};
+export const fileTriggersQuery = caseless(z.object({ ...filters, ...paging }));
+export const fileTriggerCountQuery = caseless(z.object(filters));
+export const fileTriggerHistoryQuery = caseless(z.object(paging));
+export const fileTriggerIdsQuery = caseless(z.object({ Ids: listOf(queryInteger).pipe(z.array(z.int()).min(1)) }));
+export const fileTriggerTestQuery = caseless(
+  z.object({
+    Filename: z.string().min(1),
+    IngestionType: anyCase(INGESTION_TYPES).default("UploadInStorage").describe("How the file would come."),
+    Token: z.guid().optional().describe("With SendViaHttp the token of the request decides, and not the name."),
+  }),
+);
+
+const verdict = z.object({
+  id: z.int(),
+  name: z.string().nullable(),
+  matches: z.boolean(),
+  reason: z.string(),
+  patterns: z.array(fileNamePattern.extend({ holds: z.boolean() })),
+});
+export const fileTriggerTest = z.object({
+  fileName: z.string(),
+  ingestionType: z.enum(INGESTION_TYPES),
+  claimedBy: z.int().nullable().describe("The first that matches in the order of ids; null: the file is unclaimed."),
+  triggers: z.array(verdict),
+});
+export type FileTriggerTest = z.infer<typeof fileTriggerTest>;
+
+export const mapping = z.object({
+  name: z.string(),
+  version: z.string(),
+  summary: z.string(),
+  settingsSchema: z.looseObject({}).nullable().describe("JSON Schema of `metadata`; null: any settings."),
+});
+/** A mapper that the service has for an account. */
+export type Mapping = Readonly<z.infer<typeof mapping>>;
