@@ -20,6 +20,8 @@ export const PATTERNS_MAX = 50;
 export const PATTERN_VALUE_MAX = 255;
 /** Characters of the JSON text. */
 export const METADATA_MAX = 65_536;
+/** Ids of one call. */
+const IDS_MAX = 1_000;
 
 const metadata = z
   .record(z.string(), z.unknown())
@@ -113,7 +115,13 @@ const paging = {
 export const fileTriggersQuery = caseless(z.object({ ...filters, ...paging }));
 export const fileTriggerCountQuery = caseless(z.object(filters));
 export const fileTriggerHistoryQuery = caseless(z.object(paging));
-export const fileTriggerIdsQuery = caseless(z.object({ Ids: listOf(queryInteger).pipe(z.array(z.int()).min(1)) }));
+export const fileTriggerIdsQuery = caseless(
+  z.object({
+    ids: listOf(queryInteger)
+      .pipe(z.array(z.int()).min(1).max(IDS_MAX))
+      .describe("Ids of file triggers; the key is repeated."),
+  }),
+);
 export const fileTriggerTestQuery = caseless(
   z.object({
     Filename: z.string().min(1),

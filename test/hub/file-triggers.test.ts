@@ -225,14 +225,14 @@ describe("states", () => {
 
   test("of removed triggers are for good, and nothing is removed when one does not exist", async () => {
     const [first, second] = [await create(), await create()];
-    expect(await remove([first, 999_999])).toMatchObject({ status: 404 });
+    expect(await remove([first, 999_999])).toMatchObject({ status: 400, body: { errors: [{ path: "ids" }] } });
     expect(await hub.call("DELETE", "/fileTrigger")).toMatchObject({
       status: 400,
-      body: { errors: [{ path: "Ids" }] },
+      body: { errors: [{ path: "ids" }] },
     });
     expect(await hub.get(`/fileTrigger/${first}`)).toMatchObject({ state: "Active" });
-    expect(await remove([first, first])).toMatchObject({ status: 204 });
-    expect(await remove(first)).toMatchObject({ status: 204 });
+    expect(await remove([first, first])).toMatchObject({ status: 200, body: { removed: { fileTriggers: 1 } } });
+    expect(await remove(first)).toMatchObject({ status: 200 });
     expect(await update(first, { state: "Active" })).toMatchObject({ status: 409, body: { code: "conflict" } });
     expect(await update(second, { state: "Deleted" })).toMatchObject({ status: 200, body: { state: "Deleted" } });
     expect(await update(999_999, { state: "Active" })).toMatchObject({ status: 404 });
@@ -352,6 +352,6 @@ test("triggers of other accounts do not exist", async () => {
   for (const path of [`/fileTrigger/${id}`, `/fileTrigger/${id}/history`])
     expect(await hub.call("GET", path, SECOND)).toMatchObject({ status: 404 });
   expect(await update(id, { state: "Inactive" }, SECOND)).toMatchObject({ status: 404 });
-  expect(await remove(id, SECOND)).toMatchObject({ status: 404 });
+  expect(await remove(id, SECOND)).toMatchObject({ status: 400 });
   expect(await hub.get(`/fileTrigger/${id}`)).toMatchObject({ state: "Active" });
 });

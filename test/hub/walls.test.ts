@@ -117,7 +117,7 @@ function elsewhere(attempt: Attempt): Attempt {
     .replaceAll(encodeURIComponent(NAMED.operation), NOWHERE.text)
     .replaceAll(new RegExp(Object.values(NAMED).join("|"), "g"), NOWHERE.text)
     .replaceAll(
-      /"(id|siteId|sourceId|variableId|VariableIds?|SourceIds?|SiteIds?|Ids?|ViewId|[A-Za-z.]*ImpactingVariableId)":(\[?)"?1"?(\]?)/g,
+      /"(id|siteId|sourceId|variableId|VariableIds?|SourceIds?|SiteIds?|[Ii]ds?|ViewId|[A-Za-z.]*ImpactingVariableId)":(\[?)"?1"?(\]?)/g,
       (_, name, open, close) =>
         `"${name}":${open}${attempt.query?.[name] === undefined ? NOWHERE.id : `"${NOWHERE.id}"`}${close}`,
     )

@@ -96,9 +96,10 @@ const OPTIONS = {
   remove: described({
     ...manage,
     summary: "Deletes file triggers: they claim nothing more and stay for their history",
+    description: "All of them or, when the account does not have one of them, none.",
     query: fileTriggerIdsQuery,
-    status: 204,
-    example: { query: { Ids: [1] } },
+    answer: z.object({ removed: z.object({ fileTriggers: z.int() }) }),
+    example: { query: { ids: [1] } },
   }),
   history: described({
     ...read,
@@ -189,12 +190,13 @@ function changeRoutes(app: FastifyInstance, context: HubContext): void {
     warnOfMapping(reply, changed, mappers);
     return shown(changed, mappers);
   });
-  app.delete("/fileTrigger", OPTIONS.remove, async (request, reply) => {
+  app.delete("/fileTrigger", OPTIONS.remove, async (request) => {
     const { accountId } = callerOf(request);
-    const ids = parsed(fileTriggerIdsQuery, request.query).Ids;
-    const [missing] = await fileTriggers.remove(accountId, ids, editOf(context, request));
-    if (missing !== undefined) throw notFound("file trigger", String(missing));
-    return reply.code(204).send();
+    const ids = [...new Set(parsed(fileTriggerIdsQuery, request.query).ids)];
+    const missing = await fileTriggers.remove(accountId, ids, editOf(context, request));
+    const words = `no ${missing.length === 1 ? "file trigger" : "file triggers"} ${missing.join(", ")} in this account`;
+    if (missing.length > 0) throw invalidField("ids", words);
+    return { removed: { fileTriggers: ids.length } };
   });
 }
 

@@ -104,7 +104,7 @@ rule("triggers.change", async () => {
   const answer = await hub.ok("PUT", "/fileTrigger", { body: { id: first, name: "Other", metadata: {} } });
   expect(answer).toMatchObject({ id: first, name: "Other", metadata: {}, mapping: "acme", state: "Inactive" });
   expect(await hub.get(`/fileTrigger/${first}`)).toEqual(answer);
-  expect(await hub.call("DELETE", "/fileTrigger", { query: { ids: [first, second] } })).toMatchObject({ status: 204 });
+  await hub.ok("DELETE", "/fileTrigger", { query: { ids: [first, second] } });
   const listed = await hub.get("/fileTrigger");
   for (const id of [first, second]) {
     expect(listed.map((row: { id: number }) => row.id)).not.toContain(id);
