@@ -4,6 +4,7 @@ import { type Closer, closeAll } from "./gateway/closers.ts";
 import { countedLedger } from "./gateway/counted-ledger.ts";
 import { DropRegistry, intakeFacts } from "./gateway/drops.ts";
 import { FleetMember } from "./gateway/fleet.ts";
+import type { InnerGateway } from "./gateway/inner.ts";
 import { liveConfig } from "./gateway/live-config.ts";
 import { type Exchange, exchangeParts } from "./gateway/live-update.ts";
 import { watchAttention } from "./gateway/notifications.ts";
@@ -51,6 +52,8 @@ export interface GatewayDependencies {
   readonly intakeRule?: IntakeRule;
   /** How the sites, sources and variables of triggers with a template are created. */
   readonly provisioning?: ProvisioningDependencies | undefined;
+  /** Present for a gateway inside a hub. */
+  readonly inner?: InnerGateway | undefined;
 }
 
 export interface Gateway {
@@ -126,7 +129,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
 
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, quota, ledger });
-  const drops = new DropRegistry({ log, intake }, () => ({
+  const drops = new DropRegistry({ log, intake, hubDrop: given.inner?.hubDrop }, () => ({
     ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
     laneMates: (name: string) => laneMates(config, name),
     onPoll: (...poll) => metrics.pollEnded(...poll),
@@ -139,6 +142,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
     onPush: metrics,
     onRefused: given.configuration?.recheck,
     admission: given.admission,
+    inner: given.inner,
   });
   closers.push(() => services.close());
   services.configure(config);

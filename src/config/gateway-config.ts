@@ -2,7 +2,7 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { pushOptions, serviceOptions, triggerGuard } from "../delivery/options.ts";
-import { dropOptions } from "../drops/options.ts";
+import { type DropOptions, dropOptions, hubDropOptions } from "../drops/options.ts";
 import { ledgerOptions, withLedgerFile } from "../ledger/options.ts";
 import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/options.ts";
 import { notificationOptions, operationsOptions } from "../operations/options.ts";
@@ -18,32 +18,38 @@ export const gatewayTrigger = triggerOptions.extend({
   provision: provisionTemplate.optional(),
 });
 
-export const gatewayConfig = z
-  .strictObject({
-    services: z.array(serviceOptions).min(1).describe("The services that readings are pushed to; most sites have one."),
-    ledger: ledgerOptions,
-    spool: spoolOptions.prefault({}).describe("The gateway's own disk space."),
-    workers: workersOptions.prefault({}).describe("The worker pool that mappers run in."),
-    mappers: mappersOptions.prefault({}).describe("Where mappers are found, beside the bundled ones."),
-    lookups: lookupsOptions,
-    drops: z.array(dropOptions).min(1).describe("The watched places."),
-    triggers: triggerList(gatewayTrigger),
-    push: pushOptions.prefault({}).describe("How batches are sent."),
-    operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
-    notifications: notificationOptions
-      .prefault({})
-      .describe("Receivers of notifications about everything that needs attention, by webhook and by mail."),
-    log: logOptions.prefault({}).describe("The log."),
-  })
-  .check(
-    uniqueNames("services"),
-    uniqueNames("drops"),
-    uniqueNames("triggers"),
-    uniqueNames("lookups"),
-    knownReferences(),
-    workingConfirmation(),
-  );
-export type GatewayConfig = z.output<typeof gatewayConfig>;
+const sections = z.strictObject({
+  services: z.array(serviceOptions).min(1).describe("The services that readings are pushed to; most sites have one."),
+  ledger: ledgerOptions,
+  spool: spoolOptions.prefault({}).describe("The gateway's own disk space."),
+  workers: workersOptions.prefault({}).describe("The worker pool that mappers run in."),
+  mappers: mappersOptions.prefault({}).describe("Where mappers are found, beside the bundled ones."),
+  lookups: lookupsOptions,
+  drops: z.array(dropOptions).min(1).describe("The watched places."),
+  triggers: triggerList(gatewayTrigger),
+  push: pushOptions.prefault({}).describe("How batches are sent."),
+  operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
+  notifications: notificationOptions
+    .prefault({})
+    .describe("Receivers of notifications about everything that needs attention, by webhook and by mail."),
+  log: logOptions.prefault({}).describe("The log."),
+});
+
+export const gatewayConfig = sections.check(
+  uniqueNames("services"),
+  uniqueNames("drops"),
+  uniqueNames("triggers"),
+  uniqueNames("lookups"),
+  knownReferences(),
+  workingConfirmation(),
+);
+export type GatewayConfig = Omit<z.output<typeof sections>, "drops"> & { readonly drops: readonly DropOptions[] };
+
+/** The configuration of a gateway inside a hub, which is made by the program; it may have no accounts yet. */
+export const innerGatewayConfig = sections.extend({
+  services: z.array(serviceOptions),
+  drops: z.array(hubDropOptions),
+});
 
 /**
  * Loads, validates and freezes the configuration; its relative paths are relative to its own folder. `files` receives

@@ -6,7 +6,7 @@ import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { REGISTER } from "../support/register.ts";
 import { type Tracer, untraced } from "../support/trace-context.ts";
-import { ServiceClient } from "../wire/client/index.ts";
+import { type ClientOptions, ServiceClient } from "../wire/client/index.ts";
 import { targetWords } from "../wire/index.ts";
 import { parseElements } from "./batch-split.ts";
 import { restoreChildren } from "./children.ts";
@@ -33,7 +33,7 @@ import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";
 import { type ResolveOptions, TargetResolver } from "./targets.ts";
 
-export interface DeliveryParts {
+export interface DeliveryParts extends Pick<ClientOptions, "mint"> {
   readonly journal: DeliveryJournal;
   readonly segments: SegmentChanges;
   readonly log: Logger;
@@ -96,11 +96,8 @@ class ServiceDelivery implements Delivery {
     this.#journal = parts.journal;
     this.#segments = parts.segments;
     this.#clock = clock;
-    this.#client = new ServiceClient(service, {
-      connections: push.concurrency + READ_CONNECTIONS,
-      timeouts: push.timeouts,
-      clock,
-    });
+    const connections = push.concurrency + READ_CONNECTIONS;
+    this.#client = new ServiceClient(service, { connections, timeouts: push.timeouts, clock, mint: parts.mint });
     this.#gate = new Gate(
       { ...push.retry, concurrency: push.concurrency, breakerFailures: push.retry.breakerFailures },
       clock,

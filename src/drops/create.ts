@@ -5,17 +5,32 @@ import type { Drop } from "./drop.ts";
 import { createFtpDrop } from "./ftp/ftp.ts";
 import { IntakeDrop, type IntakeFacts } from "./intake/intake.ts";
 import { LocalDrop } from "./local/local.ts";
-import type { DropOptions } from "./options.ts";
+import type { DropOptions, HubDropOptions } from "./options.ts";
 import { createSftpDrop } from "./sftp/sftp.ts";
 
+export interface DropFacts {
+  readonly log: Logger;
+  readonly intake?: IntakeFacts;
+  /** Makes the drops of a hub that has the gateway inside. */
+  readonly hubDrop?: ((options: HubDropOptions) => Drop) | undefined;
+}
+
 /** Uses neither disk nor network. */
-export function createDrop(options: DropOptions, facts: { readonly log: Logger; readonly intake?: IntakeFacts }): Drop {
-  if (options.kind === "local") return new LocalDrop(options, facts.log);
-  if (options.kind === "sftp") return createSftpDrop(options, facts.log);
-  if (options.kind === "http") {
-    if (facts.intake !== undefined) return new IntakeDrop(options, facts.intake, facts.log);
-    const message = "an intake needs the spool, the services and the triggers";
-    throw new InvariantError("HG-BUG-001", { operation: "create drop", subject: options.name, message });
+export function createDrop(options: DropOptions, { log, intake, hubDrop }: DropFacts): Drop {
+  const lack = (words: string) =>
+    new InvariantError("HG-BUG-001", { operation: "create drop", subject: options.name, message: words });
+  switch (options.kind) {
+    case "local":
+      return new LocalDrop(options, log);
+    case "sftp":
+      return createSftpDrop(options, log);
+    case "ftp":
+      return createFtpDrop(options, log);
+    case "http":
+      if (intake === undefined) throw lack("an intake needs the spool, the services and the triggers");
+      return new IntakeDrop(options, intake, log);
+    case "hub":
+      if (hubDrop === undefined) throw lack("only a gateway inside a hub has a drop of the hub");
+      return hubDrop(options);
   }
-  return createFtpDrop(options, facts.log);
 }

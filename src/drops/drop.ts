@@ -13,6 +13,7 @@
 import type { DropKind, FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import type { Logger } from "../support/log.ts";
 import { onlyOne, type Settled } from "../support/settled.ts";
+import type { IngestionType } from "../wire/index.ts";
 import type { SourceFiles } from "./finish.ts";
 import type { SetAside } from "./set-aside.ts";
 
@@ -33,6 +34,9 @@ export interface Drop {
 
   /** Whether a list of files costs less than the same files one by one. */
   readonly gainsByLists?: boolean;
+
+  /** A file that no trigger claims is offered again only when the drop lists it as another version. */
+  readonly offersOnce?: boolean;
 
   /**
    * For a drop that senders connect to; called once, before the first listing. Returns the address at which
@@ -166,9 +170,9 @@ export function finishFile(
   return onlyOne(drop.finish([{ entry, plan }], signal));
 }
 
-/** How a file came to the HTTP intake. */
+/** How a file came to the HTTP intake, or to the hub. */
 export interface Provenance {
-  readonly ingestionType: "SendViaHttp" | "UploadInStorage";
+  readonly ingestionType: IngestionType;
   /** The service that its sender is bound to. */
   readonly service: string;
   /** Prefix of the operation ids, so that the sender's own id finds them. */

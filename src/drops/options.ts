@@ -151,7 +151,7 @@ const {
   maxFileSize,
   ...shared
 } = common;
-/** An arrival of the intake is complete at once, so these settings of other drops do not apply to it. */
+/** An arrival by HTTP is complete at once, so these settings of other drops do not apply to it. */
 const settledIntake = z
   .strictObject({ settle, temporaryNames, include, exclude, recursive, depthMax, initial, maxFileSize })
   .parse({ settle: { observations: 1, interval: "0s" }, temporaryNames: [] });
@@ -176,6 +176,21 @@ export const intakeOptions = z
 
 export const dropOptions = z.discriminatedUnion("kind", [localOptions, sftpOptions, ftpOptions, intakeOptions]);
 
+const leave = finishRule.parse("leave");
+/**
+ * Files that a hub took itself, which stay in its storage; only a gateway inside a hub has such drops. One that is
+ * offered again came back by a person's command.
+ */
+export const hubDropOptions = z
+  .strictObject({ kind: z.literal("hub"), ...shared })
+  .omit({ finish: true, duplicates: true })
+  .transform((options) => ({
+    ...settledIntake,
+    ...options,
+    duplicates: "process" as const,
+    finish: { delivered: leave, quarantined: leave, unmatched: leave, duplicate: leave, guard: 0 },
+  }));
+
 /** The settings for compressed files of a drop. */
 export function unpackingOf(drop: DropOptions) {
   return { ...drop.archives, names: "names" in drop ? drop.names : "utf-8" } as const;
@@ -185,4 +200,5 @@ export type LocalOptions = z.output<typeof localOptions>;
 export type SftpOptions = z.output<typeof sftpOptions>;
 export type FtpOptions = z.output<typeof ftpOptions>;
 export type IntakeOptions = z.output<typeof intakeOptions>;
-export type DropOptions = z.output<typeof dropOptions>;
+export type HubDropOptions = z.output<typeof hubDropOptions>;
+export type DropOptions = z.output<typeof dropOptions> | HubDropOptions;

@@ -115,7 +115,7 @@ export class Watcher {
 
   /** See `Pickup.rematch`. */
   async rematch(): Promise<number> {
-    if (this.#paused() !== null) return 0;
+    if (this.#paused() !== null || this.#facts.drop.offersOnce === true) return 0;
     return this.#pickup.rematch(this.#stopping.signal);
   }
 

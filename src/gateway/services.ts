@@ -13,6 +13,7 @@ import { segmentChanges } from "../spool/segment-changes.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/trace-context.ts";
+import type { InnerGateway } from "./inner.ts";
 
 export interface ServiceParts {
   readonly ledger: Ledger;
@@ -23,6 +24,8 @@ export interface ServiceParts {
   readonly tracer: Tracer;
   readonly onPush: PushObserver;
   readonly admission?: Admission | undefined;
+  /** Of a gateway inside a hub. */
+  readonly inner?: Pick<InnerGateway, "mintOf"> | undefined;
   /** Called when a service refused credentials or rights. */
   readonly onRefused?: (() => void) | undefined;
 }
@@ -87,10 +90,11 @@ export class ServiceRegistry {
   }
 
   #open(options: GatewayConfig["services"][number], { push, operations }: GatewayConfig): ServiceEntry {
-    const { ledger, webhookUrl, onRefused, ...own } = this.#parts;
+    const { ledger, webhookUrl, onRefused, inner, ...own } = this.#parts;
     const webhook = webhookAddress(operations.webhook.publicUrl, webhookUrl);
     const delivery = createDelivery(options, push, {
       ...own,
+      mint: inner?.mintOf(options.name),
       journal: ledger,
       segments: segmentChanges,
       webhook: webhook !== null && push.confirm.by !== "read-back" ? { url: webhook } : null,

@@ -1,5 +1,5 @@
 /** Files at a drop, and how their source is finished. */
-export type DropKind = "local" | "sftp" | "ftp" | "http";
+export type DropKind = "local" | "sftp" | "ftp" | "http" | "hub";
 
 /** One file as a drop lists it. */
 export interface FileEntry {

@@ -57,7 +57,7 @@ function atRest(trigger: Trigger): readonly TriggerFinding[] {
 function noSource(trigger: Trigger, drops: readonly LintedDrop[]): readonly TriggerFinding[] {
   const own = drops.filter((drop) => trigger.drops?.includes(drop.name) !== false);
   const byHttp = trigger.ingestionType !== "SendViaFtp";
-  if (own.some((drop) => (drop.kind === "http") === byHttp)) return [];
+  if (own.some((drop) => drop.kind === "hub" || (drop.kind === "http") === byHttp)) return [];
   const where = trigger.drops === undefined ? "no configured drop" : `none of ${trigger.drops.join(", ")}`;
   return [
     {

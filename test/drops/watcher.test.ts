@@ -44,6 +44,33 @@ function watch(settings: Settings = {}, drop: Drop = field.drop, clock = systemC
   return watcher;
 }
 
+test("offers a file that no trigger claimed to changed triggers, unless the drop offers it once", async () => {
+  await field.write("a.csv", "x");
+  const settings = { settle: { observations: 1, interval: "0s" } };
+  const offered: string[] = [];
+  const left = async (drop: Drop) => {
+    const watcher = new Watcher({
+      ...{ drop, journal, clock: systemClock, log: silentLog },
+      options: dropOptions.parse({ kind: "local", name: "field", path: field.root, ...settings }),
+      claim: async (arrivals) => {
+        for (const { id, path } of arrivals) {
+          offered.push(path);
+          await journal.advanceArrival(id, "unmatched", "no trigger");
+        }
+      },
+    });
+    watchers.push(watcher);
+    return watcher;
+  };
+  const again = await left(deaf());
+  again.start();
+  await expect.poll(() => offered).toEqual(["a.csv"]);
+  expect(await again.rematch()).toBe(1);
+  const once = await left({ ...deaf(), offersOnce: true });
+  expect(await once.rematch()).toBe(0);
+  expect(offered).toEqual(["a.csv", "a.csv"]);
+});
+
 /** The same drop without events. */
 function deaf(): Drop {
   const { drop } = field;

@@ -57,6 +57,23 @@ describe("a token", () => {
     expect(requests()).toHaveLength(2);
   });
 
+  it("is minted in the process where the service is, and renewed before it expires", async () => {
+    let minted = 0;
+    const own = new TokenSource(service.options, http, clock, async () => {
+      minted += 1;
+      return { value: `token ${minted}`, lifetimeMs: 300_000 };
+    });
+    expect((await own.get(signal)).value).toBe("token 1");
+    clock.advance(260_000);
+    expect((await own.get(signal)).value).toBe("token 1");
+    clock.advance(20_000);
+    expect((await own.get(signal)).value).toBe("token 2");
+    own.invalidate("token 2");
+    expect((await own.get(signal)).value).toBe("token 3");
+    expect(requests()).toEqual([]);
+    own.close();
+  });
+
   it("with a very short lifetime is still used for most of it", async () => {
     service.expiresInSec = 4;
     await tokens.get(signal);

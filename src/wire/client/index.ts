@@ -17,4 +17,4 @@ export {
   type ServiceAccess,
   ServiceClient,
 } from "./service.ts";
-export { type Token, type TokenAccess, TokenSource } from "./token.ts";
+export { type Token, type TokenAccess, type TokenMint, TokenSource } from "./token.ts";

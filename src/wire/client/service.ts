@@ -22,7 +22,7 @@ import {
 import { type ListedUnit, listedUnit } from "../units.ts";
 import { answerWords, isWebPage, parseJson, retryAfterMs, webhookRefusalOf } from "./answers.ts";
 import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
-import { type Token, type TokenAccess, TokenSource } from "./token.ts";
+import { type Token, type TokenAccess, type TokenMeans, TokenSource } from "./token.ts";
 
 export interface ServiceAccess extends TokenAccess {
   /** Addresses of the read and management interface and of the push interface. */
@@ -35,10 +35,9 @@ export interface ServiceAccess extends TokenAccess {
   readonly proxy?: string | undefined;
 }
 
-export interface ClientOptions {
+export interface ClientOptions extends TokenMeans {
   readonly connections: number;
   readonly timeouts: HttpTimeouts;
-  readonly clock: Clock;
 }
 
 export interface PushCall {
@@ -105,7 +104,7 @@ export class ServiceClient {
       ca: access.ca,
       proxy: access.proxy,
     });
-    this.#tokens = new TokenSource(access, this.#http, options.clock);
+    this.#tokens = new TokenSource(access, this.#http, options.clock, options.mint);
   }
 
   /** See `TokenSource.get` for its errors. */

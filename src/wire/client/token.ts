@@ -32,6 +32,15 @@ export interface Token {
   readonly scopes: readonly string[] | null;
 }
 
+/** Makes a token without the token endpoint, where the service runs in the same process. */
+export type TokenMint = () => Promise<{ readonly value: string; readonly lifetimeMs: number }>;
+
+export interface TokenMeans {
+  readonly clock: Clock;
+  /** Present: the token endpoint and the credentials are not used. */
+  readonly mint?: TokenMint | undefined;
+}
+
 /** A token is renewed this long before it runs out, but at most a quarter of its life. */
 const MARGIN_MS = 30_000;
 const ANSWER_MAX = 256 * 1024;
@@ -51,6 +60,7 @@ export class TokenSource {
   readonly #access: TokenAccess;
   readonly #http: HttpClient;
   readonly #clock: Clock;
+  readonly #mint: TokenMint | undefined;
   readonly #closed = new AbortController();
   #current: { readonly token: Token; readonly renewAtMs: number } | null = null;
   #pending: Promise<Token> | null = null;
@@ -58,10 +68,12 @@ export class TokenSource {
   #account: string | null = null;
   #pause: { readonly untilMs: number; readonly ms: number; readonly error: Error } | null = null;
 
-  constructor(access: TokenAccess, http: HttpClient, clock: Clock) {
+  /** With `mint` the credentials are not used. */
+  constructor(access: TokenAccess, http: HttpClient, clock: Clock, mint?: TokenMint) {
     this.#access = access;
     this.#http = http;
     this.#clock = clock;
+    this.#mint = mint;
   }
 
   /** The current token, or null when another has to be requested. */
@@ -101,7 +113,7 @@ export class TokenSource {
   async #renew(): Promise<Token> {
     const startedMs = this.#clock.monotonicMs();
     try {
-      const { token, expiresInMs } = await this.#request();
+      const { token, expiresInMs } = await (this.#mint === undefined ? this.#request() : this.#minted(this.#mint));
       const margin = Math.min(MARGIN_MS, expiresInMs / 4);
       this.#current = { token, renewAtMs: startedMs + expiresInMs - margin };
       this.#pause = null;
@@ -115,6 +127,11 @@ export class TokenSource {
       this.#pause = { untilMs: this.#clock.monotonicMs() + Math.max(ms, requestedMs), ms, error };
       throw error;
     }
+  }
+
+  async #minted(mint: TokenMint): Promise<{ token: Token; expiresInMs: number }> {
+    const { value, lifetimeMs } = await mint();
+    return { token: readToken({ access_token: value }), expiresInMs: lifetimeMs };
   }
 
   async #request(): Promise<{ token: Token; expiresInMs: number }> {
@@ -226,7 +243,7 @@ interface Claims {
   readonly scp?: unknown;
 }
 
-function readToken(granted: TokenResponse): Token {
+function readToken(granted: Pick<TokenResponse, "access_token" | "scope">): Token {
   const claims = readClaims(granted.access_token);
   const account = [claims.account, claims.accountId, claims.account_id].find(
     (claim) => typeof claim === "string" || typeof claim === "number",

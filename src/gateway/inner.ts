@@ -1,0 +1,11 @@
+/** The parts that a hub gives to the gateway inside it. */
+import type { DeliveryParts } from "../delivery/service-delivery.ts";
+import type { Drop } from "../drops/drop.ts";
+import type { HubDropOptions } from "../drops/options.ts";
+
+export interface InnerGateway {
+  /** Uses neither disk nor network. */
+  hubDrop(options: HubDropOptions): Drop;
+  /** Where the tokens of a service come from instead of its token endpoint. */
+  mintOf(service: string): DeliveryParts["mint"];
+}
