@@ -1,6 +1,7 @@
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
+import type { StoredFiles } from "./files/service.ts";
 import type { HubOptions } from "./options.ts";
 import type { Ingestion } from "./push/ingestion.ts";
 import type { HubStore } from "./store/store.ts";
@@ -23,4 +24,6 @@ export interface HubContext {
   readonly guard: Guard;
   readonly ingestion: Ingestion;
   readonly mappersOf: MappersOf;
+  /** Null when there is no folder for them. */
+  readonly files: StoredFiles | null;
 }

@@ -20,6 +20,8 @@ import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
 import { type MappersOf, NO_MAPPERS } from "./file-triggers/mappers.ts";
 import { fileTriggerRoutes } from "./file-triggers/routes.ts";
+import { fileRoutes } from "./files/routes.ts";
+import { openStoredFiles } from "./files/service.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
 import { belowRoutes, installProblems } from "./http/problems.ts";
@@ -103,6 +105,8 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const ingestion = startIngestion({ options, operations, log, clock, fault, onFinished: webhooks.wake });
     stops.push(() => ingestion.close());
     stops.push(startPurge(store, options, log, clock));
+    const files = await openStoredFiles({ options, store: store.files, log, clock });
+    stops.push(async () => files?.close());
     const metrics = createMetrics(options, store, log);
     stops.push(() => metrics.close());
     const { app, routes } = buildServer(metrics, {
@@ -117,6 +121,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
       guard,
       ingestion,
       mappersOf,
+      files,
     });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
@@ -162,6 +167,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     dataRoutes,
     pushRoutes,
     operationRoutes,
+    fileRoutes,
     changeRoutes,
     removalRoutes,
     referentialRoutes,

@@ -18,6 +18,7 @@ const customerLimits = z.strictObject({
     .optional()
     .describe("Points pushed on one day (UTC); further pushes are answered by 429 until midnight."),
   bytesPerDay: size().optional().describe("Bytes of the bodies pushed on one day (UTC)."),
+  storedBytes: size().optional().describe("Bytes of all stored files; further uploads are answered by 507."),
   versions: z
     .int()
     .positive()
@@ -93,6 +94,7 @@ const webhook = z.strictObject({
 const limits = z.strictObject({
   body: size("64MB").describe("Largest body of a push; larger ones are answered by 413. 64MB by default."),
   requestBody: size("4MB").describe("Largest body of any other request; 4MB by default."),
+  file: size("1GB").describe("Largest file of an upload; larger ones are answered by 413. 1GB by default."),
   versions: z
     .int()
     .positive()
@@ -152,6 +154,19 @@ const keep = z.strictObject({
   ),
 });
 
+const files = z.strictObject({
+  kind: z.literal("folder").default("folder").describe("The bytes of stored files are in a folder."),
+  path: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder of the stored files, made when absent; `<store.path>.files` by default. With a PostgreSQL store it has " +
+        "to be given, and to be the same one for every hub; without it /storage is answered by 501.",
+    )
+    .meta({ examples: ["data/files"] }),
+});
+
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/;
 const listenAddress = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, "expected host:port");
 
@@ -195,6 +210,7 @@ export const hubOptions = z
         }),
       ])
       .describe("Where structure, points and operations are kept."),
+    files: files.prefault({}).describe("Where the bytes of stored files are kept."),
     trustProxy,
     http: httpOptions,
     tokenLifetime: duration("1h").describe("Lifetime of access tokens (`expires_in`); 1h by default."),

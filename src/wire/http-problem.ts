@@ -36,6 +36,7 @@ export const TITLES: Readonly<Record<number, string>> = {
   409: "Conflict",
   413: "Content Too Large",
   414: "URI Too Long",
+  416: "Range Not Satisfiable",
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
   429: "Too Many Requests",
@@ -43,6 +44,7 @@ export const TITLES: Readonly<Record<number, string>> = {
   500: "Internal Server Error",
   501: "Not Implemented",
   503: "Service Unavailable",
+  507: "Insufficient Storage",
 };
 /** Characters; details quote the input. */
 const DETAIL_MAX = 2_000;

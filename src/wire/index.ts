@@ -7,6 +7,7 @@ export * from "./push-body.ts";
 export * from "./push-parts.ts";
 export * from "./push-scan.ts";
 export * from "./referentials.ts";
+export * from "./storage.ts";
 export * from "./structure.ts";
 export * from "./target.ts";
 export * from "./token.ts";

@@ -92,6 +92,7 @@ export function rawOptions(directory: string, more: object = {}): object {
   return {
     listen: "127.0.0.1:0",
     store: storeAt(directory),
+    files: { path: join(directory, "files") },
     accounts: [
       { id: 1, name: "First" },
       { id: 2, name: "Second" },
@@ -197,10 +198,11 @@ export function callsOf(url: () => string) {
       ...(body === undefined ? {} : { body }),
     });
     const text = await response.text();
+    const isJson = /json/.test(response.headers.get("content-type") ?? "");
     return {
       status: response.status,
       headers: response.headers,
-      body: text === "" ? null : JSON.parse(text),
+      body: text === "" ? null : isJson && !response.headers.has("content-disposition") ? JSON.parse(text) : text,
     };
   };
   const ok = async (method: string, path: string, more: CallOptions = {}) => {
@@ -220,6 +222,12 @@ export function callsOf(url: () => string) {
     call,
     ok,
     settled,
+    /** Stores a file; the query is `{ Filename }` when it is a text. */
+    upload: (content: string | Uint8Array<ArrayBuffer>, query: Query | string = "file.csv", more: CallOptions = {}) => {
+      const { raw, headers } = multipartOf(content);
+      const asked = typeof query === "string" ? { Filename: query } : query;
+      return call("POST", "/storage", { ...more, query: asked, raw, headers: { ...headers, ...more.headers } });
+    },
     get: (path: string, query?: Query, more: CallOptions = {}) =>
       ok("GET", path, { ...more, ...(query === undefined ? {} : { query }) }),
     post: (path: string, body: unknown, more: CallOptions = {}) => ok("POST", path, { ...more, body }),
@@ -242,6 +250,18 @@ export interface CallOptions {
   readonly body?: unknown;
   readonly raw?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
+}
+
+/** A body of one part for each content. */
+export function multipartOf(...contents: readonly (string | Uint8Array<ArrayBuffer>)[]) {
+  const boundary = "a-boundary";
+  const parts = contents.flatMap((content, at) => [
+    `--${boundary}\r\nContent-Disposition: form-data; name="part${at}"; filename="x"\r\n\r\n`,
+    content,
+    "\r\n",
+  ]);
+  const raw = Buffer.concat([...parts, `--${boundary}--\r\n`].map((part) => Buffer.from(part as string)));
+  return { raw, headers: { "content-type": `multipart/form-data; boundary=${boundary}` } };
 }
 
 function queryText(query: Query | undefined): string {
@@ -269,7 +289,7 @@ export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
  * The address of a route, with ids in the place of its parameters, and `rest` for what its wildcard takes.
  */
 export function addressOf(route: HubRoute, ids: Readonly<Record<string, number | string>>, rest = "x"): string {
-  const entity = /^\/(fileTrigger|(?:site|source|variable|view)(?=s))s?\//.exec(route.url)?.[1] ?? "";
+  const entity = /^\/(fileTrigger|storage|(?:site|source|variable|view)(?=s))s?\//.exec(route.url)?.[1] ?? "";
   const last = /variables\/:id$/.test(route.url) ? "variable" : entity;
   return route.url
     .replace(/:id\b/, String(ids[last] ?? 999_999))

@@ -42,6 +42,8 @@ beforeAll(async () => {
   );
   const trigger = { name: HIDDEN, ingestionType: "SendViaHttp", token: TOKEN, mapping: HIDDEN, metadata: { HIDDEN } };
   expect(await hub.post("/fileTrigger", trigger)).toBe(THEIRS);
+  const named = { Filename: `${HIDDEN}/${HIDDEN}.csv`, Tag: HIDDEN, SiteId: siteId };
+  expect(await hub.upload(HIDDEN, named)).toMatchObject({ status: 200, body: THEIRS });
   const query = { operationId: NAMED.operation };
   const data = [{ date: DATE, value: VALUE, version: HIDDEN, tags: { note: HIDDEN } }];
   await hub.ok("POST", "/push/api/data", { query, body: [{ variableId: THEIRS, data }] });
@@ -60,6 +62,8 @@ async function everything() {
     views: await hub.get("/views"),
     triggers: await hub.get("/fileTrigger"),
     history: await hub.get(`/fileTrigger/${THEIRS}/history`),
+    files: await hub.get("/storage"),
+    content: (await hub.call("GET", "/storage/file", { query: { ids: THEIRS } })).body,
     data: await hub.get("/data", all),
     operation: await hub.get(`/operations/${encodeURIComponent(NAMED.operation)}`),
   };
@@ -87,7 +91,7 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 /** One request without parameters, one for each parameter of the query, one with the example of the body. */
 function attemptsOf(route: HubRoute): Attempt[] {
-  const ids = { site: THEIRS, source: THEIRS, variable: THEIRS, view: THEIRS, fileTrigger: THEIRS };
+  const ids = { site: THEIRS, source: THEIRS, variable: THEIRS, view: THEIRS, fileTrigger: THEIRS, storage: THEIRS };
   const path = addressOf(route, ids, encodeURIComponent(NAMED.operation));
   const { query, body, example } = route.facts;
   const names =

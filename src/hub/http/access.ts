@@ -23,6 +23,7 @@ export const ACCESS = {
   open: null,
   read: { ...BASE, right: null },
   manage: { ...BASE, right: "structure" },
+  upload: { ...BASE, right: "push" },
   push: { scopes: ["push-data"], right: "push", basic: true },
   follow: { scopes: ["push-data", "datahub-api"], right: null, basic: false },
 } as const satisfies Record<string, AccessRule | null>;

@@ -126,6 +126,11 @@ function comparison(
   return numberTest(column, operator, value);
 }
 
+/** A column that contains the text, in any case. */
+export function containing(column: string, text: string, dialect: SqlDialect): Condition {
+  return textTest(column, "contains", text, dialect);
+}
+
 /** An integer column is compared with 1.5 as well. */
 function numberTest(column: string, operator: FilterOperator, value: number): Condition {
   return { sql: `${column} ${operator} CAST(? AS DOUBLE PRECISION)`, values: [value] };

@@ -1,13 +1,17 @@
 /** The parts of the store whose statements are the same in both databases. */
 import type { Database } from "./database.ts";
 import { createFileTriggerStore } from "./file-triggers.ts";
+import { createFileStore } from "./files.ts";
 import { createIdentityStore } from "./identity.ts";
 import type { HubStore } from "./store.ts";
 import { createStructureStore } from "./structure.ts";
 import { createViewStore } from "./views.ts";
 
-export function commonStores(database: Database): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers"> {
+export function commonStores(
+  database: Database,
+): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers" | "files"> {
   return {
+    files: createFileStore(database),
     identity: createIdentityStore(database),
     structure: createStructureStore(database),
     views: createViewStore(database),

@@ -3,7 +3,7 @@
  * has no limit.
  */
 import type { FilterEntity, FilterNode } from "./filter.ts";
-import { conditionOf, type SqlDialect, type SqlValue } from "./filter-sql.ts";
+import { type Condition, conditionOf, type SqlDialect, type SqlValue } from "./filter-sql.ts";
 
 type List = readonly (string | number)[] | undefined;
 
@@ -38,13 +38,21 @@ export class Where {
     return this;
   }
 
+  /** For a column that refers to rows whose `key` is in the list; `select` selects what it refers to. */
+  amongRows(column: string, select: string, key: string, list: List): this {
+    if (list === undefined) return this;
+    return this.condition({ sql: `${column} IN (${select} WHERE ${this.dialect.among(key)})`, values: [list] });
+  }
+
+  condition({ sql, values }: Condition): this {
+    this.clauses.push(sql);
+    this.values.push(...values);
+    return this;
+  }
+
   /** Expressions over the rows of an entity, all of which must be true. */
   holding(entity: FilterEntity, nodes: readonly FilterNode[] | undefined): this {
-    for (const node of nodes ?? []) {
-      const { sql, values } = conditionOf(node, entity, this.dialect);
-      this.clauses.push(sql);
-      this.values.push(...values);
-    }
+    for (const node of nodes ?? []) this.condition(conditionOf(node, entity, this.dialect));
     return this;
   }
 

@@ -9,7 +9,6 @@ import { described } from "../http/route.ts";
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 const REASONS: Readonly<Record<string, readonly string[]>> = {
-  "files are taken by the gateway; storage comes with a later version": ["storage"],
   "it comes with a later version": ["alarms", "user", "account", "form"],
   "the specification names it without showing it": [
     "dashboards",

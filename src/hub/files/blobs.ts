@@ -1,0 +1,50 @@
+/**
+ * The contract of the bytes of stored files. They are named by their SHA-256 (lower-case hexadecimal), so that equal
+ * contents are kept once; which of them are needed, the records say (`store/stored-files.ts`). Every method may run
+ * concurrently.
+ *
+ * The order of an upload survives a crash at any moment: `put`, commit of the record, answer, `release`. Bytes without
+ * a record are removed by `collect`.
+ */
+import type { Readable } from "node:stream";
+
+export interface PutBlob {
+  readonly sha256: string;
+  readonly bytes: number;
+  /** The first bytes, by which the kind of a file is known. */
+  readonly head: Uint8Array;
+  /** Until then the bytes stay, with or without a record. */
+  release(): void;
+}
+
+/** Both ends are included. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type IsReferred = (sha256: string) => Promise<boolean>;
+
+export interface BlobStore {
+  /**
+   * Durable when it resolves. Throws `BlobTooLarge` beyond `bytesMax`, and the error of the stream; then nothing is
+   * kept. The stream is not destroyed.
+   */
+  put(stream: Readable, bytesMax: number): Promise<PutBlob>;
+  /** Throws `BlobMissing` before the first byte. */
+  read(sha256: string, range?: ByteRange): Promise<Readable>;
+  /** A file of this machine with the bytes, for a program that only reads it; valid until `end` is called. */
+  local(sha256: string): Promise<{ readonly path: string; end(): Promise<void> }>;
+  /** Has no effect while the bytes are held by an upload, or when a record refers to them. */
+  remove(sha256: string, isReferred: IsReferred): Promise<void>;
+  /** Removes bytes that no record refers to; `referred` returns those of a list that one does. Returns their number. */
+  collect(referred: (sha256s: readonly string[]) => Promise<ReadonlySet<string>>): Promise<number>;
+}
+
+export class BlobTooLarge extends Error {}
+
+export class BlobMissing extends Error {
+  constructor(sha256: string) {
+    super(`the bytes with the SHA-256 ${sha256} are missing from the folder of stored files`);
+  }
+}

@@ -1,0 +1,111 @@
+/** GET /storage/file: the content of one file, also in ranges, or of several as a ZIP. */
+import { finished, type Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { ZipFile } from "yazl";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import type { HubContext } from "../context.ts";
+import type { FileRecord } from "../store/store.ts";
+import type { ByteRange } from "./blobs.ts";
+import type { StoredFiles } from "./service.ts";
+
+/** Contents of accounts never run in a browser as pages of the hub. */
+const SAFE = { "x-content-type-options": "nosniff", "content-security-policy": "sandbox; default-src 'none'" };
+
+export async function sendOne(
+  files: StoredFiles,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  file: FileRecord,
+): Promise<FastifyReply> {
+  const etag = `"${file.sha256}"`;
+  void reply.headers({
+    ...SAFE,
+    etag,
+    "accept-ranges": "bytes",
+    "last-modified": new Date(file.createdMs).toUTCString(),
+    "content-disposition": disposition(baseName(file.fileName)),
+  });
+  if (names(request.headers["if-none-match"], etag)) return reply.code(304).send();
+  const range = rangeOf(request, etag, file.size);
+  if (range === "unsatisfiable") {
+    void reply.header("content-range", `bytes */${file.size}`);
+    throw new HttpProblem(416, "invalid-request", `the file has ${file.size} bytes, and none of them is in the range`);
+  }
+  const stream = await files.blobs.read(file.sha256, range ?? undefined);
+  void reply.type(file.contentType).header("content-length", range === null ? file.size : range.end - range.start + 1);
+  if (range !== null) void reply.code(206).header("content-range", `bytes ${range.start}-${range.end}/${file.size}`);
+  return reply.send(stream);
+}
+
+/** Constant memory: an entry is opened when the one before it has been sent. */
+export async function sendSeveral(
+  { log }: HubContext,
+  files: StoredFiles,
+  reply: FastifyReply,
+  records: readonly FileRecord[],
+): Promise<FastifyReply> {
+  const zip = new ZipFile();
+  const output = zip.outputStream as Readable;
+  let open: Readable | null = null;
+  const abandon = (thrown: unknown) => output.destroy(thrown instanceof Error ? thrown : new Error(String(thrown)));
+  zip.on("error", abandon);
+  finished(output, (fault) => {
+    open?.destroy();
+    if (fault) log.info({ err: fault }, "an archive of stored files was not sent to its end");
+  });
+  const taken = new Set<string>();
+  for (const file of records) {
+    // What is packed or pressed already would only cost time.
+    const compress = !["Image", "Archive", "Word", "Excel"].includes(file.cloudItemTypeId);
+    const options = { mtime: new Date(file.createdMs), compress, size: file.size };
+    zip.addReadStreamLazy(entryName(file, taken), options, (opened) => {
+      files.blobs.read(file.sha256).then((stream) => {
+        open = stream;
+        if (output.destroyed) stream.destroy();
+        else opened(null, stream);
+      }, abandon);
+    });
+  }
+  zip.end();
+  void reply.headers({ ...SAFE, "content-disposition": disposition("files.zip") });
+  return reply.type("application/zip").send(output);
+}
+
+/** Files of one name are told apart by their ids. */
+function entryName({ id, fileName }: FileRecord, taken: Set<string>): string {
+  const dot = fileName.lastIndexOf(".");
+  const end = dot > fileName.lastIndexOf("/") + 1 ? dot : fileName.length;
+  const name = taken.has(fileName) ? `${fileName.slice(0, end)} (${id})${fileName.slice(end)}` : fileName;
+  taken.add(name);
+  return name;
+}
+
+function baseName(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1);
+}
+
+/** RFC 6266: a plain name for old clients, and the whole one in UTF-8. */
+function disposition(name: string): string {
+  const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
+  const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}
+
+function names(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(",").some((one) => ["*", etag, `W/${etag}`].includes(one.trim()));
+}
+
+/** Null: the whole file. Several ranges, and those that cannot be read, are ignored, as RFC 9110 permits. */
+function rangeOf({ headers }: FastifyRequest, etag: string, size: number): ByteRange | "unsatisfiable" | null {
+  const match = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/.exec(headers.range ?? "");
+  const condition = headers["if-range"];
+  if (match === null || (condition !== undefined && condition !== etag)) return null;
+  const [, first = "", last = ""] = match;
+  if (first === "" && last === "") return null;
+  if (first === "") return last === "0" ? "unsatisfiable" : { start: Math.max(0, size - Number(last)), end: size - 1 };
+  const start = Number(first);
+  const end = last === "" ? size - 1 : Math.min(Number(last), size - 1);
+  if (last !== "" && Number(last) < start) return null;
+  return start >= size ? "unsatisfiable" : { start, end };
+}

@@ -1,0 +1,178 @@
+/** Stored files (specification, *Storage endpoints*; `docs/hub-choices.md`, *Storage*). */
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import { fileIdsQuery, filesQuery, type StoredFile, storedFile } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { callerOf } from "../http/access.ts";
+import { invalidField, notSupported, parsed } from "../http/problems.ts";
+import { described } from "../http/route.ts";
+import type { FileRecord, FilesFilter } from "../store/store.ts";
+import { both, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
+import { isoOfMs } from "../time.ts";
+import { BlobMissing } from "./blobs.ts";
+import { sendOne, sendSeveral } from "./content.ts";
+import { uploadRoute } from "./upload.ts";
+
+interface WithId {
+  Params: { id: string };
+}
+
+/** Ids of one call. */
+const IDS_MAX = 1_000;
+
+const OPTIONS = {
+  list: described({
+    access: "read",
+    tag: "Storage",
+    summary: "Stored files of the account",
+    query: filesQuery,
+    answer: z.array(storedFile),
+    example: { query: { CloudItemTypeId: ["Text"], "Paging.ItemsPerPage": 20, IncludeItemsCount: true } },
+  }),
+  one: described({
+    access: "read",
+    tag: "Storage",
+    summary: "One stored file, and what became of it",
+    answer: storedFile,
+  }),
+  content: described({
+    access: "read",
+    tag: "Storage",
+    summary: "The content of a file, or of several as a ZIP",
+    description: "Of one file also ranges of bytes. The key `ids` is repeated for several.",
+    query: fileIdsQuery,
+    answerType: "application/octet-stream",
+  }),
+  remove: described({
+    access: "manage",
+    tag: "Storage",
+    summary: "Removes files at once",
+    description: "All of them or, when the account does not have one of them, none.",
+    query: fileIdsQuery,
+    answer: z.object({ removed: z.object({ files: z.int() }) }),
+  }),
+  process: described({
+    access: "manage",
+    tag: "Storage",
+    summary: "Offers an unclaimed or quarantined file to the triggers again",
+    answer: storedFile,
+  }),
+};
+
+export async function fileRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  const { files } = context;
+  if (files === null) return withoutFolder(app);
+  await app.register((scope) => uploadRoute(scope, context, files));
+  const { store, clock } = context;
+  app.get("/storage", OPTIONS.list, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const query = parsed(filesQuery, request.query);
+    const { rows, total } = await store.files.list(accountId, filterOf(query), pageOf(query));
+    if (wantsCount(request, query)) sendCount(reply, total);
+    return rows.map(shown);
+  });
+  app.get<WithId>("/storage/:id", OPTIONS.one, async (request) => {
+    const file = await store.files.one(callerOf(request).accountId, pathId(request.params.id));
+    if (file === null) throw notFound("file", request.params.id);
+    return shown(file);
+  });
+  app.get("/storage/file", OPTIONS.content, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const ids = idsOf(request.query);
+    const records = await existing(context, accountId, ids);
+    const infected = records.find(({ scan }) => scan === "infected");
+    if (infected !== undefined)
+      throw new HttpProblem(409, "conflict", `the virus scan found the file ${infected.id} infected`);
+    const [only] = records;
+    if (only === undefined || records.length > 1) return await sendSeveral(context, files, reply, records);
+    try {
+      return await sendOne(files, request, reply, only);
+    } catch (thrown) {
+      // It may have been removed in this moment.
+      if (thrown instanceof BlobMissing) await existing(context, accountId, ids);
+      throw thrown;
+    }
+  });
+  app.delete("/storage", OPTIONS.remove, async (request) => {
+    const ids = idsOf(request.query);
+    const removal = await store.files.remove(callerOf(request).accountId, ids);
+    if (removal.kind === "missing") throw missing(removal.ids);
+    await files.discard(removal.sha256s);
+    return { removed: { files: ids.length } };
+  });
+  app.post<WithId>("/storage/:id/process", OPTIONS.process, async (request) => {
+    const { accountId } = callerOf(request);
+    const id = pathId(request.params.id);
+    const again = { atMs: clock.now().epochMilliseconds, isScanned: files.isScanned };
+    const outcome = await store.files.process(accountId, id, again);
+    if (outcome !== "missing" && outcome !== "offered")
+      throw new HttpProblem(
+        409,
+        "conflict",
+        `the file ${id} is ${outcome}: only unclaimed and quarantined files are offered again`,
+      );
+    const { rows } = await store.files.list(accountId, { ids: [id] }, ONE);
+    if (outcome === "missing" || rows[0] === undefined) throw notFound("file", request.params.id);
+    files.wake();
+    return shown(rows[0]);
+  });
+}
+
+/** Hubs that share a database do not share a folder unless one is named. */
+function withoutFolder(app: FastifyInstance): void {
+  const reason = "with a PostgreSQL store, set `files.path` to a folder that every hub of the store reaches";
+  const facts = { access: "read", tag: "Storage", summary: "Not configured", status: 501 } as const;
+  for (const url of ["/storage", "/storage/*"])
+    app.route({
+      method: ["GET", "POST", "DELETE"],
+      url,
+      ...described({ ...facts, description: reason }),
+      handler: () => {
+        throw notSupported("/storage", reason);
+      },
+    });
+}
+
+function filterOf(query: z.infer<typeof filesQuery>): FilesFilter {
+  return {
+    names: query.FileName,
+    text: query.SearchText,
+    siteIds: both(query.SiteId, query.SiteIds),
+    siteTypeIds: query.SiteTypeId,
+    tags: both(query.Tag, query.Tags),
+    kinds: query.CloudItemTypeId,
+    states: query.State,
+  };
+}
+
+function idsOf(query: unknown): readonly number[] {
+  const given = parsed(fileIdsQuery, query);
+  const ids = [...new Set(both(given.id, given.ids))];
+  if (ids.length === 0) throw invalidField("ids", "name the ids of files, such as ids=1&ids=2");
+  if (ids.length > IDS_MAX) throw invalidField("ids", `names more than ${IDS_MAX} files`);
+  return ids;
+}
+
+async function existing({ store }: HubContext, accountId: number, ids: readonly number[]) {
+  const { rows } = await store.files.list(accountId, { ids }, { offset: 0, limit: null });
+  const own = new Set(rows.map(({ id }) => id));
+  const absent = ids.filter((id) => !own.has(id));
+  if (absent.length > 0) throw missing(absent);
+  return rows;
+}
+
+function missing(ids: readonly number[]): HttpProblem {
+  return invalidField("ids", `no ${ids.length === 1 ? "file" : "files"} ${ids.join(", ")} in this account`);
+}
+
+function shown(file: FileRecord): StoredFile {
+  const { accountId: _, createdMs, updatedMs, reason, ...rest } = file;
+  const isHeld = file.scan === "waiting" && file.state === "received";
+  return {
+    ...rest,
+    reason: isHeld ? "waits for the virus scan" : reason,
+    creationDate: isoOfMs(createdMs),
+    stateDate: isoOfMs(updatedMs),
+  };
+}

@@ -1,0 +1,75 @@
+/** Stored files: their bytes, their virus scan, and the removal of bytes that no record refers to. */
+import type { Clock } from "../../support/clock.ts";
+import { wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import type { HubOptions } from "../options.ts";
+import type { FileStore } from "../store/store.ts";
+import type { BlobStore } from "./blobs.ts";
+import { openFolderBlobs } from "./folder-blobs.ts";
+
+const COLLECT_MS = 3_600_000;
+/** Longer than any upload takes from its last byte to its record. */
+const SHARED_GRACE_MS = 3_600_000;
+
+export interface StoredFiles {
+  readonly blobs: BlobStore;
+  /** Whether files wait for a virus scan before triggers may claim them. */
+  readonly isScanned: boolean;
+  /** A file came, or is offered again. */
+  wake(): void;
+  /** Removes the bytes that no other record refers to. A failure is logged, and corrected by the next collection. */
+  discard(sha256s: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Parts {
+  readonly options: HubOptions;
+  readonly store: FileStore;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** Null when there is no folder for the bytes: hubs that share a database need one that is named. */
+export async function openStoredFiles({ options, store, log, clock }: Parts): Promise<StoredFiles | null> {
+  const path = folderOf(options);
+  if (path === null) return null;
+  const graceMs = options.store.kind === "sqlite" ? 0 : SHARED_GRACE_MS;
+  const blobs = await openFolderBlobs({ path, storeId: await store.folderId(), graceMs, clock });
+  const closing = new AbortController();
+  const isReferred = async (sha256: string) => (await store.referred([sha256])).has(sha256);
+  const collecting = collect(blobs, store, log, clock, closing.signal);
+  return {
+    blobs,
+    isScanned: false,
+    wake: () => undefined,
+    async discard(sha256s) {
+      for (const sha256 of sha256s) {
+        try {
+          await blobs.remove(sha256, isReferred);
+        } catch (thrown) {
+          log.error({ sha256, err: wordsOf(thrown) }, "bytes of a removed file could not be removed; tried again");
+        }
+      }
+    },
+    async close() {
+      closing.abort();
+      await collecting;
+    },
+  };
+}
+
+function folderOf({ store, files }: HubOptions): string | null {
+  if (files.path !== undefined) return files.path;
+  return store.kind === "sqlite" ? `${store.path}.files` : null;
+}
+
+async function collect(blobs: BlobStore, store: FileStore, log: Logger, clock: Clock, signal: AbortSignal) {
+  do {
+    try {
+      const removed = await blobs.collect((sha256s) => store.referred(sha256s));
+      if (removed > 0) log.info({ removed }, "bytes of uploads that were not completed were removed");
+    } catch (thrown) {
+      log.error({ err: thrown }, "the bytes of stored files could not be checked; this is tried again");
+    }
+  } while (await clock.sleep(COLLECT_MS, signal));
+}

@@ -1,0 +1,207 @@
+/** Records of stored files. */
+import { randomUUID } from "node:crypto";
+import { type FileState, storedFile } from "../../wire/index.ts";
+import { OFFERED_FROM, statesBefore } from "../files/states.ts";
+import { change, type Database, insert, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
+import { containing, foldedText, type SqlValue } from "./filter-sql.ts";
+import type { FileAdded, FileRecord, FileStore, FilesFilter, FilesRemoved } from "./store.ts";
+import { jsonOf } from "./structure-rows.ts";
+import { Where } from "./where.ts";
+
+const FILES = { columns: "*", from: "stored_file", order: "id" };
+const FIRST_USE = "INSERT INTO stored_bytes (account_id, bytes) VALUES (?, 0) ON CONFLICT DO NOTHING";
+const TAKE = `UPDATE stored_bytes SET bytes = bytes + ? WHERE account_id = ?
+  AND coalesce(bytes + CAST(? AS BIGINT) <= CAST(? AS BIGINT), TRUE)`;
+const GIVE = "UPDATE stored_bytes SET bytes = bytes - ? WHERE account_id = ?";
+const READY = "state = 'received' AND scan IN ('none', 'clean')";
+
+export function createFileStore(database: Database): FileStore {
+  return { ...writers(database), ...readers(database), ...scans(database) };
+}
+
+type Writers = Pick<FileStore, "add" | "remove" | "advance" | "process">;
+
+function writers(database: Database): Writers {
+  const { dialect } = database;
+  const { among } = dialect;
+  return {
+    add: (accountId, file, bytesMax) =>
+      database.write(function* (): Steps<FileAdded> {
+        if (file.siteId !== null && !(yield* ownsSite(dialect, accountId, file.siteId))) return { kind: "no-site" };
+        yield* change(FIRST_USE, accountId);
+        const { size } = file;
+        // The row of the account makes concurrent uploads wait for each other.
+        if ((yield* change(TAKE, size, accountId, size, bytesMax)) === 0) return { kind: "full" };
+        return { kind: "added", id: yield* insert("stored_file", columnsOf(accountId, file)) };
+      }),
+    remove: (accountId, ids) =>
+      database.write(function* (): Steps<FilesRemoved> {
+        const sql = `SELECT id, sha256, bytes FROM stored_file WHERE account_id = ? AND ${among("id")} ORDER BY id`;
+        const found = yield* rows(`${sql}${dialect.forUpdate("stored_file")}`, accountId, ids);
+        const own = new Set(found.map((one) => Number(one["id"])));
+        const missing = ids.filter((id) => !own.has(id));
+        if (missing.length > 0) return { kind: "missing", ids: missing };
+        yield* change(`DELETE FROM stored_file WHERE account_id = ? AND ${among("id")}`, accountId, ids);
+        yield* change(
+          GIVE,
+          found.reduce((sum, one) => sum + Number(one["bytes"]), 0),
+          accountId,
+        );
+        return { kind: "removed", sha256s: [...new Set(found.map((one) => String(one["sha256"])))] };
+      }),
+    async advance(accountId, id, { state, reason, atMs, run, triggerId }) {
+      const columns: readonly (readonly [string, SqlValue])[] = [
+        ["state", state],
+        ["reason", reason],
+        ["updated_ms", atMs],
+        ...(run === undefined ? [] : [["run", run] as const]),
+        ...(triggerId === undefined ? [] : [["trigger_id", triggerId] as const]),
+      ];
+      const sql = `UPDATE stored_file SET ${columns.map(([name]) => `${name} = ?`).join(", ")}
+        WHERE id = ? AND account_id = ? AND ${among("state")}`;
+      const values = columns.map(([, value]) => value);
+      return (await database.run(sql, ...values, id, accountId, statesBefore(state))) > 0;
+    },
+    process: (accountId, id, { atMs, isScanned }) =>
+      database.write(function* (): Steps<"offered" | "missing" | FileState> {
+        const offered = yield* change(
+          `UPDATE stored_file SET state = 'received', reason = NULL, run = NULL, trigger_id = NULL, scan = ?,
+            updated_ms = ? WHERE id = ? AND account_id = ? AND ${among("state")}`,
+          ...[isScanned ? "waiting" : "none", atMs, id, accountId, OFFERED_FROM],
+        );
+        if (offered > 0) return "offered";
+        const found = yield* row("SELECT * FROM stored_file WHERE id = ? AND account_id = ?", id, accountId);
+        return found === undefined ? "missing" : recordOf(found).state;
+      }),
+  };
+}
+
+type Readers = Pick<FileStore, "usedBytes" | "list" | "one" | "waiting" | "referred" | "folderId">;
+
+function readers(database: Database): Readers {
+  const { dialect } = database;
+  const found = async (sql: string, ...values: SqlValue[]) => {
+    const all = await database.ask(() => rows(`SELECT * FROM stored_file WHERE ${sql}`, ...values));
+    return all.map(recordOf);
+  };
+  return {
+    usedBytes: (accountId) =>
+      database.ask(function* () {
+        const used = yield* row("SELECT bytes FROM stored_bytes WHERE account_id = ?", accountId);
+        return Number(used?.["bytes"] ?? 0);
+      }),
+    list: (accountId, filter, page) =>
+      database.ask(function* () {
+        const listed = yield* dialect.page(FILES, whereOf(dialect, accountId, filter), page);
+        return { rows: listed.rows.map(recordOf), total: listed.total };
+      }),
+    one: async (accountId, id) => (await found("id = ? AND account_id = ?", id, accountId))[0] ?? null,
+    waiting: (accountId, limit) => found(`account_id = ? AND ${READY} ORDER BY id LIMIT ?`, accountId, limit),
+    referred: (sha256s) =>
+      database.ask(function* () {
+        const sql = `SELECT DISTINCT sha256 FROM stored_file WHERE ${dialect.among("sha256")}`;
+        const named = yield* rows(sql, sha256s);
+        return new Set(named.map((one) => String(one["sha256"])));
+      }),
+    folderId: () =>
+      database.write(function* () {
+        const sql = "INSERT INTO stored_file_folder (one, id) VALUES (1, ?) ON CONFLICT DO NOTHING";
+        yield* change(sql, randomUUID());
+        return String((yield* row("SELECT id FROM stored_file_folder"))?.["id"]);
+      }),
+  };
+}
+
+function scans(database: Database): Pick<FileStore, "unscanned" | "scanned"> {
+  return {
+    unscanned: (afterId, limit) =>
+      database.ask(function* () {
+        const sql = "SELECT * FROM stored_file WHERE scan = 'waiting' AND id > ? ORDER BY id LIMIT ?";
+        return (yield* rows(sql, afterId, limit)).map(recordOf);
+      }),
+    async scanned(accountId, id, verdict, atMs) {
+      const own = "WHERE id = ? AND account_id = ? AND scan = 'waiting'";
+      if (verdict.kind === "clean") await database.run(`UPDATE stored_file SET scan = 'clean' ${own}`, id, accountId);
+      else
+        await database.run(
+          `UPDATE stored_file SET scan = 'infected', state = 'quarantined', reason = ?, updated_ms = ? ${own}`,
+          ...[verdict.reason, atMs, id, accountId],
+        );
+    },
+  };
+}
+
+function* ownsSite({ forKeyShare }: StoreDialect, accountId: number, siteId: number): Steps<boolean> {
+  const sql = `SELECT 1 FROM site WHERE id = ? AND account_id = ?${forKeyShare}`;
+  return (yield* row(sql, siteId, accountId)) !== undefined;
+}
+
+function whereOf(dialect: StoreDialect, accountId: number, filter: FilesFilter): Where {
+  const where = new Where(dialect)
+    .equal("account_id", accountId)
+    .among("id", filter.ids)
+    .among("site_id", filter.siteIds)
+    .sharing("tags", filter.tags)
+    .among("kind", filter.kinds)
+    .among("state", filter.states)
+    .amongRows("site_id", "SELECT id FROM site", "type_id", filter.siteTypeIds);
+  if (filter.names !== undefined) {
+    const names = filter.names.map(foldedText);
+    const either = ["name", "base_name"].map((column) => dialect.among(dialect.folded(column)));
+    where.condition({ sql: `(${either.join(" OR ")})`, values: [names, names] });
+  }
+  if (filter.text !== undefined) {
+    const inName = containing("name", filter.text, dialect);
+    const inTag = containing("held.value", filter.text, dialect);
+    const sql = `(${inName.sql} OR EXISTS (SELECT 1 FROM ${dialect.labels("tags")} WHERE ${inTag.sql}))`;
+    where.condition({ sql, values: [...inName.values, ...inTag.values] });
+  }
+  return where;
+}
+
+function columnsOf(accountId: number, file: Parameters<FileStore["add"]>[1]) {
+  return {
+    account_id: accountId,
+    name: file.fileName,
+    base_name: file.fileName.slice(file.fileName.lastIndexOf("/") + 1),
+    bytes: file.size,
+    sha256: file.sha256,
+    kind: file.cloudItemTypeId,
+    content_type: file.contentType,
+    tags: jsonOf(file.tags),
+    site_id: file.siteId,
+    created_ms: file.createdMs,
+    created_by: file.createdBy,
+    via: file.via,
+    state: "received",
+    scan: file.isScanned ? "waiting" : "none",
+    updated_ms: file.createdMs,
+  };
+}
+
+const { via, state, scan, cloudItemTypeId } = storedFile.shape;
+
+function recordOf(one: Row): FileRecord {
+  const text = (column: string) => (one[column] === null ? null : String(one[column]));
+  const number = (column: string) => (one[column] === null ? null : Number(one[column]));
+  return {
+    id: Number(one["id"]),
+    accountId: Number(one["account_id"]),
+    fileName: String(one["name"]),
+    size: Number(one["bytes"]),
+    sha256: String(one["sha256"]),
+    cloudItemTypeId: cloudItemTypeId.parse(one["kind"]),
+    contentType: String(one["content_type"]),
+    tags: JSON.parse(String(one["tags"])),
+    siteId: number("site_id"),
+    createdMs: Number(one["created_ms"]),
+    createdBy: String(one["created_by"]),
+    via: via.parse(one["via"]),
+    state: state.parse(one["state"]),
+    reason: text("reason"),
+    updatedMs: Number(one["updated_ms"]),
+    triggerId: number("trigger_id"),
+    run: text("run"),
+    scan: scan.parse(one["scan"]),
+  };
+}

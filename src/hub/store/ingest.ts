@@ -1,0 +1,64 @@
+/** The contract of ingestion, which has a thread and a connection of its own; see `store.ts`. */
+import type { ReadingColumns } from "./columns.ts";
+import type { Outcome } from "./operations.ts";
+import type { VariableFacts } from "./store.ts";
+
+export interface QueuedOperation {
+  readonly seq: number;
+  readonly accountId: number;
+  readonly operationId: string;
+  readonly timeoutSec: number;
+  readonly received: number;
+  /** As received, or compressed (`hub/push/body-compression.ts`). */
+  readonly body: Uint8Array;
+}
+
+/** How an element names its variable: one column of the source (or the variable itself), and a selector. */
+export interface TargetQuery {
+  readonly by: "variableId" | "sourceId" | "sourceSerialNumber" | "sourceEan" | "sourceName" | "meterNumber";
+  readonly value: string | number;
+  readonly mappingConfig: string | undefined;
+  readonly variableTypeId: number | undefined;
+}
+
+export interface IngestTransaction {
+  /**
+   * The first match in order of source and variable, within the account. Results are cached until the
+   * structure changes.
+   */
+  findVariable(accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
+  /**
+   * Stores readings as though one after another; returns for each operation of the group how many of its
+   * readings replaced an earlier value or version. May be called several times; it keeps no reference to
+   * `readings`.
+   */
+  write(readings: ReadingColumns): Promise<readonly number[]>;
+}
+
+/** Limits of one group of operations, which has at least one operation. */
+export interface GroupLimits {
+  readonly readings: number;
+  readonly bytes: number;
+}
+
+export interface IngestStore {
+  /**
+   * Interval of polls without a notification, since other nodes fill the queue too; null when there are no
+   * other nodes.
+   */
+  readonly pollMs: number | null;
+  /** The first waiting operations after `seq`, in order; empty when none waits. */
+  next(afterSeq: number, limits: GroupLimits): Promise<readonly QueuedOperation[]>;
+  /**
+   * Applies a group and records its outcomes in one transaction, completely or not at all. `work` receives
+   * the operations that were not applied before, returns their outcomes in that order, and may be called
+   * again from the start when the structure changed meanwhile. The same transaction makes them `done`, or
+   * `failed`: then their bodies are kept.
+   */
+  apply(
+    operations: readonly QueuedOperation[],
+    work: (transaction: IngestTransaction, operations: readonly QueuedOperation[]) => Promise<readonly Outcome[]>,
+    state?: "done" | "failed",
+  ): Promise<void>;
+  close(): Promise<void>;
+}

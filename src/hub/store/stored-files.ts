@@ -1,0 +1,90 @@
+/**
+ * The contract of the records of stored files, a part of `store.ts`. A record is added when the bytes of its file are
+ * durable; files of equal content share their bytes.
+ */
+import type { FileKind, FileState, StoredFile } from "../../wire/index.ts";
+import type { Listing, Page } from "./store.ts";
+
+export interface FileRecord extends Omit<StoredFile, "creationDate" | "stateDate"> {
+  readonly accountId: number;
+  readonly createdMs: number;
+  /** When the state last changed. */
+  readonly updatedMs: number;
+}
+
+export type NewFile = Pick<
+  FileRecord,
+  "fileName" | "size" | "sha256" | "cloudItemTypeId" | "contentType" | "tags" | "siteId" | "createdBy" | "via"
+> & {
+  readonly createdMs: number;
+  /** Whether it waits for the virus scan before triggers may claim it. */
+  readonly isScanned: boolean;
+};
+
+export type FileAdded =
+  | { readonly kind: "added"; readonly id: number }
+  /** The account has no such site. */
+  | { readonly kind: "no-site" }
+  /** The account would have more than the permitted bytes. */
+  | { readonly kind: "full" };
+
+export type FilesRemoved =
+  | { readonly kind: "removed"; readonly sha256s: readonly string[] }
+  /** The account does not have these files; nothing was removed. */
+  | { readonly kind: "missing"; readonly ids: readonly number[] };
+
+/** A list of values means any of them; fields combine with AND; absent fields do not filter. */
+export interface FilesFilter {
+  readonly ids?: readonly number[] | undefined;
+  /** Whole names, or names without their folders, in any case. */
+  readonly names?: readonly string[] | undefined;
+  /** A part of the name or of a tag, in any case. */
+  readonly text?: string | undefined;
+  readonly siteIds?: readonly number[] | undefined;
+  readonly siteTypeIds?: readonly number[] | undefined;
+  readonly tags?: readonly string[] | undefined;
+  readonly kinds?: readonly FileKind[] | undefined;
+  readonly states?: readonly FileState[] | undefined;
+}
+
+export interface FileChange {
+  readonly state: FileState;
+  /** Null: nothing to say. */
+  readonly reason: string | null;
+  readonly atMs: number;
+  /** Absent fields stay as they are. */
+  readonly run?: string | null;
+  readonly triggerId?: number | null;
+}
+
+export type ScanVerdict = { readonly kind: "clean" } | { readonly kind: "infected"; readonly reason: string };
+
+export interface FileStore {
+  /** `bytesMax`: of all files of the account; null for no limit. */
+  add(accountId: number, file: NewFile, bytesMax: number | null): Promise<FileAdded>;
+  /** Bytes of all files of the account. */
+  usedBytes(accountId: number): Promise<number>;
+  /** Ordered by id. */
+  list(accountId: number, filter: FilesFilter, page: Page): Promise<Listing<FileRecord>>;
+  one(accountId: number, id: number): Promise<FileRecord | null>;
+  /** All of the files, or none. */
+  remove(accountId: number, ids: readonly number[]): Promise<FilesRemoved>;
+  /** Files that triggers may claim now, in order of their ids: received ones that no virus scan holds back. */
+  waiting(accountId: number, limit: number): Promise<readonly FileRecord[]>;
+  /** False when the file no longer exists, or when its state does not permit the change (`hub/files/states.ts`). */
+  advance(accountId: number, id: number, change: FileChange): Promise<boolean>;
+  /** Offers a file to the triggers again; otherwise returns why not: its state, or that it does not exist. */
+  process(
+    accountId: number,
+    id: number,
+    again: { readonly atMs: number; readonly isScanned: boolean },
+  ): Promise<"offered" | "missing" | FileState>;
+  /** Files of every account that wait for the virus scan, in order of their ids, after `afterId`. */
+  unscanned(afterId: number, limit: number): Promise<readonly FileRecord[]>;
+  /** Records a verdict; has no effect on a file that does not wait for one. */
+  scanned(accountId: number, id: number, verdict: ScanVerdict, atMs: number): Promise<void>;
+  /** Those of the digests that a record names. */
+  referred(sha256s: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Identifies this store to the folder of its files; made at the first call. */
+  folderId(): Promise<string>;
+}
