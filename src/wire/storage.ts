@@ -9,7 +9,7 @@ export type FileKind = (typeof FILE_KINDS)[number];
 /** Ways by which files come to the service. */
 export const FILE_WAYS = ["storage", "generic", "sftp", "ftp", "ftps"] as const;
 
-/** What became of a file; `hub/files/states.ts` says what each of them means. */
+/** States of a file; `hub/files/states.ts` says what each of them means. */
 export const FILE_STATE_NAMES = [
   "received",
   "unclaimed",

@@ -55,7 +55,7 @@ export async function sendSeveral(
   });
   const taken = new Set<string>();
   for (const file of records) {
-    // What is packed or pressed already would only cost time.
+    // Content that is packed already would only cost time.
     const compress = !["Image", "Archive", "Word", "Excel"].includes(file.cloudItemTypeId);
     const options = { mtime: new Date(file.createdMs), compress, size: file.size };
     zip.addReadStreamLazy(entryName(file, taken), options, (opened) => {
@@ -71,7 +71,7 @@ export async function sendSeveral(
   return reply.type("application/zip").send(output);
 }
 
-/** Files of one name are told apart by their ids. */
+/** Files of one name get their ids added. */
 function entryName({ id, fileName }: FileRecord, taken: Set<string>): string {
   const dot = fileName.lastIndexOf(".");
   const end = dot > fileName.lastIndexOf("/") + 1 ? dot : fileName.length;

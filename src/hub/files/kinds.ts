@@ -46,7 +46,7 @@ const EXCEL_NAMES: Readonly<Record<string, string>> = {
   xlsb: "application/vnd.ms-excel.sheet.binary.macroEnabled.12",
   ods: "application/vnd.oasis.opendocument.spreadsheet",
 };
-/** Of office documents in the format of before 2007, which share one signature. */
+/** Documents in the binary formats of Word and Excel share one signature. */
 const OLE = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 /** No text of HTML: a browser would run it with the rights of the hub's own pages. */
 const TEXT_NAMES: Readonly<Record<string, string>> = {
@@ -70,8 +70,8 @@ export function kindOf(head: Uint8Array, name: string): Kind {
 }
 
 function packed(text: string, extension: string): Kind {
-  const isOffice = text.includes("[Content_Types].xml") || text.includes("vnd.oasis.opendocument");
-  if (text.includes("word/") || text.includes("opendocument.text") || (isOffice && extension in WORD_NAMES))
+  const isDocument = text.includes("[Content_Types].xml") || text.includes("vnd.oasis.opendocument");
+  if (text.includes("word/") || text.includes("opendocument.text") || (isDocument && extension in WORD_NAMES))
     return { cloudItemTypeId: "Word", contentType: WORD_NAMES[extension] ?? WORD_NAMES["docx"] ?? "" };
   if (text.includes("xl/") || text.includes("opendocument.spreadsheet") || extension in EXCEL_NAMES)
     return { cloudItemTypeId: "Excel", contentType: EXCEL_NAMES[extension] ?? EXCEL_NAMES["xlsx"] ?? "" };

@@ -170,7 +170,7 @@ async function received(
   return put;
 }
 
-/** What the parser of multipart bodies says of one that it cannot read. */
+/** Words of the multipart parser about a body that it cannot read. */
 const UNREADABLE = /end of form|end of multipart|multipart|part header|part terminated/i;
 
 /** Null for every other failure. */
@@ -194,7 +194,7 @@ function tooLarge({ options }: HubContext): HttpProblem {
 }
 
 function quotaExceeded(quota: number | null): HttpProblem {
-  const words = `the files of the account would exceed the permitted ${quota} bytes; remove some first (DELETE /storage)`;
+  const words = `the files of the account would exceed ${quota} bytes; remove some first (DELETE /storage)`;
   return new HttpProblem(507, "quota-exceeded", words);
 }
 

@@ -83,7 +83,7 @@ export interface FileStore {
   unscanned(afterId: number, limit: number): Promise<readonly FileRecord[]>;
   /** Records a verdict; has no effect on a file that does not wait for one. */
   scanned(accountId: number, id: number, verdict: ScanVerdict, atMs: number): Promise<void>;
-  /** Those of the digests that a record names. */
+  /** Returns the digests that a record names. */
   referred(sha256s: readonly string[]): Promise<ReadonlySet<string>>;
   /** Identifies this store to the folder of its files; made at the first call. */
   folderId(): Promise<string>;

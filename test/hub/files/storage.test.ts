@@ -1,4 +1,4 @@
-/** Stored files beyond the rules of the specification: what is refused, what ranges and archives hold, what is removed. */
+/** Stored files beyond the rules of the specification: refusals, ranges, archives and removals. */
 import { createHash, randomBytes } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { request } from "node:http";
