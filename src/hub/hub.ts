@@ -28,6 +28,7 @@ import { belowRoutes, installProblems } from "./http/problems.ts";
 import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import { installWarnings } from "./http/warnings.ts";
+import type { HubInside } from "./inside.ts";
 import { createMetrics, type HubMetrics } from "./metrics.ts";
 import type { HubOptions } from "./options.ts";
 import { startIngestion } from "./push/ingestion.ts";
@@ -46,6 +47,7 @@ import { viewRoutes } from "./structure/views.ts";
 import { isoOfMs } from "./time.ts";
 import { discoveryRoutes } from "./token/discovery.ts";
 import { createGuard } from "./token/guard.ts";
+import { createInnerTokens } from "./token/inner.ts";
 import { createKeyRing } from "./token/keys.ts";
 import { createPasswords, type HashCost } from "./token/passwords.ts";
 import { tokenRoutes } from "./token/routes.ts";
@@ -71,6 +73,7 @@ export interface RunningHub {
   readonly metricsUrl: string | null;
   /** Every route of the hub. */
   readonly routes: readonly HubRoute[];
+  readonly inside: HubInside;
   /** Completes running requests and the current operation; the rest of the queue waits in the store. Idempotent. */
   close(): Promise<void>;
 }
@@ -127,7 +130,12 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const url = await listen(app, options.listen);
     const metricsUrl = await metrics.listen();
     log.info({ ...startFacts(options), url, metricsUrl }, "hub listens");
-    return { url, metricsUrl, routes, close: stopAll };
+    const inside = {
+      accountIds: () => store.identity.accountIds(),
+      mint: createInnerTokens(keys, options.tokenLifetime, clock),
+      fileTriggers: store.fileTriggers,
+    };
+    return { url, metricsUrl, routes, inside, close: stopAll };
   } catch (thrown) {
     await stopAll();
     throw thrown;

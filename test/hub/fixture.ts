@@ -9,6 +9,7 @@ import { Client } from "pg";
 import { afterAll } from "vitest";
 import type { HubRoute } from "../../src/hub/http/route.ts";
 import { type HubParts, type RunningHub, startHub } from "../../src/hub/hub.ts";
+import type { HubInside } from "../../src/hub/inside.ts";
 import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
 import type { NewOperation } from "../../src/hub/store/store.ts";
 import { createLog } from "../../src/support/log.ts";
@@ -122,6 +123,8 @@ export interface TestHub extends HubCalls {
   readonly options: HubOptions;
   readonly routes: readonly HubRoute[];
   readonly directory: string;
+  /** Of the hub that runs now. */
+  inside(): HubInside;
   /** Everything that the store keeps of clients and users. */
   stored(): Promise<string>;
   restart(): Promise<void>;
@@ -146,6 +149,7 @@ export async function startTestHub(
     options,
     routes: running.routes,
     directory,
+    inside: () => running.inside,
     stored: () => storedIdentities(directory),
     async restart() {
       await running.close();

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import type { HubOptions } from "../options.ts";
 import type { Principal } from "../token/guard.ts";
+import { isInner } from "../token/inner.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -36,7 +37,7 @@ export function installRates(app: FastifyInstance, options: HubOptions): void {
     return made;
   };
   app.addHook("onRequest", async (request, reply) => {
-    if (request.principal === null) return;
+    if (request.principal === null || isInner(request.principal)) return;
     for (const limit of limitsOf(request.principal)) await count(request, reply, limit, counterOf(limit));
   });
 }

@@ -41,6 +41,8 @@ export interface FileTriggerStore {
   ): Promise<StoredFileTrigger | "missing" | "taken">;
   /** Sets the state Deleted. Returns the ids that the account does not have; then nothing is written. */
   remove(accountId: number, ids: readonly number[], edit: Edit): Promise<readonly number[]>;
+  /** Greater after every change of a trigger of the account; 0 before the first. */
+  version(accountId: number): Promise<number>;
   /** Newest first. */
   history(accountId: number, id: number, page: Page): Promise<Listing<FileTriggerChange>>;
 }
@@ -56,7 +58,7 @@ export function createFileTriggerStore(database: Database): FileTriggerStore {
   return { ...readers(database), ...writers(database) };
 }
 
-function readers(database: Database): Pick<FileTriggerStore, "list" | "history"> {
+function readers(database: Database): Pick<FileTriggerStore, "list" | "version" | "history"> {
   const { dialect } = database;
   return {
     list: (accountId, { ids, states, ingestionTypes }, page) =>
@@ -68,6 +70,11 @@ function readers(database: Database): Pick<FileTriggerStore, "list" | "history">
           .among("ingestion_type", ingestionTypes);
         const listed = yield* dialect.page(TRIGGERS, where, page);
         return { rows: listed.rows.map(triggerOf), total: listed.total };
+      }),
+    version: (accountId) =>
+      database.ask(function* () {
+        const sql = `SELECT count(*) AS version FROM ${CHANGES.from} WHERE account_id = ?`;
+        return Number((yield* row(sql, accountId))?.["version"] ?? 0);
       }),
     history: (accountId, id, page) =>
       database.ask(function* () {

@@ -13,6 +13,10 @@ export function createIdentityStore(database: Database): IdentityStore {
         const found = yield* row("SELECT id, name FROM account WHERE id = ?", id);
         return found === undefined ? null : { id: Number(found["id"]), name: String(found["name"]) };
       }),
+    accountIds: () =>
+      database.ask(function* () {
+        return (yield* rows("SELECT id FROM account ORDER BY id")).map((one) => Number(one["id"]));
+      }),
     client: (id) =>
       database.ask(function* () {
         return clientOf(yield* row("SELECT * FROM client WHERE id = ? AND enabled", id));

@@ -48,6 +48,8 @@ export interface IdentityStore {
   /** Disables clients and users that are not listed; their records stay. */
   keepOnly(clientIds: readonly string[], usernames: readonly string[]): Promise<void>;
   account(id: number): Promise<{ readonly id: number; readonly name: string } | null>;
+  /** Ids of all accounts, in their order. */
+  accountIds(): Promise<readonly number[]>;
   /** Enabled ones only, as the next two methods. */
   client(id: string): Promise<ClientRecord | null>;
   userByName(username: string): Promise<UserRecord | null>;

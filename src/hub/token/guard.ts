@@ -7,6 +7,7 @@ import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
+import { innerUser } from "./inner.ts";
 import type { Passwords } from "./passwords.ts";
 import { defaultAccount, hasRight, mayAccess, RIGHT_WORDS } from "./rights.ts";
 import { generationOf, type Tokens } from "./tokens.ts";
@@ -37,6 +38,8 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
     if (claims === null) throw unauthenticated("the access token is not valid or has expired");
     if (!scopes.some((scope) => claims.scopes.includes(scope)))
       throw new HttpProblem(401, "missing-scope", `the access token lacks the scope ${scopes.join(" or ")}`);
+    const inner = innerUser(claims);
+    if (inner !== null) return { user: inner, accountId: claims.accountId, clientId: claims.clientId };
     const [user, client] = await Promise.all([identity.userById(claims.userId), identity.client(claims.clientId)]);
     if (user === null || !mayAccess(user, claims.accountId))
       throw unauthenticated("the user of the access token may no longer enter its account");

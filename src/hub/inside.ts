@@ -1,0 +1,10 @@
+/** The parts of a hub for the gateway in its process; `platform.ts` joins the two. */
+import type { HubStore } from "./store/store.ts";
+import type { MintInnerToken } from "./token/inner.ts";
+
+export interface HubInside {
+  accountIds(): Promise<readonly number[]>;
+  /** A token to push to an account, and to read it. */
+  readonly mint: MintInnerToken;
+  readonly fileTriggers: HubStore["fileTriggers"];
+}
