@@ -133,7 +133,8 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const inside = {
       accountIds: () => store.identity.accountIds(),
       mint: createInnerTokens(keys, options.tokenLifetime, clock),
-      fileTriggers: store.fileTriggers,
+      store,
+      files,
     };
     return { url, metricsUrl, routes, inside, close: stopAll };
   } catch (thrown) {

@@ -43,7 +43,7 @@ describe("a minted token", () => {
 });
 
 test("the version of an account's triggers changes with each change of them, and not with another's", async () => {
-  const { fileTriggers } = hub.inside();
+  const { fileTriggers } = hub.inside().store;
   const versions = [await fileTriggers.version(1)];
   const body = { name: "t", ingestionType: "SendViaHttp", mapping: "any" };
   const id = await hub.post("/fileTrigger", body);

@@ -114,7 +114,7 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
       );
     const { rows } = await store.files.list(accountId, { ids: [id] }, ONE);
     if (outcome === "missing" || rows[0] === undefined) throw notFound("file", request.params.id);
-    files.wake();
+    files.wake(accountId);
     return shown(rows[0]);
   });
 }
@@ -167,7 +167,7 @@ function missing(ids: readonly number[]): HttpProblem {
 }
 
 function shown(file: FileRecord): StoredFile {
-  const { accountId: _, createdMs, updatedMs, reason, ...rest } = file;
+  const { accountId: _account, offers: _offers, createdMs, updatedMs, reason, ...rest } = file;
   const isHeld = file.scan === "waiting" && file.state === "received";
   return {
     ...rest,

@@ -15,8 +15,10 @@ export interface StoredFiles {
   readonly blobs: BlobStore;
   /** Whether files wait for a virus scan before triggers may claim them. */
   readonly isScanned: boolean;
-  /** A file came, or is offered again. */
-  wake(): void;
+  /** A file came, or is offered again; of whatever account when it is not named. */
+  wake(accountId?: number): void;
+  /** Calls back when triggers may claim files of the account that they could not before. Returns the end of that. */
+  onWaiting(accountId: number, onFiles: () => void): () => void;
   /** Removes the bytes that no other record refers to. A failure is logged, and corrected by the next collection. */
   discard(sha256s: readonly string[]): Promise<void>;
   close(): Promise<void>;
@@ -36,12 +38,21 @@ export async function openStoredFiles({ options, store, log, clock }: Parts): Pr
   const graceMs = options.store.kind === "sqlite" ? 0 : SHARED_GRACE_MS;
   const blobs = await openFolderBlobs({ path, storeId: await store.folderId(), graceMs, clock });
   const closing = new AbortController();
+  const watching = new Map<number, Set<() => void>>();
   const isReferred = async (sha256: string) => (await store.referred([sha256])).has(sha256);
   const collecting = collect(blobs, store, log, clock, closing.signal);
   return {
     blobs,
     isScanned: false,
-    wake: () => undefined,
+    wake(accountId) {
+      for (const [id, listeners] of watching)
+        if (accountId === undefined || id === accountId) for (const onFiles of listeners) onFiles();
+    },
+    onWaiting(accountId, onFiles) {
+      const listeners = watching.get(accountId) ?? new Set();
+      watching.set(accountId, listeners.add(onFiles));
+      return () => listeners.delete(onFiles);
+    },
     async discard(sha256s) {
       for (const sha256 of sha256s) {
         try {

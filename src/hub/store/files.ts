@@ -49,24 +49,24 @@ function writers(database: Database): Writers {
         );
         return { kind: "removed", sha256s: [...new Set(found.map((one) => String(one["sha256"])))] };
       }),
-    async advance(accountId, id, { state, reason, atMs, run, triggerId }) {
+    async advance(accountId, id, { state, reason, atMs, run, triggerId, offers = null }) {
       const columns: readonly (readonly [string, SqlValue])[] = [
         ["state", state],
         ["reason", reason],
-        ["updated_ms", atMs],
         ...(run === undefined ? [] : [["run", run] as const]),
         ...(triggerId === undefined ? [] : [["trigger_id", triggerId] as const]),
       ];
-      const sql = `UPDATE stored_file SET ${columns.map(([name]) => `${name} = ?`).join(", ")}
-        WHERE id = ? AND account_id = ? AND ${among("state")}`;
-      const values = columns.map(([, value]) => value);
-      return (await database.run(sql, ...values, id, accountId, statesBefore(state))) > 0;
+      const sql = `UPDATE stored_file SET ${columns.map(([name]) => `${name} = ?`).join(", ")},
+          updated_ms = CASE state WHEN ? THEN updated_ms ELSE ? END
+        WHERE id = ? AND account_id = ? AND offers = coalesce(CAST(? AS BIGINT), offers) AND ${among("state")}`;
+      const values = [...columns.map(([, value]) => value), state, atMs];
+      return (await database.run(sql, ...values, id, accountId, offers, statesBefore(state))) > 0;
     },
     process: (accountId, id, { atMs, isScanned }) =>
       database.write(function* (): Steps<"offered" | "missing" | FileState> {
         const offered = yield* change(
           `UPDATE stored_file SET state = 'received', reason = NULL, run = NULL, trigger_id = NULL, scan = ?,
-            updated_ms = ? WHERE id = ? AND account_id = ? AND ${among("state")}`,
+            offers = offers + 1, updated_ms = ? WHERE id = ? AND account_id = ? AND ${among("state")}`,
           ...[isScanned ? "waiting" : "none", atMs, id, accountId, OFFERED_FROM],
         );
         if (offered > 0) return "offered";
@@ -200,6 +200,7 @@ function recordOf(one: Row): FileRecord {
     state: state.parse(one["state"]),
     reason: text("reason"),
     updatedMs: Number(one["updated_ms"]),
+    offers: Number(one["offers"]),
     triggerId: number("trigger_id"),
     run: text("run"),
     scan: scan.parse(one["scan"]),

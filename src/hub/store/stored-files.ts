@@ -10,6 +10,8 @@ export interface FileRecord extends Omit<StoredFile, "creationDate" | "stateDate
   readonly createdMs: number;
   /** When the state last changed. */
   readonly updatedMs: number;
+  /** How often it was offered to the triggers. */
+  readonly offers: number;
 }
 
 export type NewFile = Pick<
@@ -55,6 +57,8 @@ export interface FileChange {
   /** Absent fields stay as they are. */
   readonly run?: string | null;
   readonly triggerId?: number | null;
+  /** Nothing changes when the file was offered again since. */
+  readonly offers?: number;
 }
 
 export type ScanVerdict = { readonly kind: "clean" } | { readonly kind: "infected"; readonly reason: string };
