@@ -45,6 +45,7 @@ import type {
 import type { ForgetSaid, Forgotten, ForgottenFile, LedgerFault, LedgerQueries, RestingRun } from "./ledger-results.ts";
 import type { AwaitedArrival, PollRecord } from "./poll.ts";
 import type { SharedBytes } from "./shared.ts";
+import type { TriggerLists } from "./trigger-lists.ts";
 
 export type { FinishedFile, FinishedFileChange, NewFinishedFile } from "./finished-files.ts";
 export type { LaneHead } from "./lane-heads.ts";
@@ -60,6 +61,8 @@ export interface Ledger extends LedgerQueries {
   /** Source files after their end. */
   readonly finishedFiles: FinishedFiles;
   readonly laneHeads: LaneHeads;
+  /** Triggers that come from services. */
+  readonly triggerLists: TriggerLists;
 
   // ── arrivals
 

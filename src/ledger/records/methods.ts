@@ -20,6 +20,7 @@ import { runMethods } from "./runs.ts";
 import type { Store } from "./store.ts";
 import { tallyMethods } from "./tally.ts";
 import { traceMethods } from "./trace.ts";
+import { triggerLists } from "./trigger-lists.ts";
 
 export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "shared"> {
   const polls = new Set<string>();
@@ -42,6 +43,7 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "s
     ...checkingMethods(store),
     finishedFiles: finishedFiles(store),
     laneHeads: laneHeads(store),
+    triggerLists: triggerLists(store),
   };
 }
 

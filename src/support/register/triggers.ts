@@ -8,4 +8,14 @@ export const TRIGGER_ERRORS = {
       "`headgate trigger test NAME` explains it for each trigger; files are matched again when the triggers " +
       "change.",
   },
+  "HG-TRIG-002": {
+    title: "the service did not list all of its triggers",
+    hint: "The triggers that were read last stay in force; the gateway reads them again by itself.",
+  },
+  "HG-TRIG-003": {
+    title: "a trigger of the service has no mapper here",
+    hint:
+      "Bind the name of its mapping to a mapper in `mappings` of the entry `from: service`, or add a mapper of " +
+      "that name; then `headgate replay` the file.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

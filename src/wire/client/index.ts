@@ -8,6 +8,7 @@ export {
   type VariableFacts,
 } from "./account-structure.ts";
 export { answerWords, retryAfterMs } from "./answers.ts";
+export { listFileTriggers } from "./file-triggers.ts";
 export { type HttpTimeouts, orAborted } from "./http.ts";
 export {
   type ClientOptions,

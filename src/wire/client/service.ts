@@ -5,7 +5,7 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
 import type { Clock } from "../../support/clock.ts";
-import { ConfigError, RejectedError, TransientError } from "../../support/errors.ts";
+import { ConfigError } from "../../support/errors.ts";
 import { type DataQuery, type DataRow, dataRows, type Removal, type RemovalQuery, removal } from "../data.ts";
 import {
   type SiteBody,
@@ -20,8 +20,9 @@ import {
   variable,
 } from "../structure.ts";
 import { type ListedUnit, listedUnit } from "../units.ts";
-import { answerWords, isWebPage, parseJson, retryAfterMs, webhookRefusalOf } from "./answers.ts";
+import { answerWords, isWebPage, retryAfterMs, webhookRefusalOf } from "./answers.ts";
 import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
+import { READ_ANSWER_MAX, readAnswer } from "./read-answer.ts";
 import { type Token, type TokenAccess, type TokenMeans, TokenSource } from "./token.ts";
 
 export interface ServiceAccess extends TokenAccess {
@@ -74,6 +75,11 @@ export interface Page<Item> {
 
 const named = z.object({ id: z.number().int(), name: z.string() });
 type Named = z.infer<typeof named>;
+/** A bare number, or an object with it. */
+const count = z.union([
+  z.int().nonnegative(),
+  z.object({ count: z.int().nonnegative() }).transform((answer) => answer.count),
+]);
 
 /** A query in the form of the wire schemas. */
 type Query = Readonly<Record<string, unknown>>;
@@ -82,7 +88,6 @@ type Address = Pick<HttpCall, "origin" | "path">;
 
 /** Only some text of a push response is kept; a longer body would only occupy memory. */
 const PUSH_ANSWER_MAX = 64 * 1024;
-const READ_ANSWER_MAX = 32 * 1024 ** 2;
 
 export class ServiceClient {
   readonly #access: ServiceAccess;
@@ -105,6 +110,10 @@ export class ServiceClient {
       proxy: access.proxy,
     });
     this.#tokens = new TokenSource(access, this.#http, options.clock, options.mint);
+  }
+
+  get name(): string {
+    return this.#access.name;
   }
 
   /** See `TokenSource.get` for its errors. */
@@ -184,6 +193,17 @@ export class ServiceClient {
   /** A referential of ids and names, such as `/sourceTypes`. */
   getNamed(path: string, signal: AbortSignal): Promise<readonly Named[]> {
     return this.#get(path, {}, named.array(), signal).then(({ items }) => items);
+  }
+
+  /** A page of items as they came, of any shape. */
+  getItems(path: string, query: Query, signal: AbortSignal): Promise<Page<unknown>> {
+    return this.#get(path, query, z.unknown().array(), signal);
+  }
+
+  getCount(path: string, signal: AbortSignal): Promise<number> {
+    const call: Call = { method: "GET", ...address(this.#access.base, path, {}), answerMax: READ_ANSWER_MAX };
+    const answer = this.#call(call, "datahub-api", signal);
+    return answer.then((got) => this.#read(got, count, `GET ${path}`));
   }
 
   /** The id of the new site. */
@@ -310,32 +330,7 @@ export class ServiceClient {
   }
 
   #read<Value>(answer: HttpAnswer, schema: z.ZodType<Value>, operation: string): Value {
-    const facts = { operation, subject: this.#access.name };
-    const { status } = answer;
-    if (status >= 500 || status === 429 || status === 408 || answer.cut === "broken off")
-      throw new TransientError("HG-PUSH-001", {
-        ...facts,
-        message: `${operation} answered ${answerWords(answer)}`,
-      });
-    if (status === 403)
-      throw new ConfigError("HG-PUSH-008", {
-        ...facts,
-        message: `${operation} answered ${answerWords(answer)}`,
-      });
-    if (status < 200 || status > 299 || answer.cut !== null)
-      throw new RejectedError("HG-PUSH-010", {
-        ...facts,
-        message:
-          `${operation} answered ` +
-          `${answer.cut === null ? answerWords(answer) : `more than ${READ_ANSWER_MAX} bytes`}`,
-      });
-    const parsed = schema.safeParse(parseJson(answer.text));
-    if (parsed.success) return parsed.data;
-    const issue = parsed.error.issues[0];
-    throw new ConfigError("HG-PUSH-009", {
-      ...facts,
-      message: `${operation} gave an answer of another shape: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
-    });
+    return readAnswer(answer, schema, { operation, subject: this.#access.name });
   }
 }
 
