@@ -18,6 +18,7 @@ import { ServiceRegistry } from "./gateway/services.ts";
 import { startSummary } from "./gateway/start-summary.ts";
 import { protectState } from "./gateway/state-files.ts";
 import { openStorage } from "./gateway/storage.ts";
+import { openTriggers } from "./gateway/triggers-in-force.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import type { Run, Summary } from "./model.ts";
@@ -32,7 +33,6 @@ import { Scheduler } from "./runs/scheduler.ts";
 import type { IntakeRule } from "./runs/stages.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
-import { createRegistry } from "./triggers/registry.ts";
 import { openMapping } from "./workers/open.ts";
 
 export type { FileEvent, IntakeRule };
@@ -127,7 +127,8 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   // The operations API listens before the other parts are opened: queries and outcomes can arrive by then.
   const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
-  const registry = createRegistry(config.triggers);
+  const triggers = await openTriggers(live, { ledger, clock, log }, closers);
+  const { registry } = triggers;
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, quota, ledger });
   const drops = new DropRegistry({ log, intake, hubDrop: given.inner?.hubDrop }, () => ({
     ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
@@ -165,25 +166,25 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
 
   drops.add(config.drops);
   closers.push(() => drops.stopWatching());
-  const { configuration } = given;
   const stores = { ledger, spool, quota, pauses, lookups, versions };
   const known = { ...stores, drops, services, scheduler, clock, log };
   const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
-  joinQueries(api.queries, config, { ...known, ...attention, configuration });
+  joinQueries(api.queries, config, { ...known, ...attention, configuration: given.configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
-  await drops.open();
+  await Promise.all([drops.open(), triggers.services.firstAttempt()]);
   const guard = finishGuard(config, { ledger, dropEntry, clock, log, scratch: spool.root });
   closers.push(() => fleet.leave());
   const configured = () => config.drops.map(({ name }) => name);
   await fleet.join({ ledger, scheduler, watchers: () => drops.watchers(), configured, pauses, clock, log });
   closers.push(guard.start());
+  triggers.offerTo({ drops, mapping, scheduler, log });
   await drops.start();
   attention.start();
   scheduler.wake();
   closers.push(startHousekeeping({ ...stores, scheduler, clock, log, keepMs: config.ledger.keep }));
-  const places = { operations: api.url, intakes: drops.intakes() };
-  log.info({ ...startSummary(config, given.configFile), ...recovery, ...places }, "gateway started");
+  const summary = { ...startSummary(config, given.configFile), operations: api.url, intakes: drops.intakes() };
+  log.info({ ...summary, ...recovery }, "gateway started");
 
   const drain = (graceMs: number) => drainParts({ drops, services, scheduler, clock }, graceMs);
   return {
@@ -202,7 +203,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
       guard.isIdle && (await isIdle(drops.watchers(), scheduler, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(drops.statuses(), ledger, await scheduler.pending(), startedAt),
-    exchange: (next) => exchangeParts(next, { ...known, live, fleet, registry, mapping }),
+    exchange: (next) => exchangeParts(next, { ...known, live, fleet, triggers, mapping }),
     pulse: () => scheduler.pulse(),
     drain,
     stop: async (graceMs = 0) => {

@@ -9,7 +9,7 @@ import { notificationOptions, operationsOptions } from "../operations/options.ts
 import { provisionTemplate } from "../provisioning/options.ts";
 import { spoolOptions } from "../spool/options.ts";
 import { logOptions } from "../support/log-options.ts";
-import { triggerList, triggerOptions } from "../triggers/options.ts";
+import { serviceTriggersOptions, triggerList, triggerOptions } from "../triggers/options.ts";
 import { environmentVariable, loadDocument } from "./document.ts";
 
 /** The settings of a trigger that the gateway alone reads, beside those of `triggerOptions`. */
@@ -17,6 +17,8 @@ export const gatewayTrigger = triggerOptions.extend({
   guard: triggerGuard,
   provision: provisionTemplate.optional(),
 });
+
+const gatewayServiceTriggers = serviceTriggersOptions.extend({ guard: triggerGuard });
 
 const sections = z.strictObject({
   services: z.array(serviceOptions).min(1).describe("The services that readings are pushed to; most sites have one."),
@@ -26,7 +28,7 @@ const sections = z.strictObject({
   mappers: mappersOptions.prefault({}).describe("Where mappers are found, beside the bundled ones."),
   lookups: lookupsOptions,
   drops: z.array(dropOptions).min(1).describe("The watched places."),
-  triggers: triggerList(gatewayTrigger),
+  triggers: triggerList(gatewayTrigger, gatewayServiceTriggers),
   push: pushOptions.prefault({}).describe("How batches are sent."),
   operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
   notifications: notificationOptions
@@ -35,21 +37,23 @@ const sections = z.strictObject({
   log: logOptions.prefault({}).describe("The log."),
 });
 
-export const gatewayConfig = sections.check(
-  uniqueNames("services"),
-  uniqueNames("drops"),
-  uniqueNames("triggers"),
-  uniqueNames("lookups"),
-  knownReferences(),
-  workingConfirmation(),
-);
-export type GatewayConfig = Omit<z.output<typeof sections>, "drops"> & { readonly drops: readonly DropOptions[] };
+export const gatewayConfig = sections
+  .check(
+    uniqueNames("services"),
+    uniqueNames("drops"),
+    uniqueNames("triggers"),
+    uniqueNames("lookups"),
+    knownReferences(),
+    distinctSources(),
+    workingConfirmation(),
+  )
+  .transform(withSplitTriggers);
+export type GatewayConfig = Omit<z.output<typeof gatewayConfig>, "drops"> & { readonly drops: readonly DropOptions[] };
 
 /** The configuration of a gateway inside a hub, which is made by the program; it may have no accounts yet. */
-export const innerGatewayConfig = sections.extend({
-  services: z.array(serviceOptions),
-  drops: z.array(hubDropOptions),
-});
+export const innerGatewayConfig = sections
+  .extend({ services: z.array(serviceOptions), drops: z.array(hubDropOptions) })
+  .transform(withSplitTriggers);
 
 /**
  * Loads, validates and freezes the configuration; its relative paths are relative to its own folder. `files` receives
@@ -70,8 +74,30 @@ export function loadGatewayConfig(path: string, files?: Set<string>): GatewayCon
   });
 }
 
+type TriggerEntry = z.output<typeof gatewayTrigger> | z.output<typeof gatewayServiceTriggers>;
+
+/**
+ * Most components need the triggers of the file alone. `position` of an entry `from: service`: how many of them come
+ * before it.
+ */
+function withSplitTriggers<Sections extends { triggers: TriggerEntry[]; services: { name: string }[] }>({
+  triggers: entries,
+  ...others
+}: Sections) {
+  const triggers: z.output<typeof gatewayTrigger>[] = [];
+  const serviceTriggers: (z.output<typeof gatewayServiceTriggers> & { service: string; position: number })[] = [];
+  for (const entry of entries) {
+    if (entry.from !== "service") triggers.push(entry);
+    else {
+      const service = entry.service ?? others.services[0]?.name ?? "";
+      serviceTriggers.push({ ...entry, service, position: triggers.length });
+    }
+  }
+  return { ...others, triggers, serviceTriggers };
+}
+
 /** The standard OpenTelemetry variables apply when the file names no endpoint. */
-function tracingOf({ operations: { tracing } }: z.output<typeof gatewayConfig>) {
+function tracingOf({ operations: { tracing } }: GatewayConfig) {
   const endpoint =
     tracing.endpoint ??
     environmentVariable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ??
@@ -88,12 +114,16 @@ function dropWithPaths(
   return drop;
 }
 
-type Parsed = Record<"services" | "drops" | "triggers" | "lookups", { name: string }[]>;
+type Parsed = Record<"services" | "drops" | "lookups", { name: string }[]> & {
+  triggers: { from?: string | undefined; name?: string | undefined }[];
+};
 
 function uniqueNames(section: keyof Parsed) {
   return z.superRefine<Parsed>((config, context) => {
     const seen = new Set<string>();
-    for (const [index, { name }] of config[section].entries()) {
+    const entries: readonly { name?: string | undefined }[] = config[section];
+    for (const [index, { name }] of entries.entries()) {
+      if (name === undefined) continue;
       if (seen.has(name)) {
         context.addIssue({
           code: "custom",
@@ -145,6 +175,33 @@ function serviceFault(service: string | undefined, services: readonly string[]):
     return services.length > 1 ? `there are several services; name one of ${services.join(", ")}` : null;
   if (services.includes(service)) return null;
   return `there is no service ${service}; there ${services.length > 1 ? "are" : "is"} ${services.join(", ")}`;
+}
+
+/** One entry for each service, and no trigger of the file that is named like those of a service. */
+function distinctSources() {
+  return z.superRefine<{
+    services: { name: string }[];
+    triggers: { from?: string | undefined; name?: string | undefined; service?: string | undefined }[];
+  }>((config, context) => {
+    const sources = config.triggers
+      .filter(({ from }) => from === "service")
+      .map(({ service }) => service ?? config.services[0]?.name ?? "");
+    const seen = new Set<string>();
+    for (const [index, { from, name, service = config.services[0]?.name ?? "" }] of config.triggers.entries()) {
+      const path = ["triggers", index, from === "service" ? "service" : "name"];
+      const like = sources.find((one) => name?.startsWith(`${one}:`) === true);
+      if (like !== undefined) {
+        const message = `names that begin with ${like}: are those of the triggers at the service ${like}`;
+        context.addIssue({ code: "custom", path, message });
+      }
+      if (from !== "service") continue;
+      if (seen.has(service)) {
+        const message = `the triggers of the service ${service} are named twice`;
+        context.addIssue({ code: "custom", path, message });
+      }
+      seen.add(service);
+    }
+  });
 }
 
 function workingConfirmation() {

@@ -174,8 +174,10 @@ export function intakeFacts(
     },
     accountOf: (service) => config.services.find(({ name }) => name === service)?.account,
     refusalOf: (token, service, drop) => {
-      const { claimed } = parts.registry.claim("", "SendViaHttp", drop, { service, token });
-      return claimed === null ? `no trigger of ${service} that fires has the token ${token}` : null;
+      const { claimed, undecided } = parts.registry.claim("", "SendViaHttp", drop, { service, token });
+      if (claimed !== null) return null;
+      if (!undecided) return { isFinal: true, reason: `no trigger of ${service} that fires has the token ${token}` };
+      return { isFinal: false, reason: `not all triggers are known now, and one of ${service} may have this token` };
     },
   };
 }

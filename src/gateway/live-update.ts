@@ -6,14 +6,13 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
-import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import type { TriggerRegistry } from "../triggers/registry.ts";
 import type { OpenMapping } from "../workers/open.ts";
 import type { DropRegistry } from "./drops.ts";
 import type { FleetMember } from "./fleet.ts";
 import type { LiveConfig } from "./live-config.ts";
 import type { ServiceRegistry } from "./services.ts";
+import { offerFiles, type TriggersInForce } from "./triggers-in-force.ts";
 
 export type Exchange =
   | { readonly status: "exchanged"; readonly changed: readonly string[] }
@@ -26,53 +25,42 @@ export interface ExchangedParts {
   readonly fleet: Pick<FleetMember, "dropsChanged">;
   readonly services: ServiceRegistry;
   readonly scheduler: Scheduler;
-  readonly registry: TriggerRegistry;
+  readonly triggers: Pick<TriggersInForce, "configure">;
   readonly mapping: Pick<OpenMapping, "start">;
   readonly log: Logger;
 }
 
 /** Sections that are exchanged, or are read each time they are needed. Any other section needs a new gateway. */
-const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "triggers", "push", "log"];
+const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "triggers", "serviceTriggers", "push", "log"];
+
+const TRIGGER_SECTIONS = ["triggers", "serviceTriggers"] as const;
 
 /** Throws the `ConfigError` of a drop that cannot be opened; all parts are then as before. */
 export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts): Promise<Exchange> {
-  const { live, drops, fleet, services, scheduler, registry, mapping, log } = parts;
-  const { config } = live;
-  const sections = changedSections(config, next);
+  const { live, drops, fleet, services, scheduler, triggers, mapping, log } = parts;
+  const sections = changedSections(live.file(), next);
   const others = sections.filter((section) => !EXCHANGED.includes(section));
   if (others.length > 0) return { status: "assemble", sections: others };
 
-  const before = { triggers: config.triggers, services: config.services };
+  const before = live.file();
   const change = drops.changeTo(next.drops);
   const touched = [...change.removed, ...change.added.map(({ name }) => name)];
   if (touched.length > 0) await scheduler.withDropsPaused(touched, () => drops.exchange(change));
   live.replace(next);
   if (touched.length > 0) fleet.dropsChanged();
-  registry.replace(next.triggers);
+  triggers.configure();
   const changed = services.configure(next);
   scheduler.servicesChanged(changed, next.push.concurrency);
 
-  const matchesOtherwise =
-    !isDeepStrictEqual(before.triggers, next.triggers) ||
-    before.services[0]?.name !== next.services[0]?.name ||
-    touched.length > 0;
-  if (matchesOtherwise) {
-    // Loading a mapper for the first time may take long; its callers wait for it where they need it.
-    const offer = async () => {
-      await mapping.start(next.triggers.map((trigger) => trigger.mapper));
-      for (const watcher of drops.watchers()) await watcher.rematch();
-      scheduler.wake();
-    };
-    offer().catch((thrown) =>
-      log.warn({ err: thrown }, `files are not offered to the new triggers yet: ${wordsOf(thrown)}`),
-    );
-  }
+  const sameTriggers = TRIGGER_SECTIONS.every((section) => isDeepStrictEqual(before[section], next[section]));
+  if (!sameTriggers || before.services[0]?.name !== next.services[0]?.name || touched.length > 0)
+    offerFiles(live.config.triggers, { drops, mapping, scheduler, log });
   return {
     status: "exchanged",
     changed: [
       ...changed.map((name) => `service ${name}`),
       ...new Set(touched.map((name) => `drop ${name}`)),
-      ...(isDeepStrictEqual(before.triggers, next.triggers) ? [] : ["triggers"]),
+      ...(sameTriggers ? [] : ["triggers"]),
       ...sections.filter((section) => section === "push" || section === "log"),
     ],
   };

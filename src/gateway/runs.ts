@@ -55,8 +55,8 @@ export function claimParts(
     match: ({ drop, path }, provenance) => {
       const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
       const verdict = registry.claim(path, ingestionType, drop, provenance ?? undefined);
-      const { claimed, others } = verdict;
-      return { claimed, others, why: claimed === null ? whyUnclaimed(verdict) : "" };
+      const { claimed, others, undecided } = verdict;
+      return { claimed, others, undecided, why: claimed === null ? whyUnclaimed(verdict) : "" };
     },
     laneOf,
     lanesOf: (drop, service) => [

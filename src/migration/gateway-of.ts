@@ -30,6 +30,8 @@ export function gatewayOf(
       ? config.triggers.filter((trigger) => isFor(request, trigger)).map(ofHistory)
       : [triggerOf(request, request.mapper)]
     ).map((trigger) => stamped(trigger, request.versionTag)),
+    // History is claimed by the triggers of the file, or by the mapper of the command.
+    serviceTriggers: [],
     push: {
       ...config.push,
       ...(throttle.concurrency === undefined ? {} : { concurrency: throttle.concurrency }),

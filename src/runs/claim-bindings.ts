@@ -74,7 +74,9 @@ async function mapperOf(
     if (!(thrown instanceof ConfigError)) throw thrown;
     return { mapper: null, fault: reasonOf(thrown) };
   }
-  const message = `the trigger ${trigger.name} names the mapper ${trigger.mapper}, which does not exist`;
+  const { name, origin } = trigger;
+  if (origin !== undefined) return { mapper: null, fault: { code: "HG-TRIG-003", message: origin.unbound } };
+  const message = `the trigger ${name} names the mapper ${trigger.mapper}, which does not exist`;
   return { mapper: null, fault: { code: "HG-MAP-001", message } };
 }
 

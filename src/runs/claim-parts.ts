@@ -20,6 +20,8 @@ export interface ClaimingTrigger {
   readonly version?: Binding["version"];
   readonly operationPrefix?: string | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** Present for a trigger that comes from a service: `unbound` is the reason in case there is no such mapper. */
+  readonly origin?: { readonly unbound: string } | undefined;
 }
 
 /** How a drop unpacks containers. */
@@ -29,16 +31,21 @@ export interface Unpacking extends UnpackLimits {
   readonly depthMax: number;
 }
 
+export interface TriggerMatch {
+  readonly claimed: ClaimingTrigger | null;
+  readonly others: readonly string[];
+  readonly why: string;
+  /** A trigger that is not known yet may claim the file: it stays at its drop. */
+  readonly undecided?: boolean;
+}
+
 export interface ClaimParts {
   readonly ledger: Ledger;
   readonly versions: Pick<MapperVersions, "current">;
   readonly log: Logger;
   readonly clock: Clock;
   /** Finds the trigger that claims a file, and the names of others that match. */
-  match(
-    file: Pick<Arrival, "drop" | "path">,
-    provenance: Provenance | null,
-  ): { readonly claimed: ClaimingTrigger | null; readonly others: readonly string[]; readonly why: string };
+  match(file: Pick<Arrival, "drop" | "path">, provenance: Provenance | null): TriggerMatch;
   /** Undefined for a drop that is no longer in the configuration. */
   unpacking(drop: string): Unpacking | undefined;
   /** How a file came, when its drop knows. */

@@ -8,7 +8,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Arrival, Binding } from "../model.ts";
 import { hasEscapes, unusableName } from "../support/file-names.ts";
 import { ClaimBindings, standardClaim } from "./claim-bindings.ts";
-import type { ClaimParts, Unpacking } from "./claim-parts.ts";
+import type { ClaimParts, TriggerMatch, Unpacking } from "./claim-parts.ts";
 import { finishUnmatched, leaveUnmatched } from "./unmatched-files.ts";
 import { isContainerName } from "./unpacking/container.ts";
 
@@ -94,10 +94,13 @@ async function prepareClaim(
       opens: true,
       record: () => claimContainer(arrival, { depth, unpacking, provenance, warning }, parts),
     };
-  const { claimed, others, why } =
+  const match: TriggerMatch =
     provenance?.standardBody === undefined
       ? parts.match(arrival, provenance)
       : { claimed: standardClaim(provenance.standardBody), others: [], why: "" };
+  const { claimed, others, why } = match;
+  if (claimed === null && match.undecided === true)
+    return { opens: false, record: () => leaveUnmatched(arrival, why, parts) };
   if (claimed === null)
     return {
       opens: false,

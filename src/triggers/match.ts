@@ -32,14 +32,15 @@ export interface Verdict {
 export type NameRule = Pick<
   FileTrigger,
   "fileNamePatternMatches" | "fileTriggerCombination" | "ingestionType" | "state"
->;
+> & { readonly origin?: unknown };
 
 export function holds(pattern: FileNamePattern, fileName: string): boolean {
   return TESTS[pattern.filterType](fileName, pattern.value);
 }
 
-export function fires(trigger: Pick<FileTrigger, "state">): boolean {
-  return trigger.state === "Active" || trigger.state === "Updated";
+/** A trigger that is in state Updated at its service was replaced by a change there. */
+export function fires(trigger: Pick<FileTrigger, "state"> & { readonly origin?: unknown }): boolean {
+  return trigger.state === "Active" || (trigger.state === "Updated" && trigger.origin === undefined);
 }
 
 /** `fileName` is the base name. Matching is case-sensitive; an empty list of patterns matches nothing. */
@@ -64,7 +65,7 @@ export function matchTrigger(trigger: NameRule, fileName: string, ingestionType:
 
 /** `POST /api/generic/{guid}`: the trigger's token decides, without regard to case; there is no file name to match. */
 export function matchToken(
-  trigger: Pick<FileTrigger, "ingestionType" | "state" | "token">,
+  trigger: Pick<FileTrigger, "ingestionType" | "state" | "token"> & { readonly origin?: unknown },
   token: string,
 ): { readonly matches: boolean; readonly words: string } {
   if (!fires(trigger)) return { matches: false, words: `its state is ${trigger.state}, so it does not fire` };

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { FINISH_AFTER } from "../states.ts";
+import { duration } from "../support/quantities.ts";
 import { fileTrigger } from "../wire/index.ts";
 import { expectOptions } from "./expectation.ts";
 
@@ -12,6 +13,7 @@ export const versionTag = z
 
 /** The specification's fields under its names, with the fields of Headgate beside them. */
 export const triggerOptions = z.strictObject({
+  from: z.literal("file").optional().describe("file, or left out: this entry is the trigger itself."),
   name: z
     .string()
     .min(1)
@@ -103,12 +105,57 @@ export const triggerOptions = z.strictObject({
 });
 export type TriggerOptions = z.output<typeof triggerOptions>;
 
-/** The section, for triggers that may have more fields than those above. */
-export function triggerList<Trigger extends z.ZodType>(trigger: Trigger) {
+/** The settings of a trigger that its service cannot know, for all triggers of that service. */
+const forAll = triggerOptions.pick({
+  rows: true,
+  rejectShare: true,
+  version: true,
+  operationPrefix: true,
+  finishAfter: true,
+}).shape;
+
+/** An entry of the section that stands for all triggers of an account at its service. */
+export const serviceTriggersOptions = z.strictObject({
+  from: z.literal("service").describe("service: this entry stands for all triggers of the account at its service."),
+  service: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Name of the service whose triggers are read, and that their readings go to."),
+  every: duration("5m").describe(
+    "How often the triggers are read. A change at the service takes effect within this time, without a restart. " +
+      "While the service cannot be reached, the triggers that it listed last stay in force.",
+  ),
+  mappings: z
+    .record(z.string().min(1), z.string().min(1))
+    .default({})
+    .describe(
+      "Mappers by the names of mappings at the service. A mapping that is not named here is the mapper of the same " +
+        "name. A trigger without a mapping is bound by its file type, such as `IndexIs`; OpisenseStandard is the " +
+        "mapper `standard` unless named here.",
+    )
+    .meta({ examples: [{ "ACME hourly v2": "acme-hourly" }] }),
+  drops: triggerOptions.shape.drops.describe(
+    "Names of the drops whose files these triggers may claim; all of them when left out.",
+  ),
+  ...forAll,
+});
+export type ServiceTriggersOptions = z.output<typeof serviceTriggersOptions>;
+
+/** The section, for entries that may have more fields than those above. */
+export function triggerList<Trigger extends typeof triggerOptions, FromService extends typeof serviceTriggersOptions>(
+  trigger: Trigger,
+  fromService: FromService,
+) {
+  const entry = z.discriminatedUnion("from", [trigger, fromService]);
   return z
-    .array(trigger)
+    .union([z.array(entry), fromService.transform((one) => [one])])
     .default([])
-    .describe("Rules that claim files by their names. When several match, the first in this order claims.");
+    .describe(
+      "Rules that claim files by their names. When several match, the first in this order claims. An entry " +
+        "`from: service` stands for the triggers that the account has at its service, in the order of their ids; " +
+        "instead of a list, that entry alone may be given.",
+    );
 }
 
-export const triggersOptions = triggerList(triggerOptions);
+export const triggersOptions = triggerList(triggerOptions, serviceTriggersOptions);

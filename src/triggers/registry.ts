@@ -4,7 +4,30 @@ import type { IngestionType } from "../wire/index.ts";
 import { matchToken, matchTrigger } from "./match.ts";
 import type { TriggerOptions } from "./options.ts";
 
-export type Trigger = Readonly<TriggerOptions>;
+export type Trigger = Readonly<TriggerOptions> & {
+  /** Present for a trigger that comes from a service. */
+  readonly origin?: TriggerOrigin;
+};
+
+export interface TriggerOrigin {
+  readonly service: string;
+  /** The mapping that the service's trigger names. */
+  readonly mapping: string | null;
+  /** The name that the trigger has at its service. */
+  readonly title: string | null;
+  /** Why its files cannot be converted, in case there is no such mapper here. */
+  readonly unbound: string;
+}
+
+/** Stands for triggers that cannot be applied: which files they would claim is not known. */
+export interface UnknownTriggers {
+  readonly name: string;
+  readonly unknown: string;
+  /** Later triggers wait as well: they claim nothing that these may claim. */
+  readonly blocks: boolean;
+}
+
+export type RegistryEntry = Trigger | UnknownTriggers;
 
 export interface TriggerVerdict {
   readonly trigger: string;
@@ -15,6 +38,8 @@ export interface TriggerVerdict {
 export interface Claim {
   /** The first in configured order that matches, or null. */
   readonly claimed: Trigger | null;
+  /** No trigger claims the file, but one that cannot be applied now may: no rule for unmatched files applies. */
+  readonly undecided: boolean;
   /** Names of later triggers that match as well; worth a line in the log. */
   readonly others: readonly string[];
   /** One for each trigger, in configured order. */
@@ -32,11 +57,11 @@ export interface Sender {
 export interface TriggerRegistry {
   /** `fileName` may be a path: its base name counts. Without `drop`, no trigger is left out because of its `drops`. */
   claim(fileName: string, ingestionType: IngestionType, drop?: string, sender?: Sender): Claim;
-  replace(triggers: readonly Trigger[]): void;
-  list(): readonly Trigger[];
+  replace(triggers: readonly RegistryEntry[]): void;
+  list(): readonly RegistryEntry[];
 }
 
-export function createRegistry(triggers: readonly Trigger[]): TriggerRegistry {
+export function createRegistry(triggers: readonly RegistryEntry[]): TriggerRegistry {
   let current = [...triggers];
   return {
     claim: (fileName, ingestionType, drop, sender) =>
@@ -66,10 +91,26 @@ interface Question {
   readonly sender: Sender | undefined;
 }
 
-function claim(triggers: readonly Trigger[], question: Question): Claim {
-  const verdicts = triggers.map((trigger) => judge(trigger, question));
-  const matching = triggers.filter((_, index) => verdicts[index]?.matches === true);
-  return { claimed: matching[0] ?? null, others: matching.slice(1).map(({ name }) => name), verdicts };
+function claim(entries: readonly RegistryEntry[], question: Question): Claim {
+  const verdicts: TriggerVerdict[] = [];
+  const matching: Trigger[] = [];
+  let blocked = false;
+  let unknown = false;
+  for (const entry of entries) {
+    const verdict = "unknown" in entry ? unknownVerdict(entry) : judge(entry, question);
+    verdicts.push(verdict);
+    if ("unknown" in entry) {
+      unknown = true;
+      blocked ||= entry.blocks && matching.length === 0;
+    } else if (verdict.matches) matching.push(entry);
+  }
+  const [first, ...others] = blocked ? [] : matching;
+  const claimed = first ?? null;
+  return { claimed, undecided: claimed === null && unknown, others: others.map(({ name }) => name), verdicts };
+}
+
+function unknownVerdict({ name, unknown }: UnknownTriggers): TriggerVerdict {
+  return { trigger: name, matches: false, words: unknown };
 }
 
 function judge(trigger: Trigger, { fileName, ingestionType, drop, sender }: Question): TriggerVerdict {

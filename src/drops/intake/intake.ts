@@ -25,7 +25,7 @@ import { Bodies } from "./own-body-store.ts";
 import { checkTls, probeIntake, probeShared, probeWaiting } from "./probe.ts";
 import { installProblems } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
-import { pushRoutes, type RouteParts, storageRoutes } from "./routes.ts";
+import { pushRoutes, type RouteParts, storageRoutes, type TokenRefusal } from "./routes.ts";
 import { People } from "./senders.ts";
 import { SharedBodyStore, waitingReceipts } from "./shared-body-store.ts";
 import type { SharedIntake } from "./shared-intake.ts";
@@ -43,10 +43,8 @@ export interface IntakeFacts {
   /** Service of users that name none. */
   readonly defaultService: string;
   accountOf(service: string): string | undefined;
-  /**
-   * Why no trigger claims files of this drop under this guid for this service, in words; null when one does.
-   */
-  refusalOf(token: string, service: string, drop: string): string | null;
+  /** Why no trigger claims files of this drop under this guid for this service; null when one does. */
+  refusalOf(token: string, service: string, drop: string): TokenRefusal | null;
 }
 
 const FORGET_EVERY_MS = 3_600_000;

@@ -21,6 +21,12 @@ import { unavailable } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import type { People } from "./senders.ts";
 
+export interface TokenRefusal {
+  /** False: a trigger that is not known now may claim the file. */
+  readonly isFinal: boolean;
+  readonly reason: string;
+}
+
 export interface RouteParts {
   readonly bodies: BodyStore;
   readonly people: People;
@@ -30,8 +36,8 @@ export interface RouteParts {
   /** Whether the spool accepts no more files. */
   isFull(): Promise<boolean>;
   serviceOf(user: IntakeUser): string;
-  /** Why no trigger claims files under this guid for this service, in words; null when one does. */
-  refusalOf(token: string, service: string): string | null;
+  /** Why no trigger claims files under this guid for this service; null when one does. */
+  refusalOf(token: string, service: string): TokenRefusal | null;
   onTaken(): void;
 }
 
@@ -79,7 +85,8 @@ export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promi
     app.post<{ Params: { guid: string } }>(`${prefix}/api/generic/:guid`, { onRequest }, async (request) => {
       const token = request.params.guid.toLowerCase();
       const refusal = parts.refusalOf(token, parts.serviceOf(user(request)));
-      if (refusal !== null) throw new HttpProblem(404, "unknown-token", refusal);
+      if (refusal !== null && !refusal.isFinal) throw unavailable("unavailable", refusal.reason);
+      if (refusal !== null) throw new HttpProblem(404, "unknown-token", refusal.reason);
       const operationId = operationIdOf(request);
       const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
       const received = await receive(parts, bodyOf(request));

@@ -1,0 +1,120 @@
+/** Joins the triggers of the configuration's file and those of services, in the order of the file. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Scheduler } from "../runs/scheduler.ts";
+import type { Clock } from "../support/clock.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import { createRegistry, type RegistryEntry, type TriggerRegistry } from "../triggers/registry.ts";
+import { type ServiceTriggerState, ServiceTriggers, type TriggerSource } from "../triggers/service-triggers.ts";
+import type { ServiceTriggersParts } from "../triggers/source-watch.ts";
+import type { OpenMapping } from "../workers/open.ts";
+import type { Closer } from "./closers.ts";
+import type { DropRegistry } from "./drops.ts";
+import type { GatewayTrigger, LiveConfig } from "./live-config.ts";
+
+export function triggerSources({ services, serviceTriggers, push }: GatewayConfig): readonly TriggerSource[] {
+  return serviceTriggers.flatMap(({ position: _, ...rule }) => {
+    const access = services.find(({ name }) => name === rule.service);
+    return access === undefined ? [] : [{ rule, access, timeouts: push.timeouts }];
+  });
+}
+
+/** `triggers`: those that can claim files; `entries`: also those whose files are not known. */
+export function joinTriggers(
+  { triggers: own, serviceTriggers }: Pick<GatewayConfig, "triggers" | "serviceTriggers">,
+  stateOf: (service: string) => ServiceTriggerState | undefined,
+): { readonly triggers: readonly GatewayTrigger[]; readonly entries: readonly RegistryEntry[] } {
+  const entries: (GatewayTrigger | Exclude<RegistryEntry, { mapper: string }>)[] = [];
+  for (let position = 0; position <= own.length; position += 1) {
+    for (const { service, guard, ...source } of serviceTriggers) {
+      if (source.position !== position) continue;
+      const state = stateOf(service);
+      if (state === undefined || state.listedAt === null) entries.push(unknownEntry(service, state));
+      else
+        for (const { name, trigger, fault, isOff } of state.triggers) {
+          if (trigger !== null) entries.push({ ...trigger, guard });
+          else if (!isOff) entries.push({ name, unknown: fault ?? "", blocks: false });
+        }
+    }
+    const next = own[position];
+    if (next !== undefined) entries.push(next);
+  }
+  return { entries, triggers: entries.filter((entry) => "mapper" in entry) };
+}
+
+function unknownEntry(service: string, state: ServiceTriggerState | undefined) {
+  const reason = state?.fault === null || state === undefined ? "" : `: ${state.fault}`;
+  const unknown = `they are not known yet${reason}; the file is offered to them when they are`;
+  return { name: `triggers of the service ${service}`, unknown, blocks: true };
+}
+
+export interface OfferParts {
+  readonly drops: Pick<DropRegistry, "watchers">;
+  readonly mapping: Pick<OpenMapping, "start">;
+  readonly scheduler: Pick<Scheduler, "wake">;
+  readonly log: Logger;
+}
+
+/** Offers unmatched files to the triggers, which changed. */
+export function offerFiles(triggers: readonly GatewayTrigger[], parts: OfferParts): void {
+  const { drops, mapping, scheduler, log } = parts;
+  // Loading a mapper for the first time may take long; its callers wait for it where they need it.
+  const offer = async () => {
+    await mapping.start(triggers.map((trigger) => trigger.mapper));
+    for (const watcher of drops.watchers()) await watcher.rematch();
+    scheduler.wake();
+  };
+  offer().catch((thrown) =>
+    log.warn({ err: thrown }, `files are not offered to the new triggers yet: ${wordsOf(thrown)}`),
+  );
+}
+
+/** Those that were kept are in force when it resolves. */
+export async function openTriggers(
+  live: LiveConfig,
+  { ledger, clock, log }: { readonly ledger: Ledger; readonly clock: Clock; readonly log: Logger },
+  closers: Closer[],
+): Promise<TriggersInForce> {
+  const { recheckMs } = ledger.fleet;
+  const triggers = new TriggersInForce(live, { lists: ledger.triggerLists, recheckMs, clock, log });
+  closers.push(() => triggers.services.close());
+  triggers.configure();
+  await triggers.services.restored();
+  return triggers;
+}
+
+/** The triggers in force, which change with the file and with those of the services. */
+export class TriggersInForce {
+  readonly services: ServiceTriggers;
+  readonly #live: LiveConfig;
+  readonly registry: TriggerRegistry = createRegistry([]);
+  #offer: OfferParts | null = null;
+
+  constructor(live: LiveConfig, parts: Omit<ServiceTriggersParts, "onChange">) {
+    this.#live = live;
+    this.services = new ServiceTriggers({ ...parts, onChange: () => this.#changed() });
+  }
+
+  /** From now on, changes of the triggers of services are offered the unmatched files. */
+  offerTo(parts: OfferParts): void {
+    this.#offer = parts;
+  }
+
+  /** Applies the configuration's file as it is now. */
+  configure(): void {
+    this.services.configure(triggerSources(this.#live.file()));
+    this.#apply();
+  }
+
+  #changed(): void {
+    this.#apply();
+    if (this.#offer !== null) offerFiles(this.#live.config.triggers, this.#offer);
+  }
+
+  #apply(): void {
+    const { triggers, entries } = joinTriggers(this.#live.file(), (service) => this.services.state(service));
+    this.#live.setTriggers(triggers);
+    this.registry.replace(entries);
+  }
+}

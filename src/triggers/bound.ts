@@ -1,0 +1,108 @@
+/** Binds the triggers that a service lists to mappers of this gateway. */
+import { z } from "zod";
+import { caseless } from "../wire/caseless.ts";
+import { FILE_TYPES, type ListedTrigger, listedTrigger, TRIGGER_STATES } from "../wire/index.ts";
+import type { ServiceTriggersOptions } from "./options.ts";
+import type { Trigger } from "./registry.ts";
+
+/** One trigger of a service: in force here, or malformed. */
+export interface ServiceTrigger {
+  /** `<service>:<id>` */
+  readonly name: string;
+  /** Null when it is malformed. */
+  readonly trigger: Trigger | null;
+  /** Why it is malformed; null otherwise. */
+  readonly fault: string | null;
+  /** Its state says that it claims nothing. */
+  readonly isOff: boolean;
+}
+
+/** The settings of an entry `from: service`, with the name of its service. */
+export type ServiceRule = Omit<ServiceTriggersOptions, "service" | "every"> & { readonly service: string };
+
+const STANDARD_TYPE = "OpisenseStandard";
+const STANDARD_MAPPER = "standard";
+/** No mapper has this name. */
+const NO_MAPPER = "(none)";
+const FAULTS_SHOWN = 3;
+
+/** The names of all triggers of a service begin with it. */
+export function prefixOf(service: string): string {
+  return `${service}:`;
+}
+
+/** In the order of the ids, in which the service itself matches. */
+export function bindTriggers(listed: readonly unknown[], rule: ServiceRule): readonly ServiceTrigger[] {
+  return listed.map((item, index) => bindOne(item, index, rule)).toSorted(byName);
+}
+
+const byNumber = new Intl.Collator("en", { numeric: true });
+
+function byName(a: ServiceTrigger, b: ServiceTrigger): number {
+  return byNumber.compare(a.name, b.name);
+}
+
+function bindOne(item: unknown, index: number, rule: ServiceRule): ServiceTrigger {
+  const parsed = listedTrigger.safeParse(item);
+  if (!parsed.success) return malformed(item, index, rule, faultWords(parsed.error));
+  const listed = parsed.data;
+  const name = `${prefixOf(rule.service)}${listed.id}`;
+  const isToken = z.guid().safeParse(listed.token).success;
+  if (listed.ingestionType === "SendViaHttp" && !isToken)
+    return {
+      name,
+      trigger: null,
+      fault: "it is for SendViaHttp, and its token is not a GUID",
+      isOff: listed.state !== "Active",
+    };
+  const { from: _, service, mappings, ...forAll } = rule;
+  const trigger: Trigger = {
+    ...forAll,
+    ...mapperOf(listed, name, rule),
+    name,
+    service,
+    fileNamePatternMatches: listed.fileNamePatternMatches,
+    fileTriggerCombination: listed.fileTriggerCombination,
+    fileType: FILE_TYPES.find((type) => type === listed.fileType) ?? "CustomFormat",
+    ingestionType: listed.ingestionType,
+    triggerType: listed.triggerType,
+    state: listed.state,
+    token: isToken ? listed.token : undefined,
+    metadata: listed.metadata,
+  };
+  return { name, trigger, fault: null, isOff: listed.state !== "Active" };
+}
+
+function mapperOf(listed: ListedTrigger, name: string, { mappings, service }: ServiceRule) {
+  const { mapping, fileType = "CustomFormat" } = listed;
+  const word = mapping ?? fileType;
+  const title = `the trigger ${name}${listed.name === undefined ? "" : ` (${listed.name})`}`;
+  const origin = { service, mapping: mapping ?? null, title: listed.name ?? null };
+  const bound = Object.hasOwn(mappings, word) ? mappings[word] : undefined;
+  if (bound !== undefined) {
+    const unbound = `${title} is bound to the mapper ${bound}, which does not exist here`;
+    return { mapper: bound, origin: { ...origin, unbound } };
+  }
+  if (mapping === undefined && fileType === STANDARD_TYPE)
+    return { mapper: STANDARD_MAPPER, origin: { ...origin, unbound: `there is no mapper ${STANDARD_MAPPER}` } };
+  const unbound =
+    mapping === undefined
+      ? `${title} names no mapping, and \`mappings\` binds no mapper to its file type ${fileType}`
+      : `${title} names the mapping ${mapping}, which \`mappings\` does not bind, and no mapper here has this name`;
+  return { mapper: mapping ?? NO_MAPPER, origin: { ...origin, unbound } };
+}
+
+const identified = caseless(z.object({ id: z.unknown(), state: z.unknown() }));
+
+function malformed(item: unknown, index: number, { service }: ServiceRule, fault: string): ServiceTrigger {
+  const { id, state } = identified.safeParse(item).data ?? {};
+  const hasId = typeof id === "number" || (typeof id === "string" && id !== "");
+  const name = `${prefixOf(service)}${hasId ? id : `(item ${index + 1})`}`;
+  const isOff = TRIGGER_STATES.some((one) => one !== "Active" && one === state);
+  return { name, trigger: null, fault, isOff };
+}
+
+function faultWords({ issues }: z.ZodError): string {
+  const words = issues.slice(0, FAULTS_SHOWN).map(({ path, message }) => `${path.join(".") || "the item"}: ${message}`);
+  return `it cannot be read: ${words.join("; ")}`;
+}
