@@ -45,25 +45,18 @@ function referencePage(title: string, intro: string, schema: JsonSchema): string
 }
 
 function settingRows(schema: JsonSchema, prefix: string): string[] {
-  const variants = schema.oneOf ?? schema.anyOf ?? [];
+  const variants = variantsOf(schema);
   const rows: string[] = [];
   const seen = new Set<string>();
-  for (const one of [
-    schema,
-    ...variants,
-    ...(schema.items === undefined ? [] : [schema.items, ...(schema.items.oneOf ?? schema.items.anyOf ?? [])]),
-  ]) {
+  for (const one of [schema, ...variants]) {
     for (const [name, field] of Object.entries(one.properties ?? {})) {
       const path = `${prefix}${name}`;
-      const of = one.properties?.["kind"]?.const;
+      const of = KINDS.map((kind) => one.properties?.[kind]?.const).find((value) => value !== undefined);
       const key = `${path} ${JSON.stringify({ ...field, const: undefined })}`;
       if (seen.has(key)) continue;
       seen.add(key);
       const only =
-        variants.length + (schema.items?.oneOf?.length ?? 0) > 1 &&
-        of !== undefined &&
-        name !== "kind" &&
-        !everywhere(schema, name)
+        variants.length > 1 && of !== undefined && field.const === undefined && !everywhere(variants, name)
           ? ` (${of})`
           : "";
       const required = (one.required ?? []).includes(name) && field.default === undefined ? "required" : "";
@@ -77,9 +70,18 @@ function settingRows(schema: JsonSchema, prefix: string): string[] {
   return rows;
 }
 
-function everywhere(schema: JsonSchema, name: string): boolean {
-  const variants = schema.items?.oneOf ?? schema.oneOf ?? [];
-  return variants.every((variant) => variant.properties?.[name] !== undefined);
+/** Settings whose value decides which others there are. */
+const KINDS: readonly string[] = ["kind", "from"];
+
+/** The forms that a section, or an item of it, may have. */
+function variantsOf(schema: JsonSchema): readonly JsonSchema[] {
+  const inner = schema.oneOf ?? schema.anyOf ?? [];
+  const items = [schema, ...inner].flatMap(({ items: one }) => (one === undefined ? [] : [one]));
+  return [...items.flatMap((one) => [one, ...(one.oneOf ?? one.anyOf ?? [])]), ...inner];
+}
+
+function everywhere(variants: readonly JsonSchema[], name: string): boolean {
+  return variants.every(({ properties }) => properties === undefined || properties[name] !== undefined);
 }
 
 function meaning(field: JsonSchema): string {

@@ -29,6 +29,7 @@ import { listConformance } from "./list-conformance.ts";
 import { operatorConformance } from "./operator-conformance.ts";
 import { pollConformance } from "./poll-conformance.ts";
 import { pruneConformance } from "./prune-conformance.ts";
+import { triggerListConformance } from "./trigger-list-conformance.ts";
 import { unconfirmedConformance } from "./unconfirmed-conformance.ts";
 
 export type OpenLedger = (clock: Clock) => Promise<Ledger>;
@@ -48,6 +49,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("commands of operators", () => operatorConformance(current));
     describe("files after their end", () => finishedConformance(current));
     describe("containers", () => containerConformance(current));
+    describe("triggers of services", () => triggerListConformance(current));
     describe("unconfirmed runs", () => unconfirmedConformance(current));
     describe("arrivals", () => arrivals(current));
     describe("runs", () => runs(current));
