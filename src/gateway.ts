@@ -127,7 +127,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   // The operations API listens before the other parts are opened: queries and outcomes can arrive by then.
   const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
-  const triggers = await openTriggers(live, { ledger, clock, log }, closers);
+  const triggers = await openTriggers(live, { ledger, clock, log, inner: given.inner }, closers);
   const { registry } = triggers;
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, quota, ledger });
   const drops = new DropRegistry({ log, intake, hubDrop: given.inner?.hubDrop }, () => ({
@@ -140,10 +140,8 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
   const services = new ServiceRegistry({
     ...{ ledger, log, clock, tracer, webhookUrl: api.webhookUrl },
-    onPush: metrics,
-    onRefused: given.configuration?.recheck,
-    admission: given.admission,
-    inner: given.inner,
+    ...{ onPush: metrics, onRefused: given.configuration?.recheck },
+    ...{ admission: given.admission, inner: given.inner },
   });
   closers.push(() => services.close());
   services.configure(config);

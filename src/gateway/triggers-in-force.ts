@@ -11,6 +11,7 @@ import type { ServiceTriggersParts } from "../triggers/source-watch.ts";
 import type { OpenMapping } from "../workers/open.ts";
 import type { Closer } from "./closers.ts";
 import type { DropRegistry } from "./drops.ts";
+import type { InnerGateway } from "./inner.ts";
 import type { GatewayTrigger, LiveConfig } from "./live-config.ts";
 
 export function triggerSources({ services, serviceTriggers, push }: GatewayConfig): readonly TriggerSource[] {
@@ -73,11 +74,21 @@ export function offerFiles(triggers: readonly GatewayTrigger[], parts: OfferPart
 /** Those that were kept are in force when it resolves. */
 export async function openTriggers(
   live: LiveConfig,
-  { ledger, clock, log }: { readonly ledger: Ledger; readonly clock: Clock; readonly log: Logger },
+  {
+    ledger,
+    inner,
+    ...own
+  }: {
+    readonly ledger: Ledger;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly inner: Pick<InnerGateway, "mintOf"> | undefined;
+  },
   closers: Closer[],
 ): Promise<TriggersInForce> {
   const { recheckMs } = ledger.fleet;
-  const triggers = new TriggersInForce(live, { lists: ledger.triggerLists, recheckMs, clock, log });
+  const mintOf = (service: string) => inner?.mintOf(service);
+  const triggers = new TriggersInForce(live, { ...own, lists: ledger.triggerLists, recheckMs, mintOf });
   closers.push(() => triggers.services.close());
   triggers.configure();
   await triggers.services.restored();

@@ -3,7 +3,13 @@ import { isDeepStrictEqual } from "node:util";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { type HttpTimeouts, listFileTriggers, type ServiceAccess, ServiceClient } from "../wire/client/index.ts";
+import {
+  type HttpTimeouts,
+  listFileTriggers,
+  type ServiceAccess,
+  ServiceClient,
+  type TokenMint,
+} from "../wire/client/index.ts";
 import { bindTriggers, type ServiceRule, type ServiceTrigger } from "./bound.ts";
 
 /** The last complete list of each source; the ledger implements it. */
@@ -41,6 +47,8 @@ export interface ServiceTriggersParts {
   readonly lists: KeptLists;
   /** Milliseconds after which another node may have kept another list; null without other nodes. */
   readonly recheckMs: number | null;
+  /** Where the tokens of a service come from instead of its token endpoint. */
+  readonly mintOf?: (service: string) => TokenMint | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** Called when triggers changed, and at the first attempt to read them. */
@@ -86,6 +94,7 @@ export class SourceWatch {
       connections: 1,
       timeouts: source.timeouts,
       clock: parts.clock,
+      mint: parts.mintOf?.(source.rule.service),
     });
     this.#nextMs = parts.clock.monotonicMs();
     this.restored = this.#restored.promise;
