@@ -71,7 +71,7 @@ export function offerFiles(triggers: readonly GatewayTrigger[], parts: OfferPart
   );
 }
 
-/** Those that were kept are in force when it resolves. */
+/** Reads the triggers of services; the kept ones are in force when it resolves. */
 export async function openTriggers(
   live: LiveConfig,
   {
