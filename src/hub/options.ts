@@ -165,6 +165,22 @@ const files = z.strictObject({
         "to be given, and to be the same one for every hub; without it /storage is answered by 501.",
     )
     .meta({ examples: ["data/files"] }),
+  scan: z
+    .strictObject({
+      command: z
+        .array(z.string().min(1))
+        .min(1)
+        .describe(
+          "A virus scanner with its arguments, run without a shell for each file before triggers may claim it. The " +
+            "content comes on standard input, or as the path that stands in place of `{file}`. Exit code 0: clean; 1: " +
+            "infected, and the file is quarantined; everything else: tried again.",
+        )
+        .meta({ examples: [["clamdscan", "--no-summary", "-"]] }),
+      timeout: duration("5m").describe("How long the scan of one file may take; 5m by default."),
+      concurrency: z.int().positive().default(2).describe("Scans at one time; 2 by default."),
+    })
+    .optional()
+    .describe("Virus scan of stored files; none when absent."),
 });
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/;

@@ -17,6 +17,9 @@ const APART = [
   "start", // `postgres.test.ts` says what can be wrong
   // What they test lies before the store.
   "access",
+  "files/bytes",
+  "files/crash",
+  "files/kinds",
   "keys",
   "openapi",
   "referentials",

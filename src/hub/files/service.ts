@@ -6,6 +6,7 @@ import type { HubOptions } from "../options.ts";
 import type { FileStore } from "../store/store.ts";
 import type { BlobStore } from "./blobs.ts";
 import { openFolderBlobs } from "./folder-blobs.ts";
+import { startScans } from "./scan.ts";
 
 const COLLECT_MS = 3_600_000;
 /** Longer than any upload takes from its last byte to its record. */
@@ -41,17 +42,24 @@ export async function openStoredFiles({ options, store, log, clock }: Parts): Pr
   const watching = new Map<number, Set<() => void>>();
   const isReferred = async (sha256: string) => (await store.referred([sha256])).has(sha256);
   const collecting = collect(blobs, store, log, clock, closing.signal);
+  const onFiles = (accountId?: number) => {
+    for (const [id, listeners] of watching)
+      if (accountId === undefined || id === accountId) for (const call of listeners) call();
+  };
+  const { scan } = options.files;
+  if (scan === undefined) await store.releaseUnscanned();
+  const scans = scan === undefined ? null : startScans({ options: scan, blobs, store, log, clock, onClean: onFiles });
   return {
     blobs,
-    isScanned: false,
+    isScanned: scans !== null,
     wake(accountId) {
-      for (const [id, listeners] of watching)
-        if (accountId === undefined || id === accountId) for (const onFiles of listeners) onFiles();
+      scans?.wake();
+      onFiles(accountId);
     },
-    onWaiting(accountId, onFiles) {
+    onWaiting(accountId, onWaiting) {
       const listeners = watching.get(accountId) ?? new Set();
-      watching.set(accountId, listeners.add(onFiles));
-      return () => listeners.delete(onFiles);
+      watching.set(accountId, listeners.add(onWaiting));
+      return () => listeners.delete(onWaiting);
     },
     async discard(sha256s) {
       for (const sha256 of sha256s) {
@@ -64,6 +72,7 @@ export async function openStoredFiles({ options, store, log, clock }: Parts): Pr
     },
     async close() {
       closing.abort();
+      await scans?.close();
       await collecting;
     },
   };

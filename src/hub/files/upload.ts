@@ -132,7 +132,7 @@ async function store(
     isRecorded = true;
     faultPoint("hub.file.recorded");
     context.log.debug({ id: added.id, name, bytes: put.bytes }, "file stored");
-    files.wake();
+    files.wake(accountId);
     return added.id;
   } finally {
     put.release();

@@ -13,7 +13,6 @@ const FIRST_USE = "INSERT INTO stored_bytes (account_id, bytes) VALUES (?, 0) ON
 const TAKE = `UPDATE stored_bytes SET bytes = bytes + ? WHERE account_id = ?
   AND coalesce(bytes + CAST(? AS BIGINT) <= CAST(? AS BIGINT), TRUE)`;
 const GIVE = "UPDATE stored_bytes SET bytes = bytes - ? WHERE account_id = ?";
-const READY = "state = 'received' AND scan IN ('none', 'clean')";
 
 export function createFileStore(database: Database): FileStore {
   return { ...writers(database), ...readers(database), ...scans(database) };
@@ -96,7 +95,8 @@ function readers(database: Database): Readers {
         return { rows: listed.rows.map(recordOf), total: listed.total };
       }),
     one: async (accountId, id) => (await found("id = ? AND account_id = ?", id, accountId))[0] ?? null,
-    waiting: (accountId, limit) => found(`account_id = ? AND ${READY} ORDER BY id LIMIT ?`, accountId, limit),
+    waiting: (accountId, limit) =>
+      found("account_id = ? AND state = 'received' AND scan <> 'waiting' ORDER BY id LIMIT ?", accountId, limit),
     referred: (sha256s) =>
       database.ask(function* () {
         const sql = `SELECT DISTINCT sha256 FROM stored_file WHERE ${dialect.among("sha256")}`;
@@ -112,13 +112,16 @@ function readers(database: Database): Readers {
   };
 }
 
-function scans(database: Database): Pick<FileStore, "unscanned" | "scanned"> {
+function scans(database: Database): Pick<FileStore, "unscanned" | "releaseUnscanned" | "scanned"> {
   return {
     unscanned: (afterId, limit) =>
       database.ask(function* () {
         const sql = "SELECT * FROM stored_file WHERE scan = 'waiting' AND id > ? ORDER BY id LIMIT ?";
         return (yield* rows(sql, afterId, limit)).map(recordOf);
       }),
+    async releaseUnscanned() {
+      await database.run("UPDATE stored_file SET scan = 'none' WHERE scan = 'waiting'");
+    },
     async scanned(accountId, id, verdict, atMs) {
       const own = "WHERE id = ? AND account_id = ? AND scan = 'waiting'";
       if (verdict.kind === "clean") await database.run(`UPDATE stored_file SET scan = 'clean' ${own}`, id, accountId);

@@ -77,3 +77,15 @@ rule("storage.delete", async () => {
   for (const id of removed) expect(await hub.call("GET", `/storage/${id}`)).toMatchObject({ status: 404 });
   expect(await found({ FileName: ["r1.csv", "r2.csv"] })).toEqual([]);
 });
+rule("storage.unclaimed", async () => {
+  const { body: id } = await hub.upload(CSV, "nobody-claims-this.csv");
+  const reason = "no trigger matches the name";
+  await hub.offline(async ({ files }) => {
+    const change = { state: "unclaimed", reason, atMs: 0 } as const;
+    expect(await files.advance(1, id, change)).toBe(true);
+  });
+  expect(await hub.get(`/storage/${id}`)).toMatchObject({ state: "unclaimed", reason, triggerId: null, run: null });
+  expect(await found({ State: "unclaimed" })).toEqual([id]);
+  expect((await hub.call("GET", "/storage/file", { query: { ids: id } })).body).toBe(CSV);
+  expect(await hub.ok("POST", `/storage/${id}/process`)).toMatchObject({ id, state: "received", reason: null });
+});

@@ -1,0 +1,151 @@
+/**
+ * The virus scan of stored files: a program of the operator that reads each file before any trigger may claim it. It
+ * is run without a shell, and none of its arguments comes from a client.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Clock } from "../../support/clock.ts";
+import { systemCode, wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import { createRareWarning } from "../../support/rare-warnings.ts";
+import type { HubOptions } from "../options.ts";
+import type { FileRecord, FileStore, ScanVerdict } from "../store/store.ts";
+import { BlobMissing, type BlobStore } from "./blobs.ts";
+
+export type ScanOptions = NonNullable<HubOptions["files"]["scan"]>;
+
+/** Also for files that another hub took before it ended. */
+const AGAIN_MS = 60_000;
+/** In arguments of the command: the path of a file with the content, which otherwise comes on standard input. */
+const PATH_MARK = "{file}";
+const OUTPUT_BYTES_MAX = 4_096;
+const REASON_CHARACTERS_MAX = 300;
+/** The variables of the hub hold its secrets. */
+const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+
+export interface Scans {
+  /** A file waits. */
+  wake(): void;
+  /** Ends running scans; their files wait for the next start. */
+  close(): Promise<void>;
+}
+
+interface Parts {
+  readonly options: ScanOptions;
+  readonly blobs: BlobStore;
+  readonly store: FileStore;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** A file of this account may be claimed now. */
+  readonly onClean: (accountId: number) => void;
+}
+
+export function startScans(parts: Parts): Scans {
+  const closing = new AbortController();
+  let waking = new AbortController();
+  const warn = createRareWarning(parts.log, "scan", "the virus scan of a file did not work; it is tried again");
+  const run = async () => {
+    while (!closing.signal.aborted) {
+      waking = new AbortController();
+      try {
+        await scanWaiting(parts, closing.signal, warn);
+      } catch (thrown) {
+        parts.log.error({ err: thrown }, "files could not be scanned; this is tried again");
+      }
+      await parts.clock.sleep(AGAIN_MS, AbortSignal.any([waking.signal, closing.signal]));
+    }
+  };
+  const running = run();
+  return {
+    wake: () => waking.abort(),
+    async close() {
+      closing.abort();
+      await running;
+    },
+  };
+}
+
+async function scanWaiting(
+  parts: Parts,
+  signal: AbortSignal,
+  warn: (facts: Readonly<Record<string, unknown>>) => void,
+): Promise<void> {
+  const { options, store, clock } = parts;
+  for (let after = 0; !signal.aborted; ) {
+    const files = await store.unscanned(after, options.concurrency);
+    if (files.length === 0) return;
+    const scanned = files.map(async (file) => {
+      try {
+        const verdict = await scan(parts, file, signal);
+        await store.scanned(file.accountId, file.id, verdict, clock.now().epochMilliseconds);
+        if (verdict.kind === "clean") parts.onClean(file.accountId);
+        else
+          parts.log.warn({ id: file.id, account: file.accountId, reason: verdict.reason }, "a stored file is infected");
+      } catch (thrown) {
+        // A file that was removed meanwhile has no bytes.
+        if (!signal.aborted && !(thrown instanceof BlobMissing)) warn({ id: file.id, why: wordsOf(thrown) });
+      }
+    });
+    await Promise.all(scanned);
+    after = files.at(-1)?.id ?? after;
+  }
+}
+
+/** Throws when the program gave no verdict. */
+async function scan({ options, blobs }: Parts, file: FileRecord, signal: AbortSignal): Promise<ScanVerdict> {
+  const byPath = options.command.some((part) => part.includes(PATH_MARK));
+  const local = byPath ? await blobs.local(file.sha256) : null;
+  try {
+    const content = byPath ? null : await blobs.read(file.sha256);
+    const [program = "", ...given] = options.command;
+    const path = local?.path ?? "";
+    const { code, output } = await ran(
+      program,
+      given.map((part) => part.replaceAll(PATH_MARK, path)),
+      content,
+      AbortSignal.any([signal, AbortSignal.timeout(options.timeout)]),
+    );
+    if (code === 0) return { kind: "clean" };
+    const words = (path === "" ? output : output.replaceAll(path, file.fileName)).trim().replaceAll(/\s+/g, " ");
+    if (code === 1) return { kind: "infected", reason: reasonOf(words) };
+    throw new Error(`the command ended with ${code}: ${words.slice(0, REASON_CHARACTERS_MAX)}`);
+  } finally {
+    await local?.end();
+  }
+}
+
+function reasonOf(words: string): string {
+  const found = words.slice(0, REASON_CHARACTERS_MAX);
+  return `the virus scan found it infected${found === "" ? "" : `: ${found}`}`;
+}
+
+async function ran(program: string, given: readonly string[], content: Readable | null, signal: AbortSignal) {
+  const child = spawn(program, given, {
+    env: ENVIRONMENT,
+    stdio: [content === null ? "ignore" : "pipe", "pipe", "pipe"],
+    signal,
+    killSignal: "SIGKILL",
+  });
+  let output = "";
+  const collect = (chunk: Buffer) => {
+    if (output.length < OUTPUT_BYTES_MAX) output += chunk.toString("utf8");
+  };
+  child.stdout?.on("data", collect);
+  child.stderr?.on("data", collect);
+  const closed = once(child, "close");
+  const fed = content === null || child.stdin === null ? undefined : pipeline(content, child.stdin);
+  const [ended, sent] = await Promise.allSettled([closed, fed]);
+  if (ended.status === "rejected") throw ended.reason;
+  const [code, killed] = ended.value as [number | null, NodeJS.Signals | null];
+  // A program may decide before it has read everything.
+  const isCut = sent.status === "rejected" && !["EPIPE", "ERR_STREAM_PREMATURE_CLOSE"].includes(codeOf(sent.reason));
+  if (isCut) throw sent.reason;
+  if (killed !== null) throw new Error(`the command was ended by ${killed}`);
+  return { code, output };
+}
+
+function codeOf(thrown: unknown): string {
+  return systemCode(thrown) ?? "";
+}
