@@ -13,6 +13,7 @@ const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.met
 const SLOW = [
   "test/package.test.ts",
   "test/hub/crash.test.ts",
+  "test/hub/files/crash.test.ts",
   "test/hub/on-postgres.test.ts",
   "test/e2e/operators-day.test.ts",
   "test/e2e/**/!(scenario|operator|damaged-input|replaced-at-finish).test.ts",

@@ -172,8 +172,8 @@ const files = z.strictObject({
         .min(1)
         .describe(
           "A virus scanner with its arguments, run without a shell for each file before triggers may claim it. The " +
-            "content comes on standard input, or as the path that stands in place of `{file}`. Exit code 0: clean; 1: " +
-            "infected, and the file is quarantined; everything else: tried again.",
+            "content comes on standard input, or as the path in the place of `{file}`. Exit code 0: clean; " +
+            "1: infected, and the file is quarantined; everything else: tried again.",
         )
         .meta({ examples: [["clamdscan", "--no-summary", "-"]] }),
       timeout: duration("5m").describe("How long the scan of one file may take; 5m by default."),

@@ -1,14 +1,10 @@
 /** The hub as a real process, killed as a power cut would at its named fault points. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { breakStore, callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory, until } from "./fixture.ts";
+import { breakStore, createChain, type HubCalls, temporaryDirectory, until } from "./fixture.ts";
+import { HubProcess } from "./hub-process.ts";
 
-const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));
+const hubProcess = new HubProcess();
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let child: ChildProcess | null = null;
 
 beforeEach(async () => {
   directory = await temporaryDirectory();
@@ -18,35 +14,9 @@ afterEach(async () => {
   await directory.remove();
 });
 
-async function run(fault?: string): Promise<HubCalls> {
-  const { HEADGATE_FAULT: _, ...environment } = process.env;
-  const started = spawn(process.execPath, [RUNNER, JSON.stringify(rawOptions(directory.path, OPTIONS))], {
-    env: fault === undefined ? environment : { ...environment, HEADGATE_FAULT: fault },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  child = started;
-  const lines = createInterface({ input: started.stdout });
-  const [url] = await once(lines, "line");
-  return callsOf(() => url);
-}
-
-async function end(signal: NodeJS.Signals): Promise<void> {
-  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, "exit");
-  child.kill(signal);
-  await exited;
-}
-
-async function killed(): Promise<string | null> {
-  if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, "exit");
-  return child?.signalCode ?? null;
-}
-
-/** Few users: every one costs a slow hash at each start. */
-const OPTIONS = {
-  clients: [{ id: "gateway", secret: "gateway-secret" }],
-  users: [{ username: "manager", password: "manager-password", accounts: [1], roles: ["Manager"] }],
-};
+const run = (fault?: string): Promise<HubCalls> => hubProcess.run(directory.path, fault);
+const end = (signal: NodeJS.Signals): Promise<void> => hubProcess.end(signal);
+const killed = (): Promise<string | null> => hubProcess.killed();
 
 const data = Array.from({ length: 500 }, (_, value) => ({
   date: new Date(Date.UTC(2026, 2, 1) + value * 900_000).toISOString(),
@@ -161,6 +131,6 @@ test("SIGTERM ends the process cleanly in the middle of work", async () => {
   const hub = await run();
   await hub.post("/push/api/data", [{ variableId, data }], { query: { operationId: "op" } });
   await end("SIGTERM");
-  expect(child?.exitCode).toBe(0);
+  expect(hubProcess.child?.exitCode).toBe(0);
   await expectOnce(await run(), variableId);
 });

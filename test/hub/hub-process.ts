@@ -1,0 +1,47 @@
+/** Hubs as real processes over one store, for tests that kill them. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { callsOf, type HubCalls, rawOptions } from "./fixture.ts";
+
+const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));
+
+/** Few users: every one costs a slow hash at each start. */
+const OPTIONS = {
+  clients: [{ id: "gateway", secret: "gateway-secret" }],
+  users: [{ username: "manager", password: "manager-password", accounts: [1], roles: ["Manager"] }],
+};
+
+/** One process at a time. */
+export class HubProcess {
+  child: ChildProcess | null = null;
+
+  /** `fault`: the point at which the process ends itself as a power cut would. */
+  async run(directory: string, fault?: string): Promise<HubCalls> {
+    const { HEADGATE_FAULT: _, ...environment } = process.env;
+    const started = spawn(process.execPath, [RUNNER, JSON.stringify(rawOptions(directory, OPTIONS))], {
+      env: fault === undefined ? environment : { ...environment, HEADGATE_FAULT: fault },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.child = started;
+    const lines = createInterface({ input: started.stdout });
+    const [url] = await once(lines, "line");
+    return callsOf(() => url);
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    const { child } = this;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, "exit");
+    child.kill(signal);
+    await exited;
+  }
+
+  /** The signal that ended the process. */
+  async killed(): Promise<string | null> {
+    const { child } = this;
+    if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    return child?.signalCode ?? null;
+  }
+}
