@@ -11,8 +11,7 @@ import type { HubRoute } from "../../src/hub/http/route.ts";
 import { type HubParts, type RunningHub, startHub } from "../../src/hub/hub.ts";
 import type { HubInside } from "../../src/hub/inside.ts";
 import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
-import { openStore } from "../../src/hub/store/open.ts";
-import type { HubStore, NewOperation } from "../../src/hub/store/store.ts";
+import type { NewOperation } from "../../src/hub/store/store.ts";
 import { createLog } from "../../src/support/log.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -129,8 +128,6 @@ export interface TestHub extends HubCalls {
   /** Everything that the store keeps of clients and users. */
   stored(): Promise<string>;
   restart(): Promise<void>;
-  /** Stops the hub, has the store worked on, and starts it again. */
-  offline(work: (store: HubStore) => Promise<void>): Promise<void>;
   /** Leaves the store where it is, for another hub. */
   stop(): Promise<void>;
   close(): Promise<void>;
@@ -156,16 +153,6 @@ export async function startTestHub(
     stored: () => storedIdentities(directory),
     async restart() {
       await running.close();
-      running = await startHub(options, parts);
-    },
-    async offline(work) {
-      await running.close();
-      const store = await openStore(options.store);
-      try {
-        await work(store);
-      } finally {
-        await store.close();
-      }
       running = await startHub(options, parts);
     },
     async stop() {

@@ -38,8 +38,12 @@ const poll = (one: TestHub, id: number) => expect.poll(() => one.get(`/storage/$
 describe.each(["-", "{file}"])("the content as %s", (how) => {
   test("a clean file waits for the triggers, an infected one is quarantined and not sent", async () => {
     const one = await started(scanner(how));
+    const calls: string[] = [];
+    one.inside().files?.onWaiting(1, () => calls.push("files"));
     const { body: clean } = await one.upload("clean");
     await poll(one, clean).toMatchObject({ state: "received", scan: "clean", reason: null });
+    // Once when the file came, and once when it was clean.
+    await expect.poll(() => calls).toHaveLength(2);
     const { body: infected } = await one.upload("EICAR", "letter.csv");
     const reason = expect.stringMatching(/^the virus scan found it infected: (stream|letter\.csv): Eicar FOUND$/);
     await poll(one, infected).toMatchObject({ state: "quarantined", scan: "infected", reason });
