@@ -18,6 +18,7 @@ import { packageVersion } from "../support/version.ts";
 import type { HubContext } from "./context.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
+import { genericPushRoutes } from "./file-triggers/generic-push.ts";
 import { type MappersOf, NO_MAPPERS } from "./file-triggers/mappers.ts";
 import { fileTriggerRoutes } from "./file-triggers/routes.ts";
 import { fileRoutes } from "./files/routes.ts";
@@ -177,6 +178,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     pushRoutes,
     operationRoutes,
     fileRoutes,
+    genericPushRoutes,
     changeRoutes,
     removalRoutes,
     referentialRoutes,

@@ -153,3 +153,19 @@ export const mapping = z.object({
 });
 /** A mapper that the service has for an account. */
 export type Mapping = Readonly<z.infer<typeof mapping>>;
+
+/** POST {push_url}/api/generic/{guid}. */
+export const genericPushQuery = caseless(
+  z.object({
+    Filename: z
+      .string()
+      .optional()
+      .describe("Name of the file; otherwise that of Content-Disposition, or one made from the trigger and the time."),
+  }),
+);
+export const genericPushed = z.object({
+  id: z.int().describe("Of the stored file: GET /storage/{id} says what became of it."),
+  fileName: z.string(),
+  triggerId: z.int(),
+  status: z.literal("accepted"),
+});

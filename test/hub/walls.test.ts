@@ -18,6 +18,7 @@ const DATE = "2026-03-01T00:00:00Z";
 const NAMED = { serial: "WALL-1", ean: "5410000000017", meter: "WM-1", operation: "wall operation" };
 const NOWHERE = { id: 987_654, text: "nowhere" };
 const TOKEN = "5b1c1f4e-95d6-4b0f-9c2a-6a2f0d9d7c11";
+const NO_TOKEN = TOKEN.replaceAll("1", "2");
 /** The examples of the routes name the ids 1: those of account 1, whose chain is the first. */
 const THEIRS = 1;
 
@@ -92,7 +93,8 @@ const TEXTS: Readonly<Record<string, string>> = {
 /** One request without parameters, one for each parameter of the query, one with the example of the body. */
 function attemptsOf(route: HubRoute): Attempt[] {
   const ids = { site: THEIRS, source: THEIRS, variable: THEIRS, view: THEIRS, fileTrigger: THEIRS, storage: THEIRS };
-  const path = addressOf(route, ids, encodeURIComponent(NAMED.operation));
+  const address = addressOf(route, ids, encodeURIComponent(NAMED.operation));
+  const path = address.replace(/\/generic\/x$/, `/generic/${TOKEN}`);
   const { query, body, example } = route.facts;
   const names =
     query === undefined
@@ -119,6 +121,7 @@ function attemptsOf(route: HubRoute): Attempt[] {
 function elsewhere(attempt: Attempt): Attempt {
   const text = JSON.stringify([attempt.path, attempt.query ?? null, attempt.body ?? null])
     .replaceAll(encodeURIComponent(NAMED.operation), NOWHERE.text)
+    .replaceAll(TOKEN, NO_TOKEN)
     .replaceAll(new RegExp(Object.values(NAMED).join("|"), "g"), NOWHERE.text)
     .replaceAll(
       /"(id|siteId|sourceId|variableId|VariableIds?|SourceIds?|SiteIds?|[Ii]ds?|ViewId|[A-Za-z.]*ImpactingVariableId)":(\[?)"?1"?(\]?)/g,

@@ -5,20 +5,17 @@
 import multipart from "@fastify/multipart";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { systemCode } from "../../support/errors.ts";
-import { faultPoint } from "../../support/faults.ts";
 import { unknownNames } from "../../wire/caseless.ts";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { fileUploadQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { invalidField, parsed } from "../http/problems.ts";
+import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warnOfUnknown } from "../http/warnings.ts";
-import type { NewFile } from "../store/store.ts";
 import { ONE } from "../structure/pages.ts";
-import { BlobTooLarge, type PutBlob } from "./blobs.ts";
-import { kindOf } from "./kinds.ts";
+import type { PutBlob } from "./blobs.ts";
+import { type Allowance, allowed, brokenOff, type FileDraft, noSite, receive, recorded } from "./intake.ts";
 import { requireFileName } from "./names.ts";
 import type { StoredFiles } from "./service.ts";
 
@@ -38,11 +35,8 @@ const OPTIONS = described({
 });
 
 interface Upload {
-  readonly name: string;
-  readonly tags: readonly string[];
-  readonly siteId: number | null;
-  /** The rest of the account's quota; null without one. */
-  readonly rest: number | null;
+  readonly draft: FileDraft;
+  readonly allowance: Allowance;
 }
 
 export async function uploadRoute(app: FastifyInstance, context: HubContext, files: StoredFiles): Promise<void> {
@@ -64,7 +58,8 @@ export async function uploadRoute(app: FastifyInstance, context: HubContext, fil
       const upload = uploads.get(request);
       if (upload === undefined) throw new Error("the upload was not admitted");
       if (!request.isMultipart()) throw notMultipart();
-      return await store(context, files, request, upload);
+      const put = await onlyPart(context, files, request, upload.allowance);
+      return await recorded(context, files, request, put, upload.draft);
     },
   });
 }
@@ -84,87 +79,40 @@ async function admitted(context: HubContext, request: FastifyRequest, reply: Fas
   const given = withoutPrefix(request.query as object);
   const query = parsed(fileUploadQuery, given);
   requireFileName(query.Filename);
-  const encoding = request.headers["content-encoding"];
-  if (encoding !== undefined && encoding !== "identity")
-    throw new HttpProblem(415, "unsupported-media-type", `the body is ${encoding}; send it without Content-Encoding`);
-  const length = Number(request.headers["content-length"] ?? 0);
-  if (length > context.options.limits.file + FRAME_BYTES_MAX) throw tooLarge(context);
+  const allowance = await allowed(context, request, FRAME_BYTES_MAX);
   if (query.SiteId !== undefined) {
     const { total } = await context.store.structure.sites(accountId, { ids: [query.SiteId] }, ONE);
     if (total === 0) throw noSite(query.SiteId);
   }
-  const quota = quotaOf(context, accountId);
-  const rest = quota === null ? null : quota - (await context.store.files.usedBytes(accountId));
-  if (rest !== null && (rest <= 0 || length > rest + FRAME_BYTES_MAX)) throw quotaExceeded(quota);
   warnOfUnknown(reply, unknownNames(fileUploadQuery, Object.keys(given)));
   const tags = [...new Set([...(query.Tag ?? []), ...(query.Tags ?? [])])];
-  return { name: query.Filename, tags, siteId: query.SiteId ?? null, rest };
-}
-
-async function store(
-  context: HubContext,
-  files: StoredFiles,
-  request: FastifyRequest,
-  { name, tags, siteId, rest }: Upload,
-): Promise<number> {
-  const { accountId, user } = callerOf(request);
-  const quota = quotaOf(context, accountId);
-  const put = await received(context, files, request, rest);
-  let isRecorded = false;
-  try {
-    if (put.bytes === 0) throw invalidRequest("the file is empty");
-    faultPoint("hub.file.durable");
-    const file: NewFile = {
-      fileName: name,
-      size: put.bytes,
-      sha256: put.sha256,
-      ...kindOf(put.head, name),
-      tags: [...tags],
-      siteId,
-      createdBy: user.username,
-      via: "storage",
-      createdMs: context.clock.now().epochMilliseconds,
-      isScanned: files.isScanned,
-    };
-    const added = await context.store.files.add(accountId, file, quota);
-    if (added.kind === "no-site") throw noSite(siteId ?? 0);
-    if (added.kind === "full") throw quotaExceeded(quota);
-    isRecorded = true;
-    faultPoint("hub.file.recorded");
-    context.log.debug({ id: added.id, name, bytes: put.bytes }, "file stored");
-    files.wake(accountId);
-    return added.id;
-  } finally {
-    put.release();
-    if (!isRecorded) await files.discard([put.sha256]);
-  }
+  const draft = {
+    fileName: query.Filename,
+    tags,
+    siteId: query.SiteId ?? null,
+    via: "storage",
+  } as const;
+  return { draft, allowance };
 }
 
 /** The bytes of the only part. */
-async function received(
+async function onlyPart(
   context: HubContext,
   files: StoredFiles,
   request: FastifyRequest,
-  rest: number | null,
+  allowance: Allowance,
 ): Promise<PutBlob> {
-  const bytesMax = Math.min(context.options.limits.file, rest ?? Number.POSITIVE_INFINITY);
   let put: PutBlob | null = null;
   try {
     for await (const part of request.parts()) {
       if (part.type !== "file") continue;
       if (put !== null) throw invalidRequest("the body has several parts; send one file per call");
-      put = await files.blobs.put(part.file, bytesMax);
+      put = await receive(context, files, request, part.file, allowance);
     }
   } catch (thrown) {
     put?.release();
     if (put !== null) await files.discard([put.sha256]);
-    if (thrown instanceof BlobTooLarge)
-      throw bytesMax === context.options.limits.file ? tooLarge(context) : quotaExceeded(bytesMax);
-    if (["ENOSPC", "EDQUOT"].includes(systemCode(thrown) ?? "")) {
-      context.log.error({ err: thrown }, "the disk of the stored files is full: uploads are refused");
-      throw new HttpProblem(507, "storage-full", "the hub has no space for this file; send it again later");
-    }
-    throw brokenOff(request, thrown) ?? thrown;
+    throw brokenOff(request) ?? unreadable(thrown) ?? thrown;
   }
   if (put === null) throw invalidRequest("the body has no part that holds a file");
   return put;
@@ -174,28 +122,9 @@ async function received(
 const UNREADABLE = /end of form|end of multipart|multipart|part header|part terminated/i;
 
 /** Null for every other failure. */
-function brokenOff({ raw }: FastifyRequest, thrown: unknown): HttpProblem | null {
-  if (raw.destroyed && !raw.complete) return invalidRequest("the upload was broken off");
+function unreadable(thrown: unknown): HttpProblem | null {
   if (!(thrown instanceof Error) || thrown instanceof HttpProblem || !UNREADABLE.test(thrown.message)) return null;
   return invalidRequest(`the body is no complete multipart/form-data: ${thrown.message}`);
-}
-
-function quotaOf({ options }: HubContext, accountId: number): number | null {
-  const own = options.accounts.find(({ id }) => id === accountId)?.limits?.storedBytes;
-  return own ?? options.customerLimits.storedBytes ?? null;
-}
-
-function noSite(id: number): HttpProblem {
-  return invalidField("SiteId", `no site ${id} in this account (GET /sites)`);
-}
-
-function tooLarge({ options }: HubContext): HttpProblem {
-  return new HttpProblem(413, "too-large", `the file is larger than ${options.limits.file} bytes (\`limits.file\`)`);
-}
-
-function quotaExceeded(quota: number | null): HttpProblem {
-  const words = `the files of the account would exceed ${quota} bytes; remove some first (DELETE /storage)`;
-  return new HttpProblem(507, "quota-exceeded", words);
 }
 
 function notMultipart(): HttpProblem {

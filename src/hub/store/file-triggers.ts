@@ -18,6 +18,8 @@ export interface FileTriggersFilter {
   readonly ids?: readonly number[] | undefined;
   readonly states?: readonly FileTriggerFields["state"][] | undefined;
   readonly ingestionTypes?: readonly IngestionType[] | undefined;
+  /** In lower case. */
+  readonly tokens?: readonly string[] | undefined;
 }
 
 /** The author and the time of a change. */
@@ -61,13 +63,14 @@ export function createFileTriggerStore(database: Database): FileTriggerStore {
 function readers(database: Database): Pick<FileTriggerStore, "list" | "version" | "history"> {
   const { dialect } = database;
   return {
-    list: (accountId, { ids, states, ingestionTypes }, page) =>
+    list: (accountId, { ids, states, ingestionTypes, tokens }, page) =>
       database.ask(function* () {
         const where = new Where(dialect)
           .equal("account_id", accountId)
           .among("id", ids)
           .among("state", states)
-          .among("ingestion_type", ingestionTypes);
+          .among("ingestion_type", ingestionTypes)
+          .among("token", tokens);
         const listed = yield* dialect.page(TRIGGERS, where, page);
         return { rows: listed.rows.map(triggerOf), total: listed.total };
       }),

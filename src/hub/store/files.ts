@@ -64,8 +64,10 @@ function writers(database: Database): Writers {
     process: (accountId, id, { atMs, isScanned }) =>
       database.write(function* (): Steps<"offered" | "missing" | FileState> {
         const offered = yield* change(
-          `UPDATE stored_file SET state = 'received', reason = NULL, run = NULL, trigger_id = NULL, scan = ?,
-            offers = offers + 1, updated_ms = ? WHERE id = ? AND account_id = ? AND ${among("state")}`,
+          // A file of the custom push route was sent to its trigger, and keeps it.
+          `UPDATE stored_file SET state = 'received', reason = NULL, run = NULL,
+            trigger_id = CASE via WHEN 'generic' THEN trigger_id END, scan = ?, offers = offers + 1, updated_ms = ?
+          WHERE id = ? AND account_id = ? AND ${among("state")}`,
           ...[isScanned ? "waiting" : "none", atMs, id, accountId, OFFERED_FROM],
         );
         if (offered > 0) return "offered";
@@ -177,6 +179,7 @@ function columnsOf(accountId: number, file: Parameters<FileStore["add"]>[1]) {
     created_by: file.createdBy,
     via: file.via,
     state: "received",
+    trigger_id: file.triggerId,
     scan: file.isScanned ? "waiting" : "none",
     updated_ms: file.createdMs,
   };

@@ -18,6 +18,8 @@ export type NewFile = Pick<
   FileRecord,
   "fileName" | "size" | "sha256" | "cloudItemTypeId" | "contentType" | "tags" | "siteId" | "createdBy" | "via"
 > & {
+  /** Of a file that was sent to a trigger; others have none until one claims them. */
+  readonly triggerId?: number;
   readonly createdMs: number;
   /** Whether it waits for the virus scan before triggers may claim it. */
   readonly isScanned: boolean;

@@ -23,13 +23,13 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 export async function unsupportedRoutes(app: FastifyInstance): Promise<void> {
-  const add = (methods: string[], url: string, reason: string, access: "read" | "push" = "read") => {
+  const add = (methods: string[], url: string, reason: string) => {
     const method = methods.filter((one) => !app.hasRoute({ method: one, url }));
     if (method.length === 0) return;
     app.route({
       method,
       url,
-      ...described({ access, tag: "Not yet", status: 501, summary: "Not supported", description: reason }),
+      ...described({ access: "read", tag: "Not yet", status: 501, summary: "Not supported", description: reason }),
       handler: () => {
         throw notSupported(url.replace(/:(\w+)/g, "{$1}").replace(/\/\*$/, ""), reason);
       },
@@ -38,5 +38,4 @@ export async function unsupportedRoutes(app: FastifyInstance): Promise<void> {
   for (const [reason, resources] of Object.entries(REASONS))
     for (const resource of resources) for (const url of [`/${resource}`, `/${resource}/*`]) add(METHODS, url, reason);
   add(["POST"], "/sources/:id/attributes/*", "time-sliced attributes come with a later version");
-  add(["POST"], "/push/api/generic/*", "storage comes with a later version", "push");
 }

@@ -111,3 +111,27 @@ rule("triggers.change", async () => {
     expect(await hub.get(`/fileTrigger/${id}`)).toMatchObject({ state: "Deleted" });
   }
 });
+
+const pushed = async (content: string) => {
+  const token = await hub.get("/fileTrigger/generateToken");
+  const id = await hub.post("/fileTrigger", { IngestionType: "SendViaHttp", Mapping: "acme", Token: token });
+  const headers = { "content-type": "text/plain" };
+  const answer = await hub.call("POST", `/push/api/generic/${token}`, { headers, raw: content });
+  return { trigger: { id, token }, answer };
+};
+
+rule("trigger.token", async () => {
+  const { trigger, answer } = await pushed("a;b");
+  expect(answer).toMatchObject({ status: 200, body: { triggerId: trigger.id } });
+  expect(await hub.get(`/storage/${answer.body.id}`)).toMatchObject({ triggerId: trigger.id, via: "generic" });
+  const other = await hub.get("/fileTrigger/generateToken");
+  expect(await hub.call("POST", `/push/api/generic/${other}`, { raw: "a;b" })).toMatchObject({ status: 404 });
+});
+
+rule("push.generic", async () => {
+  const content = "; not JSON\r\n1;2";
+  const { answer } = await pushed(content);
+  const authorization = `Bearer ${await hub.token()}`;
+  const response = await fetch(`${hub.url()}/storage/file?ids=${answer.body.id}`, { headers: { authorization } });
+  expect(await response.text()).toBe(content);
+});

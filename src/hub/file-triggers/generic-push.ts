@@ -1,0 +1,131 @@
+/**
+ * POST {push_url}/api/generic/{guid} (specification, *Push endpoints*): the body is a file in the sender's own format,
+ * for the trigger with that token. It becomes a stored file.
+ */
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { unknownNames } from "../../wire/caseless.ts";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import { genericPushed, genericPushQuery, type StoredFileTrigger } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { type Allowance, allowed, type FileDraft, receive, recorded } from "../files/intake.ts";
+import { requireFileName } from "../files/names.ts";
+import type { StoredFiles } from "../files/service.ts";
+import { callerOf } from "../http/access.ts";
+import { invalidField, notSupported, parsed } from "../http/problems.ts";
+import { described } from "../http/route.ts";
+import { warnOfUnknown } from "../http/warnings.ts";
+import { ONE } from "../structure/pages.ts";
+import { dispositionName, madeName } from "./pushed-name.ts";
+
+const FACTS = {
+  access: "push",
+  tag: "Push",
+  summary: "Stores a file in the sender's own format for the file trigger with this token",
+  description: "Any content type: the body is the file. 200 means that it is stored; it is converted afterwards.",
+  query: genericPushQuery,
+  body: z.string().meta({ format: "binary" }),
+  bodyType: "application/octet-stream",
+  answer: genericPushed,
+} as const;
+
+interface WithGuid {
+  Params: { guid: string };
+}
+
+interface Admitted {
+  readonly trigger: StoredFileTrigger;
+  readonly fileName: string;
+  readonly allowance: Allowance;
+}
+
+export async function genericPushRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  const { files } = context;
+  if (files === null) return withoutFolder(app);
+  const pushes = new WeakMap<FastifyRequest, Admitted>();
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  app.post<WithGuid>("/push/api/generic/:guid", {
+    ...described(FACTS),
+    bodyLimit: context.options.limits.file,
+    onRequest: async (request, reply) => void pushes.set(request, await admitted(context, request, reply)),
+    handler: async (request) => {
+      const push = pushes.get(request);
+      if (push === undefined) throw new Error("the push was not admitted");
+      return await taken(context, files, request, push);
+    },
+  });
+}
+
+async function admitted(
+  context: HubContext,
+  request: FastifyRequest<WithGuid>,
+  reply: FastifyReply,
+): Promise<Admitted> {
+  const trigger = await triggerOf(context, request);
+  const query = parsed(genericPushQuery, request.query);
+  const fileName = nameOf(context, request, query.Filename, trigger);
+  const allowance = await allowed(context, request, 0);
+  warnOfUnknown(reply, unknownNames(genericPushQuery, Object.keys(request.query as object)));
+  return { trigger, fileName, allowance };
+}
+
+async function triggerOf({ store }: HubContext, request: FastifyRequest<WithGuid>): Promise<StoredFileTrigger> {
+  const filter = { tokens: [request.params.guid.toLowerCase()] };
+  const { rows } = await store.fileTriggers.list(callerOf(request).accountId, filter, ONE);
+  const [trigger] = rows;
+  if (trigger === undefined)
+    throw new HttpProblem(404, "unknown-token", "no file trigger of this account has this token (GET /fileTrigger)");
+  const { id, state, ingestionType } = trigger;
+  if (state === "Deleted") throw new HttpProblem(409, "conflict", `the file trigger ${id} was deleted`);
+  if (state === "Inactive")
+    throw new HttpProblem(409, "conflict", `the file trigger ${id} is Inactive; send the file when it is Active again`);
+  if (ingestionType !== "SendViaHttp") {
+    const words = `the file trigger ${id} is for files that come by ${ingestionType}, and not by SendViaHttp`;
+    throw new HttpProblem(409, "conflict", words);
+  }
+  return trigger;
+}
+
+function nameOf(
+  { clock }: HubContext,
+  { headers }: FastifyRequest,
+  asked: string | undefined,
+  trigger: StoredFileTrigger,
+): string {
+  if (asked !== undefined) {
+    requireFileName(asked);
+    return asked;
+  }
+  const header = headers["content-disposition"];
+  const given = header === undefined ? null : dispositionName(header);
+  if (given === undefined)
+    throw invalidField("Content-Disposition", 'cannot be read; it is such as attachment; filename="meters.csv"');
+  if (given === null) return madeName(trigger, headers["content-type"], clock.now());
+  requireFileName(given, "Content-Disposition");
+  return given;
+}
+
+async function taken(
+  context: HubContext,
+  files: StoredFiles,
+  request: FastifyRequest,
+  { trigger, fileName, allowance }: Admitted,
+): Promise<z.infer<typeof genericPushed>> {
+  const stream = request.body instanceof Readable ? request.body : request.raw;
+  const put = await receive(context, files, request, stream, allowance);
+  const triggerId = trigger.id;
+  const draft: FileDraft = { fileName, tags: [], siteId: null, via: "generic", triggerId };
+  const id = await recorded(context, files, request, put, draft);
+  return { id, fileName, triggerId, status: "accepted" };
+}
+
+/** See `/storage`, which needs the same folder. */
+function withoutFolder(app: FastifyInstance): void {
+  const reason = "with a PostgreSQL store, set `files.path` to a folder that every hub of the store reaches";
+  const facts = { access: "push", tag: "Push", summary: "Not configured", status: 501, description: reason } as const;
+  app.post("/push/api/generic/:guid", described(facts), () => {
+    throw notSupported("/push/api/generic", reason);
+  });
+}

@@ -1,0 +1,125 @@
+/**
+ * The steps that every way of sending a file by HTTP shares: it is refused before a byte of its body is read where the
+ * headers suffice, its bytes are durable before the record, and the record before the answer.
+ */
+import type { Readable } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import { systemCode } from "../../support/errors.ts";
+import { faultPoint } from "../../support/faults.ts";
+import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
+import type { HubContext } from "../context.ts";
+import { callerOf } from "../http/access.ts";
+import { invalidField } from "../http/problems.ts";
+import type { NewFile } from "../store/store.ts";
+import { BlobTooLarge, type PutBlob } from "./blobs.ts";
+import { kindOf } from "./kinds.ts";
+import type { StoredFiles } from "./service.ts";
+
+export type FileDraft = Pick<NewFile, "fileName" | "tags" | "siteId" | "via" | "triggerId">;
+
+/** Largest number of bytes that the file may have. */
+export interface Allowance {
+  readonly bytesMax: number;
+  /** Whether the quota of the account, and not the limit of one file, sets it. */
+  readonly byQuota: boolean;
+}
+
+/** For `onRequest`. `frame`: bytes that a body may have beside the file. Throws what the headers show to be refused. */
+export async function allowed(context: HubContext, request: FastifyRequest, frame: number): Promise<Allowance> {
+  const { accountId } = callerOf(request);
+  const { file: limit } = context.options.limits;
+  const encoding = request.headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity")
+    throw new HttpProblem(415, "unsupported-media-type", `the body is ${encoding}; send it without Content-Encoding`);
+  const length = Number(request.headers["content-length"] ?? 0);
+  if (length > limit + frame) throw tooLarge(context);
+  const quota = quotaOf(context, accountId);
+  if (quota === null) return { bytesMax: limit, byQuota: false };
+  const rest = quota - (await context.store.files.usedBytes(accountId));
+  if (rest <= 0 || length > rest + frame) throw quotaExceeded(quota);
+  return { bytesMax: Math.min(limit, rest), byQuota: rest < limit };
+}
+
+/** Throws a problem where the sender or the disk is at fault; then nothing is kept. */
+export async function receive(
+  context: HubContext,
+  files: StoredFiles,
+  request: FastifyRequest,
+  stream: Readable,
+  { bytesMax, byQuota }: Allowance,
+): Promise<PutBlob> {
+  try {
+    return await files.blobs.put(stream, bytesMax);
+  } catch (thrown) {
+    if (thrown instanceof BlobTooLarge)
+      throw byQuota ? quotaExceeded(quotaOf(context, callerOf(request).accountId)) : tooLarge(context);
+    if (["ENOSPC", "EDQUOT"].includes(systemCode(thrown) ?? "")) {
+      context.log.error({ err: thrown }, "the disk of the stored files is full: uploads are refused");
+      throw new HttpProblem(507, "storage-full", "the hub has no space for this file; send it again later");
+    }
+    throw brokenOff(request) ?? thrown;
+  }
+}
+
+/** Null when the body came to its end. */
+export function brokenOff({ raw }: FastifyRequest): HttpProblem | null {
+  return raw.destroyed && !raw.complete ? invalidRequest("the upload was broken off") : null;
+}
+
+/** Returns the id. Bytes without a record are removed. */
+export async function recorded(
+  context: HubContext,
+  files: StoredFiles,
+  request: FastifyRequest,
+  put: PutBlob,
+  draft: FileDraft,
+): Promise<number> {
+  const { accountId, user } = callerOf(request);
+  const quota = quotaOf(context, accountId);
+  let isRecorded = false;
+  try {
+    if (put.bytes === 0) throw invalidRequest("the file is empty");
+    faultPoint("hub.file.durable");
+    const added = await context.store.files.add(
+      accountId,
+      {
+        ...draft,
+        ...kindOf(put.head, draft.fileName),
+        size: put.bytes,
+        sha256: put.sha256,
+        createdBy: user.username,
+        createdMs: context.clock.now().epochMilliseconds,
+        isScanned: files.isScanned,
+      },
+      quota,
+    );
+    if (added.kind === "no-site") throw noSite(draft.siteId ?? 0);
+    if (added.kind === "full") throw quotaExceeded(quota);
+    isRecorded = true;
+    faultPoint("hub.file.recorded");
+    context.log.debug({ id: added.id, name: draft.fileName, via: draft.via, bytes: put.bytes }, "file stored");
+    files.wake(accountId);
+    return added.id;
+  } finally {
+    put.release();
+    if (!isRecorded) await files.discard([put.sha256]);
+  }
+}
+
+export function noSite(id: number): HttpProblem {
+  return invalidField("SiteId", `no site ${id} in this account (GET /sites)`);
+}
+
+function quotaOf({ options }: HubContext, accountId: number): number | null {
+  const own = options.accounts.find(({ id }) => id === accountId)?.limits?.storedBytes;
+  return own ?? options.customerLimits.storedBytes ?? null;
+}
+
+function tooLarge({ options }: HubContext): HttpProblem {
+  return new HttpProblem(413, "too-large", `the file is larger than ${options.limits.file} bytes (\`limits.file\`)`);
+}
+
+function quotaExceeded(quota: number | null): HttpProblem {
+  const words = `the files of the account would exceed ${quota} bytes; remove some first (DELETE /storage)`;
+  return new HttpProblem(507, "quota-exceeded", words);
+}
