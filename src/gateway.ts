@@ -127,7 +127,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   // The operations API listens before the other parts are opened: queries and outcomes can arrive by then.
   const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
-  const triggers = await openTriggers(live, { ledger, clock, log, inner: given.inner }, closers);
+  const triggers = await openTriggers(live, { ledger, clock, log, metrics, inner: given.inner }, closers);
   const { registry } = triggers;
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, quota, ledger });
   const drops = new DropRegistry({ log, intake, hubDrop: given.inner?.hubDrop }, () => ({
@@ -165,7 +165,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   drops.add(config.drops);
   closers.push(() => drops.stopWatching());
   const stores = { ledger, spool, quota, pauses, lookups, versions };
-  const known = { ...stores, drops, services, scheduler, clock, log };
+  const known = { ...stores, drops, services, scheduler, triggers, clock, log };
   const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
   joinQueries(api.queries, config, { ...known, ...attention, configuration: given.configuration });
 
@@ -201,7 +201,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
       guard.isIdle && (await isIdle(drops.watchers(), scheduler, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(drops.statuses(), ledger, await scheduler.pending(), startedAt),
-    exchange: (next) => exchangeParts(next, { ...known, live, fleet, triggers, mapping }),
+    exchange: (next) => exchangeParts(next, { ...known, live, fleet, mapping }),
     pulse: () => scheduler.pulse(),
     drain,
     stop: async (graceMs = 0) => {

@@ -23,10 +23,9 @@ import { systemClock } from "../support/clock.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { weakSecrets } from "../support/secrets.ts";
-import { lintTriggers } from "../triggers/lint.ts";
-import { createRegistry, type TriggerRegistry } from "../triggers/registry.ts";
-import { createCatalogue } from "../workers/catalogue.ts";
+import { createRegistry, type RegistryEntry, type TriggerRegistry } from "../triggers/registry.ts";
 import { checkTemplates } from "./check-templates.ts";
+import { checkTriggers } from "./check-triggers.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { dropHistory } from "./drop-history.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
@@ -67,14 +66,12 @@ async function check(
         `and errors cannot mask ${weak === 1 ? "it" : "them"} everywhere`,
       hint: "Choose secrets of at least 6 characters that are not common words.",
     });
-  for (const finding of lintTriggers(config.triggers, config.drops))
-    say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
-  await checkMappers(config, say);
   await checkLookups(config, say, stop);
   const ledger = await checkLedger(config, say);
   try {
+    const { entries } = await checkTriggers(config, ledger, say, stop);
     await checkSpool(config, ledger, say);
-    for (const drop of config.drops) await checkDrop({ config, ledger }, drop, say, stop);
+    for (const drop of config.drops) await checkDrop({ config, ledger, entries }, drop, say, stop);
   } finally {
     await ledger?.close();
   }
@@ -97,33 +94,6 @@ function partsOf({ drops, triggers, lookups, services }: GatewayConfig): readonl
 }
 
 type Say = (finding: Finding) => void;
-
-async function checkMappers(config: GatewayConfig, say: Say): Promise<void> {
-  const catalogue = createCatalogue(config.mappers.folders);
-  for (const trigger of config.triggers) {
-    const part = `trigger ${trigger.name}`;
-    try {
-      const mapper = await catalogue.find(trigger.mapper);
-      const fault =
-        mapper === null ? `there is no mapper ${trigger.mapper}` : await mapper.checkSettings(trigger.metadata);
-      if (fault === null)
-        say({
-          part,
-          level: "ok",
-          what: `mapper ${trigger.mapper} ${mapper?.identity.version ?? ""} accepts its settings`,
-        });
-      else
-        say({
-          part,
-          level: "failed",
-          what: fault,
-          hint: "Correct the trigger's `mapper` or `metadata`; `headgate mapper list` shows both.",
-        });
-    } catch (thrown) {
-      say({ part, level: "failed", what: wordsOf(thrown) });
-    }
-  }
-}
 
 async function checkLookups({ lookups }: GatewayConfig, say: Say, stop: AbortSignal): Promise<void> {
   const open = createLookups(lookups.map(lookupFile), stop);
@@ -199,7 +169,15 @@ async function checkLedger({ ledger: options }: GatewayConfig, say: Say): Promis
 }
 
 async function checkDrop(
-  { config, ledger }: { readonly config: GatewayConfig; readonly ledger: Ledger | null },
+  {
+    config,
+    ledger,
+    entries,
+  }: {
+    readonly config: GatewayConfig;
+    readonly ledger: Ledger | null;
+    readonly entries: readonly RegistryEntry[];
+  },
   options: GatewayConfig["drops"][number],
   say: Say,
   stop: AbortSignal,
@@ -214,7 +192,7 @@ async function checkDrop(
   };
   const drop = createDrop(options, { log: silentLog, intake });
   try {
-    const claims = new Claims(config, options);
+    const claims = new Claims(entries, options);
     const forecast = new InitialForecast(options.initial, drop);
     const found = await drop.probe(stop, (entry, provenance) => {
       claims.add(entry.path, provenance ?? null);
@@ -243,8 +221,8 @@ class Claims {
   readonly #options: GatewayConfig["drops"][number];
   readonly #counts = new Map<string, number>();
 
-  constructor(config: GatewayConfig, options: GatewayConfig["drops"][number]) {
-    this.#registry = createRegistry(config.triggers);
+  constructor(entries: readonly RegistryEntry[], options: GatewayConfig["drops"][number]) {
+    this.#registry = createRegistry(entries);
     this.#options = options;
   }
 

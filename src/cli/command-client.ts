@@ -4,7 +4,6 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { isLedgerMissing, ledgerWords, openLedger } from "../ledger/open.ts";
 import { ledgerFile, nodeName } from "../ledger/options.ts";
-import type { SharedContent } from "../ledger/shared.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { executeCommand } from "../runs/command-handlers.ts";
 import type { CommandResults, OperatorCommand } from "../runs/commands.ts";
@@ -17,6 +16,7 @@ import { ConfigError, type ErrorCode, RejectedError, TransientError, wordsOf } f
 import { silentLog } from "../support/log.ts";
 import { REGISTER } from "../support/register.ts";
 import { laneOf } from "../triggers/registry.ts";
+import { triggersOf } from "./kept-triggers.ts";
 
 /** A step that has to end first may take a moment. */
 const RESPONSE_MS = 60_000;
@@ -50,7 +50,7 @@ export async function sendCommand<Asked extends OperatorCommand>(
   if (ledger === null) return queryDaemon(config, asked);
   try {
     const spool = await openSpool(config.spool);
-    const binding = await bindingParts(config, spool.root, ledger.shared?.content);
+    const binding = await bindingParts(config, spool.root, ledger);
     const parts = { ledger, spool, binding, pauses: await Pauses.read(ledger), log: silentLog };
     const answer = await executeCommand(asked, parts);
     return { answer: answer as CommandResults[Asked["order"]], daemon: null };
@@ -63,11 +63,12 @@ export async function sendCommand<Asked extends OperatorCommand>(
 export async function bindingParts(
   config: GatewayConfig,
   spoolRoot: string,
-  shared: SharedContent | null = null,
+  { triggerLists, shared }: Pick<Ledger, "triggerLists" | "shared">,
 ): Promise<BindingParts> {
+  const { triggers } = await triggersOf(config, { triggerLists });
   return {
-    triggers: config.triggers,
-    lookups: await openLookupStore(config.lookups, spoolRoot, systemClock, shared),
+    triggers,
+    lookups: await openLookupStore(config.lookups, spoolRoot, systemClock, shared?.content),
     limits: { pointsMax: config.push.batch.points, bytesMax: config.push.batch.bytes },
     laneOf,
   };

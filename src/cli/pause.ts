@@ -5,6 +5,7 @@ import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
+import { knownTriggers } from "./kept-triggers.ts";
 import { print, printJson } from "./output.ts";
 
 interface PauseOptions extends CommandOptions {
@@ -49,7 +50,7 @@ function addOne(
 
 async function pause(name: string, options: PauseOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
-  const kind = kindOf(name, options, config);
+  const kind = await kindOf(name, options, config);
   const { answer, daemon } = await sendCommand(config, { order: "pause", kind, name, ...authorOf(options) });
   if (options.json === true) printJson(answer);
   else {
@@ -66,7 +67,7 @@ const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
 
 async function resume(name: string, options: PauseOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
-  const kind = kindOf(name, options, config);
+  const kind = await kindOf(name, options, config);
   const { answer, daemon } = await sendCommand(config, { order: "resume", kind, name, ...authorOf(options) });
   if (options.json === true) printJson(answer);
   else {
@@ -77,10 +78,11 @@ async function resume(name: string, options: PauseOptions): Promise<number> {
 }
 
 /** Throws `ConfigError` when the name is unknown, or ambiguous. */
-function kindOf(name: string, options: PauseOptions, config: GatewayConfig): Pause["kind"] {
+async function kindOf(name: string, options: PauseOptions, config: GatewayConfig): Promise<Pause["kind"]> {
+  const { triggers } = await knownTriggers(config);
   const names = {
     drop: config.drops.map((one) => one.name),
-    trigger: config.triggers.map((one) => one.name),
+    trigger: triggers.map((one) => one.name),
   };
   const wanted = (["drop", "trigger"] as const).filter(
     (kind) => options.drop === options.trigger || options[kind] === true,

@@ -91,7 +91,11 @@ export async function planReplay(
   const folder = await mkdtemp(join(tmpdir(), "headgate-"));
   try {
     const spool = await openSpool(config.spool);
-    const parts = { ...(await bindingParts(config, folder)), spool, ledger };
+    const parts = {
+      ...(await bindingParts(config, folder, { triggerLists: ledger.triggerLists, shared: null })),
+      spool,
+      ledger,
+    };
     const { binding } = await replayBinding(of, wish, parts);
     const attempts = await attemptsBefore(of, ledger);
     await bringInput(attempts, spool, join(folder, "input"));

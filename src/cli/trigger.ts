@@ -1,11 +1,15 @@
 /** `headgate trigger test`: which trigger claims each file name, and why the others do not. */
 import { nearestName } from "../config/document.ts";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import { triggerFault } from "../gateway/trigger-report.ts";
 import { ConfigError } from "../support/errors.ts";
-import { createRegistry } from "../triggers/registry.ts";
+import { createRegistry, type Trigger } from "../triggers/registry.ts";
+import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
 import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";
+import { createCatalogue } from "../workers/catalogue.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { print, printJson, styled } from "./output.ts";
+import { knownTriggers } from "./kept-triggers.ts";
+import { print, printJson, printTable, styled } from "./output.ts";
 
 interface TestOptions {
   readonly config: string;
@@ -28,14 +32,64 @@ export function addTrigger({ program, action }: CommandFrame): void {
     .option("--drop <name>", "as a file at this drop (for triggers that name drops)")
     .option("--ingestion <type>", `as a file that came by ${INGESTION_TYPES.join(", ")}`, "SendViaFtp")
     .option("--json", "as JSON")
-    .action(action(async (names: string[], options: TestOptions) => test(names, options)));
+    .action(action((names: string[], options: TestOptions) => test(names, options)));
+  addCommand(
+    trigger,
+    "list",
+    "The triggers in force, in their order: those of the file, and those of services as they were read last.",
+    ["headgate trigger list -c gateway.yaml"],
+  )
+    .addOption(configOption())
+    .option("--json", "as JSON")
+    .action(action((options: ListOptions) => list(options)));
 }
 
-function test(names: readonly string[], options: TestOptions): number {
+interface ListOptions {
+  readonly config: string;
+  readonly json?: boolean;
+}
+
+async function list(options: ListOptions): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const { entries, services } = await knownTriggers(config);
+  const catalogue = createCatalogue(config.mappers.folders);
+  const listed = [];
+  for (const entry of entries) {
+    if ("unknown" in entry) listed.push({ name: entry.name, problem: entry.unknown });
+    else listed.push({ ...factsOf(entry), problem: await triggerFault({ trigger: entry, fault: null }, catalogue) });
+  }
+  await catalogue.close();
+  if (options.json === true) printJson({ triggers: listed, services: services.map(serviceFacts) });
+  else {
+    printTable(
+      ["trigger", "state", "comes by", "mapper", "problem"],
+      listed.map((one) =>
+        "mapper" in one
+          ? [one.name, one.state, one.ingestionType, one.mapper, one.problem ?? ""]
+          : [one.name, "", "", "", one.problem],
+      ),
+    );
+    for (const { service, listedAt } of services)
+      print(`the triggers of the service ${service}: ${listedAt === null ? "not known yet" : `listed at ${listedAt}`}`);
+  }
+  return 0;
+}
+
+function factsOf({ name, state, ingestionType, mapper, origin, service, ...trigger }: Trigger) {
+  const { fileNamePatternMatches, fileTriggerCombination } = trigger;
+  const from = origin === undefined ? {} : { mapping: origin.mapping, title: origin.title };
+  return { name, state, ingestionType, mapper, service, ...from, fileNamePatternMatches, fileTriggerCombination };
+}
+
+function serviceFacts({ service, listedAt, triggers }: ServiceTriggerState) {
+  return { service, listedAt, count: triggers.length };
+}
+
+async function test(names: readonly string[], options: TestOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const ingestion = ingestionOf(options.ingestion);
   if (options.drop !== undefined) requireDrop(options.drop, config);
-  const registry = createRegistry(config.triggers);
+  const registry = createRegistry((await knownTriggers(config)).entries);
   const answers = names.map((name) => {
     const { claimed, others, verdicts } = registry.claim(name, ingestion, options.drop);
     return { name, claimedBy: claimed?.name ?? null, mapper: claimed?.mapper ?? null, others, verdicts };

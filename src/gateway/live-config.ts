@@ -1,7 +1,8 @@
 /** The configuration in force, for components that read it each time they need it. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Trigger } from "../triggers/registry.ts";
 
-export type GatewayTrigger = GatewayConfig["triggers"][number];
+export type GatewayTrigger = GatewayConfig["triggers"][number] & Pick<Trigger, "origin">;
 
 export interface LiveConfig {
   /** Its sections are always those in force; its triggers include those of services. */

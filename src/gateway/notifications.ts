@@ -23,6 +23,7 @@ import type { Closer } from "./closers.ts";
 import type { DropRegistry } from "./drops.ts";
 import { lateFiles } from "./late-files.ts";
 import type { Observers } from "./observers.ts";
+import type { TriggersInForce } from "./triggers-in-force.ts";
 
 const NOTIFICATIONS_FILE = "notifications.json";
 
@@ -71,6 +72,7 @@ interface NotifierSources {
   readonly quota: Pick<SpoolQuota, "state">;
   readonly drops: Pick<DropRegistry, "statuses">;
   readonly services: ServiceLog;
+  readonly triggers: Pick<TriggersInForce, "listed">;
   readonly late: Pick<LateFiles, "missing">;
   readonly lanes: Pick<WaitingLanes, "overdue">;
   readonly metrics: Pick<GatewayMetrics, "countNotification">;
@@ -79,7 +81,7 @@ interface NotifierSources {
 }
 
 async function openNotifier(config: GatewayConfig, parts: NotifierSources): Promise<Notifier> {
-  const { ledger, quota, drops, services, late, lanes, metrics, clock, log } = parts;
+  const { ledger, quota, drops, services, triggers, late, lanes, metrics, clock, log } = parts;
   const options = config.notifications;
   return new Notifier({
     options,
@@ -94,6 +96,7 @@ async function openNotifier(config: GatewayConfig, parts: NotifierSources): Prom
         services: () => config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
         late: () => late.missing(),
         lanes: () => lanes.overdue(),
+        triggers: () => triggers.listed(),
         spool: () => quota.state(),
         spoolShare: options.spoolShare,
       }),

@@ -2,6 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { LateFiles } from "../operations/late-files.ts";
+import { triggerHealth } from "../operations/listed-triggers.ts";
 import type { Notifier } from "../operations/notifier.ts";
 import { spoolHealth } from "../operations/spool-state.ts";
 import { type HealthPart, healthOf, waitingFiles } from "../operations/state-of-work.ts";
@@ -23,6 +24,7 @@ import { notificationHealth } from "./notifications.ts";
 import type { OperatorQueries } from "./operations-api.ts";
 import { batchLimits } from "./runs.ts";
 import type { ServiceRegistry } from "./services.ts";
+import type { TriggersInForce } from "./triggers-in-force.ts";
 
 export interface QueryParts {
   readonly ledger: Ledger;
@@ -34,6 +36,7 @@ export interface QueryParts {
   readonly drops: DropRegistry;
   readonly services: ServiceRegistry;
   readonly scheduler: Scheduler;
+  readonly triggers: Pick<TriggersInForce, "listed">;
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
   readonly notifier: Pick<Notifier, "failing">;
@@ -75,6 +78,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     ...(await work()),
     spoolHealth(await parts.quota.state()),
     ...notificationHealth(parts.notifier),
+    ...triggerHealth(await parts.triggers.listed()),
     ...pauses.health(),
     ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
   ];

@@ -1,6 +1,10 @@
 /** Joins the triggers of the configuration's file and those of services, in the order of the file. */
+
+import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { MapperCatalogue } from "../mapping/contract.ts";
+import { type ListedTriggers, measureTriggers } from "../operations/listed-triggers.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
@@ -8,11 +12,13 @@ import type { Logger } from "../support/log.ts";
 import { createRegistry, type RegistryEntry, type TriggerRegistry } from "../triggers/registry.ts";
 import { type ServiceTriggerState, ServiceTriggers, type TriggerSource } from "../triggers/service-triggers.ts";
 import type { ServiceTriggersParts } from "../triggers/source-watch.ts";
+import { createCatalogue } from "../workers/catalogue.ts";
 import type { OpenMapping } from "../workers/open.ts";
 import type { Closer } from "./closers.ts";
 import type { DropRegistry } from "./drops.ts";
 import type { InnerGateway } from "./inner.ts";
 import type { GatewayTrigger, LiveConfig } from "./live-config.ts";
+import { TriggerReport } from "./trigger-report.ts";
 
 export function triggerSources({ services, serviceTriggers, push }: GatewayConfig): readonly TriggerSource[] {
   return serviceTriggers.flatMap(({ position: _, ...rule }) => {
@@ -77,19 +83,23 @@ export async function openTriggers(
   {
     ledger,
     inner,
+    metrics,
     ...own
   }: {
     readonly ledger: Ledger;
     readonly clock: Clock;
     readonly log: Logger;
+    readonly metrics: { readonly registry: Registry };
     readonly inner: Pick<InnerGateway, "mintOf"> | undefined;
   },
   closers: Closer[],
 ): Promise<TriggersInForce> {
   const { recheckMs } = ledger.fleet;
+  const catalogue = createCatalogue(live.config.mappers.folders);
   const mintOf = (service: string) => inner?.mintOf(service);
-  const triggers = new TriggersInForce(live, { ...own, lists: ledger.triggerLists, recheckMs, mintOf });
-  closers.push(() => triggers.services.close());
+  const triggers = new TriggersInForce(live, catalogue, { ...own, lists: ledger.triggerLists, recheckMs, mintOf });
+  closers.push(() => Promise.all([triggers.services.close(), catalogue.close()]));
+  measureTriggers(metrics.registry, () => triggers.listed());
   triggers.configure();
   await triggers.services.restored();
   return triggers;
@@ -100,10 +110,16 @@ export class TriggersInForce {
   readonly services: ServiceTriggers;
   readonly #live: LiveConfig;
   readonly registry: TriggerRegistry = createRegistry([]);
+  readonly #report: TriggerReport;
   #offer: OfferParts | null = null;
 
-  constructor(live: LiveConfig, parts: Omit<ServiceTriggersParts, "onChange">) {
+  constructor(
+    live: LiveConfig,
+    catalogue: Pick<MapperCatalogue, "find">,
+    parts: Omit<ServiceTriggersParts, "onChange">,
+  ) {
     this.#live = live;
+    this.#report = new TriggerReport(() => this.services.states(), catalogue, parts.log);
     this.services = new ServiceTriggers({ ...parts, onChange: () => this.#changed() });
   }
 
@@ -112,15 +128,26 @@ export class TriggersInForce {
     this.#offer = parts;
   }
 
+  /** The triggers of services, for people. */
+  listed(): Promise<readonly ListedTriggers[]> {
+    return this.#report.states();
+  }
+
   /** Applies the configuration's file as it is now. */
   configure(): void {
     this.services.configure(triggerSources(this.#live.file()));
     this.#apply();
+    this.#check();
   }
 
   #changed(): void {
     this.#apply();
+    this.#check();
     if (this.#offer !== null) offerFiles(this.#live.config.triggers, this.#offer);
+  }
+
+  #check(): void {
+    this.#report.check().catch(() => undefined); // `listed` reports it.
   }
 
   #apply(): void {

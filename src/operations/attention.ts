@@ -6,6 +6,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
+import { type ListedTriggers, triggerConcerns } from "./listed-triggers.ts";
 import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
 import { type SpoolState, usedWords } from "./spool-state.ts";
@@ -41,6 +42,8 @@ export interface AttentionSources {
   late(): readonly MissingFile[];
   /** Lanes that have waited too long. */
   lanes(): Promise<readonly LaneWait[]>;
+  /** Triggers that come from services. */
+  triggers(): Promise<readonly ListedTriggers[]>;
   spool(): Promise<SpoolState>;
   readonly spoolShare: number;
 }
@@ -75,6 +78,7 @@ export async function findAttention(sources: AttentionSources): Promise<Attentio
     const text = `the service ${name} cannot be used: ${state.reason ?? ""}`;
     concerns.push({ key, kind: "service", text, facts: { service: name } });
   }
+  concerns.push(...triggerConcerns(await sources.triggers()));
   const spool = await sources.spool();
   if (spool.full !== null || spool.usedBytes >= spool.budgetBytes * sources.spoolShare)
     concerns.push({

@@ -2,6 +2,7 @@
 import { Registry } from "prom-client";
 import { ConfigurationMetrics } from "./configuration-metrics.ts";
 import { watchHeld } from "./held-runs.ts";
+import { measureTriggers } from "./listed-triggers.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { measureSpool } from "./spool-state.ts";
 import { measureWork } from "./work-metrics.ts";
@@ -53,6 +54,7 @@ export function describedMetrics(): readonly Described[] {
     freeBytes: 0,
     full: null,
   };
+  measureTriggers(registry, async () => []);
   measureSpool(registry, { state: async () => nothing });
   return registry
     .getMetricsAsArray()

@@ -3,7 +3,16 @@ import { ATTENTION_STATES } from "../states.ts";
 import { duration } from "../support/quantities.ts";
 
 /** The kinds of concerns that a notification can report. */
-export const ATTENTION_KINDS = [...ATTENTION_STATES, "occupied", "late", "lane", "drop", "service", "spool"] as const;
+export const ATTENTION_KINDS = [
+  ...ATTENTION_STATES,
+  "occupied",
+  "late",
+  "lane",
+  "drop",
+  "service",
+  "trigger",
+  "spool",
+] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 const common = {
@@ -15,7 +24,8 @@ const common = {
     .describe(
       "Concerns that it receives: runs that are quarantined, held, discarded or unconfirmed, a finished file " +
         "that changed and cannot go back to its path, a file that is late, a lane that waits too long, a drop " +
-        "or a service that cannot be reached, a spool that is nearly full. All when absent.",
+        "or a service that cannot be reached, a trigger of a service that cannot be used, a spool that is nearly " +
+        "full. All when absent.",
     ),
 };
 

@@ -30,6 +30,7 @@ const WORDS: Readonly<Record<AttentionKind, readonly [one: string, many: string]
   lane: ["lane waits too long", "lanes wait too long"],
   drop: ["drop cannot be reached", "drops cannot be reached"],
   service: ["service cannot be reached", "services cannot be reached"],
+  trigger: ["trigger of the service cannot be used", "triggers of the service cannot be used"],
   spool: ["spool nearly full", "spools nearly full"],
 };
 

@@ -21,8 +21,8 @@ export interface LintedDrop {
 export function lintTriggers(triggers: readonly Trigger[], drops: readonly LintedDrop[]): readonly TriggerFinding[] {
   return triggers.flatMap((trigger, index) => [
     ...sameName(trigger, triggers.slice(0, index)),
-    ...atRest(trigger),
-    ...noSource(trigger, drops),
+    // A service's triggers may be for other gateways, and for the service itself.
+    ...(trigger.origin === undefined ? [...atRest(trigger), ...noSource(trigger, drops)] : []),
     ...noPatterns(trigger),
     ...contradiction(trigger),
     ...shadowed(trigger, triggers.slice(0, index)),

@@ -189,9 +189,6 @@ export class SourceWatch {
     const former = this.#triggers;
     this.#triggers = this.#bind(list);
     this.#log.info(changesOf(former, this.#triggers), "the triggers of the service are in force");
-    for (const { name, fault } of this.#triggers)
-      if (fault !== null && !former.some((one) => one.name === name && one.fault === fault))
-        this.#log.warn({ trigger: name }, `the trigger ${name} of the service cannot be used: ${fault}`);
     this.#parts.onChange();
   }
 

@@ -27,6 +27,7 @@ const quiet: AttentionSources = {
   services: () => [{ name: "hub", state: { state: "up", reason: null } }],
   late: () => [],
   lanes: async () => [],
+  triggers: async () => [],
   spool: async () => spool,
   spoolShare: 0.8,
 };
@@ -86,4 +87,16 @@ test("each node of a fleet reports its own runs", async () => {
   const ledger = { restingIn: async () => resting, finishedFiles } as unknown as AttentionSources["ledger"];
   expect((await found({ ledger, node: "one" })).concerns).toEqual(["quarantined: one.csv at field is quarantined"]);
   expect((await found({ ledger })).concerns).toHaveLength(2);
+});
+
+test("triggers of a service that cannot work or be read need attention", async () => {
+  const listed = { service: "hub", listedAt: AT, fault: null, count: 2, unusable: [] };
+  expect(await found({ triggers: async () => [listed] })).toEqual({ concerns: [], unknown: [] });
+  const unusable = [{ trigger: "hub:2", reason: "its mapper is missing" }];
+  const { concerns } = await found({ triggers: async () => [{ ...listed, fault: "HTTP 503", unusable }] });
+  expect(concerns).toEqual([
+    `service: the triggers of the service hub: 2, listed at ${AT}, stay in force, ` +
+      "since they cannot be read now: HTTP 503",
+    "trigger: the trigger hub:2 cannot be used: its mapper is missing",
+  ]);
 });

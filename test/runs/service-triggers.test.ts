@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import type { Gateway } from "../../src/gateway.ts";
 import type { Run } from "../../src/model.ts";
+import { createLog } from "../../src/support/log.ts";
+import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
 import { listed, TriggerService } from "./trigger-service.ts";
 
@@ -108,6 +110,36 @@ describe("a gateway whose triggers come from the service", () => {
     await gateway.exchange(loadGatewayConfig(rig.config));
     rig.put("in/c.acme", oneReading(variable, 9, "2026-03-03T00:00:00Z"));
     await expect.poll(stateOf(gateway, "c.acme"), POLL).toBe("confirmed");
+  });
+
+  it("shows those that cannot work, and that they cannot be read, in health and metrics, and in the log once", async () => {
+    service.triggers = [
+      listed(1, ".csv"),
+      listed(2, ".acme", { FileType: "CustomFormat", Mapping: "ACME v2" }),
+      listed(3, ".x", { FileType: "CustomFormat", Mapping: "delimited", Metadata: { nonsense: true } }),
+      listed(4, ".y", { TriggerType: "Removed" }),
+      listed(5, ".z", { FileType: "CustomFormat", State: "Inactive" }),
+    ];
+    const lines: string[] = [];
+    const gateway = await rig.open(sections(), createLog("warn", { write: (line) => void lines.push(line) }));
+    const health = async () => {
+      const { parts } = (await (await askOperations(gateway, "/health/ready")).json()) as {
+        parts: { part: string; ready: boolean; reason: string }[];
+      };
+      return Object.fromEntries(parts.map(({ part, ready, reason }) => [part, `${ready}: ${reason}`]));
+    };
+    await expect.poll(health, POLL).toMatchObject({
+      "triggers of hub": expect.stringMatching(/^true: 5, listed at 2/),
+      "trigger hub:2": expect.stringContaining("names the mapping ACME v2"),
+      "trigger hub:3": expect.stringContaining("the mapper delimited refuses its metadata"),
+      "trigger hub:4": expect.stringContaining("triggerType"),
+    });
+    expect(Object.keys(await health()).filter((part) => part.startsWith("trigger "))).toHaveLength(3);
+    const metrics = async () => (await askOperations(gateway, "/metrics")).text();
+    expect(await metrics()).toMatch(/^headgate_service_triggers\{service="hub"\} 5$/m);
+    expect(await metrics()).toMatch(/^headgate_service_triggers_unusable\{service="hub"\} 3$/m);
+    expect(await metrics()).toMatch(/^headgate_service_triggers_stale\{service="hub"\} 0$/m);
+    expect(lines.filter((line) => line.includes("the trigger hub:2 cannot be used"))).toHaveLength(1);
   });
 
   it("lets the entry's place in the list decide between triggers of the file and those of the service", async () => {

@@ -1,0 +1,89 @@
+/** Checks triggers and their mappers for `headgate check`: those of the file, and those that services list now. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import { triggerFault } from "../gateway/trigger-report.ts";
+import { triggerSources } from "../gateway/triggers-in-force.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { systemClock } from "../support/clock.ts";
+import { HeadgateError, wordsOf } from "../support/errors.ts";
+import { lintTriggers } from "../triggers/lint.ts";
+import {
+  keptTriggers,
+  readTriggers,
+  type ServiceTriggerState,
+  type TriggerSource,
+} from "../triggers/service-triggers.ts";
+import { createCatalogue } from "../workers/catalogue.ts";
+import type { Finding } from "./findings.ts";
+import { joined, type TriggersKnown } from "./kept-triggers.ts";
+
+type Say = (finding: Finding) => void;
+
+/** Returns the triggers, for the checks of drops. */
+export async function checkTriggers(
+  config: GatewayConfig,
+  ledger: Ledger | null,
+  say: Say,
+  stop: AbortSignal,
+): Promise<TriggersKnown> {
+  const services: ServiceTriggerState[] = [];
+  for (const source of triggerSources(config)) services.push(await checkSource(source, ledger, say, stop));
+  const known = joined(config, services);
+  for (const finding of lintTriggers(known.triggers, config.drops))
+    say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
+  await checkMappers(config, known, say);
+  return known;
+}
+
+/** The triggers that the service lists now or, when it cannot be read, those that the ledger keeps. */
+async function checkSource(
+  source: TriggerSource,
+  ledger: Ledger | null,
+  say: Say,
+  stop: AbortSignal,
+): Promise<ServiceTriggerState> {
+  const { service } = source.rule;
+  const part = `service ${service}`;
+  const about = "triggers";
+  try {
+    const triggers = await readTriggers(source, systemClock, stop);
+    const firing = triggers.filter(({ isOff }) => !isOff).length;
+    say({ part, level: "ok", about, what: `${triggers.length} listed, ${firing} of them active` });
+    return { service, listedAt: systemClock.now().toString(), fault: null, triggers };
+  } catch (thrown) {
+    const kept = ledger === null ? null : await keptTriggers(ledger.triggerLists, source);
+    const force = kept === null || kept.listedAt === null ? "none are kept" : `those of ${kept.listedAt} are kept`;
+    const what = `they cannot be read now, and ${force}: ${wordsOf(thrown)}`;
+    const hint = thrown instanceof HeadgateError ? thrown.advice : undefined;
+    say({ part, level: "failed", about, what, hint });
+    return kept ?? { service, listedAt: null, fault: null, triggers: [] };
+  }
+}
+
+async function checkMappers(config: GatewayConfig, { triggers, services }: TriggersKnown, say: Say): Promise<void> {
+  const catalogue = createCatalogue(config.mappers.folders);
+  for (const { name, fault, isOff } of services.flatMap((one) => one.triggers))
+    if (fault !== null && !isOff)
+      say({ part: `trigger ${name}`, level: "warning", what: fault, hint: "Correct it at the service." });
+  for (const trigger of triggers) {
+    if (trigger.origin !== undefined && trigger.state !== "Active") continue;
+    const part = `trigger ${trigger.name}`;
+    const fault = await triggerFault({ trigger, fault: null }, catalogue);
+    if (fault === null) {
+      const version = (await catalogue.find(trigger.mapper))?.identity.version ?? "";
+      say({ part, level: "ok", what: `mapper ${trigger.mapper} ${version} accepts its settings` });
+    } else say({ part, ...(trigger.origin === undefined ? OWN : THEIRS), what: fault });
+  }
+  await catalogue.close();
+}
+
+const OWN = {
+  level: "failed",
+  hint: "Correct the trigger's `mapper` or `metadata`; `headgate mapper list` shows both.",
+} as const;
+/** Nothing of the gateway's own is wrong; its other triggers work. */
+const THEIRS = {
+  level: "warning",
+  hint:
+    "Its files would be quarantined. Bind its mapping in `mappings`, add the mapper, or correct `metadata` at the " +
+    "service.",
+} as const;

@@ -1,0 +1,76 @@
+/** Finds which triggers of services cannot work here, and why. */
+import type { MapperCatalogue } from "../mapping/contract.ts";
+import type { ListedTriggers, UnusableTrigger } from "../operations/listed-triggers.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import { type SharedQuery, shareQuery } from "../support/shared-query.ts";
+import type { ServiceTrigger } from "../triggers/bound.ts";
+import type { Trigger } from "../triggers/registry.ts";
+import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
+
+/** A mapper may be added or corrected at any time. */
+const CHECK_EVERY_MS = 30_000;
+
+/** Why a trigger cannot work as its service has it; null when it can. */
+export async function triggerFault(
+  { trigger, fault }: Pick<ServiceTrigger, "trigger" | "fault">,
+  catalogue: Pick<MapperCatalogue, "find">,
+): Promise<string | null> {
+  return trigger === null ? fault : mapperFault(trigger, catalogue);
+}
+
+async function mapperFault(trigger: Trigger, catalogue: Pick<MapperCatalogue, "find">): Promise<string | null> {
+  try {
+    const mapper = await catalogue.find(trigger.mapper);
+    if (mapper === null) return trigger.origin?.unbound ?? `there is no mapper ${trigger.mapper}`;
+    const fault = await mapper.checkSettings(trigger.metadata);
+    return fault === null ? null : `the mapper ${trigger.mapper} refuses its metadata: ${fault}`;
+  } catch (thrown) {
+    return `the mapper ${trigger.mapper} cannot be used: ${wordsOf(thrown)}`;
+  }
+}
+
+export class TriggerReport {
+  readonly #query: SharedQuery<readonly ListedTriggers[]>;
+  readonly #logged = new Set<string>();
+
+  constructor(states: () => readonly ServiceTriggerState[], catalogue: Pick<MapperCatalogue, "find">, log: Logger) {
+    this.#query = shareQuery(async () => {
+      const all: ListedTriggers[] = [];
+      for (const { triggers, ...state } of states()) {
+        const unusable = await unusableOf(triggers, catalogue);
+        for (const one of unusable) this.#log(one, log);
+        all.push({ ...state, count: triggers.length, unusable });
+      }
+      return all;
+    });
+  }
+
+  /** The triggers may have changed. */
+  async check(): Promise<void> {
+    await this.#query.now();
+  }
+
+  states(): Promise<readonly ListedTriggers[]> {
+    return this.#query.within(CHECK_EVERY_MS);
+  }
+
+  #log({ trigger, reason }: UnusableTrigger, log: Logger): void {
+    const key = `${trigger} ${reason}`;
+    if (this.#logged.has(key)) return;
+    this.#logged.add(key);
+    log.warn({ trigger }, `the trigger ${trigger} cannot be used: ${reason}`);
+  }
+}
+
+async function unusableOf(
+  triggers: readonly ServiceTrigger[],
+  catalogue: Pick<MapperCatalogue, "find">,
+): Promise<readonly UnusableTrigger[]> {
+  const unusable: UnusableTrigger[] = [];
+  for (const one of triggers) {
+    const reason = one.isOff ? null : await triggerFault(one, catalogue);
+    if (reason !== null) unusable.push({ trigger: one.name, reason });
+  }
+  return unusable;
+}
