@@ -12,7 +12,7 @@ export interface ListedTriggers {
   /** Why they could not be read at the last attempt; null when they were. */
   readonly fault: string | null;
   readonly count: number;
-  /** Those that are on and cannot work as the service has them. */
+  /** Triggers that are on and cannot work as the service has them. */
   readonly unusable: readonly UnusableTrigger[];
 }
 

@@ -112,7 +112,7 @@ describe("a gateway whose triggers come from the service", () => {
     await expect.poll(stateOf(gateway, "c.acme"), POLL).toBe("confirmed");
   });
 
-  it("shows those that cannot work, and that they cannot be read, in health and metrics, and in the log once", async () => {
+  it("shows those that cannot work in health and metrics, and in the log once", async () => {
     service.triggers = [
       listed(1, ".csv"),
       listed(2, ".acme", { FileType: "CustomFormat", Mapping: "ACME v2" }),
