@@ -39,6 +39,7 @@ import { startWebhooks } from "./push/webhooks.ts";
 import { openStore } from "./store/open.ts";
 import type { HubStore } from "./store/store.ts";
 import { changeRoutes } from "./structure/changes.ts";
+import { groupRoutes } from "./structure/groups.ts";
 import { referentialRoutes } from "./structure/referentials.ts";
 import { siteRoutes } from "./structure/sites.ts";
 import { sourceRoutes } from "./structure/sources.ts";
@@ -173,6 +174,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     sourceRoutes,
     variableRoutes,
     viewRoutes,
+    groupRoutes,
     fileTriggerRoutes,
     dataRoutes,
     pushRoutes,

@@ -43,6 +43,7 @@ export const filesQuery = caseless(
     SiteId: listOf(queryInteger).optional(),
     SiteIds: listOf(queryInteger).optional(),
     SiteTypeId: listOf(queryInteger).optional().describe("Types of the files' sites."),
+    GroupId: listOf(queryInteger).optional().describe("Groups of the files' sites (GET /groups)."),
     Tags: listOf(z.string()).optional(),
     Tag: listOf(z.string()).optional(),
     CloudItemTypeId: listOf(anyCase(FILE_KINDS)).optional(),

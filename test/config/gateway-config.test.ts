@@ -84,6 +84,14 @@ describe("the configurations of the demo", () => {
     expect(hub.accounts).toHaveLength(1);
   });
 
+  it("have paths of a hub that are relative to its file", () => {
+    const path = join(folder, "hub.yaml");
+    writeFileSync(path, "store: { kind: sqlite, path: ./hub.sqlite }\n");
+    expect(loadHubOptions(path)).toMatchObject({ store: { path: join(folder, "hub.sqlite") }, files: {} });
+    writeFileSync(path, "store: { kind: postgres, url: 'postgres://db/hub' }\nfiles: { path: ./files }\n");
+    expect(loadHubOptions(path)).toMatchObject({ files: { path: join(folder, "files") } });
+  });
+
   it("refuse secrets of a hub that are easy to guess", () => {
     const path = join(folder, "hub.yaml");
     const load = (client: string, password: string, webhook: string) => {

@@ -43,6 +43,7 @@ beforeAll(async () => {
   );
   const trigger = { name: HIDDEN, ingestionType: "SendViaHttp", token: TOKEN, mapping: HIDDEN, metadata: { HIDDEN } };
   expect(await hub.post("/fileTrigger", trigger)).toBe(THEIRS);
+  expect(await hub.post("/groups", { name: HIDDEN, siteIds: [siteId] })).toBe(THEIRS);
   const named = { Filename: `${HIDDEN}/${HIDDEN}.csv`, Tag: HIDDEN, SiteId: siteId };
   expect(await hub.upload(HIDDEN, named)).toMatchObject({ status: 200, body: THEIRS });
   const query = { operationId: NAMED.operation };
@@ -61,6 +62,7 @@ async function everything() {
     sources: await hub.get("/sources", { DisplayLevel: "Verbose" }),
     variables: await hub.get("/variables"),
     views: await hub.get("/views"),
+    groups: await hub.get("/groups"),
     triggers: await hub.get("/fileTrigger"),
     history: await hub.get(`/fileTrigger/${THEIRS}/history`),
     files: await hub.get("/storage"),
@@ -92,7 +94,15 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 /** One request without parameters, one for each parameter of the query, one with the example of the body. */
 function attemptsOf(route: HubRoute): Attempt[] {
-  const ids = { site: THEIRS, source: THEIRS, variable: THEIRS, view: THEIRS, fileTrigger: THEIRS, storage: THEIRS };
+  const ids = {
+    site: THEIRS,
+    source: THEIRS,
+    variable: THEIRS,
+    view: THEIRS,
+    fileTrigger: THEIRS,
+    storage: THEIRS,
+    group: THEIRS,
+  };
   const address = addressOf(route, ids, encodeURIComponent(NAMED.operation));
   const path = address.replace(/\/generic\/x$/, `/generic/${TOKEN}`);
   const { query, body, example } = route.facts;
@@ -124,7 +134,7 @@ function elsewhere(attempt: Attempt): Attempt {
     .replaceAll(TOKEN, NO_TOKEN)
     .replaceAll(new RegExp(Object.values(NAMED).join("|"), "g"), NOWHERE.text)
     .replaceAll(
-      /"(id|siteId|sourceId|variableId|VariableIds?|SourceIds?|SiteIds?|[Ii]ds?|ViewId|[A-Za-z.]*ImpactingVariableId)":(\[?)"?1"?(\]?)/g,
+      /"(id|siteId|sourceId|variableId|VariableIds?|SourceIds?|SiteIds?|[Ii]ds?|siteIds|ViewId|GroupId|[A-Za-z.]*ImpactingVariableId)":(\[?)"?1"?(\]?)/g,
       (_, name, open, close) =>
         `"${name}":${open}${attempt.query?.[name] === undefined ? NOWHERE.id : `"${NOWHERE.id}"`}${close}`,
     )

@@ -55,8 +55,8 @@ export async function sendSeveral(
   });
   const taken = new Set<string>();
   for (const file of records) {
-    // Content that is packed already would only cost time.
-    const compress = !["Image", "Archive", "Word", "Excel"].includes(file.cloudItemTypeId);
+    // Other contents are mostly packed already, and would only cost time.
+    const compress = file.cloudItemTypeId === "Text";
     const options = { mtime: new Date(file.createdMs), compress, size: file.size };
     zip.addReadStreamLazy(entryName(file, taken), options, (opened) => {
       files.blobs.read(file.sha256).then((stream) => {

@@ -8,6 +8,7 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { FileRecord, FilesFilter } from "../store/store.ts";
+import { requireGroups } from "../structure/groups.ts";
 import { both, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { BlobMissing } from "./blobs.ts";
@@ -68,6 +69,7 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
   app.get("/storage", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(filesQuery, request.query);
+    await requireGroups(store, accountId, query.GroupId);
     const { rows, total } = await store.files.list(accountId, filterOf(query), pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
     return rows.map(shown);
@@ -140,6 +142,7 @@ function filterOf(query: z.infer<typeof filesQuery>): FilesFilter {
     text: query.SearchText,
     siteIds: both(query.SiteId, query.SiteIds),
     siteTypeIds: query.SiteTypeId,
+    groupIds: query.GroupId,
     tags: both(query.Tag, query.Tags),
     kinds: query.CloudItemTypeId,
     states: query.State,

@@ -4,6 +4,7 @@ import { TITLES } from "../../wire/http-problem.ts";
 import {
   API_VERSION,
   dataRow,
+  group,
   problem,
   SCOPES,
   shownFileTrigger,
@@ -28,6 +29,7 @@ for (const [id, schema] of Object.entries({
   Source: source,
   Variable: variable,
   View: view,
+  Group: group,
   FileTrigger: shownFileTrigger,
   StoredFile: storedFile,
   DataRow: dataRow,

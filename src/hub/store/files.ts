@@ -149,7 +149,8 @@ function whereOf(dialect: StoreDialect, accountId: number, filter: FilesFilter):
     .sharing("tags", filter.tags)
     .among("kind", filter.kinds)
     .among("state", filter.states)
-    .amongRows("site_id", "SELECT id FROM site", "type_id", filter.siteTypeIds);
+    .amongRows("site_id", "SELECT id FROM site", "type_id", filter.siteTypeIds)
+    .amongRows("site_id", "SELECT site_id FROM site_group_member", "group_id", filter.groupIds);
   if (filter.names !== undefined) {
     const names = filter.names.map(foldedText);
     const either = ["name", "base_name"].map((column) => dialect.among(dialect.folded(column)));

@@ -2,6 +2,7 @@
 import type { Database } from "./database.ts";
 import { createFileTriggerStore } from "./file-triggers.ts";
 import { createFileStore } from "./files.ts";
+import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
 import type { HubStore } from "./store.ts";
 import { createStructureStore } from "./structure.ts";
@@ -9,9 +10,10 @@ import { createViewStore } from "./views.ts";
 
 export function commonStores(
   database: Database,
-): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers" | "files"> {
+): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers" | "files" | "groups"> {
   return {
     files: createFileStore(database),
+    groups: createGroupStore(database),
     identity: createIdentityStore(database),
     structure: createStructureStore(database),
     views: createViewStore(database),

@@ -7,6 +7,7 @@
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
+import type { GroupStore } from "./groups.ts";
 import type { OperationStore } from "./operations.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 import type { FileStore } from "./stored-files.ts";
@@ -269,5 +270,6 @@ export interface HubStore {
   readonly operations: OperationStore;
   readonly usage: UsageStore;
   readonly files: FileStore;
+  readonly groups: GroupStore;
   close(): Promise<void>;
 }

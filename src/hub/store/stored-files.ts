@@ -45,6 +45,8 @@ export interface FilesFilter {
   /** A part of the name or of a tag, in any case. */
   readonly text?: string | undefined;
   readonly siteIds?: readonly number[] | undefined;
+  /** Groups of sites. */
+  readonly groupIds?: readonly number[] | undefined;
   readonly siteTypeIds?: readonly number[] | undefined;
   readonly tags?: readonly string[] | undefined;
   readonly kinds?: readonly FileKind[] | undefined;

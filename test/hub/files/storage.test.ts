@@ -314,3 +314,26 @@ test("the site of a file can be removed; the file stays", async () => {
   await hub.ok("DELETE", `/sites/${siteId}`);
   expect(await hub.get(`/storage/${id}`)).toMatchObject({ siteId: null });
 });
+
+test("without files.path the bytes are beside the store; hubs that share a database need one", async () => {
+  const plain = await startTestHub({ files: {} });
+  try {
+    const answer = await plain.upload("x", "x.csv");
+    if (plain.options.store.kind === "sqlite") {
+      expect(answer).toMatchObject({ status: 200 });
+      expect(await readdir(`${plain.options.store.path}.files`)).toContain(sha256("x").slice(0, 2));
+    } else
+      for (const [method, path] of [
+        ["POST", "/storage"],
+        ["GET", "/storage"],
+        ["GET", "/storage/1"],
+        ["DELETE", "/storage?ids=1"],
+      ] as const)
+        expect(await plain.call(method, path)).toMatchObject({
+          status: 501,
+          body: { code: "not-supported", detail: expect.stringContaining("files.path") },
+        });
+  } finally {
+    await plain.close();
+  }
+});

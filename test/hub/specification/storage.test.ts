@@ -41,6 +41,11 @@ rule("storage.list", async () => {
   expect(await found({ SiteId: ids.site })).toEqual([ids.csv]);
   expect(await found({ SiteTypeId: 3 })).toEqual([ids.csv]);
   expect(await found({ SiteTypeId: 4 })).toEqual([]);
+  const group = await hub.post("/groups", { name: "All", siteIds: [ids.site] });
+  const empty = await hub.post("/groups", { name: "None" });
+  expect(await found({ GroupId: group })).toEqual([ids.csv]);
+  expect(await found({ GroupId: [empty, group], CloudItemTypeId: "Text" })).toEqual([ids.csv]);
+  expect(await found({ GroupId: empty })).toEqual([]);
   expect(await found({ Tags: ["Invoice", "Daily"] })).toEqual([ids.csv, ids.invoice]);
   expect(await found({ CloudItemTypeId: "Pdf" })).toEqual([ids.pdf, ids.invoice]);
   expect(await found({ CloudItemTypeId: "pdf", Tags: "Invoice" })).toEqual([ids.invoice]);
