@@ -88,6 +88,11 @@ export interface Gateway {
    * to replace this one.
    */
   exchange(next: GatewayConfig): Promise<Exchange>;
+  /**
+   * Reads the triggers of a service, or of all services, now instead of at the next time: they are in force when it
+   * resolves, unless they could not be read.
+   */
+  readTriggers(service?: string): Promise<void>;
   /** Resolves when the scheduler has gone through its loop once more: a sign of life. */
   pulse(): Promise<void>;
   /** Starts no new work, and resolves when running calls and steps have ended, or after `graceMs`. */
@@ -146,12 +151,11 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   closers.push(() => services.close());
   services.configure(config);
   const dropEntry = (name: string) => drops.entry(name);
-  const serviceEntry = (name: string) => services.get(name);
   const shared = { ledger, log, dropEntry, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, clock, onRun });
   const { claim, lanesOf } = claimsBy(parts);
-  const more = { spool, quota, pool, clock, tracer, serviceEntry, claim, ties: given.provisioning };
-  const steps = joinSteps(config, { ...shared, ...more }, closers);
+  const more = { spool, quota, pool, clock, tracer, claim, ties: given.provisioning };
+  const steps = joinSteps(config, { ...shared, ...more, serviceEntry: (name) => services.get(name) }, closers);
   const recovery = await recoverRuns(steps);
 
   const scheduler = new Scheduler(steps, {
@@ -203,6 +207,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
     concerns: async () => concernsOf(drops.statuses(), ledger, await scheduler.pending(), startedAt),
     exchange: (next) => exchangeParts(next, { ...known, live, fleet, mapping }),
     pulse: () => scheduler.pulse(),
+    readTriggers: (service) => triggers.services.checkNow(service),
     drain,
     stop: async (graceMs = 0) => {
       if (graceMs > 0) await drain(graceMs);

@@ -114,6 +114,8 @@ const forAll = triggerOptions.pick({
   finishAfter: true,
 }).shape;
 
+const EVERY_LEAST_MS = 10;
+
 /** An entry of the section that stands for all triggers of an account at its service. */
 export const serviceTriggersOptions = z.strictObject({
   from: z.literal("service").describe("service: this entry stands for all triggers of the account at its service."),
@@ -122,10 +124,12 @@ export const serviceTriggersOptions = z.strictObject({
     .min(1)
     .optional()
     .describe("Name of the service whose triggers are read, and that their readings go to."),
-  every: duration("5m").describe(
-    "How often the triggers are read. A change at the service takes effect within this time, without a restart. " +
-      "While the service cannot be reached, the triggers that it listed last stay in force.",
-  ),
+  every: duration("5m")
+    .refine((ms) => ms >= EVERY_LEAST_MS, `expected at least ${EVERY_LEAST_MS}ms`)
+    .describe(
+      "How often the triggers are read. A change at the service takes effect within this time, without a restart. " +
+        "While the service cannot be reached, the triggers that it listed last stay in force.",
+    ),
   mappings: z
     .record(z.string().min(1), z.string().min(1))
     .default({})

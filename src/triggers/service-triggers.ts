@@ -83,9 +83,10 @@ export class ServiceTriggers {
     return [...this.#watches.values()].map((watch) => watch.state());
   }
 
-  /** Reads the triggers of all services now. */
-  async checkNow(): Promise<void> {
-    await Promise.all([...this.#watches.values()].map((watch) => watch.checkNow()));
+  /** Reads the triggers of the service now, or those of all services. */
+  async checkNow(service?: string): Promise<void> {
+    const asked = [...this.#watches].filter(([name]) => service === undefined || name === service);
+    await Promise.all(asked.map(([, watch]) => watch.checkNow()));
   }
 
   async close(): Promise<void> {

@@ -51,6 +51,30 @@ describe("the gateway's configuration", () => {
     expect(() => load({ services, triggers: `${TRIGGER} }` })).toThrow(/name one of one, two/);
   });
 
+  it("takes triggers of services in the list, or one entry alone, and keeps those of the file apart", () => {
+    const alone = load({ triggers: " { from: service, every: 1m }" });
+    expect(alone.triggers).toEqual([]);
+    expect(alone.serviceTriggers).toMatchObject([{ service: "hub", every: 60_000, position: 0, rows: "strict" }]);
+    const both = load({ triggers: `${TRIGGER} }\n  - { from: service, mappings: { A: b } }` });
+    expect(both.triggers.map(({ name }) => name)).toEqual(["t"]);
+    expect(both.serviceTriggers).toMatchObject([{ position: 1, every: 300_000, mappings: { A: "b" } }]);
+    expect(load({ triggers: `${TRIGGER} }` }).serviceTriggers).toEqual([]);
+  });
+
+  it("refuses an entry for triggers of services that cannot work, with the place", () => {
+    const services = SERVICE.replace("NAME", "one") + SERVICE.replace("NAME", "two");
+    const entry = "\n  - { from: service, service: one }";
+    expect(() => load({ services, triggers: " { from: service }" })).toThrow(/name one of one, two/);
+    expect(() => load({ services, triggers: entry + entry })).toThrow(/triggers\[1\]\.service: .* named twice/);
+    expect(() => load({ triggers: "\n  - { from: servic }" })).toThrow(/line \d+: triggers\[0\]\.from/);
+    expect(() => load({ triggers: "\n  - { from: service, evry: 1m }" })).toThrow(/evry; did you mean every/);
+    expect(() => load({ triggers: " { from: service, every: 0s }" })).toThrow(/every: expected at least/);
+    expect(() => load({ triggers: " { from: service, drops: [out] }" })).toThrow(/there is no drop out/);
+    expect(() => load({ triggers: `${TRIGGER.replace("t,", "'hub:7',")} }\n  - { from: service }` })).toThrow(
+      /names that begin with hub: are those of the triggers at the service hub/,
+    );
+  });
+
   it("refuses to receive webhooks without a secret", () => {
     expect(() => load({ more: "operations: { webhook: { publicUrl: 'http://127.0.0.1:1' } }" })).toThrow(
       /only with a secret/,

@@ -177,7 +177,7 @@ describe("a gateway whose triggers come from the service", () => {
   });
 });
 
-it("triggers of the hub are those of the gateway", async () => {
+it("triggers of the hub are those of the gateway, which can be asked to read them at once", async () => {
   const variable = await rig.variable("a");
   const token = await rig.client.token(new AbortController().signal);
   const call = (method: string, body: object) =>
@@ -193,8 +193,9 @@ it("triggers of the hub are those of the gateway", async () => {
   const id = typeof answer === "number" ? answer : answer.id;
   rig.put("in/a.csv", oneReading(variable, 7));
   rig.put("in/b.dat", oneReading(variable, 8, "2026-03-02T00:00:00Z"));
-  const gateway = await rig.open({ triggers: FROM_SERVICE });
+  const gateway = await rig.open({ triggers: { from: "service", every: "1h" } });
   await expect.poll(stateOf(gateway, "a.csv"), POLL).toBe("confirmed");
   expect((await call("PUT", { id, ...patterns(".dat") })).ok).toBe(true);
+  await gateway.readTriggers("hub");
   await expect.poll(stateOf(gateway, "b.dat"), POLL).toBe("confirmed");
 });
