@@ -107,6 +107,22 @@ describe("several hubs over one schema", () => {
   });
 });
 
+test("hubs that share a folder share the files, while both take and remove the same content", async () => {
+  const two = [await start(), await start()] as const;
+  const rounds = two.map(async (hub, at) => {
+    const other = two[1 - at] ?? hub;
+    for (let round = 0; round < 10; round += 1) {
+      const { body: id } = await hub.upload("shared", "x.csv");
+      const { body: kept } = await hub.upload("shared", "kept.csv");
+      await other.ok("DELETE", "/storage", { query: { ids: id } });
+      expect((await other.call("GET", "/storage/file", { query: { ids: kept } })).body).toBe("shared");
+      if (round < 9) await hub.ok("DELETE", "/storage", { query: { ids: kept } });
+    }
+  });
+  await Promise.all(rounds);
+  expect(await two[0].get("/storage")).toHaveLength(2);
+});
+
 test("points are in partitions of one month, and far ones in two of their own", async () => {
   const hub = await start({ limits: { futureHorizon: "3000000d" } });
   const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
