@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { drop, GatewayRig, trigger } from "../runs/gateway-rig.ts";
+import { drop, GatewayRig, oneReading, trigger } from "../runs/gateway-rig.ts";
 import { listed, TriggerService } from "../runs/trigger-service.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/main.ts");
@@ -82,4 +82,16 @@ it("commands know the triggers of the service that the gateway read last", async
   expect((await headgate("trigger", "list")).stdout).toContain("the triggers of the service hub: listed at");
   expect((await headgate("pause", "hub:1")).stdout).toContain("the trigger hub:1 is paused");
   expect((await headgate("pause", "hub:9")).stdout).toContain("there is no drop or trigger hub:9; did you mean hub:1?");
+});
+
+it("headgate gateway --until-idle works from the triggers of the service, also while it is away", async () => {
+  const variable = await rig.variable("a");
+  rig.put("in/a.csv", oneReading(variable, 7));
+  rig.configure({ ...sections(), triggers: { from: "service" } });
+  const pass = () => headgate("gateway", "--until-idle", "--timeout", "60s");
+  expect(await pass()).toMatchObject({ code: 0, stdout: expect.stringContaining("files 1: 1 delivered") });
+  service.state = "away";
+  rig.put("in/b.csv", oneReading(variable, 8, "2026-03-02T00:00:00Z"));
+  expect(await pass()).toMatchObject({ code: 0, stdout: expect.stringContaining("files 1: 1 delivered") });
+  expect(await rig.stored(variable)).toEqual({ "2026-03-01": 7, "2026-03-02": 8 });
 });
