@@ -9,11 +9,21 @@ import { loadDocument } from "./document.ts";
  */
 export function loadHubOptions(path: string): HubOptions {
   const options = loadDocument(path, hubOptions);
-  const { store, files } = options;
+  const { store, files, transfer } = options;
   const at = (own: string) => (isAbsolute(own) ? own : resolve(dirname(resolve(path)), own));
   return Object.freeze({
     ...options,
     store: store.kind === "sqlite" ? { ...store, path: at(store.path) } : store,
     files: files.path === undefined ? files : { ...files, path: at(files.path) },
+    ...(transfer === undefined ? {} : { transfer: transferAt(transfer, at) }),
   });
+}
+
+function transferAt(transfer: NonNullable<HubOptions["transfer"]>, at: (own: string) => string) {
+  const { path, sftp } = transfer;
+  return {
+    ...transfer,
+    ...(path === undefined ? {} : { path: at(path) }),
+    ...(sftp === undefined ? {} : { sftp: { ...sftp, hostKeys: sftp.hostKeys?.map(at) } }),
+  };
 }

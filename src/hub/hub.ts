@@ -56,6 +56,7 @@ import { tokenRoutes } from "./token/routes.ts";
 import { seedIdentities } from "./token/seed.ts";
 import { createTokenRates } from "./token/token-rates.ts";
 import { createTokens } from "./token/tokens.ts";
+import { type RunningTransfer, startTransfer } from "./transfer/transfer.ts";
 
 export interface HubParts {
   readonly log: Logger;
@@ -73,6 +74,8 @@ export interface RunningHub {
   readonly url: string;
   /** Address of the metrics; null without a listener for them. */
   readonly metricsUrl: string | null;
+  /** Of the file-transfer server; null without one. */
+  readonly transfer: RunningTransfer["addresses"] | null;
   /** Every route of the hub. */
   readonly routes: readonly HubRoute[];
   readonly inside: HubInside;
@@ -131,14 +134,17 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
     const metricsUrl = await metrics.listen();
-    log.info({ ...startFacts(options), url, metricsUrl }, "hub listens");
+    const transfer = await startTransfer({ options, store, log, clock, passwords, files });
+    stops.push(async () => transfer?.close());
+    const addresses = transfer?.addresses ?? null;
+    log.info({ ...startFacts(options), url, metricsUrl, ...addresses }, "hub listens");
     const inside = {
       accountIds: () => store.identity.accountIds(),
       mint: createInnerTokens(keys, options.tokenLifetime, clock),
       store,
       files,
     };
-    return { url, metricsUrl, routes, inside, close: stopAll };
+    return { url, metricsUrl, transfer: addresses, routes, inside, close: stopAll };
   } catch (thrown) {
     await stopAll();
     throw thrown;

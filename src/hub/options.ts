@@ -5,6 +5,7 @@ import { httpOptions } from "../support/http-options.ts";
 import { duration, size } from "../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.ts";
 import { SCOPES } from "../wire/index.ts";
+import { sshKey, transferOptions } from "./transfer/options.ts";
 
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
 export const ROLES = ["User", "Manager", "Datapusher", "Admin", "datapusher.standard"] as const;
@@ -59,6 +60,11 @@ const user = z.strictObject({
       "User reads; Datapusher (or the right datapusher.standard) pushes; Manager has all rights on " +
         "its accounts; Admin sees all accounts.",
     ),
+  sshKeys: z
+    .array(sshKey)
+    .default([])
+    .describe("Public keys with which the user signs in to the SFTP server (`transfer`), one line each.")
+    .meta({ examples: [["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI… logger"]] }),
 });
 
 const webhook = z.strictObject({
@@ -227,6 +233,9 @@ export const hubOptions = z
       ])
       .describe("Where structure, points and operations are kept."),
     files: files.prefault({}).describe("Where the bytes of stored files are kept."),
+    transfer: transferOptions
+      .optional()
+      .describe("The file-transfer server, to which senders write their files; there is none when absent."),
     trustProxy,
     http: httpOptions,
     tokenLifetime: duration("1h").describe("Lifetime of access tokens (`expires_in`); 1h by default."),

@@ -125,6 +125,7 @@ export interface TestHub extends HubCalls {
   readonly directory: string;
   /** Of the hub that runs now. */
   inside(): HubInside;
+  transfer(): RunningHub["transfer"];
   /** Everything that the store keeps of clients and users. */
   stored(): Promise<string>;
   restart(): Promise<void>;
@@ -150,6 +151,7 @@ export async function startTestHub(
     routes: running.routes,
     directory,
     inside: () => running.inside,
+    transfer: () => running.transfer,
     stored: () => storedIdentities(directory),
     async restart() {
       await running.close();

@@ -1,5 +1,5 @@
 /**
- * The steps that every way of sending a file by HTTP shares: it is refused before a byte of its body is read where the
+ * The steps that every way of sending a file shares: it is refused before a byte of its body is read where the
  * headers suffice, its bytes are durable before the record, and the record before the answer.
  */
 import type { Readable } from "node:stream";
@@ -16,6 +16,8 @@ import { kindOf } from "./kinds.ts";
 import type { StoredFiles } from "./service.ts";
 
 export type FileDraft = Pick<NewFile, "fileName" | "tags" | "siteId" | "via" | "triggerId">;
+
+export type IntakeParts = Pick<HubContext, "options" | "store" | "clock" | "log">;
 
 /** Largest number of bytes that the file may have. */
 export interface Allowance {
@@ -67,7 +69,7 @@ export function brokenOff({ raw }: FastifyRequest): HttpProblem | null {
 }
 
 /** Returns the id. Bytes without a record are removed. */
-export async function recorded(
+export function recorded(
   context: HubContext,
   files: StoredFiles,
   request: FastifyRequest,
@@ -75,6 +77,17 @@ export async function recorded(
   draft: FileDraft,
 ): Promise<number> {
   const { accountId, user } = callerOf(request);
+  return recordedFor(context, files, { accountId, username: user.username }, put, draft);
+}
+
+/** Like `recorded`, for files that come otherwise than by HTTP. */
+export async function recordedFor(
+  context: IntakeParts,
+  files: StoredFiles,
+  { accountId, username }: { readonly accountId: number; readonly username: string },
+  put: PutBlob,
+  draft: FileDraft,
+): Promise<number> {
   const quota = quotaOf(context, accountId);
   let isRecorded = false;
   try {
@@ -87,7 +100,7 @@ export async function recorded(
         ...kindOf(put.head, draft.fileName),
         size: put.bytes,
         sha256: put.sha256,
-        createdBy: user.username,
+        createdBy: username,
         createdMs: context.clock.now().epochMilliseconds,
         isScanned: files.isScanned,
       },
@@ -110,7 +123,8 @@ export function noSite(id: number): HttpProblem {
   return invalidField("SiteId", `no site ${id} in this account (GET /sites)`);
 }
 
-function quotaOf({ options }: HubContext, accountId: number): number | null {
+/** Bytes that the files of an account may have; null without a limit. */
+export function quotaOf({ options }: IntakeParts, accountId: number): number | null {
   const own = options.accounts.find(({ id }) => id === accountId)?.limits?.storedBytes;
   return own ?? options.customerLimits.storedBytes ?? null;
 }
@@ -119,7 +133,7 @@ function tooLarge({ options }: HubContext): HttpProblem {
   return new HttpProblem(413, "too-large", `the file is larger than ${options.limits.file} bytes (\`limits.file\`)`);
 }
 
-function quotaExceeded(quota: number | null): HttpProblem {
+export function quotaExceeded(quota: number | null): HttpProblem {
   const words = `the files of the account would exceed ${quota} bytes; remove some first (DELETE /storage)`;
   return new HttpProblem(507, "quota-exceeded", words);
 }

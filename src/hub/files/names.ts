@@ -7,11 +7,12 @@ const NAME_BYTES_MAX = 1_024;
 
 /** Throws a 400 that says what is wrong. */
 export function requireFileName(name: string, field = "Filename"): void {
-  const why = faultOf(name);
+  const why = fileNameFault(name);
   if (why !== null) throw invalidField(field, why);
 }
 
-function faultOf(name: string): string | null {
+/** Null for a good name; otherwise what is wrong, as the rest of a sentence. */
+export function fileNameFault(name: string): string | null {
   if (name.trim() === "") return "is empty: it is the name that triggers match";
   if (/\p{Cc}/u.test(name)) return "holds a control character";
   if (!name.isWellFormed() || name.includes("\ufffd")) return "is no valid text in UTF-8";

@@ -19,4 +19,8 @@ export const HUB_ERRORS = {
     title: "an account, client or user of the configuration is not consistent",
     hint: "Correct `accounts`, `clients` or `users` as the message says.",
   },
+  "HG-HUB-005": {
+    title: "the file-transfer server of the hub cannot be started",
+    hint: "Correct `transfer` as the message says.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

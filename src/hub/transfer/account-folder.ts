@@ -1,0 +1,284 @@
+/**
+ * The folder of an account: unfinished uploads, the sender's sub-folders, and what was taken lately. Its tree is one of
+ * the disk. The permissions of a file show what it is, since they change at once and survive a crash. A taken
+ * file has its size and no bytes (a sparse file): these lie in the store of files alone.
+ */
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, utimes } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { Clock } from "../../support/clock.ts";
+import { wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import { PRIVATE_FOLDER } from "../../support/private-files.ts";
+import { fileNameFault } from "../files/names.ts";
+import { type Entry, type FileTree, noSuchFile, type OpenMode, TreeFault, type Upload } from "./file-tree.ts";
+import { CLOSED, entryOf, isClosed, isTaken, rethrow, statusOf, TAKEN, UNFINISHED } from "./folder-entry.ts";
+import { OpenUpload } from "./open-upload.ts";
+import type { TransferOptions } from "./options.ts";
+import { sweepFolder } from "./sweep.ts";
+import type { Sender, TakeFile } from "./take.ts";
+import { isTemporary } from "./temporary-names.ts";
+
+export interface FolderParts {
+  readonly accountId: number;
+  /** Exists. */
+  readonly root: string;
+  readonly options: TransferOptions;
+  /** Of one file. */
+  readonly bytesMax: number;
+  readonly take: TakeFile;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class AccountFolder {
+  readonly #parts: FolderParts;
+  readonly #open = new Map<string, OpenUpload>();
+  /** Paths that are being changed. */
+  readonly #busy = new Set<string>();
+  readonly #running = new Set<Promise<unknown>>();
+  #unfinished = 0;
+  #entries = 0;
+  #taken = 0;
+
+  constructor(parts: FolderParts) {
+    this.#parts = parts;
+  }
+
+  treeFor(sender: Sender): FileTree {
+    return {
+      stat: (path) => this.#stat(path),
+      list: (path) => this.#list(path),
+      write: (path, mode) => this.#write(path, mode, sender),
+      rename: (from, to) => this.#exclusively([from, to], () => this.#rename(from, to, sender)),
+      remove: (path) => this.#exclusively([path], () => this.#remove(path)),
+      makeFolder: (path) => this.#makeFolder(path),
+      removeFolder: (path) => this.#removeFolder(path),
+      setModified: (path, ms) => this.#setModified(path, ms),
+      truncate: (path, size) => this.#exclusively([path], () => this.#truncate(path, size)),
+    };
+  }
+
+  /** Removes what is too old, and counts what remains. */
+  async sweep(): Promise<void> {
+    const { root, options, clock } = this.#parts;
+    const isOpen = (file: string) => [...this.#open.keys(), ...this.#busy].some((path) => join(root, path) === file);
+    const found = await sweepFolder(root, { options, isOpen, nowMs: clock.now().epochMilliseconds });
+    this.#taken = found.taken;
+    // Otherwise files have grown meanwhile.
+    if (this.#open.size === 0) ({ bytes: this.#unfinished, entries: this.#entries } = found);
+  }
+
+  /** Uploads that are being written end, and can be continued. */
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#running]);
+    for (const upload of this.#open.values()) await upload.abandon();
+  }
+
+  async #stat(path: string): Promise<Entry> {
+    return entryOf(basename(path) || "/", await this.#existing(path));
+  }
+
+  async #list(path: string): Promise<readonly Entry[]> {
+    const folder = this.#onDisk(path);
+    if (!(await this.#existing(path)).isDirectory()) throw new TreeFault("failed", "is no folder");
+    const entries: Entry[] = [];
+    for (const name of (await readdir(folder).catch(rethrow)).sort()) {
+      const status = await statusOf(join(folder, name));
+      // It may have been removed meanwhile.
+      if (status !== null) entries.push(entryOf(name, status));
+    }
+    return entries;
+  }
+
+  async #write(path: string, mode: OpenMode, sender: Sender): Promise<Upload> {
+    return await this.#exclusively([path], async () => {
+      const file = this.#onDisk(path);
+      // A connection that was lost unnoticed must not keep its sender from continuing.
+      await this.#open.get(path)?.end(new TreeFault("failed", "another connection writes this file now"));
+      const found = await statusOf(file);
+      if (found === null && !mode.create) throw noSuchFile();
+      if (found?.isDirectory() === true) throw new TreeFault("failed", "is a folder");
+      if (found !== null && mode.exclusive) throw new TreeFault("exists", "there is a file of this name");
+      if (found !== null && isTaken(found)) {
+        if (!mode.truncate)
+          throw new TreeFault("denied", "the file was taken already; send it as a whole, or under another name");
+        await this.#removeFile(file, found);
+      } else if (found !== null && mode.truncate) {
+        await this.#removeFile(file, found);
+      }
+      const isNew = found === null || mode.truncate;
+      if (isNew) this.#enter();
+      const flags = constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT | constants.O_EXCL : 0);
+      const handle = await open(file, flags, UNFINISHED).catch((thrown) => {
+        if (isNew) this.#entries -= 1;
+        return rethrow(thrown);
+      });
+      await handle.chmod(UNFINISHED);
+      const upload = new OpenUpload({
+        handle,
+        size: isNew ? 0 : (found?.size ?? 0),
+        grow: (bytes, size) => this.#grow(bytes, size),
+        shrink: (bytes) => {
+          this.#unfinished -= bytes;
+        },
+        finish: (own, isWanted) => this.#finish(path, own, sender, isWanted),
+      });
+      this.#open.set(path, upload);
+      return upload;
+    });
+  }
+
+  async #finish(path: string, upload: OpenUpload, sender: Sender, isWanted: (() => boolean) | null): Promise<void> {
+    const { handle } = upload;
+    try {
+      if (isWanted === null) return;
+      if (upload.size === 0 || isTemporary(path, this.#parts.options)) await handle.chmod(CLOSED);
+      else await this.#exclusively([path], () => this.#take(path, handle, sender, isWanted));
+    } finally {
+      this.#open.delete(path);
+      await handle.close();
+    }
+  }
+
+  async #take(name: string, handle: FileHandle, sender: Sender, isWanted: () => boolean): Promise<void> {
+    const { accountId, take, log } = this.#parts;
+    const { size, mtimeMs } = await handle.stat();
+    await take({ accountId, name: name.slice(1), handle, size, sender, isWanted });
+    this.#unfinished -= size;
+    this.#entries -= 1;
+    this.#taken += 1;
+    try {
+      // In this order: a file that looks unfinished never lacks its bytes.
+      await handle.chmod(TAKEN);
+      await handle.truncate(0);
+      await handle.truncate(size);
+      await handle.utimes(mtimeMs / 1_000, mtimeMs / 1_000);
+    } catch (thrown) {
+      log.warn({ account: accountId, name, err: wordsOf(thrown) }, "a taken file could not be marked in its folder");
+    }
+    if (this.#taken > this.#parts.options.listed) await this.sweep();
+  }
+
+  async #rename(from: string, to: string, sender: Sender): Promise<void> {
+    const found = await this.#existing(from);
+    const [source, target] = [this.#onDisk(from), this.#onDisk(to)];
+    if (from === to) return;
+    if (found.isDirectory()) throw new TreeFault("denied", "folders cannot be renamed");
+    if (isTaken(found)) throw new TreeFault("denied", "the file was taken already, under its first name");
+    if (this.#open.has(from)) throw new TreeFault("failed", "the file is still being written");
+    if (!isClosed(found)) throw new TreeFault("failed", "the file was not written to its end");
+    await this.#open.get(to)?.end(new TreeFault("failed", "another file got this name"));
+    const replaced = await statusOf(target);
+    if (replaced?.isDirectory() === true) throw new TreeFault("exists", "there is a folder of this name");
+    if (found.size > 0 && !isTemporary(to, this.#parts.options)) {
+      const handle = await open(source, constants.O_RDWR | constants.O_NOFOLLOW).catch(rethrow);
+      try {
+        await this.#take(to, handle, sender, () => true);
+      } finally {
+        await handle.close();
+      }
+    }
+    await rename(source, target).catch(rethrow);
+    if (replaced !== null) this.#forget(replaced);
+  }
+
+  async #remove(path: string): Promise<void> {
+    const found = await this.#existing(path);
+    if (found.isDirectory()) throw new TreeFault("failed", "is a folder");
+    await this.#open.get(path)?.end(new TreeFault("failed", "the file was removed"));
+    const now = await this.#existing(path);
+    await this.#removeFile(this.#onDisk(path), now);
+  }
+
+  async #removeFile(file: string, found: Stats): Promise<void> {
+    await rm(file).catch(rethrow);
+    this.#forget(found);
+  }
+
+  async #makeFolder(path: string): Promise<void> {
+    const folder = this.#onDisk(path);
+    this.#enter();
+    await mkdir(folder, { mode: PRIVATE_FOLDER }).catch((thrown) => {
+      this.#entries -= 1;
+      return rethrow(thrown);
+    });
+  }
+
+  async #removeFolder(path: string): Promise<void> {
+    if (path === "/") throw new TreeFault("denied", "the folder of the account stays");
+    if (!(await this.#existing(path)).isDirectory()) throw new TreeFault("failed", "is no folder");
+    await rmdir(this.#onDisk(path)).catch(rethrow);
+    this.#entries -= 1;
+  }
+
+  async #setModified(path: string, ms: number): Promise<void> {
+    await this.#existing(path);
+    await utimes(this.#onDisk(path), ms / 1_000, ms / 1_000).catch(rethrow);
+  }
+
+  async #truncate(path: string, size: number): Promise<void> {
+    const upload = this.#open.get(path);
+    if (upload !== undefined) return await upload.truncate(size);
+    const found = await this.#existing(path);
+    if (found.isDirectory() || isTaken(found)) throw new TreeFault("denied", "only an unfinished upload is shortened");
+    if (size > found.size) throw new TreeFault("failed", "a file can be shortened, and not lengthened");
+    await using handle = await open(this.#onDisk(path), constants.O_RDWR | constants.O_NOFOLLOW);
+    await handle.truncate(size);
+    this.#unfinished -= found.size - size;
+  }
+
+  #grow(bytes: number, size: number): void {
+    const { bytesMax, options } = this.#parts;
+    if (size > bytesMax)
+      throw new TreeFault("full", `the file is larger than ${bytesMax} bytes (\`limits.file\` of the hub)`);
+    if (this.#unfinished + bytes > options.unfinishedBytes)
+      throw new TreeFault("full", `the account has unfinished uploads of ${this.#unfinished} bytes; remove some`);
+    this.#unfinished += bytes;
+  }
+
+  #enter(): void {
+    const { entries } = this.#parts.options;
+    if (this.#entries >= entries)
+      throw new TreeFault("full", `the account has ${entries} folders and unfinished uploads; remove some`);
+    this.#entries += 1;
+  }
+
+  #forget(found: Stats): void {
+    if (isTaken(found)) {
+      this.#taken -= 1;
+      return;
+    }
+    this.#unfinished -= found.size;
+    this.#entries -= 1;
+  }
+
+  async #existing(path: string): Promise<Stats> {
+    const status = await statusOf(this.#onDisk(path));
+    if (status === null) throw noSuchFile();
+    return status;
+  }
+
+  #onDisk(path: string): string {
+    const why = path === "/" ? null : fileNameFault(path.slice(1));
+    if (why !== null) throw new TreeFault("denied", `the name ${why}`);
+    return join(this.#parts.root, path);
+  }
+
+  async #exclusively<T>(paths: readonly string[], work: () => Promise<T>): Promise<T> {
+    const own = paths.filter((path, at) => paths.indexOf(path) === at);
+    if (own.some((path) => this.#busy.has(path)))
+      throw new TreeFault("failed", "the file is being taken, or changed by another connection; try again");
+    for (const path of own) this.#busy.add(path);
+    const running = work();
+    this.#running.add(running);
+    try {
+      return await running;
+    } catch (thrown) {
+      return rethrow(thrown);
+    } finally {
+      this.#running.delete(running);
+      for (const path of own) this.#busy.delete(path);
+    }
+  }
+}

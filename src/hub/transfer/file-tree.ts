@@ -1,0 +1,84 @@
+/**
+ * The contract between the protocols (SFTP, FTP) and the folders that they show. Paths begin with a slash and are
+ * normalised by `absolute`, so that none leads out of the tree. Every method may run concurrently, and throws
+ * `TreeFault` with words for the sender.
+ */
+import { posix } from "node:path";
+import { systemCode } from "../../support/errors.ts";
+
+export interface Entry {
+  readonly name: string;
+  readonly kind: "file" | "folder";
+  readonly size: number;
+  readonly modifiedMs: number;
+}
+
+export interface OpenMode {
+  /** Otherwise an upload that broke off is continued. */
+  readonly truncate: boolean;
+  /** A file that does not exist is made. */
+  readonly create: boolean;
+  /** It must not exist. */
+  readonly exclusive: boolean;
+}
+
+/** A file that is being written. After `close` or `abandon` no other method is called. */
+export interface Upload {
+  readonly size: number;
+  /** Bytes beyond the end wait for those before them, so that a file never has holes. */
+  write(bytes: Uint8Array, position: number): Promise<void>;
+  /** Shortens the file. */
+  truncate(size: number): Promise<void>;
+  setModified(ms: number): Promise<void>;
+  /**
+   * The sender has written everything. When it resolves, the file is taken for good, or waits for another name.
+   * `isWanted`: asked at the last moment; when the sender is gone, the file is not taken.
+   */
+  close(isWanted?: () => boolean): Promise<void>;
+  /** The transfer broke off: what was written can be continued. */
+  abandon(): Promise<void>;
+}
+
+export interface FileTree {
+  stat(path: string): Promise<Entry>;
+  /** Ordered by name. */
+  list(path: string): Promise<readonly Entry[]>;
+  write(path: string, mode: OpenMode): Promise<Upload>;
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  makeFolder(path: string): Promise<void>;
+  removeFolder(path: string): Promise<void>;
+  setModified(path: string, ms: number): Promise<void>;
+  /** Shortens an unfinished upload. */
+  truncate(path: string, size: number): Promise<void>;
+}
+
+export type TreeReason = "missing" | "denied" | "exists" | "full" | "failed";
+
+export class TreeFault extends Error {
+  readonly reason: TreeReason;
+
+  constructor(reason: TreeReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** `..` ends at the root. */
+export function absolute(path: string, folder = "/"): string {
+  const resolved = posix.resolve("/", folder, path);
+  return resolved === "" ? "/" : resolved;
+}
+
+export const noSuchFile = () => new TreeFault("missing", "no such file or folder");
+
+/** Errors of the disk get words for the sender. */
+export function toFault(thrown: unknown): Error {
+  const code = systemCode(thrown) ?? "";
+  if (["ENOSPC", "EDQUOT"].includes(code)) return new TreeFault("full", "the hub has no space for this file");
+  if (["ENOENT", "ENOTDIR"].includes(code)) return new TreeFault("missing", "no such file or folder");
+  if (code === "EEXIST") return new TreeFault("exists", "there is a file or folder of this name");
+  if (code === "ENOTEMPTY") return new TreeFault("failed", "the folder is not empty");
+  if (code === "ENAMETOOLONG") return new TreeFault("failed", "the name is too long");
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

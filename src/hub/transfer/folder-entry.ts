@@ -1,0 +1,39 @@
+/** A file of a sender's folder is unfinished, closed or taken, as the permissions of its owner show. */
+import type { Stats } from "node:fs";
+import { lstat } from "node:fs/promises";
+import { systemCode } from "../../support/errors.ts";
+import { type Entry, toFault } from "./file-tree.ts";
+
+/** Being written, or broken off. */
+export const UNFINISHED = 0o600;
+/** Closed without error under a temporary name, or empty. */
+export const CLOSED = 0o700;
+export const TAKEN = 0o400;
+const OWNER = 0o700;
+
+/** Null when there is none. */
+export async function statusOf(file: string): Promise<Stats | null> {
+  try {
+    return await lstat(file);
+  } catch (thrown) {
+    if (["ENOENT", "ENOTDIR"].includes(systemCode(thrown) ?? "")) return null;
+    throw toFault(thrown);
+  }
+}
+
+export function isTaken(status: Stats): boolean {
+  return status.isFile() && (status.mode & OWNER) === TAKEN;
+}
+
+export function isClosed(status: Stats): boolean {
+  return status.isFile() && (status.mode & OWNER) === CLOSED;
+}
+
+export function entryOf(name: string, status: Stats): Entry {
+  const kind = status.isDirectory() ? "folder" : "file";
+  return { name, kind, size: kind === "file" ? status.size : 0, modifiedMs: status.mtimeMs };
+}
+
+export function rethrow(thrown: unknown): never {
+  throw toFault(thrown);
+}

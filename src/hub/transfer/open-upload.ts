@@ -1,0 +1,150 @@
+/**
+ * A file that a sender is writing. Clients send many writes at one time, and in any order; they reach the disk in
+ * the order of their positions. So the size of a file that broke off is what it holds, also after a crash.
+ */
+import type { FileHandle } from "node:fs/promises";
+import { TreeFault, toFault, type Upload } from "./file-tree.ts";
+
+/** Bytes that may wait for those before them. */
+const AHEAD_BYTES_MAX = 8 * 1024 * 1024;
+
+export interface OpenUploadParts {
+  readonly handle: FileHandle;
+  readonly size: number;
+  /** Reserves space for further bytes; throws `TreeFault`. */
+  readonly grow: (bytes: number, size: number) => void;
+  readonly shrink: (bytes: number) => void;
+  /** Closes the file; with `isWanted`, takes it before. */
+  readonly finish: (upload: OpenUpload, isWanted: (() => boolean) | null) => Promise<void>;
+}
+
+interface Write {
+  readonly bytes: Uint8Array;
+  readonly position: number;
+  readonly done: (fault: Error | null) => void;
+}
+
+export class OpenUpload implements Upload {
+  readonly handle: FileHandle;
+  readonly #parts: OpenUploadParts;
+  #size: number;
+  #waiting: Write[] = [];
+  #ahead = 0;
+  #writing: Promise<void> | null = null;
+  #fault: Error | null = null;
+  #finished: Promise<void> | null = null;
+
+  constructor(parts: OpenUploadParts) {
+    this.#parts = parts;
+    this.handle = parts.handle;
+    this.#size = parts.size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  write(bytes: Uint8Array, position: number): Promise<void> {
+    if (this.#fault !== null) return Promise.reject(this.#fault);
+    return new Promise((resolve, reject) => {
+      const done = (fault: Error | null) => (fault === null ? resolve() : reject(fault));
+      this.#waiting.push({ bytes, position, done });
+      this.#ahead += bytes.length;
+      this.#writing ??= this.#writeAll();
+    });
+  }
+
+  async truncate(size: number): Promise<void> {
+    await this.#settled();
+    if (this.#fault !== null) throw this.#fault;
+    if (size > this.#size) throw new TreeFault("failed", "a file can be shortened, and not lengthened");
+    await this.handle.truncate(size);
+    this.#parts.shrink(this.#size - size);
+    this.#size = size;
+  }
+
+  async setModified(ms: number): Promise<void> {
+    await this.#settled();
+    await this.handle.utimes(ms / 1_000, ms / 1_000);
+  }
+
+  async close(isWanted: () => boolean = () => true): Promise<void> {
+    await this.#settled();
+    if (this.#waiting.length > 0) this.#fail(new TreeFault("failed", `bytes are missing from position ${this.#size}`));
+    const fault = this.#fault;
+    this.#fault ??= ended();
+    await this.#finish(fault === null ? isWanted : null);
+    if (fault !== null) throw fault;
+  }
+
+  abandon(): Promise<void> {
+    return this.end(ended());
+  }
+
+  /** Calls of its sender get this fault from now on. */
+  async end(fault: Error): Promise<void> {
+    this.#fail(fault);
+    await this.#settled();
+    await this.#finish(null);
+  }
+
+  #finish(isWanted: (() => boolean) | null): Promise<void> {
+    this.#finished ??= this.#parts.finish(this, isWanted);
+    return this.#finished;
+  }
+
+  async #settled(): Promise<void> {
+    while (this.#writing !== null) await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      // The caller sees this promise before the first write ends.
+      await Promise.resolve();
+      for (let next = this.#next(); next !== null; next = this.#next()) {
+        await this.#put(next);
+        next.done(null);
+      }
+      if (this.#ahead > AHEAD_BYTES_MAX)
+        this.#fail(new TreeFault("failed", `bytes are missing from position ${this.#size}`));
+    } catch (thrown) {
+      this.#fail(toFault(thrown));
+    } finally {
+      this.#writing = null;
+    }
+  }
+
+  #next(): Write | null {
+    const at = this.#fault === null ? this.#waiting.findIndex(({ position }) => position <= this.#size) : -1;
+    const [next = null] = at < 0 ? [] : this.#waiting.splice(at, 1);
+    this.#ahead -= next?.bytes.length ?? 0;
+    return next;
+  }
+
+  async #put({ bytes, position, done }: Write): Promise<void> {
+    try {
+      const end = position + bytes.length;
+      if (end > this.#size) {
+        this.#parts.grow(end - this.#size, end);
+        this.#size = end;
+      }
+      for (let at = 0; at < bytes.length; )
+        at += (await this.handle.write(bytes, at, bytes.length - at, position + at)).bytesWritten;
+    } catch (thrown) {
+      done(toFault(thrown));
+      throw thrown;
+    }
+  }
+
+  #fail(fault: Error): void {
+    this.#fault ??= fault;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#ahead = 0;
+    for (const { done } of waiting) done(this.#fault);
+  }
+}
+
+function ended(): TreeFault {
+  return new TreeFault("failed", "the file is closed");
+}

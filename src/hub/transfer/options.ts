@@ -1,0 +1,87 @@
+/** Settings of the file-transfer server: `transfer` of `hub.yaml`. */
+import { z } from "zod";
+import { duration, size } from "../../support/quantities.ts";
+
+const listenAddress = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, "expected host:port");
+
+const sftp = z.strictObject({
+  listen: listenAddress
+    .describe("Address and port of the SFTP server; port 0 takes any free one.")
+    .meta({ examples: ["0.0.0.0:2022"] }),
+  hostKeys: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe(
+      "Files of the private host keys (OpenSSH or PEM, without a passphrase), one for each type. When absent, an " +
+        "Ed25519 and an RSA key are made at the first start, and kept in `transfer.path`.",
+    )
+    .meta({ examples: [["/etc/headgate/ssh_host_ed25519_key"]] }),
+});
+
+const tunables = {
+  temporaryNames: z
+    .array(z.string().regex(/^(\*[^*/]+|[^*/]+\*)$/, "expected an ending such as *.part, or a beginning such as .in.*"))
+    .default(["*.part", "*.partial", "*.tmp", "*.temp", "*.filepart", "*.uploading", ".in.*"])
+    .describe(
+      "Names under which a file is no more than an upload, also when it was closed: it is taken when it gets " +
+        "another name. Endings and beginnings, in any case. *.part, *.partial, *.tmp, *.temp, *.filepart, " +
+        "*.uploading and .in.* by default.",
+    ),
+  keepUnfinished: duration("3d").describe(
+    "How long an upload that broke off can be continued before it is removed; 3d by default.",
+  ),
+  unfinishedBytes: size("4GB").describe("Bytes of the unfinished uploads of one account; 4GB by default."),
+  entries: z
+    .int()
+    .positive()
+    .default(10_000)
+    .describe("Folders and unfinished uploads of one account; 10000 by default."),
+  keepListed: duration("1d").describe(
+    "How long a file that was taken stays visible in the sender's folder; 1d by default.",
+  ),
+  listed: z
+    .int()
+    .positive()
+    .default(20_000)
+    .describe("Taken files that the folder of one account shows; the oldest go first. 20000 by default."),
+  keepFolders: duration("400d").describe("How long an empty folder stays; 400d by default."),
+  connections: z
+    .int()
+    .positive()
+    .default(200)
+    .describe("Connections at one time; further ones are closed at once, and the log says so. 200 by default."),
+  connectionsPerAddress: z.int().positive().default(50).describe("… from one address; 50 by default."),
+  attempts: z
+    .int()
+    .positive()
+    .default(6)
+    .describe(
+      "Wrong passwords and unknown keys of one connection before it is ended; `tokenThrottle` counts wrong " +
+        "passwords beside that. 6 by default.",
+    ),
+  signIn: duration("30s").describe("How long a connection may take to sign in; 30s by default."),
+  idle: duration("10m").describe("How long a connection may stay without a request; 10m by default."),
+  stalled: duration("60s").describe("How long a transfer may stay without a byte; 60s by default."),
+};
+
+export const transferOptions = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder of the unfinished uploads, made when absent, of this hub alone; `<store.path>.transfer` by default. " +
+        "With a PostgreSQL store it has to be given.",
+    )
+    .meta({ examples: ["data/transfer"] }),
+  sftp: sftp.optional().describe("The SFTP server; there is none when absent."),
+  ...tunables,
+});
+
+export type TransferOptions = z.output<typeof transferOptions>;
+
+/** An entry of `users[].sshKeys`. */
+export const sshKey = z
+  .string()
+  .regex(/^\S+ [A-Za-z0-9+/=]+( .*)?$/, "expected a public key as one line, such as: ssh-ed25519 AAAA… comment");

@@ -1,0 +1,248 @@
+/** One SFTP channel (protocol version 3, draft-ietf-secsh-filexfer-02): files are written, and never read. */
+import { posix } from "node:path";
+import ssh2, { type Attributes, type InputAttributes, type SFTPWrapper } from "ssh2";
+import { wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import type { Connection } from "./connections.ts";
+import { absolute, type Entry, type FileTree, TreeFault, type TreeReason, type Upload } from "./file-tree.ts";
+import { unixLine } from "./unix-line.ts";
+
+// Node cannot detect this name in the CommonJS module.
+const { utils } = ssh2;
+const STATUS = { ok: 0, eof: 1, noSuchFile: 2, permissionDenied: 3, failure: 4 } as const;
+const STATUS_OF: Readonly<Record<TreeReason, number>> = {
+  missing: STATUS.noSuchFile,
+  denied: STATUS.permissionDenied,
+  exists: STATUS.failure,
+  full: STATUS.failure,
+  failed: STATUS.failure,
+};
+const ENTRIES_AT_ONCE = 100;
+const HANDLES_MAX = 64;
+/** Of requests that are not answered yet; beyond it the connection is not read. */
+const PENDING_BYTES_MAX = 16 * 1024 * 1024;
+/** Memory of a request, beside its bytes. */
+const REQUEST_BYTES = 1_024;
+const FOLDER_MODE = 0o040755;
+const FILE_MODE = 0o100644;
+const FLAG = utils.sftp.OPEN_MODE;
+
+type Opened =
+  | { readonly kind: "file"; readonly path: string; readonly upload: Upload; readonly isAppended: boolean }
+  | { readonly kind: "folder"; readonly rest: Entry[] };
+
+interface SessionParts {
+  readonly sftp: SFTPWrapper;
+  readonly tree: FileTree;
+  readonly connection: Connection;
+  readonly log: Logger;
+  readonly nowMs: () => number;
+}
+
+export class SftpSession {
+  readonly #parts: SessionParts;
+  readonly #sftp: SFTPWrapper;
+  readonly #opened = new Map<number, Opened>();
+  #nextHandle = 1;
+  #pendingBytes = 0;
+  #isEnded = false;
+  #onEnd = () => undefined as unknown;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    this.#sftp = parts.sftp;
+  }
+
+  listen(onEnd: () => unknown): void {
+    this.#onEnd = onEnd;
+    const sftp = this.#sftp;
+    const { tree } = this.#parts;
+    const stat = (id: number, path: string) =>
+      this.#answer(id, async () => sftp.attrs(id, attributesOf(await tree.stat(absolute(path)))));
+    sftp.on("OPEN", (id, path, flags) => this.#answer(id, () => this.#open(id, absolute(path), flags)));
+    sftp.on("WRITE", (id, handle, position, bytes) =>
+      this.#done(id, () => this.#write(handle, position, bytes), bytes.length),
+    );
+    sftp.on("READ", (id) => this.#done(id, () => Promise.reject(new TreeFault("denied", "files are only sent here"))));
+    sftp.on("CLOSE", (id, handle) => this.#done(id, () => this.#close(handle)));
+    sftp.on("STAT", stat);
+    sftp.on("LSTAT", stat);
+    sftp.on("FSTAT", (id, handle) =>
+      this.#answer(id, async () => {
+        const { path, upload } = this.#file(handle);
+        sftp.attrs(id, { ...attributesOf(await tree.stat(path)), size: upload.size });
+      }),
+    );
+    sftp.on("SETSTAT", (id, path, attributes) => this.#done(id, () => this.#setStatus(absolute(path), attributes)));
+    sftp.on("FSETSTAT", (id, handle, { size, mtime }) =>
+      this.#done(id, async () => {
+        const { upload } = this.#file(handle);
+        if (size !== undefined && size !== upload.size) await upload.truncate(size);
+        if (mtime !== undefined) await upload.setModified(mtime * 1_000);
+      }),
+    );
+    sftp.on("OPENDIR", (id, path) =>
+      this.#answer(id, async () => this.#hand(id, { kind: "folder", rest: [...(await tree.list(absolute(path)))] })),
+    );
+    sftp.on("READDIR", (id, handle) => this.#answer(id, async () => this.#readFolder(id, handle)));
+    sftp.on("REMOVE", (id, path) => this.#done(id, () => tree.remove(absolute(path))));
+    sftp.on("MKDIR", (id, path) => this.#done(id, () => tree.makeFolder(absolute(path))));
+    sftp.on("RMDIR", (id, path) => this.#done(id, () => tree.removeFolder(absolute(path))));
+    sftp.on("RENAME", (id, from, to) =>
+      this.#done(id, () => this.#parts.connection.work(() => tree.rename(absolute(from), absolute(to)))),
+    );
+    sftp.on("REALPATH", (id, path) => sftp.name(id, [{ filename: absolute(path), longname: "", attrs: NONE }]));
+    sftp.on("close", () => this.end());
+    sftp.on("end", () => this.end());
+    sftp.on("error", () => this.end());
+  }
+
+  /** Files that were not closed can be continued. */
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#onEnd();
+    const { connection, log } = this.#parts;
+    for (const opened of this.#opened.values()) {
+      if (opened.kind !== "file") continue;
+      connection.transfers -= 1;
+      opened.upload.abandon().catch((thrown) => log.warn({ err: wordsOf(thrown) }, "an upload could not be closed"));
+    }
+    this.#opened.clear();
+  }
+
+  #done(id: number, work: () => Promise<void>, bytes = 0): void {
+    this.#answer(
+      id,
+      async () => {
+        await work();
+        this.#sftp.status(id, STATUS.ok);
+      },
+      bytes,
+    );
+  }
+
+  #answer(id: number, work: () => Promise<unknown>, bytes = 0): void {
+    const { connection } = this.#parts;
+    connection.moved();
+    this.#pend(bytes + REQUEST_BYTES);
+    const run = async () => {
+      try {
+        await work();
+      } catch (thrown) {
+        this.#refuse(id, thrown);
+      } finally {
+        connection.moved();
+        this.#pend(-bytes - REQUEST_BYTES);
+      }
+    };
+    void run();
+  }
+
+  #refuse(id: number, thrown: unknown): void {
+    if (thrown instanceof TreeFault) return void this.#sftp.status(id, STATUS_OF[thrown.reason], thrown.message);
+    const { log, connection } = this.#parts;
+    log.error({ user: connection.username, err: thrown }, "a request of the SFTP server failed");
+    this.#sftp.status(id, STATUS.failure, "the hub could not do this; try again later");
+  }
+
+  #pend(bytes: number): void {
+    const { socket } = this.#parts.connection;
+    this.#pendingBytes += bytes;
+    if (this.#pendingBytes > PENDING_BYTES_MAX) socket.pause();
+    else if (socket.isPaused()) socket.resume();
+  }
+
+  async #open(id: number, path: string, flags: number): Promise<void> {
+    const { connection, tree } = this.#parts;
+    const has = (flag: number) => (flags & flag) !== 0;
+    if (!has(FLAG.WRITE | FLAG.APPEND)) {
+      await tree.stat(path);
+      throw new TreeFault("denied", "files are only sent here; GET /storage/file gives their content");
+    }
+    if (this.#opened.size >= HANDLES_MAX) throw tooManyHandles();
+    const upload = await tree.write(path, {
+      truncate: has(FLAG.TRUNC),
+      create: has(FLAG.CREAT),
+      exclusive: has(FLAG.EXCL),
+    });
+    // The client has disconnected meanwhile.
+    if (this.#isEnded) return await upload.abandon();
+    connection.transfers += 1;
+    this.#hand(id, { kind: "file", path, upload, isAppended: has(FLAG.APPEND) });
+  }
+
+  async #write(handle: Buffer, position: number, bytes: Buffer): Promise<void> {
+    const { upload, isAppended } = this.#file(handle);
+    await upload.write(bytes, isAppended ? upload.size : position);
+  }
+
+  async #close(handle: Buffer): Promise<void> {
+    const number = numberOf(handle);
+    const opened = this.#opened.get(number);
+    if (opened === undefined) throw noSuchHandle();
+    this.#opened.delete(number);
+    if (opened.kind === "folder") return;
+    const { connection } = this.#parts;
+    connection.transfers -= 1;
+    await connection.work(() => opened.upload.close(() => !connection.socket.destroyed));
+  }
+
+  async #setStatus(path: string, { size, mtime }: InputAttributes): Promise<void> {
+    const { tree } = this.#parts;
+    const { size: known } = await tree.stat(path);
+    if (size !== undefined && size !== known) await tree.truncate(path, size);
+    if (mtime !== undefined) await tree.setModified(path, Number(mtime) * 1_000);
+  }
+
+  #readFolder(id: number, handle: Buffer): void {
+    const opened = this.#opened.get(numberOf(handle));
+    if (opened?.kind !== "folder") throw noSuchHandle();
+    const entries = opened.rest.splice(0, ENTRIES_AT_ONCE);
+    if (entries.length === 0) return void this.#sftp.status(id, STATUS.eof);
+    const nowMs = this.#parts.nowMs();
+    this.#sftp.name(
+      id,
+      entries.map((entry) => ({
+        filename: posix.basename(entry.name),
+        longname: unixLine(entry, nowMs),
+        attrs: attributesOf(entry),
+      })),
+    );
+  }
+
+  #hand(id: number, opened: Opened): void {
+    if (this.#opened.size >= HANDLES_MAX) throw tooManyHandles();
+    const number = this.#nextHandle++;
+    this.#opened.set(number, opened);
+    const handle = Buffer.alloc(4);
+    handle.writeUInt32BE(number);
+    this.#sftp.handle(id, handle);
+  }
+
+  #file(handle: Buffer): Extract<Opened, { kind: "file" }> {
+    const opened = this.#opened.get(numberOf(handle));
+    if (opened?.kind !== "file") throw noSuchHandle();
+    return opened;
+  }
+}
+
+const NONE: Attributes = { mode: 0, uid: 0, gid: 0, size: 0, atime: 0, mtime: 0 };
+
+function attributesOf({ kind, size, modifiedMs }: Entry): Attributes {
+  const seconds = Math.floor(modifiedMs / 1_000);
+  const mode = kind === "folder" ? FOLDER_MODE : FILE_MODE;
+  return { ...NONE, mode, size, atime: seconds, mtime: seconds };
+}
+
+function numberOf(handle: Buffer): number {
+  return handle.length === 4 ? handle.readUInt32BE() : 0;
+}
+
+function noSuchHandle(): TreeFault {
+  return new TreeFault("failed", "no such handle");
+}
+
+function tooManyHandles(): TreeFault {
+  return new TreeFault("full", `a session has at most ${HANDLES_MAX} open files and folders`);
+}

@@ -1,0 +1,84 @@
+/** Users of the hub sign in to the file-transfer server as they do to the token interface. */
+import { timingSafeEqual } from "node:crypto";
+import ssh2, { type ParsedKey } from "ssh2";
+import { ConfigError } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import { createRareWarning } from "../../support/rare-warnings.ts";
+import type { HubOptions } from "../options.ts";
+import type { IdentityStore, UserRecord } from "../store/store.ts";
+import type { Passwords } from "../token/passwords.ts";
+import { hasRight, RIGHT_WORDS } from "../token/rights.ts";
+
+// Node cannot detect this name in the CommonJS module.
+const { utils } = ssh2;
+
+export type SignedIn =
+  | { readonly kind: "user"; readonly user: UserRecord }
+  | { readonly kind: "refused" }
+  /** Too many attempts: the connection is ended. */
+  | { readonly kind: "later"; readonly why: string };
+
+export interface OfferedKey {
+  readonly data: Buffer;
+  /** Null: the client only asks whether the key would do. */
+  readonly proof: { readonly signed: Buffer; readonly signature: Buffer; readonly hash: string | undefined } | null;
+}
+
+export interface SignIn {
+  byPassword(username: string, password: string, address: string): Promise<SignedIn>;
+  byKey(username: string, key: OfferedKey, address: string): Promise<SignedIn>;
+}
+
+interface Parts {
+  readonly options: HubOptions;
+  readonly identity: IdentityStore;
+  readonly passwords: Passwords;
+  readonly log: Logger;
+}
+
+const REFUSED = { kind: "refused" } as const;
+
+/** Throws `ConfigError` for a key of the configuration that cannot be read. */
+export function createSignIn({ options, identity, passwords, log }: Parts): SignIn {
+  const keys = new Map(options.users.map(({ username, sshKeys }) => [username, keysOf(username, sshKeys)]));
+  const warn = createRareWarning(log, "refused", "sign-ins to the file-transfer server were refused");
+  const admitted = (user: UserRecord, address: string): SignedIn => {
+    if (hasRight(user, "push") && user.accounts.length > 0) return { kind: "user", user };
+    warn({ user: user.username, from: address, why: `the user lacks the right: ${RIGHT_WORDS.push}` });
+    return REFUSED;
+  };
+  return {
+    async byPassword(username, password, address) {
+      const user = await identity.userByName(username);
+      const attempt = { address, name: `user ${username}` };
+      const verdict = await passwords.check(attempt, password, user?.passwordHash ?? null);
+      if (verdict.kind === "right" && user !== null) return admitted(user, address);
+      const why = verdict.kind === "later" ? verdict.why : "wrong user name or password";
+      warn({ user: username, from: address, why });
+      return verdict.kind === "later" ? { kind: "later", why } : REFUSED;
+    },
+    async byKey(username, { data, proof }, address) {
+      const known = keys.get(username)?.find((key) => isEqual(key.getPublicSSH(), data));
+      if (known === undefined) return REFUSED;
+      if (proof !== null && !known.verify(proof.signed, proof.signature, proof.hash)) return REFUSED;
+      const user = await identity.userByName(username);
+      return user === null ? REFUSED : admitted(user, address);
+    },
+  };
+}
+
+function isEqual(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+function keysOf(username: string, lines: readonly string[]): readonly ParsedKey[] {
+  return lines.map((line, at) => {
+    const key = utils.parseKey(line);
+    if (!(key instanceof Error) && !Array.isArray(key)) return key;
+    throw new ConfigError("HG-HUB-004", {
+      operation: "start hub",
+      subject: "configuration",
+      message: `users: the entry ${at + 1} of sshKeys of ${username} is no public key of SSH`,
+    });
+  });
+}

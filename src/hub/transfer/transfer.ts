@@ -1,0 +1,88 @@
+/**
+ * The file-transfer server: senders that only know SFTP write to the folder of their account, and complete files
+ * become stored ones.
+ */
+import { mkdir } from "node:fs/promises";
+import { ConfigError, wordsOf } from "../../support/errors.ts";
+import { PRIVATE_FOLDER } from "../../support/private-files.ts";
+import { startFault } from "../../support/start-fault.ts";
+import type { HubContext } from "../context.ts";
+import type { HubOptions } from "../options.ts";
+import { createConnections } from "./connections.ts";
+import { openFolders } from "./folders.ts";
+import { hostKeysOf } from "./host-keys.ts";
+import type { Listening, ServerParts } from "./server-parts.ts";
+import { startSftp } from "./sftp-server.ts";
+import { createSignIn } from "./sign-in.ts";
+import { createTake } from "./take.ts";
+
+export interface RunningTransfer {
+  /** `host:port` of each protocol that is served. */
+  readonly addresses: { readonly sftp: string | null };
+  /** Uploads that are being written end, and can be continued after a start. */
+  close(): Promise<void>;
+}
+
+type Parts = Pick<HubContext, "options" | "store" | "clock" | "log" | "files" | "passwords">;
+
+/** Null when the configuration has none. */
+export async function startTransfer(context: Parts): Promise<RunningTransfer | null> {
+  const { options, store, clock, log, passwords } = context;
+  const { transfer } = options;
+  if (transfer === undefined) return null;
+  const path = folderOf(options);
+  const { files } = context;
+  if (files === null) throw without("`files.path`");
+  const signIn = createSignIn({ options, identity: store.identity, passwords, log });
+  await makeFolder(path);
+  const hostKeys = transfer.sftp === undefined ? [] : await hostKeysOf(transfer.sftp.hostKeys, path);
+  const take = createTake({ options, store, clock, log }, files);
+  const folders = await openFolders(await store.identity.accountIds(), {
+    path,
+    options: transfer,
+    bytesMax: options.limits.file,
+    take,
+    clock,
+    log,
+  });
+  const connections = createConnections(transfer, log);
+  const servers: Listening[] = [];
+  const close = async () => {
+    const ended = servers.map((server) => server.close());
+    await connections.close();
+    await Promise.all(ended);
+    await folders.close();
+  };
+  const parts: ServerParts = { connections, signIn, folders, options: transfer, log, clock };
+  try {
+    const sftp = transfer.sftp === undefined ? null : await startSftp(transfer.sftp.listen, hostKeys, parts);
+    if (sftp !== null) servers.push(sftp);
+    return { addresses: { sftp: sftp?.address ?? null }, close };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+function folderOf({ store, transfer }: HubOptions): string {
+  if (transfer?.path !== undefined) return transfer.path;
+  if (store.kind === "sqlite") return `${store.path}.transfer`;
+  throw without("`transfer.path`");
+}
+
+function without(setting: string): ConfigError {
+  return new ConfigError("HG-HUB-005", {
+    operation: "start hub",
+    subject: "transfer",
+    message: `with a PostgreSQL store, the file-transfer server needs ${setting}`,
+  });
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: PRIVATE_FOLDER });
+  } catch (cause) {
+    const message = `the folder of the file-transfer server cannot be used: ${wordsOf(cause)}`;
+    throw startFault("HG-HUB-005", { operation: "start hub", subject: path, message, cause });
+  }
+}
