@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { caseless } from "../wire/caseless.ts";
 import { FILE_TYPES, type ListedTrigger, listedTrigger, TRIGGER_STATES } from "../wire/index.ts";
+import { fires } from "./match.ts";
 import type { ServiceTriggersOptions } from "./options.ts";
 import type { Trigger } from "./registry.ts";
 
@@ -53,7 +54,7 @@ function bindOne(item: unknown, index: number, rule: ServiceRule): ServiceTrigge
       name,
       trigger: null,
       fault: "it is for SendViaHttp, and its token is not a GUID",
-      isOff: listed.state !== "Active",
+      isOff: !fires(listed),
     };
   const { from: _, service, mappings, ...forAll } = rule;
   const trigger: Trigger = {
@@ -70,7 +71,7 @@ function bindOne(item: unknown, index: number, rule: ServiceRule): ServiceTrigge
     token: isToken ? listed.token : undefined,
     metadata: listed.metadata,
   };
-  return { name, trigger, fault: null, isOff: listed.state !== "Active" };
+  return { name, trigger, fault: null, isOff: !fires(listed) };
 }
 
 function mapperOf(listed: ListedTrigger, name: string, { mappings, service }: ServiceRule) {
@@ -98,7 +99,7 @@ function malformed(item: unknown, index: number, { service }: ServiceRule, fault
   const { id, state } = identified.safeParse(item).data ?? {};
   const hasId = typeof id === "number" || (typeof id === "string" && id !== "");
   const name = `${prefixOf(service)}${hasId ? id : `(item ${index + 1})`}`;
-  const isOff = TRIGGER_STATES.some((one) => one !== "Active" && one === state);
+  const isOff = TRIGGER_STATES.some((one) => one === state && !fires({ state: one }));
   return { name, trigger: null, fault, isOff };
 }
 

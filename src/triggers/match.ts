@@ -32,15 +32,15 @@ export interface Verdict {
 export type NameRule = Pick<
   FileTrigger,
   "fileNamePatternMatches" | "fileTriggerCombination" | "ingestionType" | "state"
-> & { readonly origin?: unknown };
+>;
 
 export function holds(pattern: FileNamePattern, fileName: string): boolean {
   return TESTS[pattern.filterType](fileName, pattern.value);
 }
 
-/** A trigger that is in state Updated at its service was replaced by a change there. */
-export function fires(trigger: Pick<FileTrigger, "state"> & { readonly origin?: unknown }): boolean {
-  return trigger.state === "Active" || (trigger.state === "Updated" && trigger.origin === undefined);
+/** Updated is what a change at the service leaves behind. */
+export function fires(trigger: Pick<FileTrigger, "state">): boolean {
+  return trigger.state === "Active" || trigger.state === "Updated";
 }
 
 /** `fileName` is the base name. Matching is case-sensitive; an empty list of patterns matches nothing. */

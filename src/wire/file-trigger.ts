@@ -42,7 +42,7 @@ const written = z.object({
   fileTriggerCombination: anyCase(TRIGGER_COMBINATIONS)
     .optional()
     .describe("And, the default: every condition must hold. Or: any one."),
-  state: anyCase(TRIGGER_STATES).optional().describe("Active by default. Updated is read as Active."),
+  state: anyCase(TRIGGER_STATES).optional().describe("Active by default. Updated: Active, and changed since."),
   token: z.guid().toLowerCase().optional().describe("GUID of the custom push route; made when it is left out."),
   mapping: z
     .string()

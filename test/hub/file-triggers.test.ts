@@ -218,9 +218,21 @@ describe("states", () => {
     expect(paged.body).toMatchObject([{ id: first }]);
     expect(paged.headers.get("x-total-count")).toBe(String(before + 2));
     expect(await list({ "Paging.ItemsPerPage": 1, "Paging.PageNumber": before + 1 })).toEqual([second]);
-    const updated = await hub.call("GET", "/fileTrigger", { ...own, query: { State: "Updated" } });
-    expect(updated).toMatchObject({ status: 200, body: [] });
-    expect(updated.headers.get(WARNING_HEADER)).toContain("history");
+    expect(await list({ State: "Updated" })).not.toContain(first);
+    await update(first, { name: "changed" }, own);
+    expect(await list({ State: "Updated" })).toContain(first);
+    expect(await list({})).toContain(first);
+  });
+
+  test("leave a trigger that fires Updated, and it fires on; a repetition changes nothing", async () => {
+    const id = await create({ name: "Once" });
+    const stateAfter = async (change: object) => ((await update(id, change)).body as { state: string }).state;
+    expect(await stateAfter({ state: "Active" })).toBe("Active");
+    expect(await stateAfter({ name: "Twice" })).toBe("Updated");
+    expect(await stateAfter({ name: "Twice", state: "Active" })).toBe("Updated");
+    expect(await stateAfter({ name: "Thrice", state: "Inactive" })).toBe("Inactive");
+    expect(await stateAfter({ name: "Again" })).toBe("Inactive");
+    expect(await stateAfter({ name: "At last", state: "Active" })).toBe("Active");
   });
 
   test("of removed triggers are for good, and nothing is removed when one does not exist", async () => {
@@ -250,8 +262,8 @@ describe("states", () => {
     const history = await hub.get(`/fileTrigger/${id}/history`);
     expect(history).toMatchObject([
       { state: "Deleted", by: "manager", before: { state: "Inactive" }, after: { state: "Deleted" } },
-      { state: "Inactive", by: "manager", before: { state: "Active" }, after: { state: "Inactive" } },
-      { state: "Updated", by: "admin", before: { name: "First" }, after: { name: "Second", state: "Active" } },
+      { state: "Inactive", by: "manager", before: { state: "Updated" }, after: { state: "Inactive" } },
+      { state: "Updated", by: "admin", before: { name: "First" }, after: { name: "Second", state: "Updated" } },
       { state: "Active", by: "manager", before: null, after: { name: "First", fileNamePatternMatches: [CSV] } },
     ]);
     expect(history[0].date).toBe((await hub.get(`/fileTrigger/${id}`)).lastEditDate);

@@ -90,12 +90,13 @@ describe("a trigger that a service lists", () => {
     expect(claim("a.txt", bad("Deleted"), listed(3, ".csv"))).toMatchObject({ claimed: null, undecided: false });
   });
 
-  it("claims in the order of the ids, and in state Active alone", () => {
+  it("claims in the order of the ids, and in the states Active and Updated", () => {
     const names = bindTriggers([listed(10, ".csv"), listed(9, ".csv"), listed(100, ".csv")], rule());
     expect(names.map(({ name }) => name)).toEqual(["main:9", "main:10", "main:100"]);
-    for (const State of ["Inactive", "Deleted", "Updated"])
+    for (const State of ["Inactive", "Deleted"])
       expect(claim("a.csv", listed(1, ".csv", { State })).claimed).toBeNull();
-    expect(claim("a.csv", listed(1, ".csv")).claimed?.name).toBe("main:1");
+    for (const State of ["Active", "Updated"])
+      expect(claim("a.csv", listed(1, ".csv", { State })).claimed?.name).toBe("main:1");
   });
 
   it("keeps its token for SendViaHttp, which needs one", () => {

@@ -1,7 +1,14 @@
 /** From the body of a request to the fields of a trigger, with what the specification leaves open as defaults. */
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import type { FileTriggerBody, FileTriggerFields, Mapping, StoredFileTrigger } from "../../wire/index.ts";
+import {
+  type FileTriggerBody,
+  type FileTriggerFields,
+  fileTriggerFields,
+  type Mapping,
+  type StoredFileTrigger,
+} from "../../wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import { requireSettings } from "./mappers.ts";
 
@@ -17,7 +24,7 @@ export function createdFields(body: FileTriggerBody, mappers: readonly Mapping[]
     triggerType: body.triggerType ?? "Added",
     fileNamePatternMatches: body.fileNamePatternMatches ?? [],
     fileTriggerCombination: body.fileTriggerCombination ?? "And",
-    state: stateOf(body.state) ?? "Active",
+    state: body.state === "Inactive" ? "Inactive" : "Active",
     token: body.token ?? randomUUID(),
     mapping: body.mapping ?? null,
     metadata: body.metadata ?? {},
@@ -41,20 +48,27 @@ export function changedFields(
       `the file trigger ${current.id} was deleted, which is for good: create another (POST /fileTrigger)`,
     );
   const given = Object.entries(body).filter(([, value]) => value !== undefined);
-  const changed: FileTriggerFields = {
-    ...current,
-    ...Object.fromEntries(given),
-    state: stateOf(body.state) ?? current.state,
-  };
-  const fields = withMapping(changed);
+  const { state } = current;
+  const changed = withMapping({ ...current, ...Object.fromEntries(given), state });
+  const fields = { ...changed, state: stateAfter(current, changed, body.state ?? state) };
   requirePatterns(fields);
   if (body.metadata !== undefined || fields.mapping !== current.mapping) requireSettings(fields, mappers);
   return fields;
 }
 
-/** A trigger of another service that was changed there fires, as one in state Active does. */
-function stateOf(state: FileTriggerBody["state"]): FileTriggerFields["state"] | undefined {
-  return state === "Updated" ? "Active" : state;
+/** A trigger that fires and whose other fields change is Updated from then on, and fires as before. */
+function stateAfter(
+  current: FileTriggerFields,
+  changed: FileTriggerFields,
+  wanted: FileTriggerFields["state"],
+): FileTriggerFields["state"] {
+  if (wanted === "Inactive" || wanted === "Deleted") return wanted;
+  if (current.state === "Inactive") return "Active";
+  return isSame(current, changed) ? current.state : "Updated";
+}
+
+function isSame(one: FileTriggerFields, other: FileTriggerFields): boolean {
+  return isDeepStrictEqual(fileTriggerFields.parse(one), fileTriggerFields.parse(other));
 }
 
 function withMapping(fields: FileTriggerFields): FileTriggerFields {
