@@ -14,14 +14,14 @@ import { joinQueries } from "./gateway/operator-queries.ts";
 import type { ProvisioningDependencies } from "./gateway/provisioners.ts";
 import type { ConfigurationState } from "./gateway/reload.ts";
 import { claimParts, finishGuard, intakeConcurrency, joinSteps, laneMates } from "./gateway/runs.ts";
-import { ServiceRegistry } from "./gateway/services.ts";
+import { recordOutcome, ServiceRegistry } from "./gateway/services.ts";
 import { startSummary } from "./gateway/start-summary.ts";
 import { protectState } from "./gateway/state-files.ts";
 import { openStorage } from "./gateway/storage.ts";
 import { openTriggers } from "./gateway/triggers-in-force.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
-import type { Run, Summary } from "./model.ts";
+import type { Outcome, Run, Summary } from "./model.ts";
 import { concernsOf, summarise } from "./operations/state-of-work.ts";
 import { claimsBy } from "./runs/claims.ts";
 import { isIdle } from "./runs/idleness.ts";
@@ -90,9 +90,11 @@ export interface Gateway {
   exchange(next: GatewayConfig): Promise<Exchange>;
   /**
    * Reads the triggers of a service, or of all services, now instead of at the next time: they are in force when it
-   * resolves, unless they could not be read.
+   * resolves. Throws `TransientError` when they cannot be read.
    */
   readTriggers(service?: string): Promise<void>;
+  /** Records an outcome that the service reported by another way than its webhook. */
+  reportOutcome(outcome: Outcome): Promise<boolean>;
   /** Resolves when the scheduler has gone through its loop once more: a sign of life. */
   pulse(): Promise<void>;
   /** Starts no new work, and resolves when running calls and steps have ended, or after `graceMs`. */
@@ -133,8 +135,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
   const triggers = await openTriggers(live, { ledger, clock, log, metrics, inner: given.inner }, closers);
-  const { registry } = triggers;
-  const intake = intakeFacts(config, { registry, clock, spool: spool.root, quota, ledger });
+  const intake = intakeFacts(config, { registry: triggers.registry, clock, spool: spool.root, quota, ledger });
   const drops = new DropRegistry({ log, intake, hubDrop: given.inner?.hubDrop }, () => ({
     ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
     laneMates: (name: string) => laneMates(config, name),
@@ -152,7 +153,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   services.configure(config);
   const dropEntry = (name: string) => drops.entry(name);
   const shared = { ledger, log, dropEntry, lookups, versions };
-  const parts = claimParts(config, { ...shared, registry, pauses, clock, onRun });
+  const parts = claimParts(config, { ...shared, registry: triggers.registry, pauses, clock, onRun });
   const { claim, lanesOf } = claimsBy(parts);
   const more = { spool, quota, pool, clock, tracer, claim, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more, serviceEntry: (name) => services.get(name) }, closers);
@@ -206,6 +207,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(drops.statuses(), ledger, await scheduler.pending(), startedAt),
     exchange: (next) => exchangeParts(next, { ...known, live, fleet, mapping }),
+    reportOutcome: (outcome) => recordOutcome(outcome, ledger, (runId) => api.queries.onOutcome(runId)),
     pulse: () => scheduler.pulse(),
     readTriggers: (service) => triggers.services.checkNow(service),
     drain,

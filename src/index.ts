@@ -14,6 +14,7 @@ export {
 export { type RunningHub, startHub } from "./hub/hub.ts";
 export type { HubOptions } from "./hub/options.ts";
 export type * from "./model.ts";
+export { type Platform, startPlatform } from "./platform.ts";
 export {
   ConfigError,
   HeadgateError,

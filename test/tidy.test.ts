@@ -35,9 +35,23 @@ const JOINED = [
 /** The import table of the architecture: the places of `src/`, and what each may import beside itself and packages. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["cli", "support"],
-  "index.ts": ["model.ts", "gateway.ts", "config", "support", "wire", "hub/hub.ts", "hub/options.ts"],
+  "index.ts": ["model.ts", "gateway.ts", "platform.ts", "config", "support", "wire", "hub/hub.ts", "hub/options.ts"],
   "gateway.ts": ["gateway", ...JOINED],
   gateway: JOINED,
+  // A hub with a gateway inside: nothing else imports both.
+  "platform.ts": ["platform", "model.ts", "gateway.ts", "hub", "workers", "support"],
+  platform: [
+    "model.ts",
+    "states.ts",
+    "gateway.ts",
+    "config",
+    "drops",
+    "hub",
+    "ledger/ledger.ts",
+    "mapping/contract.ts",
+    "support",
+    "wire",
+  ],
   "model.ts": ["model", "wire"],
   model: ["wire"],
   "states.ts": ["states"],
@@ -67,6 +81,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "wire",
     "hub/hub.ts",
     "hub/options.ts",
+    "platform.ts",
   ],
   config: [
     "delivery/options.ts",

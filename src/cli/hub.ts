@@ -1,6 +1,6 @@
 /** `headgate hub`: the measurement data service. */
 import { loadHubOptions } from "../config/hub-config.ts";
-import { startHub } from "../hub/hub.ts";
+import { startPlatform } from "../platform.ts";
 import { armedFault } from "../support/faults.ts";
 import { createLog } from "../support/log.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
@@ -16,7 +16,8 @@ export function addHub({ program, stop, action }: CommandFrame): void {
         const options = loadHubOptions(config);
         const fault = armedFault();
         const log = createLog(options.log.level);
-        const hub = await startHub(options, { log, ...(fault === undefined ? {} : { fault }) }).catch(passingAsFailure);
+        const parts = { log, ...(fault === undefined ? {} : { fault }) };
+        const hub = await startPlatform(options, parts).catch(passingAsFailure);
         if (typeof hub === "number") return hub;
         print(`hub: base ${hub.url} · push ${hub.url}/push · token ${hub.url}/connect/token`);
         if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));

@@ -14,7 +14,12 @@ export function loadHubOptions(path: string): HubOptions {
   return Object.freeze({
     ...options,
     store: store.kind === "sqlite" ? { ...store, path: at(store.path) } : store,
-    files: files.path === undefined ? files : { ...files, path: at(files.path) },
+    files: {
+      ...files,
+      ...(files.path === undefined ? {} : { path: at(files.path) }),
+      ...(files.spool === undefined ? {} : { spool: at(files.spool) }),
+      mappers: files.mappers.map(at),
+    },
     ...(transfer === undefined ? {} : { transfer: transferAt(transfer, at) }),
   });
 }

@@ -182,7 +182,7 @@ const leave = finishRule.parse("leave");
  * offered again came back by a person's command.
  */
 export const hubDropOptions = z
-  .strictObject({ kind: z.literal("hub"), ...shared })
+  .strictObject({ kind: z.literal("hub"), ...shared, maxFileSize })
   .omit({ finish: true, duplicates: true })
   .transform((options) => ({
     ...settledIntake,

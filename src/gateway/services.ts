@@ -6,6 +6,7 @@ import { type OutcomeWebhook, type ReportedOutcome, readOutcomeWebhook } from ".
 import type { PushObserver } from "../delivery/push.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { Outcome } from "../model.ts";
 import type { WebhookAnswer } from "../operations/server.ts";
 import { confirmRule, webhookAddress } from "../runs/steps/confirm-rule.ts";
 import type { ServiceEntry } from "../runs/steps/steps.ts";
@@ -135,9 +136,18 @@ export async function receiveOutcome(
     const subject = `the operation ${outcome.operationId} is of account ${own.account} (service ${service})`;
     return { status: "refused", reason: `${subject}, and the outcome of account ${account}` };
   }
+  return { status: (await recordOutcome(outcome, ledger, onOutcome)) ? "recorded" : "unknown" };
+}
+
+/** False for an operation that is not in the ledger. */
+export async function recordOutcome(
+  outcome: Outcome,
+  ledger: Pick<Ledger, "recordOutcome">,
+  onOutcome: (runId: string) => Promise<void>,
+): Promise<boolean> {
   const runId = await ledger.recordOutcome(outcome);
   if (runId !== null) await onOutcome(runId);
-  return { status: runId === null ? "unknown" : "recorded" };
+  return runId !== null;
 }
 
 /** Reads the outcome and the secret that signed it: nothing is parsed before the signature is verified. */

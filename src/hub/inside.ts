@@ -7,7 +7,7 @@ export interface HubInside {
   accountIds(): Promise<readonly number[]>;
   /** A token to push to an account, and to read it. */
   readonly mint: MintInnerToken;
-  readonly store: Pick<HubStore, "files" | "fileTriggers">;
+  readonly store: Pick<HubStore, "files" | "fileTriggers" | "operations">;
   /** Null when there is no folder for the bytes of files. */
   readonly files: StoredFiles | null;
 }

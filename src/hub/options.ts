@@ -5,6 +5,7 @@ import { httpOptions } from "../support/http-options.ts";
 import { duration, size } from "../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.ts";
 import { SCOPES } from "../wire/index.ts";
+import { filesOptions } from "./files/options.ts";
 import { sshKey, transferOptions } from "./transfer/options.ts";
 
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
@@ -160,35 +161,6 @@ const keep = z.strictObject({
   ),
 });
 
-const files = z.strictObject({
-  kind: z.literal("folder").default("folder").describe("The bytes of stored files are in a folder."),
-  path: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      "Folder of the stored files, made when absent; `<store.path>.files` by default. With a PostgreSQL store it has " +
-        "to be given, and to be the same one for every hub; without it /storage is answered by 501.",
-    )
-    .meta({ examples: ["data/files"] }),
-  scan: z
-    .strictObject({
-      command: z
-        .array(z.string().min(1))
-        .min(1)
-        .describe(
-          "A virus scanner with its arguments, run without a shell for each file before triggers may claim it. The " +
-            "content comes on standard input, or as the path in the place of `{file}`. Exit code 0: clean; " +
-            "1: infected, and the file is quarantined; everything else: tried again.",
-        )
-        .meta({ examples: [["clamdscan", "--no-summary", "-"]] }),
-      timeout: duration("5m").describe("How long the scan of one file may take; 5m by default."),
-      concurrency: z.int().positive().default(2).describe("Scans at one time; 2 by default."),
-    })
-    .optional()
-    .describe("Virus scan of stored files; none when absent."),
-});
-
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/;
 const listenAddress = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, "expected host:port");
 
@@ -232,7 +204,7 @@ export const hubOptions = z
         }),
       ])
       .describe("Where structure, points and operations are kept."),
-    files: files.prefault({}).describe("Where the bytes of stored files are kept."),
+    files: filesOptions.prefault({}).describe("Where the bytes of stored files are kept."),
     transfer: transferOptions
       .optional()
       .describe("The file-transfer server, to which senders write their files; there is none when absent."),

@@ -150,9 +150,13 @@ export interface EntriesState {
   /** Entries not yet matched against the triggers. */
   readonly unclaimed: readonly Arrival[];
   /** The run of the last entry with remaining steps or awaited outcomes. */
-  readonly underWay: Run | null;
+  readonly inProgress: Run | null;
   /** Number of entries that are delivered, empty or duplicate, without a remaining step. */
   readonly done: number;
   /** Entries at rest in another way, with the state of the run or of the arrival. */
-  readonly staying: readonly { readonly path: string; readonly state: RunState | ArrivalState }[];
+  readonly staying: readonly {
+    readonly path: string;
+    readonly state: RunState | ArrivalState;
+    readonly runId: string | null;
+  }[];
 }

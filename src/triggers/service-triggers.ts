@@ -1,6 +1,7 @@
 /** The triggers of all services that are sources of triggers. */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../support/clock.ts";
+import { TransientError } from "../support/errors.ts";
 import { listFileTriggers, ServiceClient } from "../wire/client/index.ts";
 import { bindTriggers, type ServiceTrigger } from "./bound.ts";
 import {
@@ -83,10 +84,17 @@ export class ServiceTriggers {
     return [...this.#watches.values()].map((watch) => watch.state());
   }
 
-  /** Reads the triggers of the service now, or those of all services. */
+  /**
+   * Reads the triggers of the service now, or those of all services. Throws `TransientError` when one of them could not
+   * be read.
+   */
   async checkNow(service?: string): Promise<void> {
     const asked = [...this.#watches].filter(([name]) => service === undefined || name === service);
     await Promise.all(asked.map(([, watch]) => watch.checkNow()));
+    const failed = asked.map(([, watch]) => watch.state()).find(({ fault }) => fault !== null);
+    if (failed === undefined) return;
+    const facts = { operation: "read triggers", subject: failed.service };
+    throw new TransientError("HG-TRIG-002", { ...facts, message: failed.fault ?? "" });
   }
 
   async close(): Promise<void> {

@@ -83,7 +83,8 @@ export class SourceWatch {
   #failures = 0;
   /** Monotonic time. */
   #nextMs: number;
-  #checked = Promise.withResolvers<void>();
+  /** A reading that was asked for and has not begun. */
+  #wanted: PromiseWithResolvers<void> | null = null;
 
   constructor(source: TriggerSource, parts: ServiceTriggersParts, known: KeptList | null) {
     this.source = source;
@@ -114,11 +115,11 @@ export class SourceWatch {
     return sourceName(access) === this.#name ? this.#list : null;
   }
 
+  /** Resolves after a reading that begins after the call; several callers share one. */
   async checkNow(): Promise<void> {
-    this.#checked = Promise.withResolvers();
-    this.#nextMs = this.#parts.clock.monotonicMs();
+    this.#wanted ??= Promise.withResolvers();
     this.#rest.abort();
-    await this.#checked.promise;
+    await this.#wanted.promise;
   }
 
   async close(): Promise<void> {
@@ -126,7 +127,7 @@ export class SourceWatch {
     this.#rest.abort();
     await this.#loop;
     this.#first.resolve();
-    this.#checked.resolve();
+    this.#wanted?.resolve();
     await this.#client.close();
   }
 
@@ -135,11 +136,15 @@ export class SourceWatch {
     await this.#readKept().catch((thrown) => this.#noteLedger(thrown));
     this.#restored.resolve();
     while (!this.#stop.signal.aborted) {
-      if (clock.monotonicMs() >= this.#nextMs) await this.#read();
+      const wanted = this.#wanted;
+      this.#wanted = null;
+      if (wanted !== null || clock.monotonicMs() >= this.#nextMs) await this.#read();
       else await this.#readOthers().catch((thrown) => this.#noteLedger(thrown));
+      wanted?.resolve();
       this.#first.resolve();
       this.#rest = new AbortController();
       if (this.#stop.signal.aborted) return;
+      if (this.#wanted !== null) continue;
       const restMs = Math.max(0, this.#nextMs - clock.monotonicMs());
       await clock.sleep(Math.min(restMs, recheckMs ?? restMs), this.#rest.signal);
     }
@@ -147,7 +152,6 @@ export class SourceWatch {
 
   async #read(): Promise<void> {
     const { clock, lists } = this.#parts;
-    const checked = this.#checked;
     const { every } = this.source.rule;
     const hadAttempt = this.#failures > 0 || this.#list !== null;
     try {
@@ -162,8 +166,6 @@ export class SourceWatch {
       this.#nextMs = clock.monotonicMs() + Math.min(every, RETRY_FIRST_MS * 2 ** this.#failures);
       this.#failed(thrown);
       if (!hadAttempt) this.#parts.onChange();
-    } finally {
-      checked.resolve();
     }
   }
 

@@ -112,9 +112,9 @@ export function containerConformance(ledger: () => Ledger): void {
   it("reports the states of the entries", async () => {
     const container = await opened(["a", "b", "c", "d"]);
     const first = await claimEntry(container, 0);
-    expect(await entries(container)).toMatchObject({ underWay: { id: first.id }, done: 0, staying: [] });
+    expect(await entries(container)).toMatchObject({ inProgress: { id: first.id }, done: 0, staying: [] });
     await ledger().advanceRun(first.id, "claimed", "quarantined");
-    expect((await entries(container)).underWay?.id).toBe(first.id);
+    expect((await entries(container)).inProgress?.id).toBe(first.id);
     await finish(first);
     const second = await claimEntry(container, 0);
     await ledger().advanceRun(second.id, "claimed", "fetched", { sha256: "b" });
@@ -126,11 +126,11 @@ export function containerConformance(ledger: () => Ledger): void {
     }
     expect(await entries(container)).toEqual({
       unclaimed: [],
-      underWay: null,
+      inProgress: null,
       done: 2,
       staying: [
-        { path: "in/box.zip!/a", state: "quarantined" },
-        { path: "in/box.zip!/d", state: "unmatched" },
+        { path: "in/box.zip!/a", state: "quarantined", runId: first.id },
+        { path: "in/box.zip!/d", state: "unmatched", runId: null },
       ],
     });
   });
@@ -193,7 +193,7 @@ export function containerConformance(ledger: () => Ledger): void {
     );
     const state = await entries(again);
     expect(state.unclaimed.map(({ path }) => path)).toEqual(["in/box.zip!/b", "in/box.zip!/c"]);
-    expect(state.underWay?.id).toBe(first.id);
+    expect(state.inProgress?.id).toBe(first.id);
     expect((await ledger().runOf(container.arrivalId))?.id).toBe(again.id);
   });
 

@@ -79,7 +79,7 @@ export function unconfirmedConformance(ledger: () => Ledger): void {
     await deliver(ledger(), await ledger().recordMapped(run.id, record(["A"])));
     await ledger().advanceRun(run.id, "accepted", "unconfirmed", UNKNOWN);
     expect(await ledger().entries(container.arrivalId)).toMatchObject({
-      underWay: null,
+      inProgress: null,
       done: 0,
       staying: [{ path: "c.zip!/a.csv", state: "unconfirmed" }],
     });

@@ -117,6 +117,24 @@ describe("the triggers of a service", () => {
     expect(lines.some((line) => line.includes("can be read again"))).toBe(true);
   });
 
+  it("are read for every caller that asks, also while they are being read, and say when they cannot be", async () => {
+    const triggers = start([source({ every: "1h" })]);
+    await triggers.firstAttempt();
+    for (let id = 1; id <= 20; id += 1) {
+      service.triggers = [listed(id, `.${id}`)];
+      const first = triggers.checkNow("main");
+      service.triggers = [listed(id, `.${id}`), listed(id + 1, ".x")];
+      await Promise.all([first, triggers.checkNow("main"), triggers.checkNow()]);
+      service.triggers = [listed(id + 2, ".y")];
+      await triggers.checkNow("main");
+      expect(names(triggers)).toEqual([`main:${id + 2}`]);
+    }
+    service.state = "away";
+    await expect(triggers.checkNow("main")).rejects.toMatchObject({ code: "HG-TRIG-002" });
+    service.state = "there";
+    await triggers.checkNow("main");
+  });
+
   it("are not known before the first list, and known when the same account is configured otherwise", async () => {
     service.state = "away";
     const triggers = start();

@@ -6,7 +6,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { dirname, join, relative, resolve } from "node:path";
 import { parseDocument } from "yaml";
 import { loadHubOptions } from "../../config/hub-config.ts";
-import { startHub } from "../../hub/hub.ts";
+import { startPlatform } from "../../platform.ts";
 import { type ProcessLock, takeProcessLock } from "../../sql/process-lock.ts";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
 import { createLog } from "../../support/log.ts";
@@ -135,7 +135,7 @@ async function startDemoHub(state: string, fresh: boolean) {
   const path = join(state, "hub.yaml");
   if (fresh) writeFileSync(path, editYaml("demo.hub.yaml", [[["listen"], "127.0.0.1:0"]]));
   const options = loadHubOptions(path);
-  const hub = await startHub(options, { log: createLog(options.log.level) });
+  const hub = await startPlatform(options, { log: createLog(options.log.level) });
   writeFileSync(path, editYaml("demo.hub.yaml", [[["listen"], new URL(hub.url).host]]));
   return hub;
 }

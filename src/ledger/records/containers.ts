@@ -83,20 +83,21 @@ interface EntryRow extends ArrivalRow {
 function* entriesOf(arrivalId: number): Steps<EntriesState> {
   const unclaimed: Arrival[] = [];
   const staying: EntriesState["staying"][number][] = [];
-  let underWay: string | null = null;
+  let inProgress: string | null = null;
   let done = 0;
   for (const entry of yield* entryRows(arrivalId)) {
     const standing = standingOf(entry);
     if (standing === "unclaimed") unclaimed.push(toArrival(entry));
-    else if (standing === "unfinished") underWay = entry.run_id;
+    else if (standing === "unfinished") inProgress = entry.run_id;
     else if (standing === "done") done += 1;
     else
       staying.push({
         path: entry.path,
         state: entry.state === "matched" && entry.run !== null ? entry.run : entry.state,
+        runId: entry.run_id,
       });
   }
-  return { unclaimed, underWay: underWay === null ? null : yield* findRun(underWay), done, staying };
+  return { unclaimed, inProgress: inProgress === null ? null : yield* findRun(inProgress), done, staying };
 }
 
 function entryRows(arrivalId: number): Steps<readonly EntryRow[]> {

@@ -66,8 +66,8 @@ export async function tendContainer(run: Run, steps: RunSteps, signal: AbortSign
       await Promise.all(entries.unclaimed.slice(at, at + CLAIMED_AT_ONCE).map((entry) => steps.claim(entry)));
     return NEXT;
   }
-  if (entries.underWay !== null) {
-    const { id, path, state } = entries.underWay;
+  if (entries.inProgress !== null) {
+    const { id, path, state } = entries.inProgress;
     const reason = `waits for its entry ${path} (${state})`;
     return RUN_STATES[state].isOpen
       ? { move: "wait", ms: LOOK_AGAIN_MS, reason, blockedBy: id }

@@ -23,4 +23,10 @@ export const HUB_ERRORS = {
     title: "the file-transfer server of the hub cannot be started",
     hint: "Correct `transfer` as the message says.",
   },
+  "HG-HUB-006": {
+    title: "the bytes of a stored file are missing or damaged",
+    hint:
+      "Restore the folder of the stored files from a backup, or have the sender send the file again; then offer it " +
+      "to the triggers again (`POST /storage/{id}/process`).",
+  },
 } as const satisfies Record<string, RegisterEntry>;

@@ -1,0 +1,55 @@
+/** Section `files` of the configuration: what the hub takes itself, and its gateway processes. */
+import { z } from "zod";
+import { duration } from "../../support/quantities.ts";
+
+export const filesOptions = z.strictObject({
+  kind: z.literal("folder").default("folder").describe("The bytes of stored files are in a folder."),
+  path: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder of the stored files, made when absent; `<store.path>.files` by default. With a PostgreSQL store it has " +
+        "to be given, and to be the same one for every hub; without it /storage is answered by 501.",
+    )
+    .meta({ examples: ["data/files"] }),
+  scan: z
+    .strictObject({
+      command: z
+        .array(z.string().min(1))
+        .min(1)
+        .describe(
+          "A virus scanner with its arguments, run without a shell for each file before triggers may claim it. The " +
+            "content comes on standard input, or as the path in the place of `{file}`. Exit code 0: clean; " +
+            "1: infected, and the file is quarantined; everything else: tried again.",
+        )
+        .meta({ examples: [["clamdscan", "--no-summary", "-"]] }),
+      timeout: duration("5m").describe("How long the scan of one file may take; 5m by default."),
+      concurrency: z.int().positive().default(2).describe("Scans at one time; 2 by default."),
+    })
+    .optional()
+    .describe("Virus scan of stored files; none when absent."),
+  mappers: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      "Folders with further mappers for the files of every account, as NAME/mapper.ts or NAME.ts; the mappers that " +
+        "come with Headgate are there in any case.",
+    )
+    .meta({ examples: [["mappers"]] }),
+  workers: z
+    .union([z.literal("auto"), z.int().min(1).max(256)])
+    .default("auto")
+    .describe(
+      "Files that are mapped at the same time, of all accounts together, which take turns; `auto`: one a core.",
+    ),
+  spool: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder for files that are being processed, of this hub alone; `<store.path>.spool` by default, with a " +
+        "PostgreSQL store `<files.path>.spool-<host>-<port>`.",
+    )
+    .meta({ examples: ["/var/lib/headgate/hub.spool"] }),
+});

@@ -1,0 +1,120 @@
+/**
+ * A hub with a gateway inside it, for the files that the hub itself takes. Neither imports the other: the storage of
+ * each account is a drop of the gateway, the triggers of the account are read from the hub, and the readings are pushed
+ * to it, all as for a gateway elsewhere.
+ */
+import { type FileEvent, type Gateway, startGateway } from "./gateway.ts";
+import { type HubParts, type RunningHub, startHub } from "./hub/hub.ts";
+import type { HubOptions } from "./hub/options.ts";
+import type { Outcome } from "./model.ts";
+import { FileUpdates } from "./platform/file-updates.ts";
+import { HubDrop } from "./platform/hub-drop.ts";
+import { innerConfig, nameOfAccount } from "./platform/inner-config.ts";
+import { mapperList } from "./platform/mapper-list.ts";
+import { Outcomes } from "./platform/outcomes.ts";
+import { TriggerVersions } from "./platform/trigger-versions.ts";
+import { type Clock, systemClock } from "./support/clock.ts";
+import { once } from "./support/once.ts";
+import { createCatalogue } from "./workers/catalogue.ts";
+
+/** Time for running work to end when the hub stops; the rest resumes at the next start. */
+const GRACE_MS = 10_000;
+
+export interface Platform extends RunningHub {
+  /** Null when the hub takes no files: it has no folder for them, or no account. */
+  readonly gateway: Gateway | null;
+}
+
+/** Throws as `startHub` and `startGateway` do. */
+export async function startPlatform(options: HubOptions, parts: Omit<HubParts, "mappersOf">): Promise<Platform> {
+  const { clock = systemClock, log } = parts;
+  const catalogue = createCatalogue(options.files.mappers);
+  const mappers = mapperList(catalogue, clock);
+  const stops: (() => unknown)[] = [() => catalogue.close()];
+  const close = once(async () => {
+    for (const stop of stops.toReversed()) await stop();
+  });
+  try {
+    const hub = await startHub(options, { ...parts, mappersOf: mappers });
+    stops.push(() => hub.close());
+    const accountIds = await hub.inside.accountIds();
+    if (hub.inside.files === null || accountIds.length === 0) {
+      const why =
+        accountIds.length === 0 ? "it has no accounts" : "with a PostgreSQL store, `files.path` names a folder";
+      log.info(`the hub takes no files: ${why}`);
+      return { ...hub, gateway: null, close };
+    }
+    const inner = await startInner(options, hub, accountIds, { ...parts, clock });
+    stops.push(inner.close);
+    return { ...hub, gateway: inner.gateway, close };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+async function startInner(
+  options: HubOptions,
+  { url, inside }: RunningHub,
+  accountIds: readonly number[],
+  parts: HubParts & { readonly clock: Clock },
+): Promise<{ readonly gateway: Gateway; close(): Promise<void> }> {
+  const { clock } = parts;
+  const { store, files, mint } = inside;
+  if (files === null) throw new Error("the hub has no folder for files");
+  const log = parts.log.child({ part: "gateway of the hub" });
+  const accountOf = new Map(accountIds.map((id) => [nameOfAccount(id), id]));
+  const idOf = (name: string): number => accountOf.get(name) ?? 0;
+  let updates: FileUpdates | null = null;
+  let outcomes: Outcomes | null = null;
+  const started = Promise.withResolvers<Gateway>();
+  started.promise.catch(() => undefined); // The caller gets the fault from the start itself.
+  const versions = new TriggerVersions(store.fileTriggers, async (accountId) =>
+    (await started.promise).readTriggers(nameOfAccount(accountId)),
+  );
+  const gateway = await startGateway(innerConfig(options, url, accountIds), {
+    log,
+    clock,
+    // Events that come before the updates begin are made up for by their first comparison.
+    onEvent: (event: FileEvent) => {
+      outcomes?.note(event);
+      updates?.note(event);
+    },
+    inner: {
+      mintOf: (service) => () => mint(idOf(service)),
+      hubDrop: (drop) => {
+        const accountId = idOf(drop.name);
+        return new HubDrop(drop, drop.name, {
+          accountId,
+          files: store.files,
+          blobs: files.blobs,
+          triggersInForce: () => versions.inForce(accountId),
+          tokenOf: (triggerId) => versions.tokenOf(accountId, triggerId),
+          onWaiting: (onFiles) => files.onWaiting(accountId, onFiles),
+        });
+      },
+    },
+  }).catch((thrown: unknown) => {
+    started.reject(thrown);
+    throw thrown;
+  });
+  started.resolve(gateway);
+  const { ledger } = gateway;
+  const accounts = { accountOf: (drop: string) => accountOf.get(drop), drops: [...accountOf.keys()] };
+  const recorded = new FileUpdates({ ...accounts, files: store.files, ledger, clock, log });
+  const report = (outcome: Outcome) => gateway.reportOutcome(outcome);
+  const reported = new Outcomes({ ...accounts, operations: store.operations, ledger, report, clock, log });
+  updates = recorded;
+  outcomes = reported;
+  recorded.start();
+  reported.start();
+  return {
+    gateway,
+    async close() {
+      await gateway.drain(GRACE_MS);
+      await reported.close();
+      await recorded.close();
+      await gateway.stop();
+    },
+  };
+}

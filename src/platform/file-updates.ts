@@ -1,0 +1,147 @@
+/**
+ * Records at the hub what became of its files. Each event of the gateway about a file has its record compared with the
+ * ledger; so have all records in a state that will change, at start and then now and again, since an update may have
+ * been lost, or made by another node.
+ */
+import type { FileEvent } from "../gateway.ts";
+import type { FileRecord, FileStore } from "../hub/store/store.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Clock } from "../support/clock.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { FileState } from "../wire/index.ts";
+import { fileIdOf } from "./hub-drop.ts";
+import { type Progress, progressOf } from "./progress.ts";
+
+/** The states in which the gateway has something left to do. */
+const CHANGING: readonly FileState[] = ["received", "processing"];
+/** Milliseconds in which events are collected, so that a file with several is read once. */
+const COLLECT_MS = 50;
+const RETRY_MS = 2_000;
+const COMPARE_ALL_MS = 300_000;
+const READ_AT_ONCE = 200;
+
+export interface FileUpdatesParts {
+  readonly files: Pick<FileStore, "list" | "advance">;
+  /** The account of a drop; undefined for none of the hub's. */
+  accountOf(drop: string): number | undefined;
+  /** The drops of all accounts. */
+  readonly drops: readonly string[];
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class FileUpdates {
+  readonly #parts: FileUpdatesParts;
+  /** Files with events that were not checked yet, by their drops. */
+  readonly #due = new Map<string, Set<number>>();
+  readonly #stop = new AbortController();
+  #rest = new AbortController();
+  #loop: Promise<void> | null = null;
+  #compareAllAtMs = 0;
+  #fails = false;
+
+  constructor(parts: FileUpdatesParts) {
+    this.#parts = parts;
+  }
+
+  note({ drop, path }: Pick<FileEvent, "drop" | "path">): void {
+    if (this.#parts.accountOf(drop) === undefined) return;
+    this.#add(drop, fileIdOf(path));
+    this.#rest.abort();
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  /** Records what is due before it ends. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#rest.abort();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#parts;
+    while (!this.#stop.signal.aborted) {
+      let restMs = COMPARE_ALL_MS;
+      try {
+        await clock.sleep(COLLECT_MS, this.#stop.signal);
+        if (clock.monotonicMs() >= this.#compareAllAtMs) await this.#compareAll();
+        await this.#updateDue();
+        if (this.#fails) log.info("the states of stored files can be recorded again");
+        this.#fails = false;
+      } catch (thrown) {
+        if (!this.#fails) log.warn({ err: thrown }, `states of stored files are recorded later: ${wordsOf(thrown)}`);
+        this.#fails = true;
+        restMs = RETRY_MS;
+      }
+      this.#rest = new AbortController();
+      if (this.#due.size === 0 || this.#fails) await clock.sleep(restMs, this.#rest.signal);
+    }
+    await this.#updateDue().catch((thrown: unknown) =>
+      log.warn({ err: thrown }, "states of stored files are recorded at the next start"),
+    );
+  }
+
+  /** An update that was lost is made up for. */
+  async #compareAll(): Promise<void> {
+    const { files, clock } = this.#parts;
+    for (const drop of this.#parts.drops) {
+      const accountId = this.#parts.accountOf(drop);
+      if (accountId === undefined) continue;
+      for (let offset = 0, more = true; more; offset += READ_AT_ONCE) {
+        const { rows } = await files.list(accountId, { states: CHANGING }, { offset, limit: READ_AT_ONCE });
+        for (const { id } of rows) this.#add(drop, id);
+        more = rows.length === READ_AT_ONCE;
+      }
+    }
+    this.#compareAllAtMs = clock.monotonicMs() + COMPARE_ALL_MS;
+  }
+
+  #add(drop: string, id: number): void {
+    const due = this.#due.get(drop) ?? new Set();
+    this.#due.set(drop, due.add(id));
+  }
+
+  async #updateDue(): Promise<void> {
+    for (const [drop, ids] of this.#due) {
+      const accountId = this.#parts.accountOf(drop);
+      while (ids.size > 0 && accountId !== undefined) {
+        const some = [...ids].slice(0, READ_AT_ONCE);
+        // An event that comes from now on counts again.
+        for (const id of some) ids.delete(id);
+        try {
+          const { rows } = await this.#parts.files.list(accountId, { ids: some }, { offset: 0, limit: null });
+          for (const file of rows) await this.#update(drop, file);
+        } catch (thrown) {
+          for (const id of some) ids.add(id);
+          throw thrown;
+        }
+      }
+      if (ids.size === 0 || accountId === undefined) this.#due.delete(drop);
+    }
+  }
+
+  async #update(drop: string, file: FileRecord): Promise<void> {
+    const { files, ledger, clock } = this.#parts;
+    const progress = await progressOf(drop, file, ledger);
+    if (progress === null || isSame(progress, file)) return;
+    const change = { ...progress, atMs: clock.now().epochMilliseconds, offers: file.offers };
+    if (await files.advance(file.accountId, file.id, change)) return;
+    // A state in between was passed before it could be recorded.
+    await files.advance(file.accountId, file.id, { ...change, state: "processing" });
+    await files.advance(file.accountId, file.id, change);
+  }
+}
+
+function isSame(progress: Progress, file: FileRecord): boolean {
+  return (
+    progress.state === file.state &&
+    progress.reason === file.reason &&
+    progress.run === file.run &&
+    progress.triggerId === file.triggerId
+  );
+}

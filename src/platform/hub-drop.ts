@@ -1,0 +1,220 @@
+/**
+ * The files that a hub took for one account, as a drop of the gateway inside it: those that wait for a trigger are
+ * listed. A file keeps its content and its place in the storage of the hub, whatever becomes of it.
+ */
+import type { Drop, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drops/drop.ts";
+import { fetchEach } from "../drops/fetch-list.ts";
+import { planInside } from "../drops/finish.ts";
+import type { HubDropOptions } from "../drops/options.ts";
+import { insideDrop } from "../drops/paths.ts";
+import { type Destination, openReceiver } from "../drops/receive.ts";
+import { changedWhileFetched, interrupted, refuseTooLarge, vanished } from "../drops/refusals.ts";
+import { BlobMissing, type BlobStore } from "../hub/files/blobs.ts";
+import type { FileRecord, FileStore } from "../hub/store/store.ts";
+import type { FetchedFile, FileEntry, FinishResult } from "../model.ts";
+import { RejectedError, wordsOf } from "../support/errors.ts";
+import { type Settled, settleEach } from "../support/settled.ts";
+
+/** Files of one listing; the next lists those that are left. */
+const LISTED_MAX = 5_000;
+/** Records of listed files that are kept until they are claimed and fetched. */
+const KEPT_MAX = 20_000;
+
+export interface HubDropParts {
+  readonly accountId: number;
+  readonly files: Pick<FileStore, "waiting" | "list" | "one">;
+  readonly blobs: Pick<BlobStore, "read">;
+  /** Resolves when every trigger that was saved before the call is in force. */
+  triggersInForce(): Promise<void>;
+  /** The token of a trigger of the account, also of one that was deleted; null when there is none. */
+  tokenOf(triggerId: number): Promise<string | null>;
+  onWaiting(onFiles: () => void): () => void;
+}
+
+/** `service`: the name of the account's service at the gateway. */
+export class HubDrop implements Drop {
+  readonly kind = "hub";
+  readonly gainsByLists = true;
+  readonly offersOnce = true;
+  readonly name: string;
+  readonly #options: HubDropOptions;
+  readonly #service: string;
+  readonly #parts: HubDropParts;
+  readonly #closing = new AbortController();
+  readonly #records = new Map<number, FileRecord>();
+  readonly #watching = new Set<() => void>();
+
+  constructor(options: HubDropOptions, service: string, parts: HubDropParts) {
+    this.name = options.name;
+    this.#options = options;
+    this.#service = service;
+    this.#parts = parts;
+  }
+
+  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
+    this.#refuseEnded("list drop", signal);
+    const { files, accountId } = this.#parts;
+    const waiting = await files.waiting(accountId, LISTED_MAX);
+    // A file is offered once: to every trigger that was saved before it came.
+    if (waiting.length > 0) await this.#parts.triggersInForce();
+    this.#refuseEnded("list drop", signal);
+    for (const record of waiting) {
+      this.#keep(record);
+      yield entryOf(record);
+    }
+    onFolder?.("", []);
+    if (waiting.length === LISTED_MAX) for (const onChange of this.#watching) onChange();
+  }
+
+  async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
+    insideDrop(this.name, path);
+    this.#refuseEnded("stat file", signal);
+    const id = fileIdOf(path);
+    const record = Number.isSafeInteger(id) ? await this.#parts.files.one(this.#parts.accountId, id) : null;
+    const entry = record === null ? null : entryOf(record);
+    return entry?.path === path ? entry : null;
+  }
+
+  async fetch(entries: readonly FileEntry[], destination: string, signal: AbortSignal) {
+    const { files, accountId } = this.#parts;
+    const ids = entries.map(({ path }) => fileIdOf(path)).filter((id) => Number.isSafeInteger(id));
+    // As they are now: a file that was removed since must not be processed.
+    const { rows } = await files.list(accountId, { ids }, { offset: 0, limit: null });
+    const records = new Map(rows.map((record) => [record.id, record]));
+    return await fetchEach(this, entries, destination, (entry, to) =>
+      this.#fetchOne(entry, records.get(fileIdOf(entry.path)), to, signal),
+    );
+  }
+
+  /** The source stays where it is, whatever the plan. */
+  finish(planned: readonly FinishPlanned[]): Promise<readonly Settled<FinishResult>[]> {
+    return settleEach(planned, async ({ entry, plan }): Promise<FinishResult> => {
+      planInside(this.name, entry, plan);
+      return "done";
+    });
+  }
+
+  async provenance(path: string): Promise<Provenance | null> {
+    const record = await this.#recordAt(path);
+    if (record === null) return null;
+    const common = { service: this.#service, operationPrefix: operationPrefixOf(record.id) };
+    if (record.via !== "generic")
+      return { ...common, ingestionType: record.via === "storage" ? "UploadInStorage" : "SendViaFtp" };
+    const token = record.triggerId === null ? null : await this.#parts.tokenOf(record.triggerId);
+    return { ...common, ingestionType: "SendViaHttp", token: token ?? "" };
+  }
+
+  modifiedMs({ mtime }: FileEntry): number {
+    return Number(mtime.split(" ")[0]);
+  }
+
+  async probe(
+    signal: AbortSignal,
+    onEntry: (entry: FileEntry, provenance?: Provenance) => void = () => undefined,
+  ): Promise<readonly ProbeFinding[]> {
+    const about = "storage";
+    try {
+      let count = 0;
+      for await (const entry of this.list(signal)) {
+        count += 1;
+        onEntry(entry, (await this.provenance(entry.path)) ?? undefined);
+      }
+      return [{ level: "ok", about, what: `${count} files of account ${this.#parts.accountId} wait for a trigger` }];
+    } catch (thrown) {
+      return [{ level: "failed", about, what: wordsOf(thrown) }];
+    }
+  }
+
+  watch(onChange: () => void): () => Promise<void> {
+    const end = this.#parts.onWaiting(onChange);
+    this.#watching.add(onChange);
+    return async () => {
+      this.#watching.delete(onChange);
+      end();
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#records.clear();
+  }
+
+  async #fetchOne(
+    entry: FileEntry,
+    record: FileRecord | undefined,
+    to: Destination,
+    signal: AbortSignal,
+  ): Promise<FetchedFile> {
+    this.#refuseEnded("fetch file", signal);
+    refuseTooLarge(this.name, entry, this.#options.maxFileSize);
+    if (record === undefined) throw vanished(this.name, entry.path);
+    if (record.size !== entry.size)
+      throw changedWhileFetched(this.name, entry, `it has ${record.size} bytes, and not ${entry.size}`);
+    const stream = await this.#read(entry, record);
+    const receiver = await openReceiver(this.name, entry, to);
+    try {
+      for await (const chunk of stream) {
+        this.#refuseEnded("fetch file", signal);
+        await receiver.write(chunk);
+      }
+      const fetched = await receiver.finish();
+      if (fetched.sha256 === record.sha256) return fetched;
+    } finally {
+      stream.destroy();
+      await receiver.close();
+    }
+    throw new RejectedError("HG-HUB-006", { operation: "fetch file", subject: `${this.name}: ${entry.path}` });
+  }
+
+  async #read(entry: FileEntry, record: FileRecord) {
+    try {
+      return await this.#parts.blobs.read(record.sha256);
+    } catch (thrown) {
+      if (!(thrown instanceof BlobMissing)) throw thrown;
+      if ((await this.#parts.files.one(this.#parts.accountId, record.id)) === null)
+        throw vanished(this.name, entry.path);
+      const message = `the bytes of ${entry.path} are missing from the stored files`;
+      throw new RejectedError("HG-HUB-006", {
+        operation: "fetch file",
+        subject: `${this.name}: ${entry.path}`,
+        message,
+      });
+    }
+  }
+
+  async #recordAt(path: string): Promise<FileRecord | null> {
+    const id = fileIdOf(path);
+    const known = this.#records.get(id);
+    if (known !== undefined) return known;
+    const record = await this.#parts.files.one(this.#parts.accountId, id);
+    if (record !== null) this.#keep(record);
+    return record;
+  }
+
+  #keep(record: FileRecord): void {
+    this.#records.delete(record.id);
+    this.#records.set(record.id, record);
+    const oldest = this.#records.size > KEPT_MAX ? this.#records.keys().next().value : undefined;
+    if (oldest !== undefined) this.#records.delete(oldest);
+  }
+
+  #refuseEnded(operation: string, signal: AbortSignal): void {
+    if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.name, operation, signal.reason);
+  }
+}
+
+/** A file that is offered again is another version. */
+export function entryOf({ id, fileName, size, createdMs, offers }: FileRecord): FileEntry {
+  const name = fileName.slice(fileName.lastIndexOf("/") + 1);
+  return { path: `${id}/${name}`, size, mtime: `${createdMs} ${offers}` };
+}
+
+/** Of the path of a file, or of an entry of a container. */
+export function fileIdOf(path: string): number {
+  return Number(path.slice(0, path.indexOf("/")));
+}
+
+/** Beginning of the operation ids of all pushes of a file. */
+export function operationPrefixOf(fileId: number): string {
+  return `file-${fileId}`;
+}

@@ -1,0 +1,111 @@
+/**
+ * Reports the outcomes of the gateway's pushes from the hub's own records. A report that is lost is made up for by
+ * reading back, as at any service.
+ */
+import type { FileEvent } from "../gateway.ts";
+import type { OperationStore } from "../hub/store/operations.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Outcome } from "../model.ts";
+import { BATCH_STATES, runStatesThat } from "../states.ts";
+import { type Clock, isoInstant } from "../support/clock.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+
+/** The hub applies operations in their order, so that the first ones end first. */
+const ASKED_AT_ONCE = 50;
+const ASK_FIRST_MS = 25;
+const ASK_LAST_MS = 1_000;
+/** Runs of an earlier process whose outcomes are asked for; those of others are read back. */
+const EARLIER_MAX = 1_000;
+
+export interface OutcomesParts {
+  readonly operations: Pick<OperationStore, "operation">;
+  /** The account of a drop; undefined for none of the hub's. */
+  accountOf(drop: string): number | undefined;
+  readonly ledger: Pick<Ledger, "runsIn" | "batches">;
+  report(outcome: Outcome): Promise<unknown>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class Outcomes {
+  readonly #parts: OutcomesParts;
+  /** Accounts by operation ids, in the order of the acceptance. */
+  readonly #awaited = new Map<string, number>();
+  readonly #stop = new AbortController();
+  #rest = new AbortController();
+  #loop: Promise<void> | null = null;
+
+  constructor(parts: OutcomesParts) {
+    this.#parts = parts;
+  }
+
+  note({ what, drop, operationId }: Pick<FileEvent, "what" | "drop" | "operationId">): void {
+    const accountId = this.#parts.accountOf(drop);
+    if (what !== "batch.accepted" || operationId === null || accountId === undefined) return;
+    if (this.#awaited.size === 0) this.#rest.abort();
+    this.#awaited.set(operationId, accountId);
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#rest.abort();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#parts;
+    let pauseMs = ASK_FIRST_MS;
+    await this.#addEarlier().catch((thrown: unknown) => log.warn({ err: thrown }, "earlier outcomes are read back"));
+    while (!this.#stop.signal.aborted) {
+      this.#rest = new AbortController();
+      if (this.#awaited.size === 0) await clock.sleep(Number.MAX_SAFE_INTEGER, this.#rest.signal);
+      await clock.sleep(pauseMs, this.#stop.signal);
+      try {
+        const found = await this.#ask();
+        pauseMs = found > 0 ? ASK_FIRST_MS : Math.min(pauseMs * 2, ASK_LAST_MS);
+      } catch (thrown) {
+        log.warn({ err: thrown }, `outcomes are not known yet: ${wordsOf(thrown)}`);
+        pauseMs = ASK_LAST_MS;
+      }
+    }
+  }
+
+  async #addEarlier(): Promise<void> {
+    const { ledger, accountOf } = this.#parts;
+    const awaited = runStatesThat(({ isAwaited }) => isAwaited);
+    for (const run of await ledger.runsIn(awaited, { unsettled: true, ours: true, limit: EARLIER_MAX })) {
+      const accountId = accountOf(run.drop);
+      if (accountId === undefined) continue;
+      for (const { operationId, state, outcome } of await ledger.batches(run.id))
+        if (outcome === null && !BATCH_STATES[state].isUnanswered) this.#awaited.set(operationId, accountId);
+    }
+  }
+
+  /** Returns how many were found. */
+  async #ask(): Promise<number> {
+    const { operations, report, clock } = this.#parts;
+    let found = 0;
+    for (const [operationId, accountId] of [...this.#awaited].slice(0, ASKED_AT_ONCE)) {
+      const operation = await operations.operation(accountId, operationId);
+      if (operation !== null && operation.outcome === null) continue;
+      this.#awaited.delete(operationId);
+      if (operation?.outcome == null) continue;
+      found += 1;
+      const { received, stored, discarded } = operation.outcome;
+      await report({
+        operationId,
+        by: "webhook",
+        received,
+        stored,
+        discarded: discarded.map(({ target, reason, count }) => ({ target, reason, points: count })),
+        at: isoInstant(clock.now()),
+      });
+    }
+    return found;
+  }
+}
