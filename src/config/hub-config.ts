@@ -25,10 +25,13 @@ export function loadHubOptions(path: string): HubOptions {
 }
 
 function transferAt(transfer: NonNullable<HubOptions["transfer"]>, at: (own: string) => string) {
-  const { path, sftp } = transfer;
+  const { path, sftp, ftp } = transfer;
   return {
     ...transfer,
     ...(path === undefined ? {} : { path: at(path) }),
+    ...(ftp?.tls === undefined
+      ? {}
+      : { ftp: { ...ftp, tls: { ...ftp.tls, cert: at(ftp.tls.cert), key: at(ftp.tls.key) } } }),
     ...(sftp === undefined ? {} : { sftp: { ...sftp, hostKeys: sftp.hostKeys?.map(at) } }),
   };
 }

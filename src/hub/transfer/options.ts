@@ -19,6 +19,41 @@ const sftp = z.strictObject({
     .meta({ examples: [["/etc/headgate/ssh_host_ed25519_key"]] }),
 });
 
+const ftp = z.strictObject({
+  listen: listenAddress
+    .describe("Address and port of the FTP server; port 0 takes any free one.")
+    .meta({ examples: ["0.0.0.0:2121"] }),
+  tls: z
+    .strictObject({
+      cert: z.string().min(1).describe("File of the certificate with its chain (PEM)."),
+      key: z.string().min(1).describe("File of its private key (PEM), without a passphrase."),
+      required: z
+        .boolean()
+        .default(false)
+        .describe("Whether clients without TLS are refused; they are not by default, since old loggers have none."),
+      listen: listenAddress
+        .optional()
+        .describe("Address of a listener with TLS from the first byte; none when absent."),
+    })
+    .optional()
+    .describe("Certificate of the server; clients ask for TLS by AUTH TLS. There is no TLS when absent."),
+  passivePorts: z
+    .string()
+    .regex(/^\d{4,5}-\d{4,5}$/, "expected a range of ports such as 50000-50100")
+    .refine((range) => {
+      const [first = 0, last = 0] = range.split("-").map(Number);
+      return first >= 1_024 && first <= last && last <= 65_535;
+    }, "expected ports from 1024 to 65535, the lower one first")
+    .optional()
+    .describe("Ports for the data of clients, to be opened in a firewall; any free ones when absent.")
+    .meta({ examples: ["50000-50100"] }),
+  publicAddress: z
+    .ipv4()
+    .optional()
+    .describe("Address that PASV reports, behind an address translation; that of the connection when absent.")
+    .meta({ examples: ["203.0.113.7"] }),
+});
+
 const tunables = {
   temporaryNames: z
     .array(z.string().regex(/^(\*[^*/]+|[^*/]+\*)$/, "expected an ending such as *.part, or a beginning such as .in.*"))
@@ -76,9 +111,11 @@ export const transferOptions = z.strictObject({
     )
     .meta({ examples: ["data/transfer"] }),
   sftp: sftp.optional().describe("The SFTP server; there is none when absent."),
+  ftp: ftp.optional().describe("The FTP server; there is none when absent."),
   ...tunables,
 });
 
+export type FtpOptions = z.output<typeof ftp>;
 export type TransferOptions = z.output<typeof transferOptions>;
 
 /** An entry of `users[].sshKeys`. */

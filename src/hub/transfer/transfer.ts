@@ -1,24 +1,28 @@
 /**
- * The file-transfer server: senders that only know SFTP write to the folder of their account, and complete files
+ * The file-transfer server: senders that only know SFTP or FTP write to the folder of their account, and complete files
  * become stored ones.
  */
 import { mkdir } from "node:fs/promises";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
 import { PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { startFault } from "../../support/start-fault.ts";
 import type { HubContext } from "../context.ts";
 import type { HubOptions } from "../options.ts";
 import { createConnections } from "./connections.ts";
 import { openFolders } from "./folders.ts";
+import { startFtp } from "./ftp-server.ts";
 import { hostKeysOf } from "./host-keys.ts";
 import type { Listening, ServerParts } from "./server-parts.ts";
 import { startSftp } from "./sftp-server.ts";
 import { createSignIn } from "./sign-in.ts";
 import { createTake } from "./take.ts";
 
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/;
+
 export interface RunningTransfer {
   /** `host:port` of each protocol that is served. */
-  readonly addresses: { readonly sftp: string | null };
+  readonly addresses: { readonly [protocol in "sftp" | "ftp" | "ftps"]: string | null };
   /** Uploads that are being written end, and can be continued after a start. */
   close(): Promise<void>;
 }
@@ -57,11 +61,25 @@ export async function startTransfer(context: Parts): Promise<RunningTransfer | n
   try {
     const sftp = transfer.sftp === undefined ? null : await startSftp(transfer.sftp.listen, hostKeys, parts);
     if (sftp !== null) servers.push(sftp);
-    return { addresses: { sftp: sftp?.address ?? null }, close };
+    const ftp = transfer.ftp === undefined ? null : await startFtp(transfer.ftp, parts);
+    for (const server of [ftp?.ftp, ftp?.ftps]) if (server) servers.push(server);
+    warnOfPlain(options, log);
+    const addresses = {
+      sftp: sftp?.address ?? null,
+      ftp: ftp?.ftp.address ?? null,
+      ftps: ftp?.ftps?.address ?? null,
+    };
+    return { addresses, close };
   } catch (thrown) {
     await close();
     throw thrown;
   }
+}
+
+function warnOfPlain({ transfer }: HubOptions, log: Logger): void {
+  const ftp = transfer?.ftp;
+  if (ftp === undefined || ftp.tls?.required === true || LOOPBACK.test(ftp.listen)) return;
+  log.warn({ listen: ftp.listen }, "FTP without TLS is permitted: passwords can be read on the way");
 }
 
 function folderOf({ store, transfer }: HubOptions): string {
