@@ -32,28 +32,32 @@ const SIGNATURES: readonly Signature[] = [
 const BZIP2 = /^BZh[1-9]1AY&SY/;
 const BITMAP = /^BM[\s\S]{4}\0\0\0\0/;
 
+/** Before each entry of a ZIP; its name follows at this distance. */
+const ENTRY = "PK\x03\x04";
+const ENTRY_NAME_AT = 30;
+
 const OPEN_XML = "application/vnd.openxmlformats-officedocument";
-const WORD_NAMES: Readonly<Record<string, string>> = {
+const WORD_NAMES = byExtension({
   docx: `${OPEN_XML}.wordprocessingml.document`,
   docm: "application/vnd.ms-word.document.macroEnabled.12",
   dotx: `${OPEN_XML}.wordprocessingml.template`,
   odt: "application/vnd.oasis.opendocument.text",
-};
-const EXCEL_NAMES: Readonly<Record<string, string>> = {
+});
+const EXCEL_NAMES = byExtension({
   xlsx: `${OPEN_XML}.spreadsheetml.sheet`,
   xlsm: "application/vnd.ms-excel.sheet.macroEnabled.12",
   xltx: `${OPEN_XML}.spreadsheetml.template`,
   xlsb: "application/vnd.ms-excel.sheet.binary.macroEnabled.12",
   ods: "application/vnd.oasis.opendocument.spreadsheet",
-};
+});
 /** Documents in the binary formats of Word and Excel share one signature. */
 const OLE = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 /** No text of HTML: a browser would run it with the rights of the hub's own pages. */
-const TEXT_NAMES: Readonly<Record<string, string>> = {
+const TEXT_NAMES = byExtension({
   csv: "text/csv",
   json: "application/json",
   xml: "application/xml",
-};
+});
 
 /** `head`: the first 4 KB. */
 export function kindOf(head: Uint8Array, name: string): Kind {
@@ -64,18 +68,31 @@ export function kindOf(head: Uint8Array, name: string): Kind {
   if (signed !== undefined) return { cloudItemTypeId: signed[2], contentType: signed[3] };
   if (BZIP2.test(text)) return { cloudItemTypeId: "Archive", contentType: "application/x-bzip2" };
   if (BITMAP.test(text)) return { cloudItemTypeId: "Image", contentType: "image/bmp" };
-  if (text.startsWith("PK\x03\x04") || text.startsWith("PK\x05\x06")) return packed(text, extension);
+  if (text.startsWith(ENTRY) || text.startsWith("PK\x05\x06")) return packed(text, extension);
   if (text.startsWith(OLE)) return ofOle(extension);
   return textOf(bytes, text, extension) ?? { cloudItemTypeId: "Data", contentType: "application/octet-stream" };
 }
 
 function packed(text: string, extension: string): Kind {
-  const isDocument = text.includes("[Content_Types].xml") || text.includes("vnd.oasis.opendocument");
-  if (text.includes("word/") || text.includes("opendocument.text") || (isDocument && extension in WORD_NAMES))
-    return { cloudItemTypeId: "Word", contentType: WORD_NAMES[extension] ?? WORD_NAMES["docx"] ?? "" };
-  if (text.includes("xl/") || text.includes("opendocument.spreadsheet") || extension in EXCEL_NAMES)
-    return { cloudItemTypeId: "Excel", contentType: EXCEL_NAMES[extension] ?? EXCEL_NAMES["xlsx"] ?? "" };
+  const isOpenXml = text.includes("[Content_Types].xml");
+  const holds = (folder: string) => (isOpenXml && text.includes(folder)) || startsEntry(text, folder);
+  const isDocument = isOpenXml || text.includes("vnd.oasis.opendocument");
+  if (holds("word/") || text.includes("opendocument.text") || (isDocument && WORD_NAMES.has(extension)))
+    return { cloudItemTypeId: "Word", contentType: WORD_NAMES.get(extension) ?? WORD_NAMES.get("docx") ?? "" };
+  if (holds("xl/") || text.includes("opendocument.spreadsheet") || EXCEL_NAMES.has(extension))
+    return { cloudItemTypeId: "Excel", contentType: EXCEL_NAMES.get(extension) ?? EXCEL_NAMES.get("xlsx") ?? "" };
   return { cloudItemTypeId: "Archive", contentType: "application/zip" };
+}
+
+/** Whether the name of an entry of the ZIP starts so. */
+function startsEntry(text: string, folder: string): boolean {
+  for (let at = text.indexOf(ENTRY); at >= 0; at = text.indexOf(ENTRY, at + 1))
+    if (text.startsWith(folder, at + ENTRY_NAME_AT)) return true;
+  return false;
+}
+
+function byExtension(types: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(types));
 }
 
 function ofOle(extension: string): Kind {
@@ -91,7 +108,7 @@ function textOf(bytes: Buffer, text: string, extension: string): Kind | null {
   if (!isUtf16 && /[\x00-\x08\x0e-\x1a\x7f]/.test(text)) return null;
   const svg = extension === "svg" && text.includes("<svg");
   if (svg) return { cloudItemTypeId: "Image", contentType: "image/svg+xml" };
-  const type = TEXT_NAMES[extension] ?? "text/plain";
+  const type = TEXT_NAMES.get(extension) ?? "text/plain";
   if (!type.startsWith("text/")) return { cloudItemTypeId: "Text", contentType: type };
   const charset = isUtf16 ? "utf-16" : isUtf8(wholeCharacters(bytes)) ? "utf-8" : null;
   return { cloudItemTypeId: "Text", contentType: charset === null ? type : `${type}; charset=${charset}` };

@@ -34,6 +34,19 @@ test.each([
   // The head ends in the middle of a character.
   ["a.txt", Buffer.from("aä").subarray(0, 2), "Text", "text/plain; charset=utf-8"],
   ["a.csv", Buffer.from([1, 2, 3, 0]), "Data", "application/octet-stream"],
+  // Names that every object has.
+  ["a.constructor", Buffer.from("text"), "Text", "text/plain; charset=utf-8"],
+  ["a.__proto__", Buffer.from("text"), "Text", "text/plain; charset=utf-8"],
+  ["a.constructor", latin1("PK\x03\x04 day.csv"), "Archive", "application/zip"],
+  // Folders whose names only end like those of a document.
+  ["a.zip", latin1(`PK\x03\x04${"-".repeat(26)}password/day.csv`), "Archive", "application/zip"],
+  ["a.zip", latin1(`PK\x03\x04${"-".repeat(26)}pixl/day.csv`), "Archive", "application/zip"],
+  [
+    "a",
+    latin1(`PK\x03\x04${"-".repeat(26)}word/document.xml`),
+    "Word",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  ],
 ] as const)("%s with the first bytes %j is of kind %s", (name, head, cloudItemTypeId, contentType) => {
   expect(kindOf(head, name)).toEqual({ cloudItemTypeId, contentType });
 });
