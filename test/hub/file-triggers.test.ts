@@ -325,6 +325,13 @@ describe("the test of a name", () => {
     expect((await tested({ Filename: "wind_1.dat", IngestionType: "SendViaFtp" }, ids)).claimedBy).toBe(ids[1]);
   });
 
+  test("is matched without its folders", async () => {
+    const patterns = { fileNamePatternMatches: [{ filterType: "StartsWith", value: "hydro_" }] };
+    const id = await create(patterns, own);
+    expect(await tested({ Filename: "plant/7/hydro_1.hyd" }, [id])).toMatchObject({ claimedBy: id });
+    expect(await tested({ Filename: "hydro_1/x.hyd" }, [id])).toMatchObject({ triggers: [{ matches: false }] });
+  });
+
   test("goes by the token where files are pushed", async () => {
     const id = await create({ ingestionType: "SendViaHttp", fileNamePatternMatches: undefined }, own);
     const { token } = await hub.get(`/fileTrigger/${id}`, undefined, own);

@@ -1,8 +1,10 @@
 /** Which trigger of an account claims a file, and why the others do not. */
+import { basename } from "node:path/posix";
 import { matchToken, matchTrigger } from "../../triggers/match.ts";
 import type { FileTriggerTest, IngestionType, StoredFileTrigger } from "../../wire/index.ts";
 
 export interface OfferedFile {
+  /** Folders before it do not count. */
   readonly fileName: string;
   readonly ingestionType: IngestionType;
   /** Of the custom push route: it decides in place of the name. */
@@ -11,7 +13,8 @@ export interface OfferedFile {
 
 /** The first that matches claims, in the order of ids, in which `triggers` come. */
 export function judged(triggers: readonly StoredFileTrigger[], file: OfferedFile): FileTriggerTest {
-  const { fileName, ingestionType, token } = file;
+  const { ingestionType, token } = file;
+  const fileName = basename(file.fileName);
   const verdicts = triggers.map((trigger) => {
     const byName = matchTrigger(trigger, fileName, ingestionType);
     const { matches, words } = token === undefined ? byName : matchToken(trigger, token);
@@ -19,7 +22,7 @@ export function judged(triggers: readonly StoredFileTrigger[], file: OfferedFile
   });
   const claimedBy = verdicts.find(({ matches }) => matches)?.id ?? null;
   return {
-    fileName,
+    fileName: file.fileName,
     ingestionType,
     claimedBy,
     triggers: verdicts.map((verdict) =>
