@@ -79,6 +79,13 @@ describe("a body", () => {
     expect(body.fileName).toMatch(new RegExp(`^trigger-${other.id}-`));
   });
 
+  test("of a trigger with a long name has a name that a file system takes", async () => {
+    const other = await create({ name: "𐌰".repeat(100) });
+    const { body } = await push("x", { headers: { "content-type": "application/json" } }, other.token);
+    expect(body.fileName).toMatch(/^𐌰+-\d{8}T\d{9}Z\.json$/u);
+    expect(Buffer.byteLength(body.fileName)).toBeLessThanOrEqual(255);
+  });
+
   test("that is empty, compressed or too large is refused, and leaves nothing", async () => {
     const before = await hub.get("/storage");
     expect(await push("")).toMatchObject({ status: 400, body: { detail: expect.stringContaining("empty") } });

@@ -13,7 +13,8 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ["application/gzip", "gz"],
   ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
 ]);
-const NAME_CHARACTERS_MAX = 60;
+/** Such a name has 255 bytes at most, of which a character takes four. */
+const NAME_CHARACTERS_MAX = 50;
 
 /** RFC 6266: `filename*` before `filename`. Null: it names none; undefined: it cannot be read. */
 export function dispositionName(header: string): string | null | undefined {

@@ -75,7 +75,9 @@ export async function sendSeveral(
 function entryName({ id, fileName }: FileRecord, taken: Set<string>): string {
   const dot = fileName.lastIndexOf(".");
   const end = dot > fileName.lastIndexOf("/") + 1 ? dot : fileName.length;
-  const name = taken.has(fileName) ? `${fileName.slice(0, end)} (${id})${fileName.slice(end)}` : fileName;
+  let name = fileName;
+  for (let mark = ` (${id})`; taken.has(name); mark += ` (${id})`)
+    name = `${fileName.slice(0, end)}${mark}${fileName.slice(end)}`;
   taken.add(name);
   return name;
 }

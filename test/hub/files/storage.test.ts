@@ -243,6 +243,19 @@ describe("the content of a file", () => {
   });
 });
 
+test("an archive has each file under a name of its own", async () => {
+  // Ids are given in order, so that the second has the name that the third would get.
+  const first = await stored("one", "b.csv");
+  const second = await stored("two", `b (${first + 2}).csv`);
+  const ids = [first, second, await stored("three", "b.csv")];
+  expect(ids[2]).toBe(first + 2);
+  const zip = await fromBufferPromise((await download({ ids })).bytes);
+  const names: string[] = [];
+  for await (const { fileName } of zip.eachEntry()) names.push(fileName);
+  expect(names).toHaveLength(3);
+  expect(new Set(names).size).toBe(3);
+});
+
 describe("files that are not the account's", () => {
   test("cannot be read, removed or told from those that do not exist", async () => {
     const id = await stored("secret of the first");
