@@ -138,7 +138,7 @@ export interface TestHub extends HubCalls {
 export async function startTestHub(
   more: object = {},
   isQuick = true,
-  own: Pick<HubParts, "mappersOf"> = {},
+  own: Partial<Pick<HubParts, "mappersOf" | "log">> = {},
 ): Promise<TestHub> {
   const { path: directory, remove } = await temporaryDirectory();
   const options = hubOptions.parse(rawOptions(directory, more));

@@ -84,8 +84,10 @@ async function scanWaiting(
         else
           parts.log.warn({ id: file.id, account: file.accountId, reason: verdict.reason }, "a stored file is infected");
       } catch (thrown) {
+        if (signal.aborted) return;
         // A file that was removed meanwhile has no bytes.
-        if (!signal.aborted && !(thrown instanceof BlobMissing)) warn({ id: file.id, why: wordsOf(thrown) });
+        if (thrown instanceof BlobMissing && (await store.one(file.accountId, file.id)) === null) return;
+        warn({ id: file.id, why: wordsOf(thrown) });
       }
     });
     await Promise.all(scanned);
@@ -122,12 +124,15 @@ function reasonOf(words: string): string {
 }
 
 async function ran(program: string, given: readonly string[], content: Readable | null, signal: AbortSignal) {
-  const child = spawn(program, given, {
-    env: ENVIRONMENT,
-    stdio: [content === null ? "ignore" : "pipe", "pipe", "pipe"],
-    signal,
-    killSignal: "SIGKILL",
-  });
+  signal.throwIfAborted();
+  const stdin = content === null ? "ignore" : "pipe";
+  // With a process group of its own, the programs that it starts end with it.
+  const child = spawn(program, given, { env: ENVIRONMENT, stdio: [stdin, "pipe", "pipe"], detached: true });
+  const end = () => {
+    endGroup(child.pid);
+    for (const stream of child.stdio) stream?.destroy();
+  };
+  signal.addEventListener("abort", end);
   let output = "";
   const collect = (chunk: Buffer) => {
     if (output.length < OUTPUT_BYTES_MAX) output += chunk.toString("utf8");
@@ -137,6 +142,8 @@ async function ran(program: string, given: readonly string[], content: Readable 
   const closed = once(child, "close");
   const fed = content === null || child.stdin === null ? undefined : pipeline(content, child.stdin);
   const [ended, sent] = await Promise.allSettled([closed, fed]);
+  signal.removeEventListener("abort", end);
+  signal.throwIfAborted();
   if (ended.status === "rejected") throw ended.reason;
   const [code, killed] = ended.value as [number | null, NodeJS.Signals | null];
   // A program may decide before it has read everything.
@@ -144,6 +151,16 @@ async function ran(program: string, given: readonly string[], content: Readable 
   if (isCut) throw sent.reason;
   if (killed !== null) throw new Error(`the command was ended by ${killed}`);
   return { code, output };
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (thrown) {
+    // It has ended.
+    if (systemCode(thrown) !== "ESRCH") throw thrown;
+  }
 }
 
 function codeOf(thrown: unknown): string {

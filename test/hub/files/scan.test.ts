@@ -1,7 +1,8 @@
 /** The virus scan, with a program that finds what contains EICAR and fails on what contains FAIL. */
-import { writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createLog } from "../../../src/support/log.ts";
 import { startTestHub, type TestHub, temporaryDirectory } from "../fixture.ts";
 
 const SCANNER = `
@@ -79,6 +80,48 @@ test("a scan that hangs is ended, by its time and with the hub", async () => {
   await one.upload("HANG");
   await one.restart();
   expect(await one.get(`/storage/${hanging}`)).toMatchObject({ scan: "waiting" });
+});
+
+test("a scan that hangs is ended with the programs that it started", async () => {
+  const pid = join(directory.path, "pid");
+  const script = `sleep 600 & echo $! > ${pid}; wait`;
+  const one = await started(["sh", "-c", script], { timeout: "1s", concurrency: 1 });
+  // More than a pipe holds, so that it is not all sent.
+  const { body: first } = await one.upload("x".repeat(1_000_000));
+  await expect.poll(() => readFile(pid, "utf8").catch(() => "")).toMatch(/\d/);
+  const begun = await readFile(pid, "utf8");
+  await expect.poll(() => isRunning(begun), { timeout: 5_000 }).toBe(false);
+  // The next is scanned as well.
+  await one.upload("y");
+  await expect.poll(() => readFile(pid, "utf8"), { timeout: 5_000 }).not.toBe(begun);
+  expect(await one.get(`/storage/${first}`)).toMatchObject({ scan: "waiting" });
+});
+
+function isRunning(pid: string): boolean {
+  try {
+    process.kill(Number(pid), 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("a file whose bytes are missing is named in the log, and waits", async () => {
+  const path = join(directory.path, "files-lost");
+  const lines: string[] = [];
+  const files = { path, scan: { command: scanner("-") } };
+  const one = await startTestHub({ files }, true, {
+    log: createLog("warn", { write: (line) => void lines.push(line) }),
+  });
+  hub = one;
+  const { body: id } = await one.upload("clean");
+  await poll(one, id).toMatchObject({ scan: "clean" });
+  await one.inside().store.files.advance(1, id, { state: "quarantined", reason: null, atMs: 1 });
+  const { sha256 } = await one.get(`/storage/${id}`);
+  await rm(join(path, sha256.slice(0, 2), sha256));
+  await one.ok("POST", `/storage/${id}/process`);
+  await expect.poll(() => lines.join("")).toContain(`the bytes with the SHA-256 ${sha256} are missing`);
+  expect(await one.get(`/storage/${id}`)).toMatchObject({ state: "received", scan: "waiting" });
 });
 
 test("a program that does not exist finds no file clean", async () => {
