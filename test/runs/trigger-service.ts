@@ -16,6 +16,10 @@ export class TriggerService {
   knowsPages = true;
   /** Calls for a list. */
   asked = 0;
+  /** Answers wait for it; they are of the time of their call. */
+  held: Promise<void> | null = null;
+  /** Value of `x-total-count`; the header is left out by default. */
+  total: string | null = null;
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -45,7 +49,9 @@ export class TriggerService {
     if (path.endsWith("/count")) return void outgoing.end(String(this.triggers.length));
     const perPage = Math.min(this.pageMax, Number(query.get("ItemsPerPage") ?? 20));
     const number = this.knowsPages ? Number(query.get("Paging.PageNumber") ?? 0) : 0;
-    outgoing.end(JSON.stringify(this.triggers.slice(number * perPage, (number + 1) * perPage)));
+    if (this.total !== null) outgoing.setHeader("x-total-count", this.total);
+    const page = JSON.stringify(this.triggers.slice(number * perPage, (number + 1) * perPage));
+    void Promise.resolve(this.held).then(() => outgoing.end(page));
   }
 
   async close(): Promise<void> {

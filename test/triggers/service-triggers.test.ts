@@ -150,6 +150,30 @@ describe("the triggers of a service", () => {
     expect(triggers.state("main")).toBeUndefined();
   });
 
+  it("are read once more when that is asked for while they are read", async () => {
+    service.triggers = [listed(1, ".a")];
+    const release = Promise.withResolvers<void>();
+    service.held = release.promise;
+    const triggers = start([source({ every: "1h" })]);
+    await expect.poll(() => service.asked).toBe(1);
+    service.triggers = [listed(1, ".a"), listed(2, ".b")];
+    const checked = triggers.checkNow();
+    const again = triggers.checkNow();
+    release.resolve();
+    service.held = null;
+    await Promise.all([checked, again]);
+    expect(names(triggers)).toEqual(["main:1", "main:2"]);
+  });
+
+  it.each(["", "-1", "no number", "1e1"])("are read whole when the service counts them by %j", async (total) => {
+    service.triggers = Array.from({ length: 30 }, (_, index) => listed(index + 1, `.${index}`));
+    service.pageMax = 10;
+    service.total = total;
+    const triggers = start([source({ every: "1h" })]);
+    await triggers.firstAttempt();
+    expect(names(triggers)).toHaveLength(30);
+  });
+
   it("are the same on all nodes, of which one reads them", async () => {
     service.triggers = [listed(1, ".a")];
     const often = start([source({ every: "50ms" })]);

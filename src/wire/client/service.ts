@@ -248,10 +248,10 @@ export class ServiceClient {
       "datahub-api",
       signal,
     );
-    const total = Number(answer.headers["x-total-count"] ?? Number.NaN);
+    const total = answer.headers["x-total-count"];
     return {
       items: this.#read(answer, schema, `GET ${path}`),
-      total: Number.isInteger(total) ? total : null,
+      total: typeof total === "string" && /^\d{1,15}$/.test(total) ? Number(total) : null,
     };
   }
 
