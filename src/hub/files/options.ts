@@ -24,7 +24,9 @@ export const filesOptions = z.strictObject({
             "1: infected, and the file is quarantined; everything else: tried again.",
         )
         .meta({ examples: [["clamdscan", "--no-summary", "-"]] }),
-      timeout: duration("5m").describe("Then the command and what it started are ended, and tried again; 5m by default."),
+      timeout: duration("5m").describe(
+        "Then the command and what it started are ended, and tried again; 5m by default.",
+      ),
       concurrency: z.int().positive().default(2).describe("Scans at one time; 2 by default."),
     })
     .optional()
