@@ -89,8 +89,10 @@ async function storedIdentities(directory: string): Promise<string> {
   return JSON.stringify(await Promise.all(tables.map((table) => query(`SELECT * FROM ${table}`))));
 }
 
-export function rawOptions(directory: string, more: object = {}): object {
+export function rawOptions(directory: string, options: object = {}): object {
+  const { transfer, ...more } = options as { readonly transfer?: object };
   return {
+    ...(transfer === undefined ? {} : { transfer: { path: join(directory, "transfer"), ...transfer } }),
     listen: "127.0.0.1:0",
     store: storeAt(directory),
     files: { path: join(directory, "files") },

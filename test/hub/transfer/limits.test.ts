@@ -4,7 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { startTestHub, type TestHub, temporaryDirectory } from "../fixture.ts";
+import { hubOptions } from "../../../src/hub/options.ts";
+import { startTransfer } from "../../../src/hub/transfer/transfer.ts";
+import { rawOptions, startTestHub, type TestHub, temporaryDirectory } from "../fixture.ts";
 import { portOf, sftpSender, signIn, storedFiles } from "./sender.ts";
 
 const hubs: TestHub[] = [];
@@ -87,6 +89,12 @@ test.each([
   if (content !== null) await writeFile(path, content);
   await expect(hubWith({ sftp: { listen: "127.0.0.1:0", hostKeys: [path] } })).rejects.toThrow(words);
   await directory.remove();
+});
+
+test("with a database that hubs share, the folder of uploads has to be named", async () => {
+  const store = { kind: "postgres", url: "postgres://hub@127.0.0.1/hub" };
+  const options = hubOptions.parse({ ...rawOptions("", { transfer: { path: undefined } }), store });
+  await expect(startTransfer({ options } as Parameters<typeof startTransfer>[0])).rejects.toThrow("transfer.path");
 });
 
 test("a port that is taken stops the start", async () => {
