@@ -3,10 +3,11 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import leven from "leven";
 import { isScalar, LineCounter, parseDocument, visit } from "yaml";
-import { z } from "zod";
+import type { z } from "zod";
 import { ConfigError, type ErrorFacts, systemCode } from "../support/errors.ts";
 import { keepSecret } from "../support/secrets.ts";
 import { startFault } from "../support/start-fault.ts";
+import { inputSchemaOf } from "./json-schema.ts";
 import { secretsOf, wordsOfSchema } from "./secrets.ts";
 
 type Path = readonly PropertyKey[];
@@ -225,7 +226,7 @@ interface JsonSchema {
 
 /** The names of keys that may stand at a path, from the schema's JSON Schema. */
 function knownKeys(schema: z.ZodType): (path: Path) => readonly string[] {
-  const root = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as JsonSchema;
+  const root: JsonSchema = inputSchemaOf(schema);
   return (path) => {
     let here = [root];
     for (const part of path) {

@@ -1,5 +1,6 @@
 /** Finds the secrets of a configuration by the `secret` marks of its schema. */
-import { z } from "zod";
+import type { z } from "zod";
+import { inputSchemaOf } from "./json-schema.ts";
 
 /** The parts of a JSON Schema that are read here. */
 interface Marked {
@@ -31,8 +32,8 @@ export function secretsOf(data: unknown, schema?: z.ZodType): readonly string[] 
       visit(inner, here.flatMap(belowOf(value, key)), secret || isNamed);
     }
   };
-  const root = schema === undefined ? {} : z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
-  visit(data, [root as Marked], false);
+  const root: Marked = schema === undefined ? {} : inputSchemaOf(schema);
+  visit(data, [root], false);
   return [...found];
 }
 
@@ -50,7 +51,7 @@ export function wordsOfSchema(schema: z.ZodType): ReadonlySet<string> {
     for (const word of Array.isArray(values) ? values : [value]) if (typeof word === "string") words.add(word);
     for (const inner of Object.values(place)) visit(inner);
   };
-  visit(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }));
+  visit(inputSchemaOf(schema));
   return words;
 }
 

@@ -241,15 +241,23 @@ function withoutSafeBounds(name: string, value: unknown): unknown {
   return isBound && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER ? undefined : value;
 }
 
-/** Named schemas go to the components and are referenced. */
-function schemaOf(schema: z.ZodType, schemas: Record<string, unknown>): Json {
-  const whole = z.toJSONSchema(schema, {
+function derive(schema: z.ZodType): object {
+  const { $schema: _, ...own } = z.toJSONSchema(schema, {
     io: "input",
     unrepresentable: "any",
     metadata: named,
     reused: "inline",
   });
-  const { $schema: _, ...own } = whole;
+  return own;
+}
+
+/** Routes share schemas, and hubs of one process share routes. */
+const derived = new WeakMap<z.ZodType, object>();
+
+/** Named schemas go to the components and are referenced. */
+function schemaOf(schema: z.ZodType, schemas: Record<string, unknown>): Json {
+  const own = derived.get(schema) ?? derive(schema);
+  derived.set(schema, own);
   const id = named.get(schema)?.id;
   const { $defs = {}, ...rest } = JSON.parse(
     JSON.stringify(own).replaceAll('"#/$defs/', '"#/components/schemas/'),
