@@ -60,8 +60,7 @@ async function look(): Promise<Look> {
     const begunMs = performance.now();
     for (const descriptor of namesIn(`${PROC}/${process}/fd`)) {
       const path = linkOf(process, descriptor);
-      // Sockets, pipes and devices are not files of a drop.
-      if (path?.startsWith("/") !== true || path.startsWith("/dev/")) continue;
+      if (path === null || !mayBeInDrop(path)) continue;
       if (isForWriting(process, descriptor)) writers.set(path, { process, descriptor });
     }
     costMs += performance.now() - begunMs;
@@ -70,6 +69,11 @@ async function look(): Promise<Look> {
   }
   const keptMs = Math.min(KEPT.mostMs, Math.max(KEPT.leastMs, costMs * KEPT.costs));
   return { writers, untilMs: performance.now() + keptMs };
+}
+
+/** Sockets, pipes and devices are not files of a drop; memory that is mounted below the devices can hold some. */
+function mayBeInDrop(path: string): boolean {
+  return path.startsWith("/dev/") ? path.startsWith("/dev/shm/") : path.startsWith("/");
 }
 
 function isOpenForWriting(process: string, descriptor: string, path: string): boolean {
