@@ -21,9 +21,9 @@ const SLOW = [
 /** Tests against widespread servers, which have to be installed. `npm run test:interop`. */
 const INTEROP = ["test/interop/**/*.test.ts"];
 
-const project = (name: string, include: readonly string[], exclude: readonly string[] = []) => ({
+const project = (name: string, include: readonly string[], exclude: readonly string[] = [], isolate = true) => ({
   extends: true as const,
-  test: { name, include: [...include], exclude: [...exclude] },
+  test: { name, include: [...include], exclude: [...exclude], isolate },
 });
 
 export default defineConfig({
@@ -35,12 +35,12 @@ export default defineConfig({
     // Many tests start the real program: compiled once, it starts in a third of the time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compile", import.meta.url)) },
     projects: [
-      project("quick", ["test/**/*.test.ts"], [...SLOW, ...INTEROP]),
+      project("quick", ["test/**/*.test.ts"], [...SLOW, ...INTEROP], false),
       project("slow", SLOW),
       project("interop", INTEROP),
     ],
-    setupFiles: ["test/support/leaks.ts"],
-    globalSetup: ["test/support/postgres-server.ts"],
+    setupFiles: ["test/support/shared-process.ts", "test/support/leaks.ts"],
+    globalSetup: ["test/support/memory-folder.ts", "test/support/postgres-server.ts"],
     pool: "forks",
     testTimeout: 120_000,
     hookTimeout: 120_000,

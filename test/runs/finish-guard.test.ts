@@ -91,10 +91,15 @@ const found = (pattern: string) => globSync(pattern, { cwd: join(rig.folder, "in
 const placeOf = (pattern: string) => join(rig.folder, "in", found(pattern)[0] ?? "nothing");
 const later = (day: number, value: number) => `${variable},2026-03-0${day}T00:00:00Z,${value}\n`;
 
+/** Later than the first checks of a finished file. */
+const SOON_MS = 20_000;
+/** A file is guarded for an hour, and checked about ten times in it. */
+const GUARDED_MS = 600_000;
+
 /** Sets the clock forward again and again until it holds. */
-async function inTime(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+async function inTime(what: string, holds: () => boolean | Promise<boolean>, stepMs = SOON_MS): Promise<void> {
   await until(what, async () => {
-    clock.jump(20_000);
+    clock.jump(stepMs);
     await gateway.pulse();
     return await holds();
   });
@@ -200,7 +205,7 @@ test("a file is deleted when its time is over and nothing waits for that", async
   for (const name of ["a.csv", "b.csv", "notes.txt"]) await finished(name, "source.aside");
   await until("the gateway is idle", () => gateway.isIdle());
   expect(found(".headgate-deleting-*")).toHaveLength(3);
-  await inTime("all are deleted", () => found(".headgate-deleting-*").length === 0);
+  await inTime("all are deleted", () => found(".headgate-deleting-*").length === 0, GUARDED_MS);
   for (const name of ["a.csv", "b.csv", "notes.txt"]) await finished(name, "source.deleted");
   expect(warnings.filter((line) => line.includes("finished"))).toEqual([]);
 });
@@ -228,7 +233,7 @@ test("many small files are guarded each for itself", async () => {
   const place = (await gateway.ledger.finishedFiles.of(grown ?? 0))?.place ?? "";
   appendFileSync(join(rig.folder, "in", place), later(2, 2));
   await inTime("all readings are stored", async () => Object.keys(await rig.stored(variable)).length === 31);
-  await inTime("all are deleted", () => found("{.headgate-deleting-*,*.csv}").length === 0);
+  await inTime("all are deleted", () => found("{.headgate-deleting-*,*.csv}").length === 0, GUARDED_MS);
   expect(warnings.filter((line) => line.includes("after it was finished"))).toHaveLength(1);
 });
 
@@ -336,7 +341,7 @@ describe.runIf(process.platform === "linux")("a file that waits at its path for 
     renameSync(join(rig.folder, "in/a.csv"), join(rig.folder, "in", asideName(waiting, waiting.plan)));
     await start({ delivered: "delete" });
     await inTime("it is found aside", async () => (await events("a.csv")).includes("source.aside"));
-    await inTime("it is deleted", () => found("{.headgate-deleting-*,*.csv}").length === 0);
+    await inTime("it is deleted", () => found("{.headgate-deleting-*,*.csv}").length === 0, GUARDED_MS);
   });
 
   test("belongs to the run of a trigger that claims it meanwhile", async () => {

@@ -175,7 +175,10 @@ describe("a service that is back", () => {
     base.state = "away";
     for (let day = 1; day <= 9; day += 1)
       rig.put(`in/${day}.csv`, oneReading(variable, day, `2026-03-0${day}T00:00:00Z`));
-    await until("all are accepted", async () => (await gateway.ledger.runsIn(["accepted"])).length === 9);
+    await until("all are accepted, and the service is known to be away", async () => {
+      const accepted = await gateway.ledger.runsIn(["accepted"]);
+      return accepted.length === 9 && accepted.every((run) => gateway.waitReason(run) !== undefined);
+    });
     clock.jump(WITHIN);
     await until("all are unconfirmed", async () => {
       await gateway.pulse();
