@@ -116,9 +116,11 @@ async function taken(
   const stream = request.body instanceof Readable ? request.body : request.raw;
   const put = await receive(context, files, request, stream, allowance);
   const triggerId = trigger.id;
-  const draft: FileDraft = { fileName, tags: [], siteId: null, via: "generic", triggerId };
+  const { idempotencyKey } = allowance;
+  const draft: FileDraft = { fileName, tags: [], siteId: null, via: "generic", triggerId, idempotencyKey };
   const id = await recorded(context, files, request, put, draft);
-  return { id, fileName, triggerId, status: "accepted" };
+  const first = idempotencyKey === null ? null : await context.store.files.one(callerOf(request).accountId, id);
+  return { id, fileName: first?.fileName ?? fileName, triggerId, status: "accepted" };
 }
 
 /** See `/storage`, which needs the same folder. */

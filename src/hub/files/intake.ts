@@ -7,6 +7,7 @@ import type { FastifyRequest } from "fastify";
 import { systemCode } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
+import { idempotencyKeyOf } from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
@@ -15,7 +16,7 @@ import { BlobTooLarge, type PutBlob } from "./blobs.ts";
 import { kindOf } from "./kinds.ts";
 import type { StoredFiles } from "./service.ts";
 
-export type FileDraft = Pick<NewFile, "fileName" | "tags" | "siteId" | "via" | "triggerId">;
+export type FileDraft = Pick<NewFile, "fileName" | "tags" | "siteId" | "via" | "triggerId" | "idempotencyKey">;
 
 export type IntakeParts = Pick<HubContext, "options" | "store" | "clock" | "log">;
 
@@ -24,6 +25,9 @@ export interface Allowance {
   readonly bytesMax: number;
   /** Whether the quota of the account, and not the limit of one file, sets it. */
   readonly byQuota: boolean;
+  readonly idempotencyKey: string | null;
+  /** A file came before with the key: the same one costs nothing. */
+  readonly isRepeat: boolean;
 }
 
 /** For `onRequest`. `frame`: bytes that a body may have beside the file. Throws what the headers show to be refused. */
@@ -36,10 +40,13 @@ export async function allowed(context: HubContext, request: FastifyRequest, fram
   const length = Number(request.headers["content-length"] ?? 0);
   if (length > limit + frame) throw tooLarge(context);
   const quota = quotaOf(context, accountId);
-  if (quota === null) return { bytesMax: limit, byQuota: false };
+  const idempotencyKey = idempotencyKeyOf(request);
+  const isRepeat = idempotencyKey !== null && (await context.store.files.hasKey(accountId, idempotencyKey));
+  const key = { idempotencyKey, isRepeat };
+  if (quota === null || isRepeat) return { bytesMax: limit, byQuota: false, ...key };
   const rest = quota - (await context.store.files.usedBytes(accountId));
   if (rest <= 0 || length > rest + frame) throw quotaExceeded(quota);
-  return { bytesMax: Math.min(limit, rest), byQuota: rest < limit };
+  return { bytesMax: Math.min(limit, rest), byQuota: rest < limit, ...key };
 }
 
 /** Throws a problem where the sender or the disk is at fault; then nothing is kept. */
@@ -48,7 +55,7 @@ export async function receive(
   files: StoredFiles,
   request: FastifyRequest,
   stream: Readable,
-  { bytesMax, byQuota }: Allowance,
+  { bytesMax, byQuota }: Pick<Allowance, "bytesMax" | "byQuota">,
 ): Promise<PutBlob> {
   try {
     return await files.blobs.put(stream, bytesMax);
@@ -68,7 +75,7 @@ export function brokenOff({ raw }: FastifyRequest): HttpProblem | null {
   return raw.destroyed && !raw.complete ? invalidRequest("the upload was broken off") : null;
 }
 
-/** Returns the id. Bytes without a record are removed. */
+/** Returns the id: that of the first file where the same one came before with its key. Bytes without a record go. */
 export function recorded(
   context: HubContext,
   files: StoredFiles,
@@ -106,6 +113,13 @@ export async function recordedFor(
       },
       quota,
     );
+    if (added.kind === "repeated") return added.id;
+    if (added.kind === "conflict")
+      throw new HttpProblem(
+        422,
+        "idempotency-conflict",
+        `this Idempotency-Key came before with another file, which is ${added.id} (GET /storage/${added.id})`,
+      );
     if (added.kind === "no-site") throw noSite(draft.siteId ?? 0);
     if (added.kind === "full") throw quotaExceeded(quota);
     isRecorded = true;

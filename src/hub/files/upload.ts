@@ -80,7 +80,7 @@ async function admitted(context: HubContext, request: FastifyRequest, reply: Fas
   const query = parsed(fileUploadQuery, given);
   requireFileName(query.Filename);
   const allowance = await allowed(context, request, FRAME_BYTES_MAX);
-  if (query.SiteId !== undefined) {
+  if (query.SiteId !== undefined && !allowance.isRepeat) {
     const { total } = await context.store.structure.sites(accountId, { ids: [query.SiteId] }, ONE);
     if (total === 0) throw noSite(query.SiteId);
   }
@@ -91,6 +91,7 @@ async function admitted(context: HubContext, request: FastifyRequest, reply: Fas
     tags,
     siteId: query.SiteId ?? null,
     via: "storage",
+    idempotencyKey: allowance.idempotencyKey,
   } as const;
   return { draft, allowance };
 }

@@ -4,7 +4,7 @@ import { type FileState, storedFile } from "../../wire/index.ts";
 import { OFFERED_FROM, statesBefore } from "../files/states.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { containing, foldedText, type SqlValue } from "./filter-sql.ts";
-import type { FileAdded, FileRecord, FileStore, FilesFilter, FilesRemoved } from "./store.ts";
+import type { FileAdded, FileRecord, FileStore, FilesFilter, FilesRemoved, NewFile } from "./store.ts";
 import { jsonOf } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 
@@ -12,6 +12,7 @@ const FILES = { columns: "*", from: "stored_file", order: "id" };
 const FIRST_USE = "INSERT INTO stored_bytes (account_id, bytes) VALUES (?, 0) ON CONFLICT DO NOTHING";
 const TAKE = `UPDATE stored_bytes SET bytes = bytes + ? WHERE account_id = ?
   AND coalesce(bytes + CAST(? AS BIGINT) <= CAST(? AS BIGINT), TRUE)`;
+const KEY_HOLDER = "SELECT * FROM stored_file WHERE account_id = ? AND idempotency_key = ?";
 const GIVE = "UPDATE stored_bytes SET bytes = bytes - ? WHERE account_id = ?";
 
 export function createFileStore(database: Database): FileStore {
@@ -24,15 +25,7 @@ function writers(database: Database): Writers {
   const { dialect } = database;
   const { among } = dialect;
   return {
-    add: (accountId, file, bytesMax) =>
-      database.write(function* (): Steps<FileAdded> {
-        if (file.siteId !== null && !(yield* ownsSite(dialect, accountId, file.siteId))) return { kind: "no-site" };
-        yield* change(FIRST_USE, accountId);
-        const { size } = file;
-        // The row of the account makes concurrent uploads wait for each other.
-        if ((yield* change(TAKE, size, accountId, size, bytesMax)) === 0) return { kind: "full" };
-        return { kind: "added", id: yield* insert("stored_file", columnsOf(accountId, file)) };
-      }),
+    add: (accountId, file, bytesMax) => database.write(() => added(dialect, accountId, file, bytesMax)),
     remove: (accountId, ids) =>
       database.write(function* (): Steps<FilesRemoved> {
         const sql = `SELECT id, sha256, bytes FROM stored_file WHERE account_id = ? AND ${among("id")} ORDER BY id`;
@@ -77,7 +70,7 @@ function writers(database: Database): Writers {
   };
 }
 
-type Readers = Pick<FileStore, "usedBytes" | "list" | "one" | "waiting" | "referred" | "folderId">;
+type Readers = Pick<FileStore, "usedBytes" | "hasKey" | "list" | "one" | "waiting" | "referred" | "folderId">;
 
 function readers(database: Database): Readers {
   const { dialect } = database;
@@ -90,6 +83,10 @@ function readers(database: Database): Readers {
       database.ask(function* () {
         const used = yield* row("SELECT bytes FROM stored_bytes WHERE account_id = ?", accountId);
         return Number(used?.["bytes"] ?? 0);
+      }),
+    hasKey: (accountId, key) =>
+      database.ask(function* () {
+        return (yield* row(KEY_HOLDER, accountId, key)) !== undefined;
       }),
     list: (accountId, filter, page) =>
       database.ask(function* () {
@@ -136,6 +133,29 @@ function scans(database: Database): Pick<FileStore, "unscanned" | "releaseUnscan
   };
 }
 
+function* added(dialect: StoreDialect, accountId: number, file: NewFile, bytesMax: number | null): Steps<FileAdded> {
+  const { size, siteId, idempotencyKey = null } = file;
+  yield* change(FIRST_USE, accountId);
+  if (idempotencyKey !== null) {
+    // The row of the account makes uploads at the same time wait for each other.
+    yield* row(`SELECT bytes FROM stored_bytes WHERE account_id = ?${dialect.forUpdate("stored_bytes")}`, accountId);
+    const earlier = yield* row(KEY_HOLDER, accountId, idempotencyKey);
+    if (earlier !== undefined) return repeated(recordOf(earlier), file);
+  }
+  if (siteId !== null && !(yield* ownsSite(dialect, accountId, siteId))) return { kind: "no-site" };
+  if ((yield* change(TAKE, size, accountId, size, bytesMax)) === 0) return { kind: "full" };
+  return { kind: "added", id: yield* insert("stored_file", columnsOf(accountId, file)) };
+}
+
+/** The name of a pushed file is often made from the time. */
+function repeated(earlier: FileRecord, file: NewFile): FileAdded {
+  const isSame =
+    earlier.sha256 === file.sha256 &&
+    earlier.via === file.via &&
+    (file.via === "generic" ? earlier.triggerId === file.triggerId : earlier.fileName === file.fileName);
+  return { kind: isSame ? "repeated" : "conflict", id: earlier.id };
+}
+
 function* ownsSite({ forKeyShare }: StoreDialect, accountId: number, siteId: number): Steps<boolean> {
   const sql = `SELECT 1 FROM site WHERE id = ? AND account_id = ?${forKeyShare}`;
   return (yield* row(sql, siteId, accountId)) !== undefined;
@@ -165,7 +185,7 @@ function whereOf(dialect: StoreDialect, accountId: number, filter: FilesFilter):
   return where;
 }
 
-function columnsOf(accountId: number, file: Parameters<FileStore["add"]>[1]) {
+function columnsOf(accountId: number, file: NewFile) {
   return {
     account_id: accountId,
     name: file.fileName,
@@ -183,6 +203,7 @@ function columnsOf(accountId: number, file: Parameters<FileStore["add"]>[1]) {
     trigger_id: file.triggerId,
     scan: file.isScanned ? "waiting" : "none",
     updated_ms: file.createdMs,
+    idempotency_key: file.idempotencyKey ?? null,
   };
 }
 

@@ -23,10 +23,16 @@ export type NewFile = Pick<
   readonly createdMs: number;
   /** Whether it waits for the virus scan before triggers may claim it. */
   readonly isScanned: boolean;
+  /** Another file of the account with this key is not added. */
+  readonly idempotencyKey?: string | null;
 };
 
 export type FileAdded =
   | { readonly kind: "added"; readonly id: number }
+  /** The same file came before with this key: its id. */
+  | { readonly kind: "repeated"; readonly id: number }
+  /** Another file came before with this key: its id. */
+  | { readonly kind: "conflict"; readonly id: number }
   /** The account has no such site. */
   | { readonly kind: "no-site" }
   /** The account would have more than the permitted bytes. */
@@ -70,6 +76,8 @@ export type ScanVerdict = { readonly kind: "clean" } | { readonly kind: "infecte
 export interface FileStore {
   /** `bytesMax`: of all files of the account; null for no limit. */
   add(accountId: number, file: NewFile, bytesMax: number | null): Promise<FileAdded>;
+  /** Whether a file of the account came with this Idempotency-Key. */
+  hasKey(accountId: number, key: string): Promise<boolean>;
   /** Bytes of all files of the account. */
   usedBytes(accountId: number): Promise<number>;
   /** Ordered by id. */

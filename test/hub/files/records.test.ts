@@ -130,6 +130,30 @@ test("uploads at the same time do not exceed the limit together", async () => {
   expect(await store.files.usedBytes(1)).toBe(50);
 });
 
+test("a file with a key is stored once in its account, whoever asks and however often", async () => {
+  const keyed = { ...FILE, idempotencyKey: "k" };
+  const results = await Promise.all(Array.from({ length: 5 }, () => store.files.add(1, keyed, 10)));
+  expect(results.map(({ kind }) => kind).sort()).toEqual(["added", ...Array(4).fill("repeated")]);
+  expect(new Set(results.map((result) => "id" in result && result.id)).size).toBe(1);
+  expect(await store.files.usedBytes(1)).toBe(10);
+  const [first] = (await store.files.list(1, {}, { offset: 0, limit: null })).rows;
+  const others = [{ sha256: "1".repeat(64) }, { fileName: "b.csv" }, { via: "generic", triggerId: 1 }] as const;
+  for (const other of others)
+    expect(await store.files.add(1, { ...keyed, ...other }, null)).toEqual({ kind: "conflict", id: first?.id });
+  expect(await store.files.add(2, { ...keyed, sha256: "1".repeat(64) }, null)).toMatchObject({ kind: "added" });
+  expect(await Promise.all([1, 2, 3].map((account) => store.files.hasKey(account, "k")))).toEqual([true, true, false]);
+  await store.files.remove(1, [first?.id ?? 0]);
+  expect(await store.files.hasKey(1, "k")).toBe(false);
+  expect(await store.files.add(1, keyed, null)).toMatchObject({ kind: "added" });
+});
+
+test("a pushed file with a key is the same under another name, and another for another trigger", async () => {
+  const pushed = { ...FILE, via: "generic", triggerId: 7, idempotencyKey: "k" } as const;
+  const first = await store.files.add(1, pushed, null);
+  expect(await store.files.add(1, { ...pushed, fileName: "b.csv" }, null)).toEqual({ ...first, kind: "repeated" });
+  expect(await store.files.add(1, { ...pushed, triggerId: 8 }, null)).toEqual({ ...first, kind: "conflict" });
+});
+
 test("a removal takes all files, or none when one is not the account's", async () => {
   const own = await added();
   const theirs = await added({ sha256: "1".repeat(64) }, 2);
