@@ -174,6 +174,22 @@ describe("the triggers of a service", () => {
     expect(names(triggers)).toHaveLength(30);
   });
 
+  it("are not taken from pages between which one was removed, which moves another out of them", async () => {
+    service.triggers = Array.from({ length: 20 }, (_, index) => listed(index + 1, `.${index}`));
+    service.pageMax = 10;
+    service.total = "20";
+    const release = Promise.withResolvers<void>();
+    service.held = release.promise;
+    const triggers = start([source({ every: "50ms" })]);
+    await expect.poll(() => service.asked).toBe(1);
+    service.triggers = service.triggers.slice(1);
+    service.total = "19";
+    service.held = null;
+    release.resolve();
+    await expect.poll(() => names(triggers)).not.toEqual([]);
+    expect(names(triggers)).toEqual(Array.from({ length: 19 }, (_, index) => `main:${index + 2}`));
+  });
+
   it("are the same on all nodes, of which one reads them", async () => {
     service.triggers = [listed(1, ".a")];
     const often = start([source({ every: "50ms" })]);

@@ -10,7 +10,7 @@ const TRIGGERS_MAX = 20_000;
 /**
  * The triggers as they came, of any shape. The specification names no page number for this list, and a service may
  * serve fewer items a page than requested, so that only the count proves that all were read: `TransientError`
- * HG-TRIG-002 when items are missing.
+ * HG-TRIG-002 when items are missing, or changed meanwhile.
  */
 export async function listFileTriggers(client: ServiceClient, signal: AbortSignal): Promise<readonly unknown[]> {
   const found = new Map<string, unknown>();
@@ -18,6 +18,9 @@ export async function listFileTriggers(client: ServiceClient, signal: AbortSigna
   for (let number = 0, total: number | null = null; ; ) {
     const before = found.size;
     const page = await client.getItems(PATH, pagingOf(number, perPage), signal);
+    // Of a list that moves between two pages, one trigger would be missing and another be there too long.
+    if (total !== null && page.total !== null && page.total !== total)
+      throw incomplete(client, "the triggers changed while they were listed");
     for (const item of page.items) found.set(keyOf(item), item);
     total = page.total ?? total;
     if (total !== null && found.size >= total) break;
