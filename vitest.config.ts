@@ -15,6 +15,8 @@ const SLOW = [
   "test/hub/crash.test.ts",
   "test/hub/files/crash.test.ts",
   "test/hub/on-postgres.test.ts",
+  "test/platform/kills.test.ts",
+  "test/platform/on-postgres.test.ts",
   "test/e2e/operators-day.test.ts",
   "test/e2e/**/!(scenario|operator|damaged-input|replaced-at-finish).test.ts",
 ];

@@ -22,6 +22,13 @@ export function conformsAsEvery(of: () => Field): void {
   refusing(of);
 }
 
+/** For a drop whose files stay where they are. */
+export function conformsAsSource(of: () => Field): void {
+  listing(of);
+  fetching(of);
+  refusing(of);
+}
+
 async function writeEntry(field: Field, path: string, content: string | Uint8Array): Promise<FileEntry> {
   return await entryAt(field.drop, await field.write(path, content, EARLIER));
 }

@@ -13,14 +13,20 @@ const OPTIONS = {
   users: [{ username: "manager", password: "manager-password", accounts: [1], roles: ["Manager"] }],
 };
 
-/** One process at a time. */
+/** One process at a time. `kind`: with `platform` there is a gateway inside. */
 export class HubProcess {
   child: ChildProcess | null = null;
+  readonly #kind: "hub" | "platform";
+
+  constructor(kind: "hub" | "platform" = "hub") {
+    this.#kind = kind;
+  }
 
   /** `fault`: the point at which the process ends itself as a power cut would. */
   async run(directory: string, fault?: string): Promise<HubCalls> {
+    const options = JSON.stringify(rawOptions(directory, OPTIONS));
     const { HEADGATE_FAULT: _, ...environment } = process.env;
-    const started = spawn(process.execPath, [RUNNER, JSON.stringify(rawOptions(directory, OPTIONS))], {
+    const started = spawn(process.execPath, [RUNNER, options, this.#kind], {
       env: fault === undefined ? environment : { ...environment, HEADGATE_FAULT: fault },
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -1,12 +1,17 @@
-/** The hub as a process of its own, for tests that kill it: `node run-hub.ts OPTIONS_JSON`; prints its URL. */
+/**
+ * The hub as a process of its own, for tests that kill it: `node run-hub.ts OPTIONS_JSON [platform]`, then with a
+ * gateway inside; prints its URL.
+ */
 import { startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
+import { startPlatform } from "../../src/platform.ts";
 import { armFault } from "../../src/support/faults.ts";
 import { createLog } from "../../src/support/log.ts";
 
 const fault = process.env["HEADGATE_FAULT"];
 if (fault !== undefined) armFault(fault);
-const hub = await startHub(hubOptions.parse(JSON.parse(process.argv[2] ?? "")), {
+const start = process.argv[3] === "platform" ? startPlatform : startHub;
+const hub = await start(hubOptions.parse(JSON.parse(process.argv[2] ?? "")), {
   log: createLog("error"),
   fault,
 });

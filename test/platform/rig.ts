@@ -1,4 +1,5 @@
 /** A hub with a gateway inside, and the calls that tests make. */
+import { join } from "node:path";
 import { expect } from "vitest";
 import { hubOptions } from "../../src/hub/options.ts";
 import { type Platform, startPlatform } from "../../src/platform.ts";
@@ -33,7 +34,8 @@ export interface PlatformRig extends HubCalls {
 
 export async function startRig(more: object = {}): Promise<PlatformRig> {
   const { path: directory, remove } = await temporaryDirectory();
-  const options = hubOptions.parse(rawOptions(directory, more));
+  const files = { path: join(directory, "files"), spool: join(directory, "spool") };
+  const options = hubOptions.parse(rawOptions(directory, { files, ...more }));
   const start = () => startPlatform(options, { log: silentLog, hashCost });
   let platform = await start();
   const calls = callsOf(() => platform.url);
