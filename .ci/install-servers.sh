@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the real servers of test/interop, and the browser that tests open pages in (Debian, as root), without starting
-# any. Running it again costs nothing.
+# Installs the real servers and clients of test/interop, and the browser that tests open pages in (Debian, as root),
+# without starting any. Running it again costs nothing.
 #
 # OpenSSH is installed as a package. The three FTP servers exclude each other as packages, so they are only unpacked
 # below $prefix, where the tests find them; the libraries that they need are installed as packages.
@@ -12,6 +12,7 @@ export DEBIAN_FRONTEND=noninteractive
 
 usable() {
   [ -x /usr/bin/chromium ] && [ -x /usr/sbin/sshd ] && [ -x "$prefix/usr/sbin/vsftpd" ] && [ -x "$prefix/usr/sbin/proftpd" ] &&
+    [ -x /usr/bin/sftp ] && [ -x /usr/bin/lftp ] && [ -x /usr/bin/curl ] &&
     [ -f "$prefix/usr/lib/proftpd/mod_sftp.so" ] && [ -x "$prefix/usr/sbin/pure-ftpd" ] && [ -x "$prefix/usr/bin/pure-pw" ]
 }
 
@@ -56,7 +57,7 @@ mapfile -t libraries < <(
   for package in "$work"/*.deb; do dpkg-deb --field "$package" Depends | tr ',' '\n'; done |
     sed -E 's/^ *//; s/[ |(:].*//' | grep '^lib' | sort -u
 )
-quietly apt-get install -y --no-install-recommends chromium openssh-server openssl "${libraries[@]}"
+quietly apt-get install -y --no-install-recommends chromium openssh-server openssh-client lftp curl openssl "${libraries[@]}"
 
 mkdir -p "$prefix"
 for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$prefix"; done

@@ -14,6 +14,9 @@ export const PROGRAMS = {
   vsftpd: `${PREFIX}/usr/sbin/vsftpd`,
   proftpd: `${PREFIX}/usr/sbin/proftpd`,
   "pure-ftpd": `${PREFIX}/usr/sbin/pure-ftpd`,
+  sftp: "/usr/bin/sftp",
+  lftp: "/usr/bin/lftp",
+  curl: "/usr/bin/curl",
   "pure-pw": `${PREFIX}/usr/bin/pure-pw`,
 } as const;
 export const PROFTPD_MODULES = `${PREFIX}/usr/lib/proftpd`;

@@ -35,8 +35,7 @@ export class AccountFolder {
   readonly #parts: FolderParts;
   readonly #open = new Map<string, OpenUpload>();
   /** Paths that are being changed. */
-  readonly #busy = new Set<string>();
-  readonly #running = new Set<Promise<unknown>>();
+  readonly #busy = new Map<string, Promise<unknown>>();
   #unfinished = 0;
   #entries = 0;
   #taken = 0;
@@ -62,7 +61,8 @@ export class AccountFolder {
   /** Removes what is too old, and counts what remains. */
   async sweep(): Promise<void> {
     const { root, options, clock } = this.#parts;
-    const isOpen = (file: string) => [...this.#open.keys(), ...this.#busy].some((path) => join(root, path) === file);
+    const isOpen = (file: string) =>
+      [...this.#open.keys(), ...this.#busy.keys()].some((path) => join(root, path) === file);
     const found = await sweepFolder(root, { options, isOpen, nowMs: clock.now().epochMilliseconds });
     this.#taken = found.taken;
     // Otherwise files have grown meanwhile.
@@ -71,7 +71,7 @@ export class AccountFolder {
 
   /** Uploads that are being written end, and can be continued. */
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#running]);
+    await Promise.allSettled([...this.#busy.values()]);
     for (const upload of this.#open.values()) await upload.abandon();
   }
 
@@ -134,7 +134,7 @@ export class AccountFolder {
     try {
       if (isWanted === null) return;
       if (upload.size === 0 || isTemporary(path, this.#parts.options)) await handle.chmod(CLOSED);
-      else await this.#exclusively([path], () => this.#take(path, handle, sender, isWanted));
+      else await this.#exclusively([path], () => this.#take(path, handle, sender, isWanted), false);
     } finally {
       this.#open.delete(path);
       await handle.close();
@@ -265,20 +265,19 @@ export class AccountFolder {
     return join(this.#parts.root, path);
   }
 
-  async #exclusively<T>(paths: readonly string[], work: () => Promise<T>): Promise<T> {
-    const own = paths.filter((path, at) => paths.indexOf(path) === at);
-    if (own.some((path) => this.#busy.has(path)))
-      throw new TreeFault("failed", "the file is being taken, or changed by another connection; try again");
-    for (const path of own) this.#busy.add(path);
+  /** Not `isPatient`: another connection that has the path may wait for this one. */
+  async #exclusively<T>(paths: readonly string[], work: () => Promise<T>, isPatient = true): Promise<T> {
+    const others = () => paths.map((path) => this.#busy.get(path)).filter((other) => other !== undefined);
+    while (isPatient && others().length > 0) await Promise.allSettled(others());
+    if (others().length > 0) throw new TreeFault("failed", "another connection changes the file");
     const running = work();
-    this.#running.add(running);
+    for (const path of paths) this.#busy.set(path, running);
     try {
       return await running;
     } catch (thrown) {
       return rethrow(thrown);
     } finally {
-      this.#running.delete(running);
-      for (const path of own) this.#busy.delete(path);
+      for (const path of paths) this.#busy.delete(path);
     }
   }
 }

@@ -83,12 +83,22 @@ export class FtpData {
       plain?.destroy();
       throw noConnection("there is no data connection");
     }
-    const socket = secure === null ? plain : securedSocket(plain, secure);
-    socket.on("error", () => plain.destroy());
     this.#running = plain;
     plain.once("close", () => {
       if (this.#running === plain) this.#running = null;
     });
+    return secure === null ? plain : await this.#secured(plain, secure);
+  }
+
+  /** With nothing to send, the connection would be closed before TLS has begun. */
+  async #secured(plain: Socket, context: SecureContext): Promise<Socket> {
+    const socket = securedSocket(plain, context);
+    socket.on("error", () => plain.destroy());
+    const ready = new Promise<void>((resolve, reject) => {
+      socket.once("secure", () => resolve());
+      plain.once("close", () => reject(noConnection("TLS could not be agreed on")));
+    });
+    await within(ready, this.#parts.waitMs);
     return socket;
   }
 

@@ -27,8 +27,9 @@ const FOLDER_MODE = 0o040755;
 const FILE_MODE = 0o100644;
 const FLAG = utils.sftp.OPEN_MODE;
 
+/** `end`: where the next bytes go, of a file that is appended to. */
 type Opened =
-  | { readonly kind: "file"; readonly path: string; readonly upload: Upload; readonly isAppended: boolean }
+  | { readonly kind: "file"; readonly path: string; readonly upload: Upload; end: number | null }
   | { readonly kind: "folder"; readonly rest: Entry[] };
 
 interface SessionParts {
@@ -46,6 +47,8 @@ export class SftpSession {
   #nextHandle = 1;
   #pendingBytes = 0;
   #isEnded = false;
+  /** The client has nothing more to ask. */
+  #isLeft = false;
   #onEnd = () => undefined as unknown;
 
   constructor(parts: SessionParts) {
@@ -93,7 +96,7 @@ export class SftpSession {
     );
     sftp.on("REALPATH", (id, path) => sftp.name(id, [{ filename: absolute(path), longname: "", attrs: NONE }]));
     sftp.on("close", () => this.end());
-    sftp.on("end", () => this.end());
+    sftp.on("end", () => this.#leave());
     sftp.on("error", () => this.end());
   }
 
@@ -109,6 +112,13 @@ export class SftpSession {
       opened.upload.abandon().catch((thrown) => log.warn({ err: wordsOf(thrown) }, "an upload could not be closed"));
     }
     this.#opened.clear();
+  }
+
+  /** OpenSSH's client waits for the channel to be closed once it has nothing more to ask. */
+  #leave(): void {
+    this.#isLeft = true;
+    this.end();
+    if (this.#pendingBytes === 0) this.#sftp.end();
   }
 
   #done(id: number, work: () => Promise<void>, bytes = 0): void {
@@ -134,6 +144,7 @@ export class SftpSession {
       } finally {
         connection.moved();
         this.#pend(-bytes - REQUEST_BYTES);
+        if (this.#isLeft && this.#pendingBytes === 0) this.#sftp.end();
       }
     };
     void run();
@@ -169,12 +180,15 @@ export class SftpSession {
     // The client has disconnected meanwhile.
     if (this.#isEnded) return await upload.abandon();
     connection.transfers += 1;
-    this.#hand(id, { kind: "file", path, upload, isAppended: has(FLAG.APPEND) });
+    this.#hand(id, { kind: "file", path, upload, end: has(FLAG.APPEND) ? upload.size : null });
   }
 
   async #write(handle: Buffer, position: number, bytes: Buffer): Promise<void> {
-    const { upload, isAppended } = this.#file(handle);
-    await upload.write(bytes, isAppended ? upload.size : position);
+    const file = this.#file(handle);
+    // Several writes come before the first is done, so the size of the file does not say where the next one goes.
+    const at = file.end ?? position;
+    if (file.end !== null) file.end += bytes.length;
+    await file.upload.write(bytes, at);
   }
 
   async #close(handle: Buffer): Promise<void> {

@@ -37,6 +37,7 @@ export function createTake(parts: IntakeParts, files: StoredFiles): TakeFile {
 
 async function take(parts: IntakeParts, files: StoredFiles, file: UploadedFile): Promise<void> {
   const { accountId, name, handle, size, sender, isWanted } = file;
+  if (!isWanted()) throw brokenOff();
   const quota = quotaOf(parts, accountId);
   // The record checks it again; this spares the copy.
   if (quota !== null && (await parts.store.files.usedBytes(accountId)) + size > quota) throw quotaExceeded(quota);
@@ -48,8 +49,12 @@ async function take(parts: IntakeParts, files: StoredFiles, file: UploadedFile):
   if (!isWanted()) {
     put.release();
     await files.discard([put.sha256]);
-    throw new TreeFault("failed", "the connection ended before the file was taken");
+    throw brokenOff();
   }
   const draft = { fileName: name, tags: [], siteId: null, via: sender.via };
   await recordedFor(parts, files, { accountId, username: sender.username }, put, draft);
+}
+
+function brokenOff(): TreeFault {
+  return new TreeFault("failed", "the connection ended before the file was taken");
 }

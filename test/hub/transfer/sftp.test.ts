@@ -113,7 +113,7 @@ describe("a file", () => {
     await hub.restart();
     const again = await connected();
     const rest = await again.open("/appended.csv", "a");
-    await again.write(rest, "def", 0);
+    await Promise.all([again.write(rest, "de", 0), again.write(rest, "f", 0)]);
     await again.close(rest);
     expect(await contentOf("appended.csv")).toBe("abcdef");
   });
