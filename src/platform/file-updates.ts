@@ -78,6 +78,7 @@ export class FileUpdates {
         this.#fails = true;
         restMs = RETRY_MS;
       }
+      if (this.#stop.signal.aborted) break;
       this.#rest = new AbortController();
       if (this.#due.size === 0 || this.#fails) await clock.sleep(restMs, this.#rest.signal);
     }

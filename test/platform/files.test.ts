@@ -1,8 +1,6 @@
 /** Files that the hub takes become readings by its own gateway. */
-import { buffer } from "node:stream/consumers";
-import ExcelJS from "exceljs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ZipFile } from "yazl";
+import { workbook, zip } from "./contents.ts";
 import { type PlatformRig, SECOND, standardCsv, startRig } from "./rig.ts";
 
 const DATE = "2026-03-01T00:00:00Z";
@@ -12,19 +10,6 @@ beforeAll(async () => {
   rig = await startRig();
 });
 afterAll(() => rig.close());
-
-async function workbook(rows: readonly (readonly (string | number)[])[]): Promise<Uint8Array<ArrayBuffer>> {
-  const book = new ExcelJS.Workbook();
-  book.addWorksheet("Sheet1").addRows(rows.map((row) => [...row]));
-  return new Uint8Array(await book.xlsx.writeBuffer());
-}
-
-async function zip(files: Readonly<Record<string, string>>): Promise<Uint8Array<ArrayBuffer>> {
-  const archive = new ZipFile();
-  for (const [name, content] of Object.entries(files)) archive.addBuffer(Buffer.from(content), name);
-  archive.end();
-  return new Uint8Array(await buffer(archive.outputStream));
-}
 
 describe("an uploaded file becomes stored readings", () => {
   test("in the standard format, and names its run and trigger", async () => {

@@ -19,7 +19,7 @@ export function portOf(address: string | null | undefined): number {
   return Number((address ?? "").split(":").at(-1));
 }
 
-export const signIn = (hub: TestHub, more: ConnectConfig = {}): Promise<Client> => {
+export const signIn = (hub: Pick<TestHub, "transfer">, more: ConnectConfig = {}): Promise<Client> => {
   const client = new ssh2.Client();
   const port = portOf(hub.transfer()?.sftp);
   return new Promise((resolve, reject) => {
@@ -29,7 +29,7 @@ export const signIn = (hub: TestHub, more: ConnectConfig = {}): Promise<Client> 
   });
 };
 
-export async function sftpSender(hub: TestHub, more: ConnectConfig = {}): Promise<SftpSender> {
+export async function sftpSender(hub: Pick<TestHub, "transfer">, more: ConnectConfig = {}): Promise<SftpSender> {
   const client = await signIn(hub, more);
   const sftp = await answered<SFTPWrapper>((done) => client.sftp(done));
   return {

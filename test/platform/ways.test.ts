@@ -1,0 +1,182 @@
+/** The same files by each of the ways into the hub, from the sender's call to the stored readings. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { Client } from "basic-ftp";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { testCertificate, testKey } from "../drops/certificate.ts";
+import { temporaryDirectory } from "../hub/fixture.ts";
+import { portOf, sftpSender } from "../hub/transfer/sender.ts";
+import { workbook, zip } from "./contents.ts";
+import { type PlatformRig, standardCsv, startRig } from "./rig.ts";
+
+const DATE = "2026-03-01T00:00:00Z";
+const PASSIVE_PORTS = "42500-42600";
+
+let rig: PlatformRig;
+let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeAll(async () => {
+  folder = await temporaryDirectory();
+  const [cert, key, path] = ["cert", "key", "transfer"].map((name) => join(folder.path, name));
+  await writeFile(cert ?? "", testCertificate);
+  await writeFile(key ?? "", testKey);
+  const listen = "127.0.0.1:0";
+  rig = await startRig({
+    transfer: { path, sftp: { listen }, ftp: { listen, passivePorts: PASSIVE_PORTS, tls: { cert, key } } },
+  });
+});
+afterAll(async () => {
+  await rig.close();
+  await folder.remove();
+});
+
+type Content = string | Uint8Array<ArrayBuffer>;
+
+const servers = () => ({ transfer: () => rig.platform().transfer });
+
+async function byFtp(name: string, content: Content, secure: boolean): Promise<void> {
+  const client = new Client();
+  try {
+    const port = portOf(rig.platform().transfer?.ftp);
+    const secureOptions = { rejectUnauthorized: false };
+    await client.access({
+      host: "127.0.0.1",
+      port,
+      user: "pusher",
+      password: "pusher-password",
+      secure,
+      secureOptions,
+    });
+    await client.uploadFrom(Readable.from([Buffer.from(content)]), name);
+  } finally {
+    client.close();
+  }
+}
+
+interface Way {
+  readonly via: string;
+  readonly ingestionType: string;
+  /** `token`: of the trigger. */
+  send(name: string, content: Content, token: string): Promise<void>;
+}
+
+const WAYS: readonly Way[] = [
+  {
+    via: "storage",
+    ingestionType: "UploadInStorage",
+    send: async (name, content) => void (await rig.store(name, content)),
+  },
+  {
+    via: "generic",
+    ingestionType: "SendViaHttp",
+    async send(name, content, token) {
+      const raw = typeof content === "string" ? content : Buffer.from(content);
+      await rig.ok("POST", `/push/api/generic/${token}`, { raw, query: { filename: name } });
+    },
+  },
+  {
+    via: "sftp",
+    ingestionType: "SendViaFtp",
+    async send(name, content) {
+      const sender = await sftpSender(servers());
+      await sender.put(`/${name}`, Buffer.from(content));
+      sender.end();
+    },
+  },
+  { via: "ftp", ingestionType: "SendViaFtp", send: (name, content) => byFtp(name, content, false) },
+  { via: "ftps", ingestionType: "SendViaFtp", send: (name, content) => byFtp(name, content, true) },
+];
+
+const VENDOR = {
+  delimiter: ";",
+  timeZone: "UTC",
+  date: { column: "when", format: "dd.MM.yyyy HH:mm" },
+  values: [{ column: "energy", target: { sourceSerialNumber: "{meter}", mappingConfig: "kWh" } }],
+};
+
+interface Format {
+  readonly name: string;
+  readonly end: string;
+  readonly trigger: object;
+  content(serial: string, value: number): Content | Promise<Content>;
+}
+
+const FORMATS: readonly Format[] = [
+  {
+    name: "a standard CSV",
+    end: ".csv",
+    trigger: { mapping: "standard" },
+    content: (serial, value) => standardCsv(serial, DATE, value),
+  },
+  {
+    name: "a workbook",
+    end: ".xlsx",
+    trigger: { mapping: "standard" },
+    content: (serial, value) =>
+      workbook([
+        ["date", "value", "source_serial_number", "mapping_config"],
+        [DATE, value, serial, "kWh"],
+      ]),
+  },
+  {
+    name: "a vendor's CSV",
+    end: ".txt",
+    trigger: { mapping: "delimited", metadata: VENDOR },
+    content: (serial, value) => `when;meter;energy\n01.03.2026 00:00;${serial};${value}\n`,
+  },
+  {
+    name: "a ZIP",
+    end: ".zip",
+    trigger: { mapping: "standard" },
+    content: (serial, value) => zip({ [`${serial}-inside.csv`]: standardCsv(serial, DATE, value) }),
+  },
+];
+
+interface Shown {
+  readonly id: number;
+  readonly fileName: string;
+}
+
+/** The file once it has arrived. */
+async function arrived(name: string): Promise<number> {
+  const found = async () => ((await rig.get("/storage", { FileName: name })) as Shown[])[0]?.id ?? 0;
+  await expect.poll(found).toBeGreaterThan(0);
+  return await found();
+}
+
+describe.each(WAYS)("by $via", ({ via, ingestionType, send }) => {
+  test.each(FORMATS)("$name becomes a stored reading that is traced to its file and sender", async (format) => {
+    const serial = `${via}-${format.end.slice(1)}`;
+    const variableId = await rig.variable(serial);
+    const pattern = { filterType: "StartsWith", value: serial };
+    const triggerId = await rig.post("/fileTrigger", {
+      name: serial,
+      ingestionType,
+      fileNamePatternMatches: [pattern],
+      ...format.trigger,
+    });
+    const { token } = await rig.get(`/fileTrigger/${triggerId}`);
+    const name = `${serial}${format.end}`;
+    await send(name, await format.content(serial, 1.25), token);
+    const id = await arrived(name);
+    const file = await rig.became(id, "stored");
+    expect(file).toMatchObject({ via, reason: null, run: expect.any(String) });
+    expect(file["createdBy"]).toBe(via === "sftp" || via.startsWith("ftp") ? "pusher" : "manager");
+    expect(Object.values(await rig.values(variableId))).toEqual([1.25]);
+  });
+
+  test("a file that no trigger claims, and a broken one, are shown as such", async () => {
+    const broken = `broken-${via}.csv`;
+    const pattern = { filterType: "StartsWith", value: "broken" };
+    const body = { name: broken, ingestionType, fileNamePatternMatches: [pattern], mapping: "standard" };
+    const { token } = await rig.get(`/fileTrigger/${await rig.post("/fileTrigger", body)}`);
+    await send(broken, standardCsv("none", DATE, "many"), token);
+    const file = await rig.became(await arrived(broken), "quarantined");
+    expect(file["reason"]).toMatch(/^HG-MAP-\d+: .*row 2/);
+    // A push in the sender's own format names its trigger by the token.
+    if (via === "generic") return;
+    await send(`nobody-${via}.csv`, standardCsv("none", DATE, 1), token);
+    const unclaimed = await rig.became(await arrived(`nobody-${via}.csv`), "unclaimed");
+    expect(unclaimed).toMatchObject({ run: null, reason: expect.stringContaining("no trigger claims it") });
+  });
+});
