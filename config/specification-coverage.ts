@@ -16,7 +16,7 @@ export function specificationCoverage(root: string): {
 } {
   const tests = new Map<string, string>();
   const faults: string[] = [];
-  for (const file of globSync("test/hub/**/*.test.ts", { cwd: root }).sort()) {
+  for (const file of globSync("test/{hub,platform}/**/*.test.ts", { cwd: root }).sort()) {
     for (const [, id = ""] of readFileSync(join(root, file), "utf8").matchAll(/^\s*rule\(\s*"([^"]+)"/gm)) {
       if (tests.has(id)) faults.push(`${file}: the rule ${id} has a test in ${tests.get(id)} already`);
       tests.set(id, file);
@@ -38,8 +38,8 @@ function pageOf(tests: ReadonlyMap<string, string>): string {
     "",
     "What the interface specification of the service says, rule by rule and in our words, and " +
       `the test of the hub that is named after each: ${covered} rules.`,
-    `${later} more, marked part 2, are about what the hub does not do yet (files and ` +
-      "triggers, forms and time-sliced attributes, users, alarms, calculated variables).",
+    `${later} more, marked part 2, are about what the hub does not do yet (forms and ` +
+      "time-sliced attributes, users, alarms, calculated variables).",
     "`npm run check` fails on a rule without a test, and on a test of no rule.",
     "",
     ...SECTIONS.flatMap(([name, section]) => [

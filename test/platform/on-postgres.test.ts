@@ -1,8 +1,9 @@
-/** The tests of `files.test.ts` with a store on PostgreSQL, where the ledger of the gateway has a schema of its own. */
+/** The tests of files and rules with a store on PostgreSQL, where the ledger of the gateway has a schema of its own. */
 import { describe } from "vitest";
 import { usePostgres } from "../hub/fixture.ts";
 
 await usePostgres();
 describe("on PostgreSQL", async () => {
   await import("./files.test.ts");
+  await import("./specification.test.ts");
 });
