@@ -23,6 +23,7 @@ export const signIn = (hub: Pick<TestHub, "transfer">, more: ConnectConfig = {})
   const client = new ssh2.Client();
   const port = portOf(hub.transfer()?.sftp);
   return new Promise((resolve, reject) => {
+    client.on("connect", () => client.setNoDelay(true)); // Otherwise each step of the handshake waits for the last.
     client.on("ready", () => resolve(client)).on("error", reject);
     client.on("close", () => reject(new Error("the server closed the connection")));
     client.connect({ host: "127.0.0.1", port, username: "pusher", password: "pusher-password", ...more });
