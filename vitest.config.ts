@@ -9,17 +9,11 @@ const conditions = defaultServerConditions.filter((condition) => condition !== "
 
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
 
-/** Test files that take minutes: most of them start many real processes. `npm run test:slow`; in CI all of them run. */
-const SLOW = [
-  "test/package.test.ts",
-  "test/hub/crash.test.ts",
-  "test/hub/files/crash.test.ts",
-  "test/hub/on-postgres.test.ts",
-  "test/platform/kills.test.ts",
-  "test/platform/on-postgres.test.ts",
-  "test/e2e/operators-day.test.ts",
-  "test/e2e/**/!(scenario|operator|damaged-input|replaced-at-finish).test.ts",
-];
+/**
+ * Files that take longer than some ten seconds: most of them start many real processes, fill a real database, or wait
+ * for limits of time. `npm run test:slow`; in CI all of them run.
+ */
+const SLOW = ["test/**/*.slow.test.ts", "test/e2e/**/*.test.ts"];
 /** Tests against widespread servers, which have to be installed. `npm run test:interop`. */
 const INTEROP = ["test/interop/**/*.test.ts"];
 

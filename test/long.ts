@@ -70,7 +70,7 @@ while (progress.rounds < rounds) {
   note();
 }
 if (!progress.soaked) {
-  if (!run("test/drops/soak.test.ts", { HEADGATE_SOAK: "10000" })) progress.failed.push("soak of 10000 polls");
+  if (!run("test/drops/soak.slow.test.ts", { HEADGATE_SOAK: "10000" })) progress.failed.push("soak of 10000 polls");
   progress.soaked = true;
   note();
 }
@@ -88,7 +88,7 @@ if (progress.pushed !== true) {
 }
 if (progress.migrated !== true) {
   const history = { HEADGATE_HISTORY_FILES: "2000", HEADGATE_HISTORY_POINTS: "10000000" };
-  if (!run("test/migration/large.test.ts", { ...history, HEADGATE_HISTORY_MINUTES: "60" }))
+  if (!run("test/migration/large.slow.test.ts", { ...history, HEADGATE_HISTORY_MINUTES: "60" }))
     progress.failed.push("a history of 10000000 points in 2000 files");
   progress.migrated = true;
   note();

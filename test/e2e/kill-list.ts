@@ -12,14 +12,14 @@ export const NOT_PASSED: Readonly<Record<string, string>> = {
   "run.unconfirmed": "the service of the scene can always be asked; `unconfirmed.test.ts` kills there",
   "arrival.skipped": "the drop of the scene processes what lies there at the first contact, and has no done-files",
   "batch.ready": "batches become ready by `run.mapped` and `batch.split`",
-  "arrivals.forgotten": "nobody orders here; `crash.test.ts` kills there",
-  "pause.changed": "nobody orders here; `crash.test.ts` kills there",
+  "arrivals.forgotten": "nobody orders here; `crash.slow.test.ts` kills there",
+  "pause.changed": "nobody orders here; `crash.slow.test.ts` kills there",
   "event.added": "a file of a temporary name has an event; none lies here",
 };
 
 /** Points of other components, and the test that kills there, by the first that fits; it must name them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  "hub.ingest.failed": "test/hub/crash.test.ts",
+  "hub.ingest.failed": "test/hub/crash.slow.test.ts",
   "hub.": "test/e2e/hub-kill.test.ts",
   "intake.sharing": "test/e2e/intake-nodes.test.ts",
   "intake.": "test/e2e/intake.test.ts",

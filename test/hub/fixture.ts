@@ -22,7 +22,7 @@ let database: TestDatabase | null = null;
 afterAll(() => database?.drop());
 
 /**
- * From now on the hubs of this test file keep their data in PostgreSQL (`on-postgres.test.ts`); otherwise in
+ * From now on the hubs of this test file keep their data in PostgreSQL (`on-postgres.slow.test.ts`); otherwise in
  * SQLite.
  */
 export async function usePostgres(): Promise<TestDatabase> {

@@ -1,24 +1,20 @@
 /**
- * The hub on PostgreSQL passes the same tests as on SQLite: those of each file beside this one, unless it is
- * named here.
+ * The hub on PostgreSQL passes the same tests as on SQLite: those of each file beside this one, unless it is slow
+ * (`postgres.slow.test.ts` kills one of two hubs) or named here.
  */
 import { globSync } from "node:fs";
 import { describe } from "vitest";
 import { usePostgres } from "./fixture.ts";
 
 const APART = [
-  "on-postgres", // this file
   "access", // judged before any store is asked
   "openapi",
-  "crash", // `postgres.test.ts` kills one of two hubs
-  "postgres",
   "writers", // opens both
   "turns", // of SQLite, whose reads are synchronous
-  "start", // `postgres.test.ts` says what can be wrong
+  "start", // `postgres.slow.test.ts` says what can be wrong
   // What they test lies before the store.
   "access",
   "files/bytes",
-  "files/crash",
   "files/kinds",
   "keys",
   "openapi",
@@ -30,6 +26,7 @@ const APART = [
 
 await usePostgres();
 const names = globSync("**/*.test.ts", { cwd: import.meta.dirname })
+  .filter((file) => !file.endsWith(".slow.test.ts"))
   .map((file) => file.slice(0, -".test.ts".length))
   .filter((name) => !APART.includes(name))
   .sort();
