@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { laneMates } from "../../src/gateway/runs.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { JumpingClock } from "../support/jumping-clock.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 
@@ -22,7 +24,9 @@ it("has a correction at one drop wait for the file that it corrects at another, 
   // What comes to the south has not settled when the drop is away.
   const settle = { observations: 2, interval: "8s" };
   const drops = [drop("in"), drop("south", { settle })];
-  const gateway = await rig.open({ drops, triggers: [trigger("standard", { lane: "meters" })] });
+  const triggers = [trigger("standard", { lane: "meters" })];
+  const clock = new JumpingClock();
+  const gateway = await rig.open({ drops, triggers }, silentLog, clock);
   await until("both were listed", () => gateway.isIdle());
   rig.put("south/base.csv", oneReading(variable, 1), new Date("2026-03-01"));
   const seen = async () => (await gateway.ledger.arrivalsIn("south", ["settling"])).length === 1;
@@ -35,7 +39,11 @@ it("has a correction at one drop wait for the file that it corrects at another, 
     return stdout.includes("waits for base.csv at the drop south");
   });
   renameSync(place("away"), place("south"));
-  await until("both are delivered", async () => (await gateway.ledger.runsIn(["confirmed"])).length === 2);
+  await until("both are delivered", async () => {
+    clock.jump(1_000);
+    await gateway.pulse();
+    return (await gateway.ledger.runsIn(["confirmed"])).length === 2;
+  });
   const runs = await gateway.ledger.runsIn(["confirmed"]);
   expect(runs.map(({ path }) => path)).toEqual(["base.csv", "correction.csv"]);
   expect(await rig.stored(variable)).toEqual({ "2026-03-01": 2 });

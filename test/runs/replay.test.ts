@@ -7,6 +7,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
 import type { Run } from "../../src/model.ts";
+import { type Clock, systemClock } from "../../src/support/clock.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { JumpingClock } from "../support/jumping-clock.ts";
 import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, trigger, until } from "./gateway-rig.ts";
 import { headgate as run } from "./in-process.ts";
@@ -40,17 +43,27 @@ async function json(...args: string[]) {
 const FIVE = '{"factor":5,"broken":"none"}';
 
 /** A gateway whose mapper multiplies, and refuses one text. */
-const open = (factor: number, broken = "none", rows = "strict", more: Readonly<Record<string, unknown>> = {}) =>
-  rig.open({
+const open = (
+  factor: number,
+  broken = "none",
+  rows = "strict",
+  more: Readonly<Record<string, unknown>> = {},
+  clock: Clock = systemClock,
+) => {
+  const sections = {
     mappers: { folders: ["./mappers"] },
     drops: [drop("in", { finish: { delivered: "leave" } })],
     triggers: [trigger("factored", { mapper: "factored", rows, rejectShare: 1, metadata: { factor, broken } })],
     ...more,
-  });
+  };
+  return rig.open(sections, silentLog, clock);
+};
 
-async function settled(gateway: Gateway, path: string): Promise<Run> {
+async function settled(gateway: Gateway, path: string, clock: JumpingClock | null = null): Promise<Run> {
   let latest: Run | undefined;
   await until(`${path} is at rest`, async () => {
+    clock?.jump(1_000);
+    if (clock !== null) await gateway.pulse();
     if (!(await gateway.isIdle())) return false;
     latest = (await gateway.ledger.trace(path))[0]?.runs.at(-1)?.run;
     return latest !== undefined;
@@ -207,8 +220,9 @@ it("waits for a later file that was under way when it was ordered, and leaves ou
     }[];
     return waiting.some(({ runId, reason }) => runId === told.run && reason.includes("fifth_correction.csv"));
   });
-  const gateway = await open(1);
-  const after = await settled(gateway, "fifth.csv");
+  const clock = new JumpingClock();
+  const gateway = await open(1, "none", "strict", {}, clock);
+  const after = await settled(gateway, "fifth.csv", clock);
   expect(after).toMatchObject({ id: told.run, state: "confirmed", points: { mapped: 1 } });
   expect(await rig.stored(variable)).toEqual({ "2026-03-01": 5, "2026-03-02": 22 });
 });
