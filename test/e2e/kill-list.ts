@@ -20,6 +20,7 @@ export const NOT_PASSED: Readonly<Record<string, string>> = {
 /** Points of other components, and the test that kills there, by the first that fits; it must name them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "hub.ingest.failed": "test/hub/crash.slow.test.ts",
+  "hub.file.": "test/hub/files/crash.slow.test.ts",
   "hub.": "test/e2e/hub-kill.test.ts",
   "intake.sharing": "test/e2e/intake-nodes.test.ts",
   "intake.": "test/e2e/intake.test.ts",
