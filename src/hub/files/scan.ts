@@ -99,8 +99,8 @@ async function scanWaiting(
 async function scan({ options, blobs }: Parts, file: FileRecord, signal: AbortSignal): Promise<ScanVerdict> {
   const byPath = options.command.some((part) => part.includes(PATH_MARK));
   const local = byPath ? await blobs.local(file.sha256) : null;
+  const content = byPath ? null : await blobs.read(file.sha256);
   try {
-    const content = byPath ? null : await blobs.read(file.sha256);
     const [program = "", ...given] = options.command;
     const path = local?.path ?? "";
     const { code, output } = await ran(
@@ -114,6 +114,8 @@ async function scan({ options, blobs }: Parts, file: FileRecord, signal: AbortSi
     if (code === 1) return { kind: "infected", reason: reasonOf(words) };
     throw new Error(`the command ended with ${code}: ${words.slice(0, REASON_CHARACTERS_MAX)}`);
   } finally {
+    // A scan that is ended before its program starts has read nothing of it.
+    content?.destroy();
     await local?.end();
   }
 }
