@@ -2,6 +2,7 @@
 import type { Clock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
+import { logNarrowed, narrowModes } from "../../support/private-files.ts";
 import type { HubOptions } from "../options.ts";
 import type { FileStore } from "../store/store.ts";
 import type { BlobStore } from "./blobs.ts";
@@ -36,6 +37,7 @@ interface Parts {
 export async function openStoredFiles({ options, store, log, clock }: Parts): Promise<StoredFiles | null> {
   const path = folderOf(options);
   if (path === null) return null;
+  logNarrowed(narrowModes([path]), log);
   const graceMs = options.store.kind === "sqlite" ? 0 : SHARED_GRACE_MS;
   const blobs = await openFolderBlobs({ path, storeId: await store.folderId(), graceMs, clock });
   const closing = new AbortController();

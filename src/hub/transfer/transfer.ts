@@ -5,7 +5,7 @@
 import { mkdir } from "node:fs/promises";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
-import { PRIVATE_FOLDER } from "../../support/private-files.ts";
+import { logNarrowed, narrowModes, PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { startFault } from "../../support/start-fault.ts";
 import type { HubContext } from "../context.ts";
 import type { HubOptions } from "../options.ts";
@@ -39,6 +39,7 @@ export async function startTransfer(context: Parts): Promise<RunningTransfer | n
   if (files === null) throw without("`files.path`");
   const signIn = createSignIn({ options, identity: store.identity, passwords, log });
   await makeFolder(path);
+  logNarrowed(narrowModes([path]), log);
   const hostKeys = transfer.sftp === undefined ? [] : await hostKeysOf(transfer.sftp.hostKeys, path);
   const take = createTake({ options, store, clock, log }, files);
   const folders = await openFolders(await store.identity.accountIds(), {
