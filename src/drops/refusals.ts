@@ -34,7 +34,8 @@ export function cutShort(drop: string, folder: string, words: string): ConfigErr
     operation: "list drop",
     subject: drop,
     message:
-      `the server of drop ${drop} shows only a part of the folder ${folder}: ` + words.replaceAll(/\s+/g, " ").trim(),
+      `the server of drop ${drop} shows only a part of the folder ${folder}: ` +
+      `${words.replaceAll(/\s+/g, " ").trim()}`,
   });
 }
 

@@ -215,7 +215,8 @@ async function rootOf(options: FtpOptions, client: FtpClient): Promise<string> {
       operation: "open drop",
       subject: options.name,
       message:
-        `the folder ${options.path} of drop ${options.name} cannot be entered on ${options.host}: ` + thrown.message,
+        `the folder ${options.path} of drop ${options.name} on ${options.host} cannot be entered: ` +
+        `${thrown.message}`,
       cause: thrown,
     });
   }
@@ -248,7 +249,7 @@ function connectFailure(options: FtpOptions, thrown: unknown): unknown {
     return new ConfigError("HG-DROP-003", {
       ...facts,
       message:
-        `the server ${server} of drop ${options.name} refuses the login of ${options.username}: ` + thrown.message,
+        `the server ${server} of drop ${options.name} refuses the login of ${options.username}: ` + `${thrown.message}`,
       hint: "Check the drop's `username` and `password`.",
     });
   if (/CERT|SIGNATURE|UNABLE_TO_(GET|VERIFY)|ALTNAME/.test(systemCode(thrown) ?? ""))

@@ -56,7 +56,8 @@ export function unreachable(options: SftpOptions, thrown: unknown): TransientErr
     operation: "connect to SFTP server",
     subject: options.name,
     message:
-      `the SFTP server ${options.host}:${options.port} of drop ${options.name} cannot be reached: ` + wordsOf(thrown),
+      `the SFTP server ${options.host}:${options.port} of drop ${options.name} cannot be reached: ` +
+      `${wordsOf(thrown)}`,
     cause: thrown,
   });
 }

@@ -47,8 +47,7 @@ async function leaveDrop(
 ): Promise<StepResult> {
   const times = there === null ? await timesMissing(run, steps) : 0;
   if (times >= MISSING_MAX) {
-    const message =
-      `the drop lists the file, and each of ${times + 1} times that it was to be fetched it was ` + "not there";
+    const message = `the drop lists the file, but it was missing each of the ${times + 1} times that a run fetched it`;
     const reason = { ...reasonOf(thrown), code: "HG-RUN-017", message, hint: undefined };
     await steps.ledger.advanceRun(run.id, run.state, "quarantined", { reason, detail: message });
     return NEXT;

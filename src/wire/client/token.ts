@@ -216,11 +216,8 @@ export class TokenSource {
           "Correct the client credentials (clientId, clientSecret) or the user credentials (username, " +
           "password) of the service.",
       });
-    return new ConfigError("HG-PUSH-006", {
-      ...facts,
-      message:
-        "the token endpoint gave no token: " + `${answerWords(answer).slice(0, answer.status === 200 ? 8 : undefined)}`,
-    });
+    const words = answerWords(answer).slice(0, answer.status === 200 ? 8 : undefined);
+    return new ConfigError("HG-PUSH-006", { ...facts, message: `the token endpoint gave no token: ${words}` });
   }
 }
 
