@@ -150,17 +150,16 @@ export class HubDrop implements Drop {
     if (record === undefined) throw vanished(this.name, entry.path);
     if (record.size !== entry.size)
       throw changedWhileFetched(this.name, entry, `it has ${record.size} bytes, and not ${entry.size}`);
-    const stream = await this.#read(entry, record);
     const receiver = await openReceiver(this.name, entry, to);
     try {
-      for await (const chunk of stream) {
+      // Iterating closes it however it ends.
+      for await (const chunk of await this.#read(entry, record)) {
         this.#refuseEnded("fetch file", signal);
         await receiver.write(chunk);
       }
       const fetched = await receiver.finish();
       if (fetched.sha256 === record.sha256) return fetched;
     } finally {
-      stream.destroy();
       await receiver.close();
     }
     throw new RejectedError("HG-HUB-006", { operation: "fetch file", subject: `${this.name}: ${entry.path}` });

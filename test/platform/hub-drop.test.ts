@@ -76,6 +76,21 @@ describe("the storage of an account", () => {
 
   conformsAsSource(() => field);
 
+  test("leaves no content open when the place that it is fetched to cannot be written", async () => {
+    const opened: Readable[] = [];
+    const { read } = field.parts.blobs;
+    field.parts.blobs.read = async (...given) => {
+      const stream = await read.apply(field.parts.blobs, given);
+      opened.push(stream);
+      return stream;
+    };
+    const entry = await entryAt(field.drop, await field.write("a.csv", "content"));
+    await writeFile(join(field.outside, "file"), "not a folder");
+    const fetched = fetchFile(field.drop, entry, join(field.outside, "file", "copy"), never);
+    await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-013" });
+    expect(opened.filter((stream) => !stream.destroyed)).toEqual([]);
+  });
+
   test("lists what waits for a trigger, and another version when a file is offered again", async () => {
     const path = await field.write("in/a.csv", "x");
     const before = await entryAt(field.drop, path);

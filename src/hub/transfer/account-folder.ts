@@ -110,11 +110,10 @@ export class AccountFolder {
       const isNew = found === null || mode.truncate;
       if (isNew) this.#enter();
       const flags = constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT | constants.O_EXCL : 0);
-      const handle = await open(file, flags, UNFINISHED).catch((thrown) => {
+      const handle = await openUnfinished(file, flags).catch((thrown) => {
         if (isNew) this.#entries -= 1;
         return rethrow(thrown);
       });
-      await handle.chmod(UNFINISHED);
       const upload = new OpenUpload({
         handle,
         size: isNew ? 0 : (found?.size ?? 0),
@@ -279,5 +278,16 @@ export class AccountFolder {
     } finally {
       for (const path of paths) this.#busy.delete(path);
     }
+  }
+}
+
+async function openUnfinished(file: string, flags: number): Promise<FileHandle> {
+  const handle = await open(file, flags, UNFINISHED);
+  try {
+    await handle.chmod(UNFINISHED);
+    return handle;
+  } catch (thrown) {
+    await handle.close();
+    throw thrown;
   }
 }
