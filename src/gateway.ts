@@ -35,7 +35,7 @@ import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
 import { openMapping } from "./workers/open.ts";
 
-export type { FileEvent, IntakeRule };
+export type { FileEvent, InnerGateway, IntakeRule };
 
 export interface GatewayDependencies {
   readonly log: Logger;
@@ -153,9 +153,11 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   services.configure(config);
   const dropEntry = (name: string) => drops.entry(name);
   const shared = { ledger, log, dropEntry, lookups, versions };
-  const parts = claimParts(config, { ...shared, registry: triggers.registry, pauses, clock, onRun });
+  const applyStructure = given.inner?.applyStructure ?? null;
+  const claiming = { registry: triggers.registry, pauses, clock, onRun, appliesStructure: applyStructure !== null };
+  const parts = claimParts(config, { ...shared, ...claiming });
   const { claim, lanesOf } = claimsBy(parts);
-  const more = { spool, quota, pool, clock, tracer, claim, ties: given.provisioning };
+  const more = { spool, quota, pool, applyStructure, clock, tracer, claim, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more, serviceEntry: (name) => services.get(name) }, closers);
   const recovery = await recoverRuns(steps);
 

@@ -12,6 +12,7 @@ import { HubDrop } from "./platform/hub-drop.ts";
 import { innerConfig, nameOfAccount } from "./platform/inner-config.ts";
 import { mapperList } from "./platform/mapper-list.ts";
 import { Outcomes } from "./platform/outcomes.ts";
+import { structureOf } from "./platform/structure.ts";
 import { TriggerVersions } from "./platform/trigger-versions.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
 import { once } from "./support/once.ts";
@@ -60,7 +61,7 @@ async function startInner(
   parts: HubParts & { readonly clock: Clock },
 ): Promise<{ readonly gateway: Gateway; close(): Promise<void> }> {
   const { clock } = parts;
-  const { store, files, mint } = inside;
+  const { store, files, masterData, mint } = inside;
   if (files === null) throw new Error("the hub has no folder for files");
   const log = parts.log.child({ part: "gateway of the hub" });
   const accountOf = new Map(accountIds.map((id) => [nameOfAccount(id), id]));
@@ -82,6 +83,7 @@ async function startInner(
     },
     inner: {
       mintOf: (service) => () => mint(idOf(service)),
+      applyStructure: structureOf(masterData, idOf),
       hubDrop: (drop) => {
         const accountId = idOf(drop.name);
         return new HubDrop(drop, drop.name, {

@@ -138,7 +138,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "wire",
   ],
   operations: ["model.ts", "states.ts", "ledger/ledger.ts", "support", "wire"],
-  hub: ["wire", "triggers", "mapping", "sql", "support"],
+  hub: ["wire", "triggers", "readers", "mapping", "sql", "support"],
   wire: ["support"],
   sql: ["support"],
   support: [],

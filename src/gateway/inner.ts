@@ -2,10 +2,12 @@
 import type { DeliveryParts } from "../delivery/service-delivery.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { HubDropOptions } from "../drops/options.ts";
+import type { ApplyStructure } from "../runs/steps/steps.ts";
 
 export interface InnerGateway {
   /** Uses neither disk nor network. */
   hubDrop(options: HubDropOptions): Drop;
   /** Where the tokens of a service come from instead of its token endpoint. */
   mintOf(service: string): DeliveryParts["mint"];
+  readonly applyStructure: ApplyStructure;
 }

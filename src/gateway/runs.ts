@@ -40,6 +40,7 @@ export function claimParts(
     readonly pauses: Pauses;
     readonly clock: Clock;
     readonly onRun: () => void;
+    readonly appliesStructure: boolean;
   },
 ): ClaimParts {
   const { registry, dropEntry, pauses } = parts;
@@ -115,6 +116,7 @@ export function joinSteps(
     readonly quota: SpoolQuota;
     readonly lookups: LookupStore;
     readonly pool: MappingPool;
+    readonly applyStructure: RunSteps["applyStructure"];
     readonly versions: MapperVersions;
     readonly clock: Clock;
     readonly log: Logger;

@@ -2,6 +2,7 @@ import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
 import type { StoredFiles } from "./files/service.ts";
+import type { MasterData } from "./master-data/service.ts";
 import type { HubOptions } from "./options.ts";
 import type { Ingestion } from "./push/ingestion.ts";
 import type { HubStore } from "./store/store.ts";
@@ -26,4 +27,5 @@ export interface HubContext {
   readonly mappersOf: MappersOf;
   /** Null when there is no folder for them. */
   readonly files: StoredFiles | null;
+  readonly masterData: MasterData;
 }

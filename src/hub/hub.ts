@@ -30,6 +30,8 @@ import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import { installWarnings } from "./http/warnings.ts";
 import type { HubInside } from "./inside.ts";
+import { masterDataRoutes } from "./master-data/routes.ts";
+import { createMasterData } from "./master-data/service.ts";
 import { createMetrics, type HubMetrics } from "./metrics.ts";
 import type { HubOptions } from "./options.ts";
 import { startIngestion } from "./push/ingestion.ts";
@@ -115,6 +117,8 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     stops.push(startPurge(store, options, log, clock));
     const files = await openStoredFiles({ options, store: store.files, log, clock });
     stops.push(async () => files?.close());
+    const masterData = createMasterData(options, store, clock);
+    stops.push(() => masterData.close());
     const metrics = createMetrics(options, store, log);
     stops.push(() => metrics.close());
     const { app, routes } = buildServer(metrics, {
@@ -130,6 +134,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
       ingestion,
       mappersOf,
       files,
+      masterData,
     });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
@@ -143,6 +148,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
       mint: createInnerTokens(keys, options.tokenLifetime, clock),
       store,
       files,
+      masterData,
     };
     return { url, metricsUrl, transfer: addresses, routes, inside, close: stopAll };
   } catch (thrown) {
@@ -186,6 +192,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     pushRoutes,
     operationRoutes,
     fileRoutes,
+    masterDataRoutes,
     genericPushRoutes,
     changeRoutes,
     removalRoutes,

@@ -1,5 +1,6 @@
 /** The parts of a hub for the gateway in its process; `platform.ts` joins the two. */
 import type { StoredFiles } from "./files/service.ts";
+import type { MasterData } from "./master-data/service.ts";
 import type { HubStore } from "./store/store.ts";
 import type { MintInnerToken } from "./token/inner.ts";
 
@@ -10,4 +11,5 @@ export interface HubInside {
   readonly store: Pick<HubStore, "files" | "fileTriggers" | "operations">;
   /** Null when there is no folder for the bytes of files. */
   readonly files: StoredFiles | null;
+  readonly masterData: MasterData;
 }

@@ -86,6 +86,8 @@ export interface Binding {
   readonly operationPrefix?: string | undefined;
   /** The arrival is a container, which is opened instead of mapped. */
   readonly unpack?: UnpackLimits | undefined;
+  /** The arrival is master data: it brings structure instead of readings, and is applied instead of mapped. */
+  readonly structure?: true | undefined;
 }
 
 /** A lookup table that a run maps with. */

@@ -76,7 +76,11 @@ function ofRun(run: Run): Progress {
   return { state, reason: wordsOfRun(run), run: id, triggerId: triggerIdOf(run) };
 }
 
+/** The reason of a file of master data that was applied. */
+const APPLIED = "HG-HUB-009";
+
 function wordsOfRun({ state, reason, points }: Run): string | null {
+  if (reason?.code === APPLIED) return reason.message;
   if (reason !== null) return reasonWords(reason);
   if (state === "empty") return "it holds no readings";
   if (state === "cancelled") return "its run was cancelled";

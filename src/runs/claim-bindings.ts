@@ -8,6 +8,9 @@ import { reasonOf } from "./steps/steps.ts";
 /** The trigger name of runs of `POST /api/data`. */
 export const STANDARD_BODY_TRIGGER = "POST /api/data";
 
+/** Stands for a mapper in the bindings of master data. */
+const STRUCTURE_MAPPER = "(master data)";
+
 /** Mappers and lookup tables are read once for all arrivals of a list. */
 export class ClaimBindings {
   readonly #parts: ClaimParts;
@@ -29,7 +32,8 @@ export class ClaimBindings {
   }
 
   async #bind(claimed: ClaimingTrigger, provenance: Provenance | null): Promise<BoundClaim> {
-    const { mapper, fault } = await mapperOf(claimed, this.#parts.versions);
+    const { mapper, fault } =
+      claimed.structure === true ? applierOf(claimed, this.#parts) : await mapperOf(claimed, this.#parts.versions);
     this.#lookups ??= this.#parts.lookups.bind();
     return { binding: bindingOf(claimed, provenance, mapper, await this.#lookups, this.#parts), fault };
   }
@@ -59,7 +63,19 @@ function bindingOf(
     ...(claimed.version === undefined ? {} : { version: claimed.version }),
     ...(lookups.length === 0 ? {} : { lookups }),
     operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
+    ...(claimed.structure === true ? { structure: true } : {}),
   };
+}
+
+function applierOf(
+  { name }: ClaimingTrigger,
+  { appliesStructure }: ClaimParts,
+): { readonly mapper: MapperIdentity; readonly fault: Reason | null } {
+  const mapper = { name: STRUCTURE_MAPPER, version: "1", digest: "" };
+  const message =
+    `the trigger ${name} is for master data, which only the service itself applies: send the file to its storage, ` +
+    "or bind a mapper to OpisenseMasterData in `mappings`";
+  return { mapper, fault: appliesStructure ? null : { code: "HG-TRIG-003", message } };
 }
 
 /** A mapper that is missing or cannot be loaded stops only the files of its own trigger. */

@@ -22,6 +22,8 @@ export interface ClaimingTrigger {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Present for a trigger that comes from a service: `unbound` is the reason in case there is no such mapper. */
   readonly origin?: { readonly unbound: string } | undefined;
+  /** Its files are master data, which a gateway inside a hub applies. */
+  readonly structure?: true | undefined;
 }
 
 /** How a drop unpacks containers. */
@@ -61,6 +63,8 @@ export interface ClaimParts {
   /** The service of triggers that name none. */
   readonly defaultService: string;
   readonly limits: BatchLimits;
+  /** Whether this gateway applies master data. */
+  readonly appliesStructure: boolean;
   /** The order of claims, and of the finish of unmatched files. */
   readonly turns: Turns;
   readonly finishing: Turns;

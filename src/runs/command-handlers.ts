@@ -190,6 +190,12 @@ async function assertReplayable(of: Run, ledger: Ledger): Promise<void> {
         `\`headgate trace ${of.path}\` shows the runs of the entries; ` +
         "`headgate forget` has the whole container opened again.",
     });
+  if (of.binding.structure === true)
+    throw new RejectedError("HG-RUN-011", {
+      ...facts,
+      message: `run ${of.id} applied the master data of ${of.path}, which brings no readings`,
+      hint: "`POST /storage/{id}/process` applies a refused file again.",
+    });
   for (const run of [of, latest]) {
     if (REPLAYABLE_STATES.includes(run.state)) continue;
     throw new RejectedError("HG-RUN-011", {

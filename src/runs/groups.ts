@@ -90,7 +90,7 @@ function kindOf(run: Run, steps: RunSteps): string | null {
   }
   // A run that was mapped before has its batches where the ledger has them.
   if (state !== "claimed" || run.reason !== null || run.points.mapped > 0) return null;
-  const { mapper, unpack } = binding;
-  if (unpack !== undefined || mapper.digest === "") return null;
+  const { mapper, unpack, structure } = binding;
+  if (unpack !== undefined || structure !== undefined || mapper.digest === "") return null;
   return `in ${drop} ${mapper.name} ${mapper.digest}`;
 }

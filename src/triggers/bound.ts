@@ -1,7 +1,7 @@
 /** Binds the triggers that a service lists to mappers of this gateway. */
 import { z } from "zod";
 import { caseless } from "../wire/caseless.ts";
-import { FILE_TYPES, type ListedTrigger, listedTrigger, TRIGGER_STATES } from "../wire/index.ts";
+import { FILE_TYPES, type ListedTrigger, listedTrigger, MASTER_DATA, TRIGGER_STATES } from "../wire/index.ts";
 import { fires } from "./match.ts";
 import type { ServiceTriggersOptions } from "./options.ts";
 import type { Trigger } from "./registry.ts";
@@ -21,8 +21,10 @@ export interface ServiceTrigger {
 /** The settings of an entry `from: service`, with the name of its service. */
 export type ServiceRule = Omit<ServiceTriggersOptions, "service" | "every"> & { readonly service: string };
 
-const STANDARD_TYPE = "OpisenseStandard";
-const STANDARD_MAPPER = "standard";
+/** Mappers of file types that have a format of their own. */
+const MAPPERS_OF_TYPES: Readonly<Record<string, string>> = {
+  OpisenseStandard: "standard",
+};
 /** No mapper has this name. */
 const NO_MAPPER = "(none)";
 const FAULTS_SHOWN = 3;
@@ -84,8 +86,15 @@ function mapperOf(listed: ListedTrigger, name: string, { mappings, service }: Se
     const unbound = `${title} is bound to the mapper ${bound}, which does not exist here`;
     return { mapper: bound, origin: { ...origin, unbound } };
   }
-  if (mapping === undefined && fileType === STANDARD_TYPE)
-    return { mapper: STANDARD_MAPPER, origin: { ...origin, unbound: `there is no mapper ${STANDARD_MAPPER}` } };
+  if (fileType === MASTER_DATA)
+    return {
+      mapper: NO_MAPPER,
+      structure: true as const,
+      origin: { ...origin, unbound: `${title} is for master data, which the service itself applies` },
+    };
+  const own = MAPPERS_OF_TYPES[fileType];
+  if (mapping === undefined && own !== undefined)
+    return { mapper: own, origin: { ...origin, unbound: `there is no mapper ${own}` } };
   const unbound =
     mapping === undefined
       ? `${title} names no mapping, and \`mappings\` binds no mapper to its file type ${fileType}`

@@ -7,6 +7,8 @@ import type { TriggerOptions } from "./options.ts";
 export type Trigger = Readonly<TriggerOptions> & {
   /** Present for a trigger that comes from a service. */
   readonly origin?: TriggerOrigin;
+  /** Its files are master data. */
+  readonly structure?: true;
 };
 
 export interface TriggerOrigin {

@@ -3,6 +3,7 @@ export * from "./data.ts";
 export * from "./file-trigger.ts";
 export * from "./group.ts";
 export * from "./listed-trigger.ts";
+export * from "./master-data.ts";
 export * from "./problem.ts";
 export * from "./push.ts";
 export * from "./push-body.ts";

@@ -5,5 +5,7 @@ import { usePostgres } from "../hub/fixture.ts";
 await usePostgres();
 describe("on PostgreSQL", async () => {
   await import("./files.test.ts");
+  await import("./master-data.test.ts");
+  await import("./large-master-data.slow.test.ts");
   await import("./specification.test.ts");
 });

@@ -6,14 +6,17 @@ import {
   type FileTriggerBody,
   type FileTriggerFields,
   fileTriggerFields,
+  MASTER_DATA,
   type Mapping,
   type StoredFileTrigger,
 } from "../../wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import { requireSettings } from "./mappers.ts";
 
-/** The mapper of the standard data file. */
-const STANDARD = "standard";
+/** Mappers of file types that have a format of their own. */
+const MAPPERS_OF_TYPES: Readonly<Partial<Record<FileTriggerFields["fileType"], string>>> = {
+  OpisenseStandard: "standard",
+};
 
 export function createdFields(body: FileTriggerBody, mappers: readonly Mapping[]): FileTriggerFields {
   if (body.state === "Deleted") throw invalidField("state", "a new trigger is Active or Inactive");
@@ -72,8 +75,11 @@ function isSame(one: FileTriggerFields, other: FileTriggerFields): boolean {
 }
 
 function withMapping(fields: FileTriggerFields): FileTriggerFields {
+  const own = MAPPERS_OF_TYPES[fields.fileType];
+  if (fields.fileType === MASTER_DATA && fields.mapping !== null)
+    throw invalidField("mapping", `is left out for ${MASTER_DATA}, which the hub applies itself`);
   if (fields.mapping !== null) return fields;
-  if (fields.fileType === "OpisenseStandard") return { ...fields, mapping: STANDARD };
+  if (own !== undefined) return { ...fields, mapping: own };
   if (fields.fileType !== "CustomFormat") return fields;
   throw invalidField("mapping", "names the mapper of the CustomFormat (GET /fileTrigger/mappings)");
 }

@@ -34,7 +34,7 @@ import { warn } from "../http/warnings.ts";
 import type { Edit, FileTriggersFilter } from "../store/store.ts";
 import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
 import { changedFields, createdFields } from "./fields.ts";
-import { mapperOf } from "./mappers.ts";
+import { isKnown } from "./mappers.ts";
 import { judged } from "./verdicts.ts";
 
 interface WithId {
@@ -242,7 +242,7 @@ function pagingOf(query: Paging) {
 }
 
 function shown(trigger: StoredFileTrigger, mappers: readonly Mapping[]): ShownFileTrigger {
-  return { ...trigger, mappingKnown: mapperOf(trigger, mappers) !== undefined };
+  return { ...trigger, mappingKnown: isKnown(trigger, mappers) };
 }
 
 function editOf({ clock }: HubContext, request: FastifyRequest): Edit {
@@ -250,7 +250,7 @@ function editOf({ clock }: HubContext, request: FastifyRequest): Edit {
 }
 
 function warnOfMapping(reply: FastifyReply, trigger: FileTriggerFields, mappers: readonly Mapping[]): void {
-  if (trigger.mapping === null || trigger.state === "Deleted" || mapperOf(trigger, mappers) !== undefined) return;
+  if (trigger.mapping === null || trigger.state === "Deleted" || isKnown(trigger, mappers)) return;
   warn(reply, `this hub has no mapper ${trigger.mapping}: files that the trigger claims here fail to convert`);
 }
 

@@ -5,9 +5,10 @@ import { isSqliteTrouble, sqliteCode } from "../../sql/sqlite/faults.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type Logger, silentLog } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
-import { openPostgresStore } from "./postgres/index.ts";
+import type { OpenMasterData } from "./master-data.ts";
+import { openPostgresMasterData, openPostgresStore } from "./postgres/index.ts";
 import { openPostgresIngest } from "./postgres/ingest.ts";
-import { openSqliteStore } from "./sqlite/index.ts";
+import { openSqliteMasterData, openSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
 import type { HubStore, IngestStore } from "./store.ts";
 import type { Retention } from "./version-plan.ts";
@@ -25,6 +26,11 @@ export async function openIngestStore(
   return options.kind === "sqlite"
     ? openSqliteIngest(options.path, retention, clock)
     : openPostgresIngest(options, retention, clock);
+}
+
+/** For the thread that applies master data; after `openStore`. */
+export function openMasterData(options: HubOptions["store"]): OpenMasterData {
+  return options.kind === "sqlite" ? openSqliteMasterData(options.path) : openPostgresMasterData(options);
 }
 
 /** True when the database, not the data, is at fault: a repetition may succeed. */

@@ -4,16 +4,18 @@ import { createFileTriggerStore } from "./file-triggers.ts";
 import { createFileStore } from "./files.ts";
 import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
+import { createMasterDataReports } from "./master-data.ts";
 import type { HubStore } from "./store.ts";
 import { createStructureStore } from "./structure.ts";
 import { createViewStore } from "./views.ts";
 
 export function commonStores(
   database: Database,
-): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers" | "files" | "groups"> {
+): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers" | "files" | "groups" | "reports"> {
   return {
     files: createFileStore(database),
     groups: createGroupStore(database),
+    reports: createMasterDataReports(database),
     identity: createIdentityStore(database),
     structure: createStructureStore(database),
     views: createViewStore(database),

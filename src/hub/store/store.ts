@@ -8,6 +8,7 @@ import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
 import type { GroupStore } from "./groups.ts";
+import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 import type { FileStore } from "./stored-files.ts";
@@ -271,5 +272,7 @@ export interface HubStore {
   readonly usage: UsageStore;
   readonly files: FileStore;
   readonly groups: GroupStore;
+  /** Reports of files of master data. */
+  readonly reports: MasterDataReports;
   close(): Promise<void>;
 }

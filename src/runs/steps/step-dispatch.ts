@@ -7,6 +7,7 @@ import { RUN_STATES } from "../../states.ts";
 import { onlyOne, resultOf, type Settled, settleEach } from "../../support/settled.ts";
 import { tracedStep } from "../spans.ts";
 import type { Stage } from "../stages.ts";
+import { applyMasterData } from "./apply-step.ts";
 import { confirmOutcome } from "./confirm-step.ts";
 import { deliverBatches } from "./deliver-step.ts";
 import { finishSources } from "./finish-step.ts";
@@ -47,12 +48,17 @@ export async function takeSteps(
 
 function stepOf(run: Run, stage: Stage): ListStep {
   if (run.state === "claimed") return takeIn;
-  if (run.state === "fetched") return run.binding.unpack === undefined ? mapOwn : OPEN;
+  if (run.state === "fetched") return fetchedStep(run);
   if (run.state === "opened") return TEND;
   if (stage.name === "delivery") return DELIVER;
   if (run.state === "held") return RECHECK;
   if (!RUN_STATES[run.state].isAwaited) return finishSources;
   return run.finishedAt === null ? finishOrConfirm : CONFIRM;
+}
+
+function fetchedStep({ binding }: Run): ListStep {
+  if (binding.structure === true) return APPLY;
+  return binding.unpack === undefined ? mapOwn : OPEN;
 }
 
 function oneByOne(name: string | null, step: OneStep): ListStep {
@@ -63,6 +69,7 @@ function oneByOne(name: string | null, step: OneStep): ListStep {
 }
 
 const OPEN = oneByOne("open", openContainer);
+const APPLY = oneByOne("apply", applyMasterData);
 const TEND = oneByOne(null, tendContainer);
 const DELIVER = oneByOne("deliver", deliverBatches);
 const RECHECK = oneByOne(null, recheckHeld);

@@ -14,6 +14,7 @@ import type {
   FinishPlan,
   FinishRule,
   MapperIdentity,
+  Place,
   Reason,
   Run,
   TargetFacts,
@@ -74,6 +75,25 @@ export interface ProvisionedTargets {
   readonly error: Error | null;
 }
 
+/** A file of master data, for the one that applies it. */
+export interface StructureFile {
+  readonly run: string;
+  readonly drop: string;
+  /** Path at the drop; an entry of a container is behind `!/`. */
+  readonly path: string;
+  /** Local file with its bytes. */
+  readonly inputPath: string;
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+export type StructureApplied =
+  | { readonly kind: "applied"; readonly words: string }
+  /** Nothing was changed. */
+  | { readonly kind: "refused"; readonly words: string; readonly place: Place };
+
+/** All of the file or nothing; a run that is applied again has the result of the first time. Throws as steps do. */
+export type ApplyStructure = (file: StructureFile, signal: AbortSignal) => Promise<StructureApplied>;
+
 export interface RunSteps {
   readonly ledger: Ledger;
   readonly spool: Spool;
@@ -81,6 +101,8 @@ export interface RunSteps {
   readonly copies: ContainerCopies;
   readonly lookups: Pick<LookupStore, "filesFor">;
   readonly pool: MappingPool;
+  /** Null for a gateway that is not inside a hub. */
+  readonly applyStructure: ApplyStructure | null;
   readonly clock: Clock;
   readonly log: Logger;
   readonly tracer: Tracer;

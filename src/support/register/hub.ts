@@ -29,4 +29,18 @@ export const HUB_ERRORS = {
       "Restore the folder of the stored files from a backup, or have the sender send the file again; then offer it " +
       "to the triggers again (`POST /storage/{id}/process`).",
   },
+  "HG-HUB-007": {
+    title: "a file of master data cannot be applied now",
+    hint: "It is tried again by itself. Check the store of the hub: its disk, or its server.",
+  },
+  "HG-HUB-008": {
+    title: "a file of master data was refused",
+    hint:
+      "`GET /storage/{id}/report` names the rows and columns with the reasons. Nothing was changed: correct the file " +
+      "and send it again.",
+  },
+  "HG-HUB-009": {
+    title: "a file of master data was applied",
+    hint: "`GET /storage/{id}/report` says what became of each row.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

@@ -2,10 +2,11 @@
 
 import type { Logger } from "../../../support/log.ts";
 import { once } from "../../../support/once.ts";
+import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { commonStores } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
-import { openPool, type PostgresOptions } from "./database.ts";
+import { createPool, openPool, type PostgresOptions } from "./database.ts";
 import { postgresDatabase } from "./driver.ts";
 import { createOperationStore } from "./operations.ts";
 import { createPointStore } from "./points.ts";
@@ -28,4 +29,10 @@ export async function openPostgresStore(options: PostgresOptions, log: Logger): 
       }
     }),
   };
+}
+
+/** In another thread than the store. */
+export function openPostgresMasterData(options: PostgresOptions): OpenMasterData {
+  const pool = createPool(options, { max: 1, settings: { jit: "off" } });
+  return { ...createMasterDataStore(postgresDatabase(pool)), close: () => pool.end() };
 }

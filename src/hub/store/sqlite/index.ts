@@ -4,6 +4,7 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
+import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { commonStores } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
@@ -60,4 +61,15 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     await close();
     throw thrown;
   }
+}
+
+/** In another thread than the store. */
+export function openSqliteMasterData(path: string): OpenMasterData {
+  const file = openDatabase({
+    path,
+    migrations: null,
+    timeoutMs: BLOCKING_MS,
+    checkpointPages: CHECKPOINT_PAGES.migrations,
+  });
+  return { ...createMasterDataStore(sqliteDatabase(file, statements(file))), close: async () => file.close() };
 }

@@ -1,0 +1,210 @@
+/** The columns of master data: their names, the entities that they describe, and how their cells are read. */
+import {
+  AGGREGATE_NAMES,
+  ENERGY_TYPES,
+  ENERGY_USAGES,
+  findUnit,
+  GATEWAY_TYPES,
+  ianaZone,
+  type MasterDataEntity,
+  type Named,
+  QUANTITY_TYPES,
+  SITE_TYPES,
+  SOURCE_TYPES,
+  TIME_PERIODS,
+  UNITS,
+  VARIABLE_TYPES,
+} from "../../wire/index.ts";
+import { type Cell, decimal, type ReadCell, text, truth, whole } from "./cells.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface Column {
+  /** In a header, case, blanks, `_` and `-` do not matter. */
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly of: MasterDataEntity;
+  readonly about: string;
+  readonly fields: readonly string[];
+  /** The fields that a cell states; throws a `RangeError` whose message completes "the cell …". */
+  readonly read: (cell: Cell) => Fields;
+}
+
+function column(of: MasterDataEntity, names: string, field: string, about: string, read: ReadCell = text): Column {
+  const [name = "", ...aliases] = names.split(" ");
+  return { name, aliases, of, about, fields: [field], read: (cell) => ({ [field]: read(cell) }) };
+}
+
+/** An id of a referential, or its name in any case. */
+function known(list: readonly Named[], path: string): ReadCell {
+  return (cell) => {
+    const words = text(cell);
+    const isId = /^\d+$/.test(words);
+    const named = words.toLowerCase();
+    const found = list.find(({ id, name }) => (isId ? id === Number(words) : name.toLowerCase() === named));
+    if (found === undefined) throw new RangeError(`is ${quoted(words)}, which is no id and no name of GET ${path}`);
+    return found.id;
+  };
+}
+
+const namesOf = (map: Readonly<Record<string, string>>) =>
+  Object.entries(map).map(([id, name]) => ({ id: Number(id), name }));
+
+function unit(cell: Cell): number {
+  const words = text(cell);
+  const found = /^\d+$/.test(words) ? UNITS.find(({ id }) => id === Number(words)) : findUnit(words);
+  if (found === undefined) throw new RangeError(`is ${quoted(words)}, which is no id, symbol or name of GET /units`);
+  return found.id;
+}
+
+function zone(cell: Cell): string {
+  const words = text(cell);
+  if (ianaZone(words) === undefined)
+    throw new RangeError(`is ${quoted(words)}, and not a time zone such as Europe/Brussels (GET /timezones)`);
+  return words;
+}
+
+function tags(cell: Cell): readonly string[] {
+  const each = text(cell).split("|");
+  return each.map((tag) => tag.trim()).filter((tag) => tag !== "");
+}
+
+const SPACING = new RegExp(`^([1-9]\\d{0,5}) (${Object.values(TIME_PERIODS).join("|")})s?$`, "i");
+
+function spacing(cell: Cell): Fields {
+  const words = text(cell);
+  const [, count, period = ""] = SPACING.exec(words) ?? [];
+  if (count === undefined) throw new RangeError(`is ${quoted(words)}, and not such as 15 minutes or 1 day`);
+  const base = namesOf(TIME_PERIODS).find(({ name }) => name.toLowerCase() === period.toLowerCase());
+  return { granularity: Number(count), granularityTimeBase: base?.id };
+}
+
+function versions(cell: Cell): number {
+  const count = whole(cell);
+  if (count < 1 || count > 10_000) throw new RangeError(`is ${count}, and not between 1 and 10000`);
+  return count;
+}
+
+export function quoted(words: string): string {
+  return JSON.stringify(words.length > 60 ? `${words.slice(0, 60)}…` : words);
+}
+
+const NEW = "Needed for a new one.";
+const BY_ID = "Id at the hub, to name one whose name or number changes.";
+
+export const COLUMNS: readonly Column[] = [
+  column("site", "site_id", "id", BY_ID, whole),
+  column("site", "site_name", "name", "Name of the site, which names it in the account."),
+  column(
+    "site",
+    "site_type site_type_id",
+    "typeId",
+    `Id or name (GET /sitetypes). ${NEW}`,
+    known(SITE_TYPES, "/sitetypes"),
+  ),
+  column("site", "site_time_zone site_time_zone_id", "timeZoneId", `Where a day of the site begins. ${NEW}`, zone),
+  column("site", "site_street", "street", "Address."),
+  column("site", "site_postal_code", "postalCode", "Address."),
+  column("site", "site_city", "city", "Address."),
+  column("site", "site_country", "country", "Address."),
+  column("source", "source_id", "id", BY_ID, whole),
+  column(
+    "source",
+    "source_serial_number serial_number",
+    "serialNumber",
+    "The first of source_id, this, source_ean, meter_number and source_name that a row fills names its source.",
+  ),
+  column("source", "source_ean source_ean_number ean ean_number", "ean", "EAN of the connection."),
+  column("source", "meter_number source_meter_number", "meterNumber", "Number of the meter."),
+  column("source", "source_name", "name", "Name of the source; what names it when left out."),
+  column(
+    "source",
+    "source_type source_type_id",
+    "sourceTypeId",
+    "Id or name (GET /sourceTypes); of a new one Pushed Data when left out.",
+    known(SOURCE_TYPES, "/sourceTypes"),
+  ),
+  column(
+    "source",
+    "energy_type energy_type_id",
+    "energyTypeId",
+    "Id or name (GET /energyTypes).",
+    known(ENERGY_TYPES, "/energyTypes"),
+  ),
+  column(
+    "source",
+    "energy_usage energy_usage_id",
+    "energyUsageId",
+    "Id or name (GET /energyUsages).",
+    known(ENERGY_USAGES, "/energyUsages"),
+  ),
+  column(
+    "source",
+    "gateway_type gateway_type_id",
+    "gatewayTypeId",
+    "Id or name (GET /gatewayTypes).",
+    known(GATEWAY_TYPES, "/gatewayTypes"),
+  ),
+  column("source", "source_time_zone source_time_zone_id", "timeZoneId", "The site's when left out.", zone),
+  column("source", "source_description", "description", "Free text."),
+  column("source", "source_localisation", "localisation", "Where it is in the site."),
+  column("source", "source_meter_address", "meterAddress", "Address of the meter."),
+  column("source", "source_tags", "tags", "Tags, separated by |.", tags),
+  column("variable", "variable_id", "id", BY_ID, whole),
+  column(
+    "variable",
+    "mapping_config",
+    "mappingConfig",
+    "By which pushes name the variable. This, or variable_type, names it within its source.",
+  ),
+  column(
+    "variable",
+    "variable_type variable_type_id",
+    "variableTypeId",
+    "Id or name (GET /variableTypes); of a new one 131, generic, when left out.",
+    known(VARIABLE_TYPES, "/variableTypes"),
+  ),
+  column("variable", "variable_name", "name", "Name of the variable; the mapping config when left out."),
+  column("variable", "unit unit_id", "unitId", `Id, symbol or name (GET /units). ${NEW}`, unit),
+  {
+    ...column("variable", "granularity", "", "Spacing between points, such as 15 minutes or 1 day."),
+    fields: ["granularity", "granularityTimeBase"],
+    read: spacing,
+  },
+  column(
+    "variable",
+    "quantity_type",
+    "quantityType",
+    "Id or name (GET /quantityTypes), such as Integrated.",
+    known(namesOf(QUANTITY_TYPES), "/quantityTypes"),
+  ),
+  column(
+    "variable",
+    "aggregate",
+    "aggregate",
+    "Id or name (GET /aggregates).",
+    known(namesOf(AGGREGATE_NAMES), "/aggregates"),
+  ),
+  column("variable", "is_versioned", "isVersioned", "true when revisions of a reading are kept side by side.", truth),
+  column("variable", "versions_max", "versionsMax", "How many of them.", versions),
+  column("variable", "divider", "divider", "Number that values are divided by.", decimal),
+  column("variable", "variable_tags", "tags", "Tags, separated by |.", tags),
+  column("user", "user_name username", "username", "Name by which the user signs in."),
+  column("user", "user_roles user_role", "roles", "Roles, separated by |.", tags),
+];
+
+const CUSTOM = /^source[\s_-]*custom\.(.+)$/i;
+
+function folded(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]/g, "");
+}
+
+const BY_NAME = new Map(COLUMNS.flatMap((one) => [one.name, ...one.aliases].map((name) => [folded(name), one])));
+
+/** `source_custom.KEY` is a property of the source that the customer defines. */
+export function findColumn(header: string): Column | undefined {
+  const key = CUSTOM.exec(header.trim())?.[1]?.trim();
+  if (key === undefined) return BY_NAME.get(folded(header));
+  const name = `source_custom.${key}`;
+  return { ...column("source", name, `clientData.${key}`, ""), name, aliases: [] };
+}

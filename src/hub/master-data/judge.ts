@@ -1,0 +1,262 @@
+/** Compares what a file wants with what the account has: what to create and change, and why that is refused. */
+import { isDeepStrictEqual } from "node:util";
+import type { z } from "zod";
+import { type RowResult, SOURCE_TYPES, siteBody, sourceBody, variableBody } from "../../wire/index.ts";
+import type { FoundStructure } from "../store/master-data.ts";
+import type { Ref, StructurePlan } from "../store/structure-plan.ts";
+import { columnOf } from "./rows.ts";
+import { placeWords, type Wanted, type WantedStructure, wordsOf } from "./wanted.ts";
+
+/** What is to become of an entity. */
+export interface Verdict {
+  readonly result: RowResult;
+  readonly fields: readonly string[];
+  readonly ref: Ref | null;
+}
+
+export interface Verdicts {
+  readonly plan: StructurePlan;
+  readonly of: ReadonlyMap<Wanted, Verdict>;
+}
+
+/** Variable type without a meaning of its own. */
+const GENERIC_TYPE = 131;
+/** The type of sources that pushes feed. */
+const PUSHED_DATA = SOURCE_TYPES.find(({ name }) => name === "Pushed Data")?.id ?? 1;
+
+/** Rows get the reasons why what they say is refused. */
+export function judge(wanted: WantedStructure, found: FoundStructure, accountId: number): Verdicts {
+  const judging = new Judging(found, accountId);
+  const of = judging.verdicts;
+  for (const site of wanted.sites) of.set(site, judging.site(site));
+  for (const source of wanted.sources) of.set(source, judging.source(source));
+  for (const variable of wanted.variables) of.set(variable, judging.variable(variable));
+  for (const user of wanted.users) of.set(user, judging.user(user));
+  return { plan: judging.plan, of };
+}
+
+type Item = Readonly<Record<string, unknown>> & { readonly id: number };
+type Listed<List> = List extends readonly (infer One)[] ? One[] : never;
+type Growing<Plan> = { [List in keyof Plan]: Listed<Plan[List]> };
+
+/** An entity of the account; undefined: there is none; null: it is refused. */
+type Current = Item | undefined | null;
+
+const REFUSED: Verdict = { result: "refused", fields: [], ref: null };
+
+class Judging {
+  readonly verdicts = new Map<Wanted, Verdict>();
+  readonly plan: Growing<StructurePlan> = {
+    sites: [],
+    sources: [],
+    variables: [],
+    changedSites: [],
+    changedSources: [],
+    changedVariables: [],
+  };
+  readonly #found: FoundStructure;
+  readonly #accountId: number;
+  readonly #indexes = new Map<string, Map<unknown, Item[]>>();
+  /** The first that names an entity of the account. */
+  readonly #taken = new Map<string, Wanted>();
+
+  constructor(found: FoundStructure, accountId: number) {
+    this.#found = found;
+    this.#accountId = accountId;
+  }
+
+  site(wanted: Wanted): Verdict {
+    const { plan } = this;
+    const current = this.#one(wanted, this.#matching("sites", wanted.key.by, wanted.key.value));
+    if (current === null) return REFUSED;
+    const fields = changesOf(wanted, current);
+    if (current !== undefined && fields.length === 0) return settled(current, fields);
+    const body = this.#body(siteBody.out, wanted, current ?? {});
+    if (body === null) return REFUSED;
+    if (current === undefined) return created(wanted, plan.sites.push(body));
+    plan.changedSites.push({ id: current.id, body });
+    return settled(current, fields);
+  }
+
+  source(wanted: Wanted): Verdict {
+    const { plan } = this;
+    const site = this.#parentOf(wanted);
+    if (site === "refused") return this.#refusedWithParent(wanted);
+    const { by, value } = wanted.key;
+    const siteId = site !== null && "id" in site ? site.id : undefined;
+    // A name names a source within its site.
+    const isWithin = by === "name" && site !== null;
+    const named = this.#matching("sources", by, value);
+    const current = this.#one(wanted, isWithin ? named.filter((one) => one["siteId"] === siteId) : named);
+    if (current === null) return REFUSED;
+    const isMoved = current !== undefined && site !== null && siteId !== current["siteId"];
+    const fields = [...changesOf(wanted, current), ...(isMoved ? ["siteId"] : [])];
+    if (current !== undefined && fields.length === 0) return settled(current, fields);
+    if (current === undefined && site === null)
+      return this.#refuse(wanted, "it does not exist, and a new one needs its site: fill site_name");
+    const defaults = { name: String(value), sourceTypeId: PUSHED_DATA, siteId: 0 };
+    const body = this.#body(sourceBody.out, wanted, current ?? defaults);
+    if (body === null) return REFUSED;
+    const inSite = site ?? { id: Number(current?.["siteId"]) };
+    if (current === undefined) return created(wanted, plan.sources.push({ body, site: inSite }));
+    plan.changedSources.push({ id: current.id, body, site: inSite });
+    return settled(current, fields);
+  }
+
+  variable(wanted: Wanted): Verdict {
+    const { plan } = this;
+    const source = this.#parentOf(wanted);
+    if (source === "refused") return this.#refusedWithParent(wanted);
+    const sourceId = source !== null && "id" in source ? source.id : undefined;
+    const { by, value } = wanted.key;
+    const named = this.#matching("variables", by, value);
+    const current = this.#one(wanted, by === "id" ? named : named.filter((one) => one["sourceId"] === sourceId));
+    if (current === null) return REFUSED;
+    if (current === undefined) {
+      const defaults = { name: nameOf(wanted), variableTypeId: GENERIC_TYPE, sourceId: 0 };
+      const body = this.#body(variableBody.out, wanted, defaults);
+      if (body === null || source === null) return REFUSED;
+      return created(wanted, plan.variables.push({ body, source }));
+    }
+    if (source !== null && current["sourceId"] !== sourceId)
+      return this.#refuse(wanted, `it is in the source ${current["sourceId"]}, and variables are not moved`);
+    const fields = changesOf(wanted, current);
+    if (this.#found.withPoints.has(current.id)) {
+      const why = "it has points, and its history begins or ends with is_versioned: make another variable";
+      if (fields.includes("isVersioned")) return this.#refuse(wanted, why, "isVersioned");
+      const note = `${wordsOf(wanted)} has another unit now: its values are not converted`;
+      if (fields.includes("unitId")) wanted.saidIn.get("unitId")?.notes.push(note);
+    }
+    if (fields.length === 0) return settled(current, fields);
+    const body = this.#body(variableBody.out, wanted, current);
+    if (body === null) return REFUSED;
+    plan.changedVariables.push({ id: current.id, body });
+    return settled(current, fields);
+  }
+
+  /** Users come with the configuration of the hub, which would undo any change at its next start. */
+  user(wanted: Wanted): Verdict {
+    const username = String(wanted.key.value);
+    const known = this.#found.users.find((one) => one.username === username);
+    const roles = wanted.fields["roles"] as readonly string[] | undefined;
+    const isSame =
+      known?.accounts.includes(this.#accountId) === true &&
+      (roles === undefined || isDeepStrictEqual(roles.toSorted(), known.roles.toSorted()));
+    if (isSame) return { result: "unchanged", fields: [], ref: null };
+    const rest = roles === undefined ? "" : ` with the roles ${roles.join(", ")}`;
+    return this.#refuse(
+      wanted,
+      `the account has no such user${rest}, and users come with the configuration of the hub: add it to \`users\``,
+    );
+  }
+
+  /** Null: the file does not say in what it is. */
+  #parentOf({ parent }: Wanted): Ref | "refused" | null {
+    return parent === null ? null : (this.verdicts.get(parent)?.ref ?? "refused");
+  }
+
+  #one(wanted: Wanted, matching: readonly Item[]): Current {
+    const [first, second] = matching;
+    const { entity, key } = wanted;
+    if (second !== undefined) {
+      const ids = matching.map(({ id }) => id).slice(0, 5);
+      this.#refuse(
+        wanted,
+        `there are ${matching.length} of them: name one by ${entity}_id (${ids.join(", ")})`,
+        key.by,
+      );
+      return null;
+    }
+    if (first === undefined && key.by === "id") {
+      this.#refuse(wanted, "the account has none with this id", "id");
+      return null;
+    }
+    const other = first === undefined ? undefined : this.#taken.get(`${entity} ${first.id}`);
+    const [row] = other?.rows ?? [];
+    if (other !== undefined && row !== undefined) {
+      this.#refuse(wanted, `${placeWords(row)} names it, too, as ${wordsOf(other)}: name it in the same way`, key.by);
+      return null;
+    }
+    if (first !== undefined) this.#taken.set(`${entity} ${first.id}`, wanted);
+    return first;
+  }
+
+  #matching(list: "sites" | "sources" | "variables", field: string, value: unknown): readonly Item[] {
+    const name = `${list} ${field}`;
+    const items = this.#found[list] as readonly unknown[] as readonly Item[];
+    const index = this.#indexes.get(name) ?? Map.groupBy(items, (one) => one[field]);
+    this.#indexes.set(name, index);
+    return index.get(value) ?? [];
+  }
+
+  /** Null: fields are missing, which is recorded. */
+  #body<Body>(schema: z.ZodType<Body>, wanted: Wanted, current: Readonly<Record<string, unknown>>): Body | null {
+    const parsed = schema.safeParse(bodyOf(current, wanted.fields));
+    if (parsed.success) return parsed.data;
+    for (const { path, message } of parsed.error.issues) {
+      const field = String(path[0]);
+      const isMissing = wanted.fields[field] === undefined;
+      this.#refuse(wanted, isMissing ? `it does not exist, and a new one needs its ${field}` : message, field);
+    }
+    return null;
+  }
+
+  #refuse(wanted: Wanted, why: string, field?: string): Verdict {
+    const row = (field === undefined ? undefined : wanted.saidIn.get(field)) ?? wanted.owner ?? wanted.rows[0];
+    const column = row === undefined || field === undefined ? null : columnOf(row, wanted.entity, field);
+    row?.reasons.push({ column, message: `${wordsOf(wanted)}: ${why}` });
+    return REFUSED;
+  }
+
+  #refusedWithParent(wanted: Wanted): Verdict {
+    const row = wanted.owner ?? wanted.rows[0];
+    if (row?.reasons.length !== 0 || wanted.parent === null) return REFUSED;
+    return this.#refuse(wanted, `${wordsOf(wanted.parent)} is refused`);
+  }
+}
+
+/** `count`: of those that the plan creates, with this one. */
+function created({ fields }: Wanted, count: number): Verdict {
+  return { result: "created", fields: Object.keys(fields), ref: { created: count - 1 } };
+}
+
+function settled({ id }: Item, fields: readonly string[]): Verdict {
+  return { result: fields.length === 0 ? "unchanged" : "changed", fields, ref: { id } };
+}
+
+/** Without its own id, and without fields that are null: the schemas of bodies have none. */
+function bodyOf(current: Readonly<Record<string, unknown>>, fields: Readonly<Record<string, unknown>>): object {
+  const body: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(current)) if (value !== null && field !== "id") body[field] = value;
+  for (const [field, value] of Object.entries(fields)) {
+    const key = customKey(field);
+    if (field !== "id" && key === null) body[field] = value;
+    if (key !== null) body["clientData"] = { ...(body["clientData"] as object | undefined), [key]: value };
+  }
+  return body;
+}
+
+/** The key of `clientData` that a field names. */
+function customKey(field: string): string | null {
+  return field.startsWith("clientData.") ? field.slice("clientData.".length) : null;
+}
+
+function changesOf({ fields }: Wanted, current: Item | undefined): string[] {
+  if (current === undefined) return [];
+  const before = (field: string) => {
+    const key = customKey(field);
+    const custom = current["clientData"] as Readonly<Record<string, unknown>> | null;
+    return key === null ? current[field] : custom?.[key];
+  };
+  return Object.keys(fields).filter((field) => !isDeepStrictEqual(before(field), fields[field]));
+}
+
+function nameOf({ fields, key }: Wanted): string {
+  return String(fields["mappingConfig"] ?? `type ${key.value}`);
+}
+
+/** The id that a reference stands for; null while it does not exist. */
+export function idOf(ref: Ref | null, created: readonly number[] | undefined): number | null {
+  if (ref === null) return null;
+  return "id" in ref ? ref.id : (created?.[ref.created] ?? null);
+}

@@ -1,0 +1,155 @@
+/**
+ * Applies stored files of master data, for the gateway inside the hub and for dry runs of people. The one who sent the
+ * file needs the right to change structure, since whoever may send files may give one any name.
+ */
+import { fileURLToPath } from "node:url";
+import { Piscina } from "piscina";
+import type { Clock } from "../../support/clock.ts";
+import { RejectedError, TransientError } from "../../support/errors.ts";
+import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "../../wire/index.ts";
+import type { HubOptions } from "../options.ts";
+import type { KeptReport } from "../store/master-data.ts";
+import type { FileRecord, HubStore } from "../store/store.ts";
+import { hasRight, mayAccess, RIGHT_WORDS } from "../token/rights.ts";
+import type { MasterDataJob } from "./process.ts";
+
+export interface MasterDataThread {
+  readonly store: HubOptions["store"];
+}
+
+export type Processed =
+  | { readonly kind: "reported"; readonly report: KeptReport }
+  /** The database is at fault, and the same may succeed later. */
+  | { readonly kind: "trouble"; readonly words: string };
+
+/** A file whose bytes are at `path`, of the stored file or in the container that it is. */
+export interface MasterDataFile {
+  readonly accountId: number;
+  readonly fileId: number;
+  readonly fileName: string;
+  readonly path: string;
+  /** The run that applies it: what it applied before is not applied again. */
+  readonly run: string;
+  /** `metadata` of its trigger. */
+  readonly settings: unknown;
+}
+
+export type Applied =
+  | { readonly kind: "applied"; readonly words: string }
+  | {
+      readonly kind: "refused";
+      readonly words: string;
+      readonly place: { readonly sheet?: string; readonly row?: number; readonly column?: string };
+    };
+
+export interface MasterData {
+  /** Throws `TransientError` when the store is not available, `RejectedError` for a file beyond all bounds. */
+  apply(file: MasterDataFile, signal: AbortSignal): Promise<Applied>;
+  dryRun(
+    file: FileRecord,
+    path: string,
+    settings: Pick<MasterDataSettings, "delimiter" | "encoding">,
+    signal: AbortSignal,
+  ): Promise<KeptReport>;
+  close(): Promise<void>;
+}
+
+/** A thread without work ends. */
+const IDLE_MS = 10_000;
+const MEMORY_MEGABYTES = 1_024;
+
+export function createMasterData(
+  options: Pick<HubOptions, "store">,
+  store: Pick<HubStore, "files" | "identity">,
+  clock: Clock,
+): MasterData {
+  let pool: Piscina<MasterDataJob, Processed> | null = null;
+  const run = async (job: Omit<MasterDataJob, "atMs">, signal: AbortSignal): Promise<KeptReport> => {
+    pool ??= startPool(options);
+    const processed = await pool
+      .run({ ...job, atMs: clock.now().epochMilliseconds }, { signal })
+      .catch((thrown: unknown) => {
+        throw isOutOfMemory(thrown) ? tooLarge(job.fileName) : thrown;
+      });
+    if (processed.kind === "reported") return processed.report;
+    const facts = { operation: "apply master data", subject: job.fileName, message: processed.words };
+    throw new TransientError("HG-HUB-007", facts);
+  };
+  return {
+    async apply(file, signal) {
+      const fault = await senderFault(file, store);
+      if (fault !== null) return { kind: "refused", words: fault, place: {} };
+      const settings = masterDataSettings.safeParse(file.settings);
+      if (!settings.success) return { kind: "refused", words: settingsWords(settings.error.issues), place: {} };
+      return appliedOf(file, await run({ ...file, settings: settings.data }, signal));
+    },
+    dryRun: (file, path, settings, signal) => {
+      const { accountId, id: fileId } = file;
+      const fileName = file.fileName.slice(file.fileName.lastIndexOf("/") + 1);
+      return run({ accountId, fileId, fileName, path, run: null, settings: { ...settings, dryRun: true } }, signal);
+    },
+    close: async () => await pool?.destroy(),
+  };
+}
+
+function isOutOfMemory(thrown: unknown): boolean {
+  return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_WORKER_OUT_OF_MEMORY";
+}
+
+function tooLarge(subject: string): RejectedError {
+  const message = `${subject} needs more than ${MEMORY_MEGABYTES} MB of memory: send it in parts`;
+  return new RejectedError("HG-HUB-008", { operation: "apply master data", subject, message });
+}
+
+function startPool({ store }: Pick<HubOptions, "store">): Piscina<MasterDataJob, Processed> {
+  // In the compiled package, this file is JavaScript and so is the worker beside it.
+  const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
+  const thread: MasterDataThread = { store };
+  return new Piscina<MasterDataJob, Processed>({
+    filename: fileURLToPath(new URL(file, import.meta.url)),
+    name: "perform",
+    minThreads: 0,
+    maxThreads: 1,
+    idleTimeout: IDLE_MS,
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MEGABYTES },
+    workerData: thread,
+    recordTiming: false,
+  });
+}
+
+/** Why the sender of a file may not change structure; null when it may. */
+async function senderFault(
+  { accountId, fileId }: MasterDataFile,
+  { files, identity }: Pick<HubStore, "files" | "identity">,
+): Promise<string | null> {
+  const record = await files.one(accountId, fileId);
+  if (record === null) return "the file was removed";
+  const user = await identity.userByName(record.createdBy);
+  if (user !== null && mayAccess(user, accountId) && hasRight(user, "structure")) return null;
+  return `${record.createdBy} sent it and may not change structure: master data needs the role ${RIGHT_WORDS.structure}`;
+}
+
+function settingsWords(issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]): string {
+  const each = issues.map(({ path, message }) => [...path, message].join(": "));
+  return `the metadata of its trigger are not settings of master data: ${each.join("; ")}`;
+}
+
+function appliedOf({ fileId }: MasterDataFile, { dryRun, rows, items }: KeptReport): Applied {
+  const { created, changed, unchanged, refused } = rows;
+  const where = `GET /storage/${fileId}/report`;
+  if (refused > 0) {
+    const all = created + changed + unchanged + refused;
+    const first = items.find(({ reasons }) => reasons.length > 0);
+    const [reason] = first?.reasons ?? [];
+    const words = `${reason?.message ?? "a row is refused"}; ${refused} of ${all} rows are refused, so nothing was changed (${where})`;
+    return { kind: "refused", words, place: placeOf(first, reason?.column ?? null) };
+  }
+  const counts = `rows: ${created} created, ${changed} changed, ${unchanged} unchanged`;
+  return { kind: "applied", words: `${dryRun ? "dry run, nothing was changed; " : ""}${counts} (${where})` };
+}
+
+function placeOf(row: ReportedRow | undefined, column: string | null) {
+  if (row === undefined) return {};
+  const sheet = row.sheet === null ? {} : { sheet: row.sheet };
+  return { ...sheet, row: row.row, ...(column === null ? {} : { column }) };
+}

@@ -1,0 +1,238 @@
+/**
+ * Applies a file of master data and records the report of its rows, in one transaction: all of it or nothing. Another
+ * file of the account waits for its end.
+ */
+import type { MasterDataReport, ReportedRow, RowResult } from "../../wire/index.ts";
+import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
+import type { Listing, Page, StoredSite, StoredSource, StoredVariable } from "./store.ts";
+import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
+import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
+
+/** What may be in the account of what a file names. */
+export interface StructureKeys {
+  readonly siteIds: readonly number[];
+  readonly siteNames: readonly string[];
+  readonly sourceIds: readonly number[];
+  readonly serialNumbers: readonly string[];
+  readonly eans: readonly string[];
+  readonly meterNumbers: readonly string[];
+  readonly sourceNames: readonly string[];
+  readonly variableIds: readonly number[];
+  readonly usernames: readonly string[];
+}
+
+export interface FoundStructure {
+  readonly sites: readonly StoredSite[];
+  readonly sources: readonly StoredSource[];
+  /** All variables of these sources, and those with one of the ids. */
+  readonly variables: readonly StoredVariable[];
+  /** Variables of `variables` that have points. */
+  readonly withPoints: ReadonlySet<number>;
+  /** Those that can sign in, whatever their accounts. */
+  readonly users: readonly FoundUser[];
+}
+export interface FoundUser {
+  readonly username: string;
+  readonly roles: readonly string[];
+  readonly accounts: readonly number[];
+}
+
+/** The file, and the run that applies it: a run that is repeated finds its report. */
+export interface ReportKey {
+  readonly fileId: number;
+  readonly fileName: string;
+  /** Null for a dry run of a person, whose report is not kept. */
+  readonly run: string | null;
+}
+
+export type ReportFacts = Omit<MasterDataReport, "fileId" | "fileName" | "date" | "items">;
+
+export interface Judgement {
+  /** Null: nothing is changed. */
+  readonly plan: StructurePlan | null;
+  readonly dryRun: boolean;
+  /** The rows of the report, once the ids of created entities are known. */
+  report(created: CreatedIds | null): readonly ReportedRow[];
+}
+
+export interface KeptReport extends ReportFacts {
+  readonly fileName: string;
+  readonly createdMs: number;
+  readonly items: readonly ReportedRow[];
+}
+
+export interface MasterDataStore {
+  /** `judge` may be called again from the start. */
+  apply(
+    accountId: number,
+    key: ReportKey,
+    keys: StructureKeys,
+    judge: (found: FoundStructure) => Judgement,
+    atMs: number,
+  ): Promise<KeptReport>;
+}
+
+/** With a connection of its own. */
+export interface OpenMasterData extends MasterDataStore {
+  close(): Promise<void>;
+}
+
+export interface MasterDataReports {
+  /** Names of the files of a stored file that have a report: one, or those in a container. */
+  files(accountId: number, fileId: number): Promise<readonly string[]>;
+  /** The newest report of the file; null without one. `total`: the rows with these results. */
+  newest(
+    accountId: number,
+    fileId: number,
+    fileName: string,
+    results: readonly RowResult[] | undefined,
+    page: Page,
+  ): Promise<(Omit<KeptReport, "items"> & { readonly items: Listing<ReportedRow> }) | null>;
+}
+
+/** Rows of a report that are stored together. */
+const PART_ROWS = 1_000;
+
+export function createMasterDataStore(database: Database): MasterDataStore {
+  const { dialect } = database;
+  return {
+    apply: (accountId, key, keys, judge, atMs) =>
+      database.write(function* (): Steps<KeptReport> {
+        yield* dialect.holdLane(accountId);
+        const before = yield* reportOfRun(accountId, key);
+        if (before !== null) return before;
+        const judgement = judge(yield* findStructure(database, accountId, keys));
+        const created = judgement.plan === null ? null : yield* changeStructure(dialect, accountId, judgement.plan);
+        const items = judgement.report(created);
+        const report = { ...factsOf(judgement, items), fileName: key.fileName, createdMs: atMs, items };
+        if (key.run !== null) yield* keepReport(accountId, key, report);
+        return report;
+      }),
+  };
+}
+
+function factsOf({ plan, dryRun }: Judgement, items: readonly ReportedRow[]): ReportFacts {
+  const counts = { created: 0, changed: 0, unchanged: 0, refused: 0 };
+  for (const { result } of items) counts[result] += 1;
+  return { dryRun, applied: plan !== null, rows: counts };
+}
+
+function* findStructure(database: Database, accountId: number, keys: StructureKeys): Steps<FoundStructure> {
+  const { among, users } = database.dialect;
+  const either = (columns: readonly string[]) => columns.map((column) => among(column)).join(" OR ");
+  const sites = yield* rows(
+    `SELECT * FROM site WHERE account_id = ? AND (${either(["id", "name"])}) ORDER BY id`,
+    ...[accountId, keys.siteIds, keys.siteNames],
+  );
+  const found = new Map<number, StoredSource>();
+  const sought = {
+    id: keys.sourceIds,
+    serial_number: keys.serialNumbers,
+    ean: keys.eans,
+    meter_number: keys.meterNumbers,
+    name: keys.sourceNames,
+  };
+  for (const [column, values] of Object.entries(sought)) {
+    if (values.length === 0) continue;
+    const where = `source.account_id = ? AND ${among(`source.${column}`)}`;
+    const listed = yield* rows(`SELECT ${SOURCES.columns} FROM ${SOURCES.from} WHERE ${where}`, accountId, values);
+    for (const source of listed.map(sourceOf)) found.set(source.id, source);
+  }
+  const sources = [...found.values()].toSorted((one, other) => one.id - other.id);
+  const variables = yield* rows(
+    `SELECT * FROM variable WHERE account_id = ? AND (${either(["source_id", "id"])}) ORDER BY id`,
+    ...[accountId, sources.map(({ id }) => id), keys.variableIds],
+  );
+  const withPoints = yield* rows(
+    `SELECT id FROM variable WHERE ${among("id")} AND EXISTS (SELECT 1 FROM point WHERE variable_id = variable.id)`,
+    variables.map((one) => Number(one["id"])),
+  );
+  const known =
+    keys.usernames.length === 0
+      ? []
+      : yield* rows(
+          `SELECT username, roles, accounts FROM ${users} WHERE enabled AND ${among("username")}`,
+          keys.usernames,
+        );
+  return {
+    sites: sites.map(siteOf),
+    sources,
+    variables: variables.map(variableOf),
+    withPoints: new Set(withPoints.map((one) => Number(one["id"]))),
+    users: known.map(userOf),
+  };
+}
+
+function userOf(one: Row): FoundUser {
+  const list = (column: string) => JSON.parse(String(one[column]));
+  return { username: String(one["username"]), roles: list("roles"), accounts: list("accounts") };
+}
+
+function* keepReport(accountId: number, { fileId, fileName, run }: ReportKey, report: KeptReport): Steps<void> {
+  const { created, changed, unchanged, refused } = report.rows;
+  // A file that was removed meanwhile has no report.
+  const added = yield* row(
+    `INSERT INTO master_data_report
+      (account_id, file_id, file_name, run, created_ms, dry_run, applied, created, changed, unchanged, refused)
+      SELECT account_id, id, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BOOLEAN),
+        CAST(? AS BOOLEAN), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT)
+      FROM stored_file WHERE id = ? AND account_id = ? RETURNING id`,
+    ...[fileName, run, report.createdMs, report.dryRun, report.applied],
+    ...[created, changed, unchanged, refused, fileId, accountId],
+  );
+  if (added === undefined) return;
+  for (let part = 0; part * PART_ROWS < report.items.length; part += 1) {
+    const items = report.items.slice(part * PART_ROWS, (part + 1) * PART_ROWS);
+    const sql = "INSERT INTO master_data_report_part (report_id, part, items) VALUES (?, ?, ?)";
+    yield* change(sql, Number(added["id"]), part, jsonOf(items));
+  }
+}
+
+function* reportOfRun(accountId: number, { fileId, fileName, run }: ReportKey): Steps<KeptReport | null> {
+  if (run === null) return null;
+  const sql = "SELECT * FROM master_data_report WHERE account_id = ? AND file_id = ? AND file_name = ? AND run = ?";
+  const found = yield* row(sql, accountId, fileId, fileName, run);
+  return found === undefined ? null : { ...reportOf(found), items: yield* itemsOf(Number(found["id"])) };
+}
+
+function* itemsOf(reportId: number): Steps<readonly ReportedRow[]> {
+  const parts = yield* rows("SELECT items FROM master_data_report_part WHERE report_id = ? ORDER BY part", reportId);
+  return parts.flatMap((one) => JSON.parse(String(one["items"])) as ReportedRow[]);
+}
+
+function reportOf(one: Row): Omit<KeptReport, "items"> {
+  const count = (column: string) => Number(one[column]);
+  return {
+    fileName: String(one["file_name"]),
+    createdMs: count("created_ms"),
+    dryRun: Boolean(one["dry_run"]),
+    applied: Boolean(one["applied"]),
+    rows: {
+      created: count("created"),
+      changed: count("changed"),
+      unchanged: count("unchanged"),
+      refused: count("refused"),
+    },
+  };
+}
+
+export function createMasterDataReports(database: Database): MasterDataReports {
+  return {
+    files: (accountId, fileId) =>
+      database.ask(function* () {
+        const sql = "SELECT DISTINCT file_name FROM master_data_report WHERE account_id = ? AND file_id = ?";
+        return (yield* rows(sql, accountId, fileId)).map((one) => String(one["file_name"])).toSorted();
+      }),
+    newest: (accountId, fileId, fileName, results, page) =>
+      database.ask(function* () {
+        const where = "account_id = ? AND file_id = ? AND file_name = ?";
+        const sql = `SELECT * FROM master_data_report WHERE ${where} ORDER BY id DESC LIMIT 1`;
+        const found = yield* row(sql, accountId, fileId, fileName);
+        if (found === undefined) return null;
+        const kept = yield* itemsOf(Number(found["id"]));
+        const items = results === undefined ? kept : kept.filter(({ result }) => results.includes(result));
+        const end = page.limit === null ? undefined : page.offset + page.limit;
+        return { ...reportOf(found), items: { rows: items.slice(page.offset, end), total: items.length } };
+      }),
+  };
+}

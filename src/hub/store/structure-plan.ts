@@ -1,0 +1,72 @@
+/** Creates and changes many sites, sources and variables inside one write. */
+import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
+import { rows, type Steps, type StoreDialect, update } from "./database.ts";
+import type { SqlValue } from "./filter-sql.ts";
+import { siteColumns, sourceColumns, variableColumns } from "./structure-rows.ts";
+
+/** An entity of the store, or the one at this place of the list of those that the plan creates. */
+export type Ref = { readonly id: number } | { readonly created: number };
+
+export interface StructurePlan {
+  readonly sites: readonly SiteBody[];
+  readonly sources: readonly { readonly body: SourceBody; readonly site: Ref }[];
+  readonly variables: readonly { readonly body: VariableBody; readonly source: Ref }[];
+  readonly changedSites: readonly { readonly id: number; readonly body: SiteBody }[];
+  readonly changedSources: readonly { readonly id: number; readonly body: SourceBody; readonly site: Ref }[];
+  readonly changedVariables: readonly { readonly id: number; readonly body: VariableBody }[];
+}
+
+/** In the order of the lists of the plan. */
+export interface CreatedIds {
+  readonly sites: readonly number[];
+  readonly sources: readonly number[];
+  readonly variables: readonly number[];
+}
+
+type Columns = Readonly<Record<string, SqlValue | undefined>>;
+
+/** SQLite takes 32,766 values in a statement. */
+const VALUES_MAX = 20_000;
+
+export function* changeStructure(dialect: StoreDialect, accountId: number, plan: StructurePlan): Steps<CreatedIds> {
+  yield* dialect.noteChange(accountId);
+  const account = { account_id: accountId };
+  const own = (body: Columns) => ({ ...account, ...body });
+  const sites = yield* insertAll(
+    "site",
+    plan.sites.map((body) => own(siteColumns(body))),
+  );
+  const siteId = (ref: Ref) => ("id" in ref ? ref.id : (sites[ref.created] ?? 0));
+  const sources = yield* insertAll(
+    "source",
+    plan.sources.map(({ body, site }) => own(sourceColumns({ ...body, siteId: siteId(site) }))),
+  );
+  const sourceId = (ref: Ref) => ("id" in ref ? ref.id : (sources[ref.created] ?? 0));
+  const variables = yield* insertAll(
+    "variable",
+    plan.variables.map(({ body, source }) => own(variableColumns({ ...body, sourceId: sourceId(source) }))),
+  );
+  for (const { id, body } of plan.changedSites) yield* update("site", id, siteColumns(body));
+  for (const { id, body, site } of plan.changedSources)
+    yield* update("source", id, sourceColumns({ ...body, siteId: siteId(site) }));
+  for (const { id, body } of plan.changedVariables) yield* update("variable", id, variableColumns(body));
+  return { sites, sources, variables };
+}
+
+/** Returns the ids in the order of the rows: both databases number the rows of a statement in their order. */
+function* insertAll(table: string, all: readonly Columns[]): Steps<readonly number[]> {
+  const [first] = all;
+  if (first === undefined) return [];
+  const names = Object.keys(first);
+  const places = `(${names.map(() => "?").join(", ")})`;
+  const atOnce = Math.floor(VALUES_MAX / names.length);
+  const ids: number[] = [];
+  for (let at = 0; at < all.length; at += atOnce) {
+    const some = all.slice(at, at + atOnce);
+    const sql = `INSERT INTO ${table} (${names.join(", ")}) VALUES ${some.map(() => places).join(", ")} RETURNING id`;
+    const values = some.flatMap((columns) => names.map((name) => columns[name] ?? null));
+    const added = yield* rows(sql, ...values);
+    ids.push(...added.map((one) => Number(one["id"])).toSorted((one, other) => one - other));
+  }
+  return ids;
+}
