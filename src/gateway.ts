@@ -153,11 +153,10 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   services.configure(config);
   const dropEntry = (name: string) => drops.entry(name);
   const shared = { ledger, log, dropEntry, lookups, versions };
-  const applyStructure = given.inner?.applyStructure ?? null;
-  const claiming = { registry: triggers.registry, pauses, clock, onRun, appliesStructure: applyStructure !== null };
+  const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner };
   const parts = claimParts(config, { ...shared, ...claiming });
   const { claim, lanesOf } = claimsBy(parts);
-  const more = { spool, quota, pool, applyStructure, clock, tracer, claim, ties: given.provisioning };
+  const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more, serviceEntry: (name) => services.get(name) }, closers);
   const recovery = await recoverRuns(steps);
 

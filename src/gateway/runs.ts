@@ -26,6 +26,7 @@ import type { Tracer } from "../support/trace-context.ts";
 import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 import type { Closer } from "./closers.ts";
+import type { InnerGateway } from "./inner.ts";
 import { Provisioners, type ProvisioningDependencies } from "./provisioners.ts";
 
 export function claimParts(
@@ -40,12 +41,14 @@ export function claimParts(
     readonly pauses: Pauses;
     readonly clock: Clock;
     readonly onRun: () => void;
-    readonly appliesStructure: boolean;
+    readonly inner: InnerGateway | undefined;
   },
 ): ClaimParts {
-  const { registry, dropEntry, pauses } = parts;
+  const { inner, ...own } = parts;
+  const { registry, dropEntry, pauses } = own;
   return {
-    ...parts,
+    ...own,
+    appliesStructure: inner !== undefined,
     pausedTrigger: (name) => pauses.reason("trigger", name),
     planFinish,
     unpacking: (name) => {
@@ -116,7 +119,7 @@ export function joinSteps(
     readonly quota: SpoolQuota;
     readonly lookups: LookupStore;
     readonly pool: MappingPool;
-    readonly applyStructure: RunSteps["applyStructure"];
+    readonly inner: InnerGateway | undefined;
     readonly versions: MapperVersions;
     readonly clock: Clock;
     readonly log: Logger;
@@ -134,9 +137,10 @@ export function joinSteps(
     journal: parts.ties?.journal,
   });
   closers.push(() => provisioners.close());
-  const { versions, ties: _, claim, ...own } = parts;
+  const { versions, ties: _, claim, inner, ...own } = parts;
   return {
     ...own,
+    applyStructure: inner?.applyStructure ?? null,
     claim: (arrival) => claim([arrival]),
     copies: new ContainerCopies(parts.spool),
     reach: new ServiceReach(parts.clock, parts.log),

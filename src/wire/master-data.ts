@@ -1,5 +1,5 @@
 /**
- * What became of the rows of a file of master data, and the settings of the triggers that take them
+ * The report on the rows of a file of master data, and the settings of the triggers that take such files
  * (`docs/master-data.md`).
  */
 import { z } from "zod";

@@ -152,7 +152,7 @@ describe("a refused file", () => {
     const id = await rig.store("md_half.csv", content);
     const { reason } = await rig.became(id, "quarantined");
     expect(reason).toMatch(
-      /^HG-HUB-008: the cell is "Castle", .*; 1 of 2 rows are refused, so nothing was changed .*row 3, column site_type/,
+      /^HG-HUB-008: the cell is "Castle", .*; 1 of 2 rows are refused, so nothing .*row 3, column site_type/,
     );
     expect(await report(id)).toMatchObject({ applied: false, rows: { created: 1, refused: 1 } });
     expect(await sitesNamed("Half")).toEqual([]);

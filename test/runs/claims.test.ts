@@ -59,7 +59,7 @@ beforeEach(async () => {
     lookups: await openLookupStore([], join(folder, "spool"), systemClock),
     versions: { ...({} as Parameters<typeof claimParts>[1]["versions"]), current },
     pauses: await Pauses.read(ledger),
-    appliesStructure: false,
+    inner: undefined,
     onRun: () => {
       woken += 1;
     },

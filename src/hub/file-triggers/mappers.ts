@@ -11,7 +11,7 @@ export const NO_MAPPERS: MappersOf = async () => [];
 
 type Mapped = Pick<FileTriggerFields, "fileType" | "mapping" | "metadata">;
 
-/** What converts the files of a trigger, if the hub has it; master data is applied by the hub itself. */
+/** Whether the hub has the mapper of a trigger; files of master data need none, since the hub applies them itself. */
 export function isKnown(trigger: Pick<Mapped, "fileType" | "mapping">, mappers: readonly Mapping[]): boolean {
   return trigger.fileType === MASTER_DATA || mapperOf(trigger, mappers) !== undefined;
 }

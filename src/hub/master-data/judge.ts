@@ -7,7 +7,7 @@ import type { Ref, StructurePlan } from "../store/structure-plan.ts";
 import { columnOf } from "./rows.ts";
 import { placeWords, type Wanted, type WantedStructure, wordsOf } from "./wanted.ts";
 
-/** What is to become of an entity. */
+/** The result that an entity will have. */
 export interface Verdict {
   readonly result: RowResult;
   readonly fields: readonly string[];

@@ -30,7 +30,7 @@ export interface StatedRow {
   readonly sheet: string | null;
   readonly row: number;
   readonly header: Header;
-  /** What its filled cells say of each entity. */
+  /** Fields of each entity, from its filled cells. */
   readonly said: Partial<Record<MasterDataEntity, Fields>>;
   readonly reasons: Reason[];
   readonly notes: string[];

@@ -1,6 +1,6 @@
 /**
  * Applies stored files of master data, for the gateway inside the hub and for dry runs of people. The one who sent the
- * file needs the right to change structure, since whoever may send files may give one any name.
+ * file needs the right to change structure, since a user who may only send files can give one any name.
  */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
@@ -126,7 +126,8 @@ async function senderFault(
   if (record === null) return "the file was removed";
   const user = await identity.userByName(record.createdBy);
   if (user !== null && mayAccess(user, accountId) && hasRight(user, "structure")) return null;
-  return `${record.createdBy} sent it and may not change structure: master data needs the role ${RIGHT_WORDS.structure}`;
+  const needed = RIGHT_WORDS.structure;
+  return `${record.createdBy} sent it and may not change structure: master data needs the role ${needed}`;
 }
 
 function settingsWords(issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]): string {
@@ -141,7 +142,8 @@ function appliedOf({ fileId }: MasterDataFile, { dryRun, rows, items }: KeptRepo
     const all = created + changed + unchanged + refused;
     const first = items.find(({ reasons }) => reasons.length > 0);
     const [reason] = first?.reasons ?? [];
-    const words = `${reason?.message ?? "a row is refused"}; ${refused} of ${all} rows are refused, so nothing was changed (${where})`;
+    const why = reason?.message ?? "a row is refused";
+    const words = `${why}; ${refused} of ${all} rows are refused, so nothing was changed (${where})`;
     return { kind: "refused", words, place: placeOf(first, reason?.column ?? null) };
   }
   const counts = `rows: ${created} created, ${changed} changed, ${unchanged} unchanged`;

@@ -7,7 +7,7 @@ import type { MasterDataEntity } from "../../wire/index.ts";
 import { type Fields, quoted } from "./columns.ts";
 import { columnOf, type StatedRow } from "./rows.ts";
 
-/** What names an entity; fields that name it are also what it has. */
+/** The name of an entity; fields that name it are also fields that it has. */
 export interface Key {
   /** `id`, or the field by which it is found. */
   readonly by: string;
@@ -129,7 +129,8 @@ class WantedEntities {
         const [row] = wanted.rows;
         const [first] = other?.rows ?? [];
         if (other === undefined || row === undefined || first === undefined) continue;
-        const message = `${placeWords(first)} gives it to ${wordsOf(other)}: name a source in the same way in every row`;
+        const owner = `${placeWords(first)} gives it to ${wordsOf(other)}`;
+        const message = `${owner}: name a source in the same way in every row`;
         row.reasons.push({ column: columnOf(row, "source", field), message });
       }
   }

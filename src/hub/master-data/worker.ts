@@ -8,7 +8,7 @@ import { isDatabaseTrouble, openMasterData } from "../store/open.ts";
 import { type MasterDataJob, processMasterData } from "./process.ts";
 import type { MasterDataThread, Processed } from "./service.ts";
 
-/** Refused rows that a report which is kept in the store is told with. */
+/** Limit on the refused rows of a report that is kept in the store anyway. */
 const REFUSED_MAX = 100;
 
 const { store: options } = workerData as MasterDataThread;

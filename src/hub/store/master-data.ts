@@ -8,7 +8,7 @@ import type { Listing, Page, StoredSite, StoredSource, StoredVariable } from "./
 import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
 
-/** What may be in the account of what a file names. */
+/** Names and ids that a file uses, which the account may have. */
 export interface StructureKeys {
   readonly siteIds: readonly number[];
   readonly siteNames: readonly string[];
@@ -28,9 +28,10 @@ export interface FoundStructure {
   readonly variables: readonly StoredVariable[];
   /** Variables of `variables` that have points. */
   readonly withPoints: ReadonlySet<number>;
-  /** Those that can sign in, whatever their accounts. */
+  /** Users that can sign in, whatever their accounts. */
   readonly users: readonly FoundUser[];
 }
+
 export interface FoundUser {
   readonly username: string;
   readonly roles: readonly string[];
