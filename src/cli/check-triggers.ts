@@ -46,17 +46,30 @@ async function checkSource(
   const about = "triggers";
   try {
     const triggers = await readTriggers(source, systemClock, stop);
+    const before = triggers.length > 0 || ledger === null ? null : await keptTriggers(ledger.triggerLists, source);
+    if (before !== null && before.triggers.length > 0) {
+      say({ part, level: "warning", about, what: emptyWords(before), hint: EMPTY_HINT });
+      return before;
+    }
     const firing = triggers.filter(({ isOff }) => !isOff).length;
     say({ part, level: "ok", about, what: `${triggers.length} listed, ${firing} of them active` });
-    return { service, listedAt: systemClock.now().toString(), fault: null, triggers };
+    return { service, listedAt: systemClock.now().toString(), fault: null, emptySince: null, triggers };
   } catch (thrown) {
     const kept = ledger === null ? null : await keptTriggers(ledger.triggerLists, source);
     const force = kept === null || kept.listedAt === null ? "none are kept" : `those of ${kept.listedAt} are kept`;
     const what = `they cannot be read now, and ${force}: ${wordsOf(thrown)}`;
     const hint = thrown instanceof HeadgateError ? thrown.advice : undefined;
     say({ part, level: "failed", about, what, hint });
-    return kept ?? { service, listedAt: null, fault: null, triggers: [] };
+    return kept ?? { service, listedAt: null, fault: null, emptySince: null, triggers: [] };
   }
+}
+
+const EMPTY_HINT =
+  "If they were removed on purpose, nothing is to be done. Else restore them at the service (GET /fileTrigger).";
+
+function emptyWords({ triggers, listedAt }: ServiceTriggerState): string {
+  const kept = `the ${triggers.length} of ${listedAt} stay in force`;
+  return `the service lists none; ${kept} until the gateway has read it so several times (\`confirmEmpty\`)`;
 }
 
 async function checkMappers(config: GatewayConfig, { triggers, services }: TriggersKnown, say: Say): Promise<void> {

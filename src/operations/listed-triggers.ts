@@ -11,6 +11,8 @@ export interface ListedTriggers {
   readonly listedAt: IsoInstant | null;
   /** Why they could not be read at the last attempt; null when they were. */
   readonly fault: string | null;
+  /** Since when the service lists none, which further readings have to confirm; else null. */
+  readonly emptySince: IsoInstant | null;
   readonly count: number;
   /** Triggers that are on and cannot work as the service has them. */
   readonly unusable: readonly UnusableTrigger[];
@@ -31,7 +33,7 @@ export function triggerHealth(all: readonly ListedTriggers[]): readonly HealthPa
 
 export function triggerConcerns(all: readonly ListedTriggers[]): readonly Concern[] {
   return all.flatMap((one): readonly Concern[] => {
-    const { service, fault, listedAt } = one;
+    const { service, fault, emptySince, listedAt } = one;
     const unusable = one.unusable.map(
       ({ trigger, reason }): Concern => ({
         key: `trigger ${trigger}`,
@@ -40,15 +42,18 @@ export function triggerConcerns(all: readonly ListedTriggers[]): readonly Concer
         facts: { trigger, service },
       }),
     );
-    if (fault === null) return unusable;
+    if (fault === null && emptySince === null) return unusable;
     const text = `the triggers of the service ${service}: ${stateWords(one)}`;
     return [{ key: `triggers ${service}`, kind: "service", text, facts: { service, listedAt } }, ...unusable];
   });
 }
 
-function stateWords({ listedAt, fault, count }: ListedTriggers): string {
+function stateWords({ listedAt, fault, emptySince, count }: ListedTriggers): string {
   const known = listedAt === null ? "they are not known yet" : `${count}, listed at ${listedAt}`;
-  if (fault === null) return known;
+  if (fault === null)
+    return emptySince === null
+      ? known
+      : `${known}, stay in force for now: the service lists none since ${emptySince}, which further readings confirm`;
   return listedAt === null ? `${known}: ${fault}` : `${known}, stay in force, since they cannot be read now: ${fault}`;
 }
 
@@ -80,7 +85,8 @@ export function measureTriggers(registry: Registry, states: () => Promise<readon
   );
   measure(
     "headgate_service_triggers_stale",
-    "1 while the triggers of the service cannot be read; those that it listed last stay in force",
-    ({ fault }) => (fault === null ? 0 : 1),
+    "1 while the triggers of the service cannot be read, or it lists none, which is not confirmed yet; those that it " +
+      "listed last stay in force",
+    ({ fault, emptySince }) => (fault === null && emptySince === null ? 0 : 1),
   );
 }

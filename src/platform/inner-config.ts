@@ -49,5 +49,6 @@ function serviceOf(accountId: number, base: string, { accounts, limits, customer
 /** An unknown variable is discarded and reported, as it is for a push to the hub. */
 function triggersOf(accountId: number) {
   const name = nameOfAccount(accountId);
-  return { from: "service", service: name, drops: [name], guard: { targets: "warn", versions: "push" } };
+  const source = { from: "service", service: name, drops: [name], confirmEmpty: 1 };
+  return { ...source, guard: { targets: "warn", versions: "push" } };
 }

@@ -58,7 +58,7 @@ function bindOne(item: unknown, index: number, rule: ServiceRule): ServiceTrigge
       fault: "it is for SendViaHttp, and its token is not a GUID",
       isOff: !fires(listed),
     };
-  const { from: _, service, mappings, ...forAll } = rule;
+  const { from: _, service, mappings, confirmEmpty: __, ...forAll } = rule;
   const trigger: Trigger = {
     ...forAll,
     ...mapperOf(listed, name, rule),

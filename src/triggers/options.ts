@@ -130,6 +130,14 @@ export const serviceTriggersOptions = z.strictObject({
       "How often the triggers are read. A change at the service takes effect within this time, without a restart. " +
         "While the service cannot be reached, the triggers that it listed last stay in force.",
     ),
+  confirmEmpty: z
+    .int()
+    .positive()
+    .default(3)
+    .describe(
+      "How many readings, `every` apart, must find no trigger at all before those that the service listed before are " +
+        "given up: a service that lost its data must not leave every file unmatched. 3 by default; 1: at once.",
+    ),
   mappings: z
     .record(z.string().min(1), z.string().min(1))
     .default({})

@@ -23,7 +23,7 @@ export async function keptTriggers(lists: KeptLists, { rule, access }: TriggerSo
   const kept = await lists.find(sourceName(access));
   const listed = kept === null ? [] : (JSON.parse(kept.triggers) as unknown[]);
   const triggers = bindTriggers(listed, rule);
-  return { service: rule.service, listedAt: kept?.listedAt ?? null, fault: null, triggers };
+  return { service: rule.service, listedAt: kept?.listedAt ?? null, fault: null, emptySince: null, triggers };
 }
 
 /** Reads the triggers of a source once. */

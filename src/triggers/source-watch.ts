@@ -40,6 +40,8 @@ export interface ServiceTriggerState {
   readonly listedAt: string | null;
   /** Why the last attempt to read them failed; null when it did not. */
   readonly fault: string | null;
+  /** Since when the service lists none, which is not confirmed yet: the former ones stay in force. Else null. */
+  readonly emptySince: string | null;
   readonly triggers: readonly ServiceTrigger[];
 }
 
@@ -81,6 +83,8 @@ export class SourceWatch {
   #triggers: readonly ServiceTrigger[] = [];
   #fault: string | null = null;
   #failures = 0;
+  /** Readings that found no trigger, `every` apart. */
+  #empty: { readonly since: string; readonly times: number; readonly lastMs: number } | null = null;
   /** Monotonic time. */
   #nextMs: number;
   /** A reading that was asked for and has not begun. */
@@ -107,7 +111,14 @@ export class SourceWatch {
 
   state(): ServiceTriggerState {
     const { service } = this.source.rule;
-    return { service, listedAt: this.#list?.listedAt ?? null, fault: this.#fault, triggers: this.#triggers };
+    const emptySince = this.#empty?.since ?? null;
+    return {
+      service,
+      listedAt: this.#list?.listedAt ?? null,
+      fault: this.#fault,
+      emptySince,
+      triggers: this.#triggers,
+    };
   }
 
   /** The list, when it is of the same account. */
@@ -157,16 +168,41 @@ export class SourceWatch {
     try {
       const listed = await listFileTriggers(this.#client, this.#stop.signal);
       const list = { source: this.#name, listedAt: isoInstant(clock.now()), triggers: JSON.stringify(listed) };
-      await lists.keep(list);
+      if (this.#isConfirmed(listed.length, list.listedAt)) {
+        await lists.keep(list);
+        this.#take(list);
+      }
       this.#nextMs = clock.monotonicMs() + every;
       this.#readWhole();
-      this.#take(list);
     } catch (thrown) {
       if (this.#stop.signal.aborted) return;
       this.#nextMs = clock.monotonicMs() + Math.min(every, RETRY_FIRST_MS * 2 ** this.#failures);
       this.#failed(thrown);
       if (!hadAttempt) this.#parts.onChange();
     }
+  }
+
+  /** A list that lost all its triggers has to be read again: the service may have lost its data. */
+  #isConfirmed(count: number, listedAt: string): boolean {
+    const { confirmEmpty, every } = this.source.rule;
+    if (count > 0 || this.#triggers.length === 0 || confirmEmpty === 1) {
+      if (this.#empty !== null && count > 0) this.#log.info("the service lists triggers again");
+      this.#empty = null;
+      return true;
+    }
+    const nowMs = this.#parts.clock.monotonicMs();
+    const before = this.#empty;
+    if (before === null)
+      this.#log.warn(
+        `the service lists no triggers: those of ${this.#list?.listedAt} stay in force until ` +
+          `${confirmEmpty} readings found none`,
+      );
+    // A reading that was asked for in between confirms nothing.
+    if (before === null || nowMs - before.lastMs >= every)
+      this.#empty = { since: before?.since ?? listedAt, times: (before?.times ?? 0) + 1, lastMs: nowMs };
+    if ((this.#empty?.times ?? 0) < confirmEmpty) return false;
+    this.#empty = null;
+    return true;
   }
 
   /** Another node may have read the triggers meanwhile. */
@@ -180,6 +216,7 @@ export class SourceWatch {
   async #readKept(): Promise<boolean> {
     const kept = await this.#parts.lists.find(this.#name);
     if (kept === null || kept.listedAt === this.#list?.listedAt) return false;
+    this.#empty = null;
     this.#take(kept);
     return true;
   }

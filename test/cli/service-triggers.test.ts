@@ -80,6 +80,8 @@ it("commands know the triggers of the service that the gateway read last", async
   expect(triggers[2]).toMatchObject({ mapping: "ACME v2", problem: expect.stringContaining("no mapper here") });
   expect(services).toMatchObject([{ service: "hub", count: 4, listedAt: expect.any(String) }]);
   expect((await headgate("trigger", "list")).stdout).toContain("the triggers of the service hub: listed at");
+  service.triggers = [];
+  expect((await headgate("check", "--json")).stdout).toContain("the service lists none; the 4 of");
   expect((await headgate("pause", "hub:1")).stdout).toContain("the trigger hub:1 is paused");
   expect((await headgate("pause", "hub:9")).stdout).toContain("there is no drop or trigger hub:9; did you mean hub:1?");
 });

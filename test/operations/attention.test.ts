@@ -90,7 +90,7 @@ test("each node of a fleet reports its own runs", async () => {
 });
 
 test("triggers of a service that cannot work or be read need attention", async () => {
-  const listed = { service: "hub", listedAt: AT, fault: null, count: 2, unusable: [] };
+  const listed = { service: "hub", listedAt: AT, fault: null, emptySince: null, count: 2, unusable: [] };
   expect(await found({ triggers: async () => [listed] })).toEqual({ concerns: [], unknown: [] });
   const unusable = [{ trigger: "hub:2", reason: "its mapper is missing" }];
   const { concerns } = await found({ triggers: async () => [{ ...listed, fault: "HTTP 503", unusable }] });

@@ -85,6 +85,27 @@ describe("the triggers of a service", () => {
     expect(names(triggers)).toEqual(["main:1", "main:2"]);
   });
 
+  it("stay in force when the service lists none, until further readings have found none", async () => {
+    service.triggers = [listed(1, ".a")];
+    const triggers = start([source({ every: "1h", confirmEmpty: 2 })]);
+    await triggers.firstAttempt();
+    service.triggers = [];
+    // Readings that are asked for confirm nothing.
+    for (let times = 0; times < 3; times += 1) await triggers.checkNow();
+    expect(names(triggers)).toEqual(["main:1"]);
+    expect(triggers.state("main")).toMatchObject({ fault: null, emptySince: expect.any(String) });
+    expect([...kept.values()][0]?.triggers).toContain("EndsWith");
+    expect(lines.filter((line) => line.includes("the service lists no triggers"))).toHaveLength(1);
+    service.triggers = [listed(1, ".a")];
+    await triggers.checkNow();
+    expect(triggers.state("main")).toMatchObject({ emptySince: null, listedAt: expect.any(String) });
+    service.triggers = [];
+    triggers.configure([source({ every: "20ms", confirmEmpty: 3 })]);
+    await expect.poll(() => names(triggers)).toEqual([]);
+    expect(service.asked).toBeGreaterThanOrEqual(8);
+    expect(triggers.state("main")).toMatchObject({ emptySince: null });
+  });
+
   it("follow the service, also when it has none left", async () => {
     service.triggers = [listed(1, ".a")];
     const triggers = start();
