@@ -4,6 +4,8 @@
  * strips no types below `node_modules`. JavaScript that any Node reads, so that an old one is told what is missing.
  */
 const NODE_MIN = 26;
+/** For a command that runs for long: a small young generation, and a collection when the heap has grown by two fifths. */
+const LEAN = ["--max-semi-space-size=8", "--heap-growing-percent=40"];
 /** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
 const THRIFTY = {
   MALLOC_ARENA_MAX: "2",
@@ -34,21 +36,23 @@ const sources = new URL("./main.ts", import.meta.url);
 await import(existsSync(sources) ? sources.href : new URL("../dist/src/main.js", import.meta.url).href);
 
 /**
- * What runs for long begins with a smaller young generation: most of what it makes is soon done with, and more room for it costs memory and gains no
- * time (docs/decisions/0016). That is fixed when Node starts, so this process puts another in its own place: the same process id, parent, streams
- * and signals, and nobody in between. Where there is no such call (Windows), or somebody chose the room, it goes on as it is.
+ * What runs for long begins with a smaller heap: most of what it makes is soon done with, and more room for it costs
+ * memory and gains next to no time (docs/decisions/0016). That is fixed when Node starts, so this process puts another
+ * in its own place: the same process id, parent, streams and signals, and nobody in between. Where there is no such
+ * call (Windows), or the user chose the size, it continues unchanged.
  */
 function beginAgainLean() {
   const command = process.argv.slice(2).find((word) => !word.startsWith("-"));
   const chosen = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ");
   // A channel to a parent that forked this process would be lost.
   if (!["migrate", "gateway"].includes(command ?? "") || process.send !== undefined) return;
-  if (process.execve === undefined || /--max[-_]semi[-_]space[-_]size/.test(chosen)) return;
-  const words = [...process.execArgv, "--max-semi-space-size=8", ...process.argv.slice(1)];
+  if (process.execve === undefined || /--(?:max[-_]semi[-_]space[-_]size|heap[-_]growing[-_]percent)/.test(chosen))
+    return;
+  const words = [...process.execArgv, ...LEAN, ...process.argv.slice(1)];
   try {
     process.execve(process.execPath, [process.execPath, ...words], { ...THRIFTY, ...process.env });
   } catch {
-    // It takes more memory then, and does the same.
+    // It takes more memory, and does the same.
   }
 }
 

@@ -1,5 +1,5 @@
 /** Gives complete segments their names. */
-import { linkSync, renameSync, statSync, unlinkSync } from "node:fs";
+import { linkSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { syncDirectory, syncFile } from "../support/durable.ts";
@@ -29,10 +29,11 @@ export async function publishSegment({ part, paths, isShared }: SegmentPart): Pr
 }
 
 function giveName(part: string, path: string, isShared: boolean): void {
-  // Files beside the name, of an earlier attempt by an earlier version, would be taken for indexes of this segment.
-  for (const beside of [`${path}${ROWS}`, `${path}${ABOUT}`]) removeIfThere(beside);
   if (isShared) link(part, path);
-  else renameSync(part, path);
+  else {
+    removeBeside(path);
+    renameSync(part, path);
+  }
   faultPoint("segment.named");
 }
 
@@ -41,13 +42,18 @@ function link(part: string, path: string): void {
     linkSync(part, path);
   } catch (thrown) {
     if (systemCode(thrown) !== "EEXIST") throw thrown;
+    removeBeside(path);
     unlinkSync(path);
     linkSync(part, path);
   }
 }
 
-function removeIfThere(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false }) !== undefined) unlinkSync(path);
+/**
+ * Files beside the name, of an attempt by an earlier version, would be taken for indexes of this segment. Those without
+ * a segment are removed when the spool is swept.
+ */
+function removeBeside(path: string): void {
+  for (const beside of [`${path}${ROWS}`, `${path}${ABOUT}`]) rmSync(beside, { force: true });
 }
 
 /** Removes a part whose writer could not discard it, with its index of rows. */

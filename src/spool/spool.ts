@@ -5,7 +5,7 @@ import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type { TargetFacts } from "../model.ts";
-import type { Span } from "../segment/layout.ts";
+import { runOf, type Span } from "../segment/layout.ts";
 import type { SegmentRead } from "../segment/payloads.ts";
 import { readSpan } from "../segment/trailer.ts";
 import { systemClock } from "../support/clock.ts";
@@ -74,7 +74,7 @@ export interface Spool {
    * that it may be in.
    */
   discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
-  /** Removes half-written files of a crash. Only before any file is written. */
+  /** Removes half-written files of a crash, and indexes without a segment. Only before any file is written. */
   sweep(): Promise<void>;
   /** Removes kept inputs beyond their age or size, oldest first. Returns how many. */
   prune(nowMs: number): Promise<number>;
@@ -131,17 +131,26 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       return new Set(found.map((name) => name.split(".")[0] ?? name));
     },
     async sweep() {
-      for (const folder of folders) {
-        for (const name of await readdir(folder)) {
-          if (name.includes(PART)) await rm(join(folder, name), { force: true });
-        }
-      }
+      for (const folder of folders) await sweepFolder(folder, names);
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
     newSegment: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
     retire: (runIds) => disk.retire(runIds, (runId) => retireOne(runId, names)),
     close: () => disk.close(),
   });
+}
+
+async function sweepFolder(folder: string, places: SpoolPlaces): Promise<void> {
+  for (const name of await readdir(folder))
+    if (name.includes(PART) || (folder === places.segments && isLeftBeside(name, places)))
+      await rm(join(folder, name), { force: true });
+}
+
+/** An index of an attempt by an earlier version, which ended before its segment had its name. */
+function isLeftBeside(name: string, { segment, keptOf }: SpoolPlaces): boolean {
+  const runId = runOf(name);
+  if (![ROWS, ABOUT].some((end) => name.endsWith(end))) return false;
+  return !exists(segment(runId)) && keptPlace(keptOf(runId), "segment") === null;
 }
 
 async function retireOne(runId: string, names: SpoolPlaces): Promise<void> {

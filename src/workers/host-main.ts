@@ -56,12 +56,7 @@ function parentLives(): boolean {
 
 function startPool(): Piscina<ThreadTask, void> {
   const [cache, ...threadCaches] = caches;
-  const start: ThreadStart = {
-    caches: threadCaches,
-    cachesFolder: cache === undefined ? null : dirname(cache),
-    taken: new Int32Array(new SharedArrayBuffer(4)),
-    own,
-  };
+  const start: ThreadStart = { cachesFolder: cache === undefined ? null : dirname(cache), own };
   // Workbooks need the folder for temporary files; the other variables are for the runtime alone.
   const { TMPDIR, TEMP, TMP, TZ } = process.env;
   const pool = new Piscina<ThreadTask, void>({
@@ -73,7 +68,14 @@ function startPool(): Piscina<ThreadTask, void> {
     // A thread that waits for its next task still runs what the last one left behind, so that faults show.
     atomics: "disabled",
     workerData: start,
-    env: { TMPDIR, TEMP, TMP, TZ },
+    env: {
+      ...{ TMPDIR, TEMP, TMP, TZ },
+      // Read for each thread: one that finds no cache in its environment loads the stripper of types for its first
+      // module, which takes 14 MB.
+      get NODE_COMPILE_CACHE() {
+        return threadCaches.shift() ?? "";
+      },
+    },
     resourceLimits: { maxOldGenerationSizeMb: heapMax },
     // Otherwise the pool moves a waiting task behind the others whenever all threads are busy.
     stricterFIFO: true,

@@ -1,25 +1,24 @@
 /**
  * The entrance of a thread of a mapping host. It gives up all rights that mappers must not have before a mapper can be
- * loaded. The modules of the tasks are imported only after the compile cache is in use.
+ * loaded.
  */
-import { enableCompileCache } from "node:module";
 import { type MessagePort, workerData } from "node:worker_threads";
 import { dropLinks, returnCache } from "./compiled-modules.ts";
 import type { TaskRequest, ThreadStart } from "./messages.ts";
+import { confineThread } from "./thread-rights.ts";
+import { captureOutput, performTask, takeOwn } from "./thread-tasks.ts";
 
 /** Without a request, it returns when the thread is loaded. */
 export type ThreadTask =
   | { readonly request: TaskRequest; readonly port: MessagePort }
   | { readonly request: null; readonly port: null };
 
-const { caches, cachesFolder, taken, own } = workerData as ThreadStart;
-const cache = caches[Atomics.add(taken, 0, 1)];
-if (cache !== undefined) enableCompileCache(cache);
-const { captureOutput, performTask, takeOwn } = await import("./thread-tasks.ts");
-const { confineThread } = await import("./thread-rights.ts");
+const { cachesFolder, own } = workerData as ThreadStart;
+const cache = process.env["NODE_COMPILE_CACHE"] ?? "";
+delete process.env["NODE_COMPILE_CACHE"];
 // A fault of this mapper is reported when a task asks for it.
 if (own !== null) await takeOwn(own).catch(() => undefined);
-if (cache !== undefined) returnCache(cache);
+if (cache !== "") returnCache(cache);
 // Also in a thread for which no link was left.
 if (cachesFolder !== null) dropLinks(cachesFolder);
 await confineThread();

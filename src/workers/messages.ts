@@ -39,11 +39,8 @@ export interface HostStart {
 
 /** To each thread of a host, when it starts. */
 export interface ThreadStart {
-  readonly caches: readonly string[];
-  /** The folder of those links, which no mapper may write in; null when nothing was lent. */
+  /** The folder of the lent links, which no mapper may write in; null when nothing was lent. */
   readonly cachesFolder: string | null;
-  /** The number of links that threads have taken. */
-  readonly taken: Int32Array;
   readonly own: MapperModule | null;
 }
 

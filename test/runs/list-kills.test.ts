@@ -79,12 +79,12 @@ test("at segment.named a segment has all of its names or some, each of them whol
   const paths = RUNS.map((run) => spool.segmentPath(run));
   writeFileSync(part, "a segment");
   killAt("segment.named#2", { publish: { part, paths, isShared: true } });
+  for (const path of paths) writeFileSync(`${path}.rows`, "of an attempt of an earlier version");
   await spool.sweep();
   const named = readdirSync(join(spool.root, "segments"));
-  expect(named).toEqual(RUNS.slice(0, 2).map((run) => `${run}.segment`));
+  expect(named).toEqual(RUNS.slice(0, 2).flatMap((run) => [`${run}.segment`, `${run}.segment.rows`]));
   const again = spool.newSegment(RUNS[0] ?? "");
   writeFileSync(again, "the same segment once more");
-  for (const path of paths) writeFileSync(`${path}.rows`, "of another attempt");
   const published = await publishSegment({ part: again, paths, isShared: true });
   expect(published.map(({ status }) => status)).toEqual(paths.map(() => "fulfilled"));
   rmSync(again);

@@ -218,6 +218,18 @@ describe("the spool", () => {
     expect(existsSync(half)).toBe(false);
   });
 
+  it("removes an index that an earlier version left without its segment, and none that belongs to one", async () => {
+    const [moved, whole] = [`${RUN.slice(0, -1)}3`, `${RUN.slice(0, -1)}4`];
+    for (const runId of [RUN, moved, whole])
+      for (const end of [".rows", ".about"]) writeFileSync(`${spool.segmentPath(runId)}${end}`, "x");
+    writeFileSync(spool.segmentPath(whole), "x");
+    // A crash ended its way to the kept files.
+    writeFileSync(join(folder, "kept", `${moved}.segment`), "x");
+    await spool.sweep();
+    const left = [moved, whole].flatMap((runId) => [`${runId}.segment.about`, `${runId}.segment.rows`]);
+    expect(readdirSync(join(folder, "segments")).sort()).toEqual([...left, `${whole}.segment`].sort());
+  });
+
   it("says what to do when its folder cannot be made", async () => {
     writeFileSync(join(folder, "file"), "");
     await expect(
