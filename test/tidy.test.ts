@@ -166,8 +166,8 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
   {
     call: /process\.env\b/,
     instead: "an option",
-    // `host-main.ts` keeps variables that only the runtime needs from its threads.
-    except: /^src\/(main|config\/document|workers\/host-main)\.ts$/,
+    // `host-main.ts` keeps variables that only the runtime needs from its threads, which keep one from mappers.
+    except: /^src\/(main|config\/document|workers\/host-(main|thread))\.ts$/,
   },
   {
     call: /\bkind [=!]== "(sqlite|postgres)"/,
