@@ -140,7 +140,7 @@ function waitingRow({ drop, path, state, since, reason, overdue, holdsUp }: Wait
   return [drop, path, overdue ? styled("yellow", `${state}, overdue`) : state, when(since), `${reason}${lane}`];
 }
 
-/** Drops whose files all wait. */
+/** Prints the drops that are paused, cannot be polled, or have no file-system events. */
 async function printDrops(config: GatewayConfig): Promise<void> {
   for (const state of (await queryDaemon<readonly DropNote[]>(config, "drops")) ?? []) {
     const note = dropNote(state);
@@ -223,7 +223,7 @@ function countOf(text: string): number {
   throw new ConfigError("HG-CLI-001", {
     operation: "read option",
     subject: "--limit",
-    message: `${text} is not a count`,
+    message: `${text} is not a whole number above 0`,
   });
 }
 
@@ -235,7 +235,7 @@ function statesOf(text: string | undefined): readonly ShownState[] | undefined {
     throw new ConfigError("HG-CLI-001", {
       operation: "read option",
       subject: "--state",
-      message: `${word} is not a state; there are ${SHOWN_STATES.join(", ")}`,
+      message: `${word} is not a state; the states are ${SHOWN_STATES.join(", ")}`,
     });
   });
 }

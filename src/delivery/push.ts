@@ -307,7 +307,7 @@ export class BatchPusher {
     const { options, log } = this.#parts;
     const backoff = pauseMs(options.retry, failure.batch.attempts);
     const { operationId, runId, attempts } = failure.batch;
-    log.info({ run: runId, operationId, attempts, reason: failure.message }, "push failed for now");
+    log.info({ run: runId, operationId, attempts, reason: failure.message }, "a push failed; it is tried again");
     if (failure.retryAfterMs === null) return backoff;
     return Math.max(failure.retryAfterMs, Math.min(backoff, options.retry.quickWait));
   }

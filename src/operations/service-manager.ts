@@ -70,7 +70,10 @@ export class ServiceManager {
         await pulse();
         if (!this.#isStopping) await this.#send("WATCHDOG=1");
       } catch (thrown) {
-        this.#parts.log.warn({ reason: wordsOf(thrown) }, "no sign of life could be sent");
+        this.#parts.log.warn(
+          { reason: wordsOf(thrown) },
+          "the service manager could not be told that the gateway is alive",
+        );
       } finally {
         isAsked = false;
       }

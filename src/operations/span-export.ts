@@ -113,7 +113,7 @@ function loggedOnce(exporter: SpanExporter, endpoint: string, log: Logger): Span
         if (fails && !isFailing)
           log.warn(
             { endpoint, reason: wordsOf(result.error) },
-            "traces cannot be exported; they are dropped until they can",
+            "traces cannot be exported; until they can be, they are dropped",
           );
         if (!fails && isFailing) log.info({ endpoint }, "traces are exported again");
         isFailing = fails;

@@ -68,7 +68,7 @@ export class HostPool {
 
   /** After a task that was answered. `left`: resources that the mapper left behind. */
   giveBack(host: MappingHost, module: MapperModule, left: string | null): void {
-    if (left !== null) this.#log.warn({ left }, "a mapping host is replaced");
+    if (left !== null) this.#log.warn({ left }, "a mapping host is replaced, since its mapper left work behind");
     if (left !== null || this.#retired.has(host) || this.#isWorn(host) || !host.isAlive) {
       this.retire(host);
       return;

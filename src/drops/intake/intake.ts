@@ -79,7 +79,7 @@ export class IntakeDrop implements Drop {
     checkTls(this.#options);
     this.#app = this.#buildServer(await this.#store());
     const url = await listenOrExplain(this.#app, this.#options.listen, `listen of the drop ${this.name}`);
-    this.#log.info({ drop: this.name, url }, "intake listens");
+    this.#log.info({ drop: this.name, url }, "the HTTP intake listens");
     return url;
   }
 

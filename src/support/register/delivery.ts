@@ -72,9 +72,9 @@ export const DELIVERY_ERRORS = {
   "HG-PUSH-015": {
     title: "a batch that may be stored already was refused whole",
     hint:
-      "Compare the stored points with the file. `headgate replay RUN` pushes it again under new ids: readings " +
-      "without a version would be a second version where they are stored. Set `services[].idempotency` where " +
-      "the service stores a batch that comes twice under one Idempotency-Key only once; then such a batch is " +
-      "split.",
+      "Compare the stored points with the file. `headgate replay RUN` pushes the file again under new ids: a " +
+      "reading without a version that is stored already becomes a second version there. Where the service stores " +
+      "a batch only once that comes twice under one Idempotency-Key, set `services[].idempotency`: such a batch " +
+      "is then split.",
   },
 } as const satisfies Record<string, RegisterEntry>;
