@@ -11,7 +11,7 @@ import { batchesOf, insertBatches, recountAnswers } from "./batches.ts";
 import { kindsOf, recordTargets } from "./lanes.ts";
 import { addRejectedRows } from "./rejected-rows.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRun } from "./rows.ts";
-import { advanceThrough, assertHeld, assertState, missingRun, mustFindRun } from "./runs.ts";
+import { advanceThrough, assertOwn, assertState, missingRun, mustFindRun } from "./runs.ts";
 import { cells, execute, type Steps, type Store } from "./store.ts";
 
 export function advanceMethods(store: Store): Pick<Ledger, "advanceRuns" | "recordMapped"> {
@@ -47,7 +47,7 @@ WHERE runs.id = ?`;
 
 function* advanceRun(store: Store, advance: RunAdvance): Steps<Advanced> {
   const { id, from, through, duplicates, mapped } = advance;
-  yield* assertHeld(store, id, from);
+  yield* assertOwn(store, id, from);
   const [found] = yield* cells<RunCells>(SELECT_STANDING, id);
   if (found === undefined) throw missingRun(id);
   const [arrival, mappedBefore] = found.slice(RUN_CELLS) as unknown as Standing;

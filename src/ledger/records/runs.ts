@@ -182,7 +182,7 @@ function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): s
 
 /** For use inside a write. */
 export function* moveRun(store: Store, id: string, from: RunState, to: RunState, change: RunChange): Steps<Run> {
-  yield* assertHeld(store, id, from);
+  yield* assertOwn(store, id, from);
   return yield* advance(store, yield* mustFindRun(id), from, to, change);
 }
 
@@ -190,7 +190,7 @@ export function* moveRun(store: Store, id: string, from: RunState, to: RunState,
  * For use inside a write: no other node works on the run. A webhook may report the outcome of an ended run to
  * any node.
  */
-export function* assertHeld(store: Store, id: string, from: RunState): Steps<void> {
+export function* assertOwn(store: Store, id: string, from: RunState): Steps<void> {
   const { isAccepted, isAtRest } = RUN_STATES[from];
   if (!(isAccepted && isAtRest)) yield* store.assertRun(id);
 }

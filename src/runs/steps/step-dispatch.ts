@@ -26,9 +26,9 @@ export async function takeSteps(
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Settled<StepResult>[]> {
-  const held = await settleEach(runs, (run) => steps.ledger.fleet.holdRun(run));
+  const leased = await settleEach(runs, (run) => steps.ledger.fleet.holdRun(run));
   const taken = new Map<string, Settled<StepResult>>();
-  const due = held.flatMap((one, at) => {
+  const due = leased.flatMap((one, at) => {
     const [run, now] = [runs[at], one.status === "fulfilled" ? one.value : null];
     if (one.status === "rejected") taken.set(run?.id ?? "", one);
     // Another node was faster, or the run has moved on since it was read.
@@ -46,6 +46,7 @@ export async function takeSteps(
   return runs.map(({ id }) => taken.get(id) ?? { status: "fulfilled", value: NEXT });
 }
 
+/** A state without a line of its own counts as at rest: the source of its runs is finished. */
 function stepOf(run: Run, stage: Stage): ListStep {
   if (run.state === "claimed") return takeIn;
   if (run.state === "fetched") return fetchedStep(run);
