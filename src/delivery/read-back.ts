@@ -166,7 +166,7 @@ export class ReadBack {
   }
 }
 
-/** Deliveries of other runs, opened when the first value differs. */
+/** What other runs delivered to the same places; read only once a stored value differs. */
 class Others {
   readonly #open: OpenOtherDeliveries | undefined;
   readonly #placesOf: Parameters<OpenOtherDeliveries>[0];

@@ -92,7 +92,7 @@ export interface Drop {
 
   /**
    * Lends the operations that move files at the drop, for finishing in halves (`set-aside.ts`). `path` is the
-   * subject of errors, which are those of `finish`. Absent where files cannot be moved, as at the HTTP
+   * subject of errors, which are those of `finish`. Absent where files cannot be renamed, as at the HTTP
    * intake.
    */
   withFiles?<T>(path: string, signal: AbortSignal, work: (files: SourceFiles, log: Logger) => Promise<T>): Promise<T>;

@@ -123,7 +123,7 @@ export class TriggersInForce {
     this.services = new ServiceTriggers({ ...parts, onChange: () => this.#changed() });
   }
 
-  /** From now on, changes of the triggers of services are offered the unmatched files. */
+  /** From now on, unmatched files are offered to the triggers again whenever those of a service change. */
   offerTo(parts: OfferParts): void {
     this.#offer = parts;
   }

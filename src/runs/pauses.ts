@@ -54,7 +54,7 @@ export class Pauses {
     return set;
   }
 
-  /** Returns false when it was not paused. */
+  /** Returns false when the drop or trigger was not paused. */
   async end(kind: Pause["kind"], name: string): Promise<boolean> {
     const ended = await this.#ledger.resume(kind, name);
     await this.#read();

@@ -10,7 +10,7 @@ export type RunStage = "intake" | "delivery" | "containers" | "held" | "confirmi
 export interface RunFacts {
   /** The states that may follow. */
   readonly next: readonly RunState[];
-  /** Null while a worker has it. */
+  /** Null where no step takes the run, since a worker has it. */
   readonly stage: RunStage | null;
   /**
    * The index that the ledger keeps it in: `runs_intake` until it is mapped, since what it will deliver is

@@ -12,7 +12,10 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 
 const WRITE = "fs.write";
 
-/** New links to the folder; none when no cache is in use or can be lent, or when mappers may write there anyway. */
+/**
+ * Makes links to the folder of the cache, one for each thread; none when no cache is in use or can be lent, or when
+ * mappers may write there anyway.
+ */
 export function lendCaches(writable: readonly string[] | null, count: number): readonly string[] {
   const used = getCompileCacheDir();
   if (used === undefined || writable === null) return [];

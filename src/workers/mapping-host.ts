@@ -110,7 +110,7 @@ export class MappingHost {
     this.#unref();
   }
 
-  /** Whether it can be asked. */
+  /** Whether the process runs and takes further tasks. */
   get isAlive(): boolean {
     return this.#gone === null && !this.#isEnding;
   }

@@ -12,7 +12,7 @@ export interface Condition {
 }
 
 export interface SqlDialect {
-  /** A test that a column is in a list, which is the one parameter. */
+  /** SQL that tests whether the column is in a list, which is its one parameter. */
   among(column: string): string;
   /** An item of FROM: the texts of a JSON array, as `held.value`. */
   labels(column: string): string;

@@ -97,7 +97,7 @@ export interface FileStore {
   ): Promise<"offered" | "missing" | FileState>;
   /** Files of every account that wait for the virus scan, in order of their ids, after `afterId`. */
   unscanned(afterId: number, limit: number): Promise<readonly FileRecord[]>;
-  /** No file waits for the virus scan longer, since the hub has none. */
+  /** Ends the wait of every file for the virus scan, for a hub that scans no files. */
   releaseUnscanned(): Promise<void>;
   /** Records a verdict; has no effect on a file that does not wait for one. */
   scanned(accountId: number, id: number, verdict: ScanVerdict, atMs: number): Promise<void>;

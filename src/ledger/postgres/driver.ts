@@ -70,7 +70,7 @@ async function askEach(client: Asked, { want, sql, types, tuples }: EachStatemen
 }
 
 type Prepared = Map<string, { readonly name: string; readonly text: string }>;
-/** The same text may be prepared for one tuple and for many. */
+/** Prepared statements by their text, which may be used for one tuple of values and for many at once. */
 const PREPARED: Readonly<Record<"one" | "each", Prepared>> = { one: new Map(), each: new Map() };
 
 /**
