@@ -166,7 +166,7 @@ export class ReadBack {
   }
 }
 
-/** What other runs delivered to the same places; read only once a stored value differs. */
+/** Deliveries of other runs to the same places, read only once a stored value differs. */
 class Others {
   readonly #open: OpenOtherDeliveries | undefined;
   readonly #placesOf: Parameters<OpenOtherDeliveries>[0];

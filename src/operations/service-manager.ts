@@ -70,10 +70,7 @@ export class ServiceManager {
         await pulse();
         if (!this.#isStopping) await this.#send("WATCHDOG=1");
       } catch (thrown) {
-        this.#parts.log.warn(
-          { reason: wordsOf(thrown) },
-          "the service manager could not be told that the gateway is alive",
-        );
+        this.#parts.log.warn({ reason: wordsOf(thrown) }, "the service manager received no sign of life");
       } finally {
         isAsked = false;
       }
