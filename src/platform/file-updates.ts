@@ -112,7 +112,7 @@ export class FileUpdates {
       const accountId = this.#parts.accountOf(drop);
       while (ids.size > 0 && accountId !== undefined) {
         const some = [...ids].slice(0, READ_AT_ONCE);
-        // An event that comes from now on counts again.
+        // A file with another event from here on is updated once more.
         for (const id of some) ids.delete(id);
         try {
           const { rows } = await this.#parts.files.list(accountId, { ids: some }, { offset: 0, limit: null });

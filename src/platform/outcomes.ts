@@ -60,7 +60,9 @@ export class Outcomes {
   async #run(): Promise<void> {
     const { clock, log } = this.#parts;
     let pauseMs = ASK_FIRST_MS;
-    await this.#addEarlier().catch((thrown: unknown) => log.warn({ err: thrown }, "earlier outcomes are read back"));
+    await this.#addEarlier().catch((thrown: unknown) =>
+      log.warn({ err: thrown }, "operations from before the start could not be listed; their outcomes are read back"),
+    );
     while (!this.#stop.signal.aborted) {
       this.#rest = new AbortController();
       if (this.#awaited.size === 0) await clock.sleep(Number.MAX_SAFE_INTEGER, this.#rest.signal);

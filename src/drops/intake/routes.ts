@@ -208,7 +208,7 @@ async function take(
     return JSON.parse(outcome.receipt.answer);
   }
   faultPoint("intake.durable");
-  log.debug({ user: user.username, path: receipt.path, bytes: receipt.size }, "body taken");
+  log.debug({ user: user.username, path: receipt.path, bytes: receipt.size }, "the intake received a body");
   parts.onTaken();
   return answer;
 }

@@ -68,7 +68,7 @@ export class People {
     this.#throttle = createSignInThrottle(options.throttle, clock);
   }
 
-  /** Throws `TooManyAttempts`, as the next method does. */
+  /** Throws `TooManyAttempts`, as `signIn` does. */
   isClient(id: string, secret: string, address: string): boolean {
     if (this.#clients.size === 0) return true;
     return this.#isRight({ address, name: `client ${id}` }, secret, this.#clients.get(id));

@@ -21,7 +21,10 @@ export async function* readRows(
   else for (const variable of variables) yield* aggregatedRows(points, request, variable);
 }
 
-/** Counts all items of the pages: points, also where each is shown with its versions, or periods. */
+/**
+ * Counts the items of all pages: the points, each once however many of its versions are shown, or the periods of an
+ * aggregate.
+ */
 export async function countRows(
   points: PointStore,
   request: DataRequest,

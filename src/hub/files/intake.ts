@@ -23,7 +23,7 @@ export type IntakeParts = Pick<HubContext, "options" | "store" | "clock" | "log"
 /** Largest number of bytes that the file may have. */
 export interface Allowance {
   readonly bytesMax: number;
-  /** Whether the quota of the account, and not the limit of one file, sets it. */
+  /** Whether the quota of the account, and not the limit of one file, sets `bytesMax`. */
   readonly byQuota: boolean;
   readonly idempotencyKey: string | null;
   /** A file came before with the key: the same one costs nothing. */

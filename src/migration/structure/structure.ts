@@ -213,7 +213,7 @@ function lacking(impossible: readonly string[]): ConfigError {
     operation: "create structure",
     subject: `${impossible.length} targets`,
     message:
-      "nothing was created, since some of it cannot " +
-      `be:\n${shown.join("\n")}${more > 0 ? `\n  … and ${more} more` : ""}`,
+      "nothing was created, since a part of the structure cannot be created:\n" +
+      `${shown.join("\n")}${more > 0 ? `\n  … and ${more} more` : ""}`,
   });
 }
