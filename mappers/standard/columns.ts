@@ -1,5 +1,6 @@
 /** Columns of the standard data file, found by name without regard to case and underscores, and the target of a row. */
 import { type CellValue, FileError, RowError, type Target } from "headgate/mapper";
+import { isText, textOf } from "../_formats/cells.ts";
 
 /** Identifiers in order of preference when a row fills several: the narrowest first. */
 const IDENTIFIERS = [
@@ -88,34 +89,6 @@ function missingColumns(missing: readonly string[], names: readonly string[]): F
         : "The whole header is one column: add to the trigger's metadata the delimiter of the file: " +
           `\`delimiter: ${JSON.stringify(delimiter)}\``,
   });
-}
-
-/** From here on a spreadsheet has replaced the last digits of a number by zeros, without a trace. */
-const DIGITS_LOST_FROM = 1e15;
-
-/** Whether a cell is text, or a number whose digits are certainly the typed ones. */
-function isText(cell: CellValue | undefined): boolean {
-  if (typeof cell === "number") return Number.isInteger(cell) && Math.abs(cell) < DIGITS_LOST_FROM;
-  return typeof cell !== "object" || cell === null;
-}
-
-/**
- * The text of a cell in a column of names. Throws a `RowError` when the spreadsheet may have changed the typed text.
- */
-export function textOf(cell: CellValue | undefined, column: string): string {
-  if (isText(cell)) return String(cell ?? "");
-  const isDate = typeof cell === "object" && cell !== null;
-  const text = isDate ? cell.local : String(cell);
-  throw new RowError(
-    isDate
-      ? `${column} is the date ${text}, not a text`
-      : `${column} is the number ${text}, of which the spreadsheet may have changed digits`,
-    {
-      column,
-      text,
-      hint: "Format the column as text in the spreadsheet program, and enter the value again.",
-    },
-  );
 }
 
 export interface RowTarget {

@@ -1,6 +1,7 @@
 /** The standard data file, CSV or workbook (specification, *Data versioning*, rule 7). */
 import { type CellValue, defineMapper, FileError, type MapperFile, type Reading, RowError, z } from "headgate/mapper";
-import { type Columns, findColumns, parseTags, targetReader, textOf } from "./columns.ts";
+import { isArchive, textOf } from "../_formats/cells.ts";
+import { type Columns, findColumns, parseTags, targetReader } from "./columns.ts";
 
 const settings = z.strictObject({
   timeZone: z
@@ -136,13 +137,6 @@ export default defineMapper({
       });
   },
 });
-
-/** Workbooks are ZIP archives, whatever their name. */
-async function isArchive(file: MapperFile): Promise<boolean> {
-  for await (const bytes of file.bytes())
-    return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
-  return false;
-}
 
 /** A fault of the header of a sheet, with the names of other sheets. */
 async function otherSheets(fault: FileError, file: MapperFile, sheet: string | number): Promise<FileError> {

@@ -98,8 +98,10 @@ export class HubDrop implements Drop {
     const record = await this.#recordAt(path);
     if (record === null) return null;
     const common = { service: this.#service, operationPrefix: operationPrefixOf(record.id) };
-    if (record.via !== "generic")
-      return { ...common, ingestionType: record.via === "storage" ? "UploadInStorage" : "SendViaFtp" };
+    if (record.via !== "generic") {
+      const isUpload = record.via === "storage" || record.via === "hub";
+      return { ...common, ingestionType: isUpload ? "UploadInStorage" : "SendViaFtp" };
+    }
     const token = record.triggerId === null ? null : await this.#parts.tokenOf(record.triggerId);
     return { ...common, ingestionType: "SendViaHttp", token: token ?? "" };
   }

@@ -24,6 +24,8 @@ export type ServiceRule = Omit<ServiceTriggersOptions, "service" | "every"> & { 
 /** Mappers of file types that have a format of their own. */
 const MAPPERS_OF_TYPES: Readonly<Record<string, string>> = {
   OpisenseStandard: "standard",
+  OpisenseManualLoad: "meter-index",
+  IndexIs: "meter-index",
 };
 /** No mapper has this name. */
 const NO_MAPPER = "(none)";

@@ -143,8 +143,8 @@ export const serviceTriggersOptions = z.strictObject({
     .default({})
     .describe(
       "Mappers by the names of mappings at the service. A mapping that is not named here is the mapper of the same " +
-        "name. A trigger without a mapping is bound by its file type, such as `IndexIs`; OpisenseStandard is the " +
-        "mapper `standard` unless named here.",
+        "name. A trigger without a mapping is bound by its file type, such as `IndexIs`; unless named here, " +
+        "OpisenseStandard is the mapper `standard`, and OpisenseManualLoad and IndexIs are `meter-index`.",
     )
     .meta({ examples: [{ "ACME hourly v2": "acme-hourly" }] }),
   drops: triggerOptions.shape.drops.describe(

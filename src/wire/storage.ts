@@ -6,8 +6,8 @@ import { anyCase, caseless, listOf, queryBoolean, queryInteger } from "./caseles
 export const FILE_KINDS = ["Image", "Word", "Excel", "Pdf", "Text", "Archive", "Data"] as const;
 export type FileKind = (typeof FILE_KINDS)[number];
 
-/** Ways by which files come to the service. */
-export const FILE_WAYS = ["storage", "generic", "sftp", "ftp", "ftps"] as const;
+/** Ways by which files come to the service; `hub` made its own. */
+export const FILE_WAYS = ["storage", "generic", "sftp", "ftp", "ftps", "hub"] as const;
 
 /** States of a file; `hub/files/states.ts` says what each of them means. */
 export const FILE_STATE_NAMES = [

@@ -6,6 +6,7 @@ await usePostgres();
 describe("on PostgreSQL", async () => {
   await import("./files.test.ts");
   await import("./master-data.test.ts");
+  await import("./master-data-template.test.ts");
   await import("./large-master-data.slow.test.ts");
   await import("./specification.test.ts");
 });

@@ -57,7 +57,10 @@ describe("a trigger that a service lists", () => {
     });
     expect(mapper({ ...custom, mapping: "acme-daily" })?.mapper).toBe("acme-daily");
     expect(mapper({ FileType: "IndexIs" })?.mapper).toBe("index");
-    expect(mapper({ FileType: "IndexIs" }, {})?.origin?.unbound).toMatch(/binds no mapper to its file type IndexIs/);
+    expect(mapper({ FileType: "IndexIs" }, {})?.mapper).toBe("meter-index");
+    expect(mapper({ FileType: "OpisenseManualLoad" }, {})?.mapper).toBe("meter-index");
+    expect(mapper({ FileType: "OpisenseMasterData" }, {})).toMatchObject({ structure: true });
+    expect(mapper(custom, {})?.origin?.unbound).toMatch(/binds no mapper to its file type CustomFormat/);
     expect(mapper({ ...custom, mapping: "ACME v2" }, {})?.origin?.unbound).toMatch(/names the mapping ACME v2/);
     expect(mapper({ ...custom, mapping: "constructor" })?.mapper).toBe("constructor");
   });

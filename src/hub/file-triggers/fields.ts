@@ -16,6 +16,8 @@ import { requireSettings } from "./mappers.ts";
 /** Mappers of file types that have a format of their own. */
 const MAPPERS_OF_TYPES: Readonly<Partial<Record<FileTriggerFields["fileType"], string>>> = {
   OpisenseStandard: "standard",
+  OpisenseManualLoad: "meter-index",
+  IndexIs: "meter-index",
 };
 
 export function createdFields(body: FileTriggerBody, mappers: readonly Mapping[]): FileTriggerFields {

@@ -2,11 +2,12 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import { fileIdsQuery, filesQuery, type StoredFile, storedFile } from "../../wire/index.ts";
+import { fileIdsQuery, filesQuery, type StoredFile, storedFile, TEMPLATE_TAG } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
+import { offerTemplates } from "../master-data/template.ts";
 import type { FileRecord, FilesFilter } from "../store/store.ts";
 import { requireGroups } from "../structure/groups.ts";
 import { both, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
@@ -70,7 +71,9 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
     const { accountId } = callerOf(request);
     const query = parsed(filesQuery, request.query);
     await requireGroups(store, accountId, query.GroupId);
-    const { rows, total } = await store.files.list(accountId, filterOf(query), pageOf(query));
+    const filter = filterOf(query);
+    if (filter.tags?.includes(TEMPLATE_TAG) === true) await offerTemplates(context, files, accountId);
+    const { rows, total } = await store.files.list(accountId, filter, pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
     return rows.map(shown);
   });

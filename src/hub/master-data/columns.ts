@@ -193,6 +193,19 @@ export const COLUMNS: readonly Column[] = [
   column("user", "user_roles user_role", "roles", "Roles, separated by |.", tags),
 ];
 
+/** Permitted values: column, id, name. */
+export const LISTS: readonly (readonly [string, number, string])[] = Object.entries({
+  site_type: SITE_TYPES,
+  source_type: SOURCE_TYPES,
+  energy_type: ENERGY_TYPES,
+  energy_usage: ENERGY_USAGES,
+  gateway_type: GATEWAY_TYPES,
+  variable_type: VARIABLE_TYPES,
+  unit: UNITS.map(({ id, symbol }) => ({ id, name: symbol })),
+  quantity_type: namesOf(QUANTITY_TYPES),
+  aggregate: namesOf(AGGREGATE_NAMES),
+}).flatMap(([name, list]) => list.map((one) => [name, one.id, one.name] as const));
+
 const CUSTOM = /^source[\s_-]*custom\.(.+)$/i;
 
 function folded(name: string): string {

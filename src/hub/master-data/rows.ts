@@ -12,6 +12,8 @@ import { type Column, type Fields, findColumn, quoted } from "./columns.ts";
 
 /** Rows of one file, so that they fit in memory. */
 export const ROWS_MAX = 200_000;
+/** Sheets of the templates that explain the others; they are not read. */
+export const HELP_SHEETS = ["Help", "Lists"] as const;
 const REASONS_MAX = 20;
 const HEAD_ROWS = 1;
 
@@ -49,7 +51,8 @@ export async function readRows(file: MasterDataFile, signal: AbortSignal): Promi
   const rows: StatedRow[] = [];
   try {
     if (await isWorkbook(input)) {
-      for (const sheet of await sheetNames(input, {})) await readTable(xlsxCells(input, { sheet }), sheet, rows);
+      for (const sheet of await sheetNames(input, {}))
+        if (!HELP_SHEETS.some((name) => name === sheet)) await readTable(xlsxCells(input, { sheet }), sheet, rows);
     } else await readTable(await csvOf(input, file), null, rows);
   } catch (thrown) {
     if (!isFileError(thrown)) throw thrown;

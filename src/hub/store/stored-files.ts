@@ -23,6 +23,8 @@ export type NewFile = Pick<
   readonly createdMs: number;
   /** Whether it waits for the virus scan before triggers may claim it. */
   readonly isScanned: boolean;
+  /** Not offered to the triggers, for this reason. */
+  readonly unclaimed?: string;
   /** Another file of the account with this key is not added. */
   readonly idempotencyKey?: string | null;
 };
