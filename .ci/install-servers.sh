@@ -3,7 +3,8 @@
 # without starting any. Running it again costs nothing.
 #
 # OpenSSH is installed as a package. The three FTP servers exclude each other as packages, so they are only unpacked
-# below $prefix, where the tests find them; the libraries that they need are installed as packages.
+# below $prefix, where the tests find them; the libraries that they need are installed as packages. OpenStack Swift is
+# installed as a Python library, without the packages of its services: test/interop/swift-server.py starts it.
 set -euo pipefail
 
 prefix=/opt/headgate-interop
@@ -13,7 +14,7 @@ export DEBIAN_FRONTEND=noninteractive
 usable() {
   [ -x /usr/bin/chromium ] && [ -x /usr/sbin/sshd ] && [ -x "$prefix/usr/sbin/vsftpd" ] && [ -x "$prefix/usr/sbin/proftpd" ] &&
     [ -x /usr/bin/sftp ] && [ -x /usr/bin/lftp ] && [ -x /usr/bin/curl ] &&
-    [ -f "$prefix/usr/lib/proftpd/mod_sftp.so" ] && [ -x "$prefix/usr/sbin/pure-ftpd" ] && [ -x "$prefix/usr/bin/pure-pw" ]
+    [ -f /usr/lib/python3/dist-packages/swift/proxy/server.py ] && [ -f "$prefix/usr/lib/proftpd/mod_sftp.so" ] && [ -x "$prefix/usr/sbin/pure-ftpd" ] && [ -x "$prefix/usr/bin/pure-pw" ]
 }
 
 if usable; then
@@ -57,7 +58,7 @@ mapfile -t libraries < <(
   for package in "$work"/*.deb; do dpkg-deb --field "$package" Depends | tr ',' '\n'; done |
     sed -E 's/^ *//; s/[ |(:].*//' | grep '^lib' | sort -u
 )
-quietly apt-get install -y --no-install-recommends chromium openssh-server openssh-client lftp curl openssl "${libraries[@]}"
+quietly apt-get install -y --no-install-recommends chromium openssh-server openssh-client lftp curl openssl python3-swift "${libraries[@]}"
 
 mkdir -p "$prefix"
 for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$prefix"; done

@@ -4,6 +4,7 @@
  * to it, all as for a gateway elsewhere.
  */
 import { type FileEvent, type Gateway, startGateway } from "./gateway.ts";
+import { NO_PLACE } from "./hub/gateway-places.ts";
 import { type HubParts, type RunningHub, startHub } from "./hub/hub.ts";
 import type { HubOptions } from "./hub/options.ts";
 import type { Outcome } from "./model.ts";
@@ -40,8 +41,7 @@ export async function startPlatform(options: HubOptions, parts: Omit<HubParts, "
     stops.push(() => hub.close());
     const accountIds = await hub.inside.accountIds();
     if (hub.inside.files === null || accountIds.length === 0) {
-      const why =
-        accountIds.length === 0 ? "it has no accounts" : "with a PostgreSQL store, `files.path` names a folder";
+      const why = accountIds.length === 0 ? "it has no accounts" : NO_PLACE;
       log.info(`the hub takes no files: ${why}`);
       return { ...hub, gateway: null, close };
     }

@@ -14,14 +14,17 @@ export function loadHubOptions(path: string): HubOptions {
   return Object.freeze({
     ...options,
     store: store.kind === "sqlite" ? { ...store, path: at(store.path) } : store,
-    files: {
-      ...files,
-      ...(files.path === undefined ? {} : { path: at(files.path) }),
-      ...(files.spool === undefined ? {} : { spool: at(files.spool) }),
-      mappers: files.mappers.map(at),
-    },
+    files: filesAt(files, at),
     ...(transfer === undefined ? {} : { transfer: transferAt(transfer, at) }),
   });
+}
+
+function filesAt(files: HubOptions["files"], at: (own: string) => string): HubOptions["files"] {
+  const spool = files.spool === undefined ? {} : { spool: at(files.spool) };
+  const common = { ...spool, mappers: files.mappers.map(at) };
+  if (files.kind === "s3")
+    return { ...files, ...common, ...(files.local === undefined ? {} : { local: at(files.local) }) };
+  return { ...files, ...common, ...(files.path === undefined ? {} : { path: at(files.path) }) };
 }
 
 function transferAt(transfer: NonNullable<HubOptions["transfer"]>, at: (own: string) => string) {

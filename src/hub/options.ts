@@ -161,6 +161,7 @@ const keep = z.strictObject({
   ),
 });
 
+const OBJECT_BYTES_MAX = 5_000_000_000;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/;
 const listenAddress = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, "expected host:port");
 
@@ -258,6 +259,15 @@ export const hubOptions = z
       .prefault({})
       .describe("Log on standard error."),
   })
+  .check(
+    z.superRefine<{ readonly files: { readonly kind: string }; readonly limits: { readonly file: number } }>(
+      ({ files, limits: { file } }, context) => {
+        if (files.kind !== "s3" || file <= OBJECT_BYTES_MAX) return;
+        const message = "is larger than 5GB, which is what object storage copies at once (`files.kind: s3`)";
+        context.addIssue({ code: "custom", path: ["limits", "file"], message });
+      },
+    ),
+  )
   .describe("The measurement data service.");
 
 export type HubOptions = z.infer<typeof hubOptions>;

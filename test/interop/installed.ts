@@ -17,6 +17,7 @@ export const PROGRAMS = {
   sftp: "/usr/bin/sftp",
   lftp: "/usr/bin/lftp",
   curl: "/usr/bin/curl",
+  swift: "/usr/lib/python3/dist-packages/swift/proxy/server.py",
   "pure-pw": `${PREFIX}/usr/bin/pure-pw`,
 } as const;
 export const PROFTPD_MODULES = `${PREFIX}/usr/lib/proftpd`;

@@ -12,6 +12,7 @@ import type { HubContext } from "../context.ts";
 import { type Allowance, allowed, type FileDraft, receive, recorded } from "../files/intake.ts";
 import { requireFileName } from "../files/names.ts";
 import type { StoredFiles } from "../files/service.ts";
+import { NO_PLACE } from "../gateway-places.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
@@ -125,7 +126,7 @@ async function taken(
 
 /** See `/storage`, which needs the same folder. */
 function withoutFolder(app: FastifyInstance): void {
-  const reason = "with a PostgreSQL store, set `files.path` to a folder that every hub of the store reaches";
+  const reason = NO_PLACE;
   const facts = { access: "push", tag: "Push", summary: "Not configured", status: 501, description: reason } as const;
   app.post("/push/api/generic/:guid", described(facts), () => {
     throw notSupported("/push/api/generic", reason);

@@ -39,12 +39,13 @@ export interface BlobStore {
   remove(sha256: string, isReferred: IsReferred): Promise<void>;
   /** Removes bytes that no record refers to; `referred` returns those of a list that one does. Returns their number. */
   collect(referred: (sha256s: readonly string[]) => Promise<ReadonlySet<string>>): Promise<number>;
+  close(): Promise<void>;
 }
 
 export class BlobTooLarge extends Error {}
 
 export class BlobMissing extends Error {
   constructor(sha256: string) {
-    super(`the bytes with the SHA-256 ${sha256} are missing from the folder of stored files`);
+    super(`the bytes with the SHA-256 ${sha256} are missing from the stored files`);
   }
 }

@@ -2,19 +2,19 @@
  * Stored bytes in a folder: `ab/<digest>` by the first digits of the digest, `incoming/` while they are received, and
  * `removing/` for the moment in which it is decided whether they are still needed. Several hubs may share the folder.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { syncDirectory, writeDurably } from "../../support/durable.ts";
 import { ConfigError, systemCode, wordsOf } from "../../support/errors.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
+import { PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { startFault } from "../../support/start-fault.ts";
-import { BlobMissing, type BlobStore, BlobTooLarge, type ByteRange, type IsReferred, type PutBlob } from "./blobs.ts";
+import { BlobMissing, type BlobStore, type ByteRange, type IsReferred, type PutBlob } from "./blobs.ts";
+import { Holds } from "./holds.ts";
+import { receive } from "./received.ts";
 
-/** The kind of a file is known by these. */
-const HEAD_BYTES = 4_096;
 const SHARD = /^[0-9a-f]{2}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 /** Names the store whose files these are. */
@@ -87,10 +87,7 @@ class FolderBlobs implements BlobStore {
   readonly #clock: Clock;
   /** Files of the uploads that are being received. */
   readonly #receiving = new Set<string>();
-  /** Uploads of this process whose record is not committed yet, by digest. */
-  readonly #held = new Map<string, number>();
-  /** An upload of the same content waits for it. */
-  readonly #removing = new Map<string, Promise<void>>();
+  readonly #holds = new Holds();
 
   constructor({ path, graceMs, clock }: FolderParts) {
     this.#path = path;
@@ -100,22 +97,17 @@ class FolderBlobs implements BlobStore {
 
   async put(stream: Readable, bytesMax: number): Promise<PutBlob> {
     const temporary = join(this.#path, "incoming", randomUUID());
-    let held: string | null = null;
+    let release = () => {};
     this.#receiving.add(temporary);
     try {
       const { sha256, bytes, head } = await receive(stream, temporary, bytesMax);
-      held = this.#hold(sha256);
-      await this.#removing.get(sha256);
+      release = this.#holds.hold(sha256);
+      await this.#holds.removed(sha256);
       // Also when the content is there already: its age begins again, which keeps other hubs from removing it.
       await this.#place(temporary, sha256);
-      let isHeld = true;
-      const release = () => {
-        if (isHeld) this.#unhold(sha256);
-        isHeld = false;
-      };
       return { sha256, bytes, head, release };
     } catch (thrown) {
-      if (held !== null) this.#unhold(held);
+      release();
       await rm(temporary, { force: true });
       throw thrown;
     } finally {
@@ -133,21 +125,8 @@ class FolderBlobs implements BlobStore {
     return { path: this.#fileOf(sha256), end: async () => undefined };
   }
 
-  async remove(sha256: string, isReferred: IsReferred): Promise<void> {
-    if (this.#held.has(sha256)) return;
-    const before = this.#removing.get(sha256);
-    const removing = (async () => {
-      await before;
-      await this.#removeUnreferred(sha256, isReferred);
-    })();
-    // An upload waits for the end, and not for the result.
-    const ended = removing.catch(() => undefined);
-    this.#removing.set(sha256, ended);
-    try {
-      await removing;
-    } finally {
-      if (this.#removing.get(sha256) === ended) this.#removing.delete(sha256);
-    }
+  remove(sha256: string, isReferred: IsReferred): Promise<void> {
+    return this.#holds.remove(sha256, () => this.#removeUnreferred(sha256, isReferred));
   }
 
   async collect(referred: (sha256s: readonly string[]) => Promise<ReadonlySet<string>>): Promise<number> {
@@ -159,13 +138,15 @@ class FolderBlobs implements BlobStore {
       const digests = (await readdir(join(this.#path, shard))).filter((name) => DIGEST.test(name));
       const needed = await referred(digests);
       for (const sha256 of digests) {
-        if (needed.has(sha256) || this.#held.has(sha256)) continue;
+        if (needed.has(sha256) || this.#holds.isHeld(sha256)) continue;
         await this.remove(sha256, isReferred);
         if (!(await isThere(this.#fileOf(sha256)))) removed += 1;
       }
     }
     return removed;
   }
+
+  async close(): Promise<void> {}
 
   /** Removes what broken-off uploads left, and takes back what a process that ended was about to remove. */
   async recover(): Promise<void> {
@@ -175,7 +156,7 @@ class FolderBlobs implements BlobStore {
     }
     for (const name of await readdir(join(this.#path, "removing"))) {
       const [sha256 = ""] = name.split(".");
-      if (!this.#removing.has(sha256)) await this.#takeBack(join(this.#path, "removing", name), sha256);
+      if (!this.#holds.isRemoving(sha256)) await this.#takeBack(join(this.#path, "removing", name), sha256);
     }
   }
 
@@ -216,7 +197,7 @@ class FolderBlobs implements BlobStore {
       } catch (thrown) {
         if (systemCode(thrown) !== "ENOENT") throw thrown;
         if (isLast) throw new BlobMissing(sha256);
-        await this.#removing.get(sha256);
+        await this.#holds.removed(sha256);
         if (this.#graceMs > 0) await this.#clock.sleep(100);
       }
     }
@@ -236,35 +217,6 @@ class FolderBlobs implements BlobStore {
   #fileOf(sha256: string): string {
     return join(this.#path, sha256.slice(0, 2), sha256);
   }
-
-  #hold(sha256: string): string {
-    this.#held.set(sha256, (this.#held.get(sha256) ?? 0) + 1);
-    return sha256;
-  }
-
-  #unhold(sha256: string): void {
-    const others = (this.#held.get(sha256) ?? 1) - 1;
-    if (others > 0) this.#held.set(sha256, others);
-    else this.#held.delete(sha256);
-  }
-}
-
-async function receive(stream: Readable, temporary: string, bytesMax: number) {
-  await using file = await open(temporary, "wx", PRIVATE_FILE);
-  const hash = createHash("sha256");
-  const head: Buffer[] = [];
-  let size = 0;
-  // The stream is not destroyed on a refusal: its connection still has to carry the response.
-  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
-    const bytes = chunk as Buffer;
-    if (size < HEAD_BYTES) head.push(Buffer.from(bytes.subarray(0, HEAD_BYTES - size)));
-    size += bytes.length;
-    if (size > bytesMax) throw new BlobTooLarge();
-    hash.update(bytes);
-    for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done, bytes.length - done)).bytesWritten;
-  }
-  await file.sync();
-  return { sha256: hash.digest("hex"), bytes: size, head: Buffer.concat(head) };
 }
 
 async function isThere(path: string): Promise<boolean> {

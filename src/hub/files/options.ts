@@ -2,17 +2,7 @@
 import { z } from "zod";
 import { duration } from "../../support/quantities.ts";
 
-export const filesOptions = z.strictObject({
-  kind: z.literal("folder").default("folder").describe("The bytes of stored files are in a folder."),
-  path: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      "Folder of the stored files, made when absent; `<store.path>.files` by default. With a PostgreSQL store it has " +
-        "to be given, and to be the same one for every hub; without it /storage is answered by 501.",
-    )
-    .meta({ examples: ["data/files"] }),
+const common = {
   scan: z
     .strictObject({
       command: z
@@ -51,7 +41,68 @@ export const filesOptions = z.strictObject({
     .optional()
     .describe(
       "Folder for files that are being processed, of this hub alone; `<store.path>.spool` by default, with a " +
-        "PostgreSQL store `<files.path>.spool-<host>-<port>`.",
+        "PostgreSQL store `<files.path>.spool-<host>-<port>`, or with `kind: s3` the same of `files.local`.",
     )
     .meta({ examples: ["/var/lib/headgate/hub.spool"] }),
+};
+
+const folder = z.strictObject({
+  kind: z.literal("folder").default("folder").describe("The bytes of stored files are in a folder."),
+  path: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder of the stored files, made when absent; `<store.path>.files` by default. With a PostgreSQL store it has " +
+        "to be given, and to be the same one for every hub; without it /storage is answered by 501.",
+    )
+    .meta({ examples: ["data/files"] }),
+  ...common,
 });
+
+const objectStorage = z.strictObject({
+  kind: z
+    .literal("s3")
+    .describe("The bytes of stored files are in S3-compatible object storage, which any number of hubs share."),
+  endpoint: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("Address of the object storage; that of Amazon's region when absent.")
+    .meta({ examples: ["https://objects.example.org"] }),
+  region: z.string().min(1).default("us-east-1").describe("Region of the bucket; us-east-1 by default."),
+  bucket: z.string().min(1).describe("The bucket, which has to exist."),
+  prefix: z
+    .string()
+    .regex(/^[\w.-][\w./-]*$/, "expected letters, digits, and any of . _ - /")
+    .default("")
+    .describe("Beginning of all keys of this hub in the bucket, such as `hub/`; none by default.")
+    .meta({ examples: ["hub/"] }),
+  accessKeyId: z.string().min(1).meta({ secret: true }).describe("Name of the access key."),
+  secretAccessKey: z
+    .string()
+    .min(1)
+    .meta({ secret: true, examples: ["${file:/etc/headgate/s3-secret}"] })
+    .describe("The access key; it has to permit reading, writing, listing and deleting below `prefix`."),
+  forcePathStyle: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether the bucket is the first part of the path (`https://host/bucket/…`), as most servers beside Amazon's " +
+        "want it, and not of the name of the host; false by default.",
+    ),
+  timeout: duration("1m").describe("How long the object storage may be silent before a call is tried again; 1m."),
+  local: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder of this hub alone in which files lie while they are received, made when absent; `<store.path>.receiving` " +
+        "by default. With a PostgreSQL store it has to be given.",
+    )
+    .meta({ examples: ["/var/lib/headgate/receiving"] }),
+  ...common,
+});
+
+export const filesOptions = z.discriminatedUnion("kind", [folder, objectStorage]);
+
+export type ObjectStorageOptions = z.infer<typeof objectStorage>;

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { fileIdsQuery, filesQuery, type StoredFile, storedFile, TEMPLATE_TAG } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { NO_PLACE } from "../gateway-places.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
@@ -126,7 +127,7 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
 
 /** Hubs that share a database do not share a folder unless one is named. */
 function withoutFolder(app: FastifyInstance): void {
-  const reason = "with a PostgreSQL store, set `files.path` to a folder that every hub of the store reaches";
+  const reason = NO_PLACE;
   const facts = { access: "read", tag: "Storage", summary: "Not configured", status: 501 } as const;
   for (const url of ["/storage", "/storage/*"])
     app.route({

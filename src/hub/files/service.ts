@@ -3,6 +3,7 @@ import type { Clock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { logNarrowed, narrowModes } from "../../support/private-files.ts";
+import { storedFilesFolder } from "../gateway-places.ts";
 import type { HubOptions } from "../options.ts";
 import type { FileStore } from "../store/store.ts";
 import type { BlobStore } from "./blobs.ts";
@@ -33,13 +34,11 @@ interface Parts {
   readonly clock: Clock;
 }
 
-/** Null when there is no folder for the bytes: hubs that share a database need one that is named. */
-export async function openStoredFiles({ options, store, log, clock }: Parts): Promise<StoredFiles | null> {
-  const path = folderOf(options);
-  if (path === null) return null;
-  logNarrowed(narrowModes([path]), log);
-  const graceMs = options.store.kind === "sqlite" ? 0 : SHARED_GRACE_MS;
-  const blobs = await openFolderBlobs({ path, storeId: await store.folderId(), graceMs, clock });
+/** Null when there is no place for the bytes: hubs that share a database need one that is named. */
+export async function openStoredFiles(parts: Parts): Promise<StoredFiles | null> {
+  const blobs = await openBlobs(parts);
+  if (blobs === null) return null;
+  const { options, store, log, clock } = parts;
   const closing = new AbortController();
   const watching = new Map<number, Set<() => void>>();
   const isReferred = async (sha256: string) => (await store.referred([sha256])).has(sha256);
@@ -76,13 +75,22 @@ export async function openStoredFiles({ options, store, log, clock }: Parts): Pr
       closing.abort();
       await scans?.close();
       await collecting;
+      await blobs.close();
     },
   };
 }
 
-function folderOf({ store, files }: HubOptions): string | null {
-  if (files.path !== undefined) return files.path;
-  return store.kind === "sqlite" ? `${store.path}.files` : null;
+async function openBlobs({ options, store, log, clock }: Parts): Promise<BlobStore | null> {
+  const path = storedFilesFolder(options);
+  if (path === null) return null;
+  logNarrowed(narrowModes([path]), log);
+  const graceMs = options.store.kind === "sqlite" ? 0 : SHARED_GRACE_MS;
+  const common = { storeId: await store.folderId(), graceMs, clock };
+  const { files } = options;
+  if (files.kind === "folder") return openFolderBlobs({ path, ...common });
+  // The client of object storage takes a while to load.
+  const { openObjectBlobs } = await import("./s3/object-blobs.ts");
+  return openObjectBlobs({ options: files, local: path, ...common });
 }
 
 async function collect(blobs: BlobStore, store: FileStore, log: Logger, clock: Clock, signal: AbortSignal) {

@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
+import { TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import {
   frameworkProblem,
@@ -54,6 +55,9 @@ export function unfit(input: unknown): string | null {
   return null;
 }
 
+/** What the hub itself needs does not answer; the words about it are for its operator. */
+const AGAIN = "something that the hub needs does not answer; send the request again later";
+const AGAIN_SEC = 10;
 /** Value of `WWW-Authenticate`. */
 const CHALLENGE = "Bearer";
 
@@ -65,8 +69,15 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
   app.addHook("onRequest", async (request) => {
     if (request.url.includes("%00")) throw invalidRequest("the URL holds a NUL character");
   });
-  app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
+  app.setErrorHandler((thrown: FastifyError | HttpProblem | TransientError, request, reply) => {
     if (thrown instanceof HttpProblem) return sendProblem(reply, thrown, CHALLENGE);
+    if (thrown instanceof TransientError) {
+      log.warn(
+        { err: thrown, method: request.method, url: request.url.split("?")[0] },
+        "request failed; later it may not",
+      );
+      return sendProblem(reply, new HttpProblem(503, "unavailable", AGAIN, undefined, AGAIN_SEC), CHALLENGE);
+    }
     const status = thrown.statusCode ?? 500;
     if (status >= 400 && status < 500) return sendProblem(reply, frameworkProblem(status, thrown.message), CHALLENGE);
     log.error({ err: thrown, method: request.method, url: request.url.split("?")[0] }, "request failed");

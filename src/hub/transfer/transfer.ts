@@ -36,7 +36,7 @@ export async function startTransfer(context: Parts): Promise<RunningTransfer | n
   if (transfer === undefined) return null;
   const path = folderOf(options);
   const { files } = context;
-  if (files === null) throw without("`files.path`");
+  if (files === null) throw without("`files.path`, or `files.local` beside a bucket");
   const signIn = createSignIn({ options, identity: store.identity, passwords, log });
   await makeFolder(path);
   logNarrowed(narrowModes([path]), log);

@@ -43,4 +43,9 @@ export const HUB_ERRORS = {
     title: "a file of master data was applied",
     hint: "`GET /storage/{id}/report` says what became of each row.",
   },
+  "HG-HUB-010": {
+    title: "the object storage of the stored files does not answer as it should",
+    again: "It is asked again.",
+    hint: "Check the object storage of `files`: whether it can be reached, its space, and the rights of the access key.",
+  },
 } as const satisfies Record<string, RegisterEntry>;
