@@ -10,8 +10,8 @@ const NAME_MAX = 63;
 const SUFFIX = "_gateway";
 
 /**
- * Of the stored files, or of those that are being received where the files are in object storage. Null when it has to be
- * named, and is not: hubs that share a database.
+ * Of the stored files, or of those that are being received where the files are in object storage. Null when it has to
+ * be named, and is not: hubs that share a database.
  */
 export function storedFilesFolder({ store, files }: HubOptions): string | null {
   const named = files.kind === "folder" ? files.path : files.local;

@@ -72,7 +72,7 @@ describeWith("swift", "object storage (OpenStack Swift)", () => {
       await place.close();
     });
 
-    test("bytes that another hub removed at the same moment are read, and come back when a record has them", async () => {
+    test("bytes that another hub removed at the same moment are read, and come back if a record has them", async () => {
       const blobs = await opened({}, { graceMs: HOUR_MS });
       const { sha256, release } = await blobs.put(bytesOf("wanted"), 100);
       release();

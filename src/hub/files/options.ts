@@ -96,8 +96,8 @@ const objectStorage = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Folder of this hub alone in which files lie while they are received, made when absent; `<store.path>.receiving` " +
-        "by default. With a PostgreSQL store it has to be given.",
+      "Folder of this hub alone for files while they are received, made when absent; `<store.path>.receiving` by " +
+        "default. With a PostgreSQL store it has to be given.",
     )
     .meta({ examples: ["/var/lib/headgate/receiving"] }),
   ...common,

@@ -1,4 +1,4 @@
-/** A file of this machine that takes the bytes of an upload, and tells their digest. */
+/** Takes the bytes of an upload into a file of this machine, and computes their digest. */
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
@@ -8,7 +8,7 @@ import { BlobTooLarge } from "./blobs.ts";
 /** The kind of a file is known by these. */
 const HEAD_BYTES = 4_096;
 
-/** Durable when it resolves, but for the name of the file in its folder. What is there after a failure is the caller's. */
+/** Durable when it resolves, but for the name in its folder. The caller removes the file after a failure. */
 export async function receive(stream: Readable, temporary: string, bytesMax: number) {
   await using file = await open(temporary, "wx", PRIVATE_FILE);
   const hash = createHash("sha256");

@@ -55,7 +55,7 @@ export function unfit(input: unknown): string | null {
   return null;
 }
 
-/** What the hub itself needs does not answer; the words about it are for its operator. */
+/** The answer names nothing of the hub's own surroundings: its log does. */
 const AGAIN = "something that the hub needs does not answer; send the request again later";
 const AGAIN_SEC = 10;
 /** Value of `WWW-Authenticate`. */

@@ -46,6 +46,6 @@ export const HUB_ERRORS = {
   "HG-HUB-010": {
     title: "the object storage of the stored files does not answer as it should",
     again: "It is asked again.",
-    hint: "Check the object storage of `files`: whether it can be reached, its space, and the rights of the access key.",
+    hint: "Check the object storage (`files`): whether it can be reached, its space, and the rights of the access key.",
   },
 } as const satisfies Record<string, RegisterEntry>;

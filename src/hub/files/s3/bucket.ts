@@ -1,6 +1,6 @@
 /**
- * The calls of object storage that stored files need, below the prefix of the hub. Keys are given without it. Each throws
- * a `TransientError` when it fails, after the client has tried again.
+ * The calls of object storage that stored files need, below the prefix of the hub. Keys are given without it. Each
+ * throws a `TransientError` when it fails, after the client has tried again.
  */
 import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
@@ -86,7 +86,7 @@ export class Bucket {
 
   /** Null when there is no such object. */
   async find(key: string): Promise<StoredObject | null> {
-    return await this.#found("look for object", key, async () => {
+    return await this.#found("find object", key, async () => {
       const { ContentLength = 0, LastModified } = await this.#client.send(new HeadObjectCommand(this.#at(key)));
       return { key, bytes: ContentLength, modifiedMs: LastModified?.getTime() ?? 0 };
     });

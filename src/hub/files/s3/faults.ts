@@ -1,10 +1,10 @@
-/** Errors of the object storage in our words: what is not there, what a person corrects, and what may pass by itself. */
+/** Errors of the object storage in our words: a missing object, what a person corrects, and what may pass by itself. */
 import { S3ServiceException } from "@aws-sdk/client-s3";
 import { ConfigError, HeadgateError, systemCode, TransientError, wordsOf } from "../../../support/errors.ts";
 import { startFault } from "../../../support/start-fault.ts";
 
 const SERVER_FAULT = 500;
-/** What the server says of a setting. */
+/** Names of the server's errors that a setting causes. */
 const SETTINGS: readonly (readonly [setting: string, said: RegExp])[] = [
   ["`files.bucket`", /^(NoSuchBucket|InvalidBucketName|PermanentRedirect)$/],
   ["`files.region`", /^(AuthorizationHeaderMalformed|IllegalLocationConstraintException)$/],

@@ -1,6 +1,6 @@
 /**
  * Stored bytes in S3-compatible object storage: `bytes/<digest>`, and `removing/<digest>/<id>` for copies that are kept
- * until it is certain that nobody needs them. Uploads lie in a folder of this machine until their digest is known.
+ * until it is certain that no record needs them. Uploads lie in a folder of this machine until their digest is known.
  * Decision 24 says why, and what is assumed of the storage.
  */
 import { randomUUID } from "node:crypto";
@@ -33,7 +33,7 @@ export interface ObjectParts {
   readonly local: string;
   /** `FileStore.folderId`. */
   readonly storeId: string;
-  /** Younger bytes are not removed, since another hub may be about to commit their record; 0 when no other uses them. */
+  /** Younger bytes are not removed: another hub may be about to commit their record; 0 when no other uses them. */
   readonly graceMs: number;
   readonly clock: Clock;
 }

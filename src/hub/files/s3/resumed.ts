@@ -1,4 +1,4 @@
-/** The bytes of an object as one stream: where a connection ends too early, another one goes on behind its last byte. */
+/** The bytes of an object as one stream: where a connection ends too early, another resumes behind its last byte. */
 import { Readable } from "node:stream";
 
 const RESUMED_MAX = 4;
@@ -47,7 +47,7 @@ export function resumed(
   return stream;
 }
 
-/** Its fault comes by the iteration, and once the stream is closed nobody asks for it. */
+/** The iteration throws its fault, which does not matter once the stream is closed. */
 function watched(body: Readable): Readable {
   return body.on("error", () => undefined);
 }
