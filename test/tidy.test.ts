@@ -82,6 +82,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "hub/hub.ts",
     "hub/options.ts",
     "platform.ts",
+    "platform/inner-config.ts",
   ],
   config: [
     "delivery/options.ts",

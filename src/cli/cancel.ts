@@ -1,9 +1,10 @@
 /** `headgate cancel`: gives up runs that were not delivered. */
-import { loadGatewayConfig } from "../config/gateway-config.ts";
+
 import type { Run } from "../model.ts";
 import type { CancelledRun } from "../runs/commands.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
+import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
@@ -23,7 +24,7 @@ export function addCancel({ program, stop, action }: CommandFrame): void {
       "headgate cancel meters_2026-03.csv -c gateway.yaml --yes",
     ],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("-y, --yes", "do not ask for confirmation")
     .option("--reason <words>", "reason, for the history")
     .option("--by <name>", "user (default: the one who runs the command)")
@@ -32,7 +33,7 @@ export function addCancel({ program, stop, action }: CommandFrame): void {
 }
 
 async function cancel(names: readonly string[], options: CancelOptions, stop: AbortSignal): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const runs = await findRuns(names, "cancel run", options.config, config);
   const isJson = options.json === true;
   if (!isJson && options.yes !== true) for (const run of runs) print(consequenceOf(run));

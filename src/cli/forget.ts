@@ -1,11 +1,13 @@
 /** `headgate forget`: the ledger forgets a file, so that it is taken again as a new one. */
+
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Forgotten } from "../ledger/ledger.ts";
 import { RejectedError } from "../support/errors.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
+import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
 import { withLedger } from "./run-names.ts";
@@ -27,7 +29,7 @@ export function addForget({ program, stop, action }: CommandFrame): void {
       "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --yes",
     ],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--drop <name>", "its drop, where several have such a path")
     .option("--dry-run", "show what would be forgotten, and forget nothing")
     .option("-y, --yes", "do not ask for confirmation")
@@ -38,7 +40,7 @@ export function addForget({ program, stop, action }: CommandFrame): void {
 }
 
 async function forget(path: string, options: ForgetOptions, stop: AbortSignal): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const file = await findFile(path, options, config);
   const isDryRun = options.dryRun === true;
   if (isDryRun || options.yes !== true) {

@@ -1,11 +1,13 @@
 /** `headgate pause` and `headgate resume`: stop polling a drop, or stop claiming by a trigger. */
+
 import { nearestName } from "../config/document.ts";
-import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { knownTriggers } from "./kept-triggers.ts";
+import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printJson } from "./output.ts";
 
 interface PauseOptions extends CommandOptions {
@@ -39,7 +41,7 @@ function addOne(
   work: (name: string, options: PauseOptions) => Promise<number>,
 ): void {
   addCommand(program, `${name} <name>`, description, [example])
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--drop", "the drop of this name, where a trigger has the same one")
     .option("--trigger", "the trigger of this name, where a drop has the same one")
     .option("--reason <words>", "reason, for the history")
@@ -49,7 +51,7 @@ function addOne(
 }
 
 async function pause(name: string, options: PauseOptions): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const kind = await kindOf(name, options, config);
   const { answer, daemon } = await sendCommand(config, { order: "pause", kind, name, ...authorOf(options) });
   if (options.json === true) printJson(answer);
@@ -66,7 +68,7 @@ const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
 };
 
 async function resume(name: string, options: PauseOptions): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const kind = await kindOf(name, options, config);
   const { answer, daemon } = await sendCommand(config, { order: "resume", kind, name, ...authorOf(options) });
   if (options.json === true) printJson(answer);

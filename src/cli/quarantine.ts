@@ -1,9 +1,11 @@
 /** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
+
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import { READINGS_LOST } from "../operations/state-of-work.ts";
 import { ATTENTION_STATES } from "../states.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
+import { operatedConfigOption } from "./operated-config.ts";
 import { foundWords, placeWords, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 import { inTone } from "./run-state.ts";
 
@@ -23,7 +25,7 @@ export function addQuarantine({ program, action }: CommandFrame): void {
       "the next steps.",
     ["headgate quarantine -c gateway.yaml", "headgate quarantine -c gateway.yaml --json"],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--all", "also files of which a newer version has arrived since")
     .option("--json", "as JSON")
     .action(action((options: QuarantineOptions) => showQuarantine(options)));

@@ -1,8 +1,9 @@
 /** `headgate release` and `headgate recheck`: push a held run as it is, or check it now. */
-import { loadGatewayConfig } from "../config/gateway-config.ts";
+
 import { RejectedError, wordsOf } from "../support/errors.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
+import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { canAsk, isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
@@ -23,7 +24,7 @@ export function addRelease({ program, stop, action }: CommandFrame): void {
       "the service would discard.",
     ['headgate release 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "the unit is right"'],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--overwrite", "also dates that later files delivered while it was held")
     .option(
       "-y, --yes",
@@ -43,7 +44,7 @@ export function addRecheck({ program, action }: CommandFrame): void {
       "without cached structure of the account. The gateway does the same automatically, with growing pauses.",
     ["headgate recheck -c gateway.yaml", "headgate recheck meters_2026-03.csv -c gateway.yaml"],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--reason <words>", "reason, for the history")
     .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
@@ -51,7 +52,7 @@ export function addRecheck({ program, action }: CommandFrame): void {
 }
 
 async function release(run: string, options: ReleaseOptions, stop: AbortSignal): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const overwrite = options.overwrite === true;
   const give = (discard: boolean) =>
     sendCommand(config, { order: "release", run, overwrite, discard, ...authorOf(options) });
@@ -79,7 +80,7 @@ async function release(run: string, options: ReleaseOptions, stop: AbortSignal):
 }
 
 async function recheck(runs: readonly string[], options: CommandOptions): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const named = await findRuns(runs, "recheck run", options.config, config);
   const asked = runs.length === 0 ? {} : { runs: named.map(({ id }) => id) };
   const { answer, daemon } = await sendCommand(config, { order: "recheck", ...asked, ...authorOf(options) });

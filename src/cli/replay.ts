@@ -1,8 +1,9 @@
 /** `headgate replay`: runs a file again from the kept input, and shows the differences before anything is sent. */
-import { loadGatewayConfig } from "../config/gateway-config.ts";
+
 import { ConfigError } from "../support/errors.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
+import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printJson, styled } from "./output.ts";
 import { type Difference, planReplay, type ReplayPlan, type ReplayWish } from "./replay-plan.ts";
 import { findRuns, withLedger } from "./run-names.ts";
@@ -31,7 +32,7 @@ export function addReplay({ program, stop, action }: CommandFrame): void {
       "headgate replay meters_2026-03.csv -c gateway.yaml --rejected",
     ],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--dry-run", "show the differences from what was sent before, and send nothing")
     .option("--rejected", "only readings that the service has not accepted of an earlier run of the file")
     .option("--overwrite", "send also the dates that later runs have delivered")
@@ -46,7 +47,7 @@ export function addReplay({ program, stop, action }: CommandFrame): void {
 }
 
 async function replayAll(names: readonly string[], options: ReplayOptions, stop: AbortSignal): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const wish = wishOf(options);
   const runs = await findRuns(names, "replay", options.config, config);
   const results: unknown[] = [];

@@ -1,4 +1,5 @@
 /** `headgate runs`: lists runs, newest first; with `--waiting`, files in progress and the reasons why they wait. */
+
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile } from "../ledger/options.ts";
@@ -11,8 +12,9 @@ import { Pauses } from "../runs/pauses.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import { missingFiles } from "../triggers/expectation.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
+import { operatedConfigOption } from "./operated-config.ts";
 import { print, printJson, printTable, styled } from "./output.ts";
 import { inTone, SHOWN_STATES, type ShownState, shownState } from "./run-state.ts";
 
@@ -35,7 +37,7 @@ export function addRuns({ program, action }: CommandFrame): void {
     "headgate runs -c gateway.yaml --state quarantined",
     "headgate runs -c gateway.yaml --waiting",
   ])
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("-n, --limit <count>", "how many", "20")
     .option("--state <states>", "only these states, separated by commas")
     .option("--waiting", "files and runs in progress, and the reason why each waits")

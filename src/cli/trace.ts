@@ -1,13 +1,15 @@
 /** `headgate trace`: the history of a file, found by operationId, run, file name or path. */
+
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { traceIdOf } from "../support/trace-context.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
+import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import {
   foundWords,
   placeWords,
@@ -41,7 +43,7 @@ export function addTrace({ program, action }: CommandFrame): void {
     "headgate trace 01kag3v0s9c7yq5d2e8fxh4m1n-3 -c gateway.yaml",
     "headgate trace --target 'sourceSerialNumber=M-1 mappingConfig=kWh' --date 2026-03-01T00:00:00Z -c gateway.yaml",
   ])
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--target <fields>", "target of a stored reading, as `trace` and `map --summary` write it, or as JSON")
     .option("--date <instant>", "date of that reading, ISO 8601 with Z or an offset")
     .option("--json", "as JSON")
@@ -62,7 +64,7 @@ async function traceAny(id: string | undefined, options: TraceOptions): Promise<
 
 /** Migrations have their own ledgers, whose files are found in the same way. */
 async function trace(id: string, options: TraceOptions): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const files: TracedFile[] = [];
   const forgotten: ForgottenFile[] = [];
   let looked = 0;
@@ -169,7 +171,7 @@ export function durationWords(ms: number): string {
 }
 
 function printRun(run: Run, batches: readonly Batch[], rejected: readonly RejectedRow[]): void {
-  const { trigger, service, mapper, rows, lookups = [] } = run.binding;
+  const { trigger, service, mapper, rows, lookups = [], sender } = run.binding;
   print("");
   print(`  ${styled("bold", `run ${run.id}`)}  ${shownState(run)}`);
   if (run.reason !== null) {
@@ -189,6 +191,7 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   for (const { name, path, digest } of lookups)
     fact("lookup", `${name}, ${path} (${digest?.slice(0, 12) ?? "could not be read"})`);
   fact("service", service);
+  if (sender !== undefined) fact("sender", sender);
   if (run.node !== null) fact("node", run.node);
   fact("trace id", traceIdOf(run.id));
   const { points } = run;

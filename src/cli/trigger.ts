@@ -1,14 +1,16 @@
 /** `headgate trigger test`: which trigger claims each file name, and why the others do not. */
+
 import { nearestName } from "../config/document.ts";
-import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import type { GatewayConfig } from "../config/gateway-config.ts";
 import { triggerFault } from "../gateway/trigger-report.ts";
 import { ConfigError } from "../support/errors.ts";
 import { createRegistry, type Trigger } from "../triggers/registry.ts";
 import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
 import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";
 import { createCatalogue } from "../workers/catalogue.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { knownTriggers } from "./kept-triggers.ts";
+import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printJson, printTable, styled } from "./output.ts";
 
 interface TestOptions {
@@ -28,7 +30,7 @@ export function addTrigger({ program, action }: CommandFrame): void {
     "Which trigger claims each file name, and why the others do not. Exit 1 when no trigger claims one of them.",
     ["headgate trigger test acme_2026-03.csv notes.txt -c gateway.yaml"],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--drop <name>", "as a file at this drop (for triggers that name drops)")
     .option("--ingestion <type>", `as a file that came by ${INGESTION_TYPES.join(", ")}`, "SendViaFtp")
     .option("--json", "as JSON")
@@ -39,7 +41,7 @@ export function addTrigger({ program, action }: CommandFrame): void {
     "The triggers in force, in their order: those of the file, and those of services as they were read last.",
     ["headgate trigger list -c gateway.yaml"],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--json", "as JSON")
     .action(action((options: ListOptions) => list(options)));
 }
@@ -50,7 +52,7 @@ interface ListOptions {
 }
 
 async function list(options: ListOptions): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const { entries, services } = await knownTriggers(config);
   const catalogue = createCatalogue(config.mappers.folders);
   const listed = [];
@@ -86,7 +88,7 @@ function serviceFacts({ service, listedAt, triggers }: ServiceTriggerState) {
 }
 
 async function test(names: readonly string[], options: TestOptions): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const ingestion = ingestionOf(options.ingestion);
   if (options.drop !== undefined) requireDrop(options.drop, config);
   const registry = createRegistry((await knownTriggers(config)).entries);

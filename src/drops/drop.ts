@@ -175,6 +175,8 @@ export interface Provenance {
   readonly ingestionType: IngestionType;
   /** The service that its sender is bound to. */
   readonly service: string;
+  /** The sender and the way, in words. */
+  readonly sender: string;
   /** Prefix of the operation ids, so that the sender's own id finds them. */
   readonly operationPrefix: string;
   /** The guid that names its trigger; file name patterns are ignored then. */

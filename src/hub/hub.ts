@@ -109,7 +109,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const tokens = createTokens(keys, { lifetimeMs: options.tokenLifetime, clock });
     const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);
     const guard = createGuard({ identity: store.identity, tokens, passwords });
-    const webhooks = startWebhooks(store.operations, options.webhook, { log, clock });
+    const webhooks = startWebhooks(store, options.webhook, { log, clock });
     stops.push(() => webhooks.close());
     const { operations } = store;
     const ingestion = startIngestion({ options, operations, log, clock, fault, onFinished: webhooks.wake });

@@ -82,6 +82,8 @@ export interface Binding {
   readonly lookups?: readonly BoundLookup[] | undefined;
   /** The version of readings that have none of their own: `run`, the id of the run, or a tag. */
   readonly version?: "run" | { readonly tag: string } | undefined;
+  /** The sender of the file and its way, in words, where the drop knows. */
+  readonly sender?: string | undefined;
   /** Prefix of the operation ids, from the trigger or the command line. */
   readonly operationPrefix?: string | undefined;
   /** The arrival is a container, which is opened instead of mapped. */

@@ -10,6 +10,7 @@ import { insideDrop } from "../drops/paths.ts";
 import { type Destination, openReceiver } from "../drops/receive.ts";
 import { changedWhileFetched, interrupted, refuseTooLarge, vanished } from "../drops/refusals.ts";
 import { BlobMissing, type BlobStore } from "../hub/files/blobs.ts";
+import { operationPrefixOf } from "../hub/push/origin.ts";
 import type { FileRecord, FileStore } from "../hub/store/store.ts";
 import type { FetchedFile, FileEntry, FinishResult } from "../model.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
@@ -19,6 +20,15 @@ import { type Settled, settleEach } from "../support/settled.ts";
 const LISTED_MAX = 5_000;
 /** Records of listed files that are kept until they are claimed and fetched. */
 const KEPT_MAX = 20_000;
+
+const WAYS: Readonly<Record<FileRecord["via"], string>> = {
+  storage: "by upload",
+  hub: "made by the hub",
+  generic: "by custom push",
+  sftp: "by SFTP",
+  ftp: "by FTP",
+  ftps: "by FTPS",
+};
 
 export interface HubDropParts {
   readonly accountId: number;
@@ -97,7 +107,8 @@ export class HubDrop implements Drop {
   async provenance(path: string): Promise<Provenance | null> {
     const record = await this.#recordAt(path);
     if (record === null) return null;
-    const common = { service: this.#service, operationPrefix: operationPrefixOf(record.id) };
+    const sender = `${record.createdBy}, ${WAYS[record.via]} (stored file ${record.id})`;
+    const common = { service: this.#service, operationPrefix: operationPrefixOf(record.id), sender };
     if (record.via !== "generic") {
       const isUpload = record.via === "storage" || record.via === "hub";
       return { ...common, ingestionType: isUpload ? "UploadInStorage" : "SendViaFtp" };
@@ -213,9 +224,4 @@ export function entryOf({ id, fileName, size, createdMs, offers }: FileRecord): 
 /** Of the path of a file, or of an entry of a container. */
 export function fileIdOf(path: string): number {
   return Number(path.slice(0, path.indexOf("/")));
-}
-
-/** Beginning of the operation ids of all pushes of a file. */
-export function operationPrefixOf(fileId: number): string {
-  return `file-${fileId}`;
 }

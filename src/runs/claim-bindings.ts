@@ -62,6 +62,7 @@ function bindingOf(
     limits: parts.limits,
     ...(claimed.version === undefined ? {} : { version: claimed.version }),
     ...(lookups.length === 0 ? {} : { lookups }),
+    ...(provenance === null ? {} : { sender: provenance.sender }),
     operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
     ...(claimed.structure === true ? { structure: true } : {}),
   };

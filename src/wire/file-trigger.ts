@@ -161,6 +161,10 @@ export const genericPushQuery = caseless(
       .string()
       .optional()
       .describe("Name of the file; otherwise that of Content-Disposition, or one made from the trigger and the time."),
+    webhookUrl: z
+      .string()
+      .optional()
+      .describe("Receives the outcome of each push of the file's readings, as of a push."),
   }),
 );
 export const genericPushed = z.object({

@@ -123,7 +123,9 @@ describe("the storage of an account", () => {
 
   test("tells how a file came, and no other account's", async () => {
     const path = await field.write("a.csv", "x");
-    const common = { service: "service", operationPrefix: `file-${path.split("/")[0]}` };
+    const id = path.split("/")[0];
+    const sender = `x, by upload (stored file ${id})`;
+    const common = { service: "service", operationPrefix: `file-${id}`, sender };
     expect(await field.drop.provenance(path)).toEqual({ ...common, ingestionType: "UploadInStorage" });
     const other = new HubDrop(hubDropOptions.parse({ kind: "hub", name: "d" }), "s", { ...field.parts, accountId: 2 });
     expect(await listed(other)).toEqual([]);

@@ -1,4 +1,5 @@
 /** A hub with a gateway inside, and the calls that tests make. */
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { hubOptions } from "../../src/hub/options.ts";
@@ -17,6 +18,8 @@ export const SECOND: By = { as: "second", account: 2 };
 
 export interface PlatformRig extends HubCalls {
   readonly directory: string;
+  /** The hub.yaml, as the hub was started with it. */
+  readonly config: string;
   platform(): Platform;
   /** The id of the new file. */
   store(name: string, content: string | Uint8Array<ArrayBuffer>, by?: By): Promise<number>;
@@ -35,7 +38,10 @@ export interface PlatformRig extends HubCalls {
 export async function startRig(more: object = {}): Promise<PlatformRig> {
   const { path: directory, remove } = await temporaryDirectory();
   const files = { path: join(directory, "files"), spool: join(directory, "spool") };
-  const options = hubOptions.parse(rawOptions(directory, { files, ...more }));
+  const raw = rawOptions(directory, { files, ...more });
+  const config = join(directory, "hub.yaml");
+  await writeFile(config, JSON.stringify(raw));
+  const options = hubOptions.parse(raw);
   const start = () => startPlatform(options, { log: silentLog, hashCost });
   let platform = await start();
   const calls = callsOf(() => platform.url);
@@ -43,6 +49,7 @@ export async function startRig(more: object = {}): Promise<PlatformRig> {
     ...calls,
     ...shortcuts(calls),
     directory,
+    config,
     platform: () => platform,
     async restart() {
       await platform.close();

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { Client } from "basic-ftp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findReadings } from "../../src/spool/search.ts";
+import { targetWords } from "../../src/wire/index.ts";
 import { testCertificate, testKey } from "../drops/certificate.ts";
 import { temporaryDirectory } from "../hub/fixture.ts";
 import { portOf, sftpSender } from "../hub/transfer/sender.ts";
@@ -55,6 +57,7 @@ async function byFtp(name: string, content: Content, secure: boolean): Promise<v
 
 interface Way {
   readonly via: string;
+  readonly words: string;
   readonly ingestionType: string;
   /** `token`: of the trigger. */
   send(name: string, content: Content, token: string): Promise<void>;
@@ -63,11 +66,13 @@ interface Way {
 const WAYS: readonly Way[] = [
   {
     via: "storage",
+    words: "by upload",
     ingestionType: "UploadInStorage",
     send: async (name, content) => void (await rig.store(name, content)),
   },
   {
     via: "generic",
+    words: "by custom push",
     ingestionType: "SendViaHttp",
     async send(name, content, token) {
       const raw = typeof content === "string" ? content : Buffer.from(content);
@@ -76,6 +81,7 @@ const WAYS: readonly Way[] = [
   },
   {
     via: "sftp",
+    words: "by SFTP",
     ingestionType: "SendViaFtp",
     async send(name, content) {
       const sender = await sftpSender(servers());
@@ -83,8 +89,8 @@ const WAYS: readonly Way[] = [
       sender.end();
     },
   },
-  { via: "ftp", ingestionType: "SendViaFtp", send: (name, content) => byFtp(name, content, false) },
-  { via: "ftps", ingestionType: "SendViaFtp", send: (name, content) => byFtp(name, content, true) },
+  { via: "ftp", words: "by FTP", ingestionType: "SendViaFtp", send: (name, content) => byFtp(name, content, false) },
+  { via: "ftps", words: "by FTPS", ingestionType: "SendViaFtp", send: (name, content) => byFtp(name, content, true) },
 ];
 
 const VENDOR = {
@@ -144,7 +150,21 @@ async function arrived(name: string): Promise<number> {
   return await found();
 }
 
-describe.each(WAYS)("by $via", ({ via, ingestionType, send }) => {
+/** The operation and the sender of the reading, from the row that it was mapped from. */
+async function tracedFrom(sourceSerialNumber: string): Promise<readonly [string | undefined, string | undefined]> {
+  const fields = { sourceSerialNumber, mappingConfig: "kWh" };
+  const query = { fields, words: targetWords(fields), atMs: Date.parse(DATE) };
+  const found = () => Array.fromAsync(findReadings(join(rig.directory, "spool"), query));
+  // A segment that is moved to those that are kept is in neither place for a moment.
+  await expect.poll(found).toMatchObject([{ row: 2, value: 1.25 }]);
+  const [reading] = await found();
+  const { ledger } = rig.platform().gateway ?? {};
+  const [file] = (await ledger?.trace(reading?.runId ?? "")) ?? [];
+  const [traced] = file?.runs ?? [];
+  return [traced?.batches[0]?.operationId, traced?.run.binding.sender];
+}
+
+describe.each(WAYS)("by $via", ({ via, words, ingestionType, send }) => {
   test.each(FORMATS)("$name becomes a stored reading that is traced to its file and sender", async (format) => {
     const serial = `${via}-${format.end.slice(1)}`;
     const variableId = await rig.variable(serial);
@@ -163,6 +183,12 @@ describe.each(WAYS)("by $via", ({ via, ingestionType, send }) => {
     expect(file).toMatchObject({ via, reason: null, run: expect.any(String) });
     expect(file["createdBy"]).toBe(via === "sftp" || via.startsWith("ftp") ? "pusher" : "manager");
     expect(Object.values(await rig.values(variableId))).toEqual([1.25]);
+    const [operationId, sender] = await tracedFrom(serial);
+    expect(sender).toBe(`${file["createdBy"]}, ${words} (stored file ${id})`);
+    // The files in a container may be claimed by several triggers.
+    const trigger = format.end === ".zip" ? null : { id: triggerId, name: serial };
+    const origin = { id, fileName: name, via, createdBy: file["createdBy"], trigger };
+    expect(await rig.get(`/operations/${operationId}`)).toMatchObject({ status: "stored", file: origin });
   });
 
   test("a file that no trigger claims, and a broken one, are shown as such", async () => {

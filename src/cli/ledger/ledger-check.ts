@@ -1,6 +1,7 @@
 /** `headgate ledger check`: whether ledger, spool and drops agree; `--repair` corrects differences where possible. */
+
 import type { Command } from "commander";
-import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { archiveFolders } from "../../drops/archive-cleanup.ts";
 import { createDrop } from "../../drops/create.ts";
 import type { Drop } from "../../drops/drop.ts";
@@ -12,8 +13,9 @@ import { checkAll, type Finding } from "../../runs/consistency-check.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { systemClock } from "../../support/clock.ts";
 import { silentLog } from "../../support/log.ts";
-import { addCommand, type CommandFrame, configOption } from "../command.ts";
+import { addCommand, type CommandFrame } from "../command.ts";
 import { requireLedger } from "../command-client.ts";
+import { loadOperatedConfig, operatedConfigOption } from "../operated-config.ts";
 import { print, printJson, styled } from "../output.ts";
 
 interface CheckOptions {
@@ -35,7 +37,7 @@ export function addLedgerCheck(ledger: Command, stop: AbortSignal, action: Comma
     "Checks that ledger, spool and drops agree, also beside a running gateway. Exit 1 when a fault was not repaired.",
     ["headgate ledger check -c gateway.yaml", "headgate ledger check -c gateway.yaml --repair"],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--repair", "repair faults where possible; only while no gateway runs")
     .option("--no-drops", "do not query the drops for files that only they have")
     .option("--json", "as JSON")
@@ -43,7 +45,7 @@ export function addLedgerCheck(ledger: Command, stop: AbortSignal, action: Comma
 }
 
 async function check(options: CheckOptions, stop: AbortSignal): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   requireLedger(config);
   const repair = options.repair === true;
   const ledger = await openLedger(config.ledger, { clock: systemClock, readOnly: !repair });

@@ -1,6 +1,7 @@
 /** Opens a gateway's ledger read-only, beside the running daemon. */
+
 import { join } from "node:path";
-import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { isLedgerMissing, openLedger } from "../../ledger/open.ts";
 import { historyDrops } from "../../migration/plan/sources.ts";
@@ -8,9 +9,10 @@ import { knownMigrations } from "../../migration/report/reports.ts";
 import { isUrl, migrationLedger } from "../../migration/request.ts";
 import { systemClock } from "../../support/clock.ts";
 import { requireLedger } from "../command-client.ts";
+import { loadOperatedConfig } from "../operated-config.ts";
 
 export async function openLedgerToRead(configPath: string): Promise<{ ledger: Ledger; config: GatewayConfig }> {
-  const config = loadGatewayConfig(configPath);
+  const config = loadOperatedConfig(configPath);
   requireLedger(config);
   return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };
 }

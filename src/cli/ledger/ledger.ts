@@ -1,9 +1,10 @@
 /** `headgate ledger`: checks the ledger, and makes and restores backups of it. */
-import { loadGatewayConfig } from "../../config/gateway-config.ts";
+
 import { backupLedger, ledgerWords, restoreLedger } from "../../ledger/open.ts";
 import { systemClock } from "../../support/clock.ts";
-import { addCommand, type CommandFrame, configOption } from "../command.ts";
+import { addCommand, type CommandFrame } from "../command.ts";
 import { requireLedger } from "../command-client.ts";
+import { loadOperatedConfig, operatedConfigOption } from "../operated-config.ts";
 import { print, printJson, styled } from "../output.ts";
 import { addLedgerCheck } from "./ledger-check.ts";
 
@@ -23,7 +24,7 @@ export function addLedger({ program, stop, action }: CommandFrame): void {
     "A consistent copy of the ledger, also while a gateway writes it. An existing file is never overwritten.",
     ["headgate ledger backup /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--json", "as JSON")
     .action(action((file: string, options: LedgerOptions) => backup(file, options)));
   addCommand(
@@ -32,13 +33,13 @@ export function addLedger({ program, stop, action }: CommandFrame): void {
     "Replaces the ledger by a backup, and keeps the old ledger beside it. Refused while a gateway runs.",
     ["headgate ledger restore /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
   )
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--json", "as JSON")
     .action(action((file: string, options: LedgerOptions) => restore(file, options)));
 }
 
 async function backup(file: string, options: LedgerOptions): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   requireLedger(config);
   const copy = await backupLedger(config.ledger, file);
   if (options.json === true) printJson(copy);
@@ -47,7 +48,7 @@ async function backup(file: string, options: LedgerOptions): Promise<number> {
 }
 
 async function restore(file: string, options: LedgerOptions): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = loadOperatedConfig(options.config);
   const result = await restoreLedger(config.ledger, file, systemClock);
   if (options.json === true) {
     printJson(result);

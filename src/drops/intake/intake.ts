@@ -247,7 +247,8 @@ export class IntakeDrop implements Drop {
 
 function provenanceOf(receipt: Receipt, { users }: IntakeOptions): Provenance {
   const { route, service, token } = receipt;
-  const common = { service, operationPrefix: receipt.operationId ?? String(receipt.id) };
+  const sender = `${receipt.username}, by HTTP (receipt ${receipt.id})`;
+  const common = { service, operationPrefix: receipt.operationId ?? String(receipt.id), sender };
   if (route === "storage") return { ...common, ingestionType: "UploadInStorage" };
   if (route === "generic") return { ...common, ingestionType: "SendViaHttp", token: token ?? "" };
   const user = users.find(({ username }) => username === receipt.username);

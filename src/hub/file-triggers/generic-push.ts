@@ -17,6 +17,7 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warnOfUnknown } from "../http/warnings.ts";
+import { readWebhookUrl } from "../push/webhook-url.ts";
 import { ONE } from "../structure/pages.ts";
 import { dispositionName, madeName } from "./pushed-name.ts";
 
@@ -39,6 +40,7 @@ interface Admitted {
   readonly trigger: StoredFileTrigger;
   readonly fileName: string;
   readonly allowance: Allowance;
+  readonly webhookUrl: string | null;
 }
 
 export async function genericPushRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
@@ -69,7 +71,8 @@ async function admitted(
   const fileName = nameOf(context, request, query.Filename, trigger);
   const allowance = await allowed(context, request, 0);
   warnOfUnknown(reply, unknownNames(genericPushQuery, Object.keys(request.query as object)));
-  return { trigger, fileName, allowance };
+  const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
+  return { trigger, fileName, allowance, webhookUrl };
 }
 
 async function triggerOf({ store }: HubContext, request: FastifyRequest<WithGuid>): Promise<StoredFileTrigger> {
@@ -112,13 +115,14 @@ async function taken(
   context: HubContext,
   files: StoredFiles,
   request: FastifyRequest,
-  { trigger, fileName, allowance }: Admitted,
+  { trigger, fileName, allowance, webhookUrl }: Admitted,
 ): Promise<z.infer<typeof genericPushed>> {
   const stream = request.body instanceof Readable ? request.body : request.raw;
   const put = await receive(context, files, request, stream, allowance);
   const triggerId = trigger.id;
   const { idempotencyKey } = allowance;
-  const draft: FileDraft = { fileName, tags: [], siteId: null, via: "generic", triggerId, idempotencyKey };
+  const own = { triggerId, idempotencyKey, webhookUrl };
+  const draft: FileDraft = { fileName, tags: [], siteId: null, via: "generic", ...own };
   const id = await recorded(context, files, request, put, draft);
   const first = idempotencyKey === null ? null : await context.store.files.one(callerOf(request).accountId, id);
   return { id, fileName: first?.fileName ?? fileName, triggerId, status: "accepted" };

@@ -16,7 +16,10 @@ import { BlobTooLarge, type PutBlob } from "./blobs.ts";
 import { kindOf } from "./kinds.ts";
 import type { StoredFiles } from "./service.ts";
 
-export type FileDraft = Pick<NewFile, "fileName" | "tags" | "siteId" | "via" | "triggerId" | "idempotencyKey">;
+export type FileDraft = Pick<
+  NewFile,
+  "fileName" | "tags" | "siteId" | "via" | "triggerId" | "idempotencyKey" | "webhookUrl"
+>;
 
 export type IntakeParts = Pick<HubContext, "options" | "store" | "clock" | "log">;
 

@@ -174,7 +174,7 @@ function missing(ids: readonly number[]): HttpProblem {
 }
 
 function shown(file: FileRecord): StoredFile {
-  const { accountId: _account, offers: _offers, createdMs, updatedMs, reason, ...rest } = file;
+  const { accountId: _account, offers: _offers, webhookUrl: _webhook, createdMs, updatedMs, reason, ...rest } = file;
   const isHeld = file.scan === "waiting" && file.state === "received";
   return {
     ...rest,

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import { operationAgainQuery, operationsQuery } from "../../wire/index.ts";
+import { operationAgainQuery, operationsQuery, type PushOrigin } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -10,6 +10,7 @@ import { described } from "../http/route.ts";
 import type { HubStore, OperationRecord } from "../store/store.ts";
 import { notFound, pageOf, sendCount, wantsCount } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
+import { originsOf } from "./origin.ts";
 
 interface WithId {
   Params: { "*": string };
@@ -65,9 +66,12 @@ export async function operationRoutes(app: FastifyInstance, context: HubContext)
     const query = parsed(operationsQuery, request.query);
     const { rows, total } = await store.operations.list(accountId, query.State, pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map(shownOperation);
+    return await shownOperations(store, rows);
   });
-  app.get<WithId>("/operations/*", OPTIONS.one, async (request) => shownOperation(await found(store, request)));
+  app.get<WithId>("/operations/*", OPTIONS.one, async (request) => {
+    const [operation] = await shownOperations(store, [await found(store, request)]);
+    return operation;
+  });
   app.post<WithId>("/operations/*", OPTIONS.again, async (request) => {
     const { accountId, user } = callerOf(request);
     const timeoutSec = timeoutOf(parsed(operationAgainQuery, request.query));
@@ -110,8 +114,13 @@ export function timeoutOf(query: { readonly operationTimeoutSec?: number | undef
   return timeout;
 }
 
+async function shownOperations(store: HubStore, operations: readonly OperationRecord[]) {
+  const origins = await originsOf(store, operations);
+  return operations.map((operation, nth) => shownOperation(operation, origins[nth] ?? null));
+}
+
 /** The body of the webhook with the state as a word. */
-function shownOperation(operation: OperationRecord) {
+function shownOperation(operation: OperationRecord, file: PushOrigin | null) {
   const { operationId, accountId, received, acceptedMs, webhook, outcome } = operation;
   return {
     operationId,
@@ -121,6 +130,7 @@ function shownOperation(operation: OperationRecord) {
     received,
     ...(outcome ?? {}),
     ...(webhook === null ? {} : { webhook }),
+    ...(file === null ? {} : { file }),
   };
 }
 

@@ -13,21 +13,20 @@ import {
   pushAccepted,
   pushBody,
   pushQuery,
-  WEBHOOK_WARNING,
 } from "../../wire/index.ts";
 import { bareOperationId, idempotencyKeyOf } from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { invalidField, parsed } from "../http/problems.ts";
+import { parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
-import { warn } from "../http/warnings.ts";
 import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
 import { compressed } from "./body-compression.ts";
 import { timeoutOf } from "./operations.ts";
+import { fileIdOfPush } from "./origin.ts";
 import { takeQuota } from "./quota.ts";
-import { reachOf } from "./receivers.ts";
+import { readWebhookUrl } from "./webhook-url.ts";
 
 export async function pushRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   // Any content type: the bytes are kept as received.
@@ -70,10 +69,10 @@ async function receive(
     throw new HttpProblem(415, "unsupported-media-type", `the body is ${encoding}; send it without Content-Encoding`);
   const query = readQuery(request);
   const key = idempotencyKeyOf(request);
-  const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const received = await countReadings(body);
   const operationId = query.operationId || randomUUID();
+  const asked = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
   const keyed: KeyedPush = {
     accountId: principal.accountId,
     idempotencyKey: key,
@@ -92,7 +91,7 @@ async function receive(
     operationId,
     timeoutSec: timeoutOf(query) ?? OPERATION_TIMEOUT_DEFAULT_SEC,
     received,
-    webhookUrl,
+    webhookUrl: asked ?? (await webhookOfFile(context, principal, operationId)),
     acceptedMs: context.clock.now().epochMilliseconds,
     body,
   });
@@ -132,17 +131,8 @@ function readQuery(request: FastifyRequest): PushQuery {
   return { ...query, operationId: parsed(pushQuery, { operationId: bare }).operationId };
 }
 
-/** Null, and a warning: the push is accepted, and its outcome is available by GET /operations/{operationId} alone. */
-function readWebhookUrl(text: string | undefined, hosts: readonly string[], reply: FastifyReply): string | null {
-  if (text === undefined || text === "") return null;
-  const url = URL.parse(text);
-  if (url === null || !["http:", "https:"].includes(url.protocol))
-    throw invalidField("webhookUrl", "is an http or https URL");
-  if (reachOf(url, hosts) !== "refused") return url.href;
-  warn(
-    reply,
-    `${WEBHOOK_WARNING} the outcome will not be sent to ${url.host}: this hub sends outcomes to ` +
-      "public addresses at port 443 (https), and to the hosts of its webhook.hosts",
-  );
-  return null;
+/** The receiver that the sender of a file named, for a push of the file's readings. */
+async function webhookOfFile({ store }: HubContext, { accountId, user }: Principal, operationId: string) {
+  const id = fileIdOfPush({ userId: user.id, operationId });
+  return id === null ? null : ((await store.files.one(accountId, id))?.webhookUrl ?? null);
 }

@@ -7,9 +7,10 @@ import { request } from "undici";
 import type { Clock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
-import { SIGNATURE_HEADER, signWebhook } from "../../wire/index.ts";
+import { SIGNATURE_HEADER, signWebhook, type WebhookBody } from "../../wire/index.ts";
 import type { HubOptions } from "../options.ts";
 import type { DueWebhook, OperationStore } from "../store/store.ts";
+import { type OriginStore, originsOf } from "./origin.ts";
 import { createReceivers, type LookUpAll, reachOf } from "./receivers.ts";
 
 export interface Webhooks {
@@ -28,10 +29,11 @@ export interface WebhookParts {
 const IDLE_MS = 60_000;
 
 export function startWebhooks(
-  operations: OperationStore,
+  store: OriginStore & { readonly operations: OperationStore },
   options: HubOptions["webhook"],
   { log, clock, lookUpAll }: WebhookParts,
 ): Webhooks {
+  const { operations } = store;
   const closing = new AbortController();
   const receivers = createReceivers(lookUpAll);
   let nap = new AbortController();
@@ -67,7 +69,9 @@ export function startWebhooks(
   };
   const deliver = async (webhook: DueWebhook): Promise<void> => {
     try {
-      await note(webhook, await post(webhook));
+      const { body, accountId, userId } = webhook;
+      const [file = null] = await originsOf(store, [{ accountId, userId, operationId: body.operationId }]);
+      await note(webhook, await post(webhook.url, file === null ? body : { ...body, file }));
     } catch (thrown) {
       log.error({ err: thrown }, "the result of the delivery of an outcome could not be recorded; it is made again");
       await clock.sleep(options.backoff, closing.signal);
@@ -86,7 +90,7 @@ export function startWebhooks(
     await operations.webhookFailed(webhook.seq, NOT_ACCEPTED, nextMs);
   };
   /** Null when the receiver accepted it (2xx), otherwise the reason. */
-  const post = async ({ url, body }: DueWebhook): Promise<string | null> => {
+  const post = async (url: string, body: WebhookBody): Promise<string | null> => {
     const target = URL.parse(url);
     const reach = target === null ? "refused" : reachOf(target, options.hosts);
     if (reach === "refused") return "the host is neither public nor in webhook.hosts";

@@ -205,6 +205,7 @@ function columnsOf(accountId: number, file: NewFile) {
     scan: file.isScanned ? "waiting" : "none",
     updated_ms: file.createdMs,
     idempotency_key: file.idempotencyKey ?? null,
+    webhook_url: file.webhookUrl ?? null,
   };
 }
 
@@ -229,6 +230,7 @@ function recordOf(one: Row): FileRecord {
     state: state.parse(one["state"]),
     reason: text("reason"),
     updatedMs: Number(one["updated_ms"]),
+    webhookUrl: text("webhook_url"),
     offers: Number(one["offers"]),
     triggerId: number("trigger_id"),
     run: text("run"),

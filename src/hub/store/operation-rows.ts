@@ -18,6 +18,7 @@ export function recordOf(row: Row, state: OperationRecord["state"], outcome: Out
   return {
     operationId: String(row["operation_id"]),
     accountId: Number(row["account_id"]),
+    userId: Number(row["user_id"]),
     state,
     received: Number(row["received"]),
     acceptedMs: Number(row["accepted_ms"]),
@@ -66,6 +67,7 @@ export function dueWebhookOf(row: Row, outcome: Outcome): DueWebhook {
   return {
     seq: Number(row["seq"]),
     accountId: Number(row["account_id"]),
+    userId: Number(row["user_id"]),
     host: String(row["webhook_host"]),
     url: String(row["webhook_url"]),
     attempts: Number(row["webhook_attempts"]),

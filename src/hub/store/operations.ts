@@ -28,11 +28,12 @@ export type EarlierAcceptance =
   /** The same key came with another body before. */
   | { readonly kind: "conflict"; readonly operationId: string };
 
-export type Outcome = Omit<WebhookBody, "operationId" | "account">;
+export type Outcome = Omit<WebhookBody, "operationId" | "account" | "file">;
 
 export interface OperationRecord {
   readonly operationId: string;
   readonly accountId: number;
+  readonly userId: number;
   readonly state: "accepted" | "done" | "failed";
   readonly received: number;
   readonly acceptedMs: number;
@@ -47,6 +48,7 @@ export interface OperationRecord {
 export interface DueWebhook {
   readonly seq: number;
   readonly accountId: number;
+  readonly userId: number;
   /** With its port. */
   readonly host: string;
   readonly url: string;

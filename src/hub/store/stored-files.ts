@@ -12,6 +12,8 @@ export interface FileRecord extends Omit<StoredFile, "creationDate" | "stateDate
   readonly updatedMs: number;
   /** How often it was offered to the triggers. */
   readonly offers: number;
+  /** Where the outcomes of its pushes are sent; null: nowhere. */
+  readonly webhookUrl: string | null;
 }
 
 export type NewFile = Pick<
@@ -27,6 +29,7 @@ export type NewFile = Pick<
   readonly unclaimed?: string;
   /** Another file of the account with this key is not added. */
   readonly idempotencyKey?: string | null;
+  readonly webhookUrl?: string | null;
 };
 
 export type FileAdded =

@@ -40,5 +40,9 @@ export function innerUser({ userId, clientId, accountId }: TokenClaims): UserRec
 
 /** Its requests are work for files that the account sent, and count for no limit of requests. */
 export function isInner(caller: { readonly user: Pick<UserRecord, "id"> }): boolean {
-  return caller.user.id === USER_ID;
+  return isInnerUser(caller.user.id);
+}
+
+export function isInnerUser(userId: number): boolean {
+  return userId === USER_ID;
 }
