@@ -62,7 +62,7 @@ test("a filled workbook creates what its sheets name", async () => {
   fill("Variables", { source_ean: "541448860019734502", mapping_config: "index", unit: "kWh", quantity_type: "3" });
   const id = await rig.store("master.xlsx", new Uint8Array(await book.xlsx.writeBuffer()));
   await rig.became(id, "stored");
-  const [source] = await rig.get("/sources", { EanNumber: "541448860019734502" });
+  const [source] = await rig.get("/sources", { Ean: "541448860019734502" });
   expect(source).toMatchObject({ name: "Main" });
   expect(await rig.get("/variables", { SourceId: source.id })).toMatchObject([{ quantityType: 3 }]);
 });

@@ -39,6 +39,12 @@ type Item = Readonly<Record<string, unknown>> & { readonly id: number };
 type Listed<List> = List extends readonly (infer One)[] ? One[] : never;
 type Growing<Plan> = { [List in keyof Plan]: Listed<Plan[List]> };
 
+/** The site of a source or the source of a variable, by the field that names it; one that is new has no id. */
+interface Within {
+  readonly field: string;
+  readonly id: number | undefined;
+}
+
 /** An entity of the account; undefined: there is none; null: it is refused. */
 type Current = Item | undefined | null;
 
@@ -86,8 +92,8 @@ class Judging {
     const siteId = site !== null && "id" in site ? site.id : undefined;
     // A name names a source within its site.
     const isWithin = by === "name" && site !== null;
-    const named = this.#matching("sources", by, value);
-    const current = this.#one(wanted, isWithin ? named.filter((one) => one["siteId"] === siteId) : named);
+    const named = this.#matching("sources", by, value, isWithin ? { field: "siteId", id: siteId } : undefined);
+    const current = this.#one(wanted, named);
     if (current === null) return REFUSED;
     const isMoved = current !== undefined && site !== null && siteId !== current["siteId"];
     const fields = [...changesOf(wanted, current), ...(isMoved ? ["siteId"] : [])];
@@ -109,8 +115,8 @@ class Judging {
     if (source === "refused") return this.#refusedWithParent(wanted);
     const sourceId = source !== null && "id" in source ? source.id : undefined;
     const { by, value } = wanted.key;
-    const named = this.#matching("variables", by, value);
-    const current = this.#one(wanted, by === "id" ? named : named.filter((one) => one["sourceId"] === sourceId));
+    const within = by === "id" ? undefined : { field: "sourceId", id: sourceId };
+    const current = this.#one(wanted, this.#matching("variables", by, value, within));
     if (current === null) return REFUSED;
     if (current === undefined) {
       const defaults = { name: nameOf(wanted), variableTypeId: GENERIC_TYPE, sourceId: 0 };
@@ -181,12 +187,16 @@ class Judging {
     return first;
   }
 
-  #matching(list: "sites" | "sources" | "variables", field: string, value: unknown): readonly Item[] {
-    const name = `${list} ${field}`;
+  /** `within`: only those in this site or source. */
+  #matching(list: "sites" | "sources" | "variables", field: string, value: unknown, within?: Within): readonly Item[] {
+    const parent = within === undefined ? "" : within.field;
+    const name = `${list} ${field} ${parent}`;
     const items = this.#found[list] as readonly unknown[] as readonly Item[];
-    const index = this.#indexes.get(name) ?? Map.groupBy(items, (one) => one[field]);
+    const keyOf = (one: unknown, parentId: unknown) =>
+      within === undefined ? one : `${String(parentId)} ${String(one)}`;
+    const index = this.#indexes.get(name) ?? Map.groupBy(items, (one) => keyOf(one[field], one[parent]));
     this.#indexes.set(name, index);
-    return index.get(value) ?? [];
+    return index.get(keyOf(value, within?.id)) ?? [];
   }
 
   /** Null: fields are missing, which is recorded. */
