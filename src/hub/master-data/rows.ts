@@ -12,8 +12,8 @@ import { type Column, type Fields, findColumn, quoted } from "./columns.ts";
 
 /** Rows of one file, so that they fit in memory. */
 export const ROWS_MAX = 200_000;
-/** Sheets of the templates that explain the others; they are not read. */
-export const HELP_SHEETS = ["Help", "Lists"] as const;
+/** Sheets of the templates that explain the others, with their headers; they are not read. */
+export const HELP_SHEETS = { Help: ["entity", "column", "about"], Lists: ["column", "id", "name"] } as const;
 const REASONS_MAX = 20;
 const HEAD_ROWS = 1;
 
@@ -51,8 +51,7 @@ export async function readRows(file: MasterDataFile, signal: AbortSignal): Promi
   const rows: StatedRow[] = [];
   try {
     if (await isWorkbook(input)) {
-      for (const sheet of await sheetNames(input, {}))
-        if (!HELP_SHEETS.some((name) => name === sheet)) await readTable(xlsxCells(input, { sheet }), sheet, rows);
+      for (const sheet of await sheetNames(input, {})) await readTable(xlsxCells(input, { sheet }), sheet, rows);
     } else await readTable(await csvOf(input, file), null, rows);
   } catch (thrown) {
     if (!isFileError(thrown)) throw thrown;
@@ -112,6 +111,7 @@ async function readTable(chunks: AsyncIterable<readonly Cell[][]>, sheet: string
       const row = placeOf(cells)?.row ?? 0;
       if (header === null) {
         header = headerOf(cells);
+        if (isHelp(sheet, header)) return;
         const reasons = headerFaults(header);
         if (reasons.length === 0) continue;
         rows.push(emptyRow(sheet, row, reasons, header));
@@ -125,6 +125,11 @@ async function readTable(chunks: AsyncIterable<readonly Cell[][]>, sheet: string
       }
       rows.push(statedRow(cells, { sheet, row, header }));
     }
+}
+
+/** A sheet of the user's own with such a name has another header. */
+function isHelp(sheet: string | null, { names }: Header): boolean {
+  return Object.entries(HELP_SHEETS).some(([name, columns]) => name === sheet && columns.join() === names.join());
 }
 
 function headerOf(cells: readonly Cell[]): Header {

@@ -115,17 +115,16 @@ function sheets(): readonly WorkbookTable[] {
     const columns = COLUMNS.filter((one) => isOffered(one) && (one.of === own || (of.includes(one.of) && isKey(one))));
     return { name, columns: columns.map((one) => ({ name: one.name, width: WIDTH, format: TEXT_FORMAT })), rows: [] };
   });
-  const [help, lists] = HELP_SHEETS;
   return [
     ...filled,
     {
-      name: help,
-      columns: ["entity", "column", "about"].map((name) => ({ name, width: name === "about" ? WIDE : WIDTH })),
+      name: "Help",
+      columns: HELP_SHEETS.Help.map((name) => ({ name, width: name === "about" ? WIDE : WIDTH })),
       rows: COLUMNS.map(({ of, name, about }) => [of, name, about]),
     },
     {
-      name: lists,
-      columns: ["column", "id", "name"].map((name) => ({ name, width: WIDTH })),
+      name: "Lists",
+      columns: HELP_SHEETS.Lists.map((name) => ({ name, width: WIDTH })),
       rows: LISTS.map((one) => [...one]),
     },
   ];
