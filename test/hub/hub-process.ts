@@ -17,14 +17,16 @@ const OPTIONS = {
 export class HubProcess {
   child: ChildProcess | null = null;
   readonly #kind: "hub" | "platform";
+  readonly #more: object;
 
-  constructor(kind: "hub" | "platform" = "hub") {
+  constructor(kind: "hub" | "platform" = "hub", more: object = {}) {
     this.#kind = kind;
+    this.#more = more;
   }
 
   /** `fault`: the point at which the process ends itself as a power cut would. */
   async run(directory: string, fault?: string): Promise<HubCalls> {
-    const options = JSON.stringify(rawOptions(directory, OPTIONS));
+    const options = JSON.stringify(rawOptions(directory, { ...OPTIONS, ...this.#more }));
     const { HEADGATE_FAULT: _, ...environment } = process.env;
     const started = spawn(process.execPath, [RUNNER, options, this.#kind], {
       env: fault === undefined ? environment : { ...environment, HEADGATE_FAULT: fault },
