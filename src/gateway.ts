@@ -122,7 +122,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const { metrics, tracer, onEvent } = observers;
   given.configuration?.register(metrics.registry);
   protectState(config, log);
-  const fleet = new FleetMember();
+  const fleet = new FleetMember(given.inner?.onNodeLeft);
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
   const ledger = countedLedger(opened, observers.onRun);
   closers.push(() => ledger.close());

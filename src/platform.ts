@@ -82,6 +82,8 @@ async function startInner(
       updates?.note(event);
     },
     inner: {
+      // It may have ended between its ledger and the records of the hub.
+      onNodeLeft: () => updates?.compareAll(),
       mintOf: (service) => () => mint(idOf(service)),
       applyStructure: structureOf(masterData, idOf),
       hubDrop: (drop) => {

@@ -38,6 +38,11 @@ export class FleetMember {
   #alone = true;
   #rest = new AbortController();
   #lost = false;
+  readonly #onLeft: () => void;
+
+  constructor(onLeft: () => void = () => undefined) {
+    this.#onLeft = onLeft;
+  }
 
   /** Passed to the ledger, which is opened before the other parts exist. */
   readonly watch: FleetWatch = {
@@ -45,7 +50,10 @@ export class FleetMember {
       this.#lost = true;
       this.#rest.abort();
     },
-    onLeft: () => this.#rest.abort(),
+    onLeft: () => {
+      this.#rest.abort();
+      this.#onLeft();
+    },
   };
 
   /** Why this node does not poll the drop; null when it does. */

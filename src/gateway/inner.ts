@@ -10,4 +10,6 @@ export interface InnerGateway {
   /** Where the tokens of a service come from instead of its token endpoint. */
   mintOf(service: string): DeliveryParts["mint"];
   readonly applyStructure: ApplyStructure;
+  /** Another node of the fleet has left or was lost; called now and then for a while. */
+  onNodeLeft(): void;
 }

@@ -20,15 +20,18 @@ export function storedFilesFolder({ store, files }: HubOptions): string | null {
   return files.kind === "folder" ? `${store.path}.files` : `${store.path}.receiving`;
 }
 
-/** `node`: the name of this hub among those that share its store. `ledger`: as in the gateway's configuration. */
+/**
+ * `node`: the name of this hub among those that share its store, which `isShared` says. `ledger`: as in the gateway's
+ * configuration.
+ */
 export function gatewayPlaces(options: HubOptions, node: string) {
   const { store, files } = options;
   if (store.kind === "sqlite") {
     const ledger = { kind: "sqlite", path: `${store.path}.gateway` };
-    return { ledger, spool: files.spool ?? `${store.path}.spool` };
+    return { ledger, spool: files.spool ?? `${store.path}.spool`, isShared: false };
   }
   const schema = `${store.schema.slice(0, NAME_MAX - SUFFIX.length)}${SUFFIX}`;
   const ledger = { kind: "postgres", url: store.url, schema, node };
   // The hubs share the folder of the files, and not this one.
-  return { ledger, spool: files.spool ?? `${storedFilesFolder(options)}.spool-${node}` };
+  return { ledger, spool: files.spool ?? `${storedFilesFolder(options)}.spool-${node}`, isShared: true };
 }

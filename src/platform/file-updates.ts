@@ -1,7 +1,7 @@
 /**
  * Records at the hub what became of its files. Each event of the gateway about a file has its record compared with the
  * ledger; so have all records in a state that will change, at start and then now and again, since an update may have
- * been lost, or made by another node.
+ * been lost, or made by another node; and when another node has left.
  */
 import type { FileEvent } from "../gateway.ts";
 import type { FileRecord, FileStore } from "../hub/store/store.ts";
@@ -49,6 +49,12 @@ export class FileUpdates {
   note({ drop, path }: Pick<FileEvent, "drop" | "path">): void {
     if (this.#parts.accountOf(drop) === undefined) return;
     this.#add(drop, fileIdOf(path));
+    this.#rest.abort();
+  }
+
+  /** Soon, instead of at the next time. */
+  compareAll(): void {
+    this.#compareAllAtMs = 0;
     this.#rest.abort();
   }
 

@@ -4,6 +4,9 @@ import { type GatewayConfig, innerGatewayConfig } from "../config/gateway-config
 import { gatewayPlaces } from "../hub/gateway-places.ts";
 import type { HubOptions } from "../hub/options.ts";
 
+/** A file that another hub took is only found by a poll. */
+const SHARED_EVERY = "3s";
+
 /** Name of the service, and of the drop, of an account. */
 export function nameOfAccount(accountId: number): string {
   return `account-${accountId}`;
@@ -12,7 +15,7 @@ export function nameOfAccount(accountId: number): string {
 /** `url`: where the hub listens. */
 export function innerConfig(options: HubOptions, url: string, accountIds: readonly number[]): GatewayConfig {
   const base = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
-  const { ledger, spool } = gatewayPlaces(options, `${hostname()}-${new URL(url).port}`);
+  const { ledger, spool, isShared } = gatewayPlaces(options, `${hostname()}-${new URL(url).port}`);
   return innerGatewayConfig.parse({
     services: accountIds.map((id) => serviceOf(id, base, options)),
     ledger,
@@ -20,7 +23,10 @@ export function innerConfig(options: HubOptions, url: string, accountIds: readon
     spool: { path: spool, keepInputs: { age: "1d", size: "200MB" } },
     workers: { count: options.files.workers },
     mappers: { folders: options.files.mappers },
-    drops: accountIds.map((id) => ({ kind: "hub", name: nameOfAccount(id), maxFileSize: `${options.limits.file}B` })),
+    drops: accountIds.map((id) => ({
+      ...{ kind: "hub", name: nameOfAccount(id), maxFileSize: `${options.limits.file}B` },
+      ...(isShared ? { every: SHARED_EVERY } : {}),
+    })),
     triggers: accountIds.map((id) => triggersOf(id)),
     // The outcomes are reported from the hub's records.
     push: { confirm: { by: "webhook", webhookWait: "30s", pollEvery: "1s" } },

@@ -32,6 +32,8 @@ export class Outcomes {
   readonly #parts: OutcomesParts;
   /** Accounts by operation ids, in the order of the acceptance. */
   readonly #awaited = new Map<string, number>();
+  /** Runs that this node took over. */
+  readonly #taken = new Map<string, number>();
   readonly #stop = new AbortController();
   #rest = new AbortController();
   #loop: Promise<void> | null = null;
@@ -40,11 +42,13 @@ export class Outcomes {
     this.#parts = parts;
   }
 
-  note({ what, drop, operationId }: Pick<FileEvent, "what" | "drop" | "operationId">): void {
+  note({ what, drop, operationId, runId }: Pick<FileEvent, "what" | "drop" | "operationId" | "runId">): void {
     const accountId = this.#parts.accountOf(drop);
-    if (what !== "batch.accepted" || operationId === null || accountId === undefined) return;
-    if (this.#awaited.size === 0) this.#rest.abort();
-    this.#awaited.set(operationId, accountId);
+    if (accountId === undefined) return;
+    if (what === "batch.accepted" && operationId !== null) this.#awaited.set(operationId, accountId);
+    else if (what === "run.taken" && runId !== null) this.#taken.set(runId, accountId);
+    else return;
+    this.#rest.abort();
   }
 
   start(): void {
@@ -65,9 +69,10 @@ export class Outcomes {
     );
     while (!this.#stop.signal.aborted) {
       this.#rest = new AbortController();
-      if (this.#awaited.size === 0) await clock.sleep(Number.MAX_SAFE_INTEGER, this.#rest.signal);
+      if (this.#awaited.size + this.#taken.size === 0) await clock.sleep(Number.MAX_SAFE_INTEGER, this.#rest.signal);
       await clock.sleep(pauseMs, this.#stop.signal);
       try {
+        await this.#addTaken();
         const found = await this.#ask();
         pauseMs = found > 0 ? ASK_FIRST_MS : Math.min(pauseMs * 2, ASK_LAST_MS);
       } catch (thrown) {
@@ -83,9 +88,20 @@ export class Outcomes {
     for (const run of await ledger.runsIn(awaited, { unsettled: true, ours: true, limit: EARLIER_MAX })) {
       const accountId = accountOf(run.drop);
       if (accountId === undefined) continue;
-      for (const { operationId, state, outcome } of await ledger.batches(run.id))
-        if (outcome === null && !BATCH_STATES[state].isUnanswered) this.#awaited.set(operationId, accountId);
+      await this.#addRun(run.id, accountId);
     }
+  }
+
+  async #addTaken(): Promise<void> {
+    for (const [runId, accountId] of this.#taken) {
+      await this.#addRun(runId, accountId);
+      this.#taken.delete(runId);
+    }
+  }
+
+  async #addRun(runId: string, accountId: number): Promise<void> {
+    for (const { operationId, state, outcome } of await this.#parts.ledger.batches(runId))
+      if (outcome === null && !BATCH_STATES[state].isUnanswered) this.#awaited.set(operationId, accountId);
   }
 
   /** Returns how many were found. */

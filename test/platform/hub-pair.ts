@@ -6,15 +6,18 @@ import { shortcuts, standardCsv } from "./rig.ts";
 
 const dateOf = (nth: number) => new Date(Date.UTC(2026, 2, 1) + nth * 60_000).toISOString();
 
+const KILLED_AFTER = 30;
+
 type Hub = HubCalls & ReturnType<typeof shortcuts>;
 
 export interface HubPair {
   readonly hubs: readonly [Hub, Hub];
-  readonly processes: readonly [HubProcess, HubProcess];
   /** Versioned, which shows a reading that came twice. */
   readonly variableId: number;
   /** Sends one file with one reading; its id. The value of the reading is `nth`. */
   send(by: Hub, nth: number): Promise<number>;
+  /** Sends files to both, and kills the first hub after thirty answers; what was answered: ids by values. */
+  sendUntilFirstIsKilled(): Promise<ReadonlyMap<number, number>>;
   /** Each file is stored, and its reading has one version. `answered`: ids by values. */
   expectOnce(by: Hub, answered: ReadonlyMap<number, number>): Promise<void>;
   close(): Promise<void>;
@@ -24,8 +27,8 @@ export interface HubPair {
 export async function startPair(filesOf: (directory: string, nth: number) => object): Promise<HubPair> {
   const { path: directory, remove } = await temporaryDirectory();
   const processes = [0, 1].map((nth) => new HubProcess("platform", { files: filesOf(directory, nth) }));
-  const [first, second] = processes;
-  if (first === undefined || second === undefined) throw new Error("there are two");
+  const [first] = processes;
+  if (first === undefined) throw new Error("there are two");
   const close = async () => {
     for (const one of processes) await one.end("SIGKILL");
     await remove();
@@ -41,11 +44,37 @@ export async function startPair(filesOf: (directory: string, nth: number) => obj
     const variableId = await one.variable("K-1");
     await one.ok("PATCH", `/variables/${variableId}`, { body: { isVersioned: true } });
     await other.trigger("pair_", "standard");
-    return { hubs: [one, other], processes: [first, second], variableId, close, ...callsFor(variableId) };
+    const calls = callsFor(variableId);
+    const sendUntilFirstIsKilled = () => sendUntilKilled([one, other], first, calls.send);
+    return { hubs: [one, other], variableId, close, sendUntilFirstIsKilled, ...calls };
   } catch (thrown) {
     await close();
     throw thrown;
   }
+}
+
+async function sendUntilKilled(hubs: HubPair["hubs"], first: HubProcess, sendOne: HubPair["send"]) {
+  const answered = new Map<number, number>();
+  const killed = first.killed();
+  let isKilled = false;
+  let next = 0;
+  const send = async (hub: Hub) => {
+    while (!isKilled) {
+      const nth = next++;
+      await sendOne(hub, nth).then(
+        (id) => answered.set(nth, id),
+        () => null, // What was not answered may be lost.
+      );
+      // In the middle of the work of both, however fast they are.
+      if (answered.size >= KILLED_AFTER) first.child?.kill("SIGKILL");
+    }
+  };
+  const [one, other] = hubs;
+  const senders = [send(one), send(one), send(other), send(other)];
+  expect(await killed).toBe("SIGKILL");
+  isKilled = true;
+  await Promise.all(senders);
+  return answered;
 }
 
 function callsFor(variableId: number): Pick<HubPair, "send" | "expectOnce"> {

@@ -1,15 +1,11 @@
 /** Hubs on one PostgreSQL that share a folder: their gateways share the work, and one finishes what the other began. */
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, test } from "vitest";
 import { usePostgres } from "../hub/fixture.ts";
-import type { TestDatabase } from "../support/postgres.ts";
 import { type HubPair, startPair } from "./hub-pair.ts";
 
-let database: TestDatabase;
 let pair: HubPair;
-beforeAll(async () => {
-  database = await usePostgres();
-});
+beforeAll(async () => void (await usePostgres()));
 beforeEach(async () => {
   pair = await startPair((directory) => ({ path: join(directory, "files") }));
 });
@@ -29,26 +25,6 @@ test("each file is processed once, by the work of both hubs", async () => {
 });
 
 test("the files of a hub that is killed are finished by the other, once", async () => {
-  const answered = new Map<number, number>();
-  const [one, other] = pair.hubs;
-  const killed = pair.processes[0].killed();
-  let isKilled = false;
-  let next = 0;
-  const send = async (hub: typeof one) => {
-    while (!isKilled) {
-      const nth = next++;
-      await pair.send(hub, nth).then(
-        (id) => answered.set(nth, id),
-        () => null, // What was not answered may be lost.
-      );
-      // The moment is in the middle of the work of both, however fast they are.
-      if (answered.size === 30) pair.processes[0].child?.kill("SIGKILL");
-    }
-  };
-  const senders = [send(one), send(one), send(other), send(other)];
-  expect(await killed).toBe("SIGKILL");
-  isKilled = true;
-  await Promise.all(senders);
-  expect(answered.size).toBeGreaterThanOrEqual(30);
-  await pair.expectOnce(other, answered);
+  const answered = await pair.sendUntilFirstIsKilled();
+  await pair.expectOnce(pair.hubs[1], answered);
 });
