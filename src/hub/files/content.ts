@@ -2,6 +2,7 @@
 import { finished, type Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ZipFile } from "yazl";
+import { systemCode } from "../../support/errors.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import type { FileRecord } from "../store/store.ts";
@@ -51,7 +52,10 @@ export async function sendSeveral(
   zip.on("error", abandon);
   finished(output, (fault) => {
     open?.destroy();
-    if (fault) log.info({ err: fault }, "an archive of stored files was not sent to its end");
+    if (!fault) return;
+    const words = "an archive of stored files was not sent to its end";
+    if (isByClient(fault)) log.info({ err: fault }, words);
+    else log.warn({ err: fault }, words);
   });
   const taken = new Set<string>();
   for (const file of records) {
@@ -69,6 +73,11 @@ export async function sendSeveral(
   zip.end();
   void reply.headers({ ...SAFE, "content-disposition": disposition("files.zip") });
   return reply.type("application/zip").send(output);
+}
+
+/** Its connection ended; any other fault is one of the stored bytes. */
+function isByClient(fault: Error): boolean {
+  return systemCode(fault) === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
 /** Files of one name get their ids added. */

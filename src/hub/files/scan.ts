@@ -46,52 +46,67 @@ export function startScans(parts: Parts): Scans {
   const closing = new AbortController();
   let waking = new AbortController();
   const warn = createRareWarning(parts.log, "scan", "the virus scan of a file did not work; it is tried again");
+  const running = new Map<number, Promise<void>>();
+  const begin = (file: FileRecord) => {
+    const scanned = scanOne(parts, file, closing.signal).catch((thrown: unknown) => {
+      if (!closing.signal.aborted) warn({ id: file.id, why: wordsOf(thrown) });
+    });
+    running.set(
+      file.id,
+      scanned.finally(() => running.delete(file.id)),
+    );
+  };
+  /** A scan that hangs holds no other file back, not even one that comes meanwhile. */
+  const pass = async () => {
+    const { options, store } = parts;
+    for (let after = 0; !closing.signal.aborted; ) {
+      if (running.size >= options.concurrency) {
+        await Promise.race(running.values());
+        continue;
+      }
+      const files = await store.unscanned(after, options.concurrency);
+      if (files.length === 0) return;
+      for (const file of files) {
+        if (running.size >= options.concurrency) break;
+        after = file.id;
+        if (!running.has(file.id)) begin(file);
+      }
+    }
+  };
   const run = async () => {
     while (!closing.signal.aborted) {
       waking = new AbortController();
       try {
-        await scanWaiting(parts, closing.signal, warn);
+        await pass();
       } catch (thrown) {
         parts.log.error({ err: thrown }, "files could not be scanned; this is tried again");
       }
       await parts.clock.sleep(AGAIN_MS, AbortSignal.any([waking.signal, closing.signal]));
     }
+    await Promise.all(running.values());
   };
-  const running = run();
+  const ended = run();
   return {
     wake: () => waking.abort(),
     async close() {
       closing.abort();
-      await running;
+      await ended;
     },
   };
 }
 
-async function scanWaiting(
-  parts: Parts,
-  signal: AbortSignal,
-  warn: (facts: Readonly<Record<string, unknown>>) => void,
-): Promise<void> {
-  const { options, store, clock } = parts;
-  for (let after = 0; !signal.aborted; ) {
-    const files = await store.unscanned(after, options.concurrency);
-    if (files.length === 0) return;
-    const scanned = files.map(async (file) => {
-      try {
-        const verdict = await scan(parts, file, signal);
-        await store.scanned(file.accountId, file.id, verdict, clock.now().epochMilliseconds);
-        if (verdict.kind === "clean") parts.onClean(file.accountId);
-        else
-          parts.log.warn({ id: file.id, account: file.accountId, reason: verdict.reason }, "a stored file is infected");
-      } catch (thrown) {
-        if (signal.aborted) return;
-        // A file that was removed meanwhile has no bytes.
-        if (thrown instanceof BlobMissing && (await store.one(file.accountId, file.id)) === null) return;
-        warn({ id: file.id, why: wordsOf(thrown) });
-      }
-    });
-    await Promise.all(scanned);
-    after = files.at(-1)?.id ?? after;
+/** Throws when there is no verdict. */
+async function scanOne(parts: Parts, file: FileRecord, signal: AbortSignal): Promise<void> {
+  const { store, clock, log, onClean } = parts;
+  try {
+    const verdict = await scan(parts, file, signal);
+    await store.scanned(file.accountId, file.id, verdict, clock.now().epochMilliseconds);
+    if (verdict.kind === "clean") onClean(file.accountId);
+    else log.warn({ id: file.id, account: file.accountId, reason: verdict.reason }, "a stored file is infected");
+  } catch (thrown) {
+    // A file that was removed meanwhile has no bytes.
+    if (thrown instanceof BlobMissing && (await store.one(file.accountId, file.id)) === null) return;
+    throw thrown;
   }
 }
 

@@ -71,6 +71,16 @@ test("a scan that does not work holds its file back, and no other; it is tried a
   await poll(one, failing).toMatchObject({ state: "received", scan: "clean" });
 });
 
+test("a scan that hangs holds no other file back", async () => {
+  const one = await started(scanner("-"), { timeout: "1h", concurrency: 2 });
+  const { body: hanging } = await one.upload("HANG");
+  for (const name of ["a.csv", "b.csv", "c.csv"]) {
+    const { body: clean } = await one.upload(`clean ${name}`, name);
+    await poll(one, clean).toMatchObject({ scan: "clean" });
+  }
+  expect(await one.get(`/storage/${hanging}`)).toMatchObject({ scan: "waiting" });
+});
+
 test("a scan that hangs is ended, by its time and with the hub", async () => {
   const one = await started(scanner("-"), { timeout: "500ms", concurrency: 1 });
   const { body: hanging } = await one.upload("HANG");

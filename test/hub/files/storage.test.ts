@@ -1,10 +1,11 @@
 /** Stored files beyond the rules of the specification: refusals, ranges, archives and removals. */
 import { createHash, randomBytes } from "node:crypto";
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fromBufferPromise } from "yauzl";
+import { createLog } from "../../../src/support/log.ts";
 import { createChain, multipartOf, type Query, startTestHub, type TestHub } from "../fixture.ts";
 
 let hub: TestHub;
@@ -241,6 +242,23 @@ describe("the content of a file", () => {
     expect(Object.keys(found)).toEqual(["z/a.csv", `z/a (${ids[1]}).csv`, "ü.bin"]);
     expect(Object.values(found).map(sha256)).toEqual([sha256("one"), sha256("two"), sha256(large)]);
   });
+});
+
+test("an archive with a file whose bytes are missing breaks off, and the log says so", async () => {
+  const told: string[] = [];
+  const log = createLog("warn", { write: (line) => void told.push(line) });
+  const own = await startTestHub({}, true, { log });
+  try {
+    const ids = await Promise.all(
+      ["first", "missing"].map(async (text) => (await own.upload(text, `${text}.csv`)).body),
+    );
+    const digest = sha256("missing");
+    await rm(join(own.directory, "files", digest.slice(0, 2), digest));
+    await expect(own.call("GET", "/storage/file", { query: { ids } })).rejects.toThrow();
+    expect(told.filter((line) => line.includes("was not sent to its end"))).toHaveLength(1);
+  } finally {
+    await own.close();
+  }
 });
 
 test("an archive has each file under a name of its own", async () => {
