@@ -19,6 +19,7 @@ import { startSummary } from "./gateway/start-summary.ts";
 import { protectState } from "./gateway/state-files.ts";
 import { openStorage } from "./gateway/storage.ts";
 import { openTriggers } from "./gateway/triggers-in-force.ts";
+import { type GatewayView, gatewayView } from "./gateway/view.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import type { Outcome, Run, Summary } from "./model.ts";
@@ -57,6 +58,7 @@ export interface GatewayDependencies {
 }
 
 export interface Gateway {
+  readonly view: GatewayView;
   readonly ledger: Ledger;
   /** Such as `http://127.0.0.1:9464`. */
   readonly operationsUrl: string;
@@ -192,6 +194,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
 
   const drain = (graceMs: number) => drainParts({ drops, services, scheduler, clock }, graceMs);
   return {
+    view: gatewayView(metrics.registry, api.queries, ledger),
     ledger,
     operationsUrl: api.url,
     operationsToken: api.token,

@@ -5,6 +5,7 @@
  */
 import { type FileEvent, type Gateway, startGateway } from "./gateway.ts";
 import { NO_PLACE } from "./hub/gateway-places.ts";
+import type { GatewayView } from "./hub/gateway-view.ts";
 import { type HubParts, type RunningHub, startHub } from "./hub/hub.ts";
 import type { HubOptions } from "./hub/options.ts";
 import type { Outcome } from "./model.ts";
@@ -12,6 +13,7 @@ import { FileUpdates } from "./platform/file-updates.ts";
 import { HubDrop } from "./platform/hub-drop.ts";
 import { innerConfig, nameOfAccount } from "./platform/inner-config.ts";
 import { mapperList } from "./platform/mapper-list.ts";
+import { accountMetrics } from "./platform/metrics.ts";
 import { Outcomes } from "./platform/outcomes.ts";
 import { structureOf } from "./platform/structure.ts";
 import { TriggerVersions } from "./platform/trigger-versions.ts";
@@ -28,7 +30,10 @@ export interface Platform extends RunningHub {
 }
 
 /** Throws as `startHub` and `startGateway` do. */
-export async function startPlatform(options: HubOptions, parts: Omit<HubParts, "mappersOf">): Promise<Platform> {
+export async function startPlatform(
+  options: HubOptions,
+  parts: Omit<HubParts, "mappersOf" | "gatewayView">,
+): Promise<Platform> {
   const { clock = systemClock, log } = parts;
   const catalogue = createCatalogue(options.files.mappers);
   const mappers = mapperList(catalogue, clock);
@@ -37,7 +42,9 @@ export async function startPlatform(options: HubOptions, parts: Omit<HubParts, "
     for (const stop of stops.toReversed()) await stop();
   });
   try {
-    const hub = await startHub(options, { ...parts, mappersOf: mappers });
+    let running: Gateway | null = null;
+    const gatewayView = () => (running === null ? null : viewOf(running.view));
+    const hub = await startHub(options, { ...parts, mappersOf: mappers, gatewayView });
     stops.push(() => hub.close());
     const accountIds = await hub.inside.accountIds();
     if (hub.inside.files === null || accountIds.length === 0) {
@@ -46,12 +53,19 @@ export async function startPlatform(options: HubOptions, parts: Omit<HubParts, "
       return { ...hub, gateway: null, close };
     }
     const inner = await startInner(options, hub, accountIds, { ...parts, clock });
-    stops.push(inner.close);
+    running = inner.gateway;
+    stops.push(inner.close, () => {
+      running = null;
+    });
     return { ...hub, gateway: inner.gateway, close };
   } catch (thrown) {
     await close();
     throw thrown;
   }
+}
+
+function viewOf({ metrics, health, needAttention }: Gateway["view"]): GatewayView {
+  return { metrics: () => accountMetrics(metrics), health, needAttention };
 }
 
 async function startInner(

@@ -2,6 +2,7 @@ import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
 import type { StoredFiles } from "./files/service.ts";
+import type { GatewayViewOf } from "./gateway-view.ts";
 import type { MasterData } from "./master-data/service.ts";
 import type { HubOptions } from "./options.ts";
 import type { Ingestion } from "./push/ingestion.ts";
@@ -25,6 +26,7 @@ export interface HubContext {
   readonly guard: Guard;
   readonly ingestion: Ingestion;
   readonly mappersOf: MappersOf;
+  readonly gatewayView: GatewayViewOf;
   /** Null when there is no folder for them. */
   readonly files: StoredFiles | null;
   readonly masterData: MasterData;

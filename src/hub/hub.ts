@@ -11,6 +11,7 @@ import { endConnectionsOnClose } from "../support/http-drain.ts";
 import type { Logger } from "../support/log.ts";
 import { once } from "../support/once.ts";
 import { filesOf, logNarrowed, narrowModes } from "../support/private-files.ts";
+import { shareQuery } from "../support/shared-query.ts";
 import { trustedProxies } from "../support/sign-in-options.ts";
 import { createSignInThrottle } from "../support/sign-in-throttle.ts";
 import { startFault } from "../support/start-fault.ts";
@@ -23,6 +24,7 @@ import { type MappersOf, NO_MAPPERS } from "./file-triggers/mappers.ts";
 import { fileTriggerRoutes } from "./file-triggers/routes.ts";
 import { fileRoutes } from "./files/routes.ts";
 import { openStoredFiles } from "./files/service.ts";
+import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
 import { belowRoutes, installProblems } from "./http/problems.ts";
@@ -69,6 +71,7 @@ export interface HubParts {
   readonly hashCost?: HashCost;
   /** Mappers of the gateway that works with the hub; none without one. */
   readonly mappersOf?: MappersOf;
+  readonly gatewayView?: GatewayViewOf;
 }
 
 export interface RunningHub {
@@ -93,7 +96,7 @@ const USAGE_MS = 2 * 86_400_000;
 
 /** When the store or the port is not available: `TransientError` where that may pass by itself, else `ConfigError`. */
 export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
-  const { log, clock = systemClock, fault = null, hashCost, mappersOf = NO_MAPPERS } = parts;
+  const { log, clock = systemClock, fault = null, hashCost, mappersOf = NO_MAPPERS, gatewayView = NO_GATEWAY } = parts;
   if (options.store.kind === "sqlite") logNarrowed(narrowModes(filesOf(options.store.path)), log);
   const store = await openStore(options.store, log);
   const stops: (() => Promise<void>)[] = [() => store.close()];
@@ -119,7 +122,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     stops.push(async () => files?.close());
     const masterData = createMasterData(options, store, clock);
     stops.push(() => masterData.close());
-    const metrics = createMetrics(options, store, log);
+    const metrics = createMetrics(options, store, log, gatewayView);
     stops.push(() => metrics.close());
     const { app, routes } = buildServer(metrics, {
       options,
@@ -133,6 +136,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
       guard,
       ingestion,
       mappersOf,
+      gatewayView,
       files,
       masterData,
     });
@@ -175,9 +179,11 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
   const routes = installAccess(app, context.guard);
   installRates(app, context.options);
   installWarnings(app);
+  const files = shareQuery(() => filesHealth(context.gatewayView));
   app.get("/health", described(HEALTH), async () => ({
     status: "ok",
     ...(await queueOf(context.store)),
+    ...(await files.within(ANONYMOUS_HEALTH_MS)),
   }));
   const resources = [
     tokenRoutes,
@@ -223,8 +229,27 @@ const HEALTH: RouteFacts = {
   access: "open",
   tag: "Hub",
   summary: "Whether the hub answers, and how many operations wait or failed",
-  answer: z.object({ status: z.literal("ok"), pendingOperations: z.int(), failedOperations: z.int() }),
+  answer: z.object({
+    status: z.literal("ok"),
+    pendingOperations: z.int(),
+    failedOperations: z.int(),
+    files: z
+      .object({ status: z.enum(["ready", "not ready"]), needAttention: z.int() })
+      .optional()
+      .describe("Whether stored files are processed, and how many need a person; absent where they are not."),
+  }),
 };
+
+/** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
+const ANONYMOUS_HEALTH_MS = 1_000;
+
+/** The reasons name files and triggers, so that they are shown at the address of the metrics alone. */
+async function filesHealth(viewOf: GatewayViewOf) {
+  const view = viewOf();
+  if (view === null) return {};
+  const [health, needAttention] = await Promise.all([view.health(), view.needAttention()]);
+  return { files: { status: health.every(({ ready }) => ready) ? "ready" : "not ready", needAttention } };
+}
 
 async function queueOf({ operations }: HubStore) {
   const { waiting, failed } = await operations.counts();

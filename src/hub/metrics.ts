@@ -1,10 +1,11 @@
 /** Prometheus metrics of the hub, on a separate listener: clients of the hub cannot see them. */
 import { createHash, timingSafeEqual } from "node:crypto";
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { Gauge, Histogram, Registry } from "prom-client";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
+import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import type { HubOptions } from "./options.ts";
 import type { HubStore } from "./store/store.ts";
 
@@ -22,6 +23,7 @@ export function createMetrics(
   options: HubOptions,
   { operations }: Pick<HubStore, "operations">,
   log: Logger,
+  gatewayView: GatewayViewOf = NO_GATEWAY,
 ): HubMetrics {
   const registry = new Registry();
   const requests = new Histogram({
@@ -46,10 +48,18 @@ export function createMetrics(
   limitConnections(app, options.http, log);
   const { listen, token } = options.metrics;
   app.get("/health", () => ({ status: "ok" }));
-  app.get("/metrics", async (request, reply) => {
-    if (token !== undefined && !isBearer(request.headers.authorization, token))
-      return reply.code(401).header("www-authenticate", "Bearer").send({ title: "Unauthorized", status: 401 });
-    return reply.type(registry.contentType).send(await registry.metrics());
+  const guarded = async ({ headers }: FastifyRequest, reply: FastifyReply) => {
+    if (token !== undefined && !isBearer(headers.authorization, token))
+      await reply.code(401).header("www-authenticate", "Bearer").send({ title: "Unauthorized", status: 401 });
+  };
+  app.get("/metrics", { onRequest: guarded }, async (_request, reply) => {
+    const parts = await Promise.all([registry.metrics(), gatewayView()?.metrics() ?? ""]);
+    return reply.type(registry.contentType).send(parts.join("\n"));
+  });
+  app.get("/health/ready", { onRequest: guarded }, async (_request, reply) => {
+    const parts = (await gatewayView()?.health()) ?? [];
+    const ready = parts.every((part) => part.ready);
+    return reply.code(ready ? 200 : 503).send({ status: ready ? "ready" : "not ready", parts });
   });
   return {
     watch(server) {

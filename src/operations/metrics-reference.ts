@@ -19,7 +19,9 @@ from the registry that the gateway fills; \`Accept: application/openmetrics-text
 operation and the trace of a push. Labels contain only names of the configuration and fixed words, so that
 their number is bounded. Counters begin at 0 with the process. Nodes that share a ledger count separately,
 but the gauges of runs that wait or need attention cover all of them: take \`max\`, not \`sum\`, over
-instances. \`docs/grafana-dashboard.json\` shows them, and \`docs/alert-rules.yml\` has rules for alerts.`;
+instances. A hub shows the metrics of the gateway inside it at its own \`metrics.listen\`, without the labels
+\`trigger\` and \`mapper\`, whose values the accounts choose; drop and service are \`account-<id>\`.
+\`docs/grafana-dashboard.json\` shows them, and \`docs/alert-rules.yml\` has rules for alerts.`;
 
 export function metricsReference(): string {
   const rows = describedMetrics().map(

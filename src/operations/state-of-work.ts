@@ -262,6 +262,11 @@ export function isUnattended({ run, arrival }: RestingRun): boolean {
   return arrival.goneAt === null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST;
 }
 
+/** Files that need a person, counted up to 1000. */
+export async function countUnresolved(ledger: Ledger): Promise<number> {
+  return (await unresolvedRuns(ledger, null)).length;
+}
+
 /** Runs that are not resolved yet, and those that came to rest since. */
 async function unresolvedRuns(ledger: Ledger, since: IsoInstant | null): Promise<readonly Run[]> {
   const resting = await ledger.restingIn(ATTENTION_STATES, RUNS_MAX);

@@ -13,6 +13,7 @@ import { workbook, zip } from "./contents.ts";
 import { type PlatformRig, standardCsv, startRig } from "./rig.ts";
 
 const DATE = "2026-03-01T00:00:00Z";
+const METRICS_TOKEN = "a token of sixteen characters";
 const PASSIVE_PORTS = "42500-42600";
 
 let rig: PlatformRig;
@@ -24,6 +25,7 @@ beforeAll(async () => {
   await writeFile(key ?? "", testKey);
   const listen = "127.0.0.1:0";
   rig = await startRig({
+    metrics: { listen: "127.0.0.1:0", token: METRICS_TOKEN },
     transfer: { path, sftp: { listen }, ftp: { listen, passivePorts: PASSIVE_PORTS, tls: { cert, key } } },
   });
 });
@@ -204,5 +206,40 @@ describe.each(WAYS)("by $via", ({ via, words, ingestionType, send }) => {
     await send(`nobody-${via}.csv`, standardCsv("none", DATE, 1), token);
     const unclaimed = await rig.became(await arrived(`nobody-${via}.csv`), "unclaimed");
     expect(unclaimed).toMatchObject({ run: null, reason: expect.stringContaining("no trigger claims it") });
+  });
+});
+
+describe("what the hub shows of its gateway", () => {
+  const asked = async (path: string) => {
+    const url = `${rig.platform().metricsUrl}${path}`;
+    expect((await fetch(url)).status).toBe(401);
+    return await fetch(url, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
+  };
+
+  test("its metrics, added up by account, each once, with no name that an account chose", async () => {
+    await rig.store("nobody.csv", "x");
+    const text = await (await asked("/metrics")).text();
+    const series = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    const names = series.map((line) => line.slice(0, line.lastIndexOf(" ")));
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+    const types = text.split("\n").filter((line) => line.startsWith("# TYPE"));
+    expect(types.filter((line, at) => types.indexOf(line) !== at)).toEqual([]);
+    expect(text).toMatch(/^headgate_hub_operations_pending \d+$/m);
+    expect(text).toMatch(/^headgate_points_confirmed_total\{drop="account-1",service="account-1"\} [1-9]\d*$/m);
+    expect(text).toMatch(/^headgate_poll_duration_seconds_bucket\{.*drop="account-2".*\} \d+$/m);
+    expect(names.filter((name) => /trigger="|mapper="|account-\d+:\d/.test(name))).toEqual([]);
+  });
+
+  test("that files need a person: as a number to everyone, and with the reasons beside the metrics", async () => {
+    const broken = await rig.store("broken-at-last.csv", standardCsv("none", DATE, "many"));
+    await rig.became(broken, "quarantined");
+    const files = async () => (await rig.get("/health")).files;
+    await expect.poll(files).toMatchObject({ status: "ready", needAttention: expect.any(Number) });
+    expect((await files()).needAttention).toBeGreaterThan(0);
+    expect(JSON.stringify(await rig.get("/health"))).not.toContain("broken");
+    const ready = await asked("/health/ready");
+    expect(ready.status).toBe(200);
+    const { parts } = (await ready.json()) as { parts: unknown[] };
+    expect(parts).toContainEqual({ part: "runs", ready: true, reason: expect.stringMatching(/^\d+ need attention$/) });
   });
 });

@@ -1,0 +1,13 @@
+/** What the hub shows of the gateway that works with it (`platform.ts`). */
+export interface GatewayView {
+  /** In the text format of Prometheus. */
+  metrics(): Promise<string>;
+  health(): Promise<readonly { readonly part: string; readonly ready: boolean; readonly reason: string }[]>;
+  /** Files that need a person. */
+  needAttention(): Promise<number>;
+}
+
+/** Null for a hub without such a gateway, and while that is starting or stopping. */
+export type GatewayViewOf = () => GatewayView | null;
+
+export const NO_GATEWAY: GatewayViewOf = () => null;
