@@ -156,8 +156,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const dropEntry = (name: string) => drops.entry(name);
   const shared = { ledger, log, dropEntry, lookups, versions };
   const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner };
-  const parts = claimParts(config, { ...shared, ...claiming });
-  const { claim, lanesOf } = claimsBy(parts);
+  const { claim, lanesOf } = claimsBy(claimParts(config, { ...shared, ...claiming }));
   const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more, serviceEntry: (name) => services.get(name) }, closers);
   const recovery = await recoverRuns(steps);

@@ -5,7 +5,7 @@ import { countUnresolved, type HealthPart } from "../operations/state-of-work.ts
 
 export interface GatewayView {
   readonly metrics: Registry;
-  /** What works and what does not, with the reasons. */
+  /** The state of each part, with the reason. */
   health(): Promise<readonly HealthPart[]>;
   /** Files that need a person. */
   needAttention(): Promise<number>;

@@ -1,4 +1,4 @@
-/** What the hub shows of the gateway that works with it (`platform.ts`). */
+/** The facts of the gateway beside a hub (`platform.ts`) that the hub shows. */
 export interface GatewayView {
   /** In the text format of Prometheus. */
   metrics(): Promise<string>;

@@ -1,6 +1,6 @@
 /**
- * The metrics of the gateway inside a hub, for the hub's own. Accounts choose the names of triggers and mappers, so that
- * these would make series without bound: they are added up by account.
+ * The metrics of the gateway inside a hub, for the hub's own. Accounts choose the names of triggers and mappers, which
+ * would make series without bound: they are added up by account.
  */
 import { AggregatorRegistry, type Registry } from "prom-client";
 
