@@ -191,6 +191,8 @@ export interface Ledger extends LedgerQueries {
   recordOpened(id: string, entries: readonly Pick<FileEntry, "path" | "size">[], detail: string): Promise<Run>;
   /** The states of the entries of a container. */
   entries(arrivalId: number): Promise<EntriesState>;
+  /** Number of entries of a container, at any depth, whose readings were accepted and whose outcome is awaited. */
+  awaitedEntries(arrivalId: number): Promise<number>;
   /**
    * Brings the container to rest (`settled`) with its entries as `seen`, until one of them changes. False,
    * and nothing was changed, when their states have changed.

@@ -7,7 +7,7 @@ import { entryOf } from "./hub-drop.ts";
 
 export type Progress = Pick<FileRecord, "state" | "reason" | "run" | "triggerId">;
 
-type LedgerReads = Pick<Ledger, "arrivalsAt" | "runOf" | "run" | "entries">;
+type LedgerReads = Pick<Ledger, "arrivalsAt" | "runOf" | "run" | "entries" | "awaitedEntries">;
 
 /** Entries of a container that a reason names. */
 const NAMED_MAX = 3;
@@ -95,6 +95,8 @@ async function ofContainer({ triggerId }: FileRecord, container: Run, ledger: Le
       entries.inProgress === null ? null : `${nameIn(entries.inProgress.path)}: ${waitWords(entries.inProgress)}`;
     return { ...common, state: "processing", reason };
   }
+  // An entry that was accepted is done for its container, and its outcome may still discard readings.
+  if ((await ledger.awaitedEntries(container.arrivalId)) > 0) return { ...common, state: "processing", reason: null };
   const { done, staying } = entries;
   if (staying.length === 0) return { ...common, state: "stored", reason: done === 0 ? "it holds no files" : null };
   return { ...common, state: stateOfAll(entries), reason: await stayingWords(entries, ledger) };

@@ -47,6 +47,18 @@ export function containerConformance(ledger: () => Ledger): void {
     expect((await ledger().tally(ALWAYS)).files).toEqual({ settling: 2 });
   });
 
+  it("counts the entries whose outcome is awaited, also when they are done for their container", async () => {
+    const container = await opened(["a.csv"]);
+    const run = await claimEntry(container, 0);
+    await ledger().advanceRun(run.id, "claimed", "fetched", { sha256: "a" });
+    await ledger().advanceRun(run.id, "fetched", "mapping");
+    await finish(await deliver(ledger(), await ledger().recordMapped(run.id, record(["A"]))));
+    expect(await entries(container)).toMatchObject({ inProgress: null, done: 1 });
+    expect(await ledger().awaitedEntries(container.arrivalId)).toBe(1);
+    await ledger().advanceRun(run.id, "accepted", "confirmed");
+    expect(await ledger().awaitedEntries(container.arrivalId)).toBe(0);
+  });
+
   it("keeps entries out of listings: they neither leave with a poll nor hide a file of such a path", async () => {
     const container = await opened(["a.csv"]);
     const { gone } = await list(ledger(), "field", [entry("in/box.zip"), entry("in/box.zip!/a.csv")]);

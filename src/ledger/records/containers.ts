@@ -1,19 +1,23 @@
 /** Containers and their entries. */
 import { basename } from "node:path/posix";
 import type { Arrival, FileEntry, Reason, Run, RunState } from "../../model.ts";
-import { RUN_STATES } from "../../states.ts";
+import { RUN_STATES, runStatesThat } from "../../states.ts";
 import type { EntriesState, Ledger } from "../ledger.ts";
 import { mustFindArrival } from "./arrivals.ts";
 import { releaseContainerLanes } from "./container-lanes.ts";
 import { appendEvent } from "./events.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
+import { literals } from "./run-indexes.ts";
 import { findRun, moveRun, mustFindRun, noteRun } from "./runs.ts";
 import { row, rows, type Steps, type Store } from "./store.ts";
 
-export function containerMethods(store: Store): Pick<Ledger, "recordOpened" | "entries" | "restContainer" | "runOf"> {
+export function containerMethods(
+  store: Store,
+): Pick<Ledger, "recordOpened" | "entries" | "awaitedEntries" | "restContainer" | "runOf"> {
   return {
     recordOpened: (id, entries, detail) => store.write("run.opened", () => recordOpened(store, id, entries, detail)),
     entries: (arrivalId) => store.read(() => entriesOf(arrivalId)),
+    awaitedEntries: (arrivalId) => store.read(() => awaitedIn(arrivalId)),
     restContainer: (id, seen, reason) => store.write("run.noted", () => restContainer(store, id, seen, reason)),
     runOf: (arrivalId) => store.read(() => runOf(arrivalId)),
   };
@@ -98,6 +102,19 @@ function* entriesOf(arrivalId: number): Steps<EntriesState> {
       });
   }
   return { unclaimed, inProgress: inProgress === null ? null : yield* findRun(inProgress), done, staying };
+}
+
+const AWAITED = literals(runStatesThat(({ isAwaited }) => isAwaited));
+
+function* awaitedIn(arrivalId: number): Steps<number> {
+  const found = yield* row<{ awaited: number }>(
+    `WITH RECURSIVE inside(id, run_id) AS (
+      SELECT id, run_id FROM arrivals WHERE parent_id = ?
+      UNION ALL SELECT arrivals.id, arrivals.run_id FROM inside JOIN arrivals ON arrivals.parent_id = inside.id
+    ) SELECT count(*) AS awaited FROM inside JOIN runs ON runs.id = inside.run_id WHERE runs.state IN (${AWAITED})`,
+    arrivalId,
+  );
+  return Number(found?.awaited ?? 0);
 }
 
 function entryRows(arrivalId: number): Steps<readonly EntryRow[]> {
