@@ -1,6 +1,6 @@
 /** A field server in a process of its own: `field-server.ts sftp|ftp ROOT`. */
-import { startFieldFtp } from "../src/cli/demo/field-ftp.ts";
-import { startFieldSftp } from "../src/cli/demo/field-sftp.ts";
+import { startFieldFtp } from "../test/support/field/ftp.ts";
+import { startFieldSftp } from "../test/support/field/sftp.ts";
 
 export interface FieldAnswer {
   readonly port: number;

@@ -1,5 +1,5 @@
 /**
- * Writes the files of the scenario into `samples/drops/`. They are committed; run this again only to change them:
+ * Writes the files of the scenario into `samples/drops/` and `samples/sent/`. They are committed; run this again only to change them:
  * `node samples/generate.ts`. Everything is computed from the seeds below, so the same content comes out each time
  * (only the workbook, a zip, carries the time of writing).
  */
@@ -108,19 +108,19 @@ function tenants(): void {
 }
 
 /** A small file in a folder below the drop's root. */
-function water(): void {
+function water(path: string, from: string, to: string, begin: number, seed: number): void {
   const lines = ["meter_number,variable_type_id,date,value"];
-  const random = noise(500);
-  let index = 812.4;
-  for (const at of instants("2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z", 24 * 60)) {
+  const random = noise(seed);
+  let index = begin;
+  for (const at of instants(from, to, 24 * 60)) {
     index += 3 + random() * 2;
     lines.push(`W-77120,6,${at.toString()},${index.toFixed(1)}`);
   }
-  write("ftp/water/standard_water_2026-02.csv", `${lines.join("\n")}\n`);
+  write(path, `${lines.join("\n")}\n`);
 }
 
 /** A vendor's export: a day in local time by quarter-hours, through a change of daylight saving; one meter or two side by side. */
-function helios(name: string, day: string, meters: readonly string[], seed: number): void {
+function helios(path: string, day: string, meters: readonly string[], seed: number): void {
   const random = noise(seed);
   const start = Temporal.PlainDate.from(day).toZonedDateTime("Europe/Berlin");
   const lines = ["Zeitpunkt;Zähler;Wirkarbeit kWh;Status"];
@@ -135,7 +135,7 @@ function helios(name: string, day: string, meters: readonly string[], seed: numb
       );
     }
   }
-  write(`sftp/${name}`, `${lines.join("\r\n")}\r\n`);
+  write(path, `${lines.join("\r\n")}\r\n`);
 }
 
 /** Somebody edited a number by hand: the file goes to quarantine, with row and column. */
@@ -160,8 +160,10 @@ standardBuilding();
 standardForecast();
 await standardClimate();
 tenants();
-water();
-helios("helios_roof-east_2026-10-25.csv", "2026-10-25", ["HL-2207"], 700);
-helios("helios_roof-west_2026-03-29.csv", "2026-03-29", ["HL-2208", "HL-2209"], 701);
+water("ftp/water/standard_water_2026-02.csv", "2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z", 812.4, 500);
+water("../sent/standard_water_2026-03.csv", "2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z", 924.1, 501);
+helios("sftp/helios_roof-east_2026-10-25.csv", "2026-10-25", ["HL-2207"], 700);
+helios("sftp/helios_roof-west_2026-03-29.csv", "2026-03-29", ["HL-2208", "HL-2209"], 701);
+helios("../sent/helios_roof-east_2026-10-26.csv", "2026-10-26", ["HL-2207"], 702);
 broken();
 unmatched();

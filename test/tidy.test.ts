@@ -81,6 +81,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "wire",
     "hub/hub.ts",
     "hub/options.ts",
+    // The servers of the demo's field.
+    "hub/transfer",
     "platform.ts",
     "platform/inner-config.ts",
   ],

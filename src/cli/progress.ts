@@ -25,6 +25,17 @@ const SHOWN: Readonly<Record<string, { words: string; style: Style }>> = {
 
 const DETAIL_CHARACTERS = 90;
 
+/** Prints a step of a file that does not pass through a gateway. */
+export function printStep(
+  step: { readonly at: string; readonly place: string; readonly path: string; readonly words: string },
+  detail: string,
+  say: (line: string) => void,
+): void {
+  const { at, place, path, words } = step;
+  const time = styled("dim", at.slice(11, 19));
+  say(`${time}  ${place.padEnd(10)} ${path.padEnd(34)} ${words.padEnd(11)} ${detail}`);
+}
+
 export function printProgress(event: FileEvent, say: (line: string) => void): void {
   const shown = SHOWN[event.what];
   if (shown === undefined) return;

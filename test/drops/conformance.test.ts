@@ -5,13 +5,15 @@ import { ledgerOptions } from "../../src/ledger/options.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { conforms, conformsAsReceiver } from "./conformance.ts";
-import { openFtp, openLocal, openSftp } from "./field.ts";
+import { openFtp, openLocal, openServed, openSftp } from "./field.ts";
 import { openIntake } from "./intake-field.ts";
 
 conforms("a local drop", openLocal, { hasLinks: true });
 conforms("an SFTP drop", openSftp);
 conforms("an FTP drop with MLSD", openFtp("auto"));
 conforms("an FTP drop with LIST", openFtp("list"));
+conforms("an SFTP drop at the hub's server over a folder", openServed("sftp"));
+conforms("an FTP drop at the hub's server over a folder", openServed("ftp"));
 conformsAsReceiver(
   "an HTTP intake on the disk of its gateway",
   openIntake(() => null),

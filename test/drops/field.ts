@@ -2,14 +2,16 @@
 import { mkdir, mkdtemp, realpath, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { startFieldFtp } from "../../src/cli/demo/field-ftp.ts";
-import { type FieldSftpOptions, startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
+import { startField } from "../../src/cli/demo/field.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import type { Drop } from "../../src/drops/drop.ts";
 import { type DropOptions, dropOptions } from "../../src/drops/options.ts";
+import { freshHostKey } from "../../src/hub/transfer/host-keys.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { silentLog } from "../../src/support/log.ts";
-import { FieldFaults } from "../support/field-faults.ts";
+import { FieldFaults } from "../support/field/faults.ts";
+import { startFieldFtp } from "../support/field/ftp.ts";
+import { type FieldSftpOptions, startFieldSftp } from "../support/field/sftp.ts";
 
 /** Options as a configuration file has them. */
 export type Settings = Readonly<Record<string, unknown>>;
@@ -68,10 +70,28 @@ export const openFtp =
       return { server: { ...started, faults }, options: { kind: "ftp", host, port, ...user, ...settings } };
     });
 
+/** The server of the hub, over the folder, as the demo starts it. */
+export const openServed =
+  (kind: "sftp" | "ftp"): OpenField =>
+  (settings = {}) =>
+    openField(async (root) => {
+      const hostKey = freshHostKey("ed25519");
+      const { sftpPort, ftpPort, hostKeyFingerprint, close } = await startField(
+        [{ ...user, folder: root }],
+        hostKey,
+        silentLog,
+      );
+      const access = kind === "sftp" ? { port: sftpPort, hostKeys: [hostKeyFingerprint] } : { port: ftpPort };
+      return {
+        server: { faults: null, connections: () => 0, close },
+        options: { kind, host: "127.0.0.1", ...access, ...user, ...settings },
+      };
+    });
+
 type Started = {
   readonly options: Settings;
   readonly server?: {
-    readonly faults: FieldFaults;
+    readonly faults: FieldFaults | null;
     connections(): number;
     channels?(): number;
     close(): Promise<void>;

@@ -5,12 +5,12 @@ import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import { type Drop, fetchFile } from "../../src/drops/drop.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { ConfigError, TransientError } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { startFieldSftp } from "../support/field/sftp.ts";
 import { testCertificate, testKey } from "./certificate.ts";
 import { entryAt, type Field, listed, never, openFtp, openSftp } from "./field.ts";
 

@@ -48,6 +48,13 @@ describe("the demo", () => {
     for (const { files } of drops) expect(files).toBeGreaterThan(0);
   });
 
+  test("the files that loggers send to the hub are stored there", async () => {
+    const words = await headgate(["demo", "--until-idle", "--keep", "--state", state]);
+    expect(words.code, words.stderr).toBe(0);
+    expect(words.stdout).toMatch(/hub +standard_water_2026-03\.csv +stored +GET \/storage\/\d/);
+    expect(words.stdout).toMatch(/hub +helios_roof-east_2026-10-26\.csv +stored/);
+  });
+
   test("a file's trace shows its whole life, and an operationId leads to the same run", async () => {
     const name = "standard_building_2026-03.csv";
     const [file, ...others] = await trace(name);

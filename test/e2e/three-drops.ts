@@ -1,9 +1,9 @@
 /** A stage with a drop of each kind, or of some; the field servers run in the test process. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { startFieldFtp } from "../../src/cli/demo/field-ftp.ts";
-import { startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
-import { FieldFaults } from "../support/field-faults.ts";
+import { FieldFaults } from "../support/field/faults.ts";
+import { startFieldFtp } from "../support/field/ftp.ts";
+import { startFieldSftp } from "../support/field/sftp.ts";
 import { localDrop, type Rig, type Settings, type Stage } from "./rig.ts";
 
 export const KINDS = ["local", "sftp", "ftp"] as const;

@@ -3,13 +3,15 @@
 import { join } from "node:path";
 import { pino } from "pino";
 import { loadGatewayConfig } from "../../config/gateway-config.ts";
-import { startGateway } from "../../gateway.ts";
+import { type FileEvent, startGateway } from "../../gateway.ts";
+import { systemClock } from "../../support/clock.ts";
 import { createLog } from "../../support/log.ts";
 import { parseDuration } from "../../support/quantities.ts";
 import { addCommand, type CommandFrame } from "../command.ts";
 import { print, printJson, printTable, styled, summaryLine } from "../output.ts";
-import { printProgress } from "../progress.ts";
+import { printProgress, printStep } from "../progress.ts";
 import { waitUntilIdle } from "../until-idle.ts";
+import { HUB_LINE, sendFromDevices } from "./devices.ts";
 import { type DemoGround, prepareGround } from "./ground.ts";
 import { compareWithScenario, type Ended } from "./scenario.ts";
 
@@ -43,16 +45,27 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
     printGround(ground, say);
     const config = loadGatewayConfig(ground.gatewayConfig);
     const log = createLog(config.log.level, pino.destination({ dest: join(ground.state, "gateway.log"), sync: true }));
-    const gateway = await startGateway(config, { log, onEvent: (event) => printProgress(event, say) });
+    // The loggers wait for it, so that they do not delay what a reader waits for.
+    const stored = Promise.withResolvers<void>();
+    const onEvent = (event: FileEvent) => {
+      if (event.what === "run.confirmed") stored.resolve();
+      printProgress(event, say);
+    };
+    const gateway = await startGateway(config, { log, onEvent });
     try {
       say(`  operations  ${gateway.operationsUrl}/health/ready`);
       say("");
+      const timeoutMs = parseDuration(options.timeout) ?? 120_000;
+      const timely = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)]);
+      const sending = stored.promise.then(() => sendToHub(ground, say, timely));
+      sending.catch(() => undefined); // It is awaited below.
       const idle = await waitUntilIdle(
         gateway,
         stop,
-        options.untilIdle === true ? (parseDuration(options.timeout) ?? 120_000) : Number.POSITIVE_INFINITY,
+        options.untilIdle === true ? timeoutMs : Number.POSITIVE_INFINITY,
       );
-      const ended = await compareWithScenario(ground.scenario, gateway.ledger);
+      stored.resolve();
+      const ended = [...(await compareWithScenario(ground.scenario, gateway.ledger)), ...(await sending)];
       if (!quiet) printEnd(ended, ground, options.untilIdle !== true);
       if (options.untilIdle !== true && idle === "idle") await untilStopped(stop, say);
       const summary = await gateway.summary();
@@ -67,8 +80,15 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
   }
 }
 
+function sendToHub(ground: DemoGround, say: (line: string) => void, signal: AbortSignal): Promise<readonly Ended[]> {
+  const report = (path: string, words: string, detail: string) =>
+    printStep({ at: systemClock.now().toString(), place: HUB_LINE, path, words }, detail, say);
+  return sendFromDevices(ground.scenario.hub, ground.sentTo, report, signal);
+}
+
 function printGround(ground: DemoGround, say: (line: string) => void): void {
   say(`  hub         ${ground.hubUrl}`);
+  say(`  sent to it  sftp://device@${ground.sentTo.transfer.sftp}, ftp://device@${ground.sentTo.transfer.ftp}`);
   say(`  local       ${ground.folders.local}`);
   say(`  sftp        sftp://logger@127.0.0.1:${ground.sftpPort}  (${ground.folders.sftp})`);
   say(`  ftp         ftp://meter@127.0.0.1:${ground.ftpPort}  (${ground.folders.ftp})`);
@@ -84,7 +104,7 @@ function printEnd(ended: readonly Ended[], ground: DemoGround, staysUp: boolean)
       `  ${one.drop}`,
       one.path,
       one.fault === null
-        ? styled(one.found === "delivered" ? "green" : "yellow", one.found)
+        ? styled(["delivered", "stored"].includes(one.found) ? "green" : "yellow", one.found)
         : styled("red", `${one.found}: ${one.fault}`),
       one.points === 0 ? "" : String(one.points),
       one.where,

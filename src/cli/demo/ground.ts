@@ -6,19 +6,22 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { dirname, join, relative, resolve } from "node:path";
 import { parseDocument } from "yaml";
 import { loadHubOptions } from "../../config/hub-config.ts";
+import { freshHostKey } from "../../hub/transfer/host-keys.ts";
 import { startPlatform } from "../../platform.ts";
 import { type ProcessLock, takeProcessLock } from "../../sql/process-lock.ts";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
 import { createLog } from "../../support/log.ts";
-import { narrowModes, PRIVATE_FOLDER } from "../../support/private-files.ts";
-import { startFieldFtp } from "./field-ftp.ts";
-import { startFieldSftp } from "./field-sftp.ts";
+import { narrowModes, PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
+import type { SentTo } from "./devices.ts";
+import { type Field, startField } from "./field.ts";
 import { readScenario, readStructure, type Scenario } from "./scenario.ts";
 import { buildStructure } from "./structure.ts";
 
 export interface DemoGround {
   readonly state: string;
   readonly hubUrl: string;
+  /** Where loggers send their files. */
+  readonly sentTo: SentTo;
   readonly sftpPort: number;
   readonly ftpPort: number;
   readonly folders: Readonly<Record<"local" | "sftp" | "ftp", string>>;
@@ -88,25 +91,31 @@ async function prepareLockedGround(state: string, samples: string, keep: boolean
     for (const closer of closers.reverse()) await closer();
   };
   try {
+    const hostKey = hostKeyIn(state);
     const hub = await startDemoHub(state, fresh);
     closers.push(() => hub.close());
-    const sftp = await startFieldSftp({ root: folders.sftp, username: "logger", password: "demo-password" });
-    closers.push(() => sftp.close());
-    const ftp = await startFieldFtp({ root: folders.ftp, username: "meter", password: "demo-password" });
-    closers.push(() => ftp.close());
-    const example = await buildStructure(hub.url, readStructure(samples), join(state, "token"));
-    const gatewayConfig = writeGatewayConfig(state, hub.url, sftp, ftp.port);
-    const token = shortest(join(state, "token"));
+    const users = [
+      { username: "logger", password: "demo-password", folder: folders.sftp },
+      { username: "meter", password: "demo-password", folder: folders.ftp },
+    ];
+    const field = await startField(users, hostKey, createLog("warn"));
+    closers.push(() => field.close());
+    const { token, example } = await buildStructure(hub.url, readStructure(samples));
+    const tokenFile = join(state, "token");
+    writeFileSync(tokenFile, token, { mode: PRIVATE_FILE });
+    const gatewayConfig = writeGatewayConfig(state, hub.url, field);
+    const { sftp = null, ftp = null } = hub.transfer ?? {};
     return {
       state,
       hubUrl: hub.url,
-      sftpPort: sftp.port,
-      ftpPort: ftp.port,
+      sentTo: { hubUrl: hub.url, token, transfer: { sftp, ftp }, hostKey, folder: join(samples, "sent") },
+      sftpPort: field.sftpPort,
+      ftpPort: field.ftpPort,
       folders: { local: shortest(folders.local), sftp: shortest(folders.sftp), ftp: shortest(folders.ftp) },
       gatewayConfig: shortest(gatewayConfig),
       scenario,
       queryCommand:
-        `curl -sH "Authorization: Bearer $(cat ${token})" ` +
+        `curl -sH "Authorization: Bearer $(cat ${shortest(tokenFile)})" ` +
         `"${hub.url}/data?VariableId=${example}&DisplayLevel=ValueVariableDate` +
         `&Paging.PageNumber=0&Paging.ItemsPerPage=4"`,
       close,
@@ -133,35 +142,46 @@ function prepareState(state: string, keep: boolean): boolean {
 /** Listens on a free port, and on the same one again with `--keep` where it is still free. */
 async function startDemoHub(state: string, fresh: boolean) {
   const path = join(state, "hub.yaml");
-  if (fresh) writeFileSync(path, editYaml("demo.hub.yaml", [[["listen"], "127.0.0.1:0"]]));
+  const any = "127.0.0.1:0";
+  const places = (hub: string, sftp: string, ftp: string): Edits => [
+    [["listen"], hub],
+    [["transfer", "sftp", "listen"], sftp],
+    [["transfer", "ftp", "listen"], ftp],
+  ];
+  if (fresh) writeFileSync(path, editYaml("demo.hub.yaml", places(any, any, any)));
   const options = loadHubOptions(path);
   const hub = await startPlatform(options, { log: createLog(options.log.level) });
-  writeFileSync(path, editYaml("demo.hub.yaml", [[["listen"], new URL(hub.url).host]]));
+  const { sftp, ftp } = hub.transfer ?? {};
+  writeFileSync(path, editYaml("demo.hub.yaml", places(new URL(hub.url).host, sftp ?? any, ftp ?? any)));
   return hub;
 }
 
-function writeGatewayConfig(
-  state: string,
-  hubUrl: string,
-  sftp: { port: number; hostKeyFingerprint: string },
-  ftpPort: number,
-): string {
+/** One key for the servers of the field and of the hub: the RSA key that the hub would make takes a second. */
+function hostKeyIn(state: string): string {
+  const path = join(state, "host_key");
+  if (!existsSync(path)) writeFileSync(path, freshHostKey("ed25519"), { mode: PRIVATE_FILE });
+  return readFileSync(path, "utf8");
+}
+
+function writeGatewayConfig(state: string, hubUrl: string, field: Field): string {
   const path = join(state, "gateway.yaml");
   const text = editYaml("demo.gateway.yaml", [
     [["services", 0, "base"], hubUrl],
     [["services", 0, "push"], `${hubUrl}/push`],
     [["services", 0, "token"], `${hubUrl}/connect/token`],
-    [["drops", 1, "port"], sftp.port],
-    [["drops", 1, "hostKeys"], [sftp.hostKeyFingerprint]],
-    [["drops", 2, "port"], ftpPort],
+    [["drops", 1, "port"], field.sftpPort],
+    [["drops", 1, "hostKeys"], [field.hostKeyFingerprint]],
+    [["drops", 2, "port"], field.ftpPort],
     [["operations", "listen"], "127.0.0.1:0"],
   ]);
   writeFileSync(path, text);
   return path;
 }
 
+type Edits = readonly (readonly [readonly (string | number)[], unknown])[];
+
 /** The YAML of `config/` with some values replaced, comments kept. */
-function editYaml(name: string, edits: readonly (readonly [readonly (string | number)[], unknown])[]): string {
+function editYaml(name: string, edits: Edits): string {
   const document = parseDocument(readFileSync(join(PACKAGE, "config", name), "utf8"));
   for (const [path, value] of edits) document.setIn(path, value);
   return document.toString({ lineWidth: 0 });

@@ -1,6 +1,6 @@
 /**
- * The scenario of the demo: the files of each drop, the expected end of each, and the structure that the hub needs
- * for them.
+ * The scenario of the demo: the files of each drop, those that are sent to the hub itself, the expected end of each,
+ * and the structure that the hub needs for them.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,6 +16,10 @@ const ending = z.strictObject({
 
 const scenarioSchema = z.strictObject({
   drops: z.record(z.string(), z.strictObject({ folder: z.string(), files: z.record(z.string(), ending) })),
+  hub: z.strictObject({
+    triggers: z.array(z.looseObject({ name: z.string() })),
+    files: z.record(z.string(), z.strictObject({ by: z.enum(["sftp", "ftp"]), ends: z.string() })),
+  }),
 });
 export type Scenario = z.output<typeof scenarioSchema>;
 

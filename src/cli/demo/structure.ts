@@ -2,7 +2,6 @@
  * Creates the demo's sites, sources and variables in the hub, as a client of its management interface; existing ones
  * stay.
  */
-import { writeFileSync } from "node:fs";
 import { systemClock } from "../../support/clock.ts";
 import { ServiceClient } from "../../wire/client/index.ts";
 import { API_VERSION, SOURCE_TYPES } from "../../wire/index.ts";
@@ -12,8 +11,11 @@ import type { Structure } from "./scenario.ts";
 const PUSHED_DATA = SOURCE_TYPES.find(({ name }) => name === "Pushed Data")?.id;
 const TIMEOUTS = { connect: 5_000, headers: 10_000, body: 10_000, total: 30_000 };
 
-/** Returns the id of the first variable, for the example query; writes the token of the query to `tokenPath`. */
-export async function buildStructure(hubUrl: string, structure: Structure, tokenPath: string): Promise<number> {
+/** `example`: the id of the first variable. `token`: of the user for whom it was built. */
+export async function buildStructure(
+  hubUrl: string,
+  structure: Structure,
+): Promise<{ readonly example: number; readonly token: string }> {
   const client = new ServiceClient(
     {
       name: "hub",
@@ -35,13 +37,13 @@ export async function buildStructure(hubUrl: string, structure: Structure, token
   );
   const signal = AbortSignal.timeout(TIMEOUTS.total);
   try {
-    writeFileSync(tokenPath, (await client.token(signal)).value, { mode: 0o600 });
+    const { value: token } = await client.token(signal);
     const existing = await client.getSites({}, signal);
     if (existing.items.length === 0) for (const site of structure.sites) await buildSite(client, site, signal);
     const first = structure.sites[0]?.sources[0]?.serialNumber ?? "";
     const source = (await client.getSources({ SerialNumber: [first] }, signal)).items[0];
     const variables = await client.getVariables({ SourceId: [source?.id ?? 0] }, signal);
-    return variables.items[0]?.id ?? 1;
+    return { example: variables.items[0]?.id ?? 1, token };
   } finally {
     await client.close();
   }

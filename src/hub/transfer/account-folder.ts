@@ -11,7 +11,15 @@ import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { fileNameFault } from "../files/names.ts";
-import { type Entry, type FileTree, noSuchFile, type OpenMode, TreeFault, type Upload } from "./file-tree.ts";
+import {
+  type Download,
+  type Entry,
+  type FileTree,
+  noSuchFile,
+  type OpenMode,
+  TreeFault,
+  type Upload,
+} from "./file-tree.ts";
 import { CLOSED, entryOf, isClosed, isTaken, rethrow, statusOf, TAKEN, UNFINISHED } from "./folder-entry.ts";
 import { OpenUpload } from "./open-upload.ts";
 import type { TransferOptions } from "./options.ts";
@@ -49,6 +57,7 @@ export class AccountFolder {
       stat: (path) => this.#stat(path),
       list: (path) => this.#list(path),
       write: (path, mode) => this.#write(path, mode, sender),
+      read: (path) => this.#read(path),
       rename: (from, to) => this.#exclusively([from, to], () => this.#rename(from, to, sender)),
       remove: (path) => this.#exclusively([path], () => this.#remove(path)),
       makeFolder: (path) => this.#makeFolder(path),
@@ -89,6 +98,11 @@ export class AccountFolder {
       if (status !== null) entries.push(entryOf(name, status));
     }
     return entries;
+  }
+
+  async #read(path: string): Promise<Download> {
+    await this.#existing(path);
+    throw new TreeFault("denied", "files are only sent here; GET /storage/file gives their content");
   }
 
   async #write(path: string, mode: OpenMode, sender: Sender): Promise<Upload> {

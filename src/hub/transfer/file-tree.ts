@@ -8,7 +8,8 @@ import { systemCode } from "../../support/errors.ts";
 
 export interface Entry {
   readonly name: string;
-  readonly kind: "file" | "folder";
+  /** A `link` is shown, and never followed. */
+  readonly kind: "file" | "folder" | "link";
   readonly size: number;
   readonly modifiedMs: number;
 }
@@ -39,11 +40,21 @@ export interface Upload {
   abandon(): Promise<void>;
 }
 
+/** A file that is being read. Reads may run concurrently; nothing is called after `close`. */
+export interface Download {
+  readonly size: number;
+  /** No bytes at the end of the file. */
+  read(position: number, length: number): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
 export interface FileTree {
   stat(path: string): Promise<Entry>;
   /** Ordered by name. */
   list(path: string): Promise<readonly Entry[]>;
   write(path: string, mode: OpenMode): Promise<Upload>;
+  /** A tree whose files are only sent refuses it. */
+  read(path: string): Promise<Download>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   makeFolder(path: string): Promise<void>;

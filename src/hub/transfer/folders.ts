@@ -84,6 +84,7 @@ function treeOfAccounts(accounts: ReadonlyMap<string, FileTree>): FileTree {
     list: async (path) =>
       parted(path) === null ? [...accounts.keys()].map(folder) : within(path, (tree, inner) => tree.list(inner)),
     write: (path, mode) => within(path, (tree, inner) => tree.write(inner, mode)),
+    read: (path) => within(path, (tree, inner) => tree.read(inner)),
     rename: (from, to) =>
       within(from, (tree, inner) =>
         within(to, (other, target) => {

@@ -82,8 +82,10 @@ export class FtpFolder {
   }
 }
 
+const TYPES = { file: "file", folder: "dir", link: "OS.unix=symlink" } as const;
+
 export function factsOf({ kind, size, modifiedMs }: Entry): string {
-  return `type=${kind === "folder" ? "dir" : "file"};size=${size};modify=${stamp(modifiedMs)};`;
+  return `type=${TYPES[kind]};size=${size};modify=${stamp(modifiedMs)};`;
 }
 
 /** `20260301001500`, in UTC. */

@@ -1,12 +1,13 @@
-/** One client of the FTP server (RFC 959, 2228, 2428, 3659, 4217). Files are written, and never read. */
+/** One client of the FTP server (RFC 959, 2228, 2428, 3659, 4217). Whether files may be read, the tree decides. */
+import { pipeline } from "node:stream/promises";
 import type { SecureContext } from "node:tls";
-import type { UserRecord } from "../store/store.ts";
 import type { Connection } from "./connections.ts";
 import { type Entry, TreeFault, type TreeReason } from "./file-tree.ts";
 import { FtpControl } from "./ftp-control.ts";
 import { FtpData, isIPv6Address, NoDataConnection, type PortRange, plainAddress } from "./ftp-data.ts";
 import { type Command, FtpFolder, factsOf } from "./ftp-folder.ts";
 import type { ServerParts } from "./server-parts.ts";
+import type { TransferUser } from "./sign-in.ts";
 import { unixLine } from "./unix-line.ts";
 
 export interface FtpParts extends ServerParts {
@@ -16,6 +17,7 @@ export interface FtpParts extends ServerParts {
   readonly publicAddress: string | null;
 }
 
+const READ_BYTES = 64 * 1024;
 /** Commands that need no sign-in. */
 const OPEN = new Set(["USER", "PASS", "AUTH", "PBSZ", "PROT", "FEAT", "SYST", "OPTS", "QUIT", "NOOP", "HELP"]);
 const CODE_OF: Readonly<Record<TreeReason, number>> = {
@@ -158,9 +160,8 @@ export class FtpSession {
     this.#control.end();
   }
 
-  #enter(user: UserRecord): void {
-    const via = this.#control.isSecured ? "ftps" : "ftp";
-    const tree = this.#parts.folders.treeFor(user.accounts, { username: user.username, via });
+  #enter(user: TransferUser): void {
+    const tree = user.treeFor(this.#control.isSecured ? "ftps" : "ftp");
     this.#folder = new FtpFolder(tree, this.#control, this.#connection);
     this.#fileCommands = this.#folder.commands();
     this.#connection.username = user.username;
@@ -203,11 +204,7 @@ export class FtpSession {
       },
       STOR: (path) => this.#store(path, false),
       APPE: (path) => this.#store(path, true),
-      RETR: async (path) => {
-        this.#restart = 0;
-        await this.#own.tree.stat(this.#own.at(path));
-        throw new TreeFault("denied", "files are only sent here; GET /storage/file gives their content");
-      },
+      RETR: (path) => this.#send(path),
     };
   }
 
@@ -215,7 +212,7 @@ export class FtpSession {
     // Clients write options as for `ls`.
     const path = this.#own.at(argument.replace(/^(-\S+\s*)+/, ""));
     const one = await this.#own.tree.stat(path);
-    const entries = one.kind === "file" ? [one] : await this.#own.tree.list(path);
+    const entries = one.kind !== "folder" ? [one] : await this.#own.tree.list(path);
     const text = entries.map((entry) => `${line(entry)}\r\n`).join("");
     this.#reply(150, "here it comes");
     const data = await this.#data.take(this.#dataContext());
@@ -227,6 +224,38 @@ export class FtpSession {
       });
     } finally {
       this.#connection.transfers -= 1;
+    }
+    this.#reply(226, "sent");
+  }
+
+  async #send(path: string): Promise<void> {
+    let position = this.#restart;
+    this.#restart = 0;
+    const file = await this.#own.tree.read(this.#own.at(path));
+    this.#connection.transfers += 1;
+    this.#isTransferring = true;
+    try {
+      this.#reply(150, "here it comes");
+      const data = await this.#data.take(this.#dataContext());
+      const connection = this.#connection;
+      async function* content() {
+        for (;;) {
+          const bytes = await file.read(position, READ_BYTES);
+          if (bytes.length === 0) return;
+          position += bytes.length;
+          connection.moved();
+          yield bytes;
+        }
+      }
+      await pipeline(content(), data);
+    } catch (thrown) {
+      this.#data.cut();
+      if (thrown instanceof TreeFault) throw thrown;
+      return this.#reply(426, "the transfer broke off; it can be continued");
+    } finally {
+      this.#connection.transfers -= 1;
+      this.#isTransferring = false;
+      await file.close();
     }
     this.#reply(226, "sent");
   }

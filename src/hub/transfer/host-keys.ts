@@ -15,7 +15,7 @@ export async function hostKeysOf(paths: readonly string[] | undefined, folder: s
   const own: string[] = [];
   for (const type of ["ed25519", "rsa"] as const) {
     const path = join(folder, `host_key_${type}`);
-    if ((await textAt(path)) === null) await writeDurably(path, fresh(type));
+    if ((await textAt(path)) === null) await writeDurably(path, freshHostKey(type));
     own.push(await keyAt(path));
   }
   return own;
@@ -50,7 +50,7 @@ async function textAt(path: string): Promise<string | null> {
 }
 
 /** ssh2 sometimes generates a key that it cannot read itself; then another one is generated. */
-function fresh(type: "ed25519" | "rsa"): string {
+export function freshHostKey(type: "ed25519" | "rsa"): string {
   for (;;) {
     const key =
       type === "rsa"

@@ -4,7 +4,6 @@ import { ConfigError, systemCode } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { startFault } from "../../support/start-fault.ts";
 import type { Connections } from "./connections.ts";
-import type { Folders } from "./folders.ts";
 import type { TransferOptions } from "./options.ts";
 import type { SignIn } from "./sign-in.ts";
 
@@ -12,7 +11,6 @@ import type { SignIn } from "./sign-in.ts";
 export interface ServerParts {
   readonly connections: Connections;
   readonly signIn: SignIn;
-  readonly folders: Folders;
   readonly options: TransferOptions;
   readonly log: Logger;
   readonly clock: Clock;

@@ -42,7 +42,7 @@ export async function startSftp(address: string, hostKeys: readonly string[], pa
 }
 
 function serve(ssh: SshConnection, connection: Connection, parts: ServerParts): void {
-  const { folders, log, clock, options } = parts;
+  const { log, clock, options } = parts;
   const sessions = new Set<SftpSession>();
   let signedIn: Extract<SignedIn, { kind: "user" }> | null = null;
   ssh.on("authentication", (login) => {
@@ -70,8 +70,7 @@ function serve(ssh: SshConnection, connection: Connection, parts: ServerParts): 
     if (sessions.size >= SESSIONS_MAX) return reject();
     accept().on("sftp", (acceptSftp: () => SFTPWrapper, refuse: () => void) => {
       if (signedIn === null || sessions.size >= SESSIONS_MAX) return refuse();
-      const { user } = signedIn;
-      const tree = folders.treeFor(user.accounts, { username: user.username, via: "sftp" });
+      const tree = signedIn.user.treeFor("sftp");
       const nowMs = () => clock.now().epochMilliseconds;
       const session = new SftpSession({ sftp: acceptSftp(), tree, connection, log, nowMs });
       sessions.add(session);

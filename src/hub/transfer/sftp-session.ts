@@ -1,10 +1,18 @@
-/** One SFTP channel (protocol version 3, draft-ietf-secsh-filexfer-02): files are written, and never read. */
+/** One SFTP channel (protocol version 3, draft-ietf-secsh-filexfer-02): whether they may be read, the tree decides. */
 import { posix } from "node:path";
 import ssh2, { type Attributes, type InputAttributes, type SFTPWrapper } from "ssh2";
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { Connection } from "./connections.ts";
-import { absolute, type Entry, type FileTree, TreeFault, type TreeReason, type Upload } from "./file-tree.ts";
+import {
+  absolute,
+  type Download,
+  type Entry,
+  type FileTree,
+  TreeFault,
+  type TreeReason,
+  type Upload,
+} from "./file-tree.ts";
 import { unixLine } from "./unix-line.ts";
 
 // Node cannot detect this name in the CommonJS module.
@@ -21,15 +29,16 @@ const ENTRIES_AT_ONCE = 100;
 const HANDLES_MAX = 64;
 /** Of requests that are not answered yet; beyond it the connection is not read. */
 const PENDING_BYTES_MAX = 16 * 1024 * 1024;
+const READ_BYTES_MAX = 256 * 1024;
 /** Memory of a request, beside its bytes. */
 const REQUEST_BYTES = 1_024;
-const FOLDER_MODE = 0o040755;
-const FILE_MODE = 0o100644;
+const MODES = { file: 0o100644, folder: 0o040755, link: 0o120777 } as const;
 const FLAG = utils.sftp.OPEN_MODE;
 
 /** `end`: where the next bytes go, of a file that is appended to. */
 type Opened =
   | { readonly kind: "file"; readonly path: string; readonly upload: Upload; end: number | null }
+  | { readonly kind: "download"; readonly path: string; readonly download: Download }
   | { readonly kind: "folder"; readonly rest: Entry[] };
 
 interface SessionParts {
@@ -66,14 +75,17 @@ export class SftpSession {
     sftp.on("WRITE", (id, handle, position, bytes) =>
       this.#done(id, () => this.#write(handle, position, bytes), bytes.length),
     );
-    sftp.on("READ", (id) => this.#done(id, () => Promise.reject(new TreeFault("denied", "files are only sent here"))));
+    sftp.on("READ", (id, handle, position, length) => {
+      const bytes = Math.min(length, READ_BYTES_MAX);
+      this.#answer(id, () => this.#read(id, handle, position, bytes), bytes);
+    });
     sftp.on("CLOSE", (id, handle) => this.#done(id, () => this.#close(handle)));
     sftp.on("STAT", stat);
     sftp.on("LSTAT", stat);
     sftp.on("FSTAT", (id, handle) =>
       this.#answer(id, async () => {
-        const { path, upload } = this.#file(handle);
-        sftp.attrs(id, { ...attributesOf(await tree.stat(path)), size: upload.size });
+        const { path, size } = this.#status(handle);
+        sftp.attrs(id, { ...attributesOf(await tree.stat(path)), size });
       }),
     );
     sftp.on("SETSTAT", (id, path, attributes) => this.#done(id, () => this.#setStatus(absolute(path), attributes)));
@@ -107,9 +119,10 @@ export class SftpSession {
     this.#onEnd();
     const { connection, log } = this.#parts;
     for (const opened of this.#opened.values()) {
-      if (opened.kind !== "file") continue;
+      if (opened.kind === "folder") continue;
       connection.transfers -= 1;
-      opened.upload.abandon().catch((thrown) => log.warn({ err: wordsOf(thrown) }, "an upload could not be closed"));
+      const ended = opened.kind === "file" ? opened.upload.abandon() : opened.download.close();
+      ended.catch((thrown) => log.warn({ err: wordsOf(thrown) }, "a file could not be closed"));
     }
     this.#opened.clear();
   }
@@ -167,11 +180,14 @@ export class SftpSession {
   async #open(id: number, path: string, flags: number): Promise<void> {
     const { connection, tree } = this.#parts;
     const has = (flag: number) => (flags & flag) !== 0;
-    if (!has(FLAG.WRITE | FLAG.APPEND)) {
-      await tree.stat(path);
-      throw new TreeFault("denied", "files are only sent here; GET /storage/file gives their content");
-    }
     if (this.#opened.size >= HANDLES_MAX) throw tooManyHandles();
+    if (!has(FLAG.WRITE | FLAG.APPEND)) {
+      const download = await tree.read(path);
+      // The client has disconnected meanwhile.
+      if (this.#isEnded) return await download.close();
+      connection.transfers += 1;
+      return this.#hand(id, { kind: "download", path, download });
+    }
     const upload = await tree.write(path, {
       truncate: has(FLAG.TRUNC),
       create: has(FLAG.CREAT),
@@ -181,6 +197,15 @@ export class SftpSession {
     if (this.#isEnded) return await upload.abandon();
     connection.transfers += 1;
     this.#hand(id, { kind: "file", path, upload, end: has(FLAG.APPEND) ? upload.size : null });
+  }
+
+  async #read(id: number, handle: Buffer, position: number, length: number): Promise<void> {
+    const opened = this.#opened.get(numberOf(handle));
+    if (opened?.kind === "file") throw new TreeFault("denied", "the file is being written");
+    if (opened?.kind !== "download") throw noSuchHandle();
+    const bytes = await opened.download.read(position, length);
+    if (bytes.length === 0) this.#sftp.status(id, STATUS.eof);
+    else this.#sftp.data(id, bytes);
   }
 
   async #write(handle: Buffer, position: number, bytes: Buffer): Promise<void> {
@@ -199,6 +224,7 @@ export class SftpSession {
     if (opened.kind === "folder") return;
     const { connection } = this.#parts;
     connection.transfers -= 1;
+    if (opened.kind === "download") return await opened.download.close();
     await connection.work(() => opened.upload.close(() => !connection.socket.destroyed));
   }
 
@@ -234,6 +260,13 @@ export class SftpSession {
     this.#sftp.handle(id, handle);
   }
 
+  #status(handle: Buffer): { readonly path: string; readonly size: number } {
+    const opened = this.#opened.get(numberOf(handle));
+    if (opened === undefined || opened.kind === "folder") throw noSuchHandle();
+    const { size } = opened.kind === "file" ? opened.upload : opened.download;
+    return { path: opened.path, size };
+  }
+
   #file(handle: Buffer): Extract<Opened, { kind: "file" }> {
     const opened = this.#opened.get(numberOf(handle));
     if (opened?.kind !== "file") throw noSuchHandle();
@@ -245,8 +278,7 @@ const NONE: Attributes = { mode: 0, uid: 0, gid: 0, size: 0, atime: 0, mtime: 0 
 
 function attributesOf({ kind, size, modifiedMs }: Entry): Attributes {
   const seconds = Math.floor(modifiedMs / 1_000);
-  const mode = kind === "folder" ? FOLDER_MODE : FILE_MODE;
-  return { ...NONE, mode, size, atime: seconds, mtime: seconds };
+  return { ...NONE, mode: MODES[kind], size, atime: seconds, mtime: seconds };
 }
 
 function numberOf(handle: Buffer): number {

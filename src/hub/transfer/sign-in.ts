@@ -5,15 +5,23 @@ import { ConfigError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { createRareWarning } from "../../support/rare-warnings.ts";
 import type { HubOptions } from "../options.ts";
-import type { IdentityStore, UserRecord } from "../store/store.ts";
+import type { FileRecord, IdentityStore, UserRecord } from "../store/store.ts";
 import type { Passwords } from "../token/passwords.ts";
 import { hasRight, RIGHT_WORDS } from "../token/rights.ts";
+import type { FileTree } from "./file-tree.ts";
+import type { Folders } from "./folders.ts";
 
 // Node cannot detect this name in the CommonJS module.
 const { utils } = ssh2;
 
+export interface TransferUser {
+  readonly username: string;
+  /** The files that the user may see and send. */
+  treeFor(via: FileRecord["via"]): FileTree;
+}
+
 export type SignedIn =
-  | { readonly kind: "user"; readonly user: UserRecord }
+  | { readonly kind: "user"; readonly user: TransferUser }
   | { readonly kind: "refused" }
   /** Too many attempts: the connection is ended. */
   | { readonly kind: "later"; readonly why: string };
@@ -32,6 +40,7 @@ export interface SignIn {
 interface Parts {
   readonly options: HubOptions;
   readonly identity: IdentityStore;
+  readonly folders: Pick<Folders, "treeFor">;
   readonly passwords: Passwords;
   readonly log: Logger;
 }
@@ -39,11 +48,13 @@ interface Parts {
 const REFUSED = { kind: "refused" } as const;
 
 /** Throws `ConfigError` for a key of the configuration that cannot be read. */
-export function createSignIn({ options, identity, passwords, log }: Parts): SignIn {
+export function createSignIn({ options, identity, folders, passwords, log }: Parts): SignIn {
   const keys = new Map(options.users.map(({ username, sshKeys }) => [username, keysOf(username, sshKeys)]));
   const warn = createRareWarning(log, "refused", "sign-ins to the file-transfer server were refused");
   const admitted = (user: UserRecord, address: string): SignedIn => {
-    if (hasRight(user, "push") && user.accounts.length > 0) return { kind: "user", user };
+    const { username, accounts } = user;
+    if (hasRight(user, "push") && accounts.length > 0)
+      return { kind: "user", user: { username, treeFor: (via) => folders.treeFor(accounts, { username, via }) } };
     warn({ user: user.username, from: address, why: `the user lacks the right: ${RIGHT_WORDS.push}` });
     return REFUSED;
   };

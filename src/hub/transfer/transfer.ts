@@ -9,23 +9,16 @@ import { logNarrowed, narrowModes, PRIVATE_FOLDER } from "../../support/private-
 import { startFault } from "../../support/start-fault.ts";
 import type { HubContext } from "../context.ts";
 import type { HubOptions } from "../options.ts";
-import { createConnections } from "./connections.ts";
 import { openFolders } from "./folders.ts";
-import { startFtp } from "./ftp-server.ts";
 import { hostKeysOf } from "./host-keys.ts";
-import type { Listening, ServerParts } from "./server-parts.ts";
-import { startSftp } from "./sftp-server.ts";
+import { type RunningServers, startServers } from "./servers.ts";
 import { createSignIn } from "./sign-in.ts";
 import { createTake } from "./take.ts";
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/;
 
-export interface RunningTransfer {
-  /** `host:port` of each protocol that is served. */
-  readonly addresses: { readonly [protocol in "sftp" | "ftp" | "ftps"]: string | null };
-  /** Uploads that are being written end, and can be continued after a start. */
-  close(): Promise<void>;
-}
+/** When it is closed, uploads that are being written can be continued after a start. */
+export type RunningTransfer = RunningServers;
 
 type Parts = Pick<HubContext, "options" | "store" | "clock" | "log" | "files" | "passwords">;
 
@@ -37,42 +30,28 @@ export async function startTransfer(context: Parts): Promise<RunningTransfer | n
   const path = folderOf(options);
   const { files } = context;
   if (files === null) throw without("`files.path`, or `files.local` beside a bucket");
-  const signIn = createSignIn({ options, identity: store.identity, passwords, log });
   await makeFolder(path);
   logNarrowed(narrowModes([path]), log);
   const hostKeys = transfer.sftp === undefined ? [] : await hostKeysOf(transfer.sftp.hostKeys, path);
-  const take = createTake({ options, store, clock, log }, files);
   const folders = await openFolders(await store.identity.accountIds(), {
     path,
     options: transfer,
     bytesMax: options.limits.file,
-    take,
+    take: createTake({ options, store, clock, log }, files),
     clock,
     log,
   });
-  const connections = createConnections(transfer, log);
-  const servers: Listening[] = [];
-  const close = async () => {
-    const ended = servers.map((server) => server.close());
-    await connections.close();
-    await Promise.all(ended);
-    await folders.close();
-  };
-  const parts: ServerParts = { connections, signIn, folders, options: transfer, log, clock };
   try {
-    const sftp = transfer.sftp === undefined ? null : await startSftp(transfer.sftp.listen, hostKeys, parts);
-    if (sftp !== null) servers.push(sftp);
-    const ftp = transfer.ftp === undefined ? null : await startFtp(transfer.ftp, parts);
-    for (const server of [ftp?.ftp, ftp?.ftps]) if (server) servers.push(server);
+    const signIn = createSignIn({ options, identity: store.identity, folders, passwords, log });
+    const servers = await startServers(transfer, { signIn, hostKeys, log, clock });
     warnOfPlain(options, log);
-    const addresses = {
-      sftp: sftp?.address ?? null,
-      ftp: ftp?.ftp.address ?? null,
-      ftps: ftp?.ftps?.address ?? null,
+    const close = async () => {
+      await servers.close();
+      await folders.close();
     };
-    return { addresses, close };
+    return { addresses: servers.addresses, close };
   } catch (thrown) {
-    await close();
+    await folders.close();
     throw thrown;
   }
 }

@@ -1,13 +1,13 @@
-/** A small SFTP server on loopback, for the demonstration and the tests: one user, one folder, nothing outside it. */
+/** A small SFTP server on loopback, for tests: one user, one folder, nothing outside it. */
 import { createHash } from "node:crypto";
 import type { Dir, Stats } from "node:fs";
 import { link, lstat, mkdir, open, opendir, realpath, rm, rmdir, stat, unlink, utimes } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { dirname, join, posix, sep } from "node:path";
 import ssh2, { type Attributes, type AuthContext, type FileEntry, type ServerConfig, type SFTPWrapper } from "ssh2";
-import { serveNamesAs } from "../../drops/sftp/names.ts";
-import { systemCode } from "../../support/errors.ts";
-import type { FieldHooks } from "./field-hooks.ts";
+import { serveNamesAs } from "../../../src/drops/sftp/names.ts";
+import { systemCode } from "../../../src/support/errors.ts";
+import type { FieldHooks } from "./hooks.ts";
 
 // Node cannot detect these names in the CommonJS module.
 const { Server, utils } = ssh2;

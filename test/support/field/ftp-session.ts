@@ -6,7 +6,7 @@ import { basename, dirname, join, posix, sep } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
-import type { FieldFtpOptions } from "./field-ftp.ts";
+import type { FieldFtpOptions } from "./ftp.ts";
 
 type Facts = FieldFtpOptions & { readonly root: string };
 type Command = (argument: string) => Promise<void> | void;

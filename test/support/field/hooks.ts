@@ -1,4 +1,4 @@
-/** Points at which a test makes a field server misbehave. The demonstration uses none of them. */
+/** Points at which a test makes a field server misbehave. */
 export interface FieldHooks {
   /** Whether requests get no response now. */
   isSilent?(): boolean;

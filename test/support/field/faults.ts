@@ -1,5 +1,5 @@
 /** Faults of a field server, for tests: each may be changed at any time. */
-import type { FieldHooks } from "../../src/cli/demo/field-hooks.ts";
+import type { FieldHooks } from "./hooks.ts";
 
 export class FieldFaults {
   /** Cuts the connections when this many bytes of file content were sent; then resets itself. */

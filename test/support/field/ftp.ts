@@ -1,9 +1,9 @@
-/** A small FTP server on loopback, for the demonstration and the tests: one user, one folder, nothing outside it. */
+/** A small FTP server on loopback, for tests: one user, one folder, nothing outside it. */
 
 import { realpath } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
-import { FtpSession } from "./field-ftp-session.ts";
-import type { FieldHooks } from "./field-hooks.ts";
+import { FtpSession } from "./ftp-session.ts";
+import type { FieldHooks } from "./hooks.ts";
 
 export interface FieldFtpOptions {
   readonly root: string;
