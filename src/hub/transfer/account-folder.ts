@@ -11,16 +11,9 @@ import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { fileNameFault } from "../files/names.ts";
-import {
-  type Download,
-  type Entry,
-  type FileTree,
-  noSuchFile,
-  type OpenMode,
-  TreeFault,
-  type Upload,
-} from "./file-tree.ts";
-import { CLOSED, entryOf, isClosed, isTaken, rethrow, statusOf, TAKEN, UNFINISHED } from "./folder-entry.ts";
+import { type Entry, type FileTree, noSuchFile, type OpenMode, TreeFault, type Upload } from "./file-tree.ts";
+import { CLOSED, entryOf, isClosed, isTaken, onlySent, rethrow, statusOf, TAKEN, UNFINISHED } from "./folder-entry.ts";
+import { FolderUsage } from "./folder-usage.ts";
 import { OpenUpload } from "./open-upload.ts";
 import type { TransferOptions } from "./options.ts";
 import { sweepFolder } from "./sweep.ts";
@@ -44,12 +37,12 @@ export class AccountFolder {
   readonly #open = new Map<string, OpenUpload>();
   /** Paths that are being changed. */
   readonly #busy = new Map<string, Promise<unknown>>();
-  #unfinished = 0;
-  #entries = 0;
-  #taken = 0;
+  readonly #usage: FolderUsage;
 
   constructor(parts: FolderParts) {
     this.#parts = parts;
+    const { unfinishedBytes, entries } = parts.options;
+    this.#usage = new FolderUsage({ unfinishedBytes, entries, bytesMax: parts.bytesMax });
   }
 
   treeFor(sender: Sender): FileTree {
@@ -57,7 +50,7 @@ export class AccountFolder {
       stat: (path) => this.#stat(path),
       list: (path) => this.#list(path),
       write: (path, mode) => this.#write(path, mode, sender),
-      read: (path) => this.#read(path),
+      read: async (path) => onlySent(await this.#existing(path)),
       rename: (from, to) => this.#exclusively([from, to], () => this.#rename(from, to, sender)),
       remove: (path) => this.#exclusively([path], () => this.#remove(path)),
       makeFolder: (path) => this.#makeFolder(path),
@@ -73,9 +66,9 @@ export class AccountFolder {
     const isOpen = (file: string) =>
       [...this.#open.keys(), ...this.#busy.keys()].some((path) => join(root, path) === file);
     const found = await sweepFolder(root, { options, isOpen, nowMs: clock.now().epochMilliseconds });
-    this.#taken = found.taken;
+    this.#usage.taken = found.taken;
     // Otherwise files have grown meanwhile.
-    if (this.#open.size === 0) ({ bytes: this.#unfinished, entries: this.#entries } = found);
+    if (this.#open.size === 0) this.#usage.count(found.bytes, found.entries);
   }
 
   /** Uploads that are being written end, and can be continued. */
@@ -100,11 +93,6 @@ export class AccountFolder {
     return entries;
   }
 
-  async #read(path: string): Promise<Download> {
-    await this.#existing(path);
-    throw new TreeFault("denied", "files are only sent here; GET /storage/file gives their content");
-  }
-
   async #write(path: string, mode: OpenMode, sender: Sender): Promise<Upload> {
     return await this.#exclusively([path], async () => {
       const file = this.#onDisk(path);
@@ -122,19 +110,17 @@ export class AccountFolder {
         await this.#removeFile(file, found);
       }
       const isNew = found === null || mode.truncate;
-      if (isNew) this.#enter();
+      if (isNew) this.#usage.enter();
       const flags = constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT | constants.O_EXCL : 0);
       const handle = await openUnfinished(file, flags).catch((thrown) => {
-        if (isNew) this.#entries -= 1;
+        if (isNew) this.#usage.leave();
         return rethrow(thrown);
       });
       const upload = new OpenUpload({
         handle,
         size: isNew ? 0 : (found?.size ?? 0),
-        grow: (bytes, size) => this.#grow(bytes, size),
-        shrink: (bytes) => {
-          this.#unfinished -= bytes;
-        },
+        grow: (bytes, size) => this.#usage.grow(bytes, size),
+        shrink: (bytes) => this.#usage.shrink(bytes),
         finish: (own, isWanted) => this.#finish(path, own, sender, isWanted),
       });
       this.#open.set(path, upload);
@@ -158,9 +144,7 @@ export class AccountFolder {
     const { accountId, take, log } = this.#parts;
     const { size, mtimeMs } = await handle.stat();
     await take({ accountId, name: name.slice(1), handle, size, sender, isWanted });
-    this.#unfinished -= size;
-    this.#entries -= 1;
-    this.#taken += 1;
+    this.#usage.take(size);
     try {
       // In this order: a file that looks unfinished never lacks its bytes.
       await handle.chmod(TAKEN);
@@ -170,7 +154,7 @@ export class AccountFolder {
     } catch (thrown) {
       log.warn({ account: accountId, name, err: wordsOf(thrown) }, "a taken file could not be marked in its folder");
     }
-    if (this.#taken > this.#parts.options.listed) await this.sweep();
+    if (this.#usage.taken > this.#parts.options.listed) await this.sweep();
   }
 
   async #rename(from: string, to: string, sender: Sender): Promise<void> {
@@ -193,7 +177,7 @@ export class AccountFolder {
       }
     }
     await rename(source, target).catch(rethrow);
-    if (replaced !== null) this.#forget(replaced);
+    if (replaced !== null) this.#usage.forget(replaced);
   }
 
   async #remove(path: string): Promise<void> {
@@ -206,14 +190,14 @@ export class AccountFolder {
 
   async #removeFile(file: string, found: Stats): Promise<void> {
     await rm(file).catch(rethrow);
-    this.#forget(found);
+    this.#usage.forget(found);
   }
 
   async #makeFolder(path: string): Promise<void> {
     const folder = this.#onDisk(path);
-    this.#enter();
+    this.#usage.enter();
     await mkdir(folder, { mode: PRIVATE_FOLDER }).catch((thrown) => {
-      this.#entries -= 1;
+      this.#usage.leave();
       return rethrow(thrown);
     });
   }
@@ -222,7 +206,7 @@ export class AccountFolder {
     if (path === "/") throw new TreeFault("denied", "the folder of the account stays");
     if (!(await this.#existing(path)).isDirectory()) throw new TreeFault("failed", "is no folder");
     await rmdir(this.#onDisk(path)).catch(rethrow);
-    this.#entries -= 1;
+    this.#usage.leave();
   }
 
   async #setModified(path: string, ms: number): Promise<void> {
@@ -238,32 +222,7 @@ export class AccountFolder {
     if (size > found.size) throw new TreeFault("failed", "a file can be shortened, and not lengthened");
     await using handle = await open(this.#onDisk(path), constants.O_RDWR | constants.O_NOFOLLOW);
     await handle.truncate(size);
-    this.#unfinished -= found.size - size;
-  }
-
-  #grow(bytes: number, size: number): void {
-    const { bytesMax, options } = this.#parts;
-    if (size > bytesMax)
-      throw new TreeFault("full", `the file is larger than ${bytesMax} bytes (\`limits.file\` of the hub)`);
-    if (this.#unfinished + bytes > options.unfinishedBytes)
-      throw new TreeFault("full", `the account has unfinished uploads of ${this.#unfinished} bytes; remove some`);
-    this.#unfinished += bytes;
-  }
-
-  #enter(): void {
-    const { entries } = this.#parts.options;
-    if (this.#entries >= entries)
-      throw new TreeFault("full", `the account has ${entries} folders and unfinished uploads; remove some`);
-    this.#entries += 1;
-  }
-
-  #forget(found: Stats): void {
-    if (isTaken(found)) {
-      this.#taken -= 1;
-      return;
-    }
-    this.#unfinished -= found.size;
-    this.#entries -= 1;
+    this.#usage.shrink(found.size - size);
   }
 
   async #existing(path: string): Promise<Stats> {

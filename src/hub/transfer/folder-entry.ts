@@ -2,7 +2,7 @@
 import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { systemCode } from "../../support/errors.ts";
-import { type Entry, toFault } from "./file-tree.ts";
+import { type Entry, TreeFault, toFault } from "./file-tree.ts";
 
 /** Being written, or broken off. */
 export const UNFINISHED = 0o600;
@@ -36,4 +36,8 @@ export function entryOf(name: string, status: Stats): Entry {
 
 export function rethrow(thrown: unknown): never {
   throw toFault(thrown);
+}
+
+export function onlySent(_existing: Stats): never {
+  throw new TreeFault("denied", "files are only sent here; GET /storage/file gives their content");
 }
