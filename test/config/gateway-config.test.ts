@@ -116,6 +116,12 @@ describe("the configurations of the demo", () => {
     expect(loadHubOptions(path)).toMatchObject({ files: { path: join(folder, "files") } });
   });
 
+  it.each(["false", "off", "data/files", "[]"])("refuse `files: %s` of a hub, and say what to write", (files) => {
+    const path = join(folder, "hub.yaml");
+    writeFileSync(path, `store: { kind: sqlite, path: ./hub.sqlite }\nfiles: ${files}\n`);
+    expect(() => loadHubOptions(path)).toThrow(/line 2: files: .*path: data\/files.*cannot be switched off/);
+  });
+
   it("refuse secrets of a hub that are easy to guess", () => {
     const path = join(folder, "hub.yaml");
     const load = (client: string, password: string, webhook: string) => {

@@ -103,6 +103,13 @@ const objectStorage = z.strictObject({
   ...common,
 });
 
-export const filesOptions = z.discriminatedUnion("kind", [folder, objectStorage]);
+/** `files: false` and the like look as though they switched the storage off. */
+const SETTINGS =
+  "expected settings such as { path: data/files }, since the storage cannot be switched off: without `files` it is " +
+  "beside an SQLite store, and answers 501 with a PostgreSQL store";
+
+export const filesOptions = z.discriminatedUnion("kind", [folder, objectStorage], {
+  error: ({ input }) => (typeof input !== "object" || input === null || Array.isArray(input) ? SETTINGS : undefined),
+});
 
 export type ObjectStorageOptions = z.infer<typeof objectStorage>;
