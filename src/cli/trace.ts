@@ -25,12 +25,14 @@ import {
 } from "./output.ts";
 import { traceReading } from "./reading-origin.ts";
 import { shownState } from "./run-state.ts";
+import { type ServiceSide, serviceSide, serviceWords } from "./service-side.ts";
 
 interface TraceOptions {
   readonly config: string;
   readonly target?: string;
   readonly date?: string;
   readonly json?: boolean;
+  readonly service?: boolean;
 }
 
 const ROWS_SHOWN = 10;
@@ -46,6 +48,7 @@ export function addTrace({ program, action }: CommandFrame): void {
     .addOption(operatedConfigOption())
     .option("--target <fields>", "target of a stored reading, as `trace` and `map --summary` write it, or as JSON")
     .option("--date <instant>", "date of that reading, ISO 8601 with Z or an offset")
+    .option("--no-service", "do not ask the service what became of the operations")
     .option("--json", "as JSON")
     .action(action((id: string | undefined, options: TraceOptions) => traceAny(id, options)));
 }
@@ -90,7 +93,8 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
     printJson([...files, ...forgotten.map((one) => ({ forgotten: one }))]);
     return 0;
   }
-  for (const file of files) printFile(file);
+  const side = options.service === false ? null : await serviceSide(config, files, BATCHES_SHOWN);
+  for (const file of files) printFile(file, side);
   for (const file of forgotten) print(`${styled("yellow", "forgotten")}  ${forgottenWords(file)}`);
   return 0;
 }
@@ -120,7 +124,7 @@ function forgottenWords({ at, drop, path, by, why, runs, acceptedPoints }: Forgo
   return `${path} at ${drop}, ${at} by ${by}${reason}; ${runs.length} runs${ids}, ${acceptedPoints} points accepted`;
 }
 
-function printFile({ arrival, runs, events }: TracedFile): void {
+function printFile({ arrival, runs, events }: TracedFile, side: ServiceSide | null): void {
   print(styled("bold", arrival.path));
   fact("drop", `${arrival.drop}${arrival.goneAt === null ? "" : `, no longer there since ${arrival.goneAt}`}`);
   fact("size", `${sizeWords(arrival.size)} (${arrival.size} bytes)`);
@@ -131,7 +135,10 @@ function printFile({ arrival, runs, events }: TracedFile): void {
     arrival.goneAt,
   );
   fact("file now", arrival.parentId === null ? where : `in its container, ${containerPath(arrival.path)}`);
-  for (const one of runs) printRun(one.run, one.batches, one.rejected);
+  for (const one of runs) {
+    printRun(one.run, one.batches, one.rejected);
+    if (side !== null) printServiceSide(one.run, one.batches, side);
+  }
   print("");
   printHistory(events);
   print("");
@@ -212,6 +219,15 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
     batches.slice(0, BATCHES_SHOWN).map(batchRow),
   );
   if (batches.length > BATCHES_SHOWN) print(`    … and ${batches.length - BATCHES_SHOWN} more (--json shows all)`);
+}
+
+function printServiceSide({ binding }: Run, batches: readonly Batch[], { known, faults }: ServiceSide): void {
+  for (const { operationId } of batches) {
+    const operation = known.get(operationId);
+    if (operation !== undefined) fact("at service", `${operationId} ${serviceWords(operation)}`);
+  }
+  const fault = faults.get(binding.service);
+  if (fault !== undefined && batches.length > 0) fact("at service", `not known: ${fault}`);
 }
 
 function batchRow(batch: Batch): string[] {

@@ -49,6 +49,14 @@ export const webhookBody = z.object({
 });
 export type WebhookBody = z.infer<typeof webhookBody>;
 
+/** The answer of GET /operations/{id}, as far as it is read here; without an outcome while that is awaited. */
+export const serviceOperation = z.object({
+  operationId: z.string(),
+  status: z.string(),
+  ...webhookBody.pick({ stored: true, replaced: true, discarded: true, file: true }).partial().shape,
+});
+export type ServiceOperation = z.infer<typeof serviceOperation>;
+
 export function signWebhook(body: string, secret: string, unixSeconds: number): string {
   return `t=${unixSeconds},v1=${hmac(body, secret, unixSeconds)}`;
 }

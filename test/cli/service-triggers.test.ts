@@ -96,4 +96,10 @@ it("headgate gateway --until-idle works from the triggers of the service, also w
   rig.put("in/b.csv", oneReading(variable, 8, "2026-03-02T00:00:00Z"));
   expect(await pass()).toMatchObject({ code: 0, stdout: expect.stringContaining("files 1: 1 delivered") });
   expect(await rig.stored(variable)).toEqual({ "2026-03-01": 7, "2026-03-02": 8 });
+  const { stdout } = await headgate("trace", "a.csv");
+  expect(stdout).toMatch(/at service +\S+-1 stored: 1 stored \(0 replaced\), 0 discarded/);
+  expect((await headgate("trace", "a.csv", "--no-service")).stdout).not.toContain("at service");
+  rig.configure({ ...sections(), services: [rig.service("hub", "http://127.0.0.1:9")] });
+  const away = await headgate("trace", "a.csv");
+  expect(away).toMatchObject({ code: 0, stdout: expect.stringMatching(/at service +not known: \S/) });
 });

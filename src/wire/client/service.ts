@@ -20,6 +20,8 @@ import {
   variable,
 } from "../structure.ts";
 import { type ListedUnit, listedUnit } from "../units.ts";
+import { type ServiceOperation, serviceOperation } from "../webhook.ts";
+import { type Address, address, headerSafe, type Query, queryValue } from "./address.ts";
 import { answerWords, isWebPage, retryAfterMs, webhookRefusalOf } from "./answers.ts";
 import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
 import { READ_ANSWER_MAX, readAnswer } from "./read-answer.ts";
@@ -81,10 +83,7 @@ const count = z.union([
   z.object({ count: z.int().nonnegative() }).transform((answer) => answer.count),
 ]);
 
-/** A query in the form of the wire schemas. */
-type Query = Readonly<Record<string, unknown>>;
 type Call = Omit<HttpCall, "headers" | "signal"> & { readonly headers?: Readonly<Record<string, string>> };
-type Address = Pick<HttpCall, "origin" | "path">;
 
 /** Only some text of a push response is kept; a longer body would only occupy memory. */
 const PUSH_ANSWER_MAX = 64 * 1024;
@@ -204,6 +203,16 @@ export class ServiceClient {
     const call: Call = { method: "GET", ...address(this.#access.base, path, {}), answerMax: READ_ANSWER_MAX };
     const answer = this.#call(call, "datahub-api", signal);
     return answer.then((got) => this.#read(got, count, `GET ${path}`));
+  }
+
+  /** The service's record of a push; null when it has none, or is no service that keeps them. */
+  async getOperation(operationId: string, signal: AbortSignal): Promise<ServiceOperation | null> {
+    const path = `/operations/${encodeURIComponent(operationId)}`;
+    const call: Call = { method: "GET", ...address(this.#access.base, path, {}), answerMax: READ_ANSWER_MAX };
+    const answer = await this.#call(call, "datahub-api", signal);
+    return [404, 405, 501].includes(answer.status)
+      ? null
+      : this.#read(answer, serviceOperation, "GET /operations/{id}");
   }
 
   /** The id of the new site. */
@@ -336,24 +345,4 @@ export class ServiceClient {
 
 function idOf(answer: number | { readonly id: number }): number {
   return typeof answer === "number" ? answer : answer.id;
-}
-
-/** Lists become repeated keys; undefined values are left out. */
-function address(base: string, path: string, query: Query): Address {
-  const url = new URL(base);
-  url.pathname = url.pathname.replace(/\/+$/, "") + path;
-  for (const [key, value] of Object.entries(query)) {
-    for (const item of Array.isArray(value) ? value : [value])
-      if (item !== undefined) url.searchParams.append(key, String(item));
-  }
-  return { origin: url.origin, path: url.pathname + url.search };
-}
-
-function queryValue(text: string): string {
-  return encodeURIComponent(text.toWellFormed());
-}
-
-/** Header values are visible ASCII; an operation id may hold anything. */
-function headerSafe(text: string): string {
-  return /^[\x21-\x7e]+$/.test(text) ? text : queryValue(text);
 }
