@@ -74,6 +74,7 @@ test("the commands of a gateway work with the hub's configuration, also while th
   const history = await headgate("trace", `${id}/cli.csv`);
   expect(history).toContain(`manager, by upload (stored file ${id})`);
   expect(await headgate("quarantine")).toContain("cli-broken.csv");
+  expect(await headgate("ledger", "check")).toContain("ledger, spool and drops agree");
   expect(await headgate("pause", "account-1")).not.toContain("No gateway runs now");
   expect(await headgate("resume", "account-1")).toContain("account-1");
 });

@@ -55,7 +55,8 @@ async function check(options: CheckOptions, stop: AbortSignal): Promise<number> 
     const spool = await openSpool(config.spool);
     const stat = (name: string, path: string) => {
       const asked = options.drops ? config.drops.find((one) => one.name === name) : undefined;
-      if (asked === undefined) return null;
+      // The storage of a hub is known to the hub alone.
+      if (asked === undefined || asked.kind === "hub") return null;
       if (asked.kind === "http") return statBody(ledger, name, path);
       return dropOf(asked, drops).stat(path, AbortSignal.timeout(STAT_MS));
     };
@@ -88,7 +89,7 @@ function archiveParts(
   scratch: string,
   repair: boolean,
 ): ArchiveCheckParts {
-  const asked = config.drops.filter(({ kind }) => kind !== "http");
+  const asked = config.drops.filter(({ kind }) => kind !== "http" && kind !== "hub");
   const archives = async (name: string) => {
     const now = asked.filter((one) => one.name === name).flatMap(({ finish }) => archiveFolders(finish));
     return [...new Set([...now, ...(await ledger.finishedFiles.archives(name))])];
