@@ -4,8 +4,11 @@
  * strips no types below `node_modules`. JavaScript that any Node reads, so that an old one is told what is missing.
  */
 const NODE_MIN = 26;
-/** For a command that runs for long: a small young generation, and a collection when the heap has grown by two fifths. */
-const LEAN = ["--max-semi-space-size=8", "--heap-growing-percent=40"];
+/**
+ * For a command that runs for long: a small young generation, and an old one that is first collected at 72 MB, which is
+ * more than the start takes, and then whenever it has grown by half.
+ */
+const LEAN = ["--max-semi-space-size=8", "--initial-old-space-size=72", "--heap-growing-percent=50"];
 /** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
 const THRIFTY = {
   MALLOC_ARENA_MAX: "2",
@@ -46,7 +49,10 @@ function beginAgainLean() {
   const chosen = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ");
   // A channel to a parent that forked this process would be lost.
   if (!["migrate", "gateway"].includes(command ?? "") || process.send !== undefined) return;
-  if (process.execve === undefined || /--(?:max[-_]semi[-_]space[-_]size|heap[-_]growing[-_]percent)/.test(chosen))
+  if (
+    process.execve === undefined ||
+    /--(?:max[-_]semi[-_]space[-_]size|initial[-_]old[-_]space[-_]size|heap[-_]growing[-_]percent)/.test(chosen)
+  )
     return;
   const words = [...process.execArgv, ...LEAN, ...process.argv.slice(1)];
   try {

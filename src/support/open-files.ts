@@ -14,9 +14,17 @@ const KEPT = { leastMs: 200, mostMs: 2_000, costs: 50 };
 /** Flags of `open` that only a writer has: O_WRONLY and O_RDWR. */
 const WRITING = 0o3;
 
+interface Holder {
+  readonly process: string;
+  readonly descriptor: string;
+}
+
 interface Look {
-  /** For each path, one process and descriptor by which it is open for writing. */
-  readonly writers: ReadonlyMap<string, { readonly process: string; readonly descriptor: string }>;
+  /**
+   * By which processes and descriptors each path is open. How each is open is read for the paths of a question only,
+   * since that costs five system calls.
+   */
+  readonly holders: ReadonlyMap<string, readonly Holder[]>;
   readonly untilMs: number;
 }
 
@@ -29,12 +37,10 @@ let running: Promise<Look> | null = null;
  */
 export async function openForWriting(paths: readonly string[]): Promise<readonly (string | null)[]> {
   if (process.platform !== "linux") return paths.map(() => null);
-  const { writers } = await scanAll();
+  const { holders } = await scanAll();
   return paths.map((path) => {
-    const found = writers.get(path);
-    // The process may have closed the file since the scan.
-    if (found === undefined || !isOpenForWriting(found.process, found.descriptor, path)) return null;
-    return `process ${found.process} (${nameOf(found.process)})`;
+    const writer = holders.get(path)?.find((holder) => isOpenForWriting(holder, path));
+    return writer === undefined ? null : `process ${writer.process} (${nameOf(writer.process)})`;
   });
 }
 
@@ -53,22 +59,21 @@ async function scanAll(): Promise<Look> {
 }
 
 async function look(): Promise<Look> {
-  const writers = new Map<string, { process: string; descriptor: string }>();
+  const holders = new Map<string, Holder[]>();
   let costMs = 0;
   for (const process of namesIn(PROC)) {
     if (!/^\d+$/.test(process)) continue;
     const begunMs = performance.now();
     for (const descriptor of namesIn(`${PROC}/${process}/fd`)) {
       const path = linkOf(process, descriptor);
-      if (path === null || !mayBeInDrop(path)) continue;
-      if (isForWriting(process, descriptor)) writers.set(path, { process, descriptor });
+      if (path !== null && mayBeInDrop(path)) holders.getOrInsert(path, []).push({ process, descriptor });
     }
     costMs += performance.now() - begunMs;
     // Thousands of descriptors must not block the event loop.
     await new Promise((resolve) => setImmediate(resolve));
   }
   const keptMs = Math.min(KEPT.mostMs, Math.max(KEPT.leastMs, costMs * KEPT.costs));
-  return { writers, untilMs: performance.now() + keptMs };
+  return { holders, untilMs: performance.now() + keptMs };
 }
 
 /** Sockets, pipes and devices are not files of a drop; memory that is mounted below the devices can hold some. */
@@ -76,7 +81,8 @@ function mayBeInDrop(path: string): boolean {
   return path.startsWith("/dev/") ? path.startsWith("/dev/shm/") : path.startsWith("/");
 }
 
-function isOpenForWriting(process: string, descriptor: string, path: string): boolean {
+/** The process may have closed the file since the scan. */
+function isOpenForWriting({ process, descriptor }: Holder, path: string): boolean {
   return linkOf(process, descriptor) === path && isForWriting(process, descriptor);
 }
 
