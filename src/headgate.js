@@ -6,9 +6,9 @@
 const NODE_MIN = 26;
 /**
  * For a command that runs for long: a small young generation, and an old one that is first collected at 72 MB, which is
- * more than the start takes, and then whenever it has grown by half.
+ * more than the start takes, and then whenever it has grown by seven tenths.
  */
-const LEAN = ["--max-semi-space-size=8", "--initial-old-space-size=72", "--heap-growing-percent=50"];
+const LEAN = ["--max-semi-space-size=8", "--initial-old-space-size=72", "--heap-growing-percent=70"];
 /** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
 const THRIFTY = {
   MALLOC_ARENA_MAX: "2",
