@@ -14,6 +14,7 @@ import { HubDrop } from "./platform/hub-drop.ts";
 import { innerConfig, nameOfAccount } from "./platform/inner-config.ts";
 import { mapperList } from "./platform/mapper-list.ts";
 import { accountMetrics } from "./platform/metrics.ts";
+import { watchAccounts } from "./platform/new-accounts.ts";
 import { Outcomes } from "./platform/outcomes.ts";
 import { structureOf } from "./platform/structure.ts";
 import { TriggerVersions } from "./platform/trigger-versions.ts";
@@ -117,22 +118,45 @@ async function startInner(
     throw thrown;
   });
   started.resolve(gateway);
-  const { ledger } = gateway;
-  const accounts = { accountOf: (drop: string) => accountOf.get(drop), drops: [...accountOf.keys()] };
-  const recorded = new FileUpdates({ ...accounts, files: store.files, ledger, clock, log });
-  const report = (outcome: Outcome) => gateway.reportOutcome(outcome);
-  const reported = new Outcomes({ ...accounts, operations: store.operations, ledger, report, clock, log });
+  const { recorded, reported } = startRecords(gateway, store, accountOf, { clock, log });
   updates = recorded;
   outcomes = reported;
-  recorded.start();
-  reported.start();
+  const endWatch = watchAccounts({
+    known: accountIds,
+    accountIds: () => inside.accountIds(),
+    async takeUp(all) {
+      for (const id of all) accountOf.set(nameOfAccount(id), id);
+      const { status } = await gateway.exchange(innerConfig(options, url, all));
+      if (status !== "exchanged") throw new Error("the gateway of the hub would have to be started again");
+    },
+    clock,
+    log,
+  });
   return {
     gateway,
     async close() {
+      await endWatch();
       await gateway.drain(GRACE_MS);
       await reported.close();
       await recorded.close();
       await gateway.stop();
     },
   };
+}
+
+/** Records at the hub what becomes of files and pushes, from now on. */
+function startRecords(
+  gateway: Gateway,
+  { files, operations }: RunningHub["inside"]["store"],
+  accountOf: ReadonlyMap<string, number>,
+  means: { readonly clock: Clock; readonly log: HubParts["log"] },
+) {
+  const { ledger } = gateway;
+  const accounts = { accountOf: (drop: string) => accountOf.get(drop), drops: () => [...accountOf.keys()] };
+  const recorded = new FileUpdates({ ...accounts, files, ledger, ...means });
+  const report = (outcome: Outcome) => gateway.reportOutcome(outcome);
+  const reported = new Outcomes({ ...accounts, operations, ledger, report, ...means });
+  recorded.start();
+  reported.start();
+  return { recorded, reported };
 }

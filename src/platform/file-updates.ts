@@ -26,7 +26,7 @@ export interface FileUpdatesParts {
   /** The account of a drop; undefined for none of the hub's. */
   accountOf(drop: string): number | undefined;
   /** The drops of all accounts. */
-  readonly drops: readonly string[];
+  drops(): readonly string[];
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Logger;
@@ -96,7 +96,7 @@ export class FileUpdates {
   /** An update that was lost is made up for. */
   async #compareAll(): Promise<void> {
     const { files, clock } = this.#parts;
-    for (const drop of this.#parts.drops) {
+    for (const drop of this.#parts.drops()) {
       const accountId = this.#parts.accountOf(drop);
       if (accountId === undefined) continue;
       for (let offset = 0, more = true; more; offset += READ_AT_ONCE) {

@@ -11,7 +11,7 @@ test("the updates end when they are closed while records are read", async () => 
   const updates = new FileUpdates({
     files: { list, advance: async () => true },
     accountOf: () => 1,
-    drops: ["account-1"],
+    drops: () => ["account-1"],
     ledger: {} as Ledger,
     clock: systemClock,
     log: silentLog,
