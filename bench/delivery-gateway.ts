@@ -16,6 +16,8 @@ export interface GatewayWork {
   readonly url: string;
   readonly push?: Readonly<Record<string, unknown>>;
   readonly spool?: Readonly<Record<string, unknown>>;
+  /** Sections of the configuration that it has instead of the usual ones. */
+  readonly sections?: Readonly<Record<string, unknown>>;
   /** Milliseconds after which it is told to stop; otherwise it ends when nothing is left to do. */
   readonly stopAfterMs?: number;
   /** Told with each look at the processes: seconds since the first poll, and CPU seconds of the gateway. */
@@ -25,6 +27,8 @@ export interface GatewayWork {
 }
 
 export interface GatewayAnswer {
+  /** When its drops were polled first, in milliseconds of the epoch. */
+  readonly startedMs: number;
   /** Seconds from the first poll to the last acceptance. */
   readonly wall: number;
   /** Seconds from the first poll to the end, when sources are archived and inputs are kept. */
@@ -67,6 +71,7 @@ export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
   const { lastMs, ...told } = readLedger(join(work.folder, "state/ledger.sqlite"));
   const { cpu, workersCpu, peak, peakTogether } = watched.seen;
   return {
+    startedMs,
     wall: (lastMs - startedMs) / 1e3,
     untilEnd: (endedMs - startedMs) / 1e3,
     ...{ cpu, workersCpu, peak, peakTogether },
@@ -80,7 +85,8 @@ export function writeConfig({
   url,
   push = {},
   spool = {},
-}: Pick<GatewayWork, "folder" | "url" | "push" | "spool">): string {
+  sections = {},
+}: Pick<GatewayWork, "folder" | "url" | "push" | "spool" | "sections">): string {
   const who = { clientId: "bench", clientSecret: "bench", username: "bench", password: "bench" };
   const config = {
     services: [{ name: "sink", base: `${url}/base`, push: `${url}/push`, token: `${url}/token`, credentials: who }],
@@ -101,6 +107,7 @@ export function writeConfig({
     // The sink tells no outcomes.
     push: { confirm: { by: "none" }, ...push },
     operations: { listen: "127.0.0.1:0" },
+    ...sections,
   };
   const path = join(folder, "state/gateway.yaml");
   // JSON is YAML.

@@ -31,6 +31,7 @@ export async function runMigrate({ folder, url, files }: MigrateWork): Promise<G
   const { lastMs, ...told } = readLedger(join(own, "ledger.sqlite"));
   const startedMs = startOf(join(own, "migration.log"));
   return {
+    startedMs,
     wall: (lastMs - startedMs) / 1e3,
     untilEnd: (endedMs - startedMs) / 1e3,
     ...watched.seen,

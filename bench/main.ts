@@ -6,12 +6,14 @@ import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
 import { benchHub } from "./hub.ts";
 import { benchMapping } from "./mapper.ts";
+import { benchTransfer } from "./transfer.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   delivery: benchDelivery,
   drops: benchDrops,
   hub: benchHub,
   mapping: benchMapping,
+  transfer: benchTransfer,
 };
 
 const names = process.argv.slice(2);
