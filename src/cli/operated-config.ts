@@ -4,17 +4,19 @@ import type { Option } from "commander";
 import { parse } from "yaml";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { loadHubOptions } from "../config/hub-config.ts";
-import { storedInnerConfig } from "../platform/inner-config.ts";
+import { innerConfig } from "../platform/inner-config.ts";
 import { configOption } from "./command.ts";
 
 export function operatedConfigOption(): Option {
   return configOption("gateway", "configuration of the gateway, or of the hub that it is inside");
 }
 
-/** Throws `ConfigError`, and `TransientError` while the store of the hub does not answer. */
-export async function loadOperatedConfig(path: string): Promise<GatewayConfig> {
+/** Throws `ConfigError`. */
+export function loadOperatedConfig(path: string): GatewayConfig {
   if (!isOfHub(path)) return loadGatewayConfig(path);
-  return await storedInnerConfig(loadHubOptions(path));
+  const options = loadHubOptions(path);
+  const accountIds = options.accounts.map(({ id }) => id);
+  return innerConfig(options, `http://${options.listen}`, accountIds);
 }
 
 /** False for a file that cannot be read: loading it says why. */

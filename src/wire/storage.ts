@@ -80,6 +80,8 @@ export const storedFile = z.object({
   /** Why it is in this state, in words. */
   reason: z.string().nullable(),
   stateDate: z.string(),
+  /** When its sender last sent it again for want of an answer, and got this file; null: never. */
+  repeatedDate: z.string().nullable(),
   /** The trigger that claimed it. */
   triggerId: z.number().int().nullable(),
   /** The run that took it through the trigger. */

@@ -8,7 +8,6 @@
 import type { Logger } from "../support/log.ts";
 import { isBundled } from "./catalogue.ts";
 import type { HostLimits } from "./host-process.ts";
-import type { Load } from "./list-turns.ts";
 import { MappingHost } from "./mapping-host.ts";
 import type { MapperModule } from "./messages.ts";
 
@@ -55,10 +54,10 @@ export class HostPool {
     return host;
   }
 
-  /** Of the host of this key. */
-  load(key: string): Load {
+  /** Whether a thread of this key was started and has no task. */
+  hasIdle(key: string): boolean {
     const host = this.#hosts.get(key);
-    return host?.isAlive === true ? host : { threads: 0, tasks: 0 };
+    return host?.isAlive === true && host.tasks < host.threads;
   }
 
   /** Starts the host of this mapper ahead of its first file. */

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import type { RunningHub } from "../../src/hub/hub.ts";
 import { callsOf, type HubCalls, rawOptions } from "./fixture.ts";
 
 const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));
@@ -16,6 +17,8 @@ const OPTIONS = {
 /** One process at a time. `kind`: with `platform` there is a gateway inside. */
 export class HubProcess {
   child: ChildProcess | null = null;
+  /** Addresses of the file-transfer server of the last process. */
+  transfer: RunningHub["transfer"] = null;
   readonly #kind: "hub" | "platform";
   readonly #more: object;
 
@@ -34,7 +37,9 @@ export class HubProcess {
     });
     this.child = started;
     const lines = createInterface({ input: started.stdout });
-    const [url] = await once(lines, "line");
+    const [line] = await once(lines, "line");
+    const { url, transfer } = JSON.parse(line) as { url: string; transfer: RunningHub["transfer"] };
+    this.transfer = transfer;
     return callsOf(() => url);
   }
 

@@ -51,7 +51,8 @@ async function startDoomed(fault: string): Promise<HubCalls> {
     stdio: ["ignore", "pipe", "inherit"],
   });
   if (child.stdout === null) throw new Error("no output");
-  const [url] = await once(createInterface({ input: child.stdout }), "line");
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  const { url } = JSON.parse(line) as { url: string };
   return callsOf(() => url);
 }
 

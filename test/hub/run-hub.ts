@@ -1,6 +1,6 @@
 /**
  * The hub as a process of its own, for tests that kill it: `node run-hub.ts OPTIONS_JSON [platform]`, then with a
- * gateway inside; prints its URL.
+ * gateway inside; prints its addresses as JSON.
  */
 import { startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
@@ -15,5 +15,5 @@ const hub = await start(hubOptions.parse(JSON.parse(process.argv[2] ?? "")), {
   log: createLog("error"),
   fault,
 });
-process.stdout.write(`${hub.url}\n`);
+process.stdout.write(`${JSON.stringify({ url: hub.url, transfer: hub.transfer })}\n`);
 process.once("SIGTERM", () => hub.close());

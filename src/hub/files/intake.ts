@@ -96,7 +96,7 @@ export async function recordedFor(
   files: StoredFiles,
   { accountId, username }: { readonly accountId: number; readonly username: string },
   put: PutBlob,
-  draft: FileDraft,
+  draft: FileDraft & Pick<NewFile, "unansweredUntilMs" | "answered">,
 ): Promise<number> {
   const quota = quotaOf(context, accountId);
   let isRecorded = false;
@@ -116,7 +116,10 @@ export async function recordedFor(
       },
       quota,
     );
-    if (added.kind === "repeated") return added.id;
+    if (added.kind === "repeated") {
+      context.log.info({ id: added.id, name: draft.fileName, via: draft.via }, "a file came again; it is stored once");
+      return added.id;
+    }
     if (added.kind === "conflict")
       throw new HttpProblem(
         422,

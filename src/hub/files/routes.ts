@@ -174,12 +174,14 @@ function missing(ids: readonly number[]): HttpProblem {
 }
 
 function shown(file: FileRecord): StoredFile {
-  const { accountId: _account, offers: _offers, webhookUrl: _webhook, createdMs, updatedMs, reason, ...rest } = file;
+  const { accountId: _account, offers: _offers, webhookUrl: _webhook, ...own } = file;
+  const { createdMs, updatedMs, repeatedMs, reason, ...rest } = own;
   const isHeld = file.scan === "waiting" && file.state === "received";
   return {
     ...rest,
     reason: isHeld ? "waits for the virus scan" : reason,
     creationDate: isoOfMs(createdMs),
     stateDate: isoOfMs(updatedMs),
+    repeatedDate: repeatedMs === null ? null : isoOfMs(repeatedMs),
   };
 }

@@ -13,19 +13,23 @@ const FIRST_USE = "INSERT INTO stored_bytes (account_id, bytes) VALUES (?, 0) ON
 const TAKE = `UPDATE stored_bytes SET bytes = bytes + ? WHERE account_id = ?
   AND coalesce(bytes + CAST(? AS BIGINT) <= CAST(? AS BIGINT), TRUE)`;
 const KEY_HOLDER = "SELECT * FROM stored_file WHERE account_id = ? AND idempotency_key = ?";
+const UNANSWERED = "account_id = ? AND name = ? AND unanswered_until_ms IS NOT NULL";
+/** Sending a file again may be the way to have it processed that failed or that no trigger claimed. */
+const REPEATABLE = `${UNANSWERED} AND unanswered_until_ms >= ? AND state IN ('received', 'processing', 'stored')`;
 const GIVE = "UPDATE stored_bytes SET bytes = bytes - ? WHERE account_id = ?";
 
 export function createFileStore(database: Database): FileStore {
   return { ...writers(database), ...readers(database), ...scans(database) };
 }
 
-type Writers = Pick<FileStore, "add" | "remove" | "advance" | "process">;
+type Writers = Pick<FileStore, "add" | "answered" | "remove" | "advance" | "process">;
 
 function writers(database: Database): Writers {
   const { dialect } = database;
   const { among } = dialect;
   return {
     add: (accountId, file, bytesMax) => database.write(() => added(dialect, accountId, file, bytesMax)),
+    answered: (ids) => database.write(() => answered(dialect, ids)),
     remove: (accountId, ids) =>
       database.write(function* (): Steps<FilesRemoved> {
         const sql = `SELECT id, sha256, bytes FROM stored_file WHERE account_id = ? AND ${among("id")} ORDER BY id`;
@@ -70,7 +74,10 @@ function writers(database: Database): Writers {
   };
 }
 
-type Readers = Pick<FileStore, "usedBytes" | "hasKey" | "list" | "one" | "waiting" | "referred" | "folderId">;
+type Readers = Pick<
+  FileStore,
+  "usedBytes" | "hasKey" | "unansweredBytes" | "list" | "one" | "waiting" | "referred" | "folderId"
+>;
 
 function readers(database: Database): Readers {
   const { dialect } = database;
@@ -87,6 +94,11 @@ function readers(database: Database): Readers {
     hasKey: (accountId, key) =>
       database.ask(function* () {
         return (yield* row(KEY_HOLDER, accountId, key)) !== undefined;
+      }),
+    unansweredBytes: (accountId, fileName, nowMs) =>
+      database.ask(function* () {
+        const held = yield* row(`SELECT bytes FROM stored_file WHERE ${REPEATABLE}`, accountId, fileName, nowMs);
+        return Number(held?.["bytes"] ?? 0);
       }),
     list: (accountId, filter, page) =>
       database.ask(function* () {
@@ -133,27 +145,48 @@ function scans(database: Database): Pick<FileStore, "unscanned" | "releaseUnscan
   };
 }
 
+/** The row of the account makes uploads at the same time wait for each other. */
+function* oneAtATime(dialect: StoreDialect, accountId: number): Steps<void> {
+  yield* row(`SELECT bytes FROM stored_bytes WHERE account_id = ?${dialect.forUpdate("stored_bytes")}`, accountId);
+}
+
 function* added(dialect: StoreDialect, accountId: number, file: NewFile, bytesMax: number | null): Steps<FileAdded> {
-  const { size, siteId, idempotencyKey = null } = file;
+  const { size, siteId, createdMs, idempotencyKey = null } = file;
   yield* change(FIRST_USE, accountId);
   if (idempotencyKey !== null) {
-    // The row of the account makes uploads at the same time wait for each other.
-    yield* row(`SELECT bytes FROM stored_bytes WHERE account_id = ?${dialect.forUpdate("stored_bytes")}`, accountId);
+    yield* oneAtATime(dialect, accountId);
     const earlier = yield* row(KEY_HOLDER, accountId, idempotencyKey);
-    if (earlier !== undefined) return repeated(recordOf(earlier), file);
+    if (earlier !== undefined) return yield* repeated(recordOf(earlier), file);
+  }
+  if (file.unansweredUntilMs !== undefined) {
+    yield* oneAtATime(dialect, accountId);
+    yield* answered(dialect, file.answered ?? []);
+    const earlier = yield* row(`SELECT * FROM stored_file WHERE ${REPEATABLE}`, accountId, file.fileName, createdMs);
+    if (earlier?.["sha256"] === file.sha256) return yield* again(Number(earlier["id"]), createdMs);
+    // Its sender continues with another content of this name.
+    yield* change(`UPDATE stored_file SET unanswered_until_ms = NULL WHERE ${UNANSWERED}`, accountId, file.fileName);
   }
   if (siteId !== null && !(yield* ownsSite(dialect, accountId, siteId))) return { kind: "no-site" };
   if ((yield* change(TAKE, size, accountId, size, bytesMax)) === 0) return { kind: "full" };
   return { kind: "added", id: yield* insert("stored_file", columnsOf(accountId, file)) };
 }
 
+function* answered({ among }: StoreDialect, ids: readonly number[]): Steps<void> {
+  if (ids.length > 0) yield* change(`UPDATE stored_file SET unanswered_until_ms = NULL WHERE ${among("id")}`, ids);
+}
+
 /** The name of a pushed file is often made from the time. */
-function repeated(earlier: FileRecord, file: NewFile): FileAdded {
+function* repeated(earlier: FileRecord, file: NewFile): Steps<FileAdded> {
   const isSame =
     earlier.sha256 === file.sha256 &&
     earlier.via === file.via &&
     (file.via === "generic" ? earlier.triggerId === file.triggerId : earlier.fileName === file.fileName);
-  return { kind: isSame ? "repeated" : "conflict", id: earlier.id };
+  return isSame ? yield* again(earlier.id, file.createdMs) : { kind: "conflict", id: earlier.id };
+}
+
+function* again(id: number, atMs: number): Steps<FileAdded> {
+  yield* change("UPDATE stored_file SET repeated_ms = ? WHERE id = ?", atMs, id);
+  return { kind: "repeated", id };
 }
 
 function* ownsSite({ forKeyShare }: StoreDialect, accountId: number, siteId: number): Steps<boolean> {
@@ -206,6 +239,7 @@ function columnsOf(accountId: number, file: NewFile) {
     updated_ms: file.createdMs,
     idempotency_key: file.idempotencyKey ?? null,
     webhook_url: file.webhookUrl ?? null,
+    unanswered_until_ms: file.unansweredUntilMs ?? null,
   };
 }
 
@@ -230,6 +264,7 @@ function recordOf(one: Row): FileRecord {
     state: state.parse(one["state"]),
     reason: text("reason"),
     updatedMs: Number(one["updated_ms"]),
+    repeatedMs: number("repeated_ms"),
     webhookUrl: text("webhook_url"),
     offers: Number(one["offers"]),
     triggerId: number("trigger_id"),

@@ -5,11 +5,13 @@
 import type { FileKind, FileState, StoredFile } from "../../wire/index.ts";
 import type { Listing, Page } from "./store.ts";
 
-export interface FileRecord extends Omit<StoredFile, "creationDate" | "stateDate"> {
+export interface FileRecord extends Omit<StoredFile, "creationDate" | "stateDate" | "repeatedDate"> {
   readonly accountId: number;
   readonly createdMs: number;
   /** When the state last changed. */
   readonly updatedMs: number;
+  /** When it last came again, and was not stored twice. */
+  readonly repeatedMs: number | null;
   /** How often it was offered to the triggers. */
   readonly offers: number;
   /** Where the outcomes of its pushes are sent; null: nowhere. */
@@ -30,11 +32,15 @@ export type NewFile = Pick<
   /** Another file of the account with this key is not added. */
   readonly idempotencyKey?: string | null;
   readonly webhookUrl?: string | null;
+  /** Until then the same content under this name comes from a sender that did not get the answer, until `answered`. */
+  readonly unansweredUntilMs?: number;
+  /** Files whose senders have got the answer by now. */
+  readonly answered?: readonly number[];
 };
 
 export type FileAdded =
   | { readonly kind: "added"; readonly id: number }
-  /** The same file came before with this key: its id. */
+  /** The same file came before, with this key or from a sender that did not get the answer: its id. */
   | { readonly kind: "repeated"; readonly id: number }
   /** Another file came before with this key: its id. */
   | { readonly kind: "conflict"; readonly id: number }
@@ -83,6 +89,10 @@ export interface FileStore {
   add(accountId: number, file: NewFile, bytesMax: number | null): Promise<FileAdded>;
   /** Whether a file of the account came with this Idempotency-Key. */
   hasKey(accountId: number, key: string): Promise<boolean>;
+  /** The senders of these files have got the answer: the same content is a further file from now on. */
+  answered(ids: readonly number[]): Promise<void>;
+  /** Bytes of the file of this name whose sender may not have got the answer; 0 without one. */
+  unansweredBytes(accountId: number, fileName: string, nowMs: number): Promise<number>;
   /** Bytes of all files of the account. */
   usedBytes(accountId: number): Promise<number>;
   /** Ordered by id. */

@@ -5,19 +5,30 @@
  */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, utimes } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Clock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
+import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { fileNameFault } from "../files/names.ts";
 import { type Entry, type FileTree, noSuchFile, type OpenMode, TreeFault, type Upload } from "./file-tree.ts";
-import { CLOSED, entryOf, isClosed, isTaken, onlySent, rethrow, statusOf, TAKEN, UNFINISHED } from "./folder-entry.ts";
+import {
+  closeDurably,
+  entryOf,
+  isClosed,
+  isTaken,
+  markTaken,
+  onlySent,
+  openUnfinished,
+  rethrow,
+  statusOf,
+} from "./folder-entry.ts";
 import { FolderUsage } from "./folder-usage.ts";
 import { OpenUpload } from "./open-upload.ts";
 import type { TransferOptions } from "./options.ts";
 import { sweepFolder } from "./sweep.ts";
-import type { Sender, TakeFile } from "./take.ts";
+import type { Sender, Taker } from "./take.ts";
 import { isTemporary } from "./temporary-names.ts";
 
 export interface FolderParts {
@@ -27,9 +38,20 @@ export interface FolderParts {
   readonly options: TransferOptions;
   /** Of one file. */
   readonly bytesMax: number;
-  readonly take: TakeFile;
+  readonly taker: Taker;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+interface Taken {
+  readonly id: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
+/** With the files that it may not have got the answer for. */
+interface TreeSender extends Sender {
+  readonly unanswered: Set<number>;
 }
 
 export class AccountFolder {
@@ -45,7 +67,8 @@ export class AccountFolder {
     this.#usage = new FolderUsage({ unfinishedBytes, entries, bytesMax: parts.bytesMax });
   }
 
-  treeFor(sender: Sender): FileTree {
+  treeFor(user: Sender): FileTree {
+    const sender = { ...user, unanswered: new Set<number>() };
     return {
       stat: (path) => this.#stat(path),
       list: (path) => this.#list(path),
@@ -57,6 +80,10 @@ export class AccountFolder {
       removeFolder: (path) => this.#removeFolder(path),
       setModified: (path, ms) => this.#setModified(path, ms),
       truncate: (path, size) => this.#exclusively([path], () => this.#truncate(path, size)),
+      answersArrived: () => {
+        for (const id of sender.unanswered) this.#parts.taker.answered(id);
+        sender.unanswered.clear();
+      },
     };
   }
 
@@ -93,7 +120,7 @@ export class AccountFolder {
     return entries;
   }
 
-  async #write(path: string, mode: OpenMode, sender: Sender): Promise<Upload> {
+  async #write(path: string, mode: OpenMode, sender: TreeSender): Promise<Upload> {
     return await this.#exclusively([path], async () => {
       const file = this.#onDisk(path);
       // A connection that was lost unnoticed must not keep its sender from continuing.
@@ -128,36 +155,49 @@ export class AccountFolder {
     });
   }
 
-  async #finish(path: string, upload: OpenUpload, sender: Sender, isWanted: (() => boolean) | null): Promise<void> {
+  async #finish(path: string, upload: OpenUpload, sender: TreeSender, isWanted: (() => boolean) | null): Promise<void> {
     const { handle } = upload;
     try {
       if (isWanted === null) return;
-      if (upload.size === 0 || isTemporary(path, this.#parts.options)) await handle.chmod(CLOSED);
-      else await this.#exclusively([path], () => this.#take(path, handle, sender, isWanted), false);
+      if (upload.size === 0 || isTemporary(path, this.#parts.options)) await closeDurably(handle);
+      else
+        await this.#exclusively(
+          [path],
+          async () => {
+            const taken = await this.#take(path, handle, sender, isWanted);
+            await this.#mark(path, handle, taken, sender);
+          },
+          false,
+        );
     } finally {
       this.#open.delete(path);
       await handle.close();
     }
   }
 
-  async #take(name: string, handle: FileHandle, sender: Sender, isWanted: () => boolean): Promise<void> {
-    const { accountId, take, log } = this.#parts;
+  async #take(name: string, handle: FileHandle, sender: Sender, isWanted: () => boolean): Promise<Taken> {
     const { size, mtimeMs } = await handle.stat();
-    await take({ accountId, name: name.slice(1), handle, size, sender, isWanted });
+    const { accountId, taker } = this.#parts;
+    const id = await taker.take({ accountId, name: name.slice(1), handle, size, sender, isWanted });
+    faultPoint("hub.transfer.taken");
+    return { id, size, mtimeMs };
+  }
+
+  /** A failure is only logged: the file was taken. */
+  async #mark(name: string, handle: FileHandle, { id, size, mtimeMs }: Taken, sender: TreeSender): Promise<void> {
+    const { accountId, log, options } = this.#parts;
     this.#usage.take(size);
+    sender.unanswered.add(id);
     try {
-      // In this order: a file that looks unfinished never lacks its bytes.
-      await handle.chmod(TAKEN);
-      await handle.truncate(0);
-      await handle.truncate(size);
-      await handle.utimes(mtimeMs / 1_000, mtimeMs / 1_000);
+      await markTaken(handle, size, mtimeMs);
     } catch (thrown) {
       log.warn({ account: accountId, name, err: wordsOf(thrown) }, "a taken file could not be marked in its folder");
     }
-    if (this.#usage.taken > this.#parts.options.listed) await this.sweep();
+    faultPoint("hub.transfer.marked");
+    if (this.#usage.taken > options.listed) await this.sweep();
   }
 
-  async #rename(from: string, to: string, sender: Sender): Promise<void> {
+  async #rename(from: string, to: string, sender: TreeSender): Promise<void> {
     const found = await this.#existing(from);
     const [source, target] = [this.#onDisk(from), this.#onDisk(to)];
     if (from === to) return;
@@ -168,16 +208,18 @@ export class AccountFolder {
     await this.#open.get(to)?.end(new TreeFault("failed", "another file got this name"));
     const replaced = await statusOf(target);
     if (replaced?.isDirectory() === true) throw new TreeFault("exists", "there is a folder of this name");
-    if (found.size > 0 && !isTemporary(to, this.#parts.options)) {
-      const handle = await open(source, constants.O_RDWR | constants.O_NOFOLLOW).catch(rethrow);
-      try {
-        await this.#take(to, handle, sender, () => true);
-      } finally {
-        await handle.close();
-      }
+    if ((await statusOf(dirname(target)))?.isDirectory() !== true) throw noSuchFile();
+    const handle = await open(source, constants.O_RDWR | constants.O_NOFOLLOW).catch(rethrow);
+    try {
+      const isComplete = found.size > 0 && !isTemporary(to, this.#parts.options);
+      const taken = isComplete ? await this.#take(to, handle, sender, () => true) : null;
+      await rename(source, target);
+      if (replaced !== null) this.#usage.forget(replaced);
+      // Last: a sender whose hub was killed before may rename the file again.
+      if (taken !== null) await this.#mark(to, handle, taken, sender);
+    } finally {
+      await handle.close();
     }
-    await rename(source, target).catch(rethrow);
-    if (replaced !== null) this.#usage.forget(replaced);
   }
 
   async #remove(path: string): Promise<void> {
@@ -251,16 +293,5 @@ export class AccountFolder {
     } finally {
       for (const path of paths) this.#busy.delete(path);
     }
-  }
-}
-
-async function openUnfinished(file: string, flags: number): Promise<FileHandle> {
-  const handle = await open(file, flags, UNFINISHED);
-  try {
-    await handle.chmod(UNFINISHED);
-    return handle;
-  } catch (thrown) {
-    await handle.close();
-    throw thrown;
   }
 }

@@ -62,6 +62,8 @@ export interface FileTree {
   setModified(path: string, ms: number): Promise<void>;
   /** Shortens an unfinished upload. */
   truncate(path: string, size: number): Promise<void>;
+  /** The sender asks for something further, so it has got every answer so far. */
+  answersArrived?(): void;
 }
 
 export type TreeReason = "missing" | "denied" | "exists" | "full" | "failed";

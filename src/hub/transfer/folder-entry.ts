@@ -1,14 +1,14 @@
 /** A file of a sender's folder is unfinished, closed or taken, as the permissions of its owner show. */
 import type { Stats } from "node:fs";
-import { lstat } from "node:fs/promises";
+import { type FileHandle, lstat, open } from "node:fs/promises";
 import { systemCode } from "../../support/errors.ts";
 import { type Entry, TreeFault, toFault } from "./file-tree.ts";
 
 /** Being written, or broken off. */
-export const UNFINISHED = 0o600;
+const UNFINISHED = 0o600;
 /** Closed without error under a temporary name, or empty. */
-export const CLOSED = 0o700;
-export const TAKEN = 0o400;
+const CLOSED = 0o700;
+const TAKEN = 0o400;
 const OWNER = 0o700;
 
 /** Null when there is none. */
@@ -23,6 +23,31 @@ export async function statusOf(file: string): Promise<Stats | null> {
 
 export function isTaken(status: Stats): boolean {
   return status.isFile() && (status.mode & OWNER) === TAKEN;
+}
+
+/** The sender was answered that it is whole: after a power cut it may get its name, and has to have its bytes. */
+export async function closeDurably(handle: FileHandle): Promise<void> {
+  await handle.sync();
+  await handle.chmod(CLOSED);
+}
+
+export async function openUnfinished(file: string, flags: number): Promise<FileHandle> {
+  const handle = await open(file, flags, UNFINISHED);
+  try {
+    await handle.chmod(UNFINISHED);
+    return handle;
+  } catch (thrown) {
+    await handle.close();
+    throw thrown;
+  }
+}
+
+/** In this order: a file that looks unfinished never lacks its bytes. */
+export async function markTaken(handle: FileHandle, size: number, mtimeMs: number): Promise<void> {
+  await handle.chmod(TAKEN);
+  await handle.truncate(0);
+  await handle.truncate(size);
+  await handle.utimes(mtimeMs / 1_000, mtimeMs / 1_000);
 }
 
 export function isClosed(status: Stats): boolean {

@@ -12,8 +12,6 @@ import type { Sender } from "./take.ts";
 const SWEEP_MS = 600_000;
 
 export interface Folders {
-  /** Makes the folders of accounts that came after the start. */
-  open(accountIds: readonly number[]): Promise<void>;
   /** The account's folder, or with several accounts a folder for each. */
   treeFor(accountIds: readonly number[], sender: Sender): FileTree;
   close(): Promise<void>;
@@ -28,20 +26,13 @@ interface Parts extends Omit<FolderParts, "root" | "accountId"> {
 export async function openFolders(accountIds: readonly number[], parts: Parts): Promise<Folders> {
   const { path, clock, log } = parts;
   const folders = new Map<number, AccountFolder>();
-  const openOne = async (accountId: number) => {
-    if (folders.has(accountId)) return;
+  for (const accountId of accountIds) {
     const root = join(path, String(accountId));
     await mkdir(root, { recursive: true, mode: PRIVATE_FOLDER });
-    // Another connection may have opened it meanwhile.
-    if (folders.has(accountId)) return;
     const folder = new AccountFolder({ ...parts, root, accountId });
-    folders.set(accountId, folder);
     await folder.sweep();
-  };
-  const openAll = async (ids: readonly number[]) => {
-    for (const accountId of ids) await openOne(accountId);
-  };
-  await openAll(accountIds);
+    folders.set(accountId, folder);
+  }
   const closing = new AbortController();
   const sweeping = (async () => {
     while (await clock.sleep(SWEEP_MS, closing.signal)) {
@@ -60,7 +51,6 @@ export async function openFolders(accountIds: readonly number[], parts: Parts): 
     return folder.treeFor(sender);
   };
   return {
-    open: openAll,
     treeFor(own, sender) {
       const [only] = own;
       if (only !== undefined && own.length === 1) return treeOf(only, sender);
@@ -107,5 +97,8 @@ function treeOfAccounts(accounts: ReadonlyMap<string, FileTree>): FileTree {
     removeFolder: (path) => within(path, (tree, inner) => tree.removeFolder(inner)),
     setModified: (path, ms) => within(path, (tree, inner) => tree.setModified(inner, ms)),
     truncate: (path, size) => within(path, (tree, inner) => tree.truncate(inner, size)),
+    answersArrived() {
+      for (const tree of accounts.values()) tree.answersArrived?.();
+    },
   };
 }

@@ -2,10 +2,11 @@
 import { pipeline } from "node:stream/promises";
 import type { SecureContext } from "node:tls";
 import type { Connection } from "./connections.ts";
-import { type Entry, TreeFault, type TreeReason } from "./file-tree.ts";
+import { type Entry, TreeFault } from "./file-tree.ts";
 import { FtpControl } from "./ftp-control.ts";
 import { FtpData, isIPv6Address, NoDataConnection, type PortRange, plainAddress } from "./ftp-data.ts";
 import { type Command, FtpFolder, factsOf } from "./ftp-folder.ts";
+import { ALIASES, CODE_OF, FEATURES, OPEN } from "./ftp-words.ts";
 import type { ServerParts } from "./server-parts.ts";
 import type { TransferUser } from "./sign-in.ts";
 import { unixLine } from "./unix-line.ts";
@@ -18,17 +19,6 @@ export interface FtpParts extends ServerParts {
 }
 
 const READ_BYTES = 64 * 1024;
-/** Commands that need no sign-in. */
-const OPEN = new Set(["USER", "PASS", "AUTH", "PBSZ", "PROT", "FEAT", "SYST", "OPTS", "QUIT", "NOOP", "HELP"]);
-const CODE_OF: Readonly<Record<TreeReason, number>> = {
-  missing: 550,
-  denied: 550,
-  exists: 550,
-  full: 552,
-  failed: 550,
-};
-const FEATURES = ["EPSV", "UTF8", "SIZE", "MDTM", "MFMT", "REST STREAM", "TVFS", "MLST type*;size*;modify*;"];
-const ALIASES: Readonly<Record<string, string>> = { XPWD: "PWD", XCWD: "CWD", XMKD: "MKD", XRMD: "RMD", XCUP: "CDUP" };
 
 export class FtpSession {
   readonly #parts: FtpParts;
@@ -65,6 +55,7 @@ export class FtpSession {
 
   async #handle(line: string): Promise<void> {
     this.#connection.moved();
+    this.#folder?.tree.answersArrived?.();
     const [, given = "", argument = ""] = /^\s*(\w+)(?: (.*))?$/s.exec(line) ?? [];
     const name = ALIASES[given.toUpperCase()] ?? given.toUpperCase();
     if (this.#folder === null && !OPEN.has(name)) return this.#reply(530, "sign in first");

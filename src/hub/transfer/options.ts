@@ -63,6 +63,10 @@ const tunables = {
         "another name. Endings and beginnings, in any case. *.part, *.partial, *.tmp, *.temp, *.filepart, " +
         "*.uploading and .in.* by default.",
     ),
+  repeats: duration("1h").describe(
+    "How long the same file counts as sent again by a sender that did not get the answer. It is stored once then, " +
+      "and `repeatedDate` of its record says so. 1h by default; 0s: never.",
+  ),
   keepUnfinished: duration("3d").describe(
     "How long an upload that broke off can be continued before it is removed; 3d by default.",
   ),

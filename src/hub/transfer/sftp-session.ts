@@ -129,6 +129,9 @@ export class SftpSession {
 
   /** OpenSSH's client waits for the channel to be closed once it has nothing more to ask. */
   #leave(): void {
+    const { connection, tree } = this.#parts;
+    // The end of a lost connection looks the same otherwise.
+    if (!connection.socket.readableEnded && !connection.socket.destroyed) tree.answersArrived?.();
     this.#isLeft = true;
     this.end();
     if (this.#pendingBytes === 0) this.#sftp.end();
@@ -146,8 +149,9 @@ export class SftpSession {
   }
 
   #answer(id: number, work: () => Promise<unknown>, bytes = 0): void {
-    const { connection } = this.#parts;
+    const { connection, tree } = this.#parts;
     connection.moved();
+    tree.answersArrived?.();
     this.#pend(bytes + REQUEST_BYTES);
     const run = async () => {
       try {

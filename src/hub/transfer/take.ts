@@ -22,25 +22,44 @@ export interface UploadedFile {
   readonly isWanted: () => boolean;
 }
 
-export type TakeFile = (file: UploadedFile) => Promise<void>;
+/** Takes uploads for good. A sender that did not get the answer sends its file again, which then is the same one. */
+export interface Taker {
+  /** Returns the id of the stored file. */
+  take(file: UploadedFile): Promise<number>;
+  /** The sender of this file has got the answer, which is recorded with the next file, or when this is closed. */
+  answered(id: number): void;
+  close(): Promise<void>;
+}
 
-export function createTake(parts: IntakeParts, files: StoredFiles): TakeFile {
-  return async (file) => {
-    try {
-      await take(parts, files, file);
-    } catch (thrown) {
-      if (thrown instanceof HttpProblem) throw new TreeFault(thrown.status === 507 ? "full" : "denied", thrown.message);
-      throw thrown;
-    }
+export function createTaker(parts: IntakeParts, files: StoredFiles): Taker {
+  const answered = new Set<number>();
+  return {
+    async take(file) {
+      try {
+        const known = [...answered];
+        const id = await take(parts, files, file, known);
+        for (const one of known) answered.delete(one);
+        return id;
+      } catch (thrown) {
+        if (thrown instanceof HttpProblem)
+          throw new TreeFault(thrown.status === 507 ? "full" : "denied", thrown.message);
+        throw thrown;
+      }
+    },
+    answered: (id) => void answered.add(id),
+    close: () => parts.store.files.answered([...answered]),
   };
 }
 
-async function take(parts: IntakeParts, files: StoredFiles, file: UploadedFile): Promise<void> {
-  const { accountId, name, handle, size, sender, isWanted } = file;
+async function take(
+  parts: IntakeParts,
+  files: StoredFiles,
+  { accountId, name, handle, size, sender, isWanted }: UploadedFile,
+  answered: readonly number[],
+): Promise<number> {
   if (!isWanted()) throw brokenOff();
-  const quota = quotaOf(parts, accountId);
   // The record checks it again; this spares the copy.
-  if (quota !== null && (await parts.store.files.usedBytes(accountId)) + size > quota) throw quotaExceeded(quota);
+  await checkQuota(parts, accountId, name, size);
   const content = handle.createReadStream({ start: 0, autoClose: false });
   const put = await files.blobs.put(content, parts.options.limits.file).catch((thrown) => {
     if (thrown instanceof BlobTooLarge) throw new TreeFault("full", "the file is larger than `limits.file` permits");
@@ -51,8 +70,20 @@ async function take(parts: IntakeParts, files: StoredFiles, file: UploadedFile):
     await files.discard([put.sha256]);
     throw brokenOff();
   }
-  const draft = { fileName: name, tags: [], siteId: null, via: sender.via };
-  await recordedFor(parts, files, { accountId, username: sender.username }, put, draft);
+  const { repeats = 0 } = parts.options.transfer ?? {};
+  const unansweredUntilMs = parts.clock.now().epochMilliseconds + repeats;
+  const again = repeats === 0 ? {} : { unansweredUntilMs, answered };
+  const draft = { fileName: name, tags: [], siteId: null, via: sender.via, ...again };
+  return await recordedFor(parts, files, { accountId, username: sender.username }, put, draft);
+}
+
+/** A file that comes again for want of an answer costs nothing. */
+async function checkQuota(parts: IntakeParts, accountId: number, name: string, size: number): Promise<void> {
+  const quota = quotaOf(parts, accountId);
+  const { files } = parts.store;
+  if (quota === null || (await files.usedBytes(accountId)) + size <= quota) return;
+  const nowMs = parts.clock.now().epochMilliseconds;
+  if (size > (await files.unansweredBytes(accountId, name, nowMs))) throw quotaExceeded(quota);
 }
 
 function brokenOff(): TreeFault {

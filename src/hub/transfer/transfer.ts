@@ -13,7 +13,7 @@ import { openFolders } from "./folders.ts";
 import { hostKeysOf } from "./host-keys.ts";
 import { type RunningServers, startServers } from "./servers.ts";
 import { createSignIn } from "./sign-in.ts";
-import { createTake } from "./take.ts";
+import { createTaker } from "./take.ts";
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/;
 
@@ -33,11 +33,12 @@ export async function startTransfer(context: Parts): Promise<RunningTransfer | n
   await makeFolder(path);
   logNarrowed(narrowModes([path]), log);
   const hostKeys = transfer.sftp === undefined ? [] : await hostKeysOf(transfer.sftp.hostKeys, path);
+  const taker = createTaker({ options, store, clock, log }, files);
   const folders = await openFolders(await store.identity.accountIds(), {
     path,
     options: transfer,
     bytesMax: options.limits.file,
-    take: createTake({ options, store, clock, log }, files),
+    taker,
     clock,
     log,
   });
@@ -48,6 +49,7 @@ export async function startTransfer(context: Parts): Promise<RunningTransfer | n
     const close = async () => {
       await servers.close();
       await folders.close();
+      await taker.close();
     };
     return { addresses: servers.addresses, close };
   } catch (thrown) {

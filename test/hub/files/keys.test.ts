@@ -28,7 +28,7 @@ test("an upload that is repeated is answered by the first id, and stored once", 
   for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: id });
   await hub.restart();
   expect(await upload("x")).toMatchObject({ status: 200, body: id });
-  expect(await hub.get("/storage")).toMatchObject([{ id }]);
+  expect(await hub.get("/storage")).toMatchObject([{ id, repeatedDate: expect.stringMatching(/^\d{4}-/) }]);
   for (const other of [await upload("y"), await upload("x", "b.csv"), await push("x", keyed("upload"))])
     expect(other).toMatchObject({ status: 422, body: { code: "idempotency-conflict" } });
   const theirs = await upload("x", "a.csv", SECOND);

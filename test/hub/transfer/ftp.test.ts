@@ -1,19 +1,19 @@
 /** The FTP server of the hub, with and without TLS, and with clients that do not behave. */
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { connect, createServer, type Socket } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type AccessOptions, Client } from "basic-ftp";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { testCertificate, testKey } from "../../drops/certificate.ts";
 import { startTestHub, type TestHub, temporaryDirectory } from "../fixture.ts";
+import { type RawFtp, rawFtp, rawSender as signedIn } from "./raw-ftp.ts";
 import { portOf, storedFiles } from "./sender.ts";
 
 let hub: TestHub;
 let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
 const clients: Client[] = [];
-const sockets: Socket[] = [];
+const raws: RawFtp[] = [];
 
 beforeAll(async () => {
   folder = await temporaryDirectory();
@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 afterEach(() => {
   for (const client of clients.splice(0)) client.close();
-  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const raw of raws.splice(0)) raw.close();
 });
 
 const text = (content: string) => Readable.from([Buffer.from(content)]);
@@ -50,39 +50,12 @@ async function connected(more: AccessOptions & { implicit?: boolean } = {}): Pro
   return client;
 }
 
-/** A client that writes its commands by hand. */
-async function rawClient() {
-  const socket = connect(portOf(hub.transfer()?.ftp), "127.0.0.1");
-  sockets.push(socket);
-  let received = "";
-  socket.on("data", (bytes) => {
-    received += bytes.toString();
-  });
-  const until = (code: string) =>
-    expect.poll(() => received.split("\r\n").some((line) => line.startsWith(`${code} `)) && received).toBeTruthy();
-  const say = async (line: string, code: string) => {
-    received = "";
-    socket.write(`${line}\r\n`);
-    await until(code);
-    return received;
-  };
-  await until("220");
-  return { socket, say, until, received: () => received };
-}
-
-async function rawSender() {
-  const raw = await rawClient();
-  await raw.say("USER pusher", "331");
-  await raw.say("PASS pusher-password", "230");
-  const open = async () => {
-    const port = Number(/\|(\d+)\|/.exec(await raw.say("EPSV", "229"))?.[1]);
-    const data = connect(port, "127.0.0.1");
-    sockets.push(data);
-    await once(data, "connect");
-    return data;
-  };
-  return { ...raw, open };
-}
+const opened = async (raw: Promise<RawFtp>) => {
+  raws.push(await raw);
+  return await raw;
+};
+const rawClient = () => opened(rawFtp(portOf(hub.transfer()?.ftp)));
+const rawSender = () => opened(signedIn(portOf(hub.transfer()?.ftp)));
 
 describe.each([
   ["ftp", {}],
