@@ -26,8 +26,15 @@ import { createCatalogue } from "./workers/catalogue.ts";
 const GRACE_MS = 10_000;
 
 export interface Platform extends RunningHub {
-  /** Null when the hub takes no files: it has no folder for them, or no account. */
+  /** Null while the hub takes no files: it has no folder for them, or no account yet. */
   readonly gateway: Gateway | null;
+}
+
+/** The gateway inside the hub, with the records of what it did. */
+interface Inner {
+  readonly gateway: Gateway;
+  takeUp(accountIds: readonly number[]): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Throws as `startHub` and `startGateway` do. */
@@ -43,22 +50,42 @@ export async function startPlatform(
     for (const stop of stops.toReversed()) await stop();
   });
   try {
-    let running: Gateway | null = null;
-    const gatewayView = () => (running === null ? null : viewOf(running.view));
+    let inner: Inner | null = null;
+    const gatewayView = () => (inner === null ? null : viewOf(inner.gateway.view));
     const hub = await startHub(options, { ...parts, mappersOf: mappers, gatewayView });
     stops.push(() => hub.close());
-    const accountIds = await hub.inside.accountIds();
-    if (hub.inside.files === null || accountIds.length === 0) {
-      const why = accountIds.length === 0 ? "it has no accounts" : NO_PLACE;
-      log.info(`the hub takes no files: ${why}`);
-      return { ...hub, gateway: null, close };
+    const platform = {
+      ...hub,
+      get gateway() {
+        return inner?.gateway ?? null;
+      },
+      close,
+    };
+    if (hub.inside.files === null) {
+      log.info(`the hub takes no files: ${NO_PLACE}`);
+      return platform;
     }
-    const inner = await startInner(options, hub, accountIds, { ...parts, clock });
-    running = inner.gateway;
-    stops.push(inner.close, () => {
-      running = null;
+    const start = (accountIds: readonly number[]) => startInner(options, hub, accountIds, { ...parts, clock });
+    const accountIds = await hub.inside.accountIds();
+    if (accountIds.length === 0) log.info("the hub takes no files until it has an account");
+    else inner = await start(accountIds);
+    stops.push(async () => {
+      const ending = inner;
+      await ending?.close();
+      inner = null;
     });
-    return { ...hub, gateway: inner.gateway, close };
+    const endWatch = watchAccounts({
+      known: accountIds,
+      accountIds: () => hub.inside.accountIds(),
+      async takeUp(all) {
+        if (inner === null) inner = await start(all);
+        else await inner.takeUp(all);
+      },
+      clock,
+      log,
+    });
+    stops.push(endWatch);
+    return platform;
   } catch (thrown) {
     await close();
     throw thrown;
@@ -74,7 +101,7 @@ async function startInner(
   { url, inside }: RunningHub,
   accountIds: readonly number[],
   parts: HubParts & { readonly clock: Clock },
-): Promise<{ readonly gateway: Gateway; close(): Promise<void> }> {
+): Promise<Inner> {
   const { clock } = parts;
   const { store, files, masterData, mint } = inside;
   if (files === null) throw new Error("the hub has no folder for files");
@@ -121,21 +148,14 @@ async function startInner(
   const { recorded, reported } = startRecords(gateway, store, accountOf, { clock, log });
   updates = recorded;
   outcomes = reported;
-  const endWatch = watchAccounts({
-    known: accountIds,
-    accountIds: () => inside.accountIds(),
+  return {
+    gateway,
     async takeUp(all) {
       for (const id of all) accountOf.set(nameOfAccount(id), id);
       const { status } = await gateway.exchange(innerConfig(options, url, all));
       if (status !== "exchanged") throw new Error("the gateway of the hub would have to be started again");
     },
-    clock,
-    log,
-  });
-  return {
-    gateway,
     async close() {
-      await endWatch();
       await gateway.drain(GRACE_MS);
       await reported.close();
       await recorded.close();

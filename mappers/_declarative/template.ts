@@ -2,7 +2,7 @@
  * Templates such as `{meter}-{channel}`: texts in which names in braces are replaced by cells of the row or by facts of
  * the file.
  */
-import { type CellValue, RowError } from "headgate/mapper";
+import { type CellValue, hasTypedDigits, RowError } from "headgate/mapper";
 import type { Columns } from "./columns.ts";
 import { bindTableCell, type Table } from "./tables.ts";
 import { type Part, parseTemplate } from "./template-parts.ts";
@@ -73,9 +73,6 @@ function bindColumn(at: number, columns: Columns): Template {
   return { uses: [at], only: at, source: `{${at}}`, read: (cells) => cellText(cells[at], name) };
 }
 
-/** From here on a spreadsheet or a parser has rounded the last digits of a number. */
-const DIGITS_LOST_FROM = 1e15;
-
 /** A cell as text, trimmed; `="0123"`, by which exports keep spreadsheets from changing a number, is its inner text. */
 export function cellText(cell: CellValue | undefined, column: string): string {
   if (typeof cell === "string") {
@@ -84,7 +81,7 @@ export function cellText(cell: CellValue | undefined, column: string): string {
   }
   if (cell === null || cell === undefined) return "";
   if (typeof cell === "boolean") return String(cell);
-  if (typeof cell === "number" && Number.isInteger(cell) && Math.abs(cell) < DIGITS_LOST_FROM) return String(cell);
+  if (typeof cell === "number" && hasTypedDigits(cell)) return String(cell);
   const text = typeof cell === "number" ? String(cell) : cell.local;
   throw new RowError(
     typeof cell === "number"

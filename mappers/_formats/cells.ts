@@ -1,12 +1,9 @@
 /** Cells of text files and workbooks as texts. */
-import { type CellValue, RowError } from "headgate/mapper";
-
-/** From here on a spreadsheet has replaced the last digits of a number by zeros, without a trace. */
-const DIGITS_LOST_FROM = 1e15;
+import { type CellValue, hasTypedDigits, RowError } from "headgate/mapper";
 
 /** Whether a cell is text, or a number whose digits are certainly the typed ones. */
 export function isText(cell: CellValue | undefined): boolean {
-  if (typeof cell === "number") return Number.isInteger(cell) && Math.abs(cell) < DIGITS_LOST_FROM;
+  if (typeof cell === "number") return hasTypedDigits(cell);
   return typeof cell !== "object" || cell === null;
 }
 

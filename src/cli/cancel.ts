@@ -33,7 +33,7 @@ export function addCancel({ program, stop, action }: CommandFrame): void {
 }
 
 async function cancel(names: readonly string[], options: CancelOptions, stop: AbortSignal): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const runs = await findRuns(names, "cancel run", options.config, config);
   const isJson = options.json === true;
   if (!isJson && options.yes !== true) for (const run of runs) print(consequenceOf(run));

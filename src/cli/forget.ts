@@ -40,7 +40,7 @@ export function addForget({ program, stop, action }: CommandFrame): void {
 }
 
 async function forget(path: string, options: ForgetOptions, stop: AbortSignal): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const file = await findFile(path, options, config);
   const isDryRun = options.dryRun === true;
   if (isDryRun || options.yes !== true) {

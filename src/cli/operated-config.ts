@@ -4,19 +4,17 @@ import type { Option } from "commander";
 import { parse } from "yaml";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { loadHubOptions } from "../config/hub-config.ts";
-import { innerConfig } from "../platform/inner-config.ts";
+import { storedInnerConfig } from "../platform/inner-config.ts";
 import { configOption } from "./command.ts";
 
 export function operatedConfigOption(): Option {
   return configOption("gateway", "configuration of the gateway, or of the hub that it is inside");
 }
 
-/** Throws `ConfigError`. */
-export function loadOperatedConfig(path: string): GatewayConfig {
+/** Throws `ConfigError`, and `TransientError` while the store of the hub does not answer. */
+export async function loadOperatedConfig(path: string): Promise<GatewayConfig> {
   if (!isOfHub(path)) return loadGatewayConfig(path);
-  const options = loadHubOptions(path);
-  const accountIds = options.accounts.map(({ id }) => id);
-  return innerConfig(options, `http://${options.listen}`, accountIds);
+  return await storedInnerConfig(loadHubOptions(path));
 }
 
 /** False for a file that cannot be read: loading it says why. */

@@ -51,7 +51,7 @@ function addOne(
 }
 
 async function pause(name: string, options: PauseOptions): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const kind = await kindOf(name, options, config);
   const { answer, daemon } = await sendCommand(config, { order: "pause", kind, name, ...authorOf(options) });
   if (options.json === true) printJson(answer);
@@ -68,7 +68,7 @@ const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
 };
 
 async function resume(name: string, options: PauseOptions): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const kind = await kindOf(name, options, config);
   const { answer, daemon } = await sendCommand(config, { order: "resume", kind, name, ...authorOf(options) });
   if (options.json === true) printJson(answer);

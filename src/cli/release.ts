@@ -52,7 +52,7 @@ export function addRecheck({ program, action }: CommandFrame): void {
 }
 
 async function release(run: string, options: ReleaseOptions, stop: AbortSignal): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const overwrite = options.overwrite === true;
   const give = (discard: boolean) =>
     sendCommand(config, { order: "release", run, overwrite, discard, ...authorOf(options) });
@@ -80,7 +80,7 @@ async function release(run: string, options: ReleaseOptions, stop: AbortSignal):
 }
 
 async function recheck(runs: readonly string[], options: CommandOptions): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const named = await findRuns(runs, "recheck run", options.config, config);
   const asked = runs.length === 0 ? {} : { runs: named.map(({ id }) => id) };
   const { answer, daemon } = await sendCommand(config, { order: "recheck", ...asked, ...authorOf(options) });

@@ -47,7 +47,7 @@ export function addReplay({ program, stop, action }: CommandFrame): void {
 }
 
 async function replayAll(names: readonly string[], options: ReplayOptions, stop: AbortSignal): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const wish = wishOf(options);
   const runs = await findRuns(names, "replay", options.config, config);
   const results: unknown[] = [];

@@ -67,7 +67,7 @@ async function traceAny(id: string | undefined, options: TraceOptions): Promise<
 
 /** Migrations have their own ledgers, whose files are found in the same way. */
 async function trace(id: string, options: TraceOptions): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const files: TracedFile[] = [];
   const forgotten: ForgottenFile[] = [];
   let looked = 0;

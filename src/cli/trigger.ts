@@ -52,7 +52,7 @@ interface ListOptions {
 }
 
 async function list(options: ListOptions): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const { entries, services } = await knownTriggers(config);
   const catalogue = createCatalogue(config.mappers.folders);
   const listed = [];
@@ -88,7 +88,7 @@ function serviceFacts({ service, listedAt, triggers }: ServiceTriggerState) {
 }
 
 async function test(names: readonly string[], options: TestOptions): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const ingestion = ingestionOf(options.ingestion);
   if (options.drop !== undefined) requireDrop(options.drop, config);
   const registry = createRegistry((await knownTriggers(config)).entries);

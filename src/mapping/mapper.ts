@@ -13,6 +13,7 @@ import type { PushTarget } from "../wire/index.ts";
 export { z } from "zod";
 export type * from "../readers/contract.ts";
 export { FileError, RowError } from "../readers/row-error.ts";
+export { hasTypedDigits } from "../readers/typed-digits.ts";
 
 interface TargetValues {
   /** Id of the variable itself; stands alone. */

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { type GatewayConfig, innerGatewayConfig } from "../config/gateway-config.ts";
 import { gatewayPlaces } from "../hub/gateway-places.ts";
 import type { HubOptions } from "../hub/options.ts";
+import { readAccountIds } from "../hub/store/open.ts";
 
 /** A file that another hub took is only found by a poll. */
 const SHARED_EVERY = "3s";
@@ -33,6 +34,14 @@ export function innerConfig(options: HubOptions, url: string, accountIds: readon
     operations: { listen: "127.0.0.1:0" },
     log: options.log,
   });
+}
+
+/** For a command, beside the hub or without it. Throws as the store does when it is opened. */
+export async function storedInnerConfig(options: HubOptions): Promise<GatewayConfig> {
+  const { accounts, listen, store } = options;
+  // Another hub of the store may have made an account, or hub.yaml may no longer have one.
+  const accountIds = new Set([...accounts.map(({ id }) => id), ...(await readAccountIds(store))]);
+  return innerConfig(options, `http://${listen}`, [...accountIds]);
 }
 
 function serviceOf(accountId: number, base: string, { accounts, limits, customerLimits }: HubOptions) {

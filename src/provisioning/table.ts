@@ -2,59 +2,92 @@
  * A table of sites, sources and variables, one row a variable. Ambiguous values are refused, with their row and
  * column.
  */
+import { isDeepStrictEqual } from "node:util";
+import { text } from "../master-data/cells.ts";
+import { bodyOf, COLUMNS, type Column, type Fields, findColumn } from "../master-data/columns.ts";
+import { columnOf, type StatedRow, type TableRules } from "../master-data/rows.ts";
 import { ConfigError } from "../support/errors.ts";
-import { namesUnit, type PushTarget, QUANTITY_TYPES, targetWords, type VariableBody } from "../wire/index.ts";
-import { COLUMNS, type Column, CUSTOM, findColumn, IDENTIFYING, type Value } from "./columns.ts";
+import { namesUnit, type PushTarget, targetWords, type VariableBody } from "../wire/index.ts";
 import { GENERIC_TYPE } from "./options.ts";
-import { impossible, keyOf, spacing } from "./template.ts";
-import type { Entity, Stated, Wanted } from "./wanted.ts";
+import { impossible } from "./template.ts";
+import type { Stated, Wanted } from "./wanted.ts";
 
-/** A row of the file; numbers of a workbook keep their type. */
-export interface TableRow {
-  /** Row number as a spreadsheet shows it, the header included. */
-  readonly row: number;
-  readonly cells: readonly (string | number | boolean | null)[];
+/** The unit as it is written: the service may have other units than our list. */
+function withOwnUnit(column: Column): Column {
+  return column.fields[0] === "unitId"
+    ? { ...column, fields: ["unit"], read: (cell) => ({ unit: text(cell) }) }
+    : column;
 }
 
-interface Fault {
-  readonly row: number;
-  readonly column: string;
-  /** The fault, and what to do. */
-  readonly words: string;
-}
+const isTaken = ({ of, fields }: Column) => of !== "user" && fields[0] !== "id";
 
-type Fields = Readonly<Record<string, Value>>;
+/** Columns of tables: what the account has is found by names, never by ids. */
+export const TABLE_COLUMNS: readonly Column[] = COLUMNS.filter(isTaken).map(withOwnUnit);
+
+export const TABLE_RULES: TableRules = {
+  findColumn(header) {
+    const column = findColumn(header);
+    return column === undefined || !isTaken(column) ? undefined : withOwnUnit(column);
+  },
+  columnsAre: `there are ${TABLE_COLUMNS.map(({ name }) => name).join(", ")} and source_custom.KEY`,
+  sheets: "first",
+  ids: "any",
+};
+
+/** Sources are known by the first of these fields whose column the table has; every row fills it. */
+const IDENTIFYING = [
+  { field: "serialNumber", kind: "sourceSerialNumber" },
+  { field: "ean", kind: "sourceEan" },
+  { field: "meterNumber", kind: "meterNumber" },
+  { field: "name", kind: "sourceName" },
+] as const;
+type Identifying = (typeof IDENTIFYING)[number];
+
 /** The values that a row states for each thing. */
 interface Said {
-  readonly row: number;
+  readonly row: StatedRow;
   readonly site: Fields;
   readonly source: Fields;
   readonly variable: Fields;
 }
 
 const FAULTS_SHOWN = 20;
-/** A spreadsheet keeps fifteen digits of a number; further digits become zeros. */
-const EXACT_MAX = 1e15;
 
 /** Throws `ConfigError` HG-MIGR-020 that lists every fault. `file`: the name for messages. */
-export function readTable(file: string, rows: readonly TableRow[]): readonly Wanted[] {
-  const [header, ...others] = rows;
-  if (header === undefined) throw refused(file, ["it is empty: it has not even a header"]);
-  const columns = readHeader(file, header);
-  const faults: Fault[] = [];
-  const identifying = identifyingOf(columns);
-  const said = others.map((row) => readRow(row, columns, identifying, faults));
-  findConflicts(said, identifying, faults);
-  if (faults.length > 0) {
-    const ordered = faults.toSorted((one, other) => one.row - other.row);
-    const lines = ordered
-      .slice(0, FAULTS_SHOWN)
-      .map(({ row, column, words }) => `row ${row}, column ${column}: ${words}`);
-    const more = ordered.length - lines.length;
-    throw refused(file, more > 0 ? [...lines, `… and ${more} more`] : lines);
-  }
-  if (said.length === 0) throw refused(file, ["it has a header and no row"]);
+export function readTable(file: string, rows: readonly StatedRow[]): readonly Wanted[] {
+  const [first] = rows;
+  if (first === undefined) throw refused(file, ["it has a header and no row, or is empty"]);
+  // A header with a fault is a row of its own, without which no cell can be read.
+  const missing = first.header.columns.length === 0 ? [] : missingColumns(first);
+  const identifying = IDENTIFYING.find(({ field }) => columnOf(first, "source", field) !== null) ?? IDENTIFYING[3];
+  const isReadable = missing.length === 0 && first.header.columns.length > 0;
+  const said = isReadable ? rows.map((row) => saidIn(row, identifying)) : [];
+  findConflicts(said, identifying);
+  const faults = rows.flatMap(({ row, reasons }) =>
+    reasons.map(({ column, message }) => `row ${row}${column === null ? "" : `, column ${column}`}: ${message}`),
+  );
+  const lines = [...faults, ...missing];
+  const more = lines.length - FAULTS_SHOWN;
+  if (lines.length > 0) throw refused(file, more > 0 ? [...lines.slice(0, FAULTS_SHOWN), `… and ${more} more`] : lines);
   return said.map((one) => wantedOf(one, identifying));
+}
+
+/** Each needs one of its fields. */
+const NEEDED = [
+  ["site", "name"],
+  ["source", ...IDENTIFYING.map(({ field }) => field)],
+  ["variable", "mappingConfig", "variableTypeId"],
+  ["variable", "unit"],
+] as const;
+
+function missingColumns(first: StatedRow): readonly string[] {
+  return NEEDED.flatMap(([entity, ...fields]) => {
+    if (fields.some((field) => columnOf(first, entity, field) !== null)) return [];
+    const names = fields.map(
+      (field) => TABLE_COLUMNS.find((one) => one.of === entity && one.fields[0] === field)?.name,
+    );
+    return [`the column ${names.join(" or ")} is missing; add it`];
+  });
 }
 
 function refused(file: string, lines: readonly string[]): ConfigError {
@@ -65,81 +98,22 @@ function refused(file: string, lines: readonly string[]): ConfigError {
   });
 }
 
-type Identifying = keyof typeof IDENTIFYING;
-
-/** Null: a column without a name, which has to be empty. */
-function readHeader(file: string, { row, cells }: TableRow): readonly (Column | null)[] {
-  const lines: string[] = [];
-  const columns = cells.map((cell) => {
-    const name = String(cell ?? "").trim();
-    if (name === "") return null;
-    const found = findColumn(name);
-    if (found === undefined)
-      lines.push(
-        `row ${row}, column ${name}: there is no such column; there are ` +
-          `${COLUMNS.map((one) => one.name).join(", ")} and ${CUSTOM}KEY`,
-      );
-    return found ?? null;
-  });
-  const names = columns.map((one) => one?.name);
-  for (const [at, name] of names.entries())
-    if (name !== undefined && names.indexOf(name) < at)
-      lines.push(`row ${row}, column ${name}: the column occurs twice; keep one of them`);
-  const lacks = (...some: readonly string[]) => some.every((name) => !names.includes(name));
-  for (const some of [["site_name"], Object.keys(IDENTIFYING), ["mapping_config", "variable_type_id"], ["unit"]])
-    if (lacks(...some)) lines.push(`row ${row}: the column ${some.join(" or ")} is missing; add it`);
-  if (lines.length > 0) throw refused(file, lines);
-  return columns;
-}
-
-function identifyingOf(columns: readonly (Column | null)[]): Identifying {
-  const names = new Set(columns.map((one) => one?.name));
-  const first = (Object.keys(IDENTIFYING) as Identifying[]).find((name) => names.has(name));
-  return first ?? "source_name";
-}
-
-function readRow(
-  { row, cells }: TableRow,
-  columns: readonly (Column | null)[],
-  identifying: Identifying,
-  faults: Fault[],
-): Said {
-  const said: Record<Entity, Record<string, Value>> = { site: {}, source: {}, variable: {} };
-  const fault = (column: string, words: string) => void faults.push({ row, column, words });
-  for (const [at, cell] of cells.entries()) {
-    const written = String(cell ?? "").trim();
-    if (written === "") continue;
-    const column = columns[at];
-    if (column === null || column === undefined) {
-      fault(`${at + 1}`, `it holds "${written}" and has no name; name it in the header, or empty it`);
-      continue;
-    }
-    if (typeof cell === "number" && Math.abs(cell) >= EXACT_MAX && column.read("1") === "1") {
-      fault(column.name, `a number of so many digits is rounded by the spreadsheet; write it as text`);
-      continue;
-    }
-    try {
-      const value = column.read(written);
-      const fields = said[column.of];
-      fields[column.field] =
-        column.field === "clientData" ? { ...(fields["clientData"] as object), ...(value as object) } : value;
-    } catch (thrown) {
-      if (!(thrown instanceof RangeError)) throw thrown;
-      fault(column.name, `"${written}": ${thrown.message}`);
-    }
-  }
+/** Adds the reasons of what the row lacks. */
+function saidIn(row: StatedRow, { field }: Identifying): Said {
+  const { site = {}, source = {}, variable = {} } = row.said;
+  const fault = (entity: "site" | "source" | "variable", field: string, message: string) =>
+    void row.reasons.push({ column: columnOf(row, entity, field), message });
   const isRepeated = "it is empty; fill it in every row, no value is taken over from the row above";
-  if (said.site["name"] === undefined) fault("site_name", isRepeated);
-  if (said.source[IDENTIFYING[identifying].field] === undefined) fault(identifying, isRepeated);
-  if (said.variable["unit"] === undefined) fault("unit", "it is empty; state the unit of the values");
-  if (said.variable["mappingConfig"] === undefined && said.variable["variableTypeId"] === undefined)
-    fault("mapping_config", "it is empty, and so is variable_type_id; fill one of them");
-  return { row, ...said };
+  if (site["name"] === undefined) fault("site", "name", isRepeated);
+  if (source[field] === undefined) fault("source", field, isRepeated);
+  if (variable["unit"] === undefined) fault("variable", "unit", "it is empty; state the unit of the values");
+  if (variable["mappingConfig"] === undefined && variable["variableTypeId"] === undefined)
+    fault("variable", "mappingConfig", "it is empty, and so is variable_type; fill one of them");
+  return { row, site, source, variable };
 }
 
 /** Finds rows that state different values for the same thing. */
-function findConflicts(said: readonly Said[], identifying: Identifying, faults: Fault[]): void {
-  const { field } = IDENTIFYING[identifying];
+function findConflicts(said: readonly Said[], { field }: Identifying): void {
   const sites = new Map<string, Said>();
   const sources = new Map<string, Said>();
   const variables = new Map<string, Said>();
@@ -148,44 +122,40 @@ function findConflicts(said: readonly Said[], identifying: Identifying, faults: 
     const source = String(one.source[field]);
     const { mappingConfig, variableTypeId } = one.variable;
     if (one.site["name"] === undefined || one.source[field] === undefined) continue;
-    compare(sites, site, one, "site", faults);
-    compare(sources, source, one, "source", faults);
+    compare(sites, site, one, "site");
+    compare(sources, source, one, "source");
     const key = JSON.stringify([source, mappingConfig ?? null, mappingConfig === undefined ? variableTypeId : null]);
     const before = variables.get(key);
     if (before === undefined) variables.set(key, one);
     else
-      faults.push({
-        row: one.row,
-        column: mappingConfig === undefined ? "variable_type_id" : "mapping_config",
-        words: `row ${before.row} is about the same variable; keep one of them`,
+      one.row.reasons.push({
+        column: columnOf(one.row, "variable", mappingConfig === undefined ? "variableTypeId" : "mappingConfig"),
+        message: `row ${before.row.row} is about the same variable; keep one of them`,
       });
   }
 }
 
-function compare(seen: Map<string, Said>, key: string, one: Said, of: "site" | "source", faults: Fault[]): void {
+function compare(seen: Map<string, Said>, key: string, one: Said, of: "site" | "source"): void {
   const before = seen.get(key);
   if (before === undefined) {
     seen.set(key, one);
     return;
   }
-  if (of === "source" && before.site["name"] !== one.site["name"])
-    faults.push({ row: one.row, column: "site_name", words: differs(before.row, key, before.site["name"]) });
-  for (const field of new Set([...Object.keys(before[of]), ...Object.keys(one[of])]))
-    if (JSON.stringify(before[of][field]) !== JSON.stringify(one[of][field])) {
-      const name = COLUMNS.find((column) => column.of === of && column.field === field)?.name ?? `${CUSTOM}…`;
-      faults.push({ row: one.row, column: name, words: differs(before.row, key, before[of][field]) });
-    }
-}
-
-function differs(row: number, key: string, value: Value | undefined): string {
-  const before = value === undefined ? "nothing" : JSON.stringify(value);
-  return `row ${row} states ${before} for the same ${key}; state the same in every row`;
+  const differ = (entity: "site" | "source", field: string) => {
+    const value = before[entity][field];
+    if (isDeepStrictEqual(value, one[entity][field])) return;
+    const stated = value === undefined ? "nothing" : JSON.stringify(value);
+    const message = `row ${before.row.row} states ${stated} for the same ${key}; state the same in every row`;
+    one.row.reasons.push({ column: columnOf(one.row, entity, field), message });
+  };
+  if (of === "source") differ("site", "name");
+  for (const field of new Set([...Object.keys(before[of]), ...Object.keys(one[of])])) differ(of, field);
 }
 
 function wantedOf({ row, site, source, variable }: Said, identifying: Identifying): Wanted {
-  const { field, kind } = IDENTIFYING[identifying];
+  const { field, kind } = identifying;
   const identifier = String(source[field]);
-  const { unit: _, granularity, quantityType, ...rest } = variable;
+  const { unit: _, ...ofVariable } = variable;
   const { mappingConfig, variableTypeId } = variable;
   const target: PushTarget = {
     [kind]: identifier,
@@ -193,18 +163,13 @@ function wantedOf({ row, site, source, variable }: Said, identifying: Identifyin
       ? { variableTypeId: Number(variableTypeId) }
       : { mappingConfig: String(mappingConfig) }),
   };
-  const words = `${targetWords(target)} (row ${row})`;
+  const words = `${targetWords(target)} (row ${row.row})`;
   const unit = String(variable["unit"]);
-  const ofVariable = {
-    ...rest,
-    ...spacing(granularity === undefined ? undefined : String(granularity)),
-    ...(quantityType === undefined ? {} : { quantityType: keyOf(QUANTITY_TYPES, String(quantityType)) }),
-  };
   return {
     ...{ target, words, meant: meantBy(source, identifier, variable) },
     site() {
       for (const [needed, name] of [
-        ["typeId", "site_type_id"],
+        ["typeId", "site_type"],
         ["timeZoneId", "site_time_zone"],
       ] as const)
         if (site[needed] === undefined)
@@ -216,7 +181,7 @@ function wantedOf({ row, site, source, variable }: Said, identifying: Identifyin
       return {
         name: identifier,
         ...(timeZoneId === undefined ? {} : { timeZoneId }),
-        ...source,
+        ...bodyOf({}, source),
       } as ReturnType<Wanted["source"]>;
     },
     variable(units) {
@@ -237,7 +202,7 @@ function wantedOf({ row, site, source, variable }: Said, identifying: Identifyin
 
 /** A file may name the source by another of its identifiers. */
 function meantBy(source: Fields, name: string, { mappingConfig, variableTypeId }: Fields): readonly string[] {
-  const bySource = Object.values(IDENTIFYING).flatMap(({ field, kind }) => {
+  const bySource = IDENTIFYING.flatMap(({ field, kind }) => {
     const value = source[field] ?? (field === "name" ? name : undefined);
     return value === undefined ? [] : [{ [kind]: String(value) }];
   });

@@ -13,6 +13,7 @@ import sourceTypes from "./referentials/source-types.json" with { type: "json" }
 import timePeriods from "./referentials/time-periods.json" with { type: "json" };
 import variableTypes from "./referentials/variable-types.json" with { type: "json" };
 import windowsZones from "./referentials/windows-zones.json" with { type: "json" };
+import { UNITS } from "./units.ts";
 
 export interface Named {
   readonly id: number;
@@ -44,6 +45,26 @@ export const TIME_PERIODS: Readonly<Record<string, string>> = timePeriods;
 export const AGGREGATE_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(AGGREGATES).map(([name, id]) => [id, name]),
 );
+
+const namesOf = (map: Readonly<Record<string, string>>) =>
+  Object.entries(map).map(([id, name]) => ({ id: Number(id), name }));
+
+/** The fields of sites, sources and variables that hold ids of a referential, and where the service lists it. */
+export const REFERENTIAL_FIELDS: Readonly<
+  Record<string, { readonly path: string; readonly list: readonly (Named & { readonly symbol?: string })[] }>
+> = {
+  typeId: { path: "/sitetypes", list: SITE_TYPES },
+  sourceTypeId: { path: "/sourceTypes", list: SOURCE_TYPES },
+  energyTypeId: { path: "/energyTypes", list: ENERGY_TYPES },
+  energyUsageId: { path: "/energyUsages", list: ENERGY_USAGES },
+  gatewayTypeId: { path: "/gatewayTypes", list: GATEWAY_TYPES },
+  variableTypeId: { path: "/variableTypes", list: VARIABLE_TYPES },
+  unitId: { path: "/units", list: UNITS },
+  granularityTimeBase: { path: "/timePeriods", list: namesOf(TIME_PERIODS) },
+  quantityType: { path: "/quantityTypes", list: namesOf(QUANTITY_TYPES) },
+  aggregate: { path: "/aggregates", list: namesOf(AGGREGATE_NAMES) },
+};
+
 /** Values of the parameter Granularity of `GET /data`, where it is sent by name. */
 export const GRANULARITY_VALUES = Object.entries(GRANULARITIES).map(([name, value]) => ({ name, value }));
 

@@ -8,6 +8,7 @@
 import type { Logger } from "../support/log.ts";
 import { isBundled } from "./catalogue.ts";
 import type { HostLimits } from "./host-process.ts";
+import type { Load } from "./list-turns.ts";
 import { MappingHost } from "./mapping-host.ts";
 import type { MapperModule } from "./messages.ts";
 
@@ -54,10 +55,10 @@ export class HostPool {
     return host;
   }
 
-  /** Whether a thread of this key was started and has no task. */
-  hasIdle(key: string): boolean {
+  /** Of the host of this key. */
+  load(key: string): Load {
     const host = this.#hosts.get(key);
-    return host?.isAlive === true && host.tasks < host.threads;
+    return host?.isAlive === true ? host : { threads: 0, tasks: 0 };
   }
 
   /** Starts the host of this mapper ahead of its first file. */

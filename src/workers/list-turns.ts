@@ -12,6 +12,14 @@ import type { Slots } from "./slots.ts";
  */
 const HANG_MS = 750;
 
+/** Of a process. */
+export interface Load {
+  /** Threads that were started. */
+  readonly threads: number;
+  /** Tasks in progress. */
+  readonly tasks: number;
+}
+
 interface Turn {
   working: number;
   /** Callbacks that begin the waiting lists, in the order of arrival. */
@@ -28,13 +36,13 @@ export class ListTurns {
   }
 
   /**
-   * `key` identifies lists that may share a process; `hasIdle`: a started process has no task. False when the
-   * signal is aborted before the turn comes.
+   * `key` identifies lists that may share a process. A list that has its turn may not be a task of the process yet.
+   * False when the signal is aborted before the turn comes.
    */
-  async take(key: string, hasIdle: boolean, signal: AbortSignal): Promise<boolean> {
+  async take(key: string, { threads, tasks }: Load, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
     const turn = this.#turns.getOrInsert(key, { working: 0, waiting: [] });
-    if (turn.working === 0 || hasIdle) turn.working += 1;
+    if (turn.working === 0 || Math.max(turn.working, tasks) < threads) turn.working += 1;
     else if (!(await waitFor(turn, signal))) return false;
     const hasSlot = await this.#slots.take(signal);
     if (!hasSlot) this.#end(key);

@@ -132,7 +132,7 @@ export function createMappingPool(
     if (module === null) return [];
     const key = keyOf(module);
     const ask = async (some: readonly ListedJob[]) => {
-      if (!(await turns.take(key, hosts.hasIdle(key), stop))) return null;
+      if (!(await turns.take(key, hosts.load(key), stop))) return null;
       return await askList({ ...list, jobs: some }, module, stop).finally(() => turns.free(key));
     };
     return await mapJobList(list, mapper, ask);

@@ -1,25 +1,50 @@
-/** An account that came while the hub runs, as by another hub of the database. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+/** Accounts that come while the hub runs, as by another hub of the database. */
+import { afterEach, expect, test } from "vitest";
 import type { HubStore } from "../../src/hub/store/store.ts";
+import { hashPassword } from "../../src/hub/token/passwords.ts";
+import { captureShown } from "../cli/shown.ts";
+import { sftpSender } from "../hub/transfer/sender.ts";
+import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { type PlatformRig, standardCsv, startRig } from "./rig.ts";
 
+const DATE = "2026-03-01T00:00:00Z";
+
 let rig: PlatformRig;
-beforeEach(async () => {
-  rig = await startRig();
-});
 afterEach(() => rig.close());
+const shown = captureShown();
+
+const identity = () => (rig.platform().inside.store as HubStore).identity;
 
 test("files of an account that came after the start are processed by its triggers", async () => {
-  const store = rig.platform().inside.store as HubStore;
-  await store.identity.putAccount({ id: 3, name: "Third" });
+  rig = await startRig();
+  await identity().putAccount({ id: 3, name: "Third" });
   const by = { as: "admin", account: 3 };
   const variableId = await rig.variable("K-3", by);
   await rig.trigger("new_", "standard", {}, by);
-  const id = await rig.store("new_1.csv", standardCsv("K-3", "2026-03-01T00:00:00Z", 7), by);
+  const id = await rig.store("new_1.csv", standardCsv("K-3", DATE, 7), by);
   await rig.became(id, "stored", by);
   expect(Object.values(await rig.values(variableId, by))).toEqual([7]);
   // The other accounts go on.
   await rig.trigger("old_", "standard");
   await rig.variable("K-1");
-  await rig.became(await rig.store("old_1.csv", standardCsv("K-1", "2026-03-01T00:00:00Z", 8)), "stored");
+  await rig.became(await rig.store("old_1.csv", standardCsv("K-1", DATE, 8)), "stored");
+  // An account that hub.yaml does not have.
+  expect(await shown.headgate(["pause", "account-3", "-c", rig.config])).toBe(0);
+  expect(await shown.headgate(["pause", "account-4", "-c", rig.config])).toBe(2);
+});
+
+test("a hub without an account takes files once it has one, also by its file-transfer server", async () => {
+  rig = await startRig({ accounts: [], users: [], transfer: { sftp: { listen: "127.0.0.1:0" } } });
+  expect(rig.platform().gateway).toBeNull();
+  await identity().putAccount({ id: 1, name: "First" });
+  const passwordHash = await hashPassword("manager-password", LITTLE_HASHING);
+  await identity().putUser({ username: "manager", passwordHash, roles: ["Manager"], accounts: [1] });
+  await rig.variable("K-1");
+  await rig.trigger("sent_", "standard", { ingestionType: "SendViaFtp" });
+  const hub = { transfer: () => rig.platform().transfer };
+  const sender = await sftpSender(hub, { username: "manager", password: "manager-password" });
+  await sender.put("/sent_1.csv", standardCsv("K-1", DATE, 9));
+  sender.end();
+  const [file] = await rig.get("/storage", { Filename: "sent_1.csv" });
+  await rig.became(file.id, "stored");
 });

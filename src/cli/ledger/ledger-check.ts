@@ -45,7 +45,7 @@ export function addLedgerCheck(ledger: Command, stop: AbortSignal, action: Comma
 }
 
 async function check(options: CheckOptions, stop: AbortSignal): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   requireLedger(config);
   const repair = options.repair === true;
   const ledger = await openLedger(config.ledger, { clock: systemClock, readOnly: !repair });

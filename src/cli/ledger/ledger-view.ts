@@ -12,7 +12,7 @@ import { requireLedger } from "../command-client.ts";
 import { loadOperatedConfig } from "../operated-config.ts";
 
 export async function openLedgerToRead(configPath: string): Promise<{ ledger: Ledger; config: GatewayConfig }> {
-  const config = loadOperatedConfig(configPath);
+  const config = await loadOperatedConfig(configPath);
   requireLedger(config);
   return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };
 }

@@ -39,7 +39,7 @@ export function addLedger({ program, stop, action }: CommandFrame): void {
 }
 
 async function backup(file: string, options: LedgerOptions): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   requireLedger(config);
   const copy = await backupLedger(config.ledger, file);
   if (options.json === true) printJson(copy);
@@ -48,7 +48,7 @@ async function backup(file: string, options: LedgerOptions): Promise<number> {
 }
 
 async function restore(file: string, options: LedgerOptions): Promise<number> {
-  const config = loadOperatedConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const result = await restoreLedger(config.ledger, file, systemClock);
   if (options.json === true) {
     printJson(result);

@@ -1,10 +1,12 @@
 /** Compares what a file wants with what the account has: what to create and change, and why that is refused. */
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
+import { bodyOf, customKey } from "../../master-data/columns.ts";
+import { columnOf } from "../../master-data/rows.ts";
 import { type RowResult, SOURCE_TYPES, siteBody, sourceBody, variableBody } from "../../wire/index.ts";
 import type { FoundStructure } from "../store/master-data.ts";
 import type { Ref, StructurePlan } from "../store/structure-plan.ts";
-import { columnOf } from "./rows.ts";
+
 import { placeWords, type Wanted, type WantedStructure, wordsOf } from "./wanted.ts";
 
 /** The result that an entity will have. */
@@ -232,23 +234,6 @@ function created({ fields }: Wanted, count: number): Verdict {
 
 function settled({ id }: Item, fields: readonly string[]): Verdict {
   return { result: fields.length === 0 ? "unchanged" : "changed", fields, ref: { id } };
-}
-
-/** Without its own id, and without fields that are null: the schemas of bodies have none. */
-function bodyOf(current: Readonly<Record<string, unknown>>, fields: Readonly<Record<string, unknown>>): object {
-  const body: Record<string, unknown> = {};
-  for (const [field, value] of Object.entries(current)) if (value !== null && field !== "id") body[field] = value;
-  for (const [field, value] of Object.entries(fields)) {
-    const key = customKey(field);
-    if (field !== "id" && key === null) body[field] = value;
-    if (key !== null) body["clientData"] = { ...(body["clientData"] as object | undefined), [key]: value };
-  }
-  return body;
-}
-
-/** The key of `clientData` that a field names. */
-function customKey(field: string): string | null {
-  return field.startsWith("clientData.") ? field.slice("clientData.".length) : null;
 }
 
 function changesOf({ fields }: Wanted, current: Item | undefined): string[] {

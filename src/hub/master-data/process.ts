@@ -1,10 +1,19 @@
 /** Reads a file of master data, judges it, applies it or not, and reports on its rows. */
+
+import { findColumn } from "../../master-data/columns.ts";
+import { readRows, type StatedRow, type TableRules } from "../../master-data/rows.ts";
 import type { MasterDataSettings, ReportedEntity, ReportedRow, RowResult } from "../../wire/index.ts";
 import type { Judgement, KeptReport, MasterDataStore, ReportKey, StructureKeys } from "../store/master-data.ts";
 import type { CreatedIds } from "../store/structure-plan.ts";
 import { idOf, judge, type Verdict } from "./judge.ts";
-import { readRows, type StatedRow } from "./rows.ts";
 import { type Wanted, type WantedStructure, wantedOf } from "./wanted.ts";
+
+const RULES: TableRules = {
+  findColumn,
+  columnsAre: "the files with the tag MasterDataTemplate name all columns",
+  sheets: "all",
+  ids: "listed",
+};
 
 export interface MasterDataJob extends ReportKey {
   readonly accountId: number;
@@ -19,7 +28,7 @@ export async function processMasterData(
   store: MasterDataStore,
   signal: AbortSignal,
 ): Promise<KeptReport> {
-  const rows = await readRows({ path, fileName: key.fileName, settings }, signal);
+  const rows = await readRows({ path, fileName: key.fileName, settings, rules: RULES }, signal);
   const wanted = wantedOf(rows);
   // Judging may be repeated, and adds to what is known of rows until here.
   const before = rows.map(({ reasons, notes }) => ({ reasons: reasons.length, notes: notes.length }));

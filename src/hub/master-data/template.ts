@@ -8,13 +8,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { COLUMNS, type Column, LISTS } from "../../master-data/columns.ts";
+import { HELP_SHEETS } from "../../master-data/rows.ts";
 import { type WorkbookTable, writeWorkbook } from "../../support/workbook-writer.ts";
 import { type MasterDataEntity, TEMPLATE_TAG } from "../../wire/index.ts";
 import type { IntakeParts } from "../files/intake.ts";
 import { kindOf } from "../files/kinds.ts";
 import type { StoredFiles } from "../files/service.ts";
-import { COLUMNS, type Column, LISTS } from "./columns.ts";
-import { HELP_SHEETS } from "./rows.ts";
 
 const WORKBOOK = "master-data-template.xlsx";
 const TEXT = "master-data-template.csv";

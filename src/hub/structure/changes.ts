@@ -146,7 +146,7 @@ async function change(
   const { accountId } = callerOf(request);
   const changed = <Schema extends z.ZodType>(schema: Schema, current: object): z.output<Schema> => {
     const body = parsed(schema, edit(current as Fields));
-    requireKnown(entity, body as object, current);
+    requireKnown(body as object, current);
     return body;
   };
   const { structure } = store;

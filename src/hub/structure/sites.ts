@@ -58,7 +58,7 @@ export async function siteRoutes(app: FastifyInstance, { store }: HubContext): P
 
   app.post("/sites", OPTIONS.create, async (request) => {
     const body = parsed(siteBody, request.body);
-    requireKnown("site", body);
+    requireKnown(body);
     return store.structure.createSite(callerOf(request).accountId, body);
   });
 }

@@ -94,7 +94,7 @@ export async function sourceRoutes(app: FastifyInstance, { store }: HubContext):
 
   app.post("/sources", OPTIONS.create, async (request) => {
     const body = parsed(sourceBody, request.body);
-    requireKnown("source", body);
+    requireKnown(body);
     const made = await store.structure.createSource(callerOf(request).accountId, body);
     if (made === null) throw invalidField("siteId", `no site ${body.siteId} in this account`);
     return made;

@@ -105,7 +105,7 @@ async function create({ store }: HubContext, request: FastifyRequest, fixed: obj
   const names = Object.keys(fixed).map((name) => name.toLowerCase());
   const kept = given.filter(([field]) => !names.includes(field.toLowerCase()));
   const body = parsed(variableBody, { ...Object.fromEntries(kept), ...fixed });
-  requireKnown("variable", body);
+  requireKnown(body);
   const id = await store.structure.createVariable(callerOf(request).accountId, body);
   if (id === null) throw invalidField("sourceId", `no source ${body.sourceId} in this account`);
   return id;

@@ -12,6 +12,8 @@ import type { Sender } from "./take.ts";
 const SWEEP_MS = 600_000;
 
 export interface Folders {
+  /** Makes the folders of accounts that came after the start. */
+  open(accountIds: readonly number[]): Promise<void>;
   /** The account's folder, or with several accounts a folder for each. */
   treeFor(accountIds: readonly number[], sender: Sender): FileTree;
   close(): Promise<void>;
@@ -26,13 +28,20 @@ interface Parts extends Omit<FolderParts, "root" | "accountId"> {
 export async function openFolders(accountIds: readonly number[], parts: Parts): Promise<Folders> {
   const { path, clock, log } = parts;
   const folders = new Map<number, AccountFolder>();
-  for (const accountId of accountIds) {
+  const openOne = async (accountId: number) => {
+    if (folders.has(accountId)) return;
     const root = join(path, String(accountId));
     await mkdir(root, { recursive: true, mode: PRIVATE_FOLDER });
+    // Another connection may have opened it meanwhile.
+    if (folders.has(accountId)) return;
     const folder = new AccountFolder({ ...parts, root, accountId });
-    await folder.sweep();
     folders.set(accountId, folder);
-  }
+    await folder.sweep();
+  };
+  const openAll = async (ids: readonly number[]) => {
+    for (const accountId of ids) await openOne(accountId);
+  };
+  await openAll(accountIds);
   const closing = new AbortController();
   const sweeping = (async () => {
     while (await clock.sleep(SWEEP_MS, closing.signal)) {
@@ -51,6 +60,7 @@ export async function openFolders(accountIds: readonly number[], parts: Parts): 
     return folder.treeFor(sender);
   };
   return {
+    open: openAll,
     treeFor(own, sender) {
       const [only] = own;
       if (only !== undefined && own.length === 1) return treeOf(only, sender);

@@ -40,7 +40,7 @@ export interface SignIn {
 interface Parts {
   readonly options: HubOptions;
   readonly identity: IdentityStore;
-  readonly folders: Pick<Folders, "treeFor">;
+  readonly folders: Pick<Folders, "open" | "treeFor">;
   readonly passwords: Passwords;
   readonly log: Logger;
 }
@@ -51,10 +51,12 @@ const REFUSED = { kind: "refused" } as const;
 export function createSignIn({ options, identity, folders, passwords, log }: Parts): SignIn {
   const keys = new Map(options.users.map(({ username, sshKeys }) => [username, keysOf(username, sshKeys)]));
   const warn = createRareWarning(log, "refused", "sign-ins to the file-transfer server were refused");
-  const admitted = (user: UserRecord, address: string): SignedIn => {
+  const admitted = async (user: UserRecord, address: string): Promise<SignedIn> => {
     const { username, accounts } = user;
-    if (hasRight(user, "push") && accounts.length > 0)
+    if (hasRight(user, "push") && accounts.length > 0) {
+      await folders.open(accounts);
       return { kind: "user", user: { username, treeFor: (via) => folders.treeFor(accounts, { username, via }) } };
+    }
     warn({ user: user.username, from: address, why: `the user lacks the right: ${RIGHT_WORDS.push}` });
     return REFUSED;
   };

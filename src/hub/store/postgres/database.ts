@@ -6,7 +6,7 @@ import pg from "pg";
 import { commitDurably, durabilityRisks } from "../../../sql/postgres/durability.ts";
 import { isDeadlock, isPostgresTrouble } from "../../../sql/postgres/faults.ts";
 import { numbered } from "../../../sql/postgres/translate.ts";
-import { ConfigError, wordsOf } from "../../../support/errors.ts";
+import { ConfigError, type HeadgateError, wordsOf } from "../../../support/errors.ts";
 import type { Logger } from "../../../support/log.ts";
 import { startFault } from "../../../support/start-fault.ts";
 import type { HubOptions } from "../../options.ts";
@@ -70,14 +70,18 @@ export async function openPool(options: PostgresOptions, log: Logger): Promise<p
   } catch (thrown) {
     await pool.end();
     if (thrown instanceof ConfigError) throw thrown;
-    throw startFault("HG-HUB-001", {
-      operation: "open store",
-      subject: serverOf(options.url),
-      message: `the store of the hub cannot be opened: ${wordsOf(thrown)}`,
-      hint: "Check host, database, user and password in `store.url`, and that the user may create the schema.",
-      cause: thrown,
-    });
+    throw cannotOpen(options, thrown);
   }
+}
+
+export function cannotOpen({ url }: PostgresOptions, cause: unknown): HeadgateError {
+  return startFault("HG-HUB-001", {
+    operation: "open store",
+    subject: serverOf(url),
+    message: `the store of the hub cannot be opened: ${wordsOf(cause)}`,
+    hint: "Check host, database, user and password in `store.url`, and that the user may create the schema.",
+    cause,
+  });
 }
 
 /** The URL without its password. */

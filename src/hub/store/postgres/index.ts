@@ -2,11 +2,12 @@
 
 import type { Logger } from "../../../support/log.ts";
 import { once } from "../../../support/once.ts";
+import { createIdentityStore } from "../identity.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { commonStores } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
-import { createPool, openPool, type PostgresOptions } from "./database.ts";
+import { cannotOpen, createPool, openPool, type PostgresOptions } from "./database.ts";
 import { postgresDatabase } from "./driver.ts";
 import { createOperationStore } from "./operations.ts";
 import { createPointStore } from "./points.ts";
@@ -35,4 +36,16 @@ export async function openPostgresStore(options: PostgresOptions, log: Logger): 
 export function openPostgresMasterData(options: PostgresOptions): OpenMasterData {
   const pool = createPool(options, { max: 1, settings: { jit: "off" } });
   return { ...createMasterDataStore(postgresDatabase(pool)), close: () => pool.end() };
+}
+
+export async function postgresAccountIds(options: PostgresOptions): Promise<readonly number[]> {
+  const pool = createPool(options, { max: 1 });
+  try {
+    const { rows } = await pool.query("SELECT to_regclass('account') IS NOT NULL AS there");
+    return rows[0]?.there === true ? await createIdentityStore(postgresDatabase(pool)).accountIds() : [];
+  } catch (thrown) {
+    throw cannotOpen(options, thrown);
+  } finally {
+    await pool.end();
+  }
 }

@@ -66,7 +66,7 @@ function schemaIn(folder: "migrations" | "intake-migrations"): SqliteSchema {
   };
 }
 
-function cannotOpen(path: string, cause: unknown): HeadgateError {
+export function cannotOpen(path: string, cause: unknown): HeadgateError {
   return startFault("HG-HUB-001", {
     operation: "open store",
     subject: path,

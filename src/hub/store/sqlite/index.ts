@@ -2,13 +2,15 @@
  * The embedded store: `<path>` contains structure, points and outcomes, `<path>.intake` the queue of
  * operations.
  */
+import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
+import { createIdentityStore } from "../identity.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { commonStores } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
-import { lockStore, openDatabase, statements } from "./database.ts";
+import { cannotOpen, lockStore, openDatabase, statements } from "./database.ts";
 import { installFolding } from "./dialect.ts";
 import { sqliteDatabase } from "./driver.ts";
 import { createOperationStore, intakeId } from "./operations.ts";
@@ -22,6 +24,8 @@ const CHECKPOINT_PAGES = { migrations: 65_536, "intake-migrations": 16_384 } as 
 
 /** Reads hardly ever wait in WAL; writes wait without blocking (`write`). */
 const BLOCKING_MS = 20;
+/** A command has nothing else to do. */
+const COMMAND_BLOCKING_MS = 5_000;
 
 export function intakePath(path: string): string {
   return `${path}.intake`;
@@ -72,4 +76,16 @@ export function openSqliteMasterData(path: string): OpenMasterData {
     checkpointPages: CHECKPOINT_PAGES.migrations,
   });
   return { ...createMasterDataStore(sqliteDatabase(file, statements(file))), close: async () => file.close() };
+}
+
+export async function sqliteAccountIds(path: string): Promise<readonly number[]> {
+  if (!existsSync(path)) return [];
+  const file = openDatabase({ path, migrations: null, timeoutMs: COMMAND_BLOCKING_MS, readOnly: true });
+  try {
+    return await createIdentityStore(sqliteDatabase(file, statements(file))).accountIds();
+  } catch (thrown) {
+    throw cannotOpen(path, thrown);
+  } finally {
+    file.close();
+  }
 }

@@ -1,13 +1,12 @@
 /** Reads cells of CSV files and workbooks. A cell that a spreadsheet may have changed is refused, and never guessed. */
-import type { CellValue } from "../../readers/contract.ts";
+import type { CellValue } from "../readers/contract.ts";
+import { hasTypedDigits } from "../readers/typed-digits.ts";
 
 export type Cell = CellValue;
 
 /** Reads a cell that is not empty; throws a `RangeError` whose message completes "the cell …". */
 export type ReadCell = (cell: Cell) => unknown;
 
-/** From here on a spreadsheet has replaced the last digits of a number by zeros. */
-const EXACT_MAX = 1e15;
 const TEXT_MAX = 4_000;
 /** Results of formulas that are none. */
 const NO_RESULT = /^#(N\/A|REF!|VALUE!|NAME\?|DIV\/0!|NULL!|NUM!|SPILL!|CALC!|FIELD!|GETTING_DATA|NOT CALCULATED)$/;
@@ -20,7 +19,7 @@ export function isEmpty(cell: Cell | undefined): boolean {
 
 export function text(cell: Cell): string {
   if (typeof cell === "number") {
-    if (Number.isInteger(cell) && Math.abs(cell) < EXACT_MAX) return String(cell);
+    if (hasTypedDigits(cell)) return String(cell);
     throw new RangeError(`is the number ${cell}, whose digits the spreadsheet may have changed: format it as text`);
   }
   if (typeof cell === "boolean") return String(cell);

@@ -1,14 +1,14 @@
 /** Reads a CSV file or a workbook of master data to what each of its rows says. */
 import { extname } from "node:path/posix";
-import { csvCells } from "../../readers/csv.ts";
-import { type Input, rawChunks } from "../../readers/decode.ts";
-import { lineChunks } from "../../readers/lines.ts";
-import { isFileError } from "../../readers/row-error.ts";
-import { placeOf } from "../../readers/row-place.ts";
-import { sheetNames, xlsxCells } from "../../readers/xlsx.ts";
-import type { MasterDataEntity, MasterDataSettings } from "../../wire/index.ts";
+import { csvCells } from "../readers/csv.ts";
+import { type Input, rawChunks } from "../readers/decode.ts";
+import { lineChunks } from "../readers/lines.ts";
+import { isFileError } from "../readers/row-error.ts";
+import { placeOf } from "../readers/row-place.ts";
+import { sheetNames, xlsxCells } from "../readers/xlsx.ts";
+import type { MasterDataEntity, MasterDataSettings } from "../wire/index.ts";
 import { type Cell, isEmpty } from "./cells.ts";
-import { type Column, type Fields, findColumn, quoted } from "./columns.ts";
+import { type Column, type Fields, findColumn, type KnownIds, quoted } from "./columns.ts";
 
 /** Rows of one file, so that they fit in memory. */
 export const ROWS_MAX = 200_000;
@@ -38,21 +38,34 @@ export interface StatedRow {
   readonly notes: string[];
 }
 
+/** The columns, sheets and ids that a reader of master data takes. */
+export interface TableRules {
+  readonly findColumn: (header: string) => Column | undefined;
+  /** Completes "there is no such column: …". */
+  readonly columnsAre: string;
+  readonly sheets: "all" | "first";
+  readonly ids: KnownIds;
+}
+
 export interface MasterDataFile {
   readonly path: string;
   /** By which a workbook is known, when its first bytes are those of an archive. */
   readonly fileName: string;
   readonly settings: Pick<MasterDataSettings, "delimiter" | "encoding">;
+  readonly rules: TableRules;
 }
 
 /** Never throws for a fault of the file: rows hold the reasons. */
 export async function readRows(file: MasterDataFile, signal: AbortSignal): Promise<StatedRow[]> {
   const input: Input = { path: file.path, signal };
+  const { rules } = file;
   const rows: StatedRow[] = [];
   try {
     if (await isWorkbook(input)) {
-      for (const sheet of await sheetNames(input, {})) await readTable(xlsxCells(input, { sheet }), sheet, rows);
-    } else await readTable(await csvOf(input, file), null, rows);
+      const sheets = await sheetNames(input, {});
+      for (const sheet of rules.sheets === "all" ? sheets : sheets.slice(0, 1))
+        await addRows(rows, xlsxCells(input, { sheet }), sheet, rules);
+    } else await addRows(rows, await csvOf(input, file), null, rules);
   } catch (thrown) {
     if (!isFileError(thrown)) throw thrown;
     const { message, hint, sheet = null, row = 1, column = null } = thrown;
@@ -103,16 +116,21 @@ function likeliest(header: string): string {
 }
 
 /** Adds the rows of a table; one without any row adds none. */
-async function readTable(chunks: AsyncIterable<readonly Cell[][]>, sheet: string | null, rows: StatedRow[]) {
+export async function addRows(
+  rows: StatedRow[],
+  chunks: AsyncIterable<readonly Cell[][]> | Iterable<readonly Cell[][]>,
+  sheet: string | null,
+  rules: TableRules,
+): Promise<void> {
   let header: Header | null = null;
   for await (const chunk of chunks)
     for (const cells of chunk) {
       if (cells.every(isEmpty)) continue;
       const row = placeOf(cells)?.row ?? 0;
       if (header === null) {
-        header = headerOf(cells);
+        header = headerOf(cells, rules);
         if (isHelp(sheet, header)) return;
-        const reasons = headerFaults(header);
+        const reasons = headerFaults(header, rules);
         if (reasons.length === 0) continue;
         rows.push(emptyRow(sheet, row, reasons, header));
         // Cells of unknown columns say nothing.
@@ -123,7 +141,7 @@ async function readTable(chunks: AsyncIterable<readonly Cell[][]>, sheet: string
         rows.push(emptyRow(sheet, row, [{ column: null, message }], header));
         return;
       }
-      rows.push(statedRow(cells, { sheet, row, header }));
+      rows.push(statedRow(cells, { sheet, row, header }, rules));
     }
 }
 
@@ -132,20 +150,19 @@ function isHelp(sheet: string | null, { names }: Header): boolean {
   return Object.entries(HELP_SHEETS).some(([name, columns]) => name === sheet && columns.join() === names.join());
 }
 
-function headerOf(cells: readonly Cell[]): Header {
+function headerOf(cells: readonly Cell[], { findColumn }: TableRules): Header {
   const names = cells.map((cell) => (typeof cell === "object" ? "" : String(cell).trim()));
   return { names, columns: names.map((name) => findColumn(name) ?? null) };
 }
 
-function headerFaults({ names, columns }: Header): Reason[] {
+function headerFaults({ names, columns }: Header, { columnsAre }: TableRules): Reason[] {
   const reasons: Reason[] = [];
   const known = new Map<string, string>();
   for (const [at, name] of names.entries()) {
     const found = columns[at] ?? null;
     if (name === "") continue;
     if (found === null) {
-      const message = `there is no column ${quoted(name)}: the files with the tag MasterDataTemplate name all columns`;
-      reasons.push({ column: name, message });
+      reasons.push({ column: name, message: `there is no column ${quoted(name)}: ${columnsAre}` });
       continue;
     }
     const before = known.get(found.name);
@@ -156,7 +173,11 @@ function headerFaults({ names, columns }: Header): Reason[] {
   return reasons.slice(0, REASONS_MAX);
 }
 
-function statedRow(cells: readonly Cell[], place: Pick<StatedRow, "sheet" | "row" | "header">): StatedRow {
+function statedRow(
+  cells: readonly Cell[],
+  place: Pick<StatedRow, "sheet" | "row" | "header">,
+  { ids }: TableRules,
+): StatedRow {
   const { header, sheet } = place;
   const reasons: Reason[] = [];
   const said: Partial<Record<MasterDataEntity, Record<string, unknown>>> = {};
@@ -174,7 +195,7 @@ function statedRow(cells: readonly Cell[], place: Pick<StatedRow, "sheet" | "row
       continue;
     }
     try {
-      said[column.of] = Object.assign(said[column.of] ?? {}, column.read(cell));
+      said[column.of] = Object.assign(said[column.of] ?? {}, column.read(cell, ids));
     } catch (thrown) {
       if (!(thrown instanceof RangeError)) throw thrown;
       reasons.push({ column: header.names[at] ?? column.name, message: `the cell ${thrown.message}` });

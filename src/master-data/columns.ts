@@ -1,23 +1,11 @@
 /** The columns of master data: their names, the entities that they describe, and how their cells are read. */
-import {
-  AGGREGATE_NAMES,
-  ENERGY_TYPES,
-  ENERGY_USAGES,
-  findUnit,
-  GATEWAY_TYPES,
-  ianaZone,
-  type MasterDataEntity,
-  type Named,
-  QUANTITY_TYPES,
-  SITE_TYPES,
-  SOURCE_TYPES,
-  TIME_PERIODS,
-  UNITS,
-  VARIABLE_TYPES,
-} from "../../wire/index.ts";
+import { findUnit, ianaZone, type MasterDataEntity, REFERENTIAL_FIELDS, TIME_PERIODS, UNITS } from "../wire/index.ts";
 import { type Cell, decimal, type ReadCell, text, truth, whole } from "./cells.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
+
+/** Which ids of referentials are known: those in our lists, or any, as another service may have longer lists. */
+export type KnownIds = "listed" | "any";
 
 export interface Column {
   /** In a header, case, blanks, `_` and `-` do not matter. */
@@ -27,7 +15,7 @@ export interface Column {
   readonly about: string;
   readonly fields: readonly string[];
   /** The fields that a cell states; throws a `RangeError` whose message completes "the cell …". */
-  readonly read: (cell: Cell) => Fields;
+  readonly read: (cell: Cell, ids: KnownIds) => Fields;
 }
 
 function column(of: MasterDataEntity, names: string, field: string, about: string, read: ReadCell = text): Column {
@@ -35,20 +23,24 @@ function column(of: MasterDataEntity, names: string, field: string, about: strin
   return { name, aliases, of, about, fields: [field], read: (cell) => ({ [field]: read(cell) }) };
 }
 
-/** An id of a referential, or its name in any case. */
-function known(list: readonly Named[], path: string): ReadCell {
-  return (cell) => {
+/** A message names those of a short list. */
+const NAMES_SHOWN_MAX = 12;
+
+/** A column of ids of a referential, which a cell names by id, or by name in any case. */
+function listed(of: MasterDataEntity, names: string, field: string, about = ""): Column {
+  const { path, list } = REFERENTIAL_FIELDS[field] ?? { path: "", list: [] };
+  const some = list.length > NAMES_SHOWN_MAX ? "" : ` (${list.map(({ name }) => name).join(", ")})`;
+  const read = (cell: Cell, ids: KnownIds) => {
     const words = text(cell);
     const isId = /^\d+$/.test(words);
     const named = words.toLowerCase();
     const found = list.find(({ id, name }) => (isId ? id === Number(words) : name.toLowerCase() === named));
-    if (found === undefined) throw new RangeError(`is ${quoted(words)}, which is no id and no name of GET ${path}`);
-    return found.id;
+    if (found === undefined && !(isId && ids === "any"))
+      throw new RangeError(`is ${quoted(words)}, which is no id and no name of GET ${path}${some}`);
+    return { [field]: found?.id ?? Number(words) };
   };
+  return { ...column(of, names, field, `Id or name (GET ${path})${about}.`), read };
 }
-
-const namesOf = (map: Readonly<Record<string, string>>) =>
-  Object.entries(map).map(([id, name]) => ({ id: Number(id), name }));
 
 function unit(cell: Cell): number {
   const words = text(cell);
@@ -75,8 +67,8 @@ function spacing(cell: Cell): Fields {
   const words = text(cell);
   const [, count, period = ""] = SPACING.exec(words) ?? [];
   if (count === undefined) throw new RangeError(`is ${quoted(words)}, and not such as 15 minutes or 1 day`);
-  const base = namesOf(TIME_PERIODS).find(({ name }) => name.toLowerCase() === period.toLowerCase());
-  return { granularity: Number(count), granularityTimeBase: base?.id };
+  const base = Object.entries(TIME_PERIODS).find(([, name]) => name.toLowerCase() === period.toLowerCase());
+  return { granularity: Number(count), granularityTimeBase: Number(base?.[0]) };
 }
 
 function versions(cell: Cell): number {
@@ -95,13 +87,7 @@ const BY_ID = "Id at the hub, to name one whose name or number changes.";
 export const COLUMNS: readonly Column[] = [
   column("site", "site_id", "id", BY_ID, whole),
   column("site", "site_name", "name", "Name of the site, which names it in the account."),
-  column(
-    "site",
-    "site_type site_type_id",
-    "typeId",
-    `Id or name (GET /sitetypes). ${NEW}`,
-    known(SITE_TYPES, "/sitetypes"),
-  ),
+  listed("site", "site_type site_type_id", "typeId", "; needed for a new one"),
   column("site", "site_time_zone site_time_zone_id", "timeZoneId", `Where a day of the site begins. ${NEW}`, zone),
   column("site", "site_street", "street", "Address."),
   column("site", "site_postal_code", "postalCode", "Address."),
@@ -117,34 +103,10 @@ export const COLUMNS: readonly Column[] = [
   column("source", "source_ean source_ean_number ean ean_number", "ean", "EAN of the connection."),
   column("source", "meter_number source_meter_number", "meterNumber", "Number of the meter."),
   column("source", "source_name", "name", "Name of the source; what names it when left out."),
-  column(
-    "source",
-    "source_type source_type_id",
-    "sourceTypeId",
-    "Id or name (GET /sourceTypes); of a new one Pushed Data when left out.",
-    known(SOURCE_TYPES, "/sourceTypes"),
-  ),
-  column(
-    "source",
-    "energy_type energy_type_id",
-    "energyTypeId",
-    "Id or name (GET /energyTypes).",
-    known(ENERGY_TYPES, "/energyTypes"),
-  ),
-  column(
-    "source",
-    "energy_usage energy_usage_id",
-    "energyUsageId",
-    "Id or name (GET /energyUsages).",
-    known(ENERGY_USAGES, "/energyUsages"),
-  ),
-  column(
-    "source",
-    "gateway_type gateway_type_id",
-    "gatewayTypeId",
-    "Id or name (GET /gatewayTypes).",
-    known(GATEWAY_TYPES, "/gatewayTypes"),
-  ),
+  listed("source", "source_type source_type_id", "sourceTypeId", "; of a new one Pushed Data when left out"),
+  listed("source", "energy_type energy_type_id", "energyTypeId"),
+  listed("source", "energy_usage energy_usage_id", "energyUsageId"),
+  listed("source", "gateway_type gateway_type_id", "gatewayTypeId"),
   column("source", "source_time_zone source_time_zone_id", "timeZoneId", "The site's when left out.", zone),
   column("source", "source_description", "description", "Free text."),
   column("source", "source_localisation", "localisation", "Where it is in the site."),
@@ -157,13 +119,7 @@ export const COLUMNS: readonly Column[] = [
     "mappingConfig",
     "By which pushes name the variable. This, or variable_type, names it within its source.",
   ),
-  column(
-    "variable",
-    "variable_type variable_type_id",
-    "variableTypeId",
-    "Id or name (GET /variableTypes); of a new one 131, generic, when left out.",
-    known(VARIABLE_TYPES, "/variableTypes"),
-  ),
+  listed("variable", "variable_type variable_type_id", "variableTypeId", "; of a new one 131, generic, when left out"),
   column("variable", "variable_name", "name", "Name of the variable; the mapping config when left out."),
   column("variable", "unit unit_id", "unitId", `Id, symbol or name (GET /units). ${NEW}`, unit),
   {
@@ -171,20 +127,8 @@ export const COLUMNS: readonly Column[] = [
     fields: ["granularity", "granularityTimeBase"],
     read: spacing,
   },
-  column(
-    "variable",
-    "quantity_type",
-    "quantityType",
-    "Id or name (GET /quantityTypes), such as Integrated.",
-    known(namesOf(QUANTITY_TYPES), "/quantityTypes"),
-  ),
-  column(
-    "variable",
-    "aggregate",
-    "aggregate",
-    "Id or name (GET /aggregates).",
-    known(namesOf(AGGREGATE_NAMES), "/aggregates"),
-  ),
+  listed("variable", "quantity_type", "quantityType", ", such as Integrated"),
+  listed("variable", "aggregate", "aggregate"),
   column("variable", "is_versioned", "isVersioned", "true when revisions of a reading are kept side by side.", truth),
   column("variable", "versions_max", "versionsMax", "How many of them.", versions),
   column("variable", "divider", "divider", "Number that values are divided by.", decimal),
@@ -193,18 +137,11 @@ export const COLUMNS: readonly Column[] = [
   column("user", "user_roles user_role", "roles", "Roles, separated by |.", tags),
 ];
 
-/** Permitted values: column, id, name. */
-export const LISTS: readonly (readonly [string, number, string])[] = Object.entries({
-  site_type: SITE_TYPES,
-  source_type: SOURCE_TYPES,
-  energy_type: ENERGY_TYPES,
-  energy_usage: ENERGY_USAGES,
-  gateway_type: GATEWAY_TYPES,
-  variable_type: VARIABLE_TYPES,
-  unit: UNITS.map(({ id, symbol }) => ({ id, name: symbol })),
-  quantity_type: namesOf(QUANTITY_TYPES),
-  aggregate: namesOf(AGGREGATE_NAMES),
-}).flatMap(([name, list]) => list.map((one) => [name, one.id, one.name] as const));
+/** Permitted values: column, id, name or symbol. */
+export const LISTS: readonly (readonly [string, number, string])[] = COLUMNS.flatMap(({ name: column, fields }) => {
+  const list = REFERENTIAL_FIELDS[fields[0] ?? ""]?.list ?? [];
+  return list.map(({ id, name, symbol = name }) => [column, id, symbol] as const);
+});
 
 const CUSTOM = /^source[\s_-]*custom\.(.+)$/i;
 
@@ -220,4 +157,21 @@ export function findColumn(header: string): Column | undefined {
   if (key === undefined) return BY_NAME.get(folded(header));
   const name = `source_custom.${key}`;
   return { ...column("source", name, `clientData.${key}`, ""), name, aliases: [] };
+}
+
+/** The key of `clientData` that a field names. */
+export function customKey(field: string): string | null {
+  return field.startsWith("clientData.") ? field.slice("clientData.".length) : null;
+}
+
+/** Fields over those of `current` as a body: without an id of its own and without fields that are null. */
+export function bodyOf(current: Fields, fields: Fields): Fields {
+  const body: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(current)) if (value !== null && field !== "id") body[field] = value;
+  for (const [field, value] of Object.entries(fields)) {
+    const key = customKey(field);
+    if (field !== "id" && key === null) body[field] = value;
+    if (key !== null) body["clientData"] = { ...(body["clientData"] as object | undefined), [key]: value };
+  }
+  return body;
 }
