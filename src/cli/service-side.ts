@@ -1,5 +1,5 @@
 /** The records that services keep of the operations of a file (`GET /operations/{id}` of a hub). */
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { TracedFile } from "../ledger/ledger.ts";
 import { systemClock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
@@ -25,7 +25,7 @@ export async function serviceSide(
   const known = new Map<string, ServiceOperation>();
   const faults = new Map<string, string>();
   // The gateway inside a hub has no password, and its ledger has the hub's outcomes.
-  if (config.drops.some(({ kind }) => (kind as string) === "hub")) return { known, faults };
+  if (isInsideHub(config)) return { known, faults };
   const signal = AbortSignal.timeout(ASK_MS);
   const runs = files.flatMap((file) => file.runs);
   for (const access of config.services) {

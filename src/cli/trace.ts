@@ -1,7 +1,7 @@
 /** `headgate trace`: the history of a file, found by operationId, run, file name or path. */
 
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
@@ -42,6 +42,7 @@ const AFTER_WIDTH = 10;
 export function addTrace({ program, action }: CommandFrame): void {
   addCommand(program, "trace [id]", "The history of a file, or the row of a stored reading.", [
     "headgate trace meters_2026-03.csv -c gateway.yaml      # by file name, path, run or operationId",
+    "headgate trace 1284 -c hub.yaml                        # by the id of a stored file",
     "headgate trace 01kag3v0s9c7yq5d2e8fxh4m1n-3 -c gateway.yaml",
     "headgate trace --target 'sourceSerialNumber=M-1 mappingConfig=kWh' --date 2026-03-01T00:00:00Z -c gateway.yaml",
   ])
@@ -99,7 +100,7 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
   return 0;
 }
 
-/** The path of the ledger, or else a path into the folder of a local drop. */
+/** The path of the ledger, or else a path into the folder of a local drop, or the id of a stored file of a hub. */
 export async function findFiles(
   id: string,
   ledger: Ledger,
@@ -107,6 +108,8 @@ export async function findFiles(
 ): Promise<readonly TracedFile[]> {
   const files = await ledger.trace(id);
   if (files.length > 0) return files;
+  // Each file of a hub's storage has a folder of its own there.
+  if (/^\d+$/.test(id) && isInsideHub(config)) return await ledger.trace(`${id}/`);
   for (const drop of config.drops) {
     if (drop.kind !== "local") continue;
     const inside = relative(drop.path, resolve(id));

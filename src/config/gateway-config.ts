@@ -55,6 +55,11 @@ export const innerGatewayConfig = sections
   .extend({ services: z.array(serviceOptions), drops: z.array(hubDropOptions) })
   .transform(withSplitTriggers);
 
+/** Whether it is that of the gateway inside a hub: drops, passwords and outcomes are the hub's own. */
+export function isInsideHub({ drops }: Pick<GatewayConfig, "drops">): boolean {
+  return drops.some(({ kind }) => kind === "hub");
+}
+
 /**
  * Loads, validates and freezes the configuration; its relative paths are relative to its own folder. `files` receives
  * the paths of all files that were read. Throws `ConfigError`.

@@ -1,7 +1,7 @@
 /** Joins the triggers of the configuration's file and those of services, in the order of the file. */
 
 import type { Registry } from "prom-client";
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperCatalogue } from "../mapping/contract.ts";
 import { type ListedTriggers, measureTriggers } from "../operations/listed-triggers.ts";
@@ -20,10 +20,14 @@ import type { InnerGateway } from "./inner.ts";
 import type { GatewayTrigger, LiveConfig } from "./live-config.ts";
 import { TriggerReport } from "./trigger-report.ts";
 
-export function triggerSources({ services, serviceTriggers, push }: GatewayConfig): readonly TriggerSource[] {
+export function triggerSources(config: GatewayConfig): readonly TriggerSource[] {
+  const { services, serviceTriggers, push } = config;
+  // The account of the hub that the gateway is inside is the same at any address of that hub.
+  const isOfHub = isInsideHub(config);
   return serviceTriggers.flatMap(({ position: _, ...rule }) => {
     const access = services.find(({ name }) => name === rule.service);
-    return access === undefined ? [] : [{ rule, access, timeouts: push.timeouts }];
+    if (access === undefined) return [];
+    return [{ rule, access, timeouts: push.timeouts, ...(isOfHub ? { keptAs: `${access.name} of the hub` } : {}) }];
   });
 }
 
@@ -94,7 +98,8 @@ export async function openTriggers(
   },
   closers: Closer[],
 ): Promise<TriggersInForce> {
-  const { recheckMs } = ledger.fleet;
+  // A list that another hub kept may be older than what this one has read from itself.
+  const recheckMs = inner === undefined ? ledger.fleet.recheckMs : null;
   const catalogue = createCatalogue(live.config.mappers.folders);
   const mintOf = (service: string) => inner?.mintOf(service);
   const triggers = new TriggersInForce(live, catalogue, { ...own, lists: ledger.triggerLists, recheckMs, mintOf });

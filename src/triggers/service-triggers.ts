@@ -19,8 +19,9 @@ export type { ServiceTriggerState, TriggerSource };
 const FIRST_ATTEMPT_MS = 10_000;
 
 /** The kept list of a source, for commands beside the gateway. */
-export async function keptTriggers(lists: KeptLists, { rule, access }: TriggerSource): Promise<ServiceTriggerState> {
-  const kept = await lists.find(sourceName(access));
+export async function keptTriggers(lists: KeptLists, source: TriggerSource): Promise<ServiceTriggerState> {
+  const { rule } = source;
+  const kept = await lists.find(sourceName(source));
   const listed = kept === null ? [] : (JSON.parse(kept.triggers) as unknown[]);
   const triggers = bindTriggers(listed, rule);
   return { service: rule.service, listedAt: kept?.listedAt ?? null, fault: null, emptySince: null, triggers };
@@ -58,7 +59,7 @@ export class ServiceTriggers {
       const before = this.#watches.get(service);
       if (before !== undefined && isDeepStrictEqual(before.source, source)) continue;
       this.#end(service);
-      this.#watches.set(service, new SourceWatch(source, this.#parts, before?.listOf(source.access) ?? null));
+      this.#watches.set(service, new SourceWatch(source, this.#parts, before?.listOf(source) ?? null));
     }
   }
 

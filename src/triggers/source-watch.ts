@@ -31,6 +31,8 @@ export interface TriggerSource {
   readonly rule: ServiceRule & { readonly every: number };
   readonly access: ServiceAccess;
   readonly timeouts: HttpTimeouts;
+  /** The name under which its list is kept; made of service, address and account when absent. */
+  readonly keptAs?: string;
 }
 
 /** The triggers of one service, as they are in force. */
@@ -60,8 +62,8 @@ export interface ServiceTriggersParts {
 const RETRY_FIRST_MS = 5_000;
 
 /** The name under which the list of an account is kept. */
-export function sourceName({ name, base, account, credentials }: ServiceAccess): string {
-  return `${name} ${base} ${account ?? `of ${credentials.username}`}`;
+export function sourceName({ keptAs, access: { name, base, account, credentials } }: TriggerSource): string {
+  return keptAs ?? `${name} ${base} ${account ?? `of ${credentials.username}`}`;
 }
 
 export class SourceWatch {
@@ -94,7 +96,7 @@ export class SourceWatch {
     this.source = source;
     this.#parts = parts;
     this.#log = parts.log.child({ service: source.rule.service });
-    this.#name = sourceName(source.access);
+    this.#name = sourceName(source);
     this.#client = new ServiceClient(source.access, {
       connections: 1,
       timeouts: source.timeouts,
@@ -122,8 +124,8 @@ export class SourceWatch {
   }
 
   /** The list, when it is of the same account. */
-  listOf(access: ServiceAccess): KeptList | null {
-    return sourceName(access) === this.#name ? this.#list : null;
+  listOf(source: TriggerSource): KeptList | null {
+    return sourceName(source) === this.#name ? this.#list : null;
   }
 
   /** Resolves after a reading that begins after the call; several callers share one. */

@@ -454,6 +454,8 @@ function questions(ledger: () => Ledger): void {
       expect(found.map(({ arrival }) => arrival.path)).toContain("in/a.csv");
       expect(found[0]?.runs[0]?.batches[0]?.operationId ?? `${run.id}-1`).toBe(`${run.id}-1`);
     }
+    expect((await ledger().trace("in/")).map(({ arrival }) => arrival.path)).toEqual(["in/a.csv"]);
+    expect(await ledger().trace("n/")).toEqual([]);
     expect(await ledger().trace("never.csv")).toEqual([]);
     expect(await ledger().trace("else/a.csv")).toEqual([]);
   });

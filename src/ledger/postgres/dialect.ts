@@ -8,6 +8,7 @@ export const postgresDialect: Dialect = {
   jsonField: (column, field) => `(${column}::json ->> '${field}')`,
   jsonArray: (column) => `coalesce(json_agg(${column}), '[]')::text`,
   contains: (column) => `strpos(${column}, ?) > 0`,
+  startsWith: (expression) => `left(${expression}, length(?::text)) = ?`,
   endsWith: (expression) => `right(${expression}, length(?::text)) = ?`,
   // The server guards its files itself, and foreign keys refuse dangling rows.
   damage: nothingBroken,

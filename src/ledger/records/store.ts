@@ -74,6 +74,8 @@ export interface Dialect {
   /** All values of a column as one JSON array. */
   jsonArray(column: string): string;
   contains(column: string): string;
+  /** Takes the beginning as two values. */
+  startsWith(expression: string): string;
   /** Takes the end as two values. */
   endsWith(expression: string): string;
   /** Damage that the database itself finds in its files. */

@@ -1,6 +1,6 @@
 /**
- * Finds files by the text that an operator may have: an operationId, a run, a file name, a path, or the
- * beginning of an id.
+ * Finds files by the text that an operator may have: an operationId, a run, a file name, a path, a folder with a
+ * slash at its end, or the beginning of an id.
  */
 import { basename } from "node:path/posix";
 import type { Ledger, TracedFile } from "../ledger.ts";
@@ -19,7 +19,16 @@ const PREFIX_MIN = 4;
 type Finder = (query: string, dialect: Dialect) => Steps<readonly number[]>;
 
 /** The first finder with a match determines the result. */
-const FINDERS: readonly Finder[] = [byOperation, byRun, byOperationPrefix, byPath, byName, byArchived, byPrefix];
+const FINDERS: readonly Finder[] = [
+  byOperation,
+  byRun,
+  byOperationPrefix,
+  byPath,
+  byFolder,
+  byName,
+  byArchived,
+  byPrefix,
+];
 
 export function traceMethods(store: Store): Pick<Ledger, "trace"> {
   return { trace: (query) => store.read(() => trace(store, query.trim())) };
@@ -78,6 +87,13 @@ function* byPath(query: string): Steps<readonly number[]> {
   if (!query.includes("/")) return [];
   const sql = "SELECT id FROM arrivals WHERE name = ? AND path = ? ORDER BY id DESC LIMIT ?";
   return yield* ids(sql, basename(query), query, FILES_MAX);
+}
+
+function* byFolder(query: string, dialect: Dialect): Steps<readonly number[]> {
+  if (!query.endsWith("/")) return [];
+  const sql = `SELECT id FROM arrivals WHERE parent_id IS NULL AND ${dialect.startsWith("path")}
+    ORDER BY id DESC LIMIT ?`;
+  return yield* ids(sql, query, query, FILES_MAX);
 }
 
 function byName(query: string): Steps<readonly number[]> {

@@ -7,6 +7,7 @@ export const sqliteDialect: Dialect = {
   jsonField: (column, field) => `(${column} ->> '$.${field}')`,
   jsonArray: (column) => `json_group_array(${column})`,
   contains: (column) => `instr(${column}, ?) > 0`,
+  startsWith: (expression) => `substr(${expression}, 1, length(?)) = ?`,
   endsWith: (expression) => `substr(${expression}, -length(?)) = ?`,
   damage,
 };

@@ -1,0 +1,111 @@
+/** The commands of operators on a hub that does not run: they work on the ledger of its gateway. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../hub/fixture.ts";
+import { headgate as command } from "../runs/in-process.ts";
+import { zip } from "./contents.ts";
+import { type PlatformRig, standardCsv, startRig } from "./rig.ts";
+
+const DATE = "2026-03-01T00:00:00Z";
+const OTHER_DATE = "2026-03-02T00:00:00Z";
+
+let rig: PlatformRig;
+let stored: { id: number; run: string };
+let broken: { id: number; run: string };
+let packed: { id: number };
+let unclaimed: number;
+
+/** Answers what it prints as an exit code of 0, and else fails with its error. */
+async function headgate(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await command(...args, "-c", rig.config);
+  expect(`${code}: ${stderr}`).toBe("0: ");
+  return stdout;
+}
+
+const traced = async (name: string | number) => JSON.parse(await headgate("trace", String(name), "--json"));
+
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.variable("C-1");
+  await rig.trigger("cli", "standard");
+  const at = async (name: string, content: string | Uint8Array<ArrayBuffer>, state: string) => {
+    const id = await rig.store(name, content);
+    const { run } = await until(async () => {
+      const file = await rig.get(`/storage/${id}`);
+      return file.state === state ? file : undefined;
+    });
+    return { id, run: String(run) };
+  };
+  stored = await at("cli.csv", standardCsv("C-1", DATE, 6), "stored");
+  broken = await at("cli-broken.csv", standardCsv("C-1", DATE, "many"), "quarantined");
+  packed = await at("cli.zip", await zip({ "cli-inside.csv": standardCsv("C-1", OTHER_DATE, 7) }), "stored");
+  unclaimed = (await at("nobody.csv", "a;b\n", "unclaimed")).id;
+  await rig.platform().close();
+});
+afterAll(() => rig.close());
+
+describe("trace finds a file", () => {
+  test("by the id of the stored file, also one without a run", async () => {
+    expect(await traced(stored.id)).toMatchObject([{ arrival: { path: `${stored.id}/cli.csv` } }]);
+    expect(await traced(unclaimed)).toMatchObject([{ arrival: { path: `${unclaimed}/nobody.csv` }, runs: [] }]);
+    expect(await traced(packed.id)).toMatchObject([
+      { arrival: { path: `${packed.id}/cli.zip` } },
+      { arrival: { path: `${packed.id}/cli.zip!/cli-inside.csv` }, runs: [{ run: { state: "confirmed" } }] },
+    ]);
+    const { code, stderr } = await command("trace", "4711", "-c", rig.config);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("nothing in the ledger")]);
+  });
+
+  test("by its operation, its run, and the target and date of a reading", async () => {
+    expect(await traced(`file-${stored.id}`)).toHaveLength(1);
+    const [{ runs }] = await traced(stored.run);
+    const [{ operationId }] = runs[0].batches;
+    expect(await traced(operationId)).toMatchObject([{ arrival: { path: `${stored.id}/cli.csv` } }]);
+    const target = ["--target", "sourceSerialNumber=C-1 mappingConfig=kWh", "--date", DATE];
+    expect(JSON.parse(await headgate("trace", ...target, "--json"))).toMatchObject([{ row: 2 }]);
+  });
+});
+
+test("the lists of runs, files that need attention and triggers are shown", async () => {
+  expect(await headgate("runs")).toContain("cli-broken.csv");
+  expect(await headgate("runs", "--waiting")).toContain("no gateway responds");
+  expect(JSON.parse(await headgate("runs", "--state", "quarantined", "--json"))).toMatchObject([{ id: broken.run }]);
+  expect(await headgate("quarantine")).toContain("cli-broken.csv");
+  expect(await headgate("trigger", "list")).toContain("account-1:");
+  expect(await headgate("trigger", "test", "cli-2.csv", "--ingestion", "UploadInStorage")).toContain("account-1:");
+});
+
+test("the ledger is checked and copied", async () => {
+  expect(await headgate("ledger", "check")).toContain("ledger, spool and drops agree");
+  expect(await headgate("ledger", "check", "--repair")).toContain("ledger, spool and drops agree");
+  const copy = join(rig.directory, "copy.sqlite");
+  expect(await headgate("ledger", "backup", copy)).toContain("runs");
+  expect(existsSync(copy)).toBe(true);
+});
+
+test("a drop and a trigger are paused and resumed", async () => {
+  const { triggers } = JSON.parse(await headgate("trigger", "list", "--json"));
+  for (const name of ["account-1", triggers[0].name]) {
+    expect(await headgate("pause", name)).toContain("No gateway runs now");
+    expect(await headgate("resume", name)).toContain("is resumed");
+  }
+});
+
+test("a replay shows the differences, and is made at the next start", async () => {
+  expect(await headgate("replay", String(stored.id), "--dry-run")).toContain("cli.csv");
+  const [replay] = JSON.parse(await headgate("replay", String(stored.id), "--json"));
+  await rig.restart();
+  await expect.poll(async () => (await rig.platform().gateway?.ledger.run(replay.run))?.state).toBe("confirmed");
+  await rig.platform().close();
+});
+
+test("a run is given up", async () => {
+  expect(await headgate("cancel", broken.run, "--yes")).toContain("cancelled");
+});
+
+test("a file is forgotten", async () => {
+  const path = `${broken.id}/cli-broken.csv`;
+  expect(await headgate("forget", path, "--dry-run")).toContain("cli-broken.csv");
+  expect(await headgate("forget", path, "--yes")).toContain("forgotten");
+});
