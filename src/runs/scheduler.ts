@@ -251,7 +251,9 @@ export class Scheduler {
     for (let now: Run | null = run; now !== null; ) {
       const result: StepResult = await this.#runner.result(now, stage, signal, listed);
       listed = null;
-      if (this.#waits.release(run.id)) readAgain(this.#stages, { state: "mapped", path: run.path });
+      // A run that waits itself is in the way as before.
+      if (result.move !== "wait" && this.#waits.release(run.id))
+        readAgain(this.#stages, { state: "mapped", path: run.path });
       readAgain(this.#stages, now);
       if (signal.aborted) return;
       if (result.move === "wait") return await this.#wait(run, stage, result);

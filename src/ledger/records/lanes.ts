@@ -34,8 +34,8 @@ type IdCells = readonly (string | null)[];
 
 /**
  * Behind the first container that may have entries without runs for the lane: the earlier runs of the lane
- * that decide. First the one that is not mapped yet; then for each of the states to deliver, so that an index
- * has them in order, the first run, the first with other kinds of targets than its own, and one behind a few.
+ * that decide. First the last one that is not mapped yet; then for each of the states to deliver, so that an index
+ * has them in order, the first run, the last with other kinds of targets than its own, and one behind a few.
  */
 type AheadCells = readonly [unmapped: string | null, ...perState: IdCells];
 
@@ -56,10 +56,10 @@ WHERE runs.state = '${state}' AND ${inFront}${more})`,
   const ahead = [
     `(SELECT min(container_lanes.run_id) FROM container_lanes
         WHERE container_lanes.lane = own.lane AND container_lanes.run_id < own.id)`,
-    `(SELECT min(runs.id) FROM runs ${dialect.indexedBy("runs_unmapped")} WHERE ${UNMAPPED} AND ${inFront})`,
+    `(SELECT max(runs.id) FROM runs ${dialect.indexedBy("runs_unmapped")} WHERE ${UNMAPPED} AND ${inFront})`,
     ...delivering("min(runs.id)"),
     // Nearly all runs have the same kinds, so this query comes first.
-    ...delivering("min(runs.id)", " AND runs.target_kinds <> own.target_kinds AND runs.target_kinds <> ''"),
+    ...delivering("max(runs.id)", " AND runs.target_kinds <> own.target_kinds AND runs.target_kinds <> ''"),
     ...delivering("runs.id", ` ORDER BY runs.id LIMIT 1 OFFSET ${FEW}`),
   ];
   return `SELECT ${RUN_COLUMNS.replaceAll("runs.", "own.")}, ${ahead.join(", ")}
@@ -67,9 +67,9 @@ WHERE runs.state = '${state}' AND ${inFront}${more})`,
 });
 
 /**
- * The run, and one that it has to wait for: one of them, not always the first. A run that is not mapped yet
- * may share any target. Targets of different kinds may name the same variable. Null when there is no such
- * run.
+ * The run, and one that it has to wait for: where there are several, a late one, so that the runs of a queue wait for
+ * one another, and each asks again once. A run that is not mapped yet may share any target. Targets of different kinds
+ * may name the same variable. Null when there is no such run.
  */
 export function* inTheWayOf(
   store: Store,
@@ -89,13 +89,13 @@ function* firstInTheWay(
   [unmapped, ...perState]: AheadCells,
 ): Steps<string | null> {
   const count = DELIVERABLE_STATES.length;
-  const [firsts, firstOthers] = [perState.slice(0, count), perState.slice(count, 2 * count)];
+  const [firsts, lastOthers] = [perState.slice(0, count), perState.slice(count, 2 * count)];
   const many = perState.slice(2 * count);
   const first = firstOf(...firsts);
-  if (RUN_STATES[own.state].index === "runs_intake") return firstOf(unmapped, first);
+  if (RUN_STATES[own.state].index === "runs_intake") return unmapped ?? first;
   if (targetKinds === "" || (unmapped === null && first === null)) return unmapped;
-  const others = targetKinds.includes(",") ? yield* firstWithTargets(store, own) : firstOf(...firstOthers);
-  if (unmapped !== null || others !== null) return firstOf(unmapped, others);
+  const others = targetKinds.includes(",") ? yield* lastWithTargets(store, own) : lastOf(...lastOthers);
+  if (unmapped !== null || others !== null) return lastOf(unmapped, others);
   if (first === null) return null;
   return yield* sharesTarget(
     store,
@@ -109,10 +109,19 @@ function firstOf(...ids: readonly (string | null)[]): string | null {
   return ids.filter((id) => id !== null).sort()[0] ?? null;
 }
 
+function lastOf(...ids: readonly (string | null)[]): string | null {
+  return (
+    ids
+      .filter((id) => id !== null)
+      .sort()
+      .at(-1) ?? null
+  );
+}
+
 /** A run with several kinds waits for all runs that have targets. */
-function* firstWithTargets({ dialect }: Store, own: Run): Steps<string | null> {
+function* lastWithTargets({ dialect }: Store, own: Run): Steps<string | null> {
   const found = yield* row<{ id: string | null }>(
-    `SELECT min(runs.id) AS id FROM runs ${dialect.indexedBy("runs_delivery")}
+    `SELECT max(runs.id) AS id FROM runs ${dialect.indexedBy("runs_delivery")}
       WHERE ${DELIVERING} AND runs.lane = ? AND runs.id < ? AND runs.target_kinds <> ''`,
     own.lane,
     own.id,
@@ -121,12 +130,12 @@ function* firstWithTargets({ dialect }: Store, own: Run): Steps<string | null> {
 }
 
 /**
- * With few runs in front, each is queried for the run's own targets; with many, each target is queried for
+ * With few runs in front, each is queried for the run's own targets; with many, each target is queried for the last of
  * its runs since the first of these, whatever their states.
  */
 function* sharesTarget(store: Store, own: Run, first: string, few: boolean): Steps<string | null> {
   const sql = few ? selectOfFew(store) : SELECT_OF_MANY;
-  const found = yield* row<{ id: string }>(sql, own.lane, own.id, first, own.id);
+  const found = yield* row<{ id: string | null }>(sql, own.lane, own.id, first, own.id);
   return found?.id ?? null;
 }
 
@@ -134,9 +143,11 @@ const selectOfFew = perDialect(
   (dialect) => `SELECT runs.id FROM runs ${dialect.indexedBy("runs_delivery")}
     WHERE ${DELIVERING} AND runs.lane = ? AND runs.id < ? AND runs.id >= ?
       AND EXISTS (SELECT 1 FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest
-        WHERE own.run_id = ? AND other.run_id = runs.id) ORDER BY runs.id LIMIT 1`,
+        WHERE own.run_id = ? AND other.run_id = runs.id) ORDER BY runs.id DESC LIMIT 1`,
 );
 
-const SELECT_OF_MANY = `SELECT runs.id FROM run_targets AS own CROSS JOIN run_targets AS other CROSS JOIN runs
-  WHERE ${DELIVERING} AND runs.lane = ? AND other.digest = own.digest AND other.run_id < ? AND other.run_id >= ?
-    AND own.run_id = ? AND runs.id = other.run_id LIMIT 1`;
+const SELECT_OF_MANY = `SELECT max((SELECT other.run_id FROM run_targets AS other CROSS JOIN runs
+    WHERE runs.id = other.run_id AND ${DELIVERING} AND runs.lane = ?
+      AND other.digest = own.digest AND other.run_id < ? AND other.run_id >= ?
+    ORDER BY other.run_id DESC LIMIT 1)) AS id
+  FROM run_targets AS own WHERE own.run_id = ?`;
