@@ -179,6 +179,8 @@ export interface Provenance {
   readonly sender: string;
   /** Prefix of the operation ids, so that the sender's own id finds them. */
   readonly operationPrefix: string;
+  /** Its operation ids name the trigger as well. */
+  readonly namesTrigger?: true;
   /** The guid that names its trigger; file name patterns are ignored then. */
   readonly token?: string;
   /** Settings of the mapper, for the body of a push, which needs no trigger. */

@@ -86,6 +86,8 @@ export interface Binding {
   readonly sender?: string | undefined;
   /** Prefix of the operation ids, from the trigger or the command line. */
   readonly operationPrefix?: string | undefined;
+  /** After the prefix the operation ids have `trigger-<id>`, the id of the service's trigger. */
+  readonly namesTrigger?: true | undefined;
   /** The arrival is a container, which is opened instead of mapped. */
   readonly unpack?: UnpackLimits | undefined;
   /** The arrival is master data: it brings structure instead of readings, and is applied instead of mapped. */

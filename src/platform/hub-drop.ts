@@ -108,7 +108,8 @@ export class HubDrop implements Drop {
     const record = await this.#recordAt(path);
     if (record === null) return null;
     const sender = `${record.createdBy}, ${WAYS[record.via]} (stored file ${record.id})`;
-    const common = { service: this.#service, operationPrefix: operationPrefixOf(record.id), sender };
+    const operationPrefix = operationPrefixOf(record.id);
+    const common = { service: this.#service, operationPrefix, namesTrigger: true, sender } as const;
     if (record.via !== "generic") {
       const isUpload = record.via === "storage" || record.via === "hub";
       return { ...common, ingestionType: isUpload ? "UploadInStorage" : "SendViaFtp" };

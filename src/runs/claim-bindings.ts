@@ -64,6 +64,7 @@ function bindingOf(
     ...(lookups.length === 0 ? {} : { lookups }),
     ...(provenance === null ? {} : { sender: provenance.sender }),
     operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
+    ...(provenance?.namesTrigger === true ? { namesTrigger: true } : {}),
     ...(claimed.structure === true ? { structure: true } : {}),
   };
 }

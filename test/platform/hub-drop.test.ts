@@ -125,7 +125,7 @@ describe("the storage of an account", () => {
     const path = await field.write("a.csv", "x");
     const id = path.split("/")[0];
     const sender = `x, by upload (stored file ${id})`;
-    const common = { service: "service", operationPrefix: `file-${id}`, sender };
+    const common = { service: "service", operationPrefix: `file-${id}`, namesTrigger: true, sender };
     expect(await field.drop.provenance(path)).toEqual({ ...common, ingestionType: "UploadInStorage" });
     const other = new HubDrop(hubDropOptions.parse({ kind: "hub", name: "d" }), "s", { ...field.parts, accountId: 2 });
     expect(await listed(other)).toEqual([]);

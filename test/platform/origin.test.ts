@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startReceiver } from "../hub/fixture.ts";
+import { zip } from "./contents.ts";
 import { type PlatformRig, standardCsv, startRig } from "./rig.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/main.ts");
@@ -53,13 +54,30 @@ test("a client that chooses the operationId of a file's push names no file", asy
 
 test("an operation still tells the file when it was removed", async () => {
   await rig.variable("R-1");
-  await rig.trigger("removed", "standard");
+  const triggerId = await rig.trigger("removed", "standard", { name: "of R" });
   const id = await rig.store("removed.csv", standardCsv("R-1", DATE, 4));
   const { run } = await rig.became(id, "stored");
   await rig.ok("DELETE", "/storage", { query: { ids: id } });
   const [batch] = (await rig.platform().gateway?.ledger.batches(String(run))) ?? [];
   const { file } = await rig.get(`/operations/${batch?.operationId}`);
-  expect(file).toEqual({ id, fileName: null, via: null, createdBy: null, trigger: null });
+  expect(file).toEqual({ id, fileName: null, via: null, createdBy: null, trigger: { id: triggerId, name: "of R" } });
+});
+
+test("each operation of a ZIP names the trigger that claimed its file", async () => {
+  const ids = [await rig.variable("Z-1"), await rig.variable("Z-2")];
+  const triggers = [await rig.trigger("z1", "standard"), await rig.trigger("z2", "standard")];
+  const files = { "z1.csv": standardCsv("Z-1", DATE, 1), "z2.csv": standardCsv("Z-2", DATE, 2) };
+  const id = await rig.store("both.zip", await zip(files));
+  await rig.became(id, "stored");
+  expect((await rig.get(`/storage/${id}`)).triggerId).toBeNull();
+  const { ledger } = rig.platform().gateway ?? {};
+  for (const [nth, variableId] of ids.entries()) {
+    expect(Object.values(await rig.values(variableId))).toEqual([nth + 1]);
+    const [traced] = (await ledger?.trace(`${id}/both.zip!/z${nth + 1}.csv`)) ?? [];
+    const operationId = traced?.runs[0]?.batches[0]?.operationId;
+    const { file } = await rig.get(`/operations/${operationId}`);
+    expect(file).toMatchObject({ id, fileName: "both.zip", trigger: { id: triggers[nth], name: null } });
+  }
 });
 
 test("the commands of a gateway work with the hub's configuration, also while the hub runs", async () => {

@@ -187,8 +187,7 @@ describe.each(WAYS)("by $via", ({ via, words, ingestionType, send }) => {
     expect(Object.values(await rig.values(variableId))).toEqual([1.25]);
     const [operationId, sender] = await tracedFrom(serial);
     expect(sender).toBe(`${file["createdBy"]}, ${words} (stored file ${id})`);
-    // The files in a container may be claimed by several triggers, unless the sender named one.
-    const trigger = format.end === ".zip" && via !== "generic" ? null : { id: triggerId, name: serial };
+    const trigger = { id: triggerId, name: serial };
     const origin = { id, fileName: name, via, createdBy: file["createdBy"], trigger };
     expect(await rig.get(`/operations/${operationId}`)).toMatchObject({ status: "stored", file: origin });
   });

@@ -17,9 +17,21 @@ export function operationPrefixOf(fileId: number): string {
 }
 
 /** Null for a push of any client but the gateway inside the hub, whatever operationId it chose. */
-export function fileIdOfPush({ userId, operationId }: Omit<PushedOperation, "accountId">): number | null {
-  const id = isInnerUser(userId) ? /^file-(\d+)(?!\d)/.exec(operationId)?.[1] : undefined;
-  return id === undefined ? null : Number(id);
+export function fileIdOfPush(push: Omit<PushedOperation, "accountId">): number | null {
+  return claimOf(push)?.fileId ?? null;
+}
+
+interface ClaimedFile {
+  readonly fileId: number;
+  /** Null for a push of an earlier version. */
+  readonly triggerId: number | null;
+}
+
+function claimOf({ userId, operationId }: Omit<PushedOperation, "accountId">): ClaimedFile | null {
+  const found = isInnerUser(userId) ? /^file-(\d+)(?:-trigger-(\d+))?(?!\d)/.exec(operationId) : null;
+  if (found === null) return null;
+  const [, fileId, triggerId] = found;
+  return { fileId: Number(fileId), triggerId: triggerId === undefined ? null : Number(triggerId) };
 }
 
 /** The file of each push of one account; null for a push that came from no file. */
@@ -27,22 +39,25 @@ export async function originsOf(
   { files, fileTriggers }: OriginStore,
   operations: readonly PushedOperation[],
 ): Promise<readonly (PushOrigin | null)[]> {
-  const ids = operations.map(fileIdOfPush);
-  const wanted = new Set(ids.filter((id) => id !== null));
+  const claims = operations.map(claimOf);
+  const ids = [...new Set(claims.flatMap((claim) => claim?.fileId ?? []))];
   const [accountId] = operations.map((operation) => operation.accountId);
-  if (accountId === undefined || wanted.size === 0) return ids.map(() => null);
-  const { rows } = await files.list(accountId, { ids: [...wanted] }, ALL);
-  const triggerIds = [...new Set(rows.flatMap(({ triggerId }) => triggerId ?? []))];
+  if (accountId === undefined || ids.length === 0) return claims.map(() => null);
+  const { rows } = await files.list(accountId, { ids }, ALL);
+  const records = new Map(rows.map((record) => [record.id, record]));
+  // A file that is no container has the trigger that claimed it last.
+  const triggerOf = ({ fileId, triggerId }: ClaimedFile) => triggerId ?? records.get(fileId)?.triggerId ?? null;
+  const triggerIds = [...new Set(claims.flatMap((claim) => (claim === null ? [] : (triggerOf(claim) ?? []))))];
   const triggers = await fileTriggers.list(accountId, { ids: triggerIds }, ALL);
   const names = new Map(triggers.rows.map(({ id, name }) => [id, name]));
-  const found = new Map(
-    rows.map(({ id, fileName, via, createdBy, triggerId }): [number, PushOrigin] => {
-      const trigger = triggerId === null ? null : { id: triggerId, name: names.get(triggerId) ?? null };
-      return [id, { id, fileName, via, createdBy, trigger }];
-    }),
-  );
-  return ids.map((id) => (id === null ? null : (found.get(id) ?? { ...REMOVED, id })));
+  return claims.map((claim) => {
+    if (claim === null) return null;
+    const { fileName, via, createdBy } = records.get(claim.fileId) ?? REMOVED;
+    const id = triggerOf(claim);
+    const trigger = id === null ? null : { id, name: names.get(id) ?? null };
+    return { id: claim.fileId, fileName, via, createdBy, trigger };
+  });
 }
 
 const ALL = { offset: 0, limit: null };
-const REMOVED = { fileName: null, via: null, createdBy: null, trigger: null };
+const REMOVED = { fileName: null, via: null, createdBy: null };

@@ -36,8 +36,10 @@ export function* findBatch(operationId: string): Steps<Batch | null> {
 }
 
 function operationIdOf({ id, binding }: Run, { sequence }: BatchSlice): string {
-  const prefix = binding.operationPrefix;
-  return `${prefix === undefined || prefix === "" ? "" : `${prefix}-`}${id}-${sequence}`;
+  const { operationPrefix: prefix, namesTrigger, trigger } = binding;
+  // Triggers of a service are named `<service>:<id>`.
+  const triggerId = namesTrigger === true ? /:(\d+)$/.exec(trigger)?.[1] : undefined;
+  return [prefix, triggerId && `trigger-${triggerId}`, id, sequence].filter(Boolean).join("-");
 }
 
 /** For use inside a write. */
