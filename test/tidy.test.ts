@@ -104,7 +104,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   spool: ["model.ts", "segment", "support"],
   readers: ["model.ts", "support"],
   mapping: ["model.ts", "readers", "segment", "wire", "support"],
-  workers: ["model.ts", "authoring/cases.ts", "mapping", "readers", "segment", "support"],
+  workers: ["model.ts", "authoring/case-files.ts", "authoring/cases.ts", "mapping", "readers", "segment", "support"],
   authoring: ["model.ts", "mapping", "readers", "segment", "wire", "support"],
   delivery: ["model.ts", "states.ts", "wire", "support"],
   "master-data": ["readers", "wire", "support"],

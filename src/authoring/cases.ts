@@ -3,9 +3,8 @@
  * `expected.json` (the elements of all batches) or `expected.err` (code, message and place). Run by the tests here and
  * by `headgate mapper test`.
  */
-import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join, parse as parsePath, relative } from "node:path";
+import { dirname, join, parse as parsePath } from "node:path";
 import { parse } from "yaml";
 import { conflictWords, type LookupFile, type MapResult } from "../mapping/contract.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
@@ -13,7 +12,6 @@ import { lookupFile } from "../mapping/lookup.ts";
 import { mapFile } from "../mapping/map-file.ts";
 import { digestMapper } from "../mapping/mapper-files.ts";
 import { createMemorySink } from "../segment/memory-sinks.ts";
-import { systemCode } from "../support/errors.ts";
 import { withFixedClock } from "./kit/fixed-clock.ts";
 
 const LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };
@@ -46,18 +44,6 @@ interface CaseSettings {
   readonly lookups: Readonly<Record<string, Partial<LookupFile>>>;
 }
 
-/** Names of the cases of a mapper, in alphabetical order. Only a mapper with a folder of its own has cases. */
-export async function listCases(modulePath: string): Promise<string[]> {
-  if (!/^mapper\.[jt]s$/.test(basename(modulePath))) return [];
-  try {
-    const entries = await readdir(join(dirname(modulePath), "cases"), { withFileTypes: true });
-    return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
-  } catch (thrown) {
-    if (systemCode(thrown) === "ENOENT") return [];
-    throw thrown;
-  }
-}
-
 /** Input and settings of a case, for other tests. */
 export async function caseSample(modulePath: string, name: string): Promise<CaseSample> {
   const folder = join(dirname(modulePath), "cases", name);
@@ -72,21 +58,6 @@ export async function caseSample(modulePath: string, name: string): Promise<Case
     expectsReadings: files.includes("expected.json"),
     hasLookups: files.includes("lookups"),
   };
-}
-
-/** Lower-case hexadecimal SHA-256 over the names and bytes of all cases of a mapper. */
-export async function casesDigest(modulePath: string): Promise<string> {
-  const hash = createHash("sha256");
-  const root = join(dirname(modulePath), "cases");
-  for (const name of await listCases(modulePath)) {
-    const entries = await readdir(join(root, name), { recursive: true, withFileTypes: true });
-    const paths = entries.flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
-    for (const path of paths.sort()) {
-      const bytes = await readFile(path);
-      hash.update(`${relative(root, path)}\0${bytes.length}\0`).update(bytes);
-    }
-  }
-  return hash.digest("hex");
 }
 
 /** `casesOf` is the module whose folder holds the case, when the mapper runs from a copy. */

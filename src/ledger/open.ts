@@ -8,7 +8,6 @@ import type { Logger } from "../support/log.ts";
 import type { Fleet, FleetWatch } from "./fleet.ts";
 import type { Ledger } from "./ledger.ts";
 import type { LedgerOptions } from "./options.ts";
-import { openPostgresLedger } from "./postgres/open.ts";
 import { backupSqliteLedger, type LedgerCopy, type Restored, restoreSqliteLedger } from "./sqlite/backup.ts";
 import { aloneBeside } from "./sqlite/lock.ts";
 import { openSqliteLedger } from "./sqlite/open.ts";
@@ -30,10 +29,11 @@ type Postgres = Extract<LedgerOptions, { kind: "postgres" }>;
 export type LedgerPlace = Pick<Sqlite, "kind" | "path"> | Postgres;
 
 /** `ConfigError` when it is in use, missing (read-only), of a newer version, or not a ledger. */
-export function openLedger(options: LedgerPlace, means: LedgerMeans): Promise<Ledger> {
-  return options.kind === "sqlite"
-    ? openSqliteLedger({ path: options.path, ...means })
-    : openPostgresLedger(options, means);
+export async function openLedger(options: LedgerPlace, means: LedgerMeans): Promise<Ledger> {
+  if (options.kind === "sqlite") return await openSqliteLedger({ path: options.path, ...means });
+  // A gateway with a file of its own takes no memory for the client of a server.
+  const { openPostgresLedger } = await import("./postgres/open.ts");
+  return await openPostgresLedger(options, means);
 }
 
 /** Whether the ledger is missing, as far as that can be known without opening it: that of a server cannot. */

@@ -3,13 +3,13 @@
  * of mappers.
  */
 import { statSync } from "node:fs";
-import type { BatchLimits, BatchSlice, Binding, Place, Reason } from "../model.ts";
+import type { BatchLimits, BatchSlice, Binding, Reason } from "../model.ts";
 import { createMapperFile } from "../readers/mapper-file.ts";
 import type { RowFault } from "../readers/refuse.ts";
 import { type FileError, isFileError, isRowError, isUnreadable } from "../readers/row-error.ts";
 import { placeOf, RowTracker } from "../readers/row-place.ts";
 import type { BatchSink } from "../segment/writer.ts";
-import { ConfigError, type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
 import { targetWords } from "../wire/target.ts";
 import { authorFrames } from "./author-frames.ts";
@@ -21,7 +21,7 @@ import { thrownWords } from "./denied-access.ts";
 import { writeIso } from "./iso-text.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
 import { ReadingIndex } from "./reading-index.ts";
-import { boundReason, Rejections, rowFault } from "./rejections.ts";
+import { Rejections, reasonOf, rowFault } from "./rejections.ts";
 import { parseSettings } from "./settings.ts";
 
 export interface MapFileRequest {
@@ -234,11 +234,6 @@ function unwritable({ filePath }: MapFileRequest, cause: unknown): TransientErro
     message: `the segment cannot be written: ${wordsOf(cause)}`,
     cause,
   });
-}
-
-export function reasonOf(code: ErrorCode, message: string, place?: Place, hint?: string): Reason {
-  const words = { code, message, hint: hint ?? REGISTER[code].hint };
-  return boundReason(place === undefined ? words : { ...words, place });
 }
 
 function strictReason(first: Reason, count: number): Reason {

@@ -1,9 +1,11 @@
 /** The rows that a mapper or a reader refused: the first ones in full, all of them counted. */
-import type { Place, RejectedReason, RejectedRow } from "../model.ts";
+import type { Place, Reason, RejectedReason, RejectedRow } from "../model.ts";
 import type { RowPlace } from "../readers/contract.ts";
 import type { RowFault } from "../readers/refuse.ts";
 import { isRowError, type RowError } from "../readers/row-error.ts";
 import { placeOf, type RowTracker } from "../readers/row-place.ts";
+import type { ErrorCode } from "../support/errors.ts";
+import { REGISTER } from "../support/register.ts";
 import type { Where } from "./mapper.ts";
 
 /** Limit on the refused rows that are kept in full. */
@@ -109,6 +111,11 @@ export function boundReason<Given extends Words>(given: Given): Given {
     ...(hint === undefined ? {} : { hint: shorten(hint, WORDS_CHARACTERS_MAX) }),
     ...(place === undefined ? {} : { place: boundPlace(place) }),
   };
+}
+
+export function reasonOf(code: ErrorCode, message: string, place?: Place, hint?: string): Reason {
+  const words = { code, message, hint: hint ?? REGISTER[code].hint };
+  return boundReason(place === undefined ? words : { ...words, place });
 }
 
 function boundPlace(place: Place): Place {

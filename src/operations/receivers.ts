@@ -2,7 +2,6 @@
  * The receivers of notifications: webhooks and mail. A receiver responds within a time limit, and does not delay
  * other work.
  */
-import { createTransport } from "nodemailer";
 import type { Clock } from "../support/clock.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
 import { masked } from "../support/secrets.ts";
@@ -80,6 +79,8 @@ function webhookSender({ url, format, secret }: WebhookReceiverOptions, clock: C
 function emailSender(options: EmailReceiverOptions) {
   const { host, port, security, ca, username, password, from, to } = options;
   return async (notification: Notification): Promise<Sent> => {
+    // Loaded for the first mail, since most gateways send none and it takes memory.
+    const { createTransport } = await import("nodemailer");
     const transport = createTransport({
       host,
       port,

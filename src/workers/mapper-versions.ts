@@ -5,7 +5,7 @@
  * after a restart.
  */
 
-import { casesDigest, listCases } from "../authoring/cases.ts";
+import { casesDigest, listCases } from "../authoring/case-files.ts";
 import type { MapperVersions } from "../mapping/contract.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
 import { digestMapper, locateMapper, readMapper } from "../mapping/mapper-files.ts";

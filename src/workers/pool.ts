@@ -5,9 +5,9 @@
 
 import { availableParallelism } from "node:os";
 import type { MapJob, MappingPool, MapResult } from "../mapping/contract.ts";
-import { reasonOf } from "../mapping/map-file.ts";
 import { digestMapper, locateMapper } from "../mapping/mapper-files.ts";
 import type { WorkersOptions } from "../mapping/options.ts";
+import { reasonOf } from "../mapping/rejections.ts";
 import type { MapperIdentity, Reason } from "../model.ts";
 import { discardPart, publishSegment } from "../segment/publish.ts";
 import { systemClock } from "../support/clock.ts";

@@ -1,6 +1,7 @@
 /** Every golden case of every bundled mapper. */
 import { describe, expect, it } from "vitest";
-import { listCases, runCase } from "../../src/authoring/cases.ts";
+import { listCases } from "../../src/authoring/case-files.ts";
+import { runCase } from "../../src/authoring/cases.ts";
 import { locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
 import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 

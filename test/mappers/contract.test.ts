@@ -3,7 +3,8 @@
  * refuses nothing.
  */
 import { describe, expect, it } from "vitest";
-import { caseSample, listCases } from "../../src/authoring/cases.ts";
+import { listCases } from "../../src/authoring/case-files.ts";
+import { caseSample } from "../../src/authoring/cases.ts";
 import { loadMapper, mapPath, mapperContract } from "../../src/authoring/kit/index.ts";
 import { digestMapper, locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
 import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";

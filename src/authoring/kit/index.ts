@@ -5,7 +5,8 @@
 
 export { loadMapper } from "../../mapping/load-mapper.ts";
 export { digestMapper } from "../../mapping/mapper-files.ts";
-export { type CaseOutcome, listCases, runCase, updateCase } from "../cases.ts";
+export { listCases } from "../case-files.ts";
+export { type CaseOutcome, runCase, updateCase } from "../cases.ts";
 export { type ContractCheck, type ContractSample, mapperContract } from "./contract.ts";
 export { FIXED_MS, withFixedClock } from "./fixed-clock.ts";
 export { type MapTestOptions, type MapTestResult, mapPath, mapText } from "./map-text.ts";

@@ -1,7 +1,8 @@
 /** `headgate mapper`: lists mappers, and runs their golden cases. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { caseSample, listCases, runCase, updateCase } from "../../authoring/cases.ts";
+import { listCases } from "../../authoring/case-files.ts";
+import { caseSample, runCase, updateCase } from "../../authoring/cases.ts";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "../../authoring/kit/index.ts";
 import type { CatalogueEntry } from "../../mapping/contract.ts";
 import { ConfigError, RejectedError, wordsOf } from "../../support/errors.ts";
