@@ -5,9 +5,11 @@ import type { FileTrigger, PushElement, PushReading, PushTarget, WebhookBody } f
 
 export * from "./model/arrivals.ts";
 export * from "./model/batches.ts";
+export * from "./model/drop-state.ts";
 export * from "./model/drops.ts";
 export * from "./model/ledger.ts";
 export * from "./model/outcomes.ts";
 export * from "./model/runs.ts";
+export * from "./model/shared-intake.ts";
 export * from "./model/time.ts";
 export type { FileTrigger, PushElement, PushReading, PushTarget, WebhookBody };

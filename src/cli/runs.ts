@@ -3,10 +3,10 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile } from "../ledger/options.ts";
-import type { Run } from "../model.ts";
+import type { DropState, Run } from "../model.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { missingWords } from "../operations/late-files.ts";
-import { type DropState, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
+import { type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { Pauses } from "../runs/pauses.ts";
 import { systemClock } from "../support/clock.ts";

@@ -52,11 +52,16 @@ export function keptArchives(finish: FinishRules): ReadonlyMap<string, number> {
   return new Map([...kept].filter(([, keepMs]) => Number.isFinite(keepMs)));
 }
 
-/** The first old files of a listing, up to the limit. */
+/** The first old files of an archive are removed, up to the limit. */
+export interface ArchiveClearing {
+  readonly folder: string;
+  readonly isOld: (path: string) => boolean;
+  readonly limit: number;
+}
+
 export async function oldest(
   groups: AsyncIterable<readonly FileEntry[]>,
-  isOld: (path: string) => boolean,
-  limit: number,
+  { isOld, limit }: ArchiveClearing,
 ): Promise<string[]> {
   const old: string[] = [];
   for await (const files of groups) for (const { path } of files) if (old.length < limit && isOld(path)) old.push(path);

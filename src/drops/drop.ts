@@ -10,10 +10,12 @@
  * `ConfigError` when the operator has to act (credentials, host key, a folder that does not exist),
  * `RejectedError` when this one file is unavailable (vanished, not permitted). Anything else is a bug.
  */
+
 import type { DropKind, FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import type { Logger } from "../support/log.ts";
 import { onlyOne, type Settled } from "../support/settled.ts";
 import type { IngestionType } from "../wire/index.ts";
+import type { ArchiveClearing } from "./archive-cleanup.ts";
 import type { SourceFiles } from "./finish.ts";
 import type { SetAside } from "./set-aside.ts";
 
@@ -101,7 +103,7 @@ export interface Drop {
    * Deletes old files of an archive folder, up to the limit; returns how many it deleted. Files in subfolders
    * count as well; a missing folder is empty. Absent where a drop has no archive.
    */
-  clearArchive?(folder: string, isOld: (path: string) => boolean, limit: number, signal: AbortSignal): Promise<number>;
+  clearArchive?(clearing: ArchiveClearing, signal: AbortSignal): Promise<number>;
 
   /** Every file in a folder of an archive and below it, in groups. Absent where a drop has no archive. */
   listArchive?(folder: string, signal: AbortSignal): AsyncIterable<readonly FileEntry[]>;

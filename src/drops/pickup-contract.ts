@@ -1,5 +1,6 @@
 /** The interfaces that pickup requires. */
-import type { Arrival, ArrivalState, FileEntry, IsoInstant } from "../model.ts";
+
+import type { Arrival, ArrivalState, FileEntry, UntakenFile } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import type { KnownArchives } from "./archived-names.ts";
 import type { Drop } from "./drop.ts";
@@ -48,17 +49,6 @@ export interface ListingEnd {
  */
 export type Claim = (arrivals: readonly Arrival[], warnings?: ReadonlyMap<number, string>) => Promise<void>;
 
-/** For `runs --waiting`: a file that is not picked up yet, and why. */
-export interface WaitingFile {
-  readonly path: string;
-  readonly reason: string;
-  /** Since the first observation by this process. */
-  readonly waitingMs: number;
-  /** When the file was first seen. */
-  readonly since: IsoInstant;
-  readonly overdue: boolean;
-}
-
 export interface PickupFacts {
   readonly drop: Drop;
   readonly options: Pick<DropOptions, "settle" | "temporaryNames" | "perPollMax" | "initial"> &
@@ -76,5 +66,5 @@ export interface PickupFacts {
   /** Number of settled files whose ages are kept for later pickups. */
   readonly agesKept?: number;
   /** A file has not settled within the drop's limit; called once per file. */
-  readonly onOverdue?: (file: WaitingFile) => void;
+  readonly onOverdue?: (file: UntakenFile) => void;
 }

@@ -1,5 +1,6 @@
 /** One poll of one drop: lists, records, settles, and passes the ready files to the gateway. */
-import type { Arrival } from "../model.ts";
+
+import type { Arrival, UntakenFile } from "../model.ts";
 import { BitSet } from "../support/bitset.ts";
 import { isoInstant } from "../support/clock.ts";
 import { archiveFolders } from "./archive-cleanup.ts";
@@ -8,7 +9,7 @@ import { DoneFiles } from "./done-files.ts";
 import { whySkipped } from "./initial.ts";
 import { type Aged, Oldest } from "./oldest.ts";
 import { type Awaited, awaitedElsewhere, OrderWaits } from "./order-waits.ts";
-import type { ListingEnd, PickupFacts, PickupPoll, WaitingFile } from "./pickup-contract.ts";
+import type { ListingEnd, PickupFacts, PickupPoll } from "./pickup-contract.ts";
 import { type Group, inPickupOrder } from "./pickup-order.ts";
 import { NOTHING, type PickupReport } from "./pickup-report.ts";
 import type { Found, Tally } from "./poll-findings.ts";
@@ -16,7 +17,7 @@ import { rematch } from "./rematch.ts";
 import { Settling, temporaryPattern } from "./settle.ts";
 import { UntakenFiles } from "./untaken-files.ts";
 
-export type { Claim, PickupFacts, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
+export type { Claim, PickupFacts, PickupJournal, PickupPoll } from "./pickup-contract.ts";
 export { NOTHING, type PickupReport } from "./pickup-report.ts";
 
 /** Arrivals that are claimed in one call, so that they share a transaction and its queries. */
@@ -94,7 +95,7 @@ export class Pickup {
   }
 
   /** As of the last poll. */
-  waiting(): readonly WaitingFile[] {
+  waiting(): readonly UntakenFile[] {
     return this.#waiting.list;
   }
 

@@ -2,11 +2,12 @@
  * A drop on a server. It contains the common part of SFTP and FTP; a protocol provides the few steps in which
  * they differ.
  */
+
 import type { FileEntry } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { settleEach } from "../support/settled.ts";
-import { EVERYTHING, oldest } from "./archive-cleanup.ts";
+import { type ArchiveClearing, EVERYTHING, oldest } from "./archive-cleanup.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding } from "./drop.ts";
 import { fetchEach } from "./fetch-list.ts";
 import { finishSource, planInside, type SourceFiles, sameVersion } from "./finish.ts";
@@ -134,13 +135,8 @@ export class RemoteDrop<Link> implements Drop {
     return this.#listWalk(new FolderWalk({ drop: this, from, filter: EVERYTHING }), signal);
   }
 
-  async clearArchive(
-    folder: string,
-    isOld: (path: string) => boolean,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<number> {
-    const old = await oldest(this.listArchive(folder, signal), isOld, limit);
+  async clearArchive(clearing: ArchiveClearing, signal: AbortSignal): Promise<number> {
+    const old = await oldest(this.listArchive(clearing.folder, signal), clearing);
     for (const path of old) await this.#work("clear archive", signal, (link) => this.#files(link).remove(path), path);
     return old.length;
   }

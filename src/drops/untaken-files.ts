@@ -1,16 +1,16 @@
 /** Files that one poll did not pick up, for operators. The number is limited; the overdue come first. */
-import type { WaitingFile } from "./pickup-contract.ts";
+import type { UntakenFile } from "../model.ts";
 
 const SHOWN = 100;
 
 export class UntakenFiles {
-  readonly #files: WaitingFile[] = [];
+  readonly #files: UntakenFile[] = [];
 
-  get list(): readonly WaitingFile[] {
+  get list(): readonly UntakenFile[] {
     return this.#files;
   }
 
-  add(file: WaitingFile): void {
+  add(file: UntakenFile): void {
     if (this.#files.length < SHOWN) {
       this.#files.push(file);
       return;

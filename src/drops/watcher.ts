@@ -3,16 +3,14 @@
  * no other. Polls come every `every`, or by the calendar; sooner while files settle, after file-system events
  * or on request; later, doubling with jitter, while the drop is unavailable.
  */
+import type { DropState, UntakenFile } from "../model.ts";
 import { isoInstant } from "../support/clock.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { archivedSinceMs, keptArchives } from "./archive-cleanup.ts";
 import type { DropOptions } from "./options.ts";
-import { NOTHING, Pickup, type PickupFacts, type PickupReport, type WaitingFile } from "./pickup.ts";
+import { NOTHING, Pickup, type PickupFacts, type PickupReport } from "./pickup.ts";
 import { Schedule } from "./schedule.ts";
-import type { WatcherStatus } from "./watcher-status.ts";
-
-export type { WatcherStatus } from "./watcher-status.ts";
 
 export interface WatcherFacts extends PickupFacts {
   readonly options: PickupFacts["options"] &
@@ -76,7 +74,7 @@ export class Watcher {
 
   constructor(facts: WatcherFacts) {
     this.#facts = facts;
-    const onOverdue = (file: WaitingFile) =>
+    const onOverdue = (file: UntakenFile) =>
       facts.log.warn(
         { drop: facts.drop.name, path: file.path, since: file.since, reason: file.reason },
         "a file does not settle",
@@ -129,7 +127,7 @@ export class Watcher {
     this.#nextPollAt = null;
   }
 
-  status(): WatcherStatus {
+  status(): DropState {
     const { drop } = this.#facts;
     const error = this.#report?.error;
     return {
@@ -213,7 +211,7 @@ export class Watcher {
       const before = clock.now().epochMilliseconds - keepMs;
       const isOld = (path: string) => (archivedSinceMs(path) ?? before) < before;
       try {
-        const cleared = await drop.clearArchive?.(folder, isOld, CLEARED_AT_ONCE, this.#stopping.signal);
+        const cleared = await drop.clearArchive?.({ folder, isOld, limit: CLEARED_AT_ONCE }, this.#stopping.signal);
         if (cleared === CLEARED_AT_ONCE) this.#clearAtMs = 0;
         if (cleared) log.info({ drop: drop.name, folder, files: cleared }, "old files of the archive deleted");
       } catch (thrown) {

@@ -1,10 +1,12 @@
 /** Joins the drops, their watchers and the functions that the HTTP intakes call. */
+
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
 import type { IntakeFacts } from "../drops/intake/intake.ts";
-import { Watcher, type WatcherFacts, type WatcherStatus } from "../drops/watcher.ts";
+import { Watcher, type WatcherFacts } from "../drops/watcher.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { DropState } from "../model.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { DropEntry } from "../runs/steps/steps.ts";
 import type { SpoolQuota } from "../spool/quota.ts";
@@ -58,7 +60,7 @@ export class DropRegistry {
     return [...this.#drops.values()].map(({ watcher }) => watcher);
   }
 
-  statuses(): readonly WatcherStatus[] {
+  statuses(): readonly DropState[] {
     return this.watchers().map((watcher) => watcher.status());
   }
 

@@ -2,14 +2,16 @@
  * Opens the operations API of a gateway. It listens before the other parts are opened, and answers with the parts
  * that exist.
  */
+
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile } from "../ledger/options.ts";
+import type { DropState } from "../model.ts";
 import { endpointFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
 import { watchHeld } from "../operations/held-runs.ts";
 import { startOperations } from "../operations/server.ts";
-import type { DropState, HealthPart, WaitingFile } from "../operations/state-of-work.ts";
+import type { HealthPart, WaitingFile } from "../operations/state-of-work.ts";
 import type { LaneWait } from "../operations/waiting-lanes.ts";
 import { measureWork } from "../operations/work-metrics.ts";
 import type { Clock } from "../support/clock.ts";

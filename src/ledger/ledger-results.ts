@@ -1,5 +1,6 @@
 /** Results of the ledger's queries, beside the nouns of `model.ts`. */
-import type { Arrival, Batch, FileStanding, IsoInstant, LedgerEvent, RejectedRow, Run, RunState } from "../model.ts";
+
+import type { Arrival, Batch, IsoInstant, LedgerEvent, RejectedRow, Run, RunState, Summary } from "../model.ts";
 
 export interface RestingRun {
   readonly run: Run;
@@ -60,14 +61,7 @@ export interface Backlog {
   readonly oldest: IsoInstant;
 }
 
-export interface Tally {
-  readonly files: Readonly<Partial<Record<FileStanding, number>>>;
-  readonly points: {
-    readonly mapped: number;
-    readonly accepted: number;
-    readonly stored: number;
-    readonly rejected: number;
-  };
+export interface Tally extends Pick<Summary, "files" | "points"> {
   /** Delivered files (accepted or confirmed) by drop. */
   readonly drops: ReadonlyMap<string, number>;
 }

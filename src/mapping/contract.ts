@@ -6,6 +6,7 @@
 import type {
   BatchSlice,
   Binding,
+  BoundLookup,
   MapperIdentity,
   Reason,
   RejectedReason,
@@ -41,22 +42,11 @@ export interface MapJob {
   readonly segmentPath: string;
 }
 
-/** A lookup table for one file: a local copy, and how to read it. */
-export interface LookupFile {
-  readonly name: string;
-  /** Local path of the table. */
-  readonly path: string;
-  readonly format: "csv" | "xlsx";
-  /** Column of the keys; the first one when absent. */
+/** A lookup table for one file: a local copy. Its key is the first column when absent; its digest is optional. */
+export type LookupFile = Omit<BoundLookup, "key" | "digest"> & {
   readonly key?: string | undefined;
-  readonly delimiter?: string | undefined;
-  readonly encoding?: string | undefined;
-  readonly sheet?: string | number | undefined;
-  /** Required SHA-256 of the table, lower-case hexadecimal; not checked when absent. */
   readonly digest?: string | undefined;
-  /** Why the table is not available; a mapper that needs it cannot map the file. */
-  readonly fault?: string | undefined;
-}
+};
 
 export type MapResult = MappedFile | UnmappedFile;
 

@@ -2,7 +2,9 @@
  * Everything that needs attention now, as one list: files at rest, late files, waiting lanes, unreachable drops and
  * services, the spool.
  */
+
 import type { Ledger } from "../ledger/ledger.ts";
+import type { DropState } from "../model.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
@@ -10,7 +12,7 @@ import { type ListedTriggers, triggerConcerns } from "./listed-triggers.ts";
 import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
 import { type SpoolState, usedWords } from "./spool-state.ts";
-import { type DropState, isUnattended } from "./state-of-work.ts";
+import { isUnattended } from "./state-of-work.ts";
 import { type LaneWait, waitWords } from "./waiting-lanes.ts";
 
 /** One thing that needs attention. `key` is its identity for as long as it lasts, also over restarts. */

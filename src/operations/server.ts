@@ -2,10 +2,11 @@
  * The operations API: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured
  * otherwise.
  */
+
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from "fastify";
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { RunState } from "../model.ts";
+import type { DropState, RunState } from "../model.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { HeadgateError, RejectedError } from "../support/errors.ts";
 import { type HttpLimits, httpOptions } from "../support/http-options.ts";
@@ -17,7 +18,7 @@ import { shareQuery } from "../support/shared-query.ts";
 import { type Access, installAccess } from "./access.ts";
 import { exposer } from "./exposition.ts";
 import type { OperationsOptions } from "./options.ts";
-import type { DropState, HealthPart, WaitingFile } from "./state-of-work.ts";
+import type { HealthPart, WaitingFile } from "./state-of-work.ts";
 
 export type WebhookAnswer =
   | { readonly status: "recorded" | "unknown" }

@@ -2,44 +2,14 @@
  * The state of the gateway as a whole: whether it is ready, whether it is idle, files that need attention, and the
  * summary at the end.
  */
+
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
-import type { Arrival, DropKind, IsoInstant, Run, Summary } from "../model.ts";
+import type { Arrival, DropKind, DropState, IsoInstant, Run, Summary } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES, runStatesThat, UNCLAIMED_STATES } from "../states.ts";
 import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 import { occupiedHealth, occupiedWords, waitingAsOccupied } from "./occupied-files.ts";
 import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
-
-/** The status of a drop, as its watcher reports it. */
-export interface DropState {
-  readonly drop: string;
-  readonly kind: DropKind;
-  readonly lastCompletePoll: IsoInstant | null;
-  /** Why a person paused the drop; null while it is polled. */
-  readonly paused?: string | null;
-  readonly completePolls: number;
-  readonly consecutiveFailures: number;
-  readonly lastError: {
-    readonly code: string | null;
-    readonly message: string;
-    readonly hint: string | null;
-  } | null;
-  readonly settlingCount: number;
-  readonly leftCount: number;
-  /** Files that have not settled for longer than they should. */
-  readonly overdueCount: number;
-  /** Files that are not taken yet, and why; the first of them when there are many. */
-  readonly waiting: readonly {
-    readonly path: string;
-    readonly reason: string;
-    readonly waitingMs: number;
-    readonly overdue: boolean;
-  }[];
-  /** When the next poll is due; null during a poll, and when the drop is no longer polled. */
-  readonly nextPollAt: IsoInstant | null;
-  /** Whether file-system events trigger polls; null when that is unknown, and where there are none. */
-  readonly eventsArrive: boolean | null;
-}
 
 /** A drop whose files wait, as reported by the daemon or, without it, by the configuration. */
 export interface WaitingPlace extends Pick<DropState, "drop" | "waiting" | "eventsArrive" | "paused"> {

@@ -1,10 +1,11 @@
 /** Prometheus metrics of the current state, read at each scrape. */
+
 import { Gauge, type Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Run } from "../model.ts";
+import type { DropState, Run } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES } from "../states.ts";
 import { shareQuery } from "../support/shared-query.ts";
-import { type DropState, type HealthPart, isUnattended } from "./state-of-work.ts";
+import { type HealthPart, isUnattended } from "./state-of-work.ts";
 import type { LaneWait } from "./waiting-lanes.ts";
 
 export interface WorkSources {

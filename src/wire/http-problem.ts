@@ -2,7 +2,7 @@
  * Error responses of the hub and of HTTP intakes: problem details (RFC 9457) with a stable `code`; shape in
  * `problem.ts`.
  */
-import type { FastifyReply } from "fastify";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Problem } from "./problem.ts";
 
 export type ProblemCode =
@@ -106,4 +106,31 @@ export function sendProblem(reply: FastifyReply, thrown: HttpProblem, challenge:
   if (thrown.status === 401) void reply.header("www-authenticate", challenge);
   if (thrown.retryAfterSec !== undefined) void reply.header("retry-after", thrown.retryAfterSec);
   return reply.code(thrown.status).type("application/problem+json").send(problemBody(thrown));
+}
+
+interface ProblemHandlers {
+  /** Value of `WWW-Authenticate`. */
+  readonly challenge: string;
+  /** The answer to any other error, which it logs. */
+  readonly faultOf: (thrown: Error, request: { readonly method: string; readonly url: string }) => HttpProblem;
+  /** What the server has, after the address that it does not have. */
+  readonly known?: string;
+}
+
+/** Errors of handlers, and those of Fastify itself (malformed JSON, limits, media types), are answered as problems. */
+export function installProblemHandlers(
+  app: FastifyInstance,
+  { challenge, faultOf, known = "" }: ProblemHandlers,
+): void {
+  const placeOf = ({ method, url }: FastifyRequest) => ({ method, url: url.split("?")[0] ?? "" });
+  app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
+    if (thrown instanceof HttpProblem) return sendProblem(reply, thrown, challenge);
+    const status = thrown.statusCode ?? 500;
+    if (status >= 400 && status < 500) return sendProblem(reply, frameworkProblem(status, thrown.message), challenge);
+    return sendProblem(reply, faultOf(thrown, placeOf(request)), challenge);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const { method, url } = placeOf(request);
+    return sendProblem(reply, new HttpProblem(404, "not-found", `no ${method} ${url}${known}`), challenge);
+  });
 }

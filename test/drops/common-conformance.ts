@@ -180,13 +180,13 @@ function clearing(of: () => Field): void {
       expect(await finishFile(of().drop, entry, { action: "archive", to: to(name) }, never)).toBe("done");
     }
     const isOld = (path: string) => path.includes(".old.");
-    const clear = () => of().drop.clearArchive?.("archive/done", isOld, 2, never);
+    const clear = () => of().drop.clearArchive?.({ folder: "archive/done", isOld, limit: 2 }, never);
     expect(await clear()).toBe(2);
     expect(await clear()).toBe(1);
     expect(await clear()).toBe(0);
     const left = await Promise.all(names.map((name) => contentOf(of(), to(name))));
     expect(left).toEqual([null, null, null, "x"]);
-    expect(await of().drop.clearArchive?.("none", isOld, 2, never)).toBe(0);
+    expect(await of().drop.clearArchive?.({ folder: "none", isOld, limit: 2 }, never)).toBe(0);
   });
 }
 

@@ -1,4 +1,5 @@
 /** An HTTP intake for the conformance suite. What a test writes is uploaded, and the intake names where it is then. */
+
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,8 +8,8 @@ import { Agent, FormData, fetch } from "undici";
 import { expect } from "vitest";
 import { finishFile } from "../../src/drops/drop.ts";
 import { IntakeDrop } from "../../src/drops/intake/intake.ts";
-import type { SharedIntake } from "../../src/drops/intake/shared-intake.ts";
 import { dropOptions } from "../../src/drops/options.ts";
+import type { SharedIntake } from "../../src/model.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { entryAt, never, type OpenField } from "./field.ts";
 

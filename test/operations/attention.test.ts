@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import type { Run } from "../../src/model.ts";
+import type { DropState, Run } from "../../src/model.ts";
 import { type AttentionSources, findAttention } from "../../src/operations/attention.ts";
-import type { DropState } from "../../src/operations/state-of-work.ts";
 import type { LaneWait } from "../../src/operations/waiting-lanes.ts";
 
 const AT = "2026-03-01T00:00:00.000Z";

@@ -59,8 +59,11 @@ beforeEach(async () => {
           [
             {
               drop: "in",
-              waiting: [{ path: "a/meters.csv", reason: "1 of 2 equal observations", waitingMs: 5, overdue: true }],
+              waiting: [
+                { path: "a/meters.csv", reason: "1 of 2 equal observations", waitingMs: 5, since: "", overdue: true },
+              ],
               eventsArrive: false,
+              paused: null,
             },
           ],
           () => undefined,

@@ -28,7 +28,7 @@ describe("the ledger alone", () => {
   const waiting = (overdueAfterMs: number, nowMs = Date.now()) =>
     waitingFiles(
       ledger,
-      [{ drop: "field", waiting: [], eventsArrive: null, overdueAfterMs }],
+      [{ drop: "field", waiting: [], eventsArrive: null, paused: null, overdueAfterMs }],
       () => undefined,
       [],
       nowMs,

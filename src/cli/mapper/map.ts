@@ -1,7 +1,15 @@
 /** `headgate map`: maps one file, without a service. */
+
 import { basename, dirname, resolve } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
-import { conflictWords, cutWords, type LookupFile, type MapResult } from "../../mapping/contract.ts";
+import {
+  type CatalogueEntry,
+  conflictWords,
+  cutWords,
+  type LookupFile,
+  type MapperCatalogue,
+  type MapResult,
+} from "../../mapping/contract.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
 import { locateMapper } from "../../mapping/mapper-files.ts";
 import { workersOptions } from "../../mapping/options.ts";
@@ -147,17 +155,22 @@ function foldersOf({ folder }: MapOptions, config: GatewayConfig | undefined): r
 async function findMapper(folders: readonly string[], name: string): Promise<MapperIdentity> {
   const catalogue = createCatalogue(folders);
   try {
-    const entry = await catalogue.find(name);
-    if (entry !== null) return entry.identity;
-    const known = (await catalogue.list()).map((one) => one.identity.name);
-    throw new ConfigError("HG-MAP-001", {
-      operation: "find mapper",
-      subject: name,
-      message: `there is no mapper ${name}; there are ${known.join(", ")}`,
-    });
+    return (await requireMapper(catalogue, name)).identity;
   } finally {
     await catalogue.close();
   }
+}
+
+/** Throws `ConfigError` with the known names. */
+export async function requireMapper(catalogue: MapperCatalogue, name: string): Promise<CatalogueEntry> {
+  const entry = await catalogue.find(name);
+  if (entry !== null) return entry;
+  const known = (await catalogue.list()).map((one) => one.identity.name);
+  throw new ConfigError("HG-MAP-001", {
+    operation: "find mapper",
+    subject: name,
+    message: `there is no mapper ${name}; there are ${known.join(", ")}`,
+  });
 }
 
 function note(message: string): void {

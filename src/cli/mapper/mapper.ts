@@ -1,15 +1,17 @@
 /** `headgate mapper`: lists mappers, and runs their golden cases. */
+
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { listCases } from "../../authoring/case-files.ts";
 import { caseSample, runCase, updateCase } from "../../authoring/cases.ts";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "../../authoring/kit/index.ts";
 import type { CatalogueEntry } from "../../mapping/contract.ts";
-import { ConfigError, RejectedError, wordsOf } from "../../support/errors.ts";
+import { RejectedError, wordsOf } from "../../support/errors.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
 import { addCommand, type CommandFrame } from "../command.ts";
 import { differences } from "../differences.ts";
 import { print, printError, printJson, printTable, styled } from "../output.ts";
+import { requireMapper } from "./map.ts";
 import { type NewOptions, newMapper } from "./mapper-new.ts";
 
 interface ListOptions {
@@ -130,7 +132,9 @@ async function testAll(
 ): Promise<number> {
   const catalogue = createCatalogue(options.folder.map((folder) => resolve(folder)));
   const entries =
-    names.length === 0 ? await catalogue.list() : await Promise.all(names.map((name) => mustFind(catalogue, name)));
+    names.length === 0
+      ? await catalogue.list()
+      : await Promise.all(names.map((name) => requireMapper(catalogue, name)));
   const results: TestedCase[] = [];
   for (const { identity, modulePath } of entries) {
     begin(identity.name);
@@ -198,15 +202,4 @@ function testedSummary(results: readonly TestedCase[]): string {
     count(result) === 0 ? [] : [`${count(result)} ${result}`],
   );
   return `cases ${results.length}: ${words.join(", ") || "none"}`;
-}
-
-async function mustFind(catalogue: ReturnType<typeof createCatalogue>, name: string): Promise<CatalogueEntry> {
-  const entry = await catalogue.find(name);
-  if (entry !== null) return entry;
-  const known = (await catalogue.list()).map((one) => one.identity.name);
-  throw new ConfigError("HG-MAP-001", {
-    operation: "find mapper",
-    subject: name,
-    message: `there is no mapper ${name}; there are ${known.join(", ")}`,
-  });
 }

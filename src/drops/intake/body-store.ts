@@ -6,6 +6,7 @@
 
 import type { Readable } from "node:stream";
 import type { FileEntry } from "../../model.ts";
+import type { ArchiveClearing } from "../archive-cleanup.ts";
 import type { Drop } from "../drop.ts";
 import type { Receipt, Repeat } from "./receipts.ts";
 
@@ -43,7 +44,7 @@ export interface BodyStore {
   stat(path: string, signal: AbortSignal): Promise<FileEntry | null>;
   fetch: Drop["fetch"];
   finish: Drop["finish"];
-  clearArchive(folder: string, isOld: (path: string) => boolean, limit: number, signal: AbortSignal): Promise<number>;
+  clearArchive(clearing: ArchiveClearing, signal: AbortSignal): Promise<number>;
   /** Forgets finished bodies that were received before then. */
   forget(beforeMs: number): Promise<void>;
   /** Calls back when another gateway may have added a body. Returns a function that stops it. */

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import Fastify, { type FastifyInstance } from "fastify";
-import type { FileEntry } from "../../model.ts";
+import type { FileEntry, SharedIntake } from "../../model.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
 import { limitConnections, serverLimits } from "../../support/connection-limits.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
@@ -16,6 +16,7 @@ import { listenOrExplain } from "../../support/listen.ts";
 import type { Logger } from "../../support/log.ts";
 import { resultOf, settleEach } from "../../support/settled.ts";
 import { trustedProxies } from "../../support/sign-in-options.ts";
+import type { ArchiveClearing } from "../archive-cleanup.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";
 import { insideDrop } from "../paths.ts";
@@ -28,7 +29,6 @@ import type { Receipt } from "./receipts.ts";
 import { pushRoutes, type RouteParts, storageRoutes, type TokenRefusal } from "./routes.ts";
 import { People } from "./senders.ts";
 import { SharedBodyStore, waitingReceipts } from "./shared-body-store.ts";
-import type { SharedIntake } from "./shared-intake.ts";
 import { tokenRoutes } from "./token-route.ts";
 
 /** The parts of the gateway that the intake uses. */
@@ -111,13 +111,8 @@ export class IntakeDrop implements Drop {
     return await (await this.#store()).finish(planned, signal);
   }
 
-  async clearArchive(
-    folder: string,
-    isOld: (path: string) => boolean,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<number> {
-    return await (await this.#store()).clearArchive(folder, isOld, limit, signal);
+  async clearArchive(clearing: ArchiveClearing, signal: AbortSignal): Promise<number> {
+    return await (await this.#store()).clearArchive(clearing, signal);
   }
 
   async provenance(path: string): Promise<Provenance | null> {

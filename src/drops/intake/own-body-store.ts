@@ -14,6 +14,7 @@ import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { resultOf, settleEach } from "../../support/settled.ts";
 import { startFault } from "../../support/start-fault.ts";
+import type { ArchiveClearing } from "../archive-cleanup.ts";
 import type { FinishPlanned } from "../drop.ts";
 import { LocalDrop } from "../local/local.ts";
 import { localOptions } from "../options.ts";
@@ -140,8 +141,8 @@ export class Bodies implements BodyStore {
     return result;
   }
 
-  clearArchive(folder: string, isOld: (path: string) => boolean, limit: number, signal: AbortSignal): Promise<number> {
-    return this.#files.clearArchive(folder, isOld, limit, signal);
+  clearArchive(clearing: ArchiveClearing, signal: AbortSignal): Promise<number> {
+    return this.#files.clearArchive(clearing, signal);
   }
 
   async forget(beforeMs: number): Promise<void> {

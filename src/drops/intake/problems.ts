@@ -1,8 +1,8 @@
 /** Errors of the intake as problem details; the response itself is in `wire/http-problem.ts`. */
-import type { FastifyError, FastifyInstance } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { systemCode, TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
-import { frameworkProblem, HttpProblem, sendProblem } from "../../wire/http-problem.ts";
+import { HttpProblem, installProblemHandlers } from "../../wire/http-problem.ts";
 
 const RETRY_AFTER_SECONDS = 30;
 
@@ -15,25 +15,14 @@ export function unavailable(code: "storage-full" | "backlog-full" | "unavailable
 }
 
 export function installProblems(app: FastifyInstance, log: Logger): void {
-  app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
-    if (thrown instanceof HttpProblem) return sendProblem(reply, thrown, CHALLENGE);
-    const status = thrown.statusCode ?? 500;
-    if (status >= 400 && status < 500) return sendProblem(reply, frameworkProblem(status, thrown.message), CHALLENGE);
-    log.error({ err: thrown, method: request.method, url: request.url.split("?")[0] }, "the intake failed");
-    return sendProblem(reply, faultOf(thrown), CHALLENGE);
+  installProblemHandlers(app, {
+    challenge: CHALLENGE,
+    faultOf(thrown, place) {
+      log.error({ err: thrown, ...place }, "the intake failed");
+      return faultOf(thrown);
+    },
+    known: ": this intake accepts POST /api/data, /api/generic/{guid}, /storage and /connect/token",
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(
-      reply,
-      new HttpProblem(
-        404,
-        "not-found",
-        `no ${request.method} ${request.url.split("?")[0]}: ` +
-          "this intake accepts POST /api/data, /api/generic/{guid}, /storage and /connect/token",
-      ),
-      CHALLENGE,
-    ),
-  );
 }
 
 function faultOf(thrown: unknown): HttpProblem {

@@ -8,11 +8,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
+import type { FetchedFile, FileEntry, FinishPlan, FinishResult, SharedBody, SharedIntake } from "../../model.ts";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { settleEach } from "../../support/settled.ts";
 import { startFault } from "../../support/start-fault.ts";
+import type { ArchiveClearing } from "../archive-cleanup.ts";
 import type { FinishPlanned } from "../drop.ts";
 import { fetchEach } from "../fetch-list.ts";
 import { planInside } from "../finish.ts";
@@ -21,7 +22,6 @@ import { interrupted, vanished } from "../refusals.ts";
 import type { BodyStore, Received } from "./body-store.ts";
 import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
 import { SECRET_BYTES } from "./senders.ts";
-import type { SharedBody, SharedIntake } from "./shared-intake.ts";
 import { Incoming } from "./uploads.ts";
 
 const PAGE = 500;
@@ -162,12 +162,8 @@ export class SharedBodyStore implements BodyStore {
     });
   }
 
-  async clearArchive(
-    folder: string,
-    isOld: (path: string) => boolean,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<number> {
+  async clearArchive(clearing: ArchiveClearing, signal: AbortSignal): Promise<number> {
+    const { folder, isOld, limit } = clearing;
     let cleared = 0;
     for (let after = "", more = true; more && cleared < limit; ) {
       const paths = await this.#shared.below(this.#name, folder, after, PAGE);

@@ -1,4 +1,5 @@
 /** A local folder as a drop. Symbolic links are not followed, so no path leads out of it. */
+
 import { constants } from "node:fs";
 import { lstat, open, realpath, rm } from "node:fs/promises";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
@@ -18,7 +19,7 @@ import type { Logger } from "../../support/log.ts";
 import { openForWriting } from "../../support/open-files.ts";
 import { makeFolderAsAround } from "../../support/private-files.ts";
 import type { Settled } from "../../support/settled.ts";
-import { EVERYTHING, oldest } from "../archive-cleanup.ts";
+import { type ArchiveClearing, EVERYTHING, oldest } from "../archive-cleanup.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding } from "../drop.ts";
 import { finishSource, planInside, type SourceFiles, sameVersion } from "../finish.ts";
 import type { LocalOptions } from "../options.ts";
@@ -172,15 +173,8 @@ export class LocalDrop implements Drop {
     yield* this.#listTree(root, insideDrop(this.name, folder), EVERYTHING, signal);
   }
 
-  async clearArchive(
-    folder: string,
-    isOld: (path: string) => boolean,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<number> {
-    const root = await this.#guard("clear archive", signal, this.#root());
-    const files = this.#listTree(root, insideDrop(this.name, folder), EVERYTHING, signal);
-    const old = await oldest(files, isOld, limit);
+  async clearArchive(clearing: ArchiveClearing, signal: AbortSignal): Promise<number> {
+    const old = await oldest(this.listArchive(clearing.folder, signal), clearing);
     for (const path of old) await this.#guard("clear archive", signal, this.#files().remove(path), path);
     return old.length;
   }

@@ -143,7 +143,8 @@ export function rangeOf(request: DataRequest, zone: string, page: Page): PointRa
   return { fromMs, lastMs, order, page, view };
 }
 
-function boundMs(name: "From" | "To", text: string | undefined, zone: string): number | null {
+/** Throws a 400 that names the parameter. */
+export function boundMs(name: string, text: string | undefined, zone: string): number | null {
   if (text === undefined) return null;
   const read = readInstant(text, zone, PERIOD_RULE);
   if (read.kind === "instant") return read.ms;

@@ -2,6 +2,7 @@
  * DELETE {base_url}/data (specification, *Data endpoints*): with WhatIf nothing is removed, and the response says what
  * would be.
  */
+
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { caseless, listOf, queryBoolean, queryInteger, unknownNames } from "../../wire/caseless.ts";
@@ -12,7 +13,8 @@ import { parametersOf } from "../http/parameters.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { Holding } from "../store/store.ts";
-import { isoOfMs, PERIOD_RULE, readInstant } from "../time.ts";
+import { isoOfMs } from "../time.ts";
+import { boundMs } from "./query.ts";
 
 const removalQuery = caseless(
   z.object({
@@ -51,8 +53,8 @@ async function removeData({ store }: HubContext, request: FastifyRequest): Promi
   const query = parsed(removalQuery, parameters);
   const ids = [...new Set([...(query.VariableIds ?? []), ...(query.VariableId ?? [])])];
   if (ids.length === 0) throw invalidField("VariableIds", "at least one variable is required");
-  const fromMs = boundMs("FromDateUtc", query.FromDateUtc);
-  const toMs = boundMs("ToDateUtc", query.ToDateUtc);
+  const fromMs = boundMs("FromDateUtc", query.FromDateUtc, "UTC");
+  const toMs = boundMs("ToDateUtc", query.ToDateUtc, "UTC");
   if (fromMs !== null && toMs !== null && fromMs > toMs) throw invalidField("FromDateUtc", "is after ToDateUtc");
   const variables = await store.points.select(principal.accountId, { ids });
   const known = new Set(variables.map(({ id }) => id));
@@ -84,11 +86,4 @@ function shown(variableId: number, { points, versions, firstMs, lastMs }: Holdin
     from: firstMs === null ? null : isoOfMs(firstMs),
     to: lastMs === null ? null : isoOfMs(lastMs),
   };
-}
-
-function boundMs(name: string, text: string | undefined): number | null {
-  if (text === undefined) return null;
-  const read = readInstant(text, "UTC", PERIOD_RULE);
-  if (read.kind === "instant") return read.ms;
-  throw invalidField(name, `${read.reason}: ${JSON.stringify(text)}`);
 }

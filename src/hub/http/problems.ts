@@ -7,6 +7,7 @@ import type { Logger } from "../../support/log.ts";
 import {
   frameworkProblem,
   HttpProblem,
+  installProblemHandlers,
   invalidRequest,
   type ProblemCode,
   problemBody,
@@ -61,39 +62,21 @@ const AGAIN_SEC = 10;
 /** Value of `WWW-Authenticate`. */
 const CHALLENGE = "Bearer";
 
-/**
- * Errors of Fastify itself (malformed JSON, limits, media types) become problems; anything else is a defect:
- * logged, 500.
- */
 export function installProblems(app: FastifyInstance, log: Logger): void {
   app.addHook("onRequest", async (request) => {
     if (request.url.includes("%00")) throw invalidRequest("the URL holds a NUL character");
   });
-  app.setErrorHandler((thrown: FastifyError | HttpProblem | TransientError, request, reply) => {
-    if (thrown instanceof HttpProblem) return sendProblem(reply, thrown, CHALLENGE);
-    if (thrown instanceof TransientError) {
-      log.warn(
-        { err: thrown, method: request.method, url: request.url.split("?")[0] },
-        "request failed; later it may not",
-      );
-      return sendProblem(reply, new HttpProblem(503, "unavailable", AGAIN, undefined, AGAIN_SEC), CHALLENGE);
-    }
-    const status = thrown.statusCode ?? 500;
-    if (status >= 400 && status < 500) return sendProblem(reply, frameworkProblem(status, thrown.message), CHALLENGE);
-    log.error({ err: thrown, method: request.method, url: request.url.split("?")[0] }, "request failed");
-    return sendProblem(
-      reply,
-      new HttpProblem(500, "internal", "the hub failed to answer; its log says why. Try again later."),
-      CHALLENGE,
-    );
+  installProblemHandlers(app, {
+    challenge: CHALLENGE,
+    faultOf(thrown, place) {
+      if (thrown instanceof TransientError) {
+        log.warn({ err: thrown, ...place }, "request failed; later it may not");
+        return new HttpProblem(503, "unavailable", AGAIN, undefined, AGAIN_SEC);
+      }
+      log.error({ err: thrown, ...place }, "request failed");
+      return new HttpProblem(500, "internal", "the hub failed to answer; its log says why. Try again later.");
+    },
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(
-      reply,
-      new HttpProblem(404, "not-found", `no ${request.method} ${request.url.split("?")[0]}`),
-      CHALLENGE,
-    ),
-  );
 }
 
 /**

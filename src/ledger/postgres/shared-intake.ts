@@ -2,8 +2,8 @@
  * The bodies that HTTP intakes received, in the schema of the ledger: a body and its receipt are committed in
  * one transaction.
  */
+import type { Published, SharedBody, SharedIntake, WaitingBody } from "../../model.ts";
 import { faultPoint } from "../../support/faults.ts";
-import type { Published, SharedBody, SharedIntake, WaitingBody } from "../shared.ts";
 import type { DatabaseAccess } from "./shared.ts";
 import { openFile, storeFile } from "./stored-files.ts";
 import type { Questioned } from "./transaction.ts";

@@ -1,8 +1,8 @@
 /** The state of the polls of one drop, for health, metrics and operators. */
-import type { DropKind, IsoInstant } from "../model.ts";
-import type { WaitingFile } from "./pickup-contract.ts";
+import type { DropKind } from "./drops.ts";
+import type { IsoInstant } from "./time.ts";
 
-export interface WatcherStatus {
+export interface DropState {
   readonly drop: string;
   readonly kind: DropKind;
   /** When a poll last ended without an error. */
@@ -29,9 +29,21 @@ export interface WatcherStatus {
   readonly leftCount: number;
   /** Files that the last listing did not show for the first time; the next one decides whether they have gone. */
   readonly missingCount: number;
-  readonly waiting: readonly WaitingFile[];
+  /** Files that are not taken yet, and why; the first of them when there are many. */
+  readonly waiting: readonly UntakenFile[];
   /**
    * Whether file-system events make polls come sooner; null when that is unknown, and where there are none.
    */
   readonly eventsArrive: boolean | null;
+}
+
+/** For `runs --waiting`: a file that is not picked up yet, and why. */
+export interface UntakenFile {
+  readonly path: string;
+  readonly reason: string;
+  /** Since the first observation by this process. */
+  readonly waitingMs: number;
+  /** When the file was first seen. */
+  readonly since: IsoInstant;
+  readonly overdue: boolean;
 }
