@@ -1,5 +1,4 @@
 /** `headgate runs`: lists runs, newest first; with `--waiting`, files in progress and the reasons why they wait. */
-
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile } from "../ledger/options.ts";

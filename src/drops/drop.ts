@@ -10,7 +10,6 @@
  * `ConfigError` when the operator has to act (credentials, host key, a folder that does not exist),
  * `RejectedError` when this one file is unavailable (vanished, not permitted). Anything else is a bug.
  */
-
 import type { DropKind, FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import type { Logger } from "../support/log.ts";
 import { onlyOne, type Settled } from "../support/settled.ts";

@@ -1,5 +1,4 @@
 /** The interfaces that pickup requires. */
-
 import type { Arrival, ArrivalState, FileEntry, UntakenFile } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import type { KnownArchives } from "./archived-names.ts";

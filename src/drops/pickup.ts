@@ -1,5 +1,4 @@
 /** One poll of one drop: lists, records, settles, and passes the ready files to the gateway. */
-
 import type { Arrival, UntakenFile } from "../model.ts";
 import { BitSet } from "../support/bitset.ts";
 import { isoInstant } from "../support/clock.ts";
@@ -17,7 +16,7 @@ import { rematch } from "./rematch.ts";
 import { Settling, temporaryPattern } from "./settle.ts";
 import { UntakenFiles } from "./untaken-files.ts";
 
-export type { Claim, PickupFacts, PickupJournal, PickupPoll } from "./pickup-contract.ts";
+export type { PickupFacts, PickupJournal, PickupPoll } from "./pickup-contract.ts";
 export { NOTHING, type PickupReport } from "./pickup-report.ts";
 
 /** Arrivals that are claimed in one call, so that they share a transaction and its queries. */

@@ -2,7 +2,6 @@
  * A drop on a server. It contains the common part of SFTP and FTP; a protocol provides the few steps in which
  * they differ.
  */
-
 import type { FileEntry } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";

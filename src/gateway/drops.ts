@@ -1,5 +1,4 @@
 /** Joins the drops, their watchers and the functions that the HTTP intakes call. */
-
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";

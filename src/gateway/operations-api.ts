@@ -2,7 +2,6 @@
  * Opens the operations API of a gateway. It listens before the other parts are opened, and answers with the parts
  * that exist.
  */
-
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";

@@ -1,5 +1,4 @@
 /** Results of the ledger's queries, beside the nouns of `model.ts`. */
-
 import type { Arrival, Batch, IsoInstant, LedgerEvent, RejectedRow, Run, RunState, Summary } from "../model.ts";
 
 export interface RestingRun {

@@ -3,7 +3,6 @@
  * keeps. A ledger that one process owns has none, since the disk of that process serves as well. Faults are
  * those of the ledger (`TransientError` when the database cannot be used now).
  */
-
 import type { SharedIntake } from "../model.ts";
 
 export interface SharedBytes {

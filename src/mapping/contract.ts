@@ -2,7 +2,6 @@
  * The interface of mapping for the rest of the gateway: a catalogue of mappers, and a pool that maps files into
  * segments.
  */
-
 import type {
   BatchSlice,
   Binding,

@@ -2,7 +2,6 @@
  * Everything that needs attention now, as one list: files at rest, late files, waiting lanes, unreachable drops and
  * services, the spool.
  */
-
 import type { Ledger } from "../ledger/ledger.ts";
 import type { DropState } from "../model.ts";
 import { ATTENTION_STATES } from "../states.ts";

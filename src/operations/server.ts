@@ -2,7 +2,6 @@
  * The operations API: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured
  * otherwise.
  */
-
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from "fastify";
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";

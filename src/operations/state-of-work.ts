@@ -2,7 +2,6 @@
  * The state of the gateway as a whole: whether it is ready, whether it is idle, files that need attention, and the
  * summary at the end.
  */
-
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import type { Arrival, DropKind, DropState, IsoInstant, Run, Summary } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES, runStatesThat, UNCLAIMED_STATES } from "../states.ts";

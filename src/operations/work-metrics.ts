@@ -1,5 +1,4 @@
 /** Prometheus metrics of the current state, read at each scrape. */
-
 import { Gauge, type Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { DropState, Run } from "../model.ts";

@@ -40,7 +40,7 @@ export function listOf<Item extends z.ZodType>(item: Item) {
 }
 
 /** A value of the list, written in any case. */
-export function anyCase<const Names extends readonly [string, ...string[]]>(names: Names) {
+export function anyCase<const Names extends readonly string[]>(names: Names) {
   return z.preprocess(
     (input) =>
       typeof input === "string" ? (names.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input) : input,
@@ -63,3 +63,10 @@ export const queryInteger = z.preprocess(
   (input) => (typeof input === "string" && /^-?\d+$/.test(input) ? Number(input) : input),
   z.number().int(),
 );
+
+/** Parameters of lists. */
+export const paging = {
+  "Paging.PageNumber": queryInteger.optional(),
+  "Paging.ItemsPerPage": queryInteger.optional(),
+  IncludeItemsCount: queryBoolean.optional(),
+};

@@ -1,6 +1,6 @@
 /** The data interface: GET and POST {base_url}/data (specification, *Data endpoints*). */
 import { z } from "zod";
-import { caseless, listOf, queryBoolean, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, listOf, paging, queryBoolean, queryInteger } from "./caseless.ts";
 
 export const GRANULARITIES = {
   Raw: 0,
@@ -20,15 +20,6 @@ export type Aggregate = keyof typeof AGGREGATES;
 export const DATA_DISPLAY_LEVELS = ["Value", "ValueVariable", "ValueVariableDate", "ValueVariableDateSource"] as const;
 export type DataDisplayLevel = (typeof DATA_DISPLAY_LEVELS)[number];
 
-/** A name of a closed list, in any case, brought to its own spelling. */
-function named<const Names extends readonly string[]>(names: Names) {
-  return z.preprocess(
-    (input) =>
-      typeof input === "string" ? (names.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input) : input,
-    z.enum(names),
-  );
-}
-
 /**
  * Parameters of /data, in the query or in the JSON body. Names without regard to case; lists are repeated
  * keys.
@@ -47,16 +38,14 @@ export const dataQuery = caseless(
     IncludeToBoundary: queryBoolean.optional(),
     TimeZoneId: z.string().optional(),
     UseReportingTimezone: queryBoolean.optional(),
-    Granularity: named(Object.keys(GRANULARITIES) as Granularity[]).optional(),
-    Aggregation: named(Object.keys(AGGREGATES) as Aggregate[]).optional(),
-    Aggregations: listOf(named(Object.keys(AGGREGATES) as Aggregate[])).optional(),
+    Granularity: anyCase(Object.keys(GRANULARITIES) as Granularity[]).optional(),
+    Aggregation: anyCase(Object.keys(AGGREGATES) as Aggregate[]).optional(),
+    Aggregations: listOf(anyCase(Object.keys(AGGREGATES) as Aggregate[])).optional(),
     TargetUnits: listOf(queryInteger).optional(),
     UnitTransformation: listOf(queryInteger).optional(),
-    DisplayLevel: named(DATA_DISPLAY_LEVELS).optional(),
-    "Paging.PageNumber": queryInteger.optional(),
-    "Paging.ItemsPerPage": queryInteger.optional(),
-    PagingOrder: named(["ASC", "DESC"] as const).optional(),
-    IncludeItemsCount: queryBoolean.optional(),
+    DisplayLevel: anyCase(DATA_DISPLAY_LEVELS).optional(),
+    ...paging,
+    PagingOrder: anyCase(["ASC", "DESC"] as const).optional(),
     // Extensions of Headgate, since the specification shows no way to read versions (docs/hub-choices.md):
     /** Only the version with this VersionTag of each point. */
     VersionTag: z.string().optional(),

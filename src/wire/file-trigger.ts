@@ -4,7 +4,7 @@
  * (`docs/hub-choices.md`, *File triggers*).
  */
 import { z } from "zod";
-import { anyCase, caseless, listOf, queryBoolean, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, listOf, paging, queryInteger } from "./caseless.ts";
 import {
   FILE_TYPES,
   FILTER_TYPES,
@@ -105,16 +105,14 @@ const filters = {
   State: listOf(anyCase(TRIGGER_STATES)).optional().describe("Active and Inactive by default."),
   IngestionType: listOf(anyCase(INGESTION_TYPES)).optional(),
 };
-const paging = {
+const pages = {
   ItemsPerPage: queryInteger.optional(),
   Page: queryInteger.optional().describe("Counts from 0."),
-  "Paging.ItemsPerPage": queryInteger.optional(),
-  "Paging.PageNumber": queryInteger.optional(),
-  IncludeItemsCount: queryBoolean.optional(),
+  ...paging,
 };
-export const fileTriggersQuery = caseless(z.object({ ...filters, ...paging }));
+export const fileTriggersQuery = caseless(z.object({ ...filters, ...pages }));
 export const fileTriggerCountQuery = caseless(z.object(filters));
-export const fileTriggerHistoryQuery = caseless(z.object(paging));
+export const fileTriggerHistoryQuery = caseless(z.object(pages));
 export const fileTriggerIdsQuery = caseless(
   z.object({
     ids: listOf(queryInteger)

@@ -3,7 +3,7 @@
  * an extension of Headgate (`docs/hub-choices.md`).
  */
 import { z } from "zod";
-import { caseless, queryBoolean, queryInteger } from "./caseless.ts";
+import { caseless, paging } from "./caseless.ts";
 
 /** Sites of one body. */
 const SITES_MAX = 10_000;
@@ -23,8 +23,6 @@ export type Group = z.infer<typeof group>;
 
 export const groupsQuery = caseless(
   z.object({
-    "Paging.PageNumber": queryInteger.optional(),
-    "Paging.ItemsPerPage": queryInteger.optional(),
-    IncludeItemsCount: queryBoolean.optional(),
+    ...paging,
   }),
 );

@@ -3,7 +3,7 @@
  * (`docs/master-data.md`).
  */
 import { z } from "zod";
-import { anyCase, caseless, listOf, queryBoolean, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, listOf, paging } from "./caseless.ts";
 
 /** The file type whose files change structure, and bring no readings. */
 export const MASTER_DATA = "OpisenseMasterData";
@@ -57,16 +57,17 @@ export const masterDataReport = z.object({
 });
 export type MasterDataReport = z.infer<typeof masterDataReport>;
 
-const paging = {
+const rowsQuery = {
   Result: listOf(anyCase(ROW_RESULTS)).optional().describe("Only rows with these results."),
-  "Paging.PageNumber": queryInteger.optional(),
-  "Paging.ItemsPerPage": queryInteger.optional(),
-  IncludeItemsCount: queryBoolean.optional(),
+  ...paging,
 };
 
 /** GET /storage/{id}/report. */
 export const masterDataReportQuery = caseless(
-  z.object({ File: z.string().optional().describe("Name of the file in a container, which has several."), ...paging }),
+  z.object({
+    File: z.string().optional().describe("Name of the file in a container, which has several."),
+    ...rowsQuery,
+  }),
 );
 
 /** POST /storage/{id}/dryRun. */
@@ -74,6 +75,6 @@ export const dryRunQuery = caseless(
   z.object({
     Delimiter: z.string().min(1).max(1).optional().describe("Of a CSV file; found in its header when left out."),
     Encoding: z.string().min(1).default("utf-8").describe("Of a CSV file without a byte order mark."),
-    ...paging,
+    ...rowsQuery,
   }),
 );

@@ -1,6 +1,6 @@
 /** The push interface: POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*). */
 import { z } from "zod";
-import { caseless, queryBoolean, queryInteger } from "./caseless.ts";
+import { caseless, paging, queryInteger } from "./caseless.ts";
 import type { TargetField } from "./target.ts";
 
 const tags = z.record(z.string(), z.string());
@@ -65,9 +65,7 @@ export const operationsQuery = caseless(
       (input) => (typeof input === "string" ? input.toLowerCase() : input),
       z.enum(["failed", "accepted"]),
     ),
-    IncludeItemsCount: queryBoolean.optional(),
-    "Paging.PageNumber": queryInteger.optional(),
-    "Paging.ItemsPerPage": queryInteger.optional(),
+    ...paging,
   }),
 );
 export const operationAgainQuery = caseless(z.object({ operationTimeoutSec: queryInteger.optional() }));

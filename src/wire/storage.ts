@@ -1,6 +1,6 @@
 /** Stored files as the read and management interface shows them (specification, *Storage endpoints*). */
 import { z } from "zod";
-import { anyCase, caseless, listOf, queryBoolean, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, listOf, paging, queryInteger } from "./caseless.ts";
 
 /** Values of CloudItemTypeId. */
 export const FILE_KINDS = ["Image", "Word", "Excel", "Pdf", "Text", "Archive", "Data"] as const;
@@ -48,9 +48,7 @@ export const filesQuery = caseless(
     Tag: listOf(z.string()).optional(),
     CloudItemTypeId: listOf(anyCase(FILE_KINDS)).optional(),
     State: listOf(anyCase(FILE_STATE_NAMES)).optional().describe("What became of the files."),
-    "Paging.PageNumber": queryInteger.optional(),
-    "Paging.ItemsPerPage": queryInteger.optional(),
-    IncludeItemsCount: queryBoolean.optional(),
+    ...paging,
   }),
 );
 export type FilesQuery = z.infer<typeof filesQuery>;

@@ -2,120 +2,87 @@
  * Sites, sources and variables as the read and management interface shows them (specification, *Resources*).
  */
 import { z } from "zod";
-import { caseless, listOf, queryBoolean, queryInteger } from "./caseless.ts";
+import { caseless, listOf, paging, queryBoolean, queryInteger } from "./caseless.ts";
 
-const paging = {
-  "Paging.PageNumber": queryInteger.optional(),
-  "Paging.ItemsPerPage": queryInteger.optional(),
-  IncludeItemsCount: queryBoolean.optional(),
+/** The fields of a body as answers have them: a service may leave out or null any. */
+function answered<Shape extends z.core.$ZodShape>(fields: Shape) {
+  const optional = Object.entries(fields).map(([name, type]) => [name, z.nullish(type)]);
+  return Object.fromEntries(optional) as { [Name in keyof Shape]: z.ZodOptional<z.ZodNullable<Shape[Name]>> };
+}
+
+const named = z.string().min(1);
+const integer = z.number().int();
+const text = z.string().optional();
+
+const siteFields = {
+  name: z.string(),
+  typeId: integer,
+  timeZoneId: z.string(),
+  street: text,
+  postalCode: text,
+  city: text,
+  country: text,
 };
-
-export const siteBody = caseless(
-  z.object({
-    name: z.string().min(1),
-    typeId: z.number().int(),
-    timeZoneId: z.string().min(1),
-    street: z.string().optional(),
-    postalCode: z.string().optional(),
-    city: z.string().optional(),
-    country: z.string().optional(),
-  }),
-);
+export const siteBody = caseless(z.object({ ...siteFields, name: named, timeZoneId: named }));
 export type SiteBody = z.infer<typeof siteBody>;
 
-export const site = z.object({
-  id: z.number().int(),
-  name: z.string(),
-  typeId: z.number().int().nullish(),
-  timeZoneId: z.string().nullish(),
-  street: z.string().nullish(),
-  postalCode: z.string().nullish(),
-  city: z.string().nullish(),
-  country: z.string().nullish(),
-});
+export const site = z.object({ id: integer, ...answered(siteFields), name: z.string() });
 export type Site = z.infer<typeof site>;
 
-export const sourceBody = caseless(
-  z.object({
-    name: z.string().min(1),
-    siteId: z.number().int(),
-    serialNumber: z.string().optional(),
-    ean: z.string().optional(),
-    meterNumber: z.string().optional(),
-    sourceTypeId: z.number().int(),
-    energyTypeId: z.number().int().optional(),
-    energyUsageId: z.number().int().optional(),
-    gatewayTypeId: z.number().int().optional(),
-    timeZoneId: z.string().optional(),
-    description: z.string().optional(),
-    localisation: z.string().optional(),
-    meterAddress: z.string().optional(),
-    tags: z.array(z.string()).optional(),
-    clientData: z.record(z.string(), z.unknown()).optional(),
-  }),
-);
+const sourceFields = {
+  name: z.string(),
+  siteId: integer,
+  serialNumber: text,
+  ean: text,
+  meterNumber: text,
+  sourceTypeId: integer,
+  energyTypeId: integer.optional(),
+  energyUsageId: integer.optional(),
+  gatewayTypeId: integer.optional(),
+  timeZoneId: text,
+  description: text,
+  localisation: text,
+  meterAddress: text,
+  tags: z.array(z.string()).optional(),
+  clientData: z.record(z.string(), z.unknown()).optional(),
+};
+export const sourceBody = caseless(z.object({ ...sourceFields, name: named }));
 export type SourceBody = z.infer<typeof sourceBody>;
 
 export const source = z.object({
-  id: z.number().int(),
+  id: integer,
+  ...answered(sourceFields),
   name: z.string(),
-  siteId: z.number().int(),
-  serialNumber: z.string().nullish(),
-  ean: z.string().nullish(),
-  meterNumber: z.string().nullish(),
-  sourceTypeId: z.number().int().nullish(),
-  energyTypeId: z.number().int().nullish(),
-  energyUsageId: z.number().int().nullish(),
-  gatewayTypeId: z.number().int().nullish(),
-  timeZoneId: z.string().nullish(),
-  description: z.string().nullish(),
-  localisation: z.string().nullish(),
-  meterAddress: z.string().nullish(),
+  siteId: integer,
   state: z.string().nullish(),
-  tags: z.array(z.string()).nullish(),
-  clientData: z.record(z.string(), z.unknown()).nullish(),
   siteName: z.string().nullish(),
   /** Present at DisplayLevel Site. */
   site: site.nullish(),
 });
 export type Source = z.infer<typeof source>;
 
+const variableFields = {
+  name: z.string(),
+  sourceId: integer,
+  variableTypeId: integer,
+  unitId: integer,
+  granularity: integer.optional(),
+  granularityTimeBase: integer.optional(),
+  quantityType: integer.optional(),
+  aggregate: integer.optional(),
+  mappingConfig: text,
+  tags: z.array(z.string()).optional(),
+  isVersioned: z.boolean().optional(),
+  /** Extension of Headgate: versions kept of each point, instead of the account's setting. */
+  versionsMax: integer.optional(),
+  divider: z.number().optional(),
+};
 export const variableBody = caseless(
-  z.object({
-    name: z.string().min(1),
-    sourceId: z.number().int(),
-    variableTypeId: z.number().int(),
-    unitId: z.number().int(),
-    granularity: z.number().int().optional(),
-    granularityTimeBase: z.number().int().optional(),
-    quantityType: z.number().int().optional(),
-    aggregate: z.number().int().optional(),
-    mappingConfig: z.string().optional(),
-    tags: z.array(z.string()).optional(),
-    isVersioned: z.boolean().optional(),
-    /** Extension of Headgate: versions kept of each point, instead of the account's setting. */
-    versionsMax: z.int().positive().max(10_000).optional(),
-    divider: z.number().optional(),
-  }),
+  z.object({ ...variableFields, name: named, versionsMax: z.int().positive().max(10_000).optional() }),
 );
 export type VariableBody = z.infer<typeof variableBody>;
 
-export const variable = z.object({
-  id: z.number().int(),
-  name: z.string(),
-  sourceId: z.number().int(),
-  variableTypeId: z.number().int().nullish(),
-  unitId: z.number().int().nullish(),
-  granularity: z.number().int().nullish(),
-  granularityTimeBase: z.number().int().nullish(),
-  quantityType: z.number().int().nullish(),
-  aggregate: z.number().int().nullish(),
-  mappingConfig: z.string().nullish(),
-  tags: z.array(z.string()).nullish(),
-  isVersioned: z.boolean().nullish(),
-  versionsMax: z.number().int().nullish(),
-  divider: z.number().nullish(),
-});
+export const variable = z.object({ id: integer, ...answered(variableFields), name: z.string(), sourceId: integer });
 export type Variable = z.infer<typeof variable>;
 
 export const sitesQuery = caseless(

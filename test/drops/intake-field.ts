@@ -1,5 +1,4 @@
 /** An HTTP intake for the conformance suite. What a test writes is uploaded, and the intake names where it is then. */
-
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,5 +1,4 @@
 /** `headgate map`: maps one file, without a service. */
-
 import { basename, dirname, resolve } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
 import {

@@ -1,5 +1,4 @@
 /** `headgate mapper`: lists mappers, and runs their golden cases. */
-
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { listCases } from "../../authoring/case-files.ts";

@@ -3,7 +3,6 @@
  * in the ledger that several gateways share (`shared-body-store.ts`). Both pass the same suite. A body and
  * its receipt are durable when `publish` resolves, and not before.
  */
-
 import type { Readable } from "node:stream";
 import type { FileEntry } from "../../model.ts";
 import type { ArchiveClearing } from "../archive-cleanup.ts";

@@ -3,7 +3,6 @@
  * each body becomes a file that is complete at once. It works while the service is unavailable.
  * `body-store.ts` defines when a body is durable.
  */
-
 import { join } from "node:path";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { FileEntry, SharedIntake } from "../../model.ts";

@@ -2,7 +2,6 @@
  * The store of a single gateway, below `<spool>/intake/<drop>`: bodies are received under `incoming/<id>`,
  * synced, and renamed into the folder that the drop lists once their receipt is committed.
  */
-
 import { randomBytes } from "node:crypto";
 import { mkdir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";

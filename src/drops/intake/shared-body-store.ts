@@ -3,7 +3,6 @@
  * of all. A gateway has a body on its own disk only while it is received, since a transaction that waited for
  * a slow sender would block others.
  */
-
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

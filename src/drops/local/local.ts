@@ -1,5 +1,4 @@
 /** A local folder as a drop. Symbolic links are not followed, so no path leads out of it. */
-
 import { constants } from "node:fs";
 import { lstat, open, realpath, rm } from "node:fs/promises";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";

@@ -1,5 +1,4 @@
 /** Parameters of /data (specification, *Data endpoints*): checked, combined, and prepared for the store. */
-
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import {
   type Aggregate,

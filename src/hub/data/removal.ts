@@ -2,7 +2,6 @@
  * DELETE {base_url}/data (specification, *Data endpoints*): with WhatIf nothing is removed, and the response says what
  * would be.
  */
-
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { caseless, listOf, queryBoolean, queryInteger, unknownNames } from "../../wire/caseless.ts";

@@ -5,7 +5,7 @@
  */
 import type { OneStatement } from "../../sql/statements.ts";
 import type { SqlDialect, SqlValue } from "./filter-sql.ts";
-import type { Page } from "./store.ts";
+import type { Listing, Page } from "./store.ts";
 import type { Where } from "./where.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -85,4 +85,16 @@ export function* update(
   const sets = Object.keys(columns).map((name) => `${name} = ?`);
   const values = Object.values(columns).map((value) => value ?? null);
   yield* change(`UPDATE ${table} SET ${sets.join(", ")} WHERE id = ?`, ...values, id);
+}
+
+/** One page of the rows that fit a condition, and the number of all. */
+export async function listed<Item>(
+  { ask, dialect }: Database,
+  select: Selection,
+  where: Where,
+  page: Page,
+  itemOf: (row: Row) => Item,
+): Promise<Listing<Item>> {
+  const { rows: found, total } = await ask(() => dialect.page(select, where, page));
+  return { rows: found.map(itemOf), total };
 }

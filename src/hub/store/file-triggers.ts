@@ -9,7 +9,7 @@ import {
   storedFileTrigger,
 } from "../../wire/index.ts";
 import { isoOfMs } from "../time.ts";
-import { change, type Database, insert, type Row, row, rows, type Steps, update } from "./database.ts";
+import { change, type Database, insert, listed, type Row, row, rows, type Steps, update } from "./database.ts";
 import type { Listing, Page } from "./store.ts";
 import { jsonOf, text } from "./structure-rows.ts";
 import { Where } from "./where.ts";
@@ -63,28 +63,24 @@ export function createFileTriggerStore(database: Database): FileTriggerStore {
 function readers(database: Database): Pick<FileTriggerStore, "list" | "version" | "history"> {
   const { dialect } = database;
   return {
-    list: (accountId, { ids, states, ingestionTypes, tokens }, page) =>
-      database.ask(function* () {
-        const where = new Where(dialect)
-          .equal("account_id", accountId)
-          .among("id", ids)
-          .among("state", states)
-          .among("ingestion_type", ingestionTypes)
-          .among("token", tokens);
-        const listed = yield* dialect.page(TRIGGERS, where, page);
-        return { rows: listed.rows.map(triggerOf), total: listed.total };
-      }),
+    list(accountId, { ids, states, ingestionTypes, tokens }, page) {
+      const where = new Where(dialect)
+        .equal("account_id", accountId)
+        .among("id", ids)
+        .among("state", states)
+        .among("ingestion_type", ingestionTypes)
+        .among("token", tokens);
+      return listed(database, TRIGGERS, where, page, triggerOf);
+    },
     version: (accountId) =>
       database.ask(function* () {
         const sql = `SELECT count(*) AS version FROM ${CHANGES.from} WHERE account_id = ?`;
         return Number((yield* row(sql, accountId))?.["version"] ?? 0);
       }),
-    history: (accountId, id, page) =>
-      database.ask(function* () {
-        const where = new Where(dialect).equal("file_trigger.account_id", accountId).equal("trigger_id", id);
-        const listed = yield* dialect.page(CHANGES, where, page);
-        return { rows: listed.rows.map(changeOf), total: listed.total };
-      }),
+    history(accountId, id, page) {
+      const where = new Where(dialect).equal("file_trigger.account_id", accountId).equal("trigger_id", id);
+      return listed(database, CHANGES, where, page, changeOf);
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 /** Sites, sources and variables. */
-import { type Database, insert, row, type Steps } from "./database.ts";
+import { type Database, insert, listed, row, type Steps } from "./database.ts";
 import type { StoredSource, StructureStore } from "./store.ts";
 import { ownedSource, structureChanges } from "./structure-changes.ts";
 import {
@@ -23,42 +23,36 @@ export function createStructureStore(database: Database): StructureStore {
 function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "variables"> {
   const { dialect } = database;
   return {
-    sites: (accountId, filter, page) =>
-      database.ask(function* () {
-        const where = new Where(dialect)
-          .equal("account_id", accountId)
-          .among("id", filter.ids)
-          .holding("site", filter.where);
-        const { rows, total } = yield* dialect.page(SITES, where, page);
-        return { rows: rows.map(siteOf), total };
-      }),
-    sources: (accountId, filter, page) =>
-      database.ask(function* () {
-        const where = new Where(dialect)
-          .equal("source.account_id", accountId)
-          .among("source.id", filter.ids)
-          .among("source.site_id", filter.siteIds)
-          .among("source.state", filter.states)
-          .among("source.ean", filter.eans)
-          .among("source.serial_number", filter.serialNumbers)
-          .among("source.meter_number", filter.meterNumbers)
-          .among("source.name", filter.names)
-          .sharing("source.tags", filter.tags)
-          .holding("source", filter.where);
-        const { rows, total } = yield* dialect.page(SOURCES, where, page);
-        return { rows: rows.map(sourceOf), total };
-      }),
-    variables: (accountId, filter, page) =>
-      database.ask(function* () {
-        const where = new Where(dialect)
-          .equal("account_id", accountId)
-          .among("id", filter.ids)
-          .among("source_id", filter.sourceIds)
-          .among("variable_type_id", filter.variableTypeIds)
-          .sharing("tags", filter.tags);
-        const { rows, total } = yield* dialect.page(VARIABLES, where, page);
-        return { rows: rows.map(variableOf), total };
-      }),
+    sites(accountId, filter, page) {
+      const where = new Where(dialect)
+        .equal("account_id", accountId)
+        .among("id", filter.ids)
+        .holding("site", filter.where);
+      return listed(database, SITES, where, page, siteOf);
+    },
+    sources(accountId, filter, page) {
+      const where = new Where(dialect)
+        .equal("source.account_id", accountId)
+        .among("source.id", filter.ids)
+        .among("source.site_id", filter.siteIds)
+        .among("source.state", filter.states)
+        .among("source.ean", filter.eans)
+        .among("source.serial_number", filter.serialNumbers)
+        .among("source.meter_number", filter.meterNumbers)
+        .among("source.name", filter.names)
+        .sharing("source.tags", filter.tags)
+        .holding("source", filter.where);
+      return listed(database, SOURCES, where, page, sourceOf);
+    },
+    variables(accountId, filter, page) {
+      const where = new Where(dialect)
+        .equal("account_id", accountId)
+        .among("id", filter.ids)
+        .among("source_id", filter.sourceIds)
+        .among("variable_type_id", filter.variableTypeIds)
+        .sharing("tags", filter.tags);
+      return listed(database, VARIABLES, where, page, variableOf);
+    },
   };
 }
 

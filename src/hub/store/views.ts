@@ -1,6 +1,6 @@
 /** Named filters of an account. */
 import { type View, type ViewBody, view } from "../../wire/index.ts";
-import { type Database, insert, type Row } from "./database.ts";
+import { type Database, insert, listed, type Row } from "./database.ts";
 import type { Listing, Page } from "./store.ts";
 import { Where } from "./where.ts";
 
@@ -26,15 +26,13 @@ export function createViewStore(database: Database): ViewStore {
       database.write(() =>
         insert("view", { account_id: accountId, name, entity_type: entityType, custom_filter: customFilter }),
       ),
-    list: (accountId, filter, page) =>
-      database.ask(function* () {
-        const where = new Where(dialect)
-          .equal("account_id", accountId)
-          .among("id", filter.ids)
-          .among("entity_type", filter.entityTypes);
-        const { rows, total } = yield* dialect.page(VIEWS, where, page);
-        return { rows: rows.map(viewOf), total };
-      }),
+    list(accountId, filter, page) {
+      const where = new Where(dialect)
+        .equal("account_id", accountId)
+        .among("id", filter.ids)
+        .among("entity_type", filter.entityTypes);
+      return listed(database, VIEWS, where, page, viewOf);
+    },
     async remove(accountId, id) {
       const sql = "DELETE FROM view WHERE id = ? AND account_id = ?";
       return (await database.run(sql, id, accountId)) > 0;
