@@ -113,7 +113,7 @@ interface ProblemHandlers {
   readonly challenge: string;
   /** The answer to any other error, which it logs. */
   readonly faultOf: (thrown: Error, request: { readonly method: string; readonly url: string }) => HttpProblem;
-  /** What the server has, after the address that it does not have. */
+  /** Completes the message about an unknown address: the ones that the server has. */
   readonly known?: string;
 }
 
