@@ -26,7 +26,8 @@ export interface WatcherFacts extends PickupFacts {
 /** Milliseconds between an event and the poll that it causes, so that a burst of events is one poll. */
 const EVENT_PAUSE_MS = 100;
 /**
- * Polls caused by events take at most this share of time, so that a busy folder does not cause a busy loop.
+ * Polls caused by events take at most one part in so many of the time, so that a busy folder does not cause a busy
+ * loop. The share of the files that a poll picked up does not count: they cost no less later.
  */
 const EVENT_PAUSE_FACTOR = 5;
 /**
@@ -257,7 +258,8 @@ export class Watcher {
     this.#pause = null;
     const byEvent = this.#changed && this.#wanted === null && this.#failures === 0;
     if (!byEvent) return;
-    const pauseMs = Math.max(EVENT_PAUSE_MS, this.#pollTookMs * EVENT_PAUSE_FACTOR);
+    const idleShare = 1 - report.claimed / Math.max(1, report.listed, report.claimed);
+    const pauseMs = Math.max(EVENT_PAUSE_MS, this.#pollTookMs * idleShare * EVENT_PAUSE_FACTOR);
     this.#pause = new AbortController();
     await clock.sleep(Math.min(pauseMs, restMs), this.#pause.signal);
     this.#pause = null;

@@ -145,6 +145,39 @@ describe("a watcher", () => {
     expect(Math.round(next.since(Temporal.Now.instant()).total("minutes"))).toBe(minutes);
   });
 
+  test.each([
+    { of: "files that it picked up", picksUp: true },
+    { of: "known files", picksUp: false },
+  ])("after a slow poll of $of, events cause another at once: $picksUp", async ({ picksUp }) => {
+    await field.write("a.csv", "content");
+    let slowMs = 0;
+    let notice = () => {};
+    const pauses: number[] = [];
+    const drop: Drop = {
+      ...deaf(),
+      async *list(signal) {
+        notice(); // Something changes while it is polled.
+        yield* field.drop.list(signal);
+        slowMs += 60_000;
+      },
+      watch: (onChange) => {
+        notice = onChange;
+        return async () => undefined;
+      },
+    };
+    watch({ every: "1h", settle: { observations: picksUp ? 1 : 3, interval: "1h" } }, drop, {
+      now: () => systemClock.now(),
+      sleep: async (ms, signal) => {
+        pauses.push(ms);
+        return await systemClock.sleep(3_600_000, signal);
+      },
+      monotonicMs: () => systemClock.monotonicMs() + slowMs,
+    });
+    await expect.poll(() => pauses.length).toBeGreaterThan(0);
+    if (picksUp) expect(pauses[0]).toBe(100);
+    else expect(pauses[0]).toBeGreaterThanOrEqual(300_000);
+  });
+
   test("polls sooner after the event of a file in a new folder", async () => {
     const watcher = watch({ every: "1h", settle: { observations: 1 } });
     await expect.poll(() => watcher.status().eventsArrive).toBe(true);
