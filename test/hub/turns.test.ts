@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { countReadings } from "../../src/hub/push/body.ts";
 import { DUE_RECEIVERS } from "../../src/hub/store/operation-rows.ts";
-import { openDatabase, statements } from "../../src/hub/store/sqlite/database.ts";
+import { openDatabase, statements, write } from "../../src/hub/store/sqlite/database.ts";
 import { sqliteDatabase } from "../../src/hub/store/sqlite/driver.ts";
 import { createPointStore } from "../../src/hub/store/sqlite/points.ts";
 import type { PointRange, VariableFacts } from "../../src/hub/store/store.ts";
@@ -59,7 +59,10 @@ const variable = (id: number): VariableFacts => ({
 });
 function storeOf(file: typeof database) {
   const tools = statements(file);
-  return createPointStore(tools, sqliteDatabase(file, tools));
+  return createPointStore(
+    tools,
+    sqliteDatabase(tools, (work) => write(file, work)),
+  );
 }
 const WHOLE: PointRange = {
   fromMs: null,

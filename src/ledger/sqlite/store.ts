@@ -7,6 +7,7 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
+import { LogSync } from "../../sql/sqlite/log-sync.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { createRunIds } from "../../support/run-id.ts";
@@ -16,7 +17,6 @@ import type { Announced, EventFile, Statement, Steps, Store, Value } from "../re
 import { brokenInvariant } from "../transitions.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { isPassing, writeFault } from "./faults.ts";
-import { LogSync } from "./log-sync.ts";
 import { readable, row } from "./reads.ts";
 
 /** Bounds how long one group occupies the event loop. */

@@ -1,15 +1,17 @@
 /** Drives the statements that both databases share over one SQLite file. */
-import type { DatabaseSync } from "node:sqlite";
 import type { Database, Statement, Steps } from "../database.ts";
-import { type Statements, write } from "./database.ts";
+import type { Statements } from "./database.ts";
 import { bound, SQLITE } from "./dialect.ts";
 
-export function sqliteDatabase(file: DatabaseSync, tools: Statements): Database {
+/** One transaction; durable when it resolves. */
+export type Write = <T>(work: () => T) => Promise<T>;
+
+export function sqliteDatabase(tools: Statements, write: Write): Database {
   return {
     dialect: SQLITE,
     ask: async (work) => drive(tools, work()),
-    run: (sql, ...values) => write(file, () => tools.run(sql, ...values.map(bound)).changes),
-    write: (work) => write(file, () => drive(tools, work())),
+    run: (sql, ...values) => write(() => tools.run(sql, ...values.map(bound)).changes),
+    write: (work) => write(() => drive(tools, work())),
   };
 }
 

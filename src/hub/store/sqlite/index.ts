@@ -10,9 +10,10 @@ import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { commonStores } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
-import { cannotOpen, lockStore, openDatabase, statements } from "./database.ts";
+import { cannotOpen, lockStore, openDatabase, statements, write } from "./database.ts";
 import { installFolding } from "./dialect.ts";
-import { sqliteDatabase } from "./driver.ts";
+import { sqliteDatabase, type Write } from "./driver.ts";
+import { GroupedWrites } from "./grouped-writes.ts";
 import { createOperationStore, intakeId } from "./operations.ts";
 import { createPointStore } from "./points.ts";
 
@@ -34,7 +35,9 @@ export function intakePath(path: string): string {
 export async function openSqliteStore(path: string): Promise<HubStore> {
   const lock = lockStore(path);
   const opened: DatabaseSync[] = [];
+  let writes: GroupedWrites | null = null;
   const close = once(async () => {
+    await writes?.close();
     for (const database of opened.toReversed()) database.close();
     lock.release();
   });
@@ -53,12 +56,16 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     const intake = open(intakePath(path), "intake-migrations");
     installFolding(main);
     const tools = statements(main);
-    const database = sqliteDatabase(main, tools);
+    const grouped = new GroupedWrites(main, path);
+    writes = grouped;
+    const writeMain: Write = (work) => grouped.write(work);
+    const writeIntake: Write = (work) => write(intake, work);
+    const database = sqliteDatabase(tools, writeMain);
     return {
       ...commonStores(database),
       points: createPointStore(tools, database),
-      usage: createUsageStore(sqliteDatabase(intake, statements(intake))),
-      operations: createOperationStore(intake, main, intakeId(intake)),
+      usage: createUsageStore(sqliteDatabase(statements(intake), writeIntake)),
+      operations: createOperationStore(intake, { outcomes: tools, write: writeMain }, intakeId(intake)),
       close,
     };
   } catch (thrown) {
@@ -75,14 +82,15 @@ export function openSqliteMasterData(path: string): OpenMasterData {
     timeoutMs: BLOCKING_MS,
     checkpointPages: CHECKPOINT_PAGES.migrations,
   });
-  return { ...createMasterDataStore(sqliteDatabase(file, statements(file))), close: async () => file.close() };
+  const database = sqliteDatabase(statements(file), (work) => write(file, work));
+  return { ...createMasterDataStore(database), close: async () => file.close() };
 }
 
 export async function sqliteAccountIds(path: string): Promise<readonly number[]> {
   if (!existsSync(path)) return [];
   const file = openDatabase({ path, migrations: null, timeoutMs: COMMAND_BLOCKING_MS, readOnly: true });
   try {
-    return await createIdentityStore(sqliteDatabase(file, statements(file))).accountIds();
+    return await createIdentityStore(sqliteDatabase(statements(file), (work) => write(file, work))).accountIds();
   } catch (thrown) {
     throw cannotOpen(path, thrown);
   } finally {

@@ -10,7 +10,7 @@ import { NEW_OPERATION, newOperationValues, outcomeOf, recordOf } from "../opera
 import { earlierOf, inSteps, PURGE_ROWS, purgeQueue, queueMethods } from "../queue.ts";
 import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
 import { type Row, type Statements, statements, write } from "./database.ts";
-import { drive, sqliteDatabase } from "./driver.ts";
+import { drive, sqliteDatabase, type Write } from "./driver.ts";
 import { createWebhooks } from "./webhooks.ts";
 
 /**
@@ -29,16 +29,20 @@ export function intakeId(intake: DatabaseSync): string {
 /** Both databases, and the id by which outcomes refer to the queue. */
 interface Both {
   readonly intake: DatabaseSync;
-  readonly main: DatabaseSync;
+  readonly writeMain: Write;
   readonly queue: Statements;
   readonly outcomes: Statements;
   readonly queueId: string;
 }
 
-export function createOperationStore(intake: DatabaseSync, main: DatabaseSync, queueId: string): OperationStore {
-  const both = { intake, main, queue: statements(intake), outcomes: statements(main), queueId };
+export function createOperationStore(
+  intake: DatabaseSync,
+  main: { readonly outcomes: Statements; readonly write: Write },
+  queueId: string,
+): OperationStore {
+  const both = { intake, queue: statements(intake), outcomes: main.outcomes, writeMain: main.write, queueId };
   const { queue } = both;
-  const database = sqliteDatabase(intake, queue);
+  const database = sqliteDatabase(queue, (work) => write(intake, work));
   return {
     ...createWebhooks(queue, (seq) => {
       const row = outcomeRow(both, seq);
@@ -113,13 +117,13 @@ function failedSeqs({ all }: Statements, accountId: number, operationId: string)
 
 /** Outcomes are deleted first: a waiting operation with an outcome would count as applied. */
 async function applyAgain(
-  { intake, main, queue, outcomes, queueId }: Both,
+  { intake, writeMain, queue, outcomes, queueId }: Both,
   accountId: number,
   operationId: string,
   timeoutSec: number | null,
 ): Promise<number> {
   const seqs = failedSeqs(queue, accountId, operationId);
-  await write(main, () => {
+  await writeMain(() => {
     for (const seq of seqs)
       outcomes.run("DELETE FROM outcome WHERE intake_id = ? AND seq = ? AND failed = 1", queueId, seq);
   });
@@ -134,17 +138,21 @@ const FORGET_OUTCOMES = `DELETE FROM outcome WHERE (intake_id, seq) IN (SELECT i
   WHERE finished_ms < ? AND (intake_id <> ? OR seq NOT IN (SELECT value FROM json_each(?))) LIMIT ${PURGE_ROWS})`;
 
 async function purge(
-  { intake, main, queue, outcomes, queueId }: Both,
+  { intake, writeMain, queue, outcomes, queueId }: Both,
   keysBeforeMs: number,
   outcomesBeforeMs: number,
 ): Promise<void> {
-  await purgeQueue(sqliteDatabase(intake, queue), keysBeforeMs, outcomesBeforeMs);
+  await purgeQueue(
+    sqliteDatabase(queue, (work) => write(intake, work)),
+    keysBeforeMs,
+    outcomesBeforeMs,
+  );
   // An operation that is still in the queue without its outcome would be applied again.
   const sql =
     "SELECT seq FROM operation WHERE accepted_ms < ? UNION SELECT seq FROM operation WHERE state = 'accepted'";
   const kept = JSON.stringify(queue.all(sql, outcomesBeforeMs).map((row) => Number(row["seq"])));
   const step = () => change(FORGET_OUTCOMES, outcomesBeforeMs, queueId, kept);
-  await inSteps(sqliteDatabase(main, outcomes), step);
+  await inSteps(sqliteDatabase(outcomes, writeMain), step);
 }
 
 /**

@@ -92,7 +92,8 @@ export class LogSync {
   #checkpoint(): unknown {
     try {
       const result = this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
-      if (result?.["busy"] !== 0) return new Error("the log cannot be merged into the ledger: a reader uses it");
+      if (result?.["busy"] !== 0)
+        return new Error("the log cannot be merged into the database: another connection uses it");
       this.#distrusted = false;
       return null;
     } catch (thrown) {
