@@ -4,7 +4,7 @@
  * been lost, or made by another node; and when another node has left.
  */
 import type { FileEvent } from "../gateway.ts";
-import type { FileRecord, FileStore } from "../hub/store/store.ts";
+import type { FileChange, FileRecord, FileStore } from "../hub/store/store.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
@@ -17,6 +17,9 @@ import { type Progress, progressOf } from "./progress.ts";
 const CHANGING: readonly FileState[] = ["received", "processing"];
 /** Milliseconds in which events are collected, so that a file with several is read once. */
 const COLLECT_MS = 50;
+/** While many files are worked on, events are collected for so many times the time of an update, to this limit. */
+const COLLECT_FACTOR = 5;
+const COLLECT_MAX_MS = 1_000;
 const RETRY_MS = 2_000;
 const COMPARE_ALL_MS = 300_000;
 const READ_AT_ONCE = 200;
@@ -71,12 +74,16 @@ export class FileUpdates {
 
   async #run(): Promise<void> {
     const { clock, log } = this.#parts;
+    let collectMs = COLLECT_MS;
     while (!this.#stop.signal.aborted) {
       let restMs = COMPARE_ALL_MS;
       try {
-        await clock.sleep(COLLECT_MS, this.#stop.signal);
-        if (clock.monotonicMs() >= this.#compareAllAtMs) await this.#compareAll();
+        await clock.sleep(collectMs, this.#stop.signal);
+        const begunMs = clock.monotonicMs();
+        if (begunMs >= this.#compareAllAtMs) await this.#compareAll();
         await this.#updateDue();
+        const tookMs = clock.monotonicMs() - begunMs;
+        collectMs = Math.min(COLLECT_MAX_MS, Math.max(COLLECT_MS, tookMs * COLLECT_FACTOR));
         if (this.#fails) log.info("the states of stored files can be recorded again");
         this.#fails = false;
       } catch (thrown) {
@@ -113,34 +120,45 @@ export class FileUpdates {
     this.#due.set(drop, due.add(id));
   }
 
+  /** A file with another event from here on is due once more. */
   async #updateDue(): Promise<void> {
-    for (const [drop, ids] of this.#due) {
+    for (const [drop, due] of [...this.#due]) {
+      this.#due.delete(drop);
+      const ids = [...due];
       const accountId = this.#parts.accountOf(drop);
-      while (ids.size > 0 && accountId !== undefined) {
-        const some = [...ids].slice(0, READ_AT_ONCE);
-        // A file with another event from here on is updated once more.
-        for (const id of some) ids.delete(id);
-        try {
-          const { rows } = await this.#parts.files.list(accountId, { ids: some }, { offset: 0, limit: null });
-          for (const file of rows) await this.#update(drop, file);
-        } catch (thrown) {
-          for (const id of some) ids.add(id);
-          throw thrown;
+      try {
+        while (ids.length > 0 && accountId !== undefined) {
+          await this.#update(drop, accountId, ids.slice(0, READ_AT_ONCE));
+          ids.splice(0, READ_AT_ONCE);
         }
+      } catch (thrown) {
+        for (const id of ids) this.#add(drop, id);
+        throw thrown;
       }
-      if (ids.size === 0 || accountId === undefined) this.#due.delete(drop);
     }
   }
 
-  async #update(drop: string, file: FileRecord): Promise<void> {
-    const { files, ledger, clock } = this.#parts;
-    const progress = await progressOf(drop, file, ledger);
-    if (progress === null || isSame(progress, file)) return;
-    const change = { ...progress, atMs: clock.now().epochMilliseconds, offers: file.offers };
-    if (await files.advance(file.accountId, file.id, change)) return;
+  async #update(drop: string, accountId: number, ids: readonly number[]): Promise<void> {
+    const { files } = this.#parts;
+    const { rows } = await files.list(accountId, { ids }, { offset: 0, limit: null });
+    const changes: FileChange[] = [];
+    for (const file of rows) {
+      const found = await this.#changeOf(drop, file);
+      if (found !== null) changes.push(found);
+    }
+    if (changes.length === 0) return;
+    const advanced = await files.advance(accountId, changes);
     // A state in between was passed before it could be recorded.
-    await files.advance(file.accountId, file.id, { ...change, state: "processing" });
-    await files.advance(file.accountId, file.id, change);
+    const late = changes.filter((_, at) => advanced[at] === false);
+    const steps = late.flatMap((one) => [{ ...one, state: "processing" as const }, one]);
+    if (steps.length > 0) await files.advance(accountId, steps);
+  }
+
+  async #changeOf(drop: string, file: FileRecord): Promise<FileChange | null> {
+    const { ledger, clock } = this.#parts;
+    const progress = await progressOf(drop, file, ledger);
+    if (progress === null || isSame(progress, file)) return null;
+    return { id: file.id, ...progress, atMs: clock.now().epochMilliseconds, offers: file.offers };
   }
 }
 

@@ -116,7 +116,7 @@ describe("a body", () => {
   test("keeps its trigger when it is offered again", async () => {
     const { body } = await push("x");
     const { files } = hub.inside().store;
-    expect(await files.advance(1, body.id, { state: "quarantined", reason: "a fault", atMs: 5 })).toBe(true);
+    expect(await files.advance(1, [{ id: body.id, state: "quarantined", reason: "a fault", atMs: 5 }])).toEqual([true]);
     expect(await hub.ok("POST", `/storage/${body.id}/process`)).toMatchObject({
       state: "received",
       triggerId: trigger.id,

@@ -9,7 +9,7 @@ test("the updates end when they are closed while records are read", async () => 
   const read = Promise.withResolvers<{ rows: []; total: number }>();
   const list = vi.fn(() => read.promise);
   const updates = new FileUpdates({
-    files: { list, advance: async () => true },
+    files: { list, advance: async () => [] },
     accountOf: () => 1,
     drops: () => ["account-1"],
     ledger: {} as Ledger,

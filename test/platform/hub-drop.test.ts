@@ -96,7 +96,7 @@ describe("the storage of an account", () => {
     const before = await entryAt(field.drop, path);
     expect(field.drop.modifiedMs(before)).toBe(1_000);
     const id = Number(path.split("/")[0]);
-    await field.files.advance(1, id, { state: "unclaimed", reason: null, atMs: 5 });
+    await field.files.advance(1, [{ id, state: "unclaimed", reason: null, atMs: 5 }]);
     expect(await listed(field.drop)).toEqual([]);
     expect(await field.drop.stat(path, never)).toEqual(before);
     await field.files.process(1, id, { atMs: 6, isScanned: false });

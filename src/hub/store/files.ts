@@ -4,7 +4,7 @@ import { type FileState, storedFile } from "../../wire/index.ts";
 import { OFFERED_FROM, statesBefore } from "../files/states.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { containing, foldedText, type SqlValue } from "./filter-sql.ts";
-import type { FileAdded, FileRecord, FileStore, FilesFilter, FilesRemoved, NewFile } from "./store.ts";
+import type { FileAdded, FileChange, FileRecord, FileStore, FilesFilter, FilesRemoved, NewFile } from "./store.ts";
 import { jsonOf } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 
@@ -45,19 +45,12 @@ function writers(database: Database): Writers {
         );
         return { kind: "removed", sha256s: [...new Set(found.map((one) => String(one["sha256"])))] };
       }),
-    async advance(accountId, id, { state, reason, atMs, run, triggerId, offers = null }) {
-      const columns: readonly (readonly [string, SqlValue])[] = [
-        ["state", state],
-        ["reason", reason],
-        ...(run === undefined ? [] : [["run", run] as const]),
-        ...(triggerId === undefined ? [] : [["trigger_id", triggerId] as const]),
-      ];
-      const sql = `UPDATE stored_file SET ${columns.map(([name]) => `${name} = ?`).join(", ")},
-          updated_ms = CASE state WHEN ? THEN updated_ms ELSE ? END
-        WHERE id = ? AND account_id = ? AND offers = coalesce(CAST(? AS BIGINT), offers) AND ${among("state")}`;
-      const values = [...columns.map(([, value]) => value), state, atMs];
-      return (await database.run(sql, ...values, id, accountId, offers, statesBefore(state))) > 0;
-    },
+    advance: (accountId, changes) =>
+      database.write(function* (): Steps<readonly boolean[]> {
+        const advanced: boolean[] = [];
+        for (const one of changes) advanced.push(yield* advance(dialect, accountId, one));
+        return advanced;
+      }),
     process: (accountId, id, { atMs, isScanned }) =>
       database.write(function* (): Steps<"offered" | "missing" | FileState> {
         const offered = yield* change(
@@ -148,6 +141,21 @@ function scans(database: Database): Pick<FileStore, "unscanned" | "releaseUnscan
 /** The row of the account makes uploads at the same time wait for each other. */
 function* oneAtATime(dialect: StoreDialect, accountId: number): Steps<void> {
   yield* row(`SELECT bytes FROM stored_bytes WHERE account_id = ?${dialect.forUpdate("stored_bytes")}`, accountId);
+}
+
+function* advance({ among }: StoreDialect, accountId: number, file: FileChange): Steps<boolean> {
+  const { id, state, reason, atMs, run, triggerId, offers = null } = file;
+  const columns: readonly (readonly [string, SqlValue])[] = [
+    ["state", state],
+    ["reason", reason],
+    ...(run === undefined ? [] : [["run", run] as const]),
+    ...(triggerId === undefined ? [] : [["trigger_id", triggerId] as const]),
+  ];
+  const sql = `UPDATE stored_file SET ${columns.map(([name]) => `${name} = ?`).join(", ")},
+      updated_ms = CASE state WHEN ? THEN updated_ms ELSE ? END
+    WHERE id = ? AND account_id = ? AND offers = coalesce(CAST(? AS BIGINT), offers) AND ${among("state")}`;
+  const values = [...columns.map(([, value]) => value), state, atMs];
+  return (yield* change(sql, ...values, id, accountId, offers, statesBefore(state))) > 0;
 }
 
 function* added(dialect: StoreDialect, accountId: number, file: NewFile, bytesMax: number | null): Steps<FileAdded> {

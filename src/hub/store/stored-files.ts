@@ -71,6 +71,7 @@ export interface FilesFilter {
 }
 
 export interface FileChange {
+  readonly id: number;
   readonly state: FileState;
   /** Null: nothing to say. */
   readonly reason: string | null;
@@ -102,8 +103,11 @@ export interface FileStore {
   remove(accountId: number, ids: readonly number[]): Promise<FilesRemoved>;
   /** Files that triggers may claim now, in order of their ids: received ones that no virus scan holds back. */
   waiting(accountId: number, limit: number): Promise<readonly FileRecord[]>;
-  /** False when the file no longer exists, or when its state does not permit the change (`hub/files/states.ts`). */
-  advance(accountId: number, id: number, change: FileChange): Promise<boolean>;
+  /**
+   * Makes the changes in their order, in one transaction. False for a file that no longer exists, or whose state does
+   * not permit the change (`hub/files/states.ts`).
+   */
+  advance(accountId: number, changes: readonly FileChange[]): Promise<readonly boolean[]>;
   /** Offers a file to the triggers again; otherwise returns why not: its state, or that it does not exist. */
   process(
     accountId: number,

@@ -48,7 +48,8 @@ async function inState(state: FileState): Promise<number> {
       : state === "unclaimed"
         ? [state]
         : ["processing", ...(state === "processing" ? [] : [state])];
-  for (const step of path) expect(await store.files.advance(1, id, { state: step, reason: null, atMs: 1 })).toBe(true);
+  for (const step of path)
+    expect(await store.files.advance(1, [{ id, state: step, reason: null, atMs: 1 }])).toEqual([true]);
   return id;
 }
 
@@ -62,22 +63,31 @@ test("a record keeps what it was given, and what became of it", async () => {
     scan: "none",
   });
   const change = { state: "processing", reason: "claimed", atMs: 2_000, run: "run-1", triggerId: 7 } as const;
-  expect(await store.files.advance(1, id, change)).toBe(true);
-  expect(await store.files.advance(1, id, { state: "stored", reason: null, atMs: 3_000 })).toBe(true);
+  expect(await store.files.advance(1, [{ id, ...change }])).toEqual([true]);
+  expect(await store.files.advance(1, [{ id, state: "stored", reason: null, atMs: 3_000 }])).toEqual([true]);
   const kept = { state: "stored", reason: null, updatedMs: 3_000, run: "run-1", triggerId: 7 };
   expect(await store.files.one(1, id)).toMatchObject(kept);
   expect(await store.files.one(2, id)).toBe(null);
 });
 const { isScanned: _, ...FILE_KEPT } = FILE;
 
+test("changes of a list are made in their order, and each has its answer", async () => {
+  const [one, other] = [await added(), await added()];
+  const to = (id: number, state: FileState) => ({ id, state, reason: null, atMs: 1 });
+  const changes = [to(one, "stored"), to(one, "processing"), to(other, "unclaimed"), to(one, "stored")];
+  expect(await store.files.advance(1, changes)).toEqual([false, true, true, true]);
+  expect(await store.files.one(1, one)).toMatchObject({ state: "stored" });
+  expect(await store.files.one(1, other)).toMatchObject({ state: "unclaimed" });
+});
+
 test.each(FILE_STATE_NAMES.flatMap((from) => FILE_STATE_NAMES.map((to) => [from, to] as const)))(
   "a change from %s to %s is made if the states permit it",
   async (from, to) => {
     const id = await inState(from);
     const permitted = (FILE_STATES[from].next as readonly FileState[]).includes(to);
-    expect(await store.files.advance(1, id, { state: to, reason: null, atMs: 2 })).toBe(permitted);
+    expect(await store.files.advance(1, [{ id, state: to, reason: null, atMs: 2 }])).toEqual([permitted]);
     expect(await store.files.one(1, id)).toMatchObject({ state: permitted ? to : from });
-    expect(await store.files.advance(2, id, { state: to, reason: null, atMs: 2 })).toBe(false);
+    expect(await store.files.advance(2, [{ id, state: to, reason: null, atMs: 2 }])).toEqual([false]);
   },
 );
 

@@ -126,7 +126,7 @@ test("a file whose bytes are missing is named in the log, and waits", async () =
   hub = one;
   const { body: id } = await one.upload("clean");
   await poll(one, id).toMatchObject({ scan: "clean" });
-  await one.inside().store.files.advance(1, id, { state: "quarantined", reason: null, atMs: 1 });
+  await one.inside().store.files.advance(1, [{ id, state: "quarantined", reason: null, atMs: 1 }]);
   const { sha256 } = await one.get(`/storage/${id}`);
   await rm(join(path, sha256.slice(0, 2), sha256));
   await one.ok("POST", `/storage/${id}/process`);

@@ -86,7 +86,7 @@ rule("storage.unclaimed", async () => {
   const { body: id } = await hub.upload(CSV, "nobody-claims-this.csv");
   const reason = "no trigger matches the name";
   const change = { state: "unclaimed", reason, atMs: 0 } as const;
-  expect(await hub.inside().store.files.advance(1, id, change)).toBe(true);
+  expect(await hub.inside().store.files.advance(1, [{ id, ...change }])).toEqual([true]);
   expect(await hub.get(`/storage/${id}`)).toMatchObject({ state: "unclaimed", reason, triggerId: null, run: null });
   expect(await found({ State: "unclaimed" })).toEqual([id]);
   expect((await hub.call("GET", "/storage/file", { query: { ids: id } })).body).toBe(CSV);

@@ -83,7 +83,7 @@ test("a sender that goes back to an earlier content has it stored again", async 
 test("a file that no trigger claimed is stored again", async () => {
   await lost("unclaimed.csv", "1");
   const [first] = await named("unclaimed.csv");
-  await hub.inside().store.files.advance(1, first?.id ?? 0, { state: "unclaimed", reason: null, atMs: 1 });
+  await hub.inside().store.files.advance(1, [{ id: first?.id ?? 0, state: "unclaimed", reason: null, atMs: 1 }]);
   await lost("unclaimed.csv", "1");
   expect(await countOf("unclaimed.csv")).toBe(2);
 });

@@ -48,7 +48,7 @@ export class GroupedWrites {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Those of the same turn of the event loop come together.
+      // Writes of the same turn of the event loop come together.
       await new Promise((resolve) => setImmediate(resolve));
       await this.#commit(this.#waiting.splice(0, GROUP_MAX));
     }
