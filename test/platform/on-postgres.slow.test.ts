@@ -2,11 +2,17 @@
 import { describe } from "vitest";
 import { usePostgres } from "../hub/fixture.ts";
 
+const TESTS = [
+  "files.test.ts",
+  "large-master-data.slow.test.ts",
+  "master-data-template.test.ts",
+  "master-data.test.ts",
+  "new-accounts.slow.test.ts",
+  "specification.test.ts",
+  "stopped.test.ts",
+];
+
 await usePostgres();
-describe("on PostgreSQL", async () => {
-  await import("./files.test.ts");
-  await import("./master-data.test.ts");
-  await import("./master-data-template.test.ts");
-  await import("./large-master-data.slow.test.ts");
-  await import("./specification.test.ts");
+describe.each(TESTS)("on PostgreSQL: %s", async (name) => {
+  await import(/* @vite-ignore */ `./${name}`);
 });
