@@ -12,6 +12,8 @@ const SERVICE_MISSING_WAIT_MS = 60_000;
 const SEGMENT_DAMAGED = "HG-PUSH-011";
 /** Longest time until a blocked run is checked again, should the end of the other not be reported. */
 const BLOCKED_WAIT_MS = 5_000;
+/** The same for a run of another node, whose end no other reports. */
+const BLOCKED_ELSEWHERE_WAIT_MS = 500;
 
 export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const post = steps.serviceEntry(run.binding.service);
@@ -22,13 +24,13 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
   if (run.state === "delivering") return await deliver(run, post, { finishPlan }, steps, signal);
   if (isGuarded(run, steps)) {
     const before = await steps.ledger.blockedBy(run);
-    if (before !== null) return waitBehind(before);
+    if (before !== null) return waitBehind(run, before);
     const guarded = await guardRun(run, steps, signal);
     if (guarded !== null) return guarded;
   }
   // Asked again: meanwhile a held run may have been let go.
   const begun = await steps.ledger.beginDelivery(run.id, `to ${run.binding.service}`);
-  if (begun.blockedBy !== null) return waitBehind(begun.blockedBy);
+  if (begun.blockedBy !== null) return waitBehind(run, begun.blockedBy);
   return await deliver(run, post, { finishPlan, batches: begun.batches }, steps, signal);
 }
 
@@ -69,9 +71,9 @@ export function isDamage(thrown: unknown): thrown is InvariantError {
   return thrown instanceof InvariantError && thrown.code === SEGMENT_DAMAGED;
 }
 
-function waitBehind({ id, path, state }: Run): StepResult {
+function waitBehind({ node }: Run, { id, path, state, node: other }: Run): StepResult {
   const reason = `waits for the earlier file ${path} of the same targets (${state})`;
-  return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: id };
+  return { move: "wait", ms: other === node ? BLOCKED_WAIT_MS : BLOCKED_ELSEWHERE_WAIT_MS, reason, blockedBy: id };
 }
 
 /**
