@@ -19,6 +19,7 @@ export class HubProcess {
   child: ChildProcess | null = null;
   /** Addresses of the file-transfer server of the last process. */
   transfer: RunningHub["transfer"] = null;
+  #exited: Promise<unknown[]> | null = null;
   readonly #kind: "hub" | "platform";
   readonly #more: object;
 
@@ -37,24 +38,25 @@ export class HubProcess {
     });
     this.child = started;
     const lines = createInterface({ input: started.stdout });
-    const [line] = await once(lines, "line");
+    this.#exited = once(started, "exit");
+    const ended = this.#exited.then(([code, signal]) => {
+      throw new Error(`the hub ended at its start (${code ?? signal})`);
+    });
+    const [line] = await Promise.race([once(lines, "line"), ended]);
+    ended.catch(() => null);
     const { url, transfer } = JSON.parse(line) as { url: string; transfer: RunningHub["transfer"] };
     this.transfer = transfer;
     return callsOf(() => url);
   }
 
   async end(signal: NodeJS.Signals): Promise<void> {
-    const { child } = this;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, "exit");
-    child.kill(signal);
-    await exited;
+    this.child?.kill(signal);
+    await this.#exited;
   }
 
   /** The signal that ended the process. */
   async killed(): Promise<string | null> {
-    const { child } = this;
-    if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, "exit");
-    return child?.signalCode ?? null;
+    await this.#exited;
+    return this.child?.signalCode ?? null;
   }
 }

@@ -133,11 +133,17 @@ async function sendAll(
   unfinished: Map<Way, Sent>,
   isOver: () => boolean,
 ) {
+  // A client may wait for a server that is gone.
+  const gone = hub.killed().then(async () => {
+    await sleep(5_000);
+    throw new Error("the hub is gone");
+  });
+  gone.catch(() => null);
   do {
     const file = unfinished.get(way) ?? nextFile(way, Math.floor(chance() ** 2 * 400_000));
     unfinished.set(way, file);
     try {
-      await way.send(target, file, chance);
+      await Promise.race([way.send(target, file, chance), gone]);
       file.isAnswered = true;
     } catch (thrown) {
       // Nothing but the end of the hub is a reason.

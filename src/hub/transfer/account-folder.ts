@@ -23,13 +23,14 @@ import {
   openUnfinished,
   rethrow,
   statusOf,
+  type Taken,
 } from "./folder-entry.ts";
 import { FolderUsage } from "./folder-usage.ts";
 import { OpenUpload } from "./open-upload.ts";
 import type { TransferOptions } from "./options.ts";
 import { sweepFolder } from "./sweep.ts";
 import type { Sender, Taker } from "./take.ts";
-import { isTemporary } from "./temporary-names.ts";
+import { finalName, isTemporary } from "./temporary-names.ts";
 
 export interface FolderParts {
   readonly accountId: number;
@@ -41,12 +42,6 @@ export interface FolderParts {
   readonly taker: Taker;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-interface Taken {
-  readonly id: number;
-  readonly size: number;
-  readonly mtimeMs: number;
 }
 
 /** With the files that it may not have got the answer for. */
@@ -123,6 +118,9 @@ export class AccountFolder {
   async #write(path: string, mode: OpenMode, sender: TreeSender): Promise<Upload> {
     return await this.#exclusively([path], async () => {
       const file = this.#onDisk(path);
+      const { accountId, taker, options } = this.#parts;
+      const checkQuota = taker.quotaCheck(accountId, finalName(path, options).slice(1));
+      await checkQuota(1);
       // A connection that was lost unnoticed must not keep its sender from continuing.
       await this.#open.get(path)?.end(new TreeFault("failed", "another connection writes this file now"));
       const found = await statusOf(file);
@@ -146,7 +144,7 @@ export class AccountFolder {
       const upload = new OpenUpload({
         handle,
         size: isNew ? 0 : (found?.size ?? 0),
-        grow: (bytes, size) => this.#usage.grow(bytes, size),
+        grow: (bytes, size) => checkQuota(size).then(() => this.#usage.grow(bytes, size)),
         shrink: (bytes) => this.#usage.shrink(bytes),
         finish: (own, isWanted) => this.#finish(path, own, sender, isWanted),
       });
@@ -184,12 +182,12 @@ export class AccountFolder {
   }
 
   /** A failure is only logged: the file was taken. */
-  async #mark(name: string, handle: FileHandle, { id, size, mtimeMs }: Taken, sender: TreeSender): Promise<void> {
+  async #mark(name: string, handle: FileHandle, taken: Taken, sender: TreeSender): Promise<void> {
     const { accountId, log, options } = this.#parts;
-    this.#usage.take(size);
-    sender.unanswered.add(id);
+    this.#usage.take(taken.size);
+    sender.unanswered.add(taken.id);
     try {
-      await markTaken(handle, size, mtimeMs);
+      await markTaken(handle, taken);
     } catch (thrown) {
       log.warn({ account: accountId, name, err: wordsOf(thrown) }, "a taken file could not be marked in its folder");
     }

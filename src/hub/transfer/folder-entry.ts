@@ -42,8 +42,15 @@ export async function openUnfinished(file: string, flags: number): Promise<FileH
   }
 }
 
+/** A taken file as its sender left it; `id`: of the stored file. */
+export interface Taken {
+  readonly id: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
 /** In this order: a file that looks unfinished never lacks its bytes. */
-export async function markTaken(handle: FileHandle, size: number, mtimeMs: number): Promise<void> {
+export async function markTaken(handle: FileHandle, { size, mtimeMs }: Taken): Promise<void> {
   await handle.chmod(TAKEN);
   await handle.truncate(0);
   await handle.truncate(size);

@@ -12,7 +12,7 @@ export interface OpenUploadParts {
   readonly handle: FileHandle;
   readonly size: number;
   /** Reserves space for further bytes; throws `TreeFault`. */
-  readonly grow: (bytes: number, size: number) => void;
+  readonly grow: (bytes: number, size: number) => Promise<void> | void;
   readonly shrink: (bytes: number) => void;
   /** Closes the file; with `isWanted`, takes it before. */
   readonly finish: (upload: OpenUpload, isWanted: (() => boolean) | null) => Promise<void>;
@@ -125,7 +125,7 @@ export class OpenUpload implements Upload {
     try {
       const end = position + bytes.length;
       if (end > this.#size) {
-        this.#parts.grow(end - this.#size, end);
+        await this.#parts.grow(end - this.#size, end);
         this.#size = end;
       }
       for (let at = 0; at < bytes.length; )

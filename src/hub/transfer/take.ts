@@ -26,25 +26,32 @@ export interface UploadedFile {
 export interface Taker {
   /** Returns the id of the stored file. */
   take(file: UploadedFile): Promise<number>;
+  /** For one upload: throws when the quota of the account does not permit a file of this size. */
+  quotaCheck(accountId: number, name: string): (size: number) => Promise<void>;
   /** The sender of this file has got the answer, which is recorded with the next file, or when this is closed. */
   answered(id: number): void;
   close(): Promise<void>;
 }
 
+/** After so many further bytes of an upload the quota is asked for again, as others may have used it up. */
+const QUOTA_STEP_BYTES = 8 * 1024 * 1024;
+
 export function createTaker(parts: IntakeParts, files: StoredFiles): Taker {
   const answered = new Set<number>();
   return {
     async take(file) {
-      try {
-        const known = [...answered];
-        const id = await take(parts, files, file, known);
-        for (const one of known) answered.delete(one);
-        return id;
-      } catch (thrown) {
-        if (thrown instanceof HttpProblem)
-          throw new TreeFault(thrown.status === 507 ? "full" : "denied", thrown.message);
-        throw thrown;
-      }
+      const known = [...answered];
+      const id = await take(parts, files, file, known).catch(rethrow);
+      for (const one of known) answered.delete(one);
+      return id;
+    },
+    quotaCheck(accountId, name) {
+      let checked = 0;
+      return async (size) => {
+        if (size <= checked) return;
+        const most = await permittedBytes(parts, accountId, name, size).catch(rethrow);
+        checked = Math.min(most, size + QUOTA_STEP_BYTES);
+      };
     },
     answered: (id) => void answered.add(id),
     close: () => parts.store.files.answered([...answered]),
@@ -59,7 +66,7 @@ async function take(
 ): Promise<number> {
   if (!isWanted()) throw brokenOff();
   // The record checks it again; this spares the copy.
-  await checkQuota(parts, accountId, name, size);
+  await permittedBytes(parts, accountId, name, size);
   const content = handle.createReadStream({ start: 0, autoClose: false });
   const put = await files.blobs.put(content, parts.options.limits.file).catch((thrown) => {
     if (thrown instanceof BlobTooLarge) throw new TreeFault("full", "the file is larger than `limits.file` permits");
@@ -77,13 +84,21 @@ async function take(
   return await recordedFor(parts, files, { accountId, username: sender.username }, put, draft);
 }
 
-/** A file that comes again for want of an answer costs nothing. */
-async function checkQuota(parts: IntakeParts, accountId: number, name: string, size: number): Promise<void> {
+/** At least `size`. A file that comes again for want of an answer costs nothing. */
+async function permittedBytes(parts: IntakeParts, accountId: number, name: string, size: number): Promise<number> {
   const quota = quotaOf(parts, accountId);
   const { files } = parts.store;
-  if (quota === null || (await files.usedBytes(accountId)) + size <= quota) return;
-  const nowMs = parts.clock.now().epochMilliseconds;
-  if (size > (await files.unansweredBytes(accountId, name, nowMs))) throw quotaExceeded(quota);
+  if (quota === null) return Number.POSITIVE_INFINITY;
+  const rest = quota - (await files.usedBytes(accountId));
+  if (size <= rest) return rest;
+  const again = await files.unansweredBytes(accountId, name, parts.clock.now().epochMilliseconds);
+  if (size > again) throw quotaExceeded(quota);
+  return again;
+}
+
+function rethrow(thrown: unknown): never {
+  if (thrown instanceof HttpProblem) throw new TreeFault(thrown.status === 507 ? "full" : "denied", thrown.message);
+  throw thrown;
 }
 
 function brokenOff(): TreeFault {

@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { hubOptions } from "../../../src/hub/options.ts";
 import { startTransfer } from "../../../src/hub/transfer/transfer.ts";
 import { rawOptions, startTestHub, type TestHub, temporaryDirectory } from "../fixture.ts";
+import { type RawFtp, rawFtp, rawSender } from "./raw-ftp.ts";
 import { portOf, sftpSender, signIn, storedFiles } from "./sender.ts";
 
 const hubs: TestHub[] = [];
@@ -14,8 +15,8 @@ afterEach(async () => {
   for (const hub of hubs.splice(0)) await hub.close();
 });
 
-async function hubWith(transfer: object): Promise<TestHub> {
-  const hub = await startTestHub({ transfer: { sftp: { listen: "127.0.0.1:0" }, ...transfer } });
+async function hubWith(transfer: object, more: object = {}): Promise<TestHub> {
+  const hub = await startTestHub({ ...more, transfer: { sftp: { listen: "127.0.0.1:0" }, ...transfer } });
   hubs.push(hub);
   return hub;
 }
@@ -38,6 +39,107 @@ test("a stalled upload is cut, and can be continued", async () => {
   expect(await again.stat("/stalled.csv")).toMatchObject({ size: 3 });
   expect(await storedFiles(hub)).toEqual([]);
   again.end();
+});
+
+const ftp = { listen: "127.0.0.1:0" };
+
+async function sizeBy(raw: RawFtp, name: string): Promise<number> {
+  return Number(/213 (\d+)/.exec(await raw.say(`SIZE ${name}`, "213"))?.[1]);
+}
+
+test("by FTP, an idle connection is ended, and one that does not sign in", async () => {
+  const hub = await hubWith({ ftp, idle: "1s", signIn: "1s" });
+  const port = portOf(hub.transfer()?.ftp);
+  const raws = [await rawSender(port), await rawFtp(port)];
+  await expect.poll(() => raws.map(({ socket }) => socket.destroyed)).toEqual([true, true]);
+});
+
+test("by FTP, a stalled upload is cut, and can be continued", async () => {
+  const hub = await hubWith({ ftp, stalled: "1s" });
+  const port = portOf(hub.transfer()?.ftp);
+  const raw = await rawSender(port);
+  const data = await raw.open();
+  await raw.say("STOR stalled.csv", "150");
+  data.write("abc");
+  await expect.poll(() => [raw.socket.destroyed, data.destroyed]).toEqual([true, true]);
+  const again = await rawSender(port);
+  expect(await sizeBy(again, "stalled.csv")).toBe(3);
+  expect(await storedFiles(hub)).toEqual([]);
+  const rest = await again.open();
+  await again.say("APPE stalled.csv", "150");
+  rest.end("def");
+  await again.until("226");
+  expect(await storedFiles(hub)).toEqual([{ fileName: "stalled.csv", via: "ftp", size: 6 }]);
+  again.close();
+});
+
+test("by FTP, a data connection that does not come is given up, and the session stays", async () => {
+  const hub = await hubWith({ ftp, stalled: "1s" });
+  const raw = await rawSender(portOf(hub.transfer()?.ftp));
+  await raw.say("EPSV", "229");
+  await raw.say("STOR never.csv", "425");
+  await raw.say("NOOP", "200");
+  expect(await storedFiles(hub)).toEqual([]);
+  raw.close();
+});
+
+describe("the quota of the account refuses an upload before its end", () => {
+  const QUOTA = 100_000;
+  const SECOND = { id: 2, name: "Second" };
+  const own = () => hubWith({ ftp }, { accounts: [account(QUOTA), SECOND] });
+  const account = (storedBytes: number) => ({ id: 1, name: "First", limits: { storedBytes: `${storedBytes}B` } });
+  const words = `would exceed ${QUOTA} bytes`;
+
+  test("by SFTP, at the first byte too many", async () => {
+    const hub = await own();
+    const sender = await sftpSender(hub);
+    const handle = await sender.open("/long.csv", "w");
+    await sender.write(handle, "x".repeat(60_000), 0);
+    await expect(sender.write(handle, "x".repeat(60_000), 60_000)).rejects.toThrow(words);
+    await expect(sender.close(handle)).rejects.toThrow(words);
+    sender.end();
+  });
+
+  test("by FTP, while the sender still writes, and once it is used up before a byte is sent", async () => {
+    const hub = await own();
+    const raw = await rawSender(portOf(hub.transfer()?.ftp));
+    const data = await raw.open();
+    data.on("error", () => null);
+    await raw.say("STOR long.csv", "150");
+    // Never ended: the refusal does not wait for that.
+    data.write(Buffer.alloc(QUOTA + 1));
+    await raw.until("552");
+    expect(raw.received()).toContain(words);
+    await hub.upload("x".repeat(QUOTA), "all.csv");
+    await raw.open();
+    await raw.say("STOR other.csv", "552");
+    await raw.say("STOR other.csv.part", "552");
+    raw.close();
+  });
+
+  test("when other files use it up meanwhile", async () => {
+    const hub = await hubWith({ ftp }, { accounts: [account(30_000_000), SECOND] });
+    const raw = await rawSender(portOf(hub.transfer()?.ftp));
+    const data = await raw.open();
+    data.on("error", () => null);
+    await raw.say("STOR long.csv", "150");
+    data.write(Buffer.alloc(1_000));
+    await expect.poll(() => sizeOnDisk(hub, "long.csv")).toBe(1_000);
+    await hub.upload("x".repeat(25_000_000), "other.csv");
+    data.write(Buffer.alloc(20_000_000));
+    await raw.until("552");
+    expect(await storedFiles(hub)).toMatchObject([{ fileName: "other.csv" }]);
+    raw.close();
+  });
+
+  async function sizeOnDisk(hub: TestHub, name: string): Promise<number> {
+    const raw = await rawSender(portOf(hub.transfer()?.ftp));
+    try {
+      return await sizeBy(raw, name);
+    } finally {
+      raw.close();
+    }
+  }
 });
 
 test("connections beyond the limit are closed", async () => {

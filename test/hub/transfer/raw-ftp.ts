@@ -9,8 +9,10 @@ export interface RawFtp {
   say(line: string, code: string): Promise<string>;
   until(code: string): Promise<unknown>;
   received(): string;
-  /** A data connection. */
+  /** A data connection, at the port that EPSV names. */
   open(): Promise<Socket>;
+  /** A data connection. */
+  connect(port: number): Socket;
   close(): void;
 }
 
@@ -29,6 +31,11 @@ export async function rawFtp(port: number): Promise<RawFtp> {
     await until(code);
     return received;
   };
+  const dataAt = (port: number) => {
+    const one = connect(port, "127.0.0.1");
+    data.push(one);
+    return one;
+  };
   await until("220");
   return {
     socket,
@@ -36,11 +43,11 @@ export async function rawFtp(port: number): Promise<RawFtp> {
     until,
     received: () => received,
     async open() {
-      const one = connect(Number(/\|(\d+)\|/.exec(await say("EPSV", "229"))?.[1]), "127.0.0.1");
-      data.push(one);
+      const one = dataAt(Number(/\|(\d+)\|/.exec(await say("EPSV", "229"))?.[1]));
       await once(one, "connect");
       return one;
     },
+    connect: dataAt,
     close() {
       for (const one of [socket, ...data]) one.destroy();
     },

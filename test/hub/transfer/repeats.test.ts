@@ -114,3 +114,13 @@ test("with `repeats: 0s` every file is another", async () => {
     await other.close();
   }
 });
+
+test("a name that is renamed to is answered again when its file has used up the quota", async () => {
+  for (let round = 0; round < 2; round += 1) {
+    const sender = await sftpSender(hub, SECOND);
+    await sender.put("/rest.csv.part", Buffer.alloc(100, 1));
+    await sender.call("rename", "/rest.csv.part", "/rest.csv");
+    sender.client.destroy();
+  }
+  expect(await named("rest.csv", 2)).toHaveLength(1);
+});
