@@ -11,5 +11,6 @@ export * from "./model/ledger.ts";
 export * from "./model/outcomes.ts";
 export * from "./model/runs.ts";
 export * from "./model/shared-intake.ts";
+export * from "./model/spool-state.ts";
 export * from "./model/time.ts";
 export type { FileTrigger, PushElement, PushReading, PushTarget, WebhookBody };

@@ -186,14 +186,3 @@ export function foundWords(message: string, place: Place | undefined): string {
   const text = place?.text;
   return text === undefined || message.includes(text) ? "" : ` (found ${JSON.stringify(text)})`;
 }
-
-/** `sheet Export, row 42, column value: `; empty when no place is known. */
-export function placeWords(place: Place | undefined): string {
-  if (place === undefined) return "";
-  const words = [
-    place.sheet === undefined ? undefined : `sheet ${place.sheet}`,
-    place.row === undefined ? undefined : `row ${place.row}`,
-    place.column === undefined ? undefined : `column ${place.column}`,
-  ].filter((word) => word !== undefined);
-  return words.length === 0 ? "" : `${words.join(", ")}: `;
-}

@@ -1,12 +1,12 @@
 /** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
-
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import { READINGS_LOST } from "../operations/state-of-work.ts";
 import { ATTENTION_STATES } from "../states.ts";
+import { placeWords } from "../support/place-words.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
-import { foundWords, placeWords, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
+import { foundWords, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 import { inTone } from "./run-state.ts";
 
 interface QuarantineOptions {

@@ -17,10 +17,11 @@ import { systemClock } from "../support/clock.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
+import { placeWords } from "../support/place-words.ts";
 import { onlyOne } from "../support/settled.ts";
 import { openMapping } from "../workers/open.ts";
 import { bindingParts } from "./command-client.ts";
-import { foundWords, placeWords } from "./output.ts";
+import { foundWords } from "./output.ts";
 
 export interface ReplayWish extends ReplayOverrides {
   readonly rejectedOnly: boolean;

@@ -1,18 +1,17 @@
 /** `headgate trace`: the history of a file, found by operationId, run, file name or path. */
-
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
+import { placeWords } from "../support/place-words.ts";
 import { traceIdOf } from "../support/trace-context.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
 import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import {
   foundWords,
-  placeWords,
   print,
   printError,
   printJson,

@@ -1,5 +1,6 @@
 /** Outcomes as the service's webhook reports them (wire/webhook.ts). The ledger tolerates repeats and any order. */
 import type { Outcome } from "../model.ts";
+import { parsedJson } from "../support/json-text.ts";
 import { masked } from "../support/secrets.ts";
 import { verifyWebhook, webhookBody } from "../wire/index.ts";
 
@@ -26,7 +27,7 @@ export function readOutcomeWebhook(webhook: OutcomeWebhook): ReportedOutcome | {
   const body = webhook.body.toString();
   const refused = verifyWebhook(body, webhook.secret, webhook.signature, webhook.nowSeconds);
   if (refused !== null) return { refused };
-  const parsed = webhookBody.safeParse(parse(body));
+  const parsed = webhookBody.safeParse(parsedJson(body));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     return { refused: `the body has another shape: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}` };
@@ -51,15 +52,6 @@ export function readOutcomeWebhook(webhook: OutcomeWebhook): ReportedOutcome | {
 function cut(sent: string): string {
   const text = masked(sent);
   return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…`;
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    // Reported as a body of another shape.
-    return undefined;
-  }
 }
 
 /** The service's time in our format; the time of receipt when it cannot be read. */

@@ -2,7 +2,7 @@
  * Sends one batch: journalled before and after, judged by the retry table, split where the service's response requires
  * it.
  */
-import type { Batch, BatchSlice, BatchState, Run } from "../model.ts";
+import type { Batch, BatchSlice, BatchState, PushFacts, Run } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError, type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
@@ -55,16 +55,6 @@ export interface PusherParts {
 export interface PushObserver {
   pushBegins(service: string): void;
   pushEnded(push: PushFacts): void;
-}
-
-/** One push call, for metrics. */
-export interface PushFacts {
-  readonly service: string;
-  readonly operationId: string;
-  readonly traceId: string;
-  /** Null when no response came. */
-  readonly status: number | null;
-  readonly seconds: number;
 }
 
 /** Result of pushing a batch. A split batch has children to send in its place. */

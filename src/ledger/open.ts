@@ -1,27 +1,15 @@
 /** Opens the ledger that the configuration names. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { LedgerEvent } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
-import type { Fleet, FleetWatch } from "./fleet.ts";
+import type { Fleet } from "./fleet.ts";
 import type { Ledger } from "./ledger.ts";
+import type { LedgerMeans } from "./means.ts";
 import type { LedgerOptions } from "./options.ts";
 import { backupSqliteLedger, type LedgerCopy, type Restored, restoreSqliteLedger } from "./sqlite/backup.ts";
 import { aloneBeside } from "./sqlite/lock.ts";
 import { openSqliteLedger } from "./sqlite/open.ts";
-
-export interface LedgerMeans {
-  readonly clock: Clock;
-  readonly log?: Logger;
-  /** For commands that only read, beside a running gateway: needs no lock, and every change is refused. */
-  readonly readOnly?: boolean;
-  /** Called with each event after it was committed. */
-  readonly onEvent?: (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
-  /** For a gateway, which is a node where several share the ledger. */
-  readonly watch?: FleetWatch;
-}
 
 type Sqlite = Extract<LedgerOptions, { kind: "sqlite" }>;
 type Postgres = Extract<LedgerOptions, { kind: "postgres" }>;

@@ -42,3 +42,13 @@ export interface TargetFacts {
   /** The unit as the mapper declared it. */
   readonly unit?: string | undefined;
 }
+
+/** One push call, for metrics. */
+export interface PushFacts {
+  readonly service: string;
+  readonly operationId: string;
+  readonly traceId: string;
+  /** Null when no response came. */
+  readonly status: number | null;
+  readonly seconds: number;
+}

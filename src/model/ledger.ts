@@ -1,5 +1,6 @@
 /** Events and counts that the ledger shows. */
 import type { DropKind } from "./drops.ts";
+import type { Points } from "./runs.ts";
 import type { IsoInstant } from "./time.ts";
 
 /** One line of the life of a file. */
@@ -31,11 +32,6 @@ export type FileStanding =
 /** Printed last by commands that end by themselves (one object with `--json`). */
 export interface Summary {
   readonly files: Readonly<Partial<Record<FileStanding, number>>>;
-  readonly points: {
-    readonly mapped: number;
-    readonly accepted: number;
-    readonly stored: number;
-    readonly rejected: number;
-  };
+  readonly points: Pick<Points, "mapped" | "accepted" | "stored" | "rejected">;
   readonly drops: Readonly<Record<string, { readonly kind: DropKind; readonly files: number }>>;
 }

@@ -3,14 +3,14 @@
  * services, the spool.
  */
 import type { Ledger } from "../ledger/ledger.ts";
-import type { DropState } from "../model.ts";
+import type { DropState, SpoolState } from "../model.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 import { type ListedTriggers, triggerConcerns } from "./listed-triggers.ts";
 import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
-import { type SpoolState, usedWords } from "./spool-state.ts";
+import { usedWords } from "./spool-state.ts";
 import { isUnattended } from "./state-of-work.ts";
 import { type LaneWait, waitWords } from "./waiting-lanes.ts";
 

@@ -10,7 +10,7 @@ import {
   type Registry,
   type RegistryContentType,
 } from "prom-client";
-import type { IsoInstant, LedgerEvent, Pause, Run, RunState } from "../model.ts";
+import type { IsoInstant, LedgerEvent, Pause, PushFacts, Run, RunState } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { type Cell, Readings, Tally } from "./tallies.ts";
@@ -29,16 +29,6 @@ interface RunCells {
   readonly labels: Readonly<Record<RunLabel, string>>;
   readonly states: Map<RunState, Cell>;
   readonly points: { [Kind in "mapped" | "accepted" | "confirmed" | "rejected" | "discarded"]?: Cell };
-}
-
-/** One push call. */
-export interface PushMeasured {
-  readonly service: string;
-  readonly operationId: string;
-  readonly traceId: string;
-  /** Null when no response came. */
-  readonly status: number | null;
-  readonly seconds: number;
 }
 
 /** Of an exemplar's names and values together (OpenMetrics). */
@@ -229,7 +219,7 @@ export class GatewayMetrics {
     this.#runningCalls.add(service, 1);
   }
 
-  pushEnded({ service, operationId, traceId, status, seconds }: PushMeasured): void {
+  pushEnded({ service, operationId, traceId, status, seconds }: PushFacts): void {
     this.#runningCalls.add(service, -1);
     this.#push.observe({
       labels: { service, status: status === null ? "none" : `${Math.floor(status / 100)}xx` },

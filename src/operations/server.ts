@@ -9,6 +9,7 @@ import type { DropState, RunState } from "../model.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { HeadgateError, RejectedError } from "../support/errors.ts";
 import { type HttpLimits, httpOptions } from "../support/http-options.ts";
+import { parsedJson } from "../support/json-text.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
 import { createRareWarning } from "../support/rare-warnings.ts";
@@ -154,7 +155,7 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
 function addCommands(app: FastifyInstance, commands: NonNullable<OperationsParts["commands"]>): void {
   app.post("/operations/orders", { config: { need: "command" } }, async (request, reply) => {
     try {
-      return await commands.execute(parsed(String(request.body ?? "")));
+      return await commands.execute(parsedJson(String(request.body ?? "")));
     } catch (thrown) {
       if (!(thrown instanceof HeadgateError)) throw thrown;
       const { code, operation, subject, message, hint } = thrown;
@@ -164,16 +165,6 @@ function addCommands(app: FastifyInstance, commands: NonNullable<OperationsParts
         .send({ title: "cannot be done", code, operation, subject, detail: message, hint });
     }
   });
-}
-
-/** Undefined when the body is not JSON. */
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    // The function that executes commands refuses `undefined`.
-    return undefined;
-  }
 }
 
 function problem(reply: FastifyReply, status: number, detail: string): FastifyReply {

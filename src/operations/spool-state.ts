@@ -1,18 +1,8 @@
 /** How full the spool is, for health and metrics. */
-import { Gauge, type Registry } from "prom-client";
-import type { HealthPart } from "./state-of-work.ts";
 
-export interface SpoolState {
-  readonly usedBytes: number;
-  /** The part of these bytes that is bodies of intakes waiting in the ledger's database. */
-  readonly sharedBytes: number;
-  /** The part of these bytes that belongs to held runs; none while little is in use. */
-  readonly held: { readonly runs: number; readonly bytes: number };
-  readonly budgetBytes: number;
-  readonly freeBytes: number;
-  /** Why the gateway takes no files, in words; null while it takes them. */
-  readonly full: string | null;
-}
+import { Gauge, type Registry } from "prom-client";
+import type { SpoolState } from "../model.ts";
+import type { HealthPart } from "./state-of-work.ts";
 
 export function spoolHealth(state: SpoolState): HealthPart {
   return { part: "spool", ready: state.full === null, reason: state.full ?? usedWords(state) };

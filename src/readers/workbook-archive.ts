@@ -1,5 +1,5 @@
 /** The parts of a workbook, which is a ZIP archive; they can be read in any order, without temporary files. */
-import { open } from "node:fs/promises";
+import { fileHead } from "../support/file-head.ts";
 import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEntries } from "../support/zip.ts";
 import type { Input } from "./decode.ts";
 import { DIRECTORY_BYTES_MAX, UNPACK_RATIO_MAX, UNPACKED_FREE_BYTES } from "./limits.ts";
@@ -21,7 +21,7 @@ export class WorkbookArchive {
   /** Throws an `UnreadableError` for a file that is not an archive. */
   static async open({ path, small }: Pick<Input, "path" | "small">): Promise<WorkbookArchive> {
     const zip = await openZip(small ?? path).catch(async (fault: Error) => {
-      throw openFault(small ?? (await firstBytes(path)), fault);
+      throw openFault(small ?? (await fileHead(path, 8)), fault);
     });
     try {
       return new WorkbookArchive(zip, await readDirectory(zip));
@@ -98,16 +98,6 @@ async function readDirectory(zip: ZipFile): Promise<Map<string, ZipEntry>> {
     entries.set(entry.name.replace(/^\//, ""), entry);
   }
   return entries;
-}
-
-async function firstBytes(path: string): Promise<Buffer> {
-  const handle = await open(path, "r");
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(8), 0, 8, 0);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Names the format of a file that is not a workbook. */

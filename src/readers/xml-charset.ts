@@ -1,5 +1,5 @@
 /** The encoding of an XML document without a byte order mark (XML 1.0, appendix F). */
-import { open } from "node:fs/promises";
+import { fileHead } from "../support/file-head.ts";
 import type { Input } from "./decode.ts";
 
 /** Bytes within which the XML declaration must be. */
@@ -11,7 +11,7 @@ const DECLARATION_BYTES = 1024;
  */
 export async function xmlEncoding(input: Input, declared?: string): Promise<string> {
   if (declared !== undefined) return declared;
-  const head = input.small?.subarray(0, DECLARATION_BYTES) ?? (await readHead(input.path));
+  const head = input.small?.subarray(0, DECLARATION_BYTES) ?? (await fileHead(input.path, DECLARATION_BYTES));
   if (head.length >= 4 && head.readUInt32BE(0) === 0x003c003f) return "utf-16be";
   if (head.length >= 4 && head.readUInt32BE(0) === 0x3c003f00) return "utf-16le";
   const [, named] =
@@ -20,14 +20,4 @@ export async function xmlEncoding(input: Input, declared?: string): Promise<stri
   // A declaration that is readable as bytes is not UTF-16: some programs name their encoding in memory, and
   // not that of the file.
   return named === undefined || /^(?:utf-?16|ucs-?[24]|utf-?32)/i.test(named) ? "utf-8" : named;
-}
-
-async function readHead(path: string): Promise<Buffer> {
-  const handle = await open(path, "r");
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(DECLARATION_BYTES), 0, DECLARATION_BYTES, 0);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
 }

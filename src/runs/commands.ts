@@ -2,6 +2,7 @@
  * The commands of operators to a gateway, as the command line sends them to the daemon, and their results.
  */
 import { z } from "zod";
+import type { Forgotten } from "../ledger/ledger.ts";
 import type { Pause, RunState } from "../model.ts";
 
 /** The operator and the reason, for the ledger. */
@@ -86,11 +87,7 @@ export interface ReplayedRun {
   readonly file: string;
 }
 
-export interface ForgottenFile {
+export interface ForgottenFile extends Forgotten {
   readonly drop: string;
   readonly path: string;
-  readonly arrivals: number;
-  readonly runs: readonly string[];
-  readonly acceptedPoints: number;
-  readonly unanswered: number;
 }

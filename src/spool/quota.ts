@@ -5,6 +5,7 @@
  * again.
  */
 import { join } from "node:path";
+import type { SpoolState } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { triedOnce } from "../support/disk-work.ts";
 import type { Logger } from "../support/log.ts";
@@ -12,7 +13,7 @@ import { sizeOf } from "./kept-files.ts";
 import type { SpoolOptions } from "./options.ts";
 import { diskShort, overBudget, type Refusal, tooLargeNow, uncountable } from "./refusals.ts";
 import { Reservations } from "./reservations.ts";
-import { countUsage, INPUTS, type QuotaState, type UsageCount } from "./usage-count.ts";
+import { countUsage, INPUTS, type UsageCount } from "./usage-count.ts";
 import { WaitingRuns } from "./waiting-runs.ts";
 
 /** The spool has a file as it came, and as the batches that are made of it, which are larger. */
@@ -79,7 +80,7 @@ export class SpoolQuota {
     this.#clock = parts.clock;
   }
 
-  async state(): Promise<QuotaState> {
+  async state(): Promise<SpoolState> {
     await this.#count();
     return {
       usedBytes: this.#used(),

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { RowIndexLine } from "../segment/layout.ts";
 import { systemCode } from "../support/errors.ts";
+import { parsedJson } from "../support/json-text.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";
 
 /** A line with the offset of its batch. */
@@ -41,7 +42,7 @@ export function isDamage(thrown: unknown): boolean {
 export async function* rowsOf(rows: FilePart): AsyncGenerator<PlacedRows> {
   let next: number | null = null;
   for await (const line of linesOf(rows)) {
-    const facts = parsedOrNull(line);
+    const facts = (parsedJson(line) ?? null) as RowIndexLine | null;
     if (!Number.isInteger(facts?.length) || facts === null) continue;
     const offset: number = facts.offset ?? next ?? (await beginningOf(rows));
     next = offset + facts.length;
@@ -65,14 +66,5 @@ export async function beginningOf(rows: FilePart): Promise<number> {
 }
 
 function isBegin(line: string): boolean {
-  return (parsedOrNull(line) as SealLine | null)?.sealed === true;
-}
-
-function parsedOrNull(line: string): RowIndexLine | null {
-  try {
-    return JSON.parse(line) as RowIndexLine | null;
-  } catch (thrown) {
-    if (!(thrown instanceof SyntaxError)) throw thrown;
-    return null;
-  }
+  return (parsedJson(line) as SealLine | undefined)?.sealed === true;
 }

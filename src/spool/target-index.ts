@@ -2,11 +2,11 @@
  * Reads target indexes: a line for the period of a run, one for each target, and the digest of these lines. The guard
  * reads the index before the first push, and a search for a reading opens by it the few segments that may hold it.
  */
-
 import { createHash } from "node:crypto";
 import type { TargetFacts } from "../model.ts";
 import { targetOf } from "../segment/payloads.ts";
 import { systemCode } from "../support/errors.ts";
+import { parsedJson } from "../support/json-text.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";
 
 interface FirstLine {
@@ -44,9 +44,9 @@ export async function readFacts(
       awaited = first.count;
     } else if (awaited === 0) {
       if (part.length > 0) await take(part);
-      return first.sealed === true && parsedLine<Seal>(line)?.sha256 === digest.digest("hex");
+      return first.sealed === true && ((parsedJson(line) ?? null) as Seal | null)?.sha256 === digest.digest("hex");
     } else {
-      const facts = parsedLine<TargetFacts>(line);
+      const facts = (parsedJson(line) ?? null) as TargetFacts | null;
       if (facts === null) return false;
       part.push(facts);
       awaited -= 1;
@@ -83,7 +83,7 @@ export async function isAbout(about: FilePart, { words, fields, atMs }: AboutQue
       digest.update(`${line}\n`);
       continue;
     }
-    const value = parsedLine<TargetFacts & Partial<Seal>>(line);
+    const value = (parsedJson(line) ?? null) as (TargetFacts & Partial<Seal>) | null;
     if (value?.sha256 !== undefined) return value.sha256 !== digest.digest("hex");
     if (value !== null && isWithin(first, atMs) && targetOf(value.target) === wanted) return true;
     digest.update(`${line}\n`);
@@ -95,17 +95,7 @@ function isWithin({ from, to }: FirstLine, atMs: number): boolean {
   return Date.parse(from) <= atMs && atMs <= Date.parse(to);
 }
 
-const firstOf = (line: string): FirstLine | null => parsedLine<FirstLine>(line);
-
-/** Null for a line that a power cut has torn. */
-function parsedLine<Line>(line: string): Line | null {
-  try {
-    return JSON.parse(line) as Line;
-  } catch (thrown) {
-    if (!(thrown instanceof SyntaxError)) throw thrown;
-    return null;
-  }
-}
+const firstOf = (line: string) => (parsedJson(line) ?? null) as FirstLine | null;
 
 /** None when the file is missing. */
 async function* linesIn(about: FilePart): AsyncGenerator<string> {

@@ -21,20 +21,6 @@ export interface UsageCount {
   readonly free: number;
 }
 
-export interface QuotaState {
-  /** Bytes of the inputs, segments and bodies of runs in progress, and of files that are being fetched. */
-  readonly usedBytes: number;
-  /** The part of bodies that wait in the ledger's database, where all nodes have them. */
-  readonly sharedBytes: number;
-  /** The part of held runs, which only a person or the structure can release; counted when much is in use. */
-  readonly held: HeldBytes;
-  readonly budgetBytes: number;
-  /** Free bytes of the disk, for this user. */
-  readonly freeBytes: number;
-  /** Why no more files are taken, in words; null while they are. */
-  readonly full: string | null;
-}
-
 /** `heldIds`: the runs whose bytes are counted as held. */
 export async function countUsage(
   root: string,

@@ -2,6 +2,7 @@
  * The secrets that this process has read: every value that a schema marks as secret. The log, errors, output of
  * commands and responses of the operations API pass through `masked`.
  */
+import { uriDecoded } from "./uri-text.ts";
 
 /** Masking shorter values, and words that the product itself writes, would garble ordinary text: see `keepSecret`. */
 const LENGTH_MIN = 6;
@@ -57,17 +58,8 @@ function partsOf(value: string): readonly string[] {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? URL.parse(value) : null;
   if (url === null) return [value];
   const path = `${url.pathname}${url.search}`;
-  if (url.password !== "") return [value, url.href, url.password, decoded(url.password)];
+  if (url.password !== "") return [value, url.href, url.password, uriDecoded(url.password)];
   // A host alone is not secret.
   if (path === "/" || path === "") return [];
   return path.length < PATH_LENGTH_MIN ? [value, url.href] : [value, url.href, path];
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch (thrown) {
-    if (thrown instanceof URIError) return text;
-    throw thrown;
-  }
 }

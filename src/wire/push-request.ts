@@ -1,5 +1,6 @@
 /** Parts of a push request that the hub and HTTP intakes read alike. */
 import type { FastifyRequest } from "fastify";
+import { uriDecoded } from "../support/uri-text.ts";
 import { HttpProblem } from "./http-problem.ts";
 
 const KEY_CHARACTERS_MAX = 400;
@@ -28,10 +29,5 @@ export function bareOperationId({ url }: FastifyRequest): string | null {
 
 /** Decodes a value of a form (`application/x-www-form-urlencoded`); a malformed one is returned as it is. */
 export function formDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch (thrown) {
-    if (thrown instanceof URIError) return text;
-    throw thrown;
-  }
+  return uriDecoded(text.replaceAll("+", " "));
 }

@@ -1,11 +1,11 @@
 /** Reads an unknown file as a table, for the proposal of `headgate mapper new`. */
-import { open } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { type Info, parse } from "csv-parse/sync";
 import type { CellValue, JsonItem, XmlElement } from "../../mapping/mapper.ts";
 import { createMapperFile } from "../../readers/mapper-file.ts";
 import { RowTracker } from "../../readers/row-place.ts";
 import { RejectedError } from "../../support/errors.ts";
+import { fileHead } from "../../support/file-head.ts";
 import { sketchColumns } from "./columns.ts";
 
 /** The reader call for the rows. */
@@ -71,27 +71,21 @@ interface Head {
 }
 
 async function firstBytes(path: string): Promise<Head> {
-  const handle = await open(path, "r");
+  const bytes = await fileHead(path, HEAD_BYTES);
+  const isWhole = bytes.length < HEAD_BYTES;
+  for (const [mark, encoding] of [
+    [[0xff, 0xfe], "utf-16le"],
+    [[0xfe, 0xff], "utf-16be"],
+  ] as const)
+    if (mark.every((byte, at) => bytes[at] === byte))
+      return { text: new TextDecoder(encoding).decode(bytes), encoding: undefined, isWhole };
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    const bytes = buffer.subarray(0, bytesRead);
-    const isWhole = bytesRead < HEAD_BYTES;
-    for (const [mark, encoding] of [
-      [[0xff, 0xfe], "utf-16le"],
-      [[0xfe, 0xff], "utf-16be"],
-    ] as const)
-      if (mark.every((byte, at) => bytes[at] === byte))
-        return { text: new TextDecoder(encoding).decode(bytes), encoding: undefined, isWhole };
-    try {
-      // A character that is cut at the end of the head is not a fault.
-      const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
-      return { text, encoding: undefined, isWhole };
-    } catch (thrown) {
-      if (!(thrown instanceof TypeError)) throw thrown;
-      return { text: new TextDecoder("windows-1252").decode(bytes), encoding: "windows-1252", isWhole };
-    }
-  } finally {
-    await handle.close();
+    // A character that is cut at the end of the head is not a fault.
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
+    return { text, encoding: undefined, isWhole };
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    return { text: new TextDecoder("windows-1252").decode(bytes), encoding: "windows-1252", isWhole };
   }
 }
 

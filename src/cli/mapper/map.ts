@@ -14,11 +14,12 @@ import { locateMapper } from "../../mapping/mapper-files.ts";
 import { workersOptions } from "../../mapping/options.ts";
 import type { MapperIdentity, RejectedRow } from "../../model.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { placeWords } from "../../support/place-words.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
 import { addCommand, type CommandFrame, optionalConfigOption } from "../command.ts";
 import { mapApart } from "../dry-run.ts";
 import { mustBeFile } from "../must-be-file.ts";
-import { foundWords, placeWords, print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
+import { foundWords, print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
 import { repeatOnChange } from "./file-watch.ts";
 
 interface MapOptions {

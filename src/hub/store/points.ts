@@ -1,6 +1,7 @@
 /** Selects the variables of a query, and removes points. Reads of points differ by database. */
 import { change, type Database, row, rows, type Steps } from "./database.ts";
 import { FAR_MS } from "./point-rows.ts";
+import { selection } from "./point-selection.ts";
 import type { Holding, PointStore } from "./store.ts";
 import { factsOf, number, VARIABLE_FACTS } from "./structure-rows.ts";
 import { Where } from "./where.ts";
@@ -17,7 +18,7 @@ const PERIOD = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
 export function pointMethods(
   database: Database,
   { removedAtOnce, breathe }: RemovalLimits,
-): Pick<PointStore, "select" | "holding" | "remove"> {
+): Pick<PointStore, "select" | "holding" | "remove" | "count"> {
   const { dialect } = database;
   return {
     select: (accountId, filter) =>
@@ -31,6 +32,14 @@ export function pointMethods(
         const sql = `SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`;
         return (yield* rows(sql, ...where.values)).map(factsOf);
       }),
+    async count(variable, range) {
+      const { from, values } = selection(variable, range.view);
+      const sql = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;
+      const found = await database.ask(() => row(sql, ...values, range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS));
+      const total = Number(found?.["total"]);
+      await breathe(total);
+      return total;
+    },
     async holding(id, fromMs, toMs) {
       const held = await database.ask(() => holdingOf(id, fromMs ?? -FAR_MS, toMs ?? FAR_MS));
       await breathe(held.points + held.versions);

@@ -2,14 +2,13 @@
 import { hostname } from "node:os";
 import { durabilityRisks } from "../../sql/postgres/durability.ts";
 import { migrate } from "../../sql/postgres/migrate.ts";
-import type { Clock } from "../../support/clock.ts";
 import { HeadgateError, TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
-import type { FleetWatch } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
+import type { LedgerMeans } from "../means.ts";
 import type { PostgresLedgerOptions } from "../options.ts";
 import { ledgerMethods } from "../records/methods.ts";
-import { harmless, type OnEvent } from "../records/observers.ts";
+import { harmless } from "../records/observers.ts";
 import { Connections } from "./connection.ts";
 import { aloneByLock } from "./exclusive-work.ts";
 import { faultOf, openFault } from "./faults.ts";
@@ -19,18 +18,6 @@ import { NodeSession, RENEWALS } from "./sessions.ts";
 import { sharedBytes } from "./shared.ts";
 import { PostgresStore } from "./store.ts";
 
-export interface PostgresLedgerMeans {
-  readonly clock: Clock;
-  readonly log?: Logger | undefined;
-  /** Refuses every change. */
-  readonly readOnly?: boolean | undefined;
-  readonly onEvent?: OnEvent | undefined;
-  /**
-   * Makes this process a node of the fleet that holds drops and runs. Commands leave it out and hold nothing.
-   */
-  readonly watch?: FleetWatch | undefined;
-}
-
 /** Longest time that a sleeping process may block others by an open transaction. */
 const IDLE_TRANSACTION_MS = 5_000;
 
@@ -38,7 +25,7 @@ const IDLE_TRANSACTION_MS = 5_000;
  * `ConfigError` when the server refuses user, database or schema (`HG-LEDG-002`) or the schema is of another
  * version (`-003`).
  */
-export async function openPostgresLedger(options: PostgresLedgerOptions, means: PostgresLedgerMeans): Promise<Ledger> {
+export async function openPostgresLedger(options: PostgresLedgerOptions, means: LedgerMeans): Promise<Ledger> {
   const { schema, lease } = options;
   const connections = new Connections({
     url: options.url,
@@ -86,7 +73,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions, means: 
 async function joinFleet(
   connections: Connections,
   { node, lease }: PostgresLedgerOptions,
-  { clock, log, watch }: PostgresLedgerMeans,
+  { clock, log, watch }: LedgerMeans,
 ): Promise<NodeSession | null> {
   if (watch === undefined) return null;
   try {

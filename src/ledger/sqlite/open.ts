@@ -7,28 +7,21 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { ProcessLock } from "../../sql/process-lock.ts";
 import { assertCurrent, migrate } from "../../sql/sqlite/migrate.ts";
-import type { Clock } from "../../support/clock.ts";
 import { syncDirectory } from "../../support/durable.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { createPrivateFile, PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { type Fleet, LONE_NODE } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
+import type { LedgerMeans } from "../means.ts";
 import { ledgerMethods } from "../records/methods.ts";
-import { harmless, type OnEvent } from "../records/observers.ts";
+import { harmless } from "../records/observers.ts";
 import { openFault } from "./faults.ts";
 import { aloneBeside, takeOwnerLock } from "./lock.ts";
 import { LEDGER_SCHEMA } from "./schema.ts";
 import { SqliteStore } from "./store.ts";
 
-export interface SqliteLedgerMeans {
-  readonly path: string;
-  readonly clock: Clock;
-  readonly log?: Logger;
-  /** For use beside a running owner: takes no lock, and refuses every change. */
-  readonly readOnly?: boolean;
-  readonly onEvent?: OnEvent;
-}
+export type SqliteLedgerMeans = Omit<LedgerMeans, "watch"> & { readonly path: string };
 
 /** How long a statement waits for another process, such as a reader that checkpoints. */
 const BUSY_TIMEOUT_MS = 5_000;

@@ -80,14 +80,10 @@ const READ_AT_ONCE = 200;
 /** Of a container its entries are reported. */
 const REPORTED_STATES = runStatesThat(({ standing }) => standing !== null);
 
-export interface ReportFacts {
-  readonly id: string;
-  readonly patterns: readonly string[];
-  readonly mapper: string | null;
-  readonly madeAt: string;
-  readonly reconciliation: Reconciliation | null;
-  readonly reconciledAt: string | null;
-}
+export type ReportFacts = Pick<
+  MigrationReport,
+  "id" | "patterns" | "mapper" | "madeAt" | "reconciliation" | "reconciledAt"
+>;
 
 export type ReportLedger = Pick<Ledger, "runsIn" | "batches" | "rejectedRows">;
 

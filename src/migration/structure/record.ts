@@ -10,6 +10,7 @@ import type { CreationJournal } from "../../provisioning/journal.ts";
 import type { Creation, Difference, Entity } from "../../provisioning/wanted.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { syncDirectory } from "../../support/durable.ts";
+import { parsedJson } from "../../support/json-text.ts";
 
 const RECORD = "structure.jsonl";
 
@@ -148,14 +149,5 @@ function linesOf(text: string): readonly Line[] {
   return text
     .split("\n")
     .filter((line) => line.startsWith("{") && line.endsWith("}"))
-    .flatMap((line) => parsed(line) ?? []);
-}
-
-function parsed(line: string): Line | undefined {
-  try {
-    return JSON.parse(line) as Line;
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return undefined;
-    throw thrown;
-  }
+    .flatMap((line) => (parsedJson(line) as Line | undefined) ?? []);
 }

@@ -2,6 +2,7 @@
 import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
 import { conflictWords, cutWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
 import type { Run } from "../../model.ts";
+import { placeWords } from "../../support/place-words.ts";
 
 /** Reasons for refused rows that an event names. */
 const REASONS_SAID = 3;
@@ -17,7 +18,7 @@ export function outcomeOf(
       reason: rejectedByReason === undefined ? result.reason : { ...result.reason, rejectedByReason },
       rejected: result.rejected,
       points: { rejected: result.rejectedCount },
-      detail: `${placeWords(result.reason.message, result.reason.place)}${refusedWords(result)}`,
+      detail: `${`${placeWords(result.reason.place)}${result.reason.message}`}${refusedWords(result)}`,
     };
     return { passage: { to: "quarantined", change } };
   }
@@ -76,17 +77,4 @@ function refusedWords({ rejectedCount, rejectedByReason = [] }: MapResult): stri
     .map(({ message, column, count }) => `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`);
   const more = rejectedByReason.length - reasons.length;
   return `; ${rejectedCount} refused: ${reasons.join(", ")}${more > 0 ? ` and ${more} more reasons` : ""}`;
-}
-
-function placeWords(
-  message: string,
-  place: { sheet?: string | undefined; row?: number | undefined; column?: string | undefined } | undefined,
-): string {
-  if (place === undefined) return message;
-  const parts = [
-    place.sheet === undefined ? undefined : `sheet ${place.sheet}`,
-    place.row === undefined ? undefined : `row ${place.row}`,
-    place.column === undefined ? undefined : `column ${place.column}`,
-  ].filter((part) => part !== undefined);
-  return parts.length === 0 ? message : `${parts.join(", ")}: ${message}`;
 }

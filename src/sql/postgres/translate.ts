@@ -5,11 +5,11 @@ import type { ColumnType, Value } from "../statements.ts";
  * `?` becomes `$1`, `$2`, … in order. No statement of the project contains a question mark in a text or an
  * operator.
  */
-export function numbered(sql: string): string {
+export function numbered(sql: string, prefix = "$"): string {
   let count = 0;
   return sql.replaceAll("?", () => {
     count += 1;
-    return `$${count}`;
+    return `${prefix}${count}`;
   });
 }
 
@@ -19,25 +19,17 @@ export function numbered(sql: string): string {
  */
 export function selectEach(sql: string, types: readonly ColumnType[]): string {
   return `SELECT tuple.place, found.* FROM ${tuplesOf(types)}
-    LEFT JOIN LATERAL (${fromTuple(sql)} LIMIT 1) AS found ON true
+    LEFT JOIN LATERAL (${numbered(sql, "tuple.v")} LIMIT 1) AS found ON true
     ORDER BY tuple.place`;
 }
 
 /** An `INSERT … VALUES (?, …)` of all tuples, in their order. */
 export function insertEach(sql: string, types: readonly ColumnType[]): string {
-  const each = fromTuple(sql);
+  const each = numbered(sql, "tuple.v");
   return each.replace(
     /VALUES \(([^)]*)\)/,
     (_all, values: string) => `SELECT ${values} FROM ${tuplesOf(types)} ORDER BY tuple.place`,
   );
-}
-
-function fromTuple(sql: string): string {
-  let count = 0;
-  return sql.replaceAll("?", () => {
-    count += 1;
-    return `tuple.v${count}`;
-  });
 }
 
 function tuplesOf(types: readonly ColumnType[]): string {

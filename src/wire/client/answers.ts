@@ -1,4 +1,5 @@
 /** Text and meaning of a response, for people and for the retry table. */
+import { parsedJson } from "../../support/json-text.ts";
 import { masked } from "../../support/secrets.ts";
 import { problem } from "../problem.ts";
 import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";
@@ -28,7 +29,7 @@ function otherType({ headers, text }: HttpAnswer): string | null {
 function problemWords(text: string): string | null {
   // Most responses are not problem details; a text search is cheaper than parsing.
   if (!text.includes('"title"')) return null;
-  const parsed = problem.safeParse(parseJson(text));
+  const parsed = problem.safeParse(parsedJson(text));
   if (!parsed.success) return null;
   const { title, detail, errors } = parsed.data;
   const faults = (errors ?? []).map((fault) => `${fault.path}: ${fault.message}`).join("; ");
@@ -49,16 +50,6 @@ function plainText(text: string): string {
     .replace(/<[^>]*>/g, " ")
     .replace(/[\p{Cc}\s]+/gu, " ")
     .trim();
-}
-
-/** Undefined when the text is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The caller decides what a response other than JSON means.
-    return undefined;
-  }
 }
 
 /** Milliseconds of `Retry-After` in seconds or as an HTTP date (RFC 9110, 10.2.3); null when there is none. */

@@ -1,7 +1,8 @@
 /** The value of a response of the read and management interface, or the error that the response means. */
 import type { z } from "zod";
 import { ConfigError, RejectedError, TransientError } from "../../support/errors.ts";
-import { answerWords, parseJson } from "./answers.ts";
+import { parsedJson } from "../../support/json-text.ts";
+import { answerWords } from "./answers.ts";
 import type { HttpAnswer } from "./http.ts";
 
 export const READ_ANSWER_MAX = 32 * 1024 ** 2;
@@ -31,7 +32,7 @@ export function readAnswer<Value>(
         `${operation} answered ` +
         `${answer.cut === null ? answerWords(answer) : `more than ${READ_ANSWER_MAX} bytes`}`,
     });
-  const parsed = schema.safeParse(parseJson(answer.text));
+  const parsed = schema.safeParse(parsedJson(answer.text));
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new ConfigError("HG-PUSH-009", {

@@ -5,8 +5,9 @@
 import { decodeJwt } from "jose";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError, type ErrorCode, HeadgateError, TransientError } from "../../support/errors.ts";
+import { parsedJson } from "../../support/json-text.ts";
 import { type TokenResponse, tokenError, tokenResponse } from "../token.ts";
-import { answerWords, parseJson, retryAfterMs } from "./answers.ts";
+import { answerWords, retryAfterMs } from "./answers.ts";
 import { type HttpAnswer, type HttpClient, orAborted } from "./http.ts";
 
 export interface TokenAccess {
@@ -155,7 +156,7 @@ export class TokenSource {
       answerMax: ANSWER_MAX,
       signal: this.#closed.signal,
     });
-    const body = parseJson(answer.text);
+    const body = parsedJson(answer.text);
     const granted = tokenResponse.safeParse(body);
     if (answer.status !== 200 || !granted.success) throw this.#failure(answer, body);
     const token = readToken(granted.data);

@@ -16,12 +16,6 @@ export function createPointStore(pool: pg.Pool, database: Database): PointStore 
     ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe: async () => {} }),
     read: (variable, range) => readChunks(sql, variable, range),
     heads: (asks, page) => readHeads(sql, asks, page),
-    async count(variable, range) {
-      const { from, values } = selection(variable, range.view);
-      const text = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;
-      const row = await sql.get(text, ...values, range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS);
-      return Number(row?.["total"]);
-    },
   };
 }
 

@@ -41,14 +41,6 @@ export function createPointStore(tools: Statements, database: Database): PointSt
       }
       return heads;
     },
-    async count(variable, range) {
-      const { from, values } = selection(variable, range.view);
-      const sql = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;
-      const row = tools.get(sql, ...values, range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS);
-      const total = Number(row?.["total"]);
-      await breathe(total);
-      return total;
-    },
   };
 }
 
