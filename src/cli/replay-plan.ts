@@ -68,7 +68,7 @@ export interface Difference {
   readonly after: number | null;
 }
 
-export interface LaterDates {
+interface LaterDates {
   readonly run: string;
   readonly file: string;
   readonly readings: number;

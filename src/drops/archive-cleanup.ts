@@ -26,7 +26,7 @@ export function archivedSinceMs(path: string): number | null {
 }
 
 /** The rules for the ends of a file, without the other settings of `finish`. */
-export function finishRules(finish: FinishRules): readonly FinishRule[] {
+function finishRules(finish: FinishRules): readonly FinishRule[] {
   const { delivered, quarantined, unmatched, duplicate } = finish;
   return [delivered, quarantined, unmatched, duplicate];
 }

@@ -179,7 +179,7 @@ export async function settleLeftover(
 }
 
 /** Another upload arrived between check and move: the moved file is not the delivered one. */
-export async function returnOvertaken(
+async function returnOvertaken(
   drop: { readonly name: string; readonly log: Logger },
   files: SourceFiles,
   entry: FileEntry,

@@ -27,7 +27,7 @@ const fingerprint = z
   .regex(/^SHA256:[A-Za-z0-9+/]{43}=?$/, "expected a fingerprint such as SHA256: and 43 characters")
   .transform((pin) => pin.replace(/=$/, ""));
 
-export const sftpOptions = z
+const sftpOptions = z
   .strictObject({
     kind: z.literal("sftp"),
     host: z.string().min(1).describe("Name or address of the server."),
@@ -156,7 +156,7 @@ const settledIntake = z
   .strictObject({ settle, temporaryNames, include, exclude, recursive, depthMax, initial, maxFileSize })
   .parse({ settle: { observations: 1, interval: "0s" }, temporaryNames: [] });
 
-export const intakeOptions = z
+const intakeOptions = z
   .strictObject({
     ...intakeShape,
     ...shared,

@@ -46,7 +46,7 @@ export interface ListingEnd {
  * runs. An error ends the poll, after the other arrivals were claimed: those that are still `settling` are
  * offered again.
  */
-export type Claim = (arrivals: readonly Arrival[], warnings?: ReadonlyMap<number, string>) => Promise<void>;
+type Claim = (arrivals: readonly Arrival[], warnings?: ReadonlyMap<number, string>) => Promise<void>;
 
 export interface PickupFacts {
   readonly drop: Drop;

@@ -66,7 +66,7 @@ export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts):
   };
 }
 
-export function changedSections(before: GatewayConfig, next: GatewayConfig): readonly (keyof GatewayConfig)[] {
+function changedSections(before: GatewayConfig, next: GatewayConfig): readonly (keyof GatewayConfig)[] {
   const sections = Object.keys(next) as (keyof GatewayConfig)[];
   return sections.filter((section) => !isDeepStrictEqual(before[section], next[section]));
 }

@@ -9,7 +9,7 @@ import { filesOptions } from "./files/options.ts";
 import { sshKey, transferOptions } from "./transfer/options.ts";
 
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
-export const ROLES = ["User", "Manager", "Datapusher", "Admin", "datapusher.standard"] as const;
+const ROLES = ["User", "Manager", "Datapusher", "Admin", "datapusher.standard"] as const;
 
 const requestsPerMinute = z.int().positive().optional();
 const customerLimits = z.strictObject({

@@ -24,7 +24,7 @@ export type ConflictRule = z.output<typeof conflictRule>;
 export const CONFLICT_RULE_DEFAULT: ConflictRule = "last";
 
 /** Limit on the conflicts that are kept in full; all are counted. */
-export const CONFLICTS_KEPT_MAX = 20;
+const CONFLICTS_KEPT_MAX = 20;
 
 const HINT =
   "Which of them counts is not known. If the file corrects itself by later rows, set `conflicts: " +

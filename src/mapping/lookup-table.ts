@@ -15,8 +15,8 @@ import type { CellValue, Lookup, MapperFile, TextRow } from "./mapper.ts";
 import { shown } from "./targets.ts";
 
 /** Limit on the size, since a table is held in memory. */
-export const LOOKUP_BYTES_MAX = 64_000_000;
-export const LOOKUP_ROWS_MAX = 1_000_000;
+const LOOKUP_BYTES_MAX = 64_000_000;
+const LOOKUP_ROWS_MAX = 1_000_000;
 /** Limit on the keys that are searched for a similar one. */
 const NEAR_KEYS_MAX = 5_000;
 

@@ -40,7 +40,7 @@ export const workersOptions = z.strictObject({
 });
 export type WorkersOptions = z.output<typeof workersOptions>;
 
-export const lookupOptions = z.strictObject({
+const lookupOptions = z.strictObject({
   name: z
     .string()
     .min(1)

@@ -11,7 +11,7 @@ import { ColumnReadings, type ConflictJudge, MergedReadings, SettledReadings } f
 import { SpillFile } from "./spill.ts";
 
 /** About 5 MB in columns, and as much again while they are sorted. */
-export const ROWS_IN_MEMORY_MAX = 131_072;
+const ROWS_IN_MEMORY_MAX = 131_072;
 /** Limit on versions and tags in memory, in bytes. */
 const EXTRAS_BYTES_MAX = 8_000_000;
 const DATA = '"data":[';

@@ -9,7 +9,7 @@ import { createRareWarning } from "../support/rare-warnings.ts";
 import type { AccessRight } from "./options.ts";
 
 /** The right that a route requires; `command` is for the endpoint file's secret alone. */
-export type Need = AccessRight | "command" | "nothing";
+type Need = AccessRight | "command" | "nothing";
 
 declare module "fastify" {
   interface FastifyContextConfig {

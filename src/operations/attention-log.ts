@@ -32,7 +32,7 @@ export function runWords({ path, drop, state, reason }: Pick<Run, "path" | "drop
 }
 
 /** ` (sheet Data, row 3, column kWh)`; empty when no place is known. */
-export function placeWords(place: Place | undefined): string {
+function placeWords(place: Place | undefined): string {
   const parts = [
     ...(place?.sheet === undefined ? [] : [`sheet ${place.sheet}`]),
     ...(place?.row === undefined ? [] : [`row ${place.row}`]),

@@ -5,11 +5,11 @@ import { duration } from "../support/quantities.ts";
 const TOKEN_CHARACTERS_LEAST = 16;
 
 /** `host:port`; port 0 takes any free one. */
-export const listenAddress = z
+const listenAddress = z
   .string()
   .regex(/^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/, "expected host:port, such as 127.0.0.1:9464");
 
-export const ACCESS_RIGHTS = ["metrics", "read"] as const;
+const ACCESS_RIGHTS = ["metrics", "read"] as const;
 export type AccessRight = (typeof ACCESS_RIGHTS)[number];
 
 const accessToken = z.strictObject({

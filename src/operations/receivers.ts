@@ -18,7 +18,7 @@ export interface Receiver {
   send(notification: Notification): Promise<Sent>;
 }
 
-export interface Sent {
+interface Sent {
   /** The response, for people. */
   readonly words: string;
   /** Some of the recipients were refused. */

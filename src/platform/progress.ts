@@ -134,7 +134,7 @@ function nameIn(path: string): string {
   return path.slice(path.indexOf("!/") + 2);
 }
 
-export function reasonWords({ code, message, place }: Reason): string {
+function reasonWords({ code, message, place }: Reason): string {
   const where = place === undefined ? "" : placeWords(place);
   return `${code}: ${message}${where === "" ? "" : ` (${where})`}`;
 }

@@ -62,11 +62,7 @@ export function filled(text: string, facts: TargetFacts, context: ProvisionConte
 }
 
 /** The source without the fields that the service assigns: ids of site and source type. */
-export function sourceOf(
-  { source, site }: ProvisionTemplate,
-  facts: TargetFacts,
-  context: ProvisionContext,
-): SourceWanted {
+function sourceOf({ source, site }: ProvisionTemplate, facts: TargetFacts, context: ProvisionContext): SourceWanted {
   const kind = identifierKind(facts.target);
   if (kind === null || kind === "variableId" || kind === "sourceId")
     throw impossible(targetWords(facts.target), `${kind ?? "it"} is an id, which only the service gives`);

@@ -68,7 +68,7 @@ async function putAway(parts: HousekeepingParts): Promise<void> {
 }
 
 /** Returns how many files the ledger forgot. */
-export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Promise<number> {
+async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Promise<number> {
   const now = parts.clock.now();
   const goneBefore = isoInstant(now.subtract({ milliseconds: parts.keepMs }));
   let forgotten = 0;

@@ -63,7 +63,7 @@ export class Pauses {
 }
 
 /** `drop field is paused since 2026-03-01T10:00:00.000Z by ann: the server moves` */
-export function pauseWords({ kind, name, at, by, why }: Pause): string {
+function pauseWords({ kind, name, at, by, why }: Pause): string {
   const reason = why === "" ? "" : `: ${why}`;
   return `the ${kind} ${name} is paused since ${at} by ${by}${reason} (\`headgate resume ${name}\`)`;
 }

@@ -127,13 +127,13 @@ async function laterRuns(
   return runs.filter((run) => run !== null);
 }
 
-export interface LeftOut {
+interface LeftOut {
   later: number;
   accepted: number;
 }
 
 /** Why a reading of an element is left out, for each; null for one that stays. */
-export type Judge = (element: PushElement) => readonly (keyof LeftOut | null)[];
+type Judge = (element: PushElement) => readonly (keyof LeftOut | null)[];
 
 function exclusionsOf(
   element: PushElement,

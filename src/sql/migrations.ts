@@ -19,7 +19,7 @@ export interface Schema {
 }
 
 /** The migrations of a folder in the order of their numbers. */
-export function migrationsIn(folder: string): readonly Migration[] {
+function migrationsIn(folder: string): readonly Migration[] {
   return readdirSync(folder)
     .filter((file) => /^\d{3}-.*\.sql$/.test(file))
     .sort()

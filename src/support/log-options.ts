@@ -6,4 +6,3 @@ export const logOptions = z.strictObject({
     .default("info")
     .describe("Least severity that is written, as JSON lines on standard error."),
 });
-export type LogOptions = z.output<typeof logOptions>;

@@ -41,7 +41,7 @@ export function isWorthARestart(thrown: unknown): boolean {
   return entry.isWorthARestart === true;
 }
 
-export function isPassingCondition(thrown: unknown): boolean {
+function isPassingCondition(thrown: unknown): boolean {
   if (thrown instanceof TransientError) return true;
   for (let at = thrown; at instanceof Error; at = at.cause) {
     if ("errcode" in at && typeof at.errcode === "number" && PASSING_SQLITE.has(at.errcode & 0xff)) return true;

@@ -6,9 +6,9 @@
 import { hash } from "node:crypto";
 import { randomHex } from "./random.ts";
 
-export type SpanAttributes = Readonly<Record<string, string | number>>;
+type SpanAttributes = Readonly<Record<string, string | number>>;
 
-export interface SpanFacts {
+interface SpanFacts {
   /** A verb, such as `fetch` or `push`. */
   readonly name: string;
   readonly runId: string;

@@ -13,7 +13,7 @@ type Sheet = ReturnType<Workbook["addWorksheet"]> & { commit(): void };
 /** Dates are instants; a workbook holds them without a zone, and they show UTC. */
 export type WorkbookCell = string | number | Date | null;
 
-export interface WorkbookColumn {
+interface WorkbookColumn {
   readonly name: string;
   /** In characters. */
   readonly width: number;

@@ -32,7 +32,7 @@ const NO_MAPPER = "(none)";
 const FAULTS_SHOWN = 3;
 
 /** The names of all triggers of a service begin with it. */
-export function prefixOf(service: string): string {
+function prefixOf(service: string): string {
   return `${service}:`;
 }
 

@@ -17,7 +17,7 @@ const TESTS: Readonly<Record<FilterType, Test>> = {
   NotEquals: (name, value) => name !== value,
 };
 
-export interface PatternVerdict extends FileNamePattern {
+interface PatternVerdict extends FileNamePattern {
   readonly holds: boolean;
 }
 

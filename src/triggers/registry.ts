@@ -11,7 +11,7 @@ export type Trigger = Readonly<TriggerOptions> & {
   readonly structure?: true;
 };
 
-export interface TriggerOrigin {
+interface TriggerOrigin {
   readonly service: string;
   /** The mapping that the service's trigger names. */
   readonly mapping: string | null;
@@ -22,7 +22,7 @@ export interface TriggerOrigin {
 }
 
 /** Stands for triggers that cannot be applied: which files they would claim is not known. */
-export interface UnknownTriggers {
+interface UnknownTriggers {
   readonly name: string;
   readonly unknown: string;
   /** Later triggers wait as well: they claim nothing that these may claim. */
@@ -31,7 +31,7 @@ export interface UnknownTriggers {
 
 export type RegistryEntry = Trigger | UnknownTriggers;
 
-export interface TriggerVerdict {
+interface TriggerVerdict {
   readonly trigger: string;
   readonly matches: boolean;
   readonly words: string;
@@ -49,7 +49,7 @@ export interface Claim {
 }
 
 /** The known facts about a file that came by HTTP. */
-export interface Sender {
+interface Sender {
   /** Triggers of other services are left out. */
   readonly service: string;
   /** The guid of the request: the trigger's `token` decides instead of the file name. */

@@ -60,7 +60,7 @@ function windowOf(text: string): Window {
   }
 }
 
-export function wholeNumber(option: string, text: string): number {
+function wholeNumber(option: string, text: string): number {
   const value = Number(text);
   return known(
     Number.isInteger(value) && value > 0 ? value : undefined,

@@ -4,7 +4,7 @@ import { httpOptions } from "../../support/http-options.ts";
 import { duration, size } from "../../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../../support/sign-in-options.ts";
 
-export const INTAKE_RIGHTS = ["push", "storage"] as const;
+const INTAKE_RIGHTS = ["push", "storage"] as const;
 export type IntakeRight = (typeof INTAKE_RIGHTS)[number];
 
 const user = z.strictObject({

@@ -7,7 +7,7 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { createPrivateFile } from "../../support/private-files.ts";
 
-export type IntakeRoute = "data" | "generic" | "storage";
+type IntakeRoute = "data" | "generic" | "storage";
 
 /** In the intake's folder of the spool. */
 export const RECEIPTS_FILE = "receipts.sqlite";

@@ -43,14 +43,14 @@ export type LocalOrder =
  * `overtaken`: of two uploads that arrived meanwhile, the older one is at the destination, and the newer one
  * at the drop.
  */
-export type Finished = Exclude<FinishResult, "gone"> | "overtaken";
+type Finished = Exclude<FinishResult, "gone"> | "overtaken";
 
 export type LocalAnswer = readonly (FetchedPart | Finished | null)[];
 
 type Facts = TaskFacts<{ readonly root: string }>;
 
 /** Bytes of a file that is copied with others; larger ones are copied alone. */
-export const PIECE_MAX = 256 * 1024;
+const PIECE_MAX = 256 * 1024;
 
 export function performLocal(order: LocalOrder, facts: Facts): LocalAnswer {
   const folders = new Folders(facts.data.root);

@@ -4,7 +4,7 @@ import type { FilterEntity } from "../store/filter.ts";
 
 export type FieldType = "number" | "text" | "boolean" | "labels";
 
-export const FILTER_FIELDS: Readonly<Record<FilterEntity, Readonly<Record<string, FieldType>>>> = {
+const FILTER_FIELDS: Readonly<Record<FilterEntity, Readonly<Record<string, FieldType>>>> = {
   site: {
     id: "number",
     name: "text",

@@ -1,7 +1,7 @@
 /** Tokens of a filter expression, each with its position. */
 import { invalidField } from "../http/problems.ts";
 
-export type TokenKind = "word" | "quoted" | "text" | "number" | "sign" | "end";
+type TokenKind = "word" | "quoted" | "text" | "number" | "sign" | "end";
 
 export interface Token {
   readonly kind: TokenKind;

@@ -23,7 +23,7 @@ export type Processed =
   | { readonly kind: "trouble"; readonly words: string };
 
 /** A file whose bytes are at `path`, of the stored file or in the container that it is. */
-export interface MasterDataFile {
+interface MasterDataFile {
   readonly accountId: number;
   readonly fileId: number;
   readonly fileName: string;
@@ -34,7 +34,7 @@ export interface MasterDataFile {
   readonly settings: unknown;
 }
 
-export type Applied =
+type Applied =
   | { readonly kind: "applied"; readonly words: string }
   | {
       readonly kind: "refused";

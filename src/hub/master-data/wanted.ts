@@ -8,7 +8,7 @@ import { columnOf, type StatedRow } from "../../master-data/rows.ts";
 import type { MasterDataEntity } from "../../wire/index.ts";
 
 /** The name of an entity; fields that name it are also fields that it has. */
-export interface Key {
+interface Key {
   /** `id`, or the field by which it is found. */
   readonly by: string;
   readonly value: string | number;

@@ -32,7 +32,7 @@ export interface FoundStructure {
   readonly users: readonly FoundUser[];
 }
 
-export interface FoundUser {
+interface FoundUser {
   readonly username: string;
   readonly roles: readonly string[];
   readonly accounts: readonly number[];
@@ -46,7 +46,7 @@ export interface ReportKey {
   readonly run: string | null;
 }
 
-export type ReportFacts = Omit<MasterDataReport, "fileId" | "fileName" | "date" | "items">;
+type ReportFacts = Omit<MasterDataReport, "fileId" | "fileName" | "date" | "items">;
 
 export interface Judgement {
   /** Null: nothing is changed. */

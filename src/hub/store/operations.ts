@@ -57,7 +57,7 @@ export interface DueWebhook {
 }
 
 /** Receivers that must wait: those with a running delivery, or with their maximum of deliveries. */
-export interface BusyReceivers {
+interface BusyReceivers {
   readonly seqs: readonly number[];
   /** Hosts within an account. */
   readonly hosts: readonly { readonly accountId: number; readonly host: string }[];

@@ -36,7 +36,7 @@ export interface UserRecord {
   readonly lastAccountId: number | null;
 }
 
-export interface SigningKey {
+interface SigningKey {
   readonly kid: string;
   /** JSON Web Key with its private part, as JSON. */
   readonly privateJwk: string;
@@ -82,12 +82,12 @@ type Nullable<Body> = {
 };
 
 /** A list of values means any of them; fields combine with AND; absent fields do not filter. */
-export interface SitesFilter {
+interface SitesFilter {
   readonly ids?: readonly number[] | undefined;
   /** All conditions must be true. */
   readonly where?: readonly FilterNode[] | undefined;
 }
-export interface SourcesFilter {
+interface SourcesFilter {
   readonly ids?: readonly number[] | undefined;
   readonly siteIds?: readonly number[] | undefined;
   readonly states?: readonly string[] | undefined;

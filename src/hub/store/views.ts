@@ -4,7 +4,7 @@ import { type Database, insert, listed, type Row } from "./database.ts";
 import type { Listing, Page } from "./store.ts";
 import { Where } from "./where.ts";
 
-export interface ViewsFilter {
+interface ViewsFilter {
   readonly ids?: readonly number[] | undefined;
   readonly entityTypes?: readonly View["entityType"][] | undefined;
 }

@@ -5,7 +5,7 @@ import { invalidField } from "../http/problems.ts";
 import type { Page } from "../store/store.ts";
 
 /** Page size when only a page number is given ("not shown"). */
-export const ITEMS_PER_PAGE_DEFAULT = 100;
+const ITEMS_PER_PAGE_DEFAULT = 100;
 
 /** The page of a single row. */
 export const ONE: Page = { offset: 0, limit: 1 };

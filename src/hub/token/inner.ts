@@ -14,7 +14,7 @@ const CLIENT_ID = "(gateway of the hub)";
 const USERNAME = "gateway of the hub";
 const LIFETIME_MAX_MS = 600_000;
 
-export interface InnerToken {
+interface InnerToken {
   readonly value: string;
   readonly lifetimeMs: number;
 }

@@ -53,7 +53,7 @@ const HASHING_MAX = 2;
 /** With a full queue, a place is free after some hashes. */
 const BUSY_SEC = 2;
 
-export type Verdict =
+type Verdict =
   | { readonly kind: "right" | "wrong" }
   /** The password was not compared. */
   | { readonly kind: "later"; readonly why: string; readonly seconds: number };

@@ -83,7 +83,7 @@ export function missingArrival(id: number): InvariantError {
  * For use inside a write. A repetition of state and reason changes nothing; another reason for the same state
  * adds no event.
  */
-export function* moveArrival(store: Store, id: number, to: ArrivalState, reason: string): Steps<Arrival> {
+function* moveArrival(store: Store, id: number, to: ArrivalState, reason: string): Steps<Arrival> {
   const arrival = yield* mustFindArrival(id);
   assertTransition("arrival", id, arrival.state, to);
   if (arrival.state === to && arrival.reason === reason) return arrival;

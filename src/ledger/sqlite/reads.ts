@@ -8,11 +8,6 @@ export function row<Row>(statement: StatementSync, ...values: Value[]): Row | un
   return readable(() => statement.get(...values) as unknown as Row | undefined);
 }
 
-/** The rows of a statement in the shape of the caller's SELECT. */
-export function rows<Row>(statement: StatementSync, ...values: Value[]): readonly Row[] {
-  return statement.all(...values) as readonly unknown[] as readonly Row[];
-}
-
 export function readable<T>(work: () => T): T {
   try {
     return work();

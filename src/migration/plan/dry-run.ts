@@ -25,7 +25,7 @@ import { Planner, plannedOf } from "./planner.ts";
 import { chooseSample, type SampleLimits } from "./sample.ts";
 
 /** The files that were read. Of the others only name, size and mapper are known. */
-export interface PlanSample {
+interface PlanSample {
   readonly files: number;
   readonly bytes: number;
   readonly unreadFiles: number;

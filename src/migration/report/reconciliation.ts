@@ -8,7 +8,7 @@ export interface StoreReader extends TargetReader {
   postData(query: DataQuery, signal: AbortSignal): Promise<readonly DataRow[]>;
 }
 
-export interface Tally {
+interface Tally {
   readonly count: number;
   readonly sum: number;
 }

@@ -22,7 +22,7 @@ export interface Reached extends Amount {
   readonly runs: readonly ShownRun[];
 }
 
-export interface ShownRun extends Pick<Run, "path" | "state" | "points"> {
+interface ShownRun extends Pick<Run, "path" | "state" | "points"> {
   /** The reason why the run waits, in words. */
   readonly waits: string | null;
 }

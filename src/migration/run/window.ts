@@ -51,12 +51,6 @@ export class Window {
     const local = at.toZonedDateTimeISO(this.#zone).toPlainDateTime();
     return `${local.toString({ smallestUnit: "minute" }).replace("T", " ")} ${this.#zone}`;
   }
-
-  /** Seconds of a day in which it is open, ignoring daylight saving. */
-  get secondsADay(): number {
-    const seconds = this.#to.since(this.#from).total("seconds");
-    return seconds > 0 ? seconds : seconds + 86_400;
-  }
 }
 
 function timeOf(text: string): Temporal.PlainTime {

@@ -35,14 +35,6 @@ export class RemovalRanges {
     this.#insert.run(variableId, fromMs, toMs, points, versions);
   }
 
-  clear(): void {
-    this.#db.exec("DELETE FROM ranges");
-  }
-
-  get size(): number {
-    return (this.#db.prepare("SELECT count(*) AS n FROM ranges").get() as { n: number }).n;
-  }
-
   /** In the order in which they were added, read in pages. */
   *all(): Generator<RemovalRange> {
     const some = this.#db.prepare("SELECT * FROM ranges WHERE id > ? ORDER BY id LIMIT ?");

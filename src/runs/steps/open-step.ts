@@ -90,7 +90,7 @@ async function stay(run: Run, entries: EntriesState, steps: RunSteps): Promise<S
 }
 
 /** `1 of 3 entries is not delivered: b.csv is quarantined` */
-export function stayingWords({ done, staying }: EntriesState): string {
+function stayingWords({ done, staying }: EntriesState): string {
   const named = staying
     .slice(0, NAMED_MAX)
     .map(({ path, state }) => `${path.slice(path.lastIndexOf("!/") + 2)} is ${STANDING[state] ?? state}`);

@@ -60,13 +60,13 @@ export interface ConfirmRule {
 }
 
 /** Pauses between two checks of a held run, in milliseconds; they grow with the time that it is held. */
-export interface RecheckRule {
+interface RecheckRule {
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
 /** The result for targets that the account did not have. */
-export interface ProvisionedTargets {
+interface ProvisionedTargets {
   /** Null when nothing was created. */
   readonly created: string | null;
   /** Why some cannot be created; null when none is left. */
@@ -76,7 +76,7 @@ export interface ProvisionedTargets {
 }
 
 /** A file of master data, for the one that applies it. */
-export interface StructureFile {
+interface StructureFile {
   readonly run: string;
   readonly drop: string;
   /** Path at the drop; an entry of a container is behind `!/`. */

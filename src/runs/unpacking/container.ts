@@ -9,7 +9,7 @@ import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEn
 import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./refusals.ts";
 import { modifiedMs, safeName } from "./zip-entries.ts";
 
-export interface PackedEntry {
+interface PackedEntry {
   /** The path within the container. */
   readonly path: string;
   /** Unpacked bytes; as the container states them for an entry that cannot be unpacked. */
