@@ -1,6 +1,6 @@
 /** Outcomes as the service's webhook reports them (wire/webhook.ts). The ledger tolerates repeats and any order. */
 import type { Outcome } from "../model.ts";
-import { parsedJson } from "../support/json-text.ts";
+import { parsedJson } from "../support/decoded-text.ts";
 import { masked } from "../support/secrets.ts";
 import { verifyWebhook, webhookBody } from "../wire/index.ts";
 

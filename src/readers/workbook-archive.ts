@@ -1,7 +1,8 @@
 /** The parts of a workbook, which is a ZIP archive; they can be read in any order, without temporary files. */
-import { fileHead } from "../support/file-head.ts";
+
 import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEntries } from "../support/zip.ts";
 import type { Input } from "./decode.ts";
+import { fileHead } from "./file-head.ts";
 import { DIRECTORY_BYTES_MAX, UNPACK_RATIO_MAX, UNPACKED_FREE_BYTES } from "./limits.ts";
 import { knownFormat } from "./magic.ts";
 import { isUnreadable, UnreadableError } from "./row-error.ts";

@@ -1,6 +1,7 @@
 /** The encoding of an XML document without a byte order mark (XML 1.0, appendix F). */
-import { fileHead } from "../support/file-head.ts";
+
 import type { Input } from "./decode.ts";
+import { fileHead } from "./file-head.ts";
 
 /** Bytes within which the XML declaration must be. */
 const DECLARATION_BYTES = 1024;

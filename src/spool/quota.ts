@@ -1,8 +1,7 @@
 /**
- * Decides whether the spool has space for another file. While a service is away, mapped files pile up here
- * and nowhere else, so this bounds an outage: at the budget, or when the disk runs short, no more files are
- * taken, and they stay at their drops. Runs that have their files continue to their end, which frees space
- * again.
+ * Decides whether the spool has space for another file. While a service is away, mapped files pile up here and nowhere
+ * else, so this bounds an outage: at the budget, or when the disk runs short, no more files are taken, and they stay at
+ * their drops. Runs that have their files continue to their end, which frees space again.
  */
 import { join } from "node:path";
 import type { SpoolState } from "../model.ts";

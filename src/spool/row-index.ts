@@ -1,8 +1,8 @@
 /** Reads row indexes: which row each reading of a segment came from. Those of earlier versions have no digest. */
 import { createHash } from "node:crypto";
 import type { RowIndexLine } from "../segment/layout.ts";
+import { parsedJson } from "../support/decoded-text.ts";
 import { systemCode } from "../support/errors.ts";
-import { parsedJson } from "../support/json-text.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";
 
 /** A line with the offset of its batch. */

@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import type { TargetFacts } from "../model.ts";
 import { targetOf } from "../segment/payloads.ts";
+import { parsedJson } from "../support/decoded-text.ts";
 import { systemCode } from "../support/errors.ts";
-import { parsedJson } from "../support/json-text.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";
 
 interface FirstLine {

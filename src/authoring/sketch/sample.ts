@@ -2,10 +2,10 @@
 import { basename, extname } from "node:path";
 import { type Info, parse } from "csv-parse/sync";
 import type { CellValue, JsonItem, XmlElement } from "../../mapping/mapper.ts";
+import { fileHead } from "../../readers/file-head.ts";
 import { createMapperFile } from "../../readers/mapper-file.ts";
 import { RowTracker } from "../../readers/row-place.ts";
 import { RejectedError } from "../../support/errors.ts";
-import { fileHead } from "../../support/file-head.ts";
 import { sketchColumns } from "./columns.ts";
 
 /** The reader call for the rows. */

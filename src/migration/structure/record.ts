@@ -9,8 +9,8 @@ import { dirname, join } from "node:path";
 import type { CreationJournal } from "../../provisioning/journal.ts";
 import type { Creation, Difference, Entity } from "../../provisioning/wanted.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
+import { parsedJson } from "../../support/decoded-text.ts";
 import { syncDirectory } from "../../support/durable.ts";
-import { parsedJson } from "../../support/json-text.ts";
 
 const RECORD = "structure.jsonl";
 

@@ -1,5 +1,5 @@
 /** Text and meaning of a response, for people and for the retry table. */
-import { parsedJson } from "../../support/json-text.ts";
+import { parsedJson } from "../../support/decoded-text.ts";
 import { masked } from "../../support/secrets.ts";
 import { problem } from "../problem.ts";
 import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";

@@ -4,8 +4,8 @@
  */
 import { decodeJwt } from "jose";
 import type { Clock } from "../../support/clock.ts";
+import { parsedJson } from "../../support/decoded-text.ts";
 import { ConfigError, type ErrorCode, HeadgateError, TransientError } from "../../support/errors.ts";
-import { parsedJson } from "../../support/json-text.ts";
 import { type TokenResponse, tokenError, tokenResponse } from "../token.ts";
 import { answerWords, retryAfterMs } from "./answers.ts";
 import { type HttpAnswer, type HttpClient, orAborted } from "./http.ts";

@@ -1,9 +1,0 @@
-/** The value of a JSON text; undefined when the text is not JSON, such as one that a power cut has torn. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return undefined;
-    throw thrown;
-  }
-}
