@@ -8,6 +8,9 @@
  */
 import type { Readable } from "node:stream";
 
+/** A stream of buffers, or these themselves. */
+export type Content = Readable | AsyncIterable<Uint8Array>;
+
 export interface PutBlob {
   readonly sha256: string;
   readonly bytes: number;
@@ -28,9 +31,9 @@ export type IsReferred = (sha256: string) => Promise<boolean>;
 export interface BlobStore {
   /**
    * Durable when it resolves. Throws `BlobTooLarge` beyond `bytesMax`, and the error of the stream; then nothing is
-   * kept. The stream is not destroyed.
+   * kept. A stream is not destroyed.
    */
-  put(stream: Readable, bytesMax: number): Promise<PutBlob>;
+  put(content: Content, bytesMax: number): Promise<PutBlob>;
   /** Throws `BlobMissing` before the first byte. */
   read(sha256: string, range?: ByteRange): Promise<Readable>;
   /** A file of this machine with the bytes, for a program that only reads it; valid until `end` is called. */

@@ -9,13 +9,17 @@ import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { syncDirectory, writeDurably } from "../../support/durable.ts";
 import { ConfigError, systemCode, wordsOf } from "../../support/errors.ts";
-import { PRIVATE_FOLDER } from "../../support/private-files.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { startFault } from "../../support/start-fault.ts";
-import { BlobMissing, type BlobStore, type ByteRange, type IsReferred, type PutBlob } from "./blobs.ts";
+import { BlobMissing, type BlobStore, type ByteRange, type Content, type IsReferred, type PutBlob } from "./blobs.ts";
 import { Holds } from "./holds.ts";
+import { Placement } from "./placement.ts";
+import type { Placed } from "./placement-work.ts";
 import { receive } from "./received.ts";
 
 const SHARD = /^[0-9a-f]{2}$/;
+/** Larger contents are written while they come. */
+const SMALL_BYTES = 256 * 1024;
 const DIGEST = /^[0-9a-f]{64}$/;
 /** Names the store whose files these are. */
 const OWNER = "store";
@@ -88,6 +92,7 @@ class FolderBlobs implements BlobStore {
   /** Files of the uploads that are being received. */
   readonly #receiving = new Set<string>();
   readonly #holds = new Holds();
+  readonly #placement = new Placement((content) => this.#placeAlone(content));
 
   constructor({ path, graceMs, clock }: FolderParts) {
     this.#path = path;
@@ -95,16 +100,18 @@ class FolderBlobs implements BlobStore {
     this.#clock = clock;
   }
 
-  async put(stream: Readable, bytesMax: number): Promise<PutBlob> {
+  async put(content: Content, bytesMax: number): Promise<PutBlob> {
     const temporary = join(this.#path, "incoming", randomUUID());
     let release = () => {};
     this.#receiving.add(temporary);
     try {
-      const { sha256, bytes, head } = await receive(stream, temporary, bytesMax);
+      const limits = { bytesMax, smallMax: SMALL_BYTES };
+      const { sha256, bytes, head, small } = await receive(content, temporary, limits);
       release = this.#holds.hold(sha256);
       await this.#holds.removed(sha256);
       // Also when the content is there already: its age begins again, which keeps other hubs from removing it.
-      await this.#place(temporary, sha256);
+      if (small === null) await this.#place(temporary, this.#fileOf(sha256));
+      else await this.#placement.place({ bytes: small, temporary, file: this.#fileOf(sha256) });
       return { sha256, bytes, head, release };
     } catch (thrown) {
       release();
@@ -146,7 +153,9 @@ class FolderBlobs implements BlobStore {
     return removed;
   }
 
-  async close(): Promise<void> {}
+  close(): Promise<void> {
+    return this.#placement.close();
+  }
 
   /** Removes what broken-off uploads left, and takes back what a process that ended was about to remove. */
   async recover(): Promise<void> {
@@ -181,8 +190,16 @@ class FolderBlobs implements BlobStore {
     await rm(aside, { force: true });
   }
 
-  async #place(temporary: string, sha256: string): Promise<void> {
-    const file = this.#fileOf(sha256);
+  async #placeAlone({ bytes, temporary, file }: Placed): Promise<void> {
+    // The thread may have written it in part.
+    await rm(temporary, { force: true });
+    await using handle = await open(temporary, "wx", PRIVATE_FILE);
+    await handle.writeFile(bytes);
+    await handle.sync();
+    await this.#place(temporary, file);
+  }
+
+  async #place(temporary: string, file: string): Promise<void> {
     const made = await mkdir(dirname(file), { recursive: true, mode: PRIVATE_FOLDER });
     if (made !== undefined) await syncDirectory(this.#path);
     await rename(temporary, file);

@@ -7,6 +7,8 @@ import type { StoredFiles } from "../files/service.ts";
 import type { FileRecord } from "../store/store.ts";
 import { TreeFault } from "./file-tree.ts";
 
+const CHUNK_BYTES = 64 * 1024;
+
 export interface Sender {
   readonly username: string;
   readonly via: FileRecord["via"];
@@ -67,8 +69,7 @@ async function take(
   if (!isWanted()) throw brokenOff();
   // The record checks it again; this spares the copy.
   await permittedBytes(parts, accountId, name, size);
-  const content = handle.createReadStream({ start: 0, autoClose: false });
-  const put = await files.blobs.put(content, parts.options.limits.file).catch((thrown) => {
+  const put = await files.blobs.put(contentOf(handle, size), parts.options.limits.file).catch((thrown) => {
     if (thrown instanceof BlobTooLarge) throw new TreeFault("full", "the file is larger than `limits.file` permits");
     throw thrown;
   });
@@ -99,6 +100,17 @@ async function permittedBytes(parts: IntakeParts, accountId: number, name: strin
 function rethrow(thrown: unknown): never {
   if (thrown instanceof HttpProblem) throw new TreeFault(thrown.status === 507 ? "full" : "denied", thrown.message);
   throw thrown;
+}
+
+async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < size; ) {
+    const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, size - at)), {
+      position: at,
+    });
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
 }
 
 function brokenOff(): TreeFault {

@@ -1,4 +1,5 @@
 /** The folder of the stored bytes: what it keeps, what it removes, and when. */
+import { createHash } from "node:crypto";
 import { mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -6,7 +7,7 @@ import type { BlobStore } from "../../../src/hub/files/blobs.ts";
 import { openFolderBlobs } from "../../../src/hub/files/folder-blobs.ts";
 import { systemClock } from "../../../src/support/clock.ts";
 import { temporaryDirectory } from "../fixture.ts";
-import { blobSuite, bytesOf, HOUR_MS, never } from "./blob-suite.ts";
+import { blobSuite, bytesOf, HOUR_MS, never, textOf } from "./blob-suite.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let path: string;
@@ -52,6 +53,32 @@ describe("a folder that hubs share", () => {
     await makeOld(fileOf(sha256));
     await other.remove(sha256, never);
     expect(await names()).toEqual([]);
+  });
+});
+
+describe("contents that come at one moment", () => {
+  const sha256Of = (text: string) => createHash("sha256").update(text).digest("hex");
+
+  test("are all there, also equal ones and large ones", async () => {
+    const blobs = await opened();
+    const texts = [...Array.from({ length: 100 }, (_, at) => `content ${at % 90}`), "large".repeat(100_000)];
+    const done = await Promise.all(texts.map((text) => blobs.put(bytesOf(text), 1_000_000)));
+    expect(done.map(({ sha256 }) => sha256)).toEqual(texts.map(sha256Of));
+    expect((await names()).sort()).toEqual([...new Set(texts.map(sha256Of))].sort());
+    for (const text of texts) expect(await textOf(await blobs.read(sha256Of(text)))).toBe(text);
+    await blobs.close();
+  });
+
+  test("one of which cannot be written are there but for that one, which says so", async () => {
+    const blobs = await opened();
+    const [bad = "", ...good] = Array.from({ length: 20 }, (_, at) => `content ${at}`);
+    // Its folder cannot be made.
+    await writeFile(join(path, sha256Of(bad).slice(0, 2)), "");
+    const others = good.filter((text) => sha256Of(text).slice(0, 2) !== sha256Of(bad).slice(0, 2));
+    const [refused, ...done] = await Promise.allSettled([bad, ...others].map((text) => put(blobs, text)));
+    expect(refused).toMatchObject({ status: "rejected", reason: { code: "EEXIST" } });
+    expect(done).toEqual(others.map((text) => ({ status: "fulfilled", value: sha256Of(text) })));
+    await blobs.close();
   });
 });
 

@@ -13,7 +13,7 @@ import type { Clock } from "../../../support/clock.ts";
 import { ConfigError, systemCode, wordsOf } from "../../../support/errors.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../support/private-files.ts";
 import { startFault } from "../../../support/start-fault.ts";
-import { BlobMissing, type BlobStore, type ByteRange, type IsReferred, type PutBlob } from "../blobs.ts";
+import { BlobMissing, type BlobStore, type ByteRange, type Content, type IsReferred, type PutBlob } from "../blobs.ts";
 import { Holds } from "../holds.ts";
 import type { ObjectStorageOptions } from "../options.ts";
 import { receive } from "../received.ts";
@@ -99,11 +99,11 @@ class ObjectBlobs implements BlobStore {
     this.#clock = clock;
   }
 
-  async put(stream: Readable, bytesMax: number): Promise<PutBlob> {
+  async put(content: Content, bytesMax: number): Promise<PutBlob> {
     const temporary = this.#newFile();
     let release = () => {};
     try {
-      const { sha256, bytes, head } = await receive(stream, temporary, bytesMax);
+      const { sha256, bytes, head } = await receive(content, temporary, { bytesMax, smallMax: -1 });
       release = this.#holds.hold(sha256);
       await this.#holds.removed(sha256);
       await this.#send(sha256, temporary, bytes);
