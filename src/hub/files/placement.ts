@@ -1,4 +1,4 @@
-/** Small contents that come at one moment are placed as one list, by a thread; one alone, and what fails, by `placeOne`. */
+/** Places small contents that come at one moment as one list, by a thread; one alone, and what fails, by `placeOne`. */
 import { DiskThread } from "../../support/disk-thread.ts";
 import type { Placed } from "./placement-work.ts";
 

@@ -1,4 +1,4 @@
-/** Takes the bytes of an upload, and computes their digest: small ones into memory, others into a file of this machine. */
+/** Takes the bytes of an upload, and computes their digest: small ones into memory, others into a file. */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { Readable } from "node:stream";

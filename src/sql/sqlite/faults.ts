@@ -1,6 +1,8 @@
 /** Classifies errors of SQLite by their result codes. */
+import { wordsOf } from "../../support/errors.ts";
 
 const BUSY = 5;
+const IO_ERROR = 10;
 
 /**
  * The primary result code (`SQLITE_FULL`, `SQLITE_IOERR`, …), or undefined when the error is not one of
@@ -9,6 +11,17 @@ const BUSY = 5;
 export function sqliteCode(thrown: unknown): number | undefined {
   if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number") return undefined;
   return thrown.errcode & 0xff;
+}
+
+/** An error like that of SQLite while another connection has the lock. */
+export function busy(message: string): Error {
+  return Object.assign(new Error(message), { errcode: BUSY });
+}
+
+/** An error like that of SQLite when the disk fails. */
+export function diskFault(cause: unknown): Error {
+  const message = `the log of the database cannot be synced: ${wordsOf(cause)}`;
+  return Object.assign(new Error(message, { cause }), { errcode: IO_ERROR });
 }
 
 /** Another connection has the lock. */

@@ -7,6 +7,7 @@
 import { closeSync, constants, fdatasync, fdatasyncSync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { busy } from "./faults.ts";
 
 export class LogSync {
   readonly #db: DatabaseSync;
@@ -92,8 +93,7 @@ export class LogSync {
   #checkpoint(): unknown {
     try {
       const result = this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
-      if (result?.["busy"] !== 0)
-        return new Error("the log cannot be merged into the database: another connection uses it");
+      if (result?.["busy"] !== 0) return busy("the log cannot be merged into the database: another connection uses it");
       this.#distrusted = false;
       return null;
     } catch (thrown) {

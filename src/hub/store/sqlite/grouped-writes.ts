@@ -3,6 +3,7 @@
  * (`log-sync.ts`). Each fails alone, and has succeeded when the sync has covered it; others see it a moment before.
  */
 import type { DatabaseSync } from "node:sqlite";
+import { diskFault, isSqliteTrouble } from "../../../sql/sqlite/faults.ts";
 import { LogSync } from "../../../sql/sqlite/log-sync.ts";
 import { write } from "./database.ts";
 
@@ -81,7 +82,10 @@ export class GroupedWrites {
 
   #synced(): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#log.begin((fault) => (fault === null ? resolve() : reject(fault)));
+      this.#log.begin((fault) => {
+        if (fault === null) resolve();
+        else reject(isSqliteTrouble(fault) ? fault : diskFault(fault));
+      });
     });
   }
 }
