@@ -1,5 +1,4 @@
 /** The parts of a workbook, which is a ZIP archive; they can be read in any order, without temporary files. */
-
 import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEntries } from "../support/zip.ts";
 import type { Input } from "./decode.ts";
 import { fileHead } from "./file-head.ts";

@@ -1,5 +1,4 @@
 /** The encoding of an XML document without a byte order mark (XML 1.0, appendix F). */
-
 import type { Input } from "./decode.ts";
 import { fileHead } from "./file-head.ts";
 

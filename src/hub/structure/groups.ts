@@ -8,11 +8,7 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore } from "../store/store.ts";
-import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
-
-interface WithId {
-  Params: { id: string };
-}
+import { notFound, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 
 const TAG = "Groups of sites";
 
@@ -55,7 +51,7 @@ export async function groupRoutes(app: FastifyInstance, { store }: HubContext): 
     if (wantsCount(request, query)) sendCount(reply, total);
     return rows;
   });
-  app.get<WithId>("/groups/:id", OPTIONS.one, (request) => one(store, callerOf(request).accountId, request.params.id));
+  app.get<WithId>("/groups/:id", OPTIONS.one, (request) => rowOfPath(groups.list, request, "group"));
   app.post("/groups", OPTIONS.create, async (request) => {
     const created = await groups.create(callerOf(request).accountId, parsed(groupBody, request.body));
     if (typeof created !== "number") throw foreign(created);
@@ -67,7 +63,7 @@ export async function groupRoutes(app: FastifyInstance, { store }: HubContext): 
     const unknown = await groups.addSites(accountId, pathId(id), parsed(groupSitesBody, request.body).siteIds);
     if (unknown === "missing") throw notFound("group", id);
     if (unknown.length > 0) throw foreign(unknown);
-    return one(store, accountId, id);
+    return rowOfPath(groups.list, request, "group");
   });
   app.delete<{ Params: { id: string; siteId: string } }>(
     "/groups/:id/sites/:siteId",
@@ -85,12 +81,6 @@ export async function groupRoutes(app: FastifyInstance, { store }: HubContext): 
     if (!(await groups.remove(callerOf(request).accountId, pathId(id)))) throw notFound("group", id);
     return reply.code(204).send();
   });
-}
-
-async function one({ groups }: HubStore, accountId: number, id: string) {
-  const { rows } = await groups.list(accountId, { ids: [pathId(id)] }, ONE);
-  if (rows[0] === undefined) throw notFound("group", id);
-  return rows[0];
 }
 
 function foreign(siteIds: readonly number[]): HttpProblem {

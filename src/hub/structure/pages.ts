@@ -1,8 +1,9 @@
 /** Conventions of collection endpoints (specification, *Conventions of collection endpoints*). */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HttpProblem } from "../../wire/http-problem.ts";
+import { callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
-import type { Page } from "../store/store.ts";
+import type { Listing, Page } from "../store/store.ts";
 
 /** Page size when only a page number is given ("not shown"). */
 const ITEMS_PER_PAGE_DEFAULT = 100;
@@ -65,4 +66,20 @@ export function pathId(text: string): number {
 
 export function notFound(what: string, id: string): HttpProblem {
   return new HttpProblem(404, "not-found", `no ${what} ${id} in this account`);
+}
+
+export interface WithId {
+  Params: { id: string };
+}
+
+/** The row of the caller's account with the id of the path. Throws a 404. */
+export async function rowOfPath<Row>(
+  list: (accountId: number, filter: { readonly ids: readonly number[] }, page: Page) => Promise<Listing<Row>>,
+  request: FastifyRequest<WithId>,
+  what: string,
+): Promise<Row> {
+  const { id } = request.params;
+  const { rows } = await list(callerOf(request).accountId, { ids: [pathId(id)] }, ONE);
+  if (rows[0] === undefined) throw notFound(what, id);
+  return rows[0];
 }

@@ -8,7 +8,7 @@ import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { StoredSite } from "../store/store.ts";
 import { requireKnown } from "./known.ts";
-import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
+import { both, displayLevel, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
 
 const LEVELS = ["SiteLight", "Site", "VerboseSite"] as const;
@@ -48,13 +48,9 @@ export async function siteRoutes(app: FastifyInstance, { store }: HubContext): P
     return rows.map((row) => shown(row, level));
   });
 
-  app.get<{ Params: { id: string } }>("/sites/:id", OPTIONS.one, async (request) => {
-    const { accountId } = callerOf(request);
-    const ids = [pathId(request.params.id)];
-    const { rows } = await store.structure.sites(accountId, { ids }, ONE);
-    if (rows[0] === undefined) throw notFound("site", request.params.id);
-    return shown(rows[0], "VerboseSite");
-  });
+  app.get<WithId>("/sites/:id", OPTIONS.one, async (request) =>
+    shown(await rowOfPath(store.structure.sites, request, "site"), "VerboseSite"),
+  );
 
   app.post("/sites", OPTIONS.create, async (request) => {
     const body = parsed(siteBody, request.body);

@@ -8,7 +8,7 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { StoredSource, StructureStore } from "../store/store.ts";
 import { requireKnown } from "./known.ts";
-import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
+import { both, displayLevel, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
 
 const LEVELS = ["Light", "Normal", "Verbose", "Site"] as const;
@@ -81,15 +81,12 @@ export async function sourceRoutes(app: FastifyInstance, { store }: HubContext):
     return shown(store.structure, accountId, rows, level);
   });
 
-  app.get<{ Params: { id: string } }>("/sources/:id", OPTIONS.one, async (request) => {
-    const { accountId } = callerOf(request);
+  app.get<WithId>("/sources/:id", OPTIONS.one, async (request) => {
     const query = parsed(sourceQuery, request.query);
     const level = displayLevel(query.DisplayLevel, LEVELS, "Verbose");
-    const ids = [pathId(request.params.id)];
-    const { rows } = await store.structure.sources(accountId, { ids }, ONE);
-    const [found] = await shown(store.structure, accountId, rows, level);
-    if (found === undefined) throw notFound("source", request.params.id);
-    return found;
+    const found = await rowOfPath(store.structure.sources, request, "source");
+    const [one] = await shown(store.structure, callerOf(request).accountId, [found], level);
+    return one;
   });
 
   app.post("/sources", OPTIONS.create, async (request) => {

@@ -7,7 +7,18 @@ import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import { requireKnown } from "./known.ts";
-import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
+import {
+  both,
+  displayLevel,
+  notFound,
+  ONE,
+  pageOf,
+  pathId,
+  rowOfPath,
+  sendCount,
+  type WithId,
+  wantsCount,
+} from "./pages.ts";
 
 const LEVELS = ["Normal", "Verbose"] as const;
 const OF_SOURCE = "/variables/source/:sourceId";
@@ -65,13 +76,9 @@ export async function variableRoutes(app: FastifyInstance, context: HubContext):
     return list(context, request, reply, sourceId);
   });
 
-  app.get<{ Params: { id: string } }>("/variables/:id", OPTIONS.one, async (request) => {
-    const { accountId } = callerOf(request);
-    const ids = [pathId(request.params.id)];
-    const { rows } = await store.structure.variables(accountId, { ids }, ONE);
-    if (rows[0] === undefined) throw notFound("variable", request.params.id);
-    return rows[0];
-  });
+  app.get<WithId>("/variables/:id", OPTIONS.one, (request) =>
+    rowOfPath(store.structure.variables, request, "variable"),
+  );
 
   app.post("/variables", OPTIONS.create, (request) => create(context, request, {}));
   app.post<{ Params: { sourceId: string } }>(OF_SOURCE, OPTIONS.createOfSource, (request) =>

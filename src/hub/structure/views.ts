@@ -9,11 +9,7 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { FilterNode } from "../store/filter.ts";
 import type { HubStore } from "../store/store.ts";
-import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
-
-interface WithId {
-  Params: { id: string };
-}
+import { notFound, ONE, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 
 const OPTIONS = {
   list: described({
@@ -46,13 +42,7 @@ export async function viewRoutes(app: FastifyInstance, { store }: HubContext): P
     if (wantsCount(request, query)) sendCount(reply, total);
     return rows;
   });
-  app.get<WithId>("/views/:id", OPTIONS.one, async (request) => {
-    const { accountId } = callerOf(request);
-    const ids = [pathId(request.params.id)];
-    const { rows } = await store.views.list(accountId, { ids }, ONE);
-    if (rows[0] === undefined) throw notFound("view", request.params.id);
-    return rows[0];
-  });
+  app.get<WithId>("/views/:id", OPTIONS.one, (request) => rowOfPath(store.views.list, request, "view"));
   app.post("/views", OPTIONS.create, async (request) => {
     const { accountId } = callerOf(request);
     const body = parsed(viewBody, request.body);

@@ -161,15 +161,7 @@ export class ServiceClient {
 
   /** With `WhatIf` nothing is removed, and the response says what would be. */
   async deleteData(query: RemovalQuery, signal: AbortSignal): Promise<Removal> {
-    const answer = await this.#call(
-      {
-        method: "DELETE",
-        ...address(this.#access.base, "/data", query),
-        answerMax: READ_ANSWER_MAX,
-      },
-      "datahub-api",
-      signal,
-    );
+    const answer = await this.#ask("DELETE", "/data", query, signal);
     return this.#read(answer, removal, "DELETE /data");
   }
 
@@ -200,16 +192,14 @@ export class ServiceClient {
   }
 
   getCount(path: string, signal: AbortSignal): Promise<number> {
-    const call: Call = { method: "GET", ...address(this.#access.base, path, {}), answerMax: READ_ANSWER_MAX };
-    const answer = this.#call(call, "datahub-api", signal);
+    const answer = this.#ask("GET", path, {}, signal);
     return answer.then((got) => this.#read(got, count, `GET ${path}`));
   }
 
   /** The service's record of a push; null when it has none, or is no service that keeps them. */
   async getOperation(operationId: string, signal: AbortSignal): Promise<ServiceOperation | null> {
     const path = `/operations/${encodeURIComponent(operationId)}`;
-    const call: Call = { method: "GET", ...address(this.#access.base, path, {}), answerMax: READ_ANSWER_MAX };
-    const answer = await this.#call(call, "datahub-api", signal);
+    const answer = await this.#ask("GET", path, {}, signal);
     return [404, 405, 501].includes(answer.status)
       ? null
       : this.#read(answer, serviceOperation, "GET /operations/{id}");
@@ -252,11 +242,7 @@ export class ServiceClient {
   }
 
   async #get<Item>(path: string, query: Query, schema: z.ZodType<Item[]>, signal: AbortSignal): Promise<Page<Item>> {
-    const answer = await this.#call(
-      { method: "GET", ...address(this.#access.base, path, query), answerMax: READ_ANSWER_MAX },
-      "datahub-api",
-      signal,
-    );
+    const answer = await this.#ask("GET", path, query, signal);
     const total = answer.headers["x-total-count"];
     return {
       items: this.#read(answer, schema, `GET ${path}`),
@@ -265,26 +251,21 @@ export class ServiceClient {
   }
 
   async #post<Value>(path: string, body: Query, schema: z.ZodType<Value>, signal: AbortSignal): Promise<Value> {
-    const request: Call = {
-      method: "POST",
-      ...address(this.#access.base, path, {}),
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-      answerMax: READ_ANSWER_MAX,
-    };
-    return this.#read(await this.#call(request, "datahub-api", signal), schema, `POST ${path}`);
+    return this.#read(await this.#ask("POST", path, {}, signal, body), schema, `POST ${path}`);
   }
 
   async #delete(path: string, signal: AbortSignal): Promise<boolean> {
-    const call: Call = {
-      method: "DELETE",
-      ...address(this.#access.base, path, {}),
-      answerMax: READ_ANSWER_MAX,
-    };
-    const answer = await this.#call(call, "datahub-api", signal);
+    const answer = await this.#ask("DELETE", path, {}, signal);
     if (answer.status === 404) return false;
     this.#read(answer, z.unknown(), `DELETE ${path}`);
     return true;
+  }
+
+  #ask(method: Call["method"], path: string, query: Query, signal: AbortSignal, body?: Query): Promise<HttpAnswer> {
+    const json = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const to = address(this.#access.base, path, query);
+    const call: Call = { method, ...to, answerMax: READ_ANSWER_MAX, ...(body === undefined ? {} : json) };
+    return this.#call(call, "datahub-api", signal);
   }
 
   async #call(call: Call, scope: string, signal: AbortSignal): Promise<HttpAnswer> {
