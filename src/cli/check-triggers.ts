@@ -1,5 +1,5 @@
 /** Checks triggers and their mappers for `headgate check`: those of the file, and those that services list now. */
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import { triggerFault } from "../gateway/trigger-report.ts";
 import { triggerSources } from "../gateway/triggers-in-force.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -26,13 +26,36 @@ export async function checkTriggers(
   stop: AbortSignal,
 ): Promise<TriggersKnown> {
   const services: ServiceTriggerState[] = [];
-  for (const source of triggerSources(config)) services.push(await checkSource(source, ledger, say, stop));
+  for (const source of triggerSources(config))
+    if (isInsideHub(config)) services.push(await checkKept(source, ledger, say));
+    else services.push(await checkSource(source, ledger, say, stop));
   const known = joined(config, services);
   for (const finding of lintTriggers(known.triggers, config.drops))
     say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
   await checkMappers(config, known, say);
   return known;
 }
+
+/** The triggers of an account of the hub that has the gateway inside, as it read them last. */
+async function checkKept(source: TriggerSource, ledger: Ledger | null, say: Say): Promise<ServiceTriggerState> {
+  const { service } = source.rule;
+  const kept = ledger === null ? noTriggers(service) : await keptTriggers(ledger.triggerLists, source);
+  const { listedAt, triggers } = kept;
+  const what =
+    listedAt === null
+      ? "the hub has not read its triggers yet"
+      : `${triggers.length}, as the hub read them ${listedAt}`;
+  say({ part: `service ${service}`, level: "ok", about: "triggers", what });
+  return kept;
+}
+
+const noTriggers = (service: string): ServiceTriggerState => ({
+  service,
+  listedAt: null,
+  fault: null,
+  emptySince: null,
+  triggers: [],
+});
 
 /** The triggers that the service lists now or, when it cannot be read, those that the ledger keeps. */
 async function checkSource(
@@ -60,7 +83,7 @@ async function checkSource(
     const what = `they cannot be read now, and ${force}: ${wordsOf(thrown)}`;
     const hint = thrown instanceof HeadgateError ? thrown.advice : undefined;
     say({ part, level: "failed", about, what, hint });
-    return kept ?? { service, listedAt: null, fault: null, emptySince: null, triggers: [] };
+    return kept ?? noTriggers(service);
   }
 }
 

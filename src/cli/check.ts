@@ -5,7 +5,7 @@
 import { access, constants, mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { basename } from "node:path/posix";
-import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import { createDrop } from "../drops/create.ts";
 import type { Provenance } from "../drops/drop.ts";
@@ -26,9 +26,10 @@ import { weakSecrets } from "../support/secrets.ts";
 import { createRegistry, type RegistryEntry, type TriggerRegistry } from "../triggers/registry.ts";
 import { checkTemplates } from "./check-templates.ts";
 import { checkTriggers } from "./check-triggers.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { dropHistory } from "./drop-history.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
+import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { printJson, sizeWords } from "./output.ts";
 
 /** Bytes; less free space for the spool gives a warning. */
@@ -37,8 +38,9 @@ const FREE_LEAST = 1_000_000_000;
 export function addCheck({ program, stop, action }: CommandFrame): void {
   addCommand(program, "check", "Validates the configuration, then tries every drop, the services and the spool.", [
     "headgate check -c gateway.yaml",
+    "headgate check -c hub.yaml                 # what the gateway of the hub works with; the hub need not run",
   ])
-    .addOption(configOption())
+    .addOption(operatedConfigOption())
     .option("--json", "as JSON")
     .action(action((options: { config: string; json?: boolean }) => check(options, stop)));
 }
@@ -47,7 +49,7 @@ async function check(
   options: { readonly config: string; readonly json?: boolean },
   stop: AbortSignal,
 ): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = await loadOperatedConfig(options.config);
   const findings: Finding[] = [];
   const printOne = findingPrinter(partsOf(config));
   const say = (finding: Finding) => {
@@ -68,14 +70,16 @@ async function check(
     });
   await checkLookups(config, say, stop);
   const ledger = await checkLedger(config, say);
+  // The storage of a hub and the hub itself are within the process of the gateway, which need not run.
+  const outside = isInsideHub(config) ? { drops: [], services: [] } : config;
   try {
     const { entries } = await checkTriggers(config, ledger, say, stop);
     await checkSpool(config, ledger, say);
-    for (const drop of config.drops) await checkDrop({ config, ledger, entries }, drop, say, stop);
+    for (const drop of outside.drops) await checkDrop({ config, ledger, entries }, drop, say, stop);
   } finally {
     await ledger?.close();
   }
-  for (const service of config.services) await checkService(config, service, say, stop);
+  for (const service of outside.services) await checkService(config, service, say, stop);
   await checkTemplates(config, say, stop);
   if (options.json === true) printJson(findings);
   return findings.some((finding) => finding.level === "failed") ? 1 : 0;

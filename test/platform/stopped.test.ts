@@ -9,12 +9,14 @@ import { type PlatformRig, standardCsv, startRig } from "./rig.ts";
 
 const DATE = "2026-03-01T00:00:00Z";
 const OTHER_DATE = "2026-03-02T00:00:00Z";
+const HELD_DATE = "2026-03-03T00:00:00Z";
 
 let rig: PlatformRig;
 let stored: { id: number; run: string };
 let broken: { id: number; run: string };
 let packed: { id: number };
 let unclaimed: number;
+let held: { id: number; run: string };
 
 /** Answers what it prints as an exit code of 0, and else fails with its error. */
 async function headgate(...args: string[]): Promise<string> {
@@ -29,11 +31,13 @@ beforeAll(async () => {
   rig = await startRig();
   await rig.variable("C-1");
   await rig.trigger("cli", "standard");
+  await rig.trigger("held", "meter-index", { metadata: { timeZone: "UTC", mappingConfig: "kWh" } });
   const at = async (name: string, content: string | Uint8Array<ArrayBuffer>, state: string) => {
     const id = await rig.store(name, content);
     const { run } = await until(async () => {
       const file = await rig.get(`/storage/${id}`);
-      return file.state === state ? file : undefined;
+      // One that is held keeps the state of those in progress.
+      return file.state === state && (state !== "processing" || file.reason !== null) ? file : undefined;
     });
     return { id, run: String(run) };
   };
@@ -41,6 +45,9 @@ beforeAll(async () => {
   broken = await at("cli-broken.csv", standardCsv("C-1", DATE, "many"), "quarantined");
   packed = await at("cli.zip", await zip({ "cli-inside.csv": standardCsv("C-1", OTHER_DATE, 7) }), "stored");
   unclaimed = (await at("nobody.csv", "a;b\n", "unclaimed")).id;
+  // The unit differs from that of the variable.
+  const content = `serial_number,date,index,unit\nC-1,${HELD_DATE},5,m3\n`;
+  held = await at("held.csv", content, "processing");
   await rig.platform().close();
 });
 afterAll(() => rig.close());
@@ -76,17 +83,26 @@ test("the lists of runs, files that need attention and triggers are shown", asyn
   expect(await headgate("trigger", "test", "cli-2.csv", "--ingestion", "UploadInStorage")).toContain("account-1:");
 });
 
+test("the configuration is checked, without the hub", async () => {
+  const findings = JSON.parse(await headgate("check", "--json"));
+  expect(findings.filter(({ level }: { level: string }) => level !== "ok")).toEqual([]);
+  const triggers = { part: "service account-1", about: "triggers", what: expect.stringMatching(/^2, as the hub read/) };
+  expect(findings).toEqual(expect.arrayContaining([expect.objectContaining(triggers)]));
+});
+
 test("the ledger is checked", async () => {
   expect(await headgate("ledger", "check")).toContain("ledger, spool and drops agree");
   expect(await headgate("ledger", "check", "--repair")).toContain("ledger, spool and drops agree");
 });
 
-test("the ledger is copied, one in PostgreSQL by its own tools", async () => {
+test("the ledger is copied and replaced by the copy, one in PostgreSQL by its own tools", async () => {
   const copy = join(rig.directory, "copy.sqlite");
   const { code, stderr } = await command("ledger", "backup", copy, "-c", rig.config);
-  const isFile = existsSync(join(rig.directory, "hub.sqlite"));
-  if (isFile) expect([code, existsSync(copy)]).toEqual([0, true]);
-  else expect([code, stderr]).toEqual([2, expect.stringContaining("pg_dump")]);
+  if (existsSync(join(rig.directory, "hub.sqlite"))) {
+    expect([code, existsSync(copy)]).toEqual([0, true]);
+    expect(await headgate("ledger", "restore", copy)).toContain("restored");
+    expect(await traced(stored.id)).toHaveLength(1);
+  } else expect([code, stderr]).toEqual([2, expect.stringContaining("pg_dump")]);
 });
 
 test("a drop and a trigger are paused and resumed", async () => {
@@ -97,11 +113,16 @@ test("a drop and a trigger are paused and resumed", async () => {
   }
 });
 
-test("a replay shows the differences, and is made at the next start", async () => {
+test("what a person decides takes effect at the next start: a replay, and a held run that is released", async () => {
+  expect(await headgate("quarantine")).toContain("held.csv");
+  expect(await headgate("recheck", "held.csv")).toContain("No gateway runs now");
+  expect(await headgate("release", held.run)).toContain("released");
   expect(await headgate("replay", String(stored.id), "--dry-run")).toContain("cli.csv");
   const [replay] = JSON.parse(await headgate("replay", String(stored.id), "--json"));
   await rig.restart();
-  await expect.poll(async () => (await rig.platform().gateway?.ledger.run(replay.run))?.state).toBe("confirmed");
+  const stateOf = async (run: string) => (await rig.platform().gateway?.ledger.run(run))?.state;
+  await expect.poll(() => stateOf(replay.run)).toBe("confirmed");
+  await expect.poll(() => stateOf(held.run)).toBe("confirmed");
   await rig.platform().close();
 });
 

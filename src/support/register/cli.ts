@@ -12,7 +12,7 @@ export const COMMAND_ERRORS = {
   },
   "HG-CLI-003": {
     title: "there is no ledger yet",
-    hint: "Start the gateway first: `headgate gateway -c FILE`.",
+    hint: "Start the gateway first: `headgate gateway -c FILE`, or the hub that it is inside: `headgate hub -c FILE`.",
   },
 
   "HG-CLI-004": {
