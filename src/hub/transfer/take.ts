@@ -1,5 +1,6 @@
 /** Makes a stored file of an upload: the bytes are durable before the record, and the record before the answer. */
 import type { FileHandle } from "node:fs/promises";
+import { wordsOf } from "../../support/errors.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { BlobTooLarge } from "../files/blobs.ts";
 import { type IntakeParts, quotaExceeded, quotaOf, recordedFor } from "../files/intake.ts";
@@ -56,7 +57,13 @@ export function createTaker(parts: IntakeParts, files: StoredFiles): Taker {
       };
     },
     answered: (id) => void answered.add(id),
-    close: () => parts.store.files.answered([...answered]),
+    async close() {
+      if (answered.size === 0) return;
+      await parts.store.files.answered([...answered]).catch((thrown) => {
+        const words = "a file that its sender sends again within `transfer.repeats` may count as the same one";
+        parts.log.warn({ ids: [...answered], err: wordsOf(thrown) }, words);
+      });
+    },
   };
 }
 
