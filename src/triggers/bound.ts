@@ -100,7 +100,7 @@ function mapperOf(listed: ListedTrigger, name: string, { mappings, service }: Se
   const unbound =
     mapping === undefined
       ? `${title} names no mapping, and \`mappings\` binds no mapper to its file type ${fileType}`
-      : `${title} names the mapping ${mapping}, which \`mappings\` does not bind, and no mapper here has this name`;
+      : `${title} names the mapping ${mapping}: no mapper here has this name, and \`mappings\` binds none to it`;
   return { mapper: mapping ?? NO_MAPPER, origin: { ...origin, unbound } };
 }
 
