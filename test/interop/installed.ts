@@ -15,6 +15,7 @@ export const PROGRAMS = {
   proftpd: `${PREFIX}/usr/sbin/proftpd`,
   "pure-ftpd": `${PREFIX}/usr/sbin/pure-ftpd`,
   sftp: "/usr/bin/sftp",
+  scp: "/usr/bin/scp",
   lftp: "/usr/bin/lftp",
   curl: "/usr/bin/curl",
   swift: "/usr/lib/python3/dist-packages/swift/proxy/server.py",

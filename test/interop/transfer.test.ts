@@ -110,6 +110,17 @@ describeWith("sftp", "OpenSSH's sftp", () => {
   });
 });
 
+describeWith("scp", "OpenSSH's scp", () => {
+  // In the manner of OpenSSH 9 and later: by SFTP. It reports success by its exit status alone.
+  test("uploads, and ends with 0", async () => {
+    const place = ["-s", "-P", String(portOf(hub.transfer()?.sftp))];
+    await run("scp", [...sshOptions(), ...place, at("small.csv"), "logger@127.0.0.1:scp.csv"]);
+    expect(await named("scp")).toEqual([{ fileName: "scp.csv", via: "sftp", size: 8 }]);
+    await run("scp", [...sshOptions(), ...place, "logger@127.0.0.1:scp.csv", at("scp-back.csv")]);
+    expect(await readFile(at("scp-back.csv"), "utf8")).toBe("a;b\n1;2\n");
+  });
+});
+
 describeWith("lftp", "lftp", () => {
   const lftp = (address: string, commands: string) =>
     run("lftp", ["-c", `set ssl:verify-certificate no; set net:max-retries 1; open ${address}; ${commands}`]);

@@ -13,6 +13,7 @@ import {
   type TreeReason,
   type Upload,
 } from "./file-tree.ts";
+import { endInOrder } from "./sftp-exit.ts";
 import { unixLine } from "./unix-line.ts";
 
 // Node cannot detect this name in the CommonJS module.
@@ -134,7 +135,7 @@ export class SftpSession {
     if (!connection.socket.readableEnded && !connection.socket.destroyed) tree.answersArrived?.();
     this.#isLeft = true;
     this.end();
-    if (this.#pendingBytes === 0) this.#sftp.end();
+    if (this.#pendingBytes === 0) endInOrder(this.#sftp);
   }
 
   #done(id: number, work: () => Promise<void>, bytes = 0): void {
@@ -161,7 +162,7 @@ export class SftpSession {
       } finally {
         connection.moved();
         this.#pend(-bytes - REQUEST_BYTES);
-        if (this.#isLeft && this.#pendingBytes === 0) this.#sftp.end();
+        if (this.#isLeft && this.#pendingBytes === 0) endInOrder(this.#sftp);
       }
     };
     void run();

@@ -1,5 +1,6 @@
 /** The commands that FileZilla, WinSCP and loggers send, in their order. */
-import type { Attributes, InputAttributes } from "ssh2";
+import { once } from "node:events";
+import type { Attributes, ClientChannel, InputAttributes } from "ssh2";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { type RawFtp, rawSender } from "./raw-ftp.ts";
@@ -47,6 +48,17 @@ describe("by SFTP", () => {
       },
     ]);
     expect(await sizesOf("filezilla/a.csv")).toEqual([4]);
+  });
+
+  test("scp ends its channel, and gets the exit status 0", async () => {
+    sender = await sftpSender(hub);
+    const channel = await asked<ClientChannel>((done) => sender.client.subsys("sftp", done));
+    const statuses: unknown[] = [];
+    channel.on("exit", (status: unknown) => statuses.push(status));
+    const closed = once(channel.resume(), "close");
+    channel.end();
+    await closed;
+    expect(statuses).toEqual([0]);
   });
 
   test.each([
