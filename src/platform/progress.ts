@@ -62,7 +62,7 @@ export async function progressOf(drop: string, file: FileRecord, ledger: LedgerR
 async function progressAt(arrival: Arrival, file: FileRecord, ledger: LedgerReads): Promise<Progress> {
   const run = await ledger.runOf(arrival.id);
   if (run === null) return ofArrival(file, arrival);
-  return run.state === "opened" ? await ofContainer(file, run, ledger) : ofRun(run);
+  return run.state === "opened" ? await ofContainer(file, run, ledger) : ofRun(file, run);
 }
 
 function ofArrival({ triggerId }: FileRecord, { state, reason }: Arrival): Progress {
@@ -70,10 +70,12 @@ function ofArrival({ triggerId }: FileRecord, { state, reason }: Arrival): Progr
   return { state: OF_ARRIVAL[state], reason: state === "settling" ? null : why, run: null, triggerId };
 }
 
-function ofRun(run: Run): Progress {
+function ofRun({ via, triggerId: known }: FileRecord, run: Run): Progress {
   const { id, points } = run;
   const state = run.state === "discarded" && points.stored > 0 ? "partly-discarded" : OF_RUN[run.state];
-  return { state, reason: wordsOfRun(run), run: id, triggerId: triggerIdOf(run) };
+  // The run that opens a container has no trigger; a custom push named the trigger of all its files by the token.
+  const triggerId = via === "generic" ? known : (triggerIdOf(run) ?? known);
+  return { state, reason: wordsOfRun(run), run: id, triggerId };
 }
 
 /** The reason of a file of master data that was applied. */
