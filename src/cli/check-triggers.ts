@@ -97,14 +97,17 @@ function emptyWords({ triggers, listedAt }: ServiceTriggerState): string {
 
 async function checkMappers(config: GatewayConfig, { triggers, services }: TriggersKnown, say: Say): Promise<void> {
   const catalogue = createCatalogue(config.mappers.folders);
+  const means = { catalogue, appliesStructure: isInsideHub(config) };
   for (const { name, fault, isOff } of services.flatMap((one) => one.triggers))
     if (fault !== null && !isOff)
       say({ part: `trigger ${name}`, level: "warning", what: fault, hint: "Correct it at the service." });
   for (const trigger of triggers) {
     if (trigger.origin !== undefined && trigger.state !== "Active") continue;
     const part = `trigger ${trigger.name}`;
-    const fault = await triggerFault({ trigger, fault: null }, catalogue);
-    if (fault === null) {
+    const fault = await triggerFault({ trigger, fault: null }, means);
+    if (fault === null && trigger.structure === true)
+      say({ part, level: "ok", what: "the hub applies its master data" });
+    else if (fault === null) {
       const version = (await catalogue.find(trigger.mapper))?.identity.version ?? "";
       say({ part, level: "ok", what: `mapper ${trigger.mapper} ${version} accepts its settings` });
     } else say({ part, ...(trigger.origin === undefined ? OWN : THEIRS), what: fault });

@@ -9,7 +9,7 @@ import type { MappedFile } from "../mapping/contract.ts";
 import type { Binding, MapperIdentity, PushElement, Run } from "../model.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import { placeWords } from "../runs/place-words.ts";
-import { type ReplayOverrides, replayBinding } from "../runs/replay-mapper.ts";
+import { assertMapped, type ReplayOverrides, replayBinding } from "../runs/replay-mapper.ts";
 import { attemptsBefore, collectAccepted, laterRunsOf } from "../runs/steps/exclusions.ts";
 import { bodiesOf, type PayloadReading, parseBody, ReadingSet, readingOf, targetOf } from "../segment/payloads.ts";
 import { openKept } from "../spool/kept-files.ts";
@@ -81,7 +81,7 @@ interface LaterDates {
 const DIFFERENCES_MAX = 1_000;
 const DATES_MAX = 1_000;
 
-/** Throws `RejectedError` when the file cannot be mapped, or its input is not kept. */
+/** Throws `RejectedError` when the file cannot be or was not mapped, or its input is not kept. */
 export async function planReplay(
   of: Run,
   wish: ReplayWish,
@@ -89,6 +89,7 @@ export async function planReplay(
   ledger: Ledger,
   signal: AbortSignal,
 ): Promise<ReplayPlan> {
+  assertMapped(of);
   const folder = await mkdtemp(join(tmpdir(), "headgate-"));
   try {
     const spool = await openSpool(config.spool);

@@ -1,7 +1,7 @@
 /** `headgate trigger test`: which trigger claims each file name, and why the others do not. */
 
 import { nearestName } from "../config/document.ts";
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import { triggerFault } from "../gateway/trigger-report.ts";
 import { ConfigError } from "../support/errors.ts";
 import { createRegistry, type Trigger } from "../triggers/registry.ts";
@@ -55,10 +55,11 @@ async function list(options: ListOptions): Promise<number> {
   const config = await loadOperatedConfig(options.config);
   const { entries, services } = await knownTriggers(config);
   const catalogue = createCatalogue(config.mappers.folders);
+  const means = { catalogue, appliesStructure: isInsideHub(config) };
   const listed = [];
   for (const entry of entries) {
     if ("unknown" in entry) listed.push({ name: entry.name, problem: entry.unknown });
-    else listed.push({ ...factsOf(entry), problem: await triggerFault({ trigger: entry, fault: null }, catalogue) });
+    else listed.push({ ...factsOf(entry), problem: await triggerFault({ trigger: entry, fault: null }, means) });
   }
   await catalogue.close();
   if (options.json === true) printJson({ triggers: listed, services: services.map(serviceFacts) });

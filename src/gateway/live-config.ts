@@ -2,7 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Trigger } from "../triggers/registry.ts";
 
-export type GatewayTrigger = GatewayConfig["triggers"][number] & Pick<Trigger, "origin">;
+export type GatewayTrigger = GatewayConfig["triggers"][number] & Pick<Trigger, "origin" | "structure">;
 
 export interface LiveConfig {
   /** Its sections are always those in force; its triggers include those of services. */

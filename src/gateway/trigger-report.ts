@@ -11,12 +11,19 @@ import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
 /** A mapper may be added or corrected at any time. */
 const CHECK_EVERY_MS = 30_000;
 
+export interface TriggerMeans {
+  readonly catalogue: Pick<MapperCatalogue, "find">;
+  /** The gateway is inside a hub, which applies master data. */
+  readonly appliesStructure: boolean;
+}
+
 /** Why a trigger cannot work as its service has it; null when it can. */
 export async function triggerFault(
   { trigger, fault }: Pick<ServiceTrigger, "trigger" | "fault">,
-  catalogue: Pick<MapperCatalogue, "find">,
+  { catalogue, appliesStructure }: TriggerMeans,
 ): Promise<string | null> {
-  return trigger === null ? fault : mapperFault(trigger, catalogue);
+  if (trigger === null) return fault;
+  return appliesStructure && trigger.structure === true ? null : mapperFault(trigger, catalogue);
 }
 
 async function mapperFault(trigger: Trigger, catalogue: Pick<MapperCatalogue, "find">): Promise<string | null> {
@@ -34,11 +41,11 @@ export class TriggerReport {
   readonly #query: SharedQuery<readonly ListedTriggers[]>;
   readonly #logged = new Set<string>();
 
-  constructor(states: () => readonly ServiceTriggerState[], catalogue: Pick<MapperCatalogue, "find">, log: Logger) {
+  constructor(states: () => readonly ServiceTriggerState[], means: TriggerMeans, log: Logger) {
     this.#query = shareQuery(async () => {
       const all: ListedTriggers[] = [];
       for (const { triggers, ...state } of states()) {
-        const unusable = await unusableOf(triggers, catalogue);
+        const unusable = await unusableOf(triggers, means);
         for (const one of unusable) this.#log(one, log);
         all.push({ ...state, count: triggers.length, unusable });
       }
@@ -65,11 +72,11 @@ export class TriggerReport {
 
 async function unusableOf(
   triggers: readonly ServiceTrigger[],
-  catalogue: Pick<MapperCatalogue, "find">,
+  means: TriggerMeans,
 ): Promise<readonly UnusableTrigger[]> {
   const unusable: UnusableTrigger[] = [];
   for (const one of triggers) {
-    const reason = one.isOff ? null : await triggerFault(one, catalogue);
+    const reason = one.isOff ? null : await triggerFault(one, means);
     if (reason !== null) unusable.push({ trigger: one.name, reason });
   }
   return unusable;

@@ -124,7 +124,8 @@ export class TriggersInForce {
     parts: Omit<ServiceTriggersParts, "onChange">,
   ) {
     this.#live = live;
-    this.#report = new TriggerReport(() => this.services.states(), catalogue, parts.log);
+    const means = { catalogue, appliesStructure: isInsideHub(live.file()) };
+    this.#report = new TriggerReport(() => this.services.states(), means, parts.log);
     this.services = new ServiceTriggers({ ...parts, onChange: () => this.#changed() });
   }
 

@@ -19,7 +19,7 @@ import {
 } from "./commands.ts";
 import type { Pauses } from "./pauses.ts";
 import { recheck, release } from "./release.ts";
-import { type BindingParts, replayBinding } from "./replay-mapper.ts";
+import { assertMapped, type BindingParts, replayBinding } from "./replay-mapper.ts";
 import { attemptsBefore } from "./steps/exclusions.ts";
 
 export interface CommandParts {
@@ -182,20 +182,7 @@ async function replay(
 async function assertReplayable(of: Run, ledger: Ledger): Promise<void> {
   const latest = (await ledger.runOf(of.arrivalId)) ?? of;
   const facts = { operation: "replay", subject: of.id };
-  if (of.binding.unpack !== undefined)
-    throw new RejectedError("HG-RUN-011", {
-      ...facts,
-      message: `run ${of.id} opened the container ${of.path}: its entries are replayed, each by its own run`,
-      hint:
-        `\`headgate trace ${of.path}\` shows the runs of the entries; ` +
-        "`headgate forget` has the whole container opened again.",
-    });
-  if (of.binding.structure === true)
-    throw new RejectedError("HG-RUN-011", {
-      ...facts,
-      message: `run ${of.id} applied the master data of ${of.path}, which brings no readings`,
-      hint: "`POST /storage/{id}/process` applies a refused file again.",
-    });
+  assertMapped(of);
   for (const run of [of, latest]) {
     if (REPLAYABLE_STATES.includes(run.state)) continue;
     throw new RejectedError("HG-RUN-011", {

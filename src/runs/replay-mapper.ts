@@ -21,6 +21,27 @@ export interface BindingParts {
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
 }
 
+/** `RejectedError` for a run that brings no readings of its own. */
+export function assertMapped({ id, path, binding }: Run): void {
+  const facts = { operation: "replay", subject: id };
+  if (binding.unpack !== undefined)
+    throw new RejectedError("HG-RUN-011", {
+      ...facts,
+      message: `run ${id} opened the container ${path}: its entries are replayed, each by its own run`,
+      hint:
+        `\`headgate trace ${path}\` shows the runs of the entries; ` +
+        "`headgate forget` has the whole container opened again.",
+    });
+  if (binding.structure === true)
+    throw new RejectedError("HG-RUN-011", {
+      ...facts,
+      message: `run ${id} applied the master data of ${path}, which brings no readings`,
+      hint:
+        "`POST /storage/{id}/dryRun` reports what the file would change, and `POST /storage/{id}/process` applies " +
+        "it again.",
+    });
+}
+
 /** A mapper of no digest is bound when the run is mapped. `RejectedError` when there is no such trigger. */
 export async function replayBinding(
   run: Run,

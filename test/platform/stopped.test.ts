@@ -14,9 +14,10 @@ const HELD_DATE = "2026-03-03T00:00:00Z";
 let rig: PlatformRig;
 let stored: { id: number; run: string };
 let broken: { id: number; run: string };
-let packed: { id: number };
+let packed: { id: number; run: string };
 let unclaimed: number;
 let held: { id: number; run: string };
+let structure: { id: number; run: string };
 
 /** Answers what it prints as an exit code of 0, and else fails with its error. */
 async function headgate(...args: string[]): Promise<string> {
@@ -48,6 +49,16 @@ beforeAll(async () => {
   // The unit differs from that of the variable.
   const content = `serial_number,date,index,unit\nC-1,${HELD_DATE},5,m3\n`;
   held = await at("held.csv", content, "processing");
+  await rig.post("/fileTrigger", {
+    fileType: "OpisenseMasterData",
+    ingestionType: "UploadInStorage",
+    fileNamePatternMatches: [{ filterType: "StartsWith", value: "sites" }],
+  });
+  structure = await at("sites.csv", "site_name,site_type,site_time_zone\nNew,Office,Europe/Brussels\n", "stored");
+  // A trigger that could not be used would be a part of its own.
+  const parts = (await rig.platform().gateway?.view.health())?.map(({ part }) => part);
+  expect(parts).toContain("triggers of account-1");
+  expect(parts?.filter((part) => part.startsWith("trigger account-1:"))).toEqual([]);
   await rig.platform().close();
 });
 afterAll(() => rig.close());
@@ -86,7 +97,7 @@ test("the lists of runs, files that need attention and triggers are shown", asyn
 test("the configuration is checked, without the hub", async () => {
   const findings = JSON.parse(await headgate("check", "--json"));
   expect(findings.filter(({ level }: { level: string }) => level !== "ok")).toEqual([]);
-  const triggers = { part: "service account-1", about: "triggers", what: expect.stringMatching(/^2, as the hub read/) };
+  const triggers = { part: "service account-1", about: "triggers", what: expect.stringMatching(/^3, as the hub read/) };
   expect(findings).toEqual(expect.arrayContaining([expect.objectContaining(triggers)]));
 });
 
@@ -111,6 +122,17 @@ test("a drop and a trigger are paused and resumed", async () => {
     expect(await headgate("pause", name)).toContain("No gateway runs now");
     expect(await headgate("resume", name)).toContain("is resumed");
   }
+});
+
+test("master data and containers are not replayed, and the error names what to do", async () => {
+  for (const [name, hint] of [
+    [structure.run, "POST /storage/{id}/dryRun"],
+    [packed.run, "shows the runs of the entries"],
+  ] as const)
+    for (const how of ["--dry-run", "--no-diff"]) {
+      const { code, stderr } = await command("replay", name, how, "-c", rig.config);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(hint)]);
+    }
 });
 
 test("what a person decides takes effect at the next start: a replay, and a held run that is released", async () => {
