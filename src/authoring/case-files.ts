@@ -2,18 +2,13 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { systemCode } from "../support/errors.ts";
+import { unlessMissing } from "../support/errors.ts";
 
 /** Names of the cases of a mapper, in alphabetical order. Only a mapper with a folder of its own has cases. */
 export async function listCases(modulePath: string): Promise<string[]> {
   if (!/^mapper\.[jt]s$/.test(basename(modulePath))) return [];
-  try {
-    const entries = await readdir(join(dirname(modulePath), "cases"), { withFileTypes: true });
-    return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
-  } catch (thrown) {
-    if (systemCode(thrown) === "ENOENT") return [];
-    throw thrown;
-  }
+  const entries = await unlessMissing(readdir(join(dirname(modulePath), "cases"), { withFileTypes: true }), []);
+  return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
 }
 
 /** Lower-case hexadecimal SHA-256 over the names and bytes of all cases of a mapper. */

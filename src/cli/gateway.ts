@@ -4,7 +4,7 @@ import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { Reloading } from "../gateway/reload.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { ServiceManager } from "../operations/service-manager.ts";
-import { ConfigError } from "../support/errors.ts";
+import { invalidOption } from "../support/invalid-option.ts";
 import { createLog } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
@@ -35,13 +35,8 @@ export function addGateway({ program, stop, action }: CommandFrame): void {
 
 async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<number> {
   const timeoutMs = parseDuration(options.timeout);
-  if (timeoutMs === undefined) {
-    throw new ConfigError("HG-CLI-001", {
-      operation: "read option",
-      subject: "--timeout",
-      message: `${options.timeout} is not a duration such as 30s or 10m`,
-    });
-  }
+  if (timeoutMs === undefined)
+    throw invalidOption("--timeout", `${options.timeout} is not a duration such as 30s or 10m`);
   if (options.untilIdle !== true) return await runDaemon(options.config, stop);
   const config = loadGatewayConfig(options.config);
   const log = createLog(config.log.level);

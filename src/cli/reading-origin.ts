@@ -3,7 +3,9 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch } from "../model.ts";
 import { type FoundReading, findReadings, type ReadingQuery } from "../spool/search.ts";
-import { ConfigError, RejectedError } from "../support/errors.ts";
+import { parsedJson } from "../support/decoded-text.ts";
+import { RejectedError } from "../support/errors.ts";
+import { invalidOption } from "../support/invalid-option.ts";
 import { pushTarget, targetWords } from "../wire/index.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { print, printConcern, printError, printJson, printTable, styled } from "./output.ts";
@@ -106,21 +108,15 @@ function notFound({ words }: ReadingQuery, date: string, config: GatewayConfig):
 
 /** `sourceSerialNumber=M-1 mappingConfig=kWh`, or JSON. Values may hold blanks: a field begins at its name. */
 function readTarget(text: string): Pick<ReadingQuery, "words" | "fields"> {
-  const given = text.trim().startsWith("{") ? readJson(text) : readWords(text);
+  const given = text.trim().startsWith("{") ? parsedJson(text) : readWords(text);
+  if (given === undefined) throw invalidOption("--target", `${text} is not JSON`);
   const result = pushTarget.strict().safeParse(given);
-  if (!result.success || Object.keys(result.data).length === 0) throw invalid("--target", `${text} names no target`);
+  if (!result.success || Object.keys(result.data).length === 0)
+    throw invalidOption("--target", `${text} names no target`);
   const fields = Object.fromEntries(
     Object.entries(result.data).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
   );
   return { words: targetWords(result.data), fields };
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalid("--target", `${text} is not JSON`);
-  }
 }
 
 const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variableTypeId"]);
@@ -140,10 +136,6 @@ function readInstant(text: string): number {
     return Temporal.Instant.from(text).epochMilliseconds;
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
-    throw invalid("--date", `${text} is not an instant: write it as 2026-03-01T00:00:00Z or with an offset`);
+    throw invalidOption("--date", `${text} is not an instant: write it as 2026-03-01T00:00:00Z or with an offset`);
   }
-}
-
-function invalid(option: string, message: string): ConfigError {
-  return new ConfigError("HG-CLI-001", { operation: "read option", subject: option, message });
 }

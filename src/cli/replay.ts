@@ -1,9 +1,8 @@
 /** `headgate replay`: runs a file again from the kept input, and shows the differences before anything is sent. */
-
-import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
+import { settingsOption } from "./option-values.ts";
 import { print, printJson, styled } from "./output.ts";
 import { type Difference, planReplay, type ReplayPlan, type ReplayWish } from "./replay-plan.ts";
 import { findRuns, withLedger } from "./run-names.ts";
@@ -92,26 +91,8 @@ function wishOf(options: ReplayOptions): ReplayWish {
     overwrite: options.overwrite === true,
     trigger: options.trigger,
     mapper: options.mapper,
-    settings: options.settings === undefined ? undefined : settingsOf(options.settings),
+    settings: options.settings === undefined ? undefined : settingsOption(options.settings),
   };
-}
-
-function settingsOf(text: string): Record<string, unknown> {
-  const invalid = (cause?: unknown) =>
-    new ConfigError("HG-CLI-001", {
-      operation: "read option",
-      subject: "--settings",
-      message: `${text} is not a JSON object`,
-      cause,
-    });
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (cause) {
-    throw invalid(cause);
-  }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw invalid();
-  return parsed as Record<string, unknown>;
 }
 
 function printPlan(plan: ReplayPlan): void {

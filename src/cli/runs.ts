@@ -9,7 +9,7 @@ import { type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { Pauses } from "../runs/pauses.ts";
 import { systemClock } from "../support/clock.ts";
-import { ConfigError } from "../support/errors.ts";
+import { invalidOption } from "../support/invalid-option.ts";
 import { missingFiles } from "../triggers/expectation.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
@@ -221,11 +221,7 @@ function when(iso: string): string {
 function countOf(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count > 0) return count;
-  throw new ConfigError("HG-CLI-001", {
-    operation: "read option",
-    subject: "--limit",
-    message: `${text} is not a whole number above 0`,
-  });
+  throw invalidOption("--limit", `${text} is not a whole number above 0`);
 }
 
 function statesOf(text: string | undefined): readonly ShownState[] | undefined {
@@ -233,10 +229,6 @@ function statesOf(text: string | undefined): readonly ShownState[] | undefined {
   return text.split(",").map((word) => {
     const state = SHOWN_STATES.find((known) => known === word.trim());
     if (state !== undefined) return state;
-    throw new ConfigError("HG-CLI-001", {
-      operation: "read option",
-      subject: "--state",
-      message: `${word} is not a state; the states are ${SHOWN_STATES.join(", ")}`,
-    });
+    throw invalidOption("--state", `${word} is not a state; the states are ${SHOWN_STATES.join(", ")}`);
   });
 }

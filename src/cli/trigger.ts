@@ -1,9 +1,9 @@
 /** `headgate trigger test`: which trigger claims each file name, and why the others do not. */
-
 import { nearestName } from "../config/document.ts";
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import { triggerFault } from "../gateway/trigger-report.ts";
 import { ConfigError } from "../support/errors.ts";
+import { invalidOption } from "../support/invalid-option.ts";
 import { createRegistry, type Trigger } from "../triggers/registry.ts";
 import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
 import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";
@@ -130,9 +130,5 @@ function requireDrop(name: string, config: GatewayConfig): void {
 function ingestionOf(text: string): IngestionType {
   const known = INGESTION_TYPES.find((type) => type.toLowerCase() === text.toLowerCase());
   if (known !== undefined) return known;
-  throw new ConfigError("HG-CLI-001", {
-    operation: "read option",
-    subject: "--ingestion",
-    message: `${text} is not one of ${INGESTION_TYPES.join(", ")}`,
-  });
+  throw invalidOption("--ingestion", `${text} is not one of ${INGESTION_TYPES.join(", ")}`);
 }

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
-import { systemCode } from "../support/errors.ts";
+import { unlessMissing } from "../support/errors.ts";
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CODE = /\.[cm]?[jt]s$/;
@@ -98,22 +98,11 @@ async function ownFiles(modulePath: string): Promise<string[]> {
     .sort();
 }
 
-async function listFolder(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (thrown) {
-    // A configured folder that does not exist (yet) holds no mappers.
-    if (systemCode(thrown) === "ENOENT") return [];
-    throw thrown;
-  }
+/** A configured folder that does not exist (yet) holds no mappers. */
+function listFolder(folder: string): Promise<string[]> {
+  return unlessMissing(readdir(folder), []);
 }
 
 async function isFile(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isFile();
-  } catch (thrown) {
-    const code = systemCode(thrown);
-    if (code === "ENOENT" || code === "ENOTDIR") return false;
-    throw thrown;
-  }
+  return (await unlessMissing(stat(path), null))?.isFile() === true;
 }

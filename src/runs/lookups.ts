@@ -11,7 +11,7 @@ import type { LookupFile } from "../mapping/contract.ts";
 import type { Binding, BoundLookup } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
-import { HeadgateError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { HeadgateError, systemCode, TransientError, unlessMissing, wordsOf } from "../support/errors.ts";
 
 /** A lookup table of the configuration, with an absolute path. */
 export type ConfiguredLookup = Omit<BoundLookup, "format" | "digest" | "fault">;
@@ -201,12 +201,7 @@ async function readWhole(path: string): Promise<{ readonly bytes: Buffer; readon
 }
 
 async function sizeOf(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).size;
-  } catch (thrown) {
-    if (systemCode(thrown) === "ENOENT") return null;
-    throw thrown;
-  }
+  return (await unlessMissing(stat(path), null))?.size ?? null;
 }
 
 function readFault(path: string, thrown: unknown): string {

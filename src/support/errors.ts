@@ -9,7 +9,6 @@
  * Each carries a stable code of the register (`register.ts`), the operation, the subject, and a hint that
  * says what a person can do.
  */
-
 import type { RegisterEntry } from "./register/entry.ts";
 import { type ErrorCode, REGISTER } from "./register.ts";
 
@@ -84,4 +83,19 @@ export function systemCode(thrown: unknown): string | undefined {
     if ("code" in at && typeof at.code === "string") return at.code;
   }
   return undefined;
+}
+
+/** Whether a system error says that there is no such file or folder. */
+export function isMissing(thrown: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes(systemCode(thrown) ?? "");
+}
+
+/** The result, or `other` where the file or folder of the work is missing. */
+export async function unlessMissing<Result, Other>(work: Promise<Result>, other: Other): Promise<Result | Other> {
+  try {
+    return await work;
+  } catch (thrown) {
+    if (isMissing(thrown)) return other;
+    throw thrown;
+  }
 }

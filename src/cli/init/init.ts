@@ -6,6 +6,7 @@ import { gatewayConfig } from "../../config/gateway-config.ts";
 import { hubOptions } from "../../hub/options.ts";
 import { writeDurably } from "../../support/durable.ts";
 import { ConfigError } from "../../support/errors.ts";
+import { invalidOption } from "../../support/invalid-option.ts";
 import { addCommand, type CommandFrame } from "../command.ts";
 import { print, printJson, styled } from "../output.ts";
 import { ask, canAsk } from "../prompt.ts";
@@ -60,7 +61,7 @@ export function addInit({ program, stop, action }: CommandFrame): void {
 }
 
 async function init(what: string, options: InitOptions, stop: AbortSignal): Promise<number> {
-  if (what !== "gateway" && what !== "hub") throw invalid("what", `${what} is neither gateway nor hub`);
+  if (what !== "gateway" && what !== "hub") throw invalidOption("what", `${what} is neither gateway nor hub`);
   const file = options.output ?? `./${what}.yaml`;
   if (existsSync(file)) throw new ConfigError("HG-CLI-009", { operation: "write configuration", subject: file });
   const answer = answerer(options, stop);
@@ -97,7 +98,7 @@ function answerer(options: InitOptions, stop: AbortSignal): Answerer {
 
 async function gatewayFile(options: InitOptions, answer: Answerer) {
   const given = await answer("service", "Base address of the service", null);
-  if (given === null) throw invalid("--service", "it is missing: give the base address of the service");
+  if (given === null) throw invalidOption("--service", "it is missing: give the base address of the service");
   const service = given.replace(/\/+$/, "");
   const drop = dropOf(
     (await answer("drop", "Folder, or sftp:// or ftp:// address, where files arrive", "./drop")) ?? "",
@@ -132,12 +133,12 @@ function dropOf(place: string): DropAnswers {
   const url = /^(?:sftp|ftps?):\/\//i.test(place) ? URL.parse(place) : null;
   if (url === null) {
     if (place === "" || /^[a-z]+:\/\//i.test(place))
-      throw invalid("--drop", `${place} is neither a folder nor an sftp://, ftp:// or ftps:// address`);
+      throw invalidOption("--drop", `${place} is neither a folder nor an sftp://, ftp:// or ftps:// address`);
     return { kind: "local", path: place };
   }
   if (url.password !== "")
-    throw invalid("--drop", `the address holds a password: leave it out, it is taken from ${DROP_SECRET}`);
-  if (url.username === "") throw invalid("--drop", "the address names no user: write sftp://user@host/path");
+    throw invalidOption("--drop", `the address holds a password: leave it out, it is taken from ${DROP_SECRET}`);
+  if (url.username === "") throw invalidOption("--drop", "the address names no user: write sftp://user@host/path");
   return {
     kind: url.protocol === "sftp:" ? "sftp" : "ftp",
     host: url.hostname,
@@ -152,8 +153,4 @@ function dropOf(place: string): DropAnswers {
 function assertValid(text: string, what: "gateway" | "hub", file: string): void {
   const filled = text.replace(/\$\{env:[^}]+\}/g, "a secret that is not set yet");
   parseConfigText(filled, what === "hub" ? hubOptions : gatewayConfig, file);
-}
-
-function invalid(subject: string, message: string): ConfigError {
-  return new ConfigError("HG-CLI-001", { operation: "read option", subject, message });
 }

@@ -15,10 +15,12 @@ import { workersOptions } from "../../mapping/options.ts";
 import type { MapperIdentity, RejectedRow } from "../../model.ts";
 import { placeWords } from "../../runs/place-words.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { invalidOption } from "../../support/invalid-option.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
 import { addCommand, type CommandFrame, optionalConfigOption } from "../command.ts";
 import { mapApart } from "../dry-run.ts";
 import { mustBeFile } from "../must-be-file.ts";
+import { settingsOption, shareOption } from "../option-values.ts";
 import { foundWords, print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
 import { repeatOnChange } from "./file-watch.ts";
 
@@ -101,7 +103,7 @@ async function watchMap(file: string, options: MapOptions, stop: AbortSignal): P
 
 async function map(file: string, options: MapOptions, signal: AbortSignal): Promise<number> {
   await mustBeFile("map", file);
-  const settings = parseSettings(options.settings);
+  const settings = settingsOption(options.settings);
   const config = configOf(options);
   const folders = foldersOf(options, config);
   const mapper = await findMapper(folders, options.mapper);
@@ -114,7 +116,7 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
         mapper,
         settings,
         rows: options.lenient === true ? ("lenient" as const) : ("strict" as const),
-        rejectShare: parseShare(options.rejectShare),
+        rejectShare: shareOption(options.rejectShare),
         limits: LIMITS,
       },
       lookups: [...options.lookup.map(parseLookup), ...(config?.lookups ?? []).map(lookupFile)],
@@ -247,42 +249,8 @@ function printSummary(result: MapResult, json: boolean): void {
   if (rejectedByReason.length < result.rejectedCount) for (const line of reasonLines(rejectedByReason)) print(line);
 }
 
-function parseShare(text: string): number {
-  const share = Number(text);
-  if (text.trim() !== "" && share >= 0 && share <= 1) return share;
-  throw new ConfigError("HG-CLI-001", {
-    operation: "read option",
-    subject: "--reject-share",
-    message: `${text} is not a share from 0 to 1`,
-  });
-}
-
-function parseSettings(text: string): Record<string, unknown> {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (cause) {
-    throw new ConfigError("HG-CLI-001", {
-      operation: "read option",
-      subject: "--settings",
-      message: `${text} is not JSON`,
-      cause,
-    });
-  }
-  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
-  throw new ConfigError("HG-CLI-001", {
-    operation: "read option",
-    subject: "--settings",
-    message: `${text} is not a JSON object`,
-  });
-}
-
 function parseLookup(given: string): LookupFile {
   const [, name, path] = /^([^=]+)=(.+)$/s.exec(given) ?? [];
   if (name !== undefined && path !== undefined) return lookupFile({ name, path: resolve(path) });
-  throw new ConfigError("HG-CLI-001", {
-    operation: "read option",
-    subject: "--lookup",
-    message: `${given} is not of the form NAME=PATH`,
-  });
+  throw invalidOption("--lookup", `${given} is not of the form NAME=PATH`);
 }

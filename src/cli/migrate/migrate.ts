@@ -17,10 +17,11 @@ import { assertNotUndone } from "../../migration/undo/state.ts";
 import { systemClock } from "../../support/clock.ts";
 import { writeDurably } from "../../support/durable.ts";
 import { ConfigError } from "../../support/errors.ts";
-import { invalidOption as invalid } from "../../support/invalid-option.ts";
+import { invalidOption } from "../../support/invalid-option.ts";
 import { versionTag } from "../../triggers/options.ts";
 import { addCommand, type CommandFrame, configOption } from "../command.ts";
 import { authorOf, type CommandOptions } from "../command-client.ts";
+import { settingsOption, shareOption } from "../option-values.ts";
 import { print, printJson, printTable, sizeWords } from "../output.ts";
 import { conclude, sayOf } from "./conclude.ts";
 import { leftAlone } from "./on-change.ts";
@@ -214,14 +215,12 @@ function greeting(id: string, { files, done, changed }: Standing): string {
 }
 
 function orderOf(patterns: readonly string[], options: MigrateOptions): MigrationRequest {
-  const share = Number(options.rejectShare);
-  if (!(share >= 0 && share <= 1)) throw invalid("--reject-share", `${options.rejectShare} is not a share from 0 to 1`);
   return {
     patterns: patterns.map((pattern) => absolutePattern(pattern, process.cwd())),
     mapper: options.mapper ?? null,
-    settings: settingsOf(options.settings),
+    settings: settingsOption(options.settings),
     rows: options.lenient === true ? "lenient" : "strict",
-    rejectShare: share,
+    rejectShare: shareOption(options.rejectShare),
     service: options.service ?? null,
     versionTag: options.versionTag === undefined ? null : tagOf(options.versionTag),
   };
@@ -229,17 +228,6 @@ function orderOf(patterns: readonly string[], options: MigrateOptions): Migratio
 
 function tagOf(text: string): string {
   const { data, error } = versionTag.safeParse(text);
-  if (data === undefined) throw invalid("--version-tag", `${text}: ${error.issues[0]?.message}`);
+  if (data === undefined) throw invalidOption("--version-tag", `${text}: ${error.issues[0]?.message}`);
   return data;
-}
-
-function settingsOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return value as Readonly<Record<string, unknown>>;
-  } catch (thrown) {
-    if (!(thrown instanceof SyntaxError)) throw thrown;
-  }
-  throw invalid("--settings", `${text} is not a JSON object`);
 }

@@ -8,6 +8,7 @@ import { moveDurably, renameDurably, restoreDurably, syncDirectory } from "../..
 import {
   ConfigError,
   HeadgateError,
+  isMissing,
   RejectedError,
   systemCode,
   TransientError,
@@ -38,7 +39,7 @@ import { LocalDisk } from "./disk.ts";
 import { type ListedTree, LocalEvents } from "./events.ts";
 import { localSteps, localTrial } from "./probe.ts";
 import { identityOf, isFolder, resolveInside } from "./status.ts";
-import { entryOf, isMissing, type LocalTree, listTree, readEntry } from "./walk.ts";
+import { entryOf, type LocalTree, listTree, readEntry } from "./walk.ts";
 
 const CLOSE_WAIT_MS = 2_000;
 /** Size of the buffers for copies, and how many of them are kept for the next files. */

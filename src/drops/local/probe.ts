@@ -2,7 +2,7 @@
 import { lstat, mkdir, rmdir, statfs, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { moveDurably } from "../../support/durable.ts";
-import { systemCode } from "../../support/errors.ts";
+import { systemCode, unlessMissing } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { ProbeFinding } from "../drop.ts";
 import type { LocalOptions } from "../options.ts";
@@ -86,11 +86,7 @@ function tooLarge({ entries, folders }: ListedTree): ProbeFinding {
 
 export function localTrial(root: string): TrialFiles {
   const full = (path: string) => join(root, path);
-  const statusOf = (path: string) =>
-    lstat(full(path)).catch((thrown: unknown) => {
-      if (systemCode(thrown) === "ENOENT") return null;
-      throw thrown;
-    });
+  const statusOf = (path: string) => unlessMissing(lstat(full(path)), null);
   return {
     write: (path, content) => writeFile(full(path), content, { flag: "wx" }),
     modified: async (path) => {

@@ -1,27 +1,17 @@
 /** Checks of a single path of a local drop. */
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
+import { isMissing, unlessMissing } from "../../support/errors.ts";
 import { localPath, type NameEncoding, type PathOnDisk } from "../../support/file-names.ts";
-import { isMissing } from "./walk.ts";
 
 export async function isFolder(path: PathOnDisk): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory();
-  } catch (thrown) {
-    if (isMissing(thrown)) return false;
-    throw thrown;
-  }
+  return (await unlessMissing(lstat(path), null))?.isDirectory() === true;
 }
 
 /** Device and inode, which distinguish a file from another one of its name; null when it has vanished. */
 export async function identityOf(path: PathOnDisk): Promise<string | null> {
-  try {
-    const { dev, ino } = await lstat(path, { bigint: true });
-    return `${dev}:${ino}`;
-  } catch (thrown) {
-    if (isMissing(thrown)) return null;
-    throw thrown;
-  }
+  const status = await unlessMissing(lstat(path, { bigint: true }), null);
+  return status === null ? null : `${status.dev}:${status.ino}`;
 }
 
 /** The full path of a file when its folder is really inside the root; null when there is no such folder. */

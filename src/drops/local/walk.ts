@@ -2,7 +2,7 @@
 import { type BigIntStats, type Dir, type Dirent, lstat } from "node:fs";
 import { lstat as lstatOnce, opendir } from "node:fs/promises";
 import type { FileEntry } from "../../model.ts";
-import { systemCode } from "../../support/errors.ts";
+import { isMissing } from "../../support/errors.ts";
 import { localPath, type NameEncoding, nameOf } from "../../support/file-names.ts";
 import type { OnFolder } from "../drop.ts";
 import type { ListingFilter } from "../paths.ts";
@@ -64,10 +64,6 @@ export async function readEntry(full: string | Buffer, path: string): Promise<Fi
 
 export function entryOf(path: string, status: BigIntStats): FileEntry {
   return { path, size: Number(status.size), mtime: String(status.mtimeNs) };
-}
-
-export function isMissing(thrown: unknown): boolean {
-  return systemCode(thrown) === "ENOENT" || systemCode(thrown) === "ENOTDIR";
 }
 
 async function openFolder(tree: LocalTree, folder: string): Promise<Dir | null> {

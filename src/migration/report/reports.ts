@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openLedger } from "../../ledger/open.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { writeDurably } from "../../support/durable.ts";
-import { ConfigError, systemCode } from "../../support/errors.ts";
+import { ConfigError, unlessMissing } from "../../support/errors.ts";
 import { type MigrationRequest, migrationFolder, migrationLedger } from "../request.ts";
 import { StructureRecord } from "../structure/record.ts";
 import { pastUndos, runningUndo, type Undone } from "../undo/record.ts";
@@ -101,10 +101,7 @@ export async function findMigration(spool: string, id: string): Promise<KnownMig
 }
 
 export async function knownMigrations(spool: string): Promise<readonly KnownMigration[]> {
-  const names = await readdir(migrationFolder(spool, "")).catch((thrown: unknown) => {
-    if (systemCode(thrown) === "ENOENT") return [];
-    throw thrown;
-  });
+  const names = await unlessMissing(readdir(migrationFolder(spool, "")), []);
   const known: KnownMigration[] = [];
   for (const name of names.sort()) {
     const folder = migrationFolder(spool, name);

@@ -7,15 +7,13 @@ export {
   type Structure,
   type VariableFacts,
 } from "./account-structure.ts";
-export { answerWords, retryAfterMs } from "./answers.ts";
 export { listFileTriggers } from "./file-triggers.ts";
 export { type HttpTimeouts, orAborted } from "./http.ts";
 export {
   type ClientOptions,
   type Page,
   type PushAnswer,
-  type PushCall,
   type ServiceAccess,
   ServiceClient,
 } from "./service.ts";
-export { type Token, type TokenAccess, type TokenMint, TokenSource } from "./token.ts";
+export type { Token, TokenMint } from "./token.ts";

@@ -1,9 +1,10 @@
 /** A small FTP server on loopback, for tests: one user, one folder, nothing outside it. */
 
 import { realpath } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { FtpSession } from "./ftp-session.ts";
 import type { FieldHooks } from "./hooks.ts";
+import { type Loopback, listenOnLoopback } from "./loopback.ts";
 
 export interface FieldFtpOptions {
   readonly root: string;
@@ -32,12 +33,9 @@ export interface FieldFtpOptions {
   readonly hooks?: FieldHooks;
 }
 
-export interface FieldFtp {
-  readonly host: string;
-  readonly port: number;
+export interface FieldFtp extends Loopback {
   /** Connections at this moment. */
   connections(): number;
-  close(): Promise<void>;
 }
 
 export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp> {
@@ -48,15 +46,8 @@ export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp>
     sessions.add(session);
     session.listen();
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port ?? 0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      for (const session of sessions) session.end();
-    });
-  return { host: "127.0.0.1", port, connections: () => sessions.size, close };
+  const cut = () => {
+    for (const session of sessions) session.end();
+  };
+  return { ...(await listenOnLoopback(server, options.port, cut)), connections: () => sessions.size };
 }

@@ -1,13 +1,15 @@
 /** A small SFTP server on loopback, for tests: one user, one folder, nothing outside it. */
+
 import { createHash } from "node:crypto";
 import type { Dir, Stats } from "node:fs";
 import { link, lstat, mkdir, open, opendir, realpath, rm, rmdir, stat, unlink, utimes } from "node:fs/promises";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { dirname, join, posix, sep } from "node:path";
 import ssh2, { type Attributes, type AuthContext, type FileEntry, type ServerConfig, type SFTPWrapper } from "ssh2";
 import { serveNamesAs } from "../../../src/drops/sftp/names.ts";
 import { systemCode } from "../../../src/support/errors.ts";
 import type { FieldHooks } from "./hooks.ts";
+import { type Loopback, listenOnLoopback } from "./loopback.ts";
 
 // Node cannot detect these names in the CommonJS module.
 const { Server, utils } = ssh2;
@@ -32,16 +34,13 @@ export interface FieldSftpOptions {
   readonly hooks?: FieldHooks;
 }
 
-export interface FieldSftp {
-  readonly host: string;
-  readonly port: number;
+export interface FieldSftp extends Loopback {
   readonly hostKeyFingerprint: string;
   readonly hostKey: string;
   /** Connections at this moment. */
   connections(): number;
   /** Open channels, and open handles of files and folders, of these connections. */
   channels(): number;
-  close(): Promise<void>;
 }
 
 export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSftp> {
@@ -73,24 +72,12 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
     socket.on("close", () => sockets.delete(socket));
     (hooks.changesHostKey?.() === true ? speak(freshHostKey()) : protocol).injectSocket(socket);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port ?? 0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      cut();
-    });
   return {
-    host: "127.0.0.1",
-    port,
+    ...(await listenOnLoopback(server, options.port, cut)),
     hostKeyFingerprint: fingerprintOf(hostKey),
     hostKey,
     connections: () => sockets.size,
     channels: () => [...sessions].reduce((sum, session) => sum + 1 + session.handles, 0),
-    close,
   };
 }
 
