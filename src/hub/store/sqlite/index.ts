@@ -12,9 +12,9 @@ import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
 import { cannotOpen, lockStore, openDatabase, statements, write } from "./database.ts";
 import { installFolding } from "./dialect.ts";
-import { sqliteDatabase } from "./driver.ts";
+import { sqliteDatabase, type Write } from "./driver.ts";
 import { GroupedWrites } from "./grouped-writes.ts";
-import { createOperationStore, intakeId, type WrittenFile } from "./operations.ts";
+import { createOperationStore, intakeId } from "./operations.ts";
 import { createPointStore } from "./points.ts";
 
 /**
@@ -35,9 +35,9 @@ export function intakePath(path: string): string {
 export async function openSqliteStore(path: string): Promise<HubStore> {
   const lock = lockStore(path);
   const opened: DatabaseSync[] = [];
-  const grouped: GroupedWrites[] = [];
+  let writes: GroupedWrites | null = null;
   const close = once(async () => {
-    for (const writes of grouped) await writes.close();
+    await writes?.close();
     for (const database of opened.toReversed()) database.close();
     lock.release();
   });
@@ -55,19 +55,17 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     const main = open(path, "migrations");
     const intake = open(intakePath(path), "intake-migrations");
     installFolding(main);
-    const queueId = intakeId(intake);
-    const written = (database: DatabaseSync, file: string): WrittenFile => {
-      const writes = new GroupedWrites(database, file);
-      grouped.push(writes);
-      return { tools: statements(database), write: (work) => writes.write(work) };
-    };
-    const [points, queue] = [written(main, path), written(intake, intakePath(path))];
-    const database = sqliteDatabase(points.tools, points.write);
+    const tools = statements(main);
+    const grouped = new GroupedWrites(main, path);
+    writes = grouped;
+    const writeMain: Write = (work) => grouped.write(work);
+    const writeIntake: Write = (work) => write(intake, work);
+    const database = sqliteDatabase(tools, writeMain);
     return {
       ...commonStores(database),
-      points: createPointStore(points.tools, database),
-      usage: createUsageStore(sqliteDatabase(queue.tools, queue.write)),
-      operations: createOperationStore(queue, points, queueId),
+      points: createPointStore(tools, database),
+      usage: createUsageStore(sqliteDatabase(statements(intake), writeIntake)),
+      operations: createOperationStore(intake, { outcomes: tools, write: writeMain }, intakeId(intake)),
       close,
     };
   } catch (thrown) {

@@ -1,6 +1,5 @@
 /** The writer of points: its own thread, its own connections; one transaction per group of operations. */
 import type { DatabaseSync } from "node:sqlite";
-import { LogSync } from "../../../sql/sqlite/log-sync.ts";
 import type { Clock } from "../../../support/clock.ts";
 import { noticesText, queuedOf } from "../operation-rows.ts";
 import type {
@@ -30,7 +29,6 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   // thousands, and the log overwrites them many times before one checkpoint.
   const main = openDatabase({ ...common, path, cacheMegabytes: 128, checkpointPages: 32_768 });
   const intake = openDatabase({ ...common, path: intakePath(path) });
-  const log = new LogSync(intake, intakePath(path));
   const queueId = intakeId(intake);
   const tools = statements(main);
   const queue = statements(intake);
@@ -47,12 +45,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   };
   return {
     pollMs: null,
-    async next(afterSeq, limits) {
-      const group = nextGroup(queue, afterSeq, limits);
-      // It may have been committed a moment ago, and no outcome may outlive its operation: the number would come again.
-      if (group.length > 0) log.now();
-      return group;
-    },
+    next: async (afterSeq, limits) => nextGroup(queue, afterSeq, limits),
     async apply(operations, work, state = "done") {
       tidyQueue(operations);
       const due = operations.filter((operation) => !isApplied(operation));
@@ -66,7 +59,6 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
       await attempts.run("eager", (transaction) => work(transaction, due), record);
     },
     async close() {
-      log.close();
       intake.close();
       main.close();
     },
