@@ -15,6 +15,8 @@ import { type Progress, progressOf } from "./progress.ts";
 
 /** The states in which the gateway has something left to do. */
 const CHANGING: readonly FileState[] = ["received", "processing"];
+/** Events by which a file stays what its record says; another event tells what comes of them. */
+const WITHOUT_CHANGE: ReadonlySet<string> = new Set(["arrival.gone", "source.left", "batch.sending", "batch.accepted"]);
 /** Milliseconds in which events are collected, so that a file with several is read once. */
 const COLLECT_MS = 50;
 /** While many files are worked on, events are collected for so many times the time of an update, to this limit. */
@@ -49,8 +51,8 @@ export class FileUpdates {
     this.#parts = parts;
   }
 
-  note({ drop, path }: Pick<FileEvent, "drop" | "path">): void {
-    if (this.#parts.accountOf(drop) === undefined) return;
+  note({ what, drop, path }: Pick<FileEvent, "what" | "drop" | "path">): void {
+    if (WITHOUT_CHANGE.has(what) || this.#parts.accountOf(drop) === undefined) return;
     this.#add(drop, fileIdOf(path));
     this.#rest.abort();
   }
