@@ -15,7 +15,7 @@ import { type Progress, progressOf } from "./progress.ts";
 
 /** The states in which the gateway has something left to do. */
 const CHANGING: readonly FileState[] = ["received", "processing"];
-/** Events by which a file stays what its record says; another event tells what comes of them. */
+/** Events by which a file stays what its record says; what comes of them is another event. */
 const WITHOUT_CHANGE: ReadonlySet<string> = new Set(["arrival.gone", "source.left", "batch.sending", "batch.accepted"]);
 /** Milliseconds in which events are collected, so that a file with several is read once. */
 const COLLECT_MS = 50;
