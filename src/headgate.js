@@ -5,10 +5,15 @@
  */
 const NODE_MIN = 26;
 /**
- * For a command that runs for long: a small young generation, and an old one that is first collected at 72 MB, which is
- * more than the start takes, and then whenever it has grown by seven tenths.
+ * For a command that runs for long: a small young generation, by the size of its semi-space in megabytes, and an old
+ * one that is first collected at 72 MB, which is more than the start takes, and then whenever it has grown by seven
+ * tenths.
  */
-const LEAN = ["--max-semi-space-size=8", "--initial-old-space-size=72", "--heap-growing-percent=70"];
+const YOUNG = new Map([
+  ["gateway", 12],
+  ["migrate", 8],
+]);
+const LEAN = ["--initial-old-space-size=72", "--heap-growing-percent=70"];
 /** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
 const THRIFTY = {
   MALLOC_ARENA_MAX: "2",
@@ -46,15 +51,16 @@ await import(existsSync(sources) ? sources.href : new URL("../dist/src/main.js",
  */
 function beginAgainLean() {
   const command = process.argv.slice(2).find((word) => !word.startsWith("-"));
+  const young = YOUNG.get(command ?? "");
   const chosen = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ");
   // A channel to a parent that forked this process would be lost.
-  if (!["migrate", "gateway"].includes(command ?? "") || process.send !== undefined) return;
+  if (young === undefined || process.send !== undefined) return;
   if (
     process.execve === undefined ||
     /--(?:max[-_]semi[-_]space[-_]size|initial[-_]old[-_]space[-_]size|heap[-_]growing[-_]percent)/.test(chosen)
   )
     return;
-  const words = [...process.execArgv, ...LEAN, ...process.argv.slice(1)];
+  const words = [...process.execArgv, `--max-semi-space-size=${young}`, ...LEAN, ...process.argv.slice(1)];
   try {
     process.execve(process.execPath, [process.execPath, ...words], { ...THRIFTY, ...process.env });
   } catch {

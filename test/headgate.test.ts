@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GatewayRig } from "./runs/gateway-rig.ts";
 
 const PROGRAM = join(import.meta.dirname, "../src/headgate.js");
-const SMALLER = ["--max-semi-space-size=8", "--initial-old-space-size=72", "--heap-growing-percent=70"];
+const SMALLER = ["--max-semi-space-size=12", "--initial-old-space-size=72", "--heap-growing-percent=70"];
 let rig: GatewayRig;
 let child: ChildProcess | null = null;
 beforeEach(async () => {
