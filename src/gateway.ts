@@ -18,6 +18,7 @@ import { recordOutcome, ServiceRegistry } from "./gateway/services.ts";
 import { startSummary } from "./gateway/start-summary.ts";
 import { protectState } from "./gateway/state-files.ts";
 import { openStorage } from "./gateway/storage.ts";
+import { storedLedger } from "./gateway/stored-ledger.ts";
 import { openTriggers } from "./gateway/triggers-in-force.ts";
 import { type GatewayView, gatewayView } from "./gateway/view.ts";
 import type { Ledger } from "./ledger/ledger.ts";
@@ -126,7 +127,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   protectState(config, log);
   const fleet = new FleetMember(given.inner?.onNodeLeft);
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
-  const ledger = countedLedger(opened, observers.onRun);
+  const ledger = countedLedger(storedLedger(opened, given.inner), observers.onRun);
   closers.push(() => ledger.close());
   const onRun = (id?: string) => scheduler.wake(id);
   const { spool, quota } = await openStorage(config.spool, { clock, log, ledger, metrics, onRun });

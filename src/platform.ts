@@ -16,6 +16,7 @@ import { mapperList } from "./platform/mapper-list.ts";
 import { accountMetrics } from "./platform/metrics.ts";
 import { watchAccounts } from "./platform/new-accounts.ts";
 import { Outcomes } from "./platform/outcomes.ts";
+import { storedVersions } from "./platform/stored-versions.ts";
 import { structureOf } from "./platform/structure.ts";
 import { TriggerVersions } from "./platform/trigger-versions.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
@@ -128,6 +129,7 @@ async function startInner(
       onNodeLeft: () => updates?.compareAll(),
       mintOf: (service) => () => mint(idOf(service)),
       applyStructure: structureOf(masterData, idOf),
+      storedVersions: storedVersions(store.files, (drop) => accountOf.get(drop)),
       hubDrop: (drop) => {
         const accountId = idOf(drop.name);
         return new HubDrop(drop, drop.name, {

@@ -10,6 +10,11 @@ export interface InnerGateway {
   /** Where the tokens of a service come from instead of its token endpoint. */
   mintOf(service: string): DeliveryParts["mint"];
   readonly applyStructure: ApplyStructure;
+  /**
+   * The version (`mtime`) of each stored file that there is, by its path or that of an entry; null for a drop of no
+   * account.
+   */
+  storedVersions(drop: string, paths: readonly string[]): Promise<ReadonlyMap<string, string> | null>;
   /** Another node of the fleet has left or was lost; called now and then for a while. */
   onNodeLeft(): void;
 }

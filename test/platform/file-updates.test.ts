@@ -1,11 +1,15 @@
 /** The records of the hub's files are kept as new as the ledger of the gateway inside. */
 import { expect, test, vi } from "vitest";
-import type { FileRecord } from "../../src/hub/store/store.ts";
+import { storedLedger } from "../../src/gateway/stored-ledger.ts";
+import type { InnerGateway } from "../../src/gateway.ts";
+import type { FileRecord, FileStore } from "../../src/hub/store/store.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { Arrival, Run } from "../../src/model.ts";
+import { countUnresolved } from "../../src/operations/state-of-work.ts";
 import { FileUpdates } from "../../src/platform/file-updates.ts";
 import { entryOf } from "../../src/platform/hub-drop.ts";
 import { progressOf } from "../../src/platform/progress.ts";
+import { storedVersions } from "../../src/platform/stored-versions.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 
@@ -41,4 +45,27 @@ test("a file keeps its trigger while its container is opened, and that of its to
   expect(await shown("generic", "account-1:8", 7)).toBe(7);
   expect(await shown("storage", "(container)", 7)).toBe(7);
   expect(await shown("storage", "account-1:8", null)).toBe(8);
+});
+
+test("a file that was taken needs a person while it is stored, and was not offered again since", async () => {
+  const records = [3, 4].map((id) => ({ id, fileName: "a.csv", size: 9, createdMs: 1_000, offers: 2 }) as FileRecord);
+  const [taken = {} as FileRecord, again = {} as FileRecord] = records;
+  const entries = [entryOf(taken), entryOf({ ...again, offers: 1 }), entryOf({ ...taken, id: 5 })];
+  const inZip = { ...entryOf(taken), path: "3/a.zip!/a.csv" };
+  // No listing has them any more.
+  const resting = [...entries, inZip].map(({ path, mtime }) => ({
+    run: { drop: "account-1", path, state: "quarantined", reason: null } as Run,
+    arrival: { drop: "account-1", path, mtime, goneAt: "2026-03-01T00:00:00Z" } as Arrival,
+  }));
+  const ledger = { restingIn: async () => resting } as unknown as Ledger;
+  const list: FileStore["list"] = async (_account, { ids }) => {
+    const rows = records.filter(({ id }) => ids?.includes(id) === true);
+    return { rows, total: rows.length };
+  };
+  const countOf = (accountOf: (drop: string) => number | undefined) => {
+    const inner = { storedVersions: storedVersions({ list }, accountOf) } as InnerGateway;
+    return countUnresolved(storedLedger(ledger, inner));
+  };
+  expect(await countOf(() => 1)).toBe(2);
+  expect(await countOf(() => undefined)).toBe(0);
 });
