@@ -66,6 +66,17 @@ describe("a body", () => {
     });
   });
 
+  test("with an unknown field is taken, and a warning names the field", async () => {
+    const made = await hub.call("POST", "/fileTrigger", { body: body({ colour: "red" }) });
+    expect(made.headers.get(WARNING_HEADER)).toMatch(/no such field: colour$/);
+    const changed = await update(made.body, { stat: "Inactive" });
+    expect(changed.headers.get(WARNING_HEADER)).toMatch(/no such field: stat$/);
+    // As it was read.
+    const again = await update(made.body, await hub.get(`/fileTrigger/${made.body}`));
+    expect(again).toMatchObject({ status: 200 });
+    expect(again.headers.get(WARNING_HEADER)).toBeNull();
+  });
+
   test("is read without regard to case in names and in listed values", async () => {
     const id = await hub.post("/fileTrigger", {
       FILENAMEPATTERNMATCHES: [{ FILTERTYPE: "notcontains", VALUE: "Draft" }],
@@ -249,6 +260,13 @@ describe("states", () => {
     expect(await update(second, { state: "Deleted" })).toMatchObject({ status: 200, body: { state: "Deleted" } });
     expect(await update(999_999, { state: "Active" })).toMatchObject({ status: 404 });
     expect(await update(Number.NaN, {})).toMatchObject({ status: 400, body: { errors: [{ path: "id" }] } });
+  });
+
+  test("stay when a removal has an unknown parameter", async () => {
+    const id = await create();
+    const answer = await hub.call("DELETE", "/fileTrigger", { query: { ids: id, WhatIf: true } });
+    expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("not WhatIf; nothing was") } });
+    expect(await hub.get(`/fileTrigger/${id}`)).toMatchObject({ state: "Active" });
   });
 
   test("and other changes are in the history, with who, when, before and after", async () => {

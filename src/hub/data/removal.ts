@@ -4,11 +4,10 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { caseless, listOf, queryBoolean, queryInteger, unknownNames } from "../../wire/caseless.ts";
-import { invalidRequest } from "../../wire/http-problem.ts";
+import { caseless, listOf, queryBoolean, queryInteger } from "../../wire/caseless.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { parametersOf } from "../http/parameters.ts";
+import { parametersOf, requireKnown } from "../http/parameters.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { Holding } from "../store/store.ts";
@@ -42,13 +41,7 @@ export async function removalRoutes(app: FastifyInstance, context: HubContext): 
 async function removeData({ store }: HubContext, request: FastifyRequest): Promise<object> {
   const principal = callerOf(request);
   const parameters = parametersOf(request);
-  // From instead of FromDateUtc would remove everything.
-  const unknown = unknownNames(removalQuery, Object.keys(parameters));
-  if (unknown.length > 0)
-    throw invalidRequest(
-      "DELETE /data takes VariableIds, FromDateUtc, ToDateUtc and WhatIf, not " +
-        `${unknown.slice(0, 20).join(", ")}; nothing was removed`,
-    );
+  requireKnown("DELETE /data", removalQuery, Object.keys(parameters));
   const query = parsed(removalQuery, parameters);
   const ids = [...new Set([...(query.VariableIds ?? []), ...(query.VariableId ?? [])])];
   if (ids.length === 0) throw invalidField("VariableIds", "at least one variable is required");

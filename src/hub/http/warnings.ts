@@ -15,11 +15,11 @@ export function warn(reply: FastifyReply, warning: string): void {
 }
 
 /** An unknown filter filters nothing, and the full list would look like the filtered one. */
-export function warnOfUnknown(reply: FastifyReply, unknown: readonly string[]): void {
+export function warnOfUnknown(reply: FastifyReply, unknown: readonly string[], what = "parameter"): void {
   if (unknown.length === 0) return;
   const named = unknown.slice(0, NAMED_MAX).map((name) => name.slice(0, CHARACTERS_MAX));
   const more = unknown.length > NAMED_MAX ? ` and ${unknown.length - NAMED_MAX} more` : "";
-  warn(reply, `ignored, since this address knows no such parameter: ${named.join(", ")}${more}`);
+  warn(reply, `ignored, since this address knows no such ${what}: ${named.join(", ")}${more}`);
 }
 
 /** For every GET that declares its parameters. */

@@ -174,6 +174,13 @@ test("a parameter of an upload that the address does not know is named in a warn
   expect(answer.headers.get("x-headgate-warning")).toContain("Tagg");
 });
 
+test("an unknown parameter stops a removal", async () => {
+  const id = await stored("kept");
+  const answer = await hub.call("DELETE", "/storage", { query: { ids: id, WhatIf: true } });
+  expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("not WhatIf; nothing was") } });
+  expect(await hub.get(`/storage/${id}`)).toMatchObject({ id });
+});
+
 describe("the content of a file", () => {
   const content = Buffer.from("0123456789".repeat(50));
   const file = async () => ({ ids: await stored(new Uint8Array(content), 'a/Zähler "1".csv') });
