@@ -65,7 +65,7 @@ export const queryBoolean = z.preprocess(
 
 export const queryInteger = z.preprocess(
   (input) => (typeof input === "string" && /^-?\d+$/.test(input) ? Number(input) : input),
-  z.number().int(),
+  z.int(),
 );
 
 /** Parameters of lists. */

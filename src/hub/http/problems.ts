@@ -14,6 +14,7 @@ import {
   sendProblem,
   TITLES,
 } from "../../wire/http-problem.ts";
+import { fieldWords } from "./field-words.ts";
 
 export function invalidField(path: string, message: string): HttpProblem {
   return invalidRequest(`${path}: ${message}`, [{ path, message }]);
@@ -27,13 +28,21 @@ export function notSupported(what: string, reason: string): HttpProblem {
 export function parsed<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const why = unfit(input);
   if (why !== null) throw invalidRequest(why);
-  const result = schema.safeParse(input);
+  const result = schema.safeParse(input, { error: fieldWords });
   if (result.success) return result.data;
   const errors = result.error.issues.slice(0, 20).map((issue) => ({
-    path: issue.path.map(String).join("."),
+    path: placeOf(issue.path, input),
     message: issue.message,
   }));
   throw invalidRequest(errors.map((error) => `${error.path || "body"}: ${error.message}`).join("; "), errors);
+}
+
+/** `ids` for a single value, which counts as a list, and `ids.1` in a list. */
+function placeOf(path: readonly PropertyKey[], input: unknown): string {
+  const [first, at, ...rest] = path;
+  const isSingle =
+    typeof at === "number" && rest.length === 0 && !Array.isArray(Reflect.get(Object(input), first ?? ""));
+  return (isSingle && first !== undefined ? [first] : path).map(String).join(".");
 }
 
 /** Far beyond any form; the code that checks and stores a body recurses at each level. */
