@@ -16,6 +16,7 @@ import { mapperList } from "./platform/mapper-list.ts";
 import { accountMetrics } from "./platform/metrics.ts";
 import { watchAccounts } from "./platform/new-accounts.ts";
 import { Outcomes } from "./platform/outcomes.ts";
+import { cancelRemoved } from "./platform/removed-files.ts";
 import { storedVersions } from "./platform/stored-versions.ts";
 import { structureOf } from "./platform/structure.ts";
 import { TriggerVersions } from "./platform/trigger-versions.ts";
@@ -150,6 +151,7 @@ async function startInner(
   const { recorded, reported } = startRecords(gateway, store, accountOf, { clock, log });
   updates = recorded;
   outcomes = reported;
+  files.onRemoved((accountId, ids) => cancelRemoved(nameOfAccount(accountId), ids, gateway, log));
   return {
     gateway,
     async takeUp(all) {

@@ -141,6 +141,7 @@ export function joinSteps(
   return {
     ...own,
     applyStructure: inner?.applyStructure ?? null,
+    isRemoved: async ({ drop, path }) => (await inner?.storedVersions(drop, [path]))?.has(path) === false,
     claim: (arrival) => claim([arrival]),
     copies: new ContainerCopies(parts.spool),
     reach: new ServiceReach(parts.clock, parts.log),

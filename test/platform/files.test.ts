@@ -1,5 +1,6 @@
 /** Files that the hub takes become readings by its own gateway. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { headgate } from "../runs/in-process.ts";
 import { workbook, zip } from "./contents.ts";
 import { type PlatformRig, SECOND, standardCsv, startRig } from "./rig.ts";
 
@@ -115,6 +116,28 @@ describe("a file that does not", () => {
     await rig.trigger("nobody_", "no-such-mapper");
     const id = await rig.store("nobody_1.csv", "x");
     expect(await rig.became(id, "quarantined")).toMatchObject({ reason: expect.stringContaining("no-such-mapper") });
+  });
+
+  test("is given up when it is removed while it is held, also by a hub that died then", async () => {
+    await rig.variable("H-1");
+    await rig.trigger("held_", "meter-index", { metadata: { timeZone: "UTC", mappingConfig: "kWh" } });
+    // The unit differs from that of the variable.
+    const content = `serial_number,date,index,unit\nH-1,${DATE},5,m3\n`;
+    const held = async (name: string) => {
+      const id = await rig.store(name, content);
+      await expect.poll(async () => (await rig.get(`/storage/${id}`)).reason).not.toBeNull();
+      return { id, run: String((await rig.get(`/storage/${id}`)).run) };
+    };
+    const stateOf = async (run: string) => (await rig.platform().gateway?.ledger.run(run))?.state;
+    const removed = await held("held_1.csv");
+    expect(await stateOf(removed.run)).toBe("held");
+    await rig.ok("DELETE", "/storage", { query: { ids: removed.id } });
+    expect(await stateOf(removed.run)).toBe("cancelled");
+    const left = await held("held_2.csv");
+    await rig.platform().inside.store.files.remove(1, [left.id]);
+    expect(await stateOf(left.run)).toBe("held");
+    await headgate("recheck", left.run, "-c", rig.config);
+    await expect.poll(() => stateOf(left.run)).toBe("cancelled");
   });
 
   test("is discarded, in part or whole, when its variables are unknown", async () => {

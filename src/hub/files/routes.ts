@@ -104,8 +104,10 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
   app.delete("/storage", OPTIONS.remove, async (request) => {
     requireKnown("DELETE /storage", fileIdsQuery, Object.keys(request.query as object));
     const ids = idsOf(request.query);
-    const removal = await store.files.remove(callerOf(request).accountId, ids);
+    const { accountId } = callerOf(request);
+    const removal = await store.files.remove(accountId, ids);
     if (removal.kind === "missing") throw missing(removal.ids);
+    await files.removed(accountId, ids);
     await files.discard(removal.sha256s);
     return { removed: { files: ids.length } };
   });

@@ -22,6 +22,10 @@ export interface StoredFiles {
   wake(accountId?: number): void;
   /** Calls back when triggers may claim files of the account that they could not before. Returns the end of that. */
   onWaiting(accountId: number, onFiles: () => void): () => void;
+  /** Has the work on files that were removed ended. */
+  removed(accountId: number, ids: readonly number[]): Promise<void>;
+  /** Calls back after files were removed; does not reject. */
+  onRemoved(end: (accountId: number, ids: readonly number[]) => Promise<void>): void;
   /** Removes the bytes that no other record refers to. A failure is logged, and corrected by the next collection. */
   discard(sha256s: readonly string[]): Promise<void>;
   close(): Promise<void>;
@@ -47,6 +51,7 @@ export async function openStoredFiles(parts: Parts): Promise<StoredFiles | null>
     for (const [id, listeners] of watching)
       if (accountId === undefined || id === accountId) for (const call of listeners) call();
   };
+  let endWork = async (_accountId: number, _ids: readonly number[]) => {};
   const { scan } = options.files;
   if (scan === undefined) await store.releaseUnscanned();
   const scans = scan === undefined ? null : startScans({ options: scan, blobs, store, log, clock, onClean: onFiles });
@@ -61,6 +66,10 @@ export async function openStoredFiles(parts: Parts): Promise<StoredFiles | null>
       const listeners = watching.get(accountId) ?? new Set();
       watching.set(accountId, listeners.add(onWaiting));
       return () => listeners.delete(onWaiting);
+    },
+    removed: (accountId, ids) => endWork(accountId, ids),
+    onRemoved(end) {
+      endWork = end;
     },
     async discard(sha256s) {
       for (const sha256 of sha256s) {

@@ -14,6 +14,7 @@ import { finishSources } from "./finish-step.ts";
 import { recheckHeld } from "./guard-step.ts";
 import { mapOwn, takeIn } from "./intake-step.ts";
 import { openContainer, tendContainer } from "./open-step.ts";
+import { unlessRemoved } from "./removed-source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 type OneStep = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
@@ -70,10 +71,10 @@ function oneByOne(name: string | null, step: OneStep): ListStep {
 }
 
 const OPEN = oneByOne("open", openContainer);
-const APPLY = oneByOne("apply", applyMasterData);
+const APPLY = oneByOne("apply", unlessRemoved(applyMasterData));
 const TEND = oneByOne(null, tendContainer);
-const DELIVER = oneByOne("deliver", deliverBatches);
-const RECHECK = oneByOne(null, recheckHeld);
+const DELIVER = oneByOne("deliver", unlessRemoved(deliverBatches));
+const RECHECK = oneByOne(null, unlessRemoved(recheckHeld));
 const CONFIRM = oneByOne(null, confirm);
 
 async function confirm(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {

@@ -103,6 +103,8 @@ export interface RunSteps {
   readonly pool: MappingPool;
   /** Null for a gateway that is not inside a hub. */
   readonly applyStructure: ApplyStructure | null;
+  /** Whether the file is a stored file of a hub that was removed. */
+  isRemoved(run: Run): Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly tracer: Tracer;
