@@ -9,7 +9,7 @@ import { unknownNames } from "../../wire/caseless.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { genericPushed, genericPushQuery, type StoredFileTrigger } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
-import { type Allowance, allowed, type FileDraft, receive, recorded } from "../files/intake.ts";
+import { type Allowance, allowed, type FileDraft, logRefusals, receive, recorded } from "../files/intake.ts";
 import { requireFileName } from "../files/names.ts";
 import type { StoredFiles } from "../files/service.ts";
 import { NO_PLACE } from "../gateway-places.ts";
@@ -47,12 +47,14 @@ export async function genericPushRoutes(app: FastifyInstance, context: HubContex
   const { files } = context;
   if (files === null) return withoutFolder(app);
   const pushes = new WeakMap<FastifyRequest, Admitted>();
+  const names = new WeakMap<FastifyRequest, string>();
+  logRefusals(app, context, (request) => names.get(request));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   app.post<WithGuid>("/push/api/generic/:guid", {
     ...described(FACTS),
     bodyLimit: context.options.limits.file,
-    onRequest: async (request, reply) => void pushes.set(request, await admitted(context, request, reply)),
+    onRequest: async (request, reply) => void pushes.set(request, await admitted(context, request, reply, names)),
     handler: async (request) => {
       const push = pushes.get(request);
       if (push === undefined) throw new Error("the push was not admitted");
@@ -65,10 +67,12 @@ async function admitted(
   context: HubContext,
   request: FastifyRequest<WithGuid>,
   reply: FastifyReply,
+  names: WeakMap<FastifyRequest, string>,
 ): Promise<Admitted> {
   const trigger = await triggerOf(context, request);
   const query = parsed(genericPushQuery, request.query);
   const fileName = nameOf(context, request, query.Filename, trigger);
+  names.set(request, fileName);
   const allowance = await allowed(context, request, 0);
   warnOfUnknown(reply, unknownNames(genericPushQuery, Object.keys(request.query as object)));
   const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);

@@ -3,7 +3,7 @@
  * headers suffice, its bytes are durable before the record, and the record before the answer.
  */
 import type { Readable } from "node:stream";
-import type { FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { systemCode } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
@@ -72,6 +72,25 @@ export async function receive(
     throw brokenOff(request) ?? thrown;
   }
 }
+
+const REFUSALS: readonly string[] = ["too-large", "quota-exceeded"];
+
+/** Devices show their answers to no person, so refusals for want of space are in the log, too. */
+export function logRefusals(
+  app: FastifyInstance,
+  { log }: Pick<HubContext, "log">,
+  nameOf: (request: FastifyRequest) => string | undefined,
+): void {
+  app.addHook("onError", async (request, _reply, thrown) => {
+    if (!(thrown instanceof HttpProblem) || !REFUSALS.includes(thrown.code)) return;
+    const { accountId, user } = callerOf(request);
+    const name = nameOf(request) ?? null;
+    log.warn({ account: accountId, user: user.username, name, reason: thrown.message }, REFUSED);
+  });
+}
+
+/** Of a line in the log. */
+export const REFUSED = "a file was refused";
 
 /** Null when the body came to its end. */
 export function brokenOff({ raw }: FastifyRequest): HttpProblem | null {

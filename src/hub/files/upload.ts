@@ -15,7 +15,16 @@ import { described } from "../http/route.ts";
 import { warnOfUnknown } from "../http/warnings.ts";
 import { ONE } from "../structure/pages.ts";
 import type { PutBlob } from "./blobs.ts";
-import { type Allowance, allowed, brokenOff, type FileDraft, noSite, receive, recorded } from "./intake.ts";
+import {
+  type Allowance,
+  allowed,
+  brokenOff,
+  type FileDraft,
+  logRefusals,
+  noSite,
+  receive,
+  recorded,
+} from "./intake.ts";
 import { requireFileName } from "./names.ts";
 import type { StoredFiles } from "./service.ts";
 
@@ -42,6 +51,7 @@ interface Upload {
 export async function uploadRoute(app: FastifyInstance, context: HubContext, files: StoredFiles): Promise<void> {
   const { limits } = context.options;
   const uploads = new WeakMap<FastifyRequest, Upload>();
+  logRefusals(app, context, ({ query }) => fileUploadQuery.safeParse(withoutPrefix(query as object)).data?.Filename);
   app.removeAllContentTypeParsers();
   // The limit of the file is that of `BlobStore.put`, which counts what it writes.
   await app.register(multipart, {

@@ -28,6 +28,7 @@ import {
 import { FolderUsage } from "./folder-usage.ts";
 import { OpenUpload } from "./open-upload.ts";
 import type { TransferOptions } from "./options.ts";
+import { logRefusal } from "./refusals.ts";
 import { sweepFolder } from "./sweep.ts";
 import type { Sender, Taker } from "./take.ts";
 import { finalName, isTemporary } from "./temporary-names.ts";
@@ -120,7 +121,7 @@ export class AccountFolder {
       const file = this.#onDisk(path);
       const { accountId, taker, options } = this.#parts;
       const checkQuota = taker.quotaCheck(accountId, finalName(path, options).slice(1));
-      await checkQuota(1);
+      await logRefusal(this.#parts, path, sender, () => checkQuota(1));
       // A connection that was lost unnoticed must not keep its sender from continuing.
       await this.#open.get(path)?.end(new TreeFault("failed", "another connection writes this file now"));
       const found = await statusOf(file);
@@ -144,7 +145,8 @@ export class AccountFolder {
       const upload = new OpenUpload({
         handle,
         size: isNew ? 0 : (found?.size ?? 0),
-        grow: (bytes, size) => checkQuota(size).then(() => this.#usage.grow(bytes, size)),
+        grow: (bytes, size) =>
+          logRefusal(this.#parts, path, sender, () => checkQuota(size).then(() => this.#usage.grow(bytes, size))),
         shrink: (bytes) => this.#usage.shrink(bytes),
         finish: (own, isWanted) => this.#finish(path, own, sender, isWanted),
       });
@@ -176,7 +178,8 @@ export class AccountFolder {
   async #take(name: string, handle: FileHandle, sender: Sender, isWanted: () => boolean): Promise<Taken> {
     const { size, mtimeMs } = await handle.stat();
     const { accountId, taker } = this.#parts;
-    const id = await taker.take({ accountId, name: name.slice(1), handle, size, sender, isWanted });
+    const file = { accountId, name: name.slice(1), handle, size, sender, isWanted };
+    const id = await logRefusal(this.#parts, name, sender, () => taker.take(file));
     faultPoint("hub.transfer.taken");
     return { id, size, mtimeMs };
   }
