@@ -19,7 +19,7 @@ import { receive } from "./received.ts";
 
 const SHARD = /^[0-9a-f]{2}$/;
 /** Larger contents are written while they come. */
-const SMALL_BYTES = 256 * 1024;
+const SMALL_BYTES = 64 * 1024;
 const DIGEST = /^[0-9a-f]{64}$/;
 /** Names the store whose files these are. */
 const OWNER = "store";
