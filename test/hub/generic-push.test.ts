@@ -48,6 +48,8 @@ describe("a body", () => {
     ["text/plain", "1;2", "txt"],
     ["text/csv", "a,b\n1,2\n", "csv"],
     ["application/octet-stream", new Uint8Array([0, 255, 1, 254]), "bin"],
+    ["application/octet-stream", new Uint8Array([0x50, 0x4b, 3, 4, 20, 0, 0, 0]), "zip"],
+    ["acme/own", new Uint8Array([0x1f, 0x8b, 8, 0]), "gz"],
     ["application/x-www-form-urlencoded", "a=1&b=2", "bin"],
     ["multipart/form-data; boundary=x", "--x--", "bin"],
     ["acme/own", "text", "bin"],

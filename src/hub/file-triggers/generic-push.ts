@@ -19,7 +19,7 @@ import { described } from "../http/route.ts";
 import { warnOfUnknown } from "../http/warnings.ts";
 import { readWebhookUrl } from "../push/webhook-url.ts";
 import { ONE } from "../structure/pages.ts";
-import { dispositionName, madeName } from "./pushed-name.ts";
+import { dispositionName, madeName, namedByContent } from "./pushed-name.ts";
 
 const FACTS = {
   access: "push",
@@ -39,6 +39,8 @@ interface WithGuid {
 interface Admitted {
   readonly trigger: StoredFileTrigger;
   readonly fileName: string;
+  /** The sender gave none. */
+  readonly isNameMade: boolean;
   readonly allowance: Allowance;
   readonly webhookUrl: string | null;
 }
@@ -71,12 +73,13 @@ async function admitted(
 ): Promise<Admitted> {
   const trigger = await triggerOf(context, request);
   const query = parsed(genericPushQuery, request.query);
-  const fileName = nameOf(context, request, query.Filename, trigger);
+  const given = nameOf(request, query.Filename);
+  const fileName = given ?? madeName(trigger, request.headers["content-type"], context.clock.now());
   names.set(request, fileName);
   const allowance = await allowed(context, request, 0);
   warnOfUnknown(reply, unknownNames(genericPushQuery, Object.keys(request.query as object)));
   const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
-  return { trigger, fileName, allowance, webhookUrl };
+  return { trigger, fileName, isNameMade: given === null, allowance, webhookUrl };
 }
 
 async function triggerOf({ store }: HubContext, request: FastifyRequest<WithGuid>): Promise<StoredFileTrigger> {
@@ -96,12 +99,8 @@ async function triggerOf({ store }: HubContext, request: FastifyRequest<WithGuid
   return trigger;
 }
 
-function nameOf(
-  { clock }: HubContext,
-  { headers }: FastifyRequest,
-  asked: string | undefined,
-  trigger: StoredFileTrigger,
-): string {
+/** Null: the sender gives none. */
+function nameOf({ headers }: FastifyRequest, asked: string | undefined): string | null {
   if (asked !== undefined) {
     requireFileName(asked);
     return asked;
@@ -110,8 +109,7 @@ function nameOf(
   const given = header === undefined ? null : dispositionName(header);
   if (given === undefined)
     throw invalidField("Content-Disposition", 'cannot be read; it is such as attachment; filename="meters.csv"');
-  if (given === null) return madeName(trigger, headers["content-type"], clock.now());
-  requireFileName(given, "Content-Disposition");
+  if (given !== null) requireFileName(given, "Content-Disposition");
   return given;
 }
 
@@ -119,10 +117,11 @@ async function taken(
   context: HubContext,
   files: StoredFiles,
   request: FastifyRequest,
-  { trigger, fileName, allowance, webhookUrl }: Admitted,
+  { trigger, allowance, webhookUrl, ...push }: Admitted,
 ): Promise<z.infer<typeof genericPushed>> {
   const stream = request.body instanceof Readable ? request.body : request.raw;
   const put = await receive(context, files, request, stream, allowance);
+  const fileName = push.isNameMade ? namedByContent(push.fileName, put.head) : push.fileName;
   const triggerId = trigger.id;
   const { idempotencyKey } = allowance;
   const own = { triggerId, idempotencyKey, webhookUrl };

@@ -1,6 +1,7 @@
 /** The name of a file that came by the custom push route: as the sender says, or made from the trigger and the time. */
 import { MIMEType } from "node:util";
 import type { StoredFileTrigger } from "../../wire/index.ts";
+import { kindOf } from "../files/kinds.ts";
 
 /** By the content type of the body. */
 const EXTENSIONS: ReadonlyMap<string, string> = new Map([
@@ -15,6 +16,7 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
 ]);
 /** Such a name has 255 bytes at most, of which a character takes four. */
 const NAME_CHARACTERS_MAX = 50;
+const UNKNOWN = ".bin";
 
 /** RFC 6266: `filename*` before `filename`. Null: it names none; undefined: it cannot be read. */
 export function dispositionName(header: string): string | null | undefined {
@@ -55,5 +57,17 @@ export function madeName(
   const time = at.toString({ fractionalSecondDigits: 3 }).replaceAll(/[-:.]/g, "");
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   const begin = [...words].slice(0, NAME_CHARACTERS_MAX).join("") || `trigger-${id}`;
-  return `${begin}-${time}.${EXTENSIONS.get(type) ?? "bin"}`;
+  return `${begin}-${time}${endingOf(type) ?? UNKNOWN}`;
+}
+
+function endingOf(type: string): string | null {
+  const extension = EXTENSIONS.get(type);
+  return extension === undefined ? null : `.${extension}`;
+}
+
+/** Many senders name no content type. `head`: of the content. A text of an unknown type stays one. */
+export function namedByContent(made: string, head: Uint8Array): string {
+  const { cloudItemTypeId, contentType } = kindOf(head, "");
+  if (!made.endsWith(UNKNOWN) || cloudItemTypeId === "Text") return made;
+  return made.slice(0, -UNKNOWN.length) + (endingOf(contentType) ?? UNKNOWN);
 }
