@@ -5,7 +5,7 @@ import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { fileIdOf } from "./hub-drop.ts";
 
-/** A run that is being delivered may end. */
+/** A run that is being delivered is left to end. */
 const ENDED_STATES = CANCELLABLE_STATES.filter((state) => state !== "delivering");
 
 /** Does not reject: a run that cannot be cancelled here, such as that of another node, ends before its delivery. */
