@@ -148,13 +148,17 @@ export class DiskThread<Order, Answer> {
   }
 
   #abandonLater(running: Running<Order, Answer>, task: Task<Answer>): void {
-    setTimeout(() => this.#leave(running, task), this.#hangMs).unref();
+    const hadBegun = hasBegun(task);
+    setTimeout(() => this.#leave(running, task, hadBegun), this.#hangMs).unref();
   }
 
-  /** Abandons the thread when it hangs in this task; never in a task that a caller waits for. */
-  #leave(running: Running<Order, Answer>, task: Task<Answer>): void {
+  /**
+   * Abandons the thread when it hangs in this task, which it had begun that long ago; never in a task that a caller
+   * waits for, nor in one that it has only come to.
+   */
+  #leave(running: Running<Order, Answer>, task: Task<Answer>, hadBegun: boolean): void {
     if (running !== this.#running || !running.tasks.has(task)) return;
-    if ((Atomics.load(task.state, 0) & BEGUN) !== 0) {
+    if (hadBegun) {
       this.#facts.onFault?.("the disk does not respond; its pending work is given up");
       void this.#end(running);
     } else this.#abandonLater(running, task);
@@ -170,6 +174,10 @@ export class DiskThread<Order, Answer> {
     running.tasks.clear();
     await running.pool.destroy();
   }
+}
+
+function hasBegun({ state }: Pick<Task<unknown>, "state">): boolean {
+  return (Atomics.load(state, 0) & BEGUN) !== 0;
 }
 
 function mark({ state }: Pick<Task<unknown>, "state">, bit: number): void {

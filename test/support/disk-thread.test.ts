@@ -101,7 +101,7 @@ test("a thread that hangs in a cancelled task is replaced, and does no more when
 });
 
 test("a thread is never replaced in the middle of an awaited task", async () => {
-  thread = start({ hangMs: 1 });
+  thread = start({ hangMs: 100 });
   const waited = await hang();
   const given = new AbortController();
   const behind = tell("behind it", given.signal);
@@ -109,7 +109,7 @@ test("a thread is never replaced in the middle of an awaited task", async () => 
   expect(await behind).toBeNull();
   const later = tell("later");
   // Longer than its patience: so its look at the thread comes first.
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await new Promise((resolve) => setTimeout(resolve, 150));
   release();
   const answer = await waited.answer;
   expect(answer?.words).toBe("heard");
