@@ -5,6 +5,7 @@ import { OFFERED_FROM, statesBefore } from "../files/states.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { containing, foldedText, type SqlValue } from "./filter-sql.ts";
 import type { FileAdded, FileChange, FileRecord, FileStore, FilesFilter, FilesRemoved, NewFile } from "./store.ts";
+import { isOwned } from "./structure-changes.ts";
 import { jsonOf } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 
@@ -174,7 +175,7 @@ function* added(dialect: StoreDialect, accountId: number, file: NewFile, bytesMa
     // Its sender continues with another content of this name.
     yield* change(`UPDATE stored_file SET unanswered_until_ms = NULL WHERE ${UNANSWERED}`, accountId, file.fileName);
   }
-  if (siteId !== null && !(yield* ownsSite(dialect, accountId, siteId))) return { kind: "no-site" };
+  if (siteId !== null && !(yield* isOwned(dialect, "site", siteId, accountId))) return { kind: "no-site" };
   if ((yield* change(TAKE, size, accountId, size, bytesMax)) === 0) return { kind: "full" };
   return { kind: "added", id: yield* insert("stored_file", columnsOf(accountId, file)) };
 }
@@ -195,11 +196,6 @@ function* repeated(earlier: FileRecord, file: NewFile): Steps<FileAdded> {
 function* again(id: number, atMs: number): Steps<FileAdded> {
   yield* change("UPDATE stored_file SET repeated_ms = ? WHERE id = ?", atMs, id);
   return { kind: "repeated", id };
-}
-
-function* ownsSite({ forKeyShare }: StoreDialect, accountId: number, siteId: number): Steps<boolean> {
-  const sql = `SELECT 1 FROM site WHERE id = ? AND account_id = ?${forKeyShare}`;
-  return (yield* row(sql, siteId, accountId)) !== undefined;
 }
 
 function whereOf(dialect: StoreDialect, accountId: number, filter: FilesFilter): Where {

@@ -58,6 +58,17 @@ export function structureChanges(database: Database): Changes {
   };
 }
 
+/** Whether the parent belongs to the account; it is not removed until the transaction ends. */
+export function* isOwned(
+  { forKeyShare }: StoreDialect,
+  table: "site" | "source",
+  id: number,
+  accountId: number,
+): Steps<boolean> {
+  const sql = `SELECT 1 FROM ${table} WHERE id = ? AND account_id = ?${forKeyShare}`;
+  return (yield* row(sql, id, accountId)) !== undefined;
+}
+
 /** For use inside a write: no other transaction changes or removes the row until this one ends. */
 export function ownedSource(dialect: StoreDialect, id: number, accountId: number): Steps<Row | undefined> {
   const sql = `SELECT ${SOURCES.columns} FROM ${SOURCES.from} WHERE source.id = ? AND source.account_id = ?`;

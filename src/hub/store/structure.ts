@@ -1,7 +1,7 @@
 /** Sites, sources and variables. */
-import { type Database, insert, listed, row, type Steps } from "./database.ts";
+import { type Database, insert, listed, type Steps } from "./database.ts";
 import type { StoredSource, StructureStore } from "./store.ts";
-import { ownedSource, structureChanges } from "./structure-changes.ts";
+import { isOwned, ownedSource, structureChanges } from "./structure-changes.ts";
 import {
   SOURCES,
   siteColumns,
@@ -58,18 +58,13 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
 
 function creators(database: Database): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
   const { dialect } = database;
-  /** Whether the parent belongs to the account; it is not removed until the transaction ends. */
-  function* isOwned(table: "site" | "source", id: number, accountId: number): Steps<boolean> {
-    const sql = `SELECT 1 FROM ${table} WHERE id = ? AND account_id = ?${dialect.forKeyShare}`;
-    return (yield* row(sql, id, accountId)) !== undefined;
-  }
   return {
     createSite: (accountId, body) =>
       database.write(() => insert("site", { account_id: accountId, ...siteColumns(body) })),
     createSource: (accountId, body) =>
       database.write(function* (): Steps<StoredSource | null> {
         yield* dialect.noteChange(accountId);
-        if (!(yield* isOwned("site", body.siteId, accountId))) return null;
+        if (!(yield* isOwned(dialect, "site", body.siteId, accountId))) return null;
         const id = yield* insert("source", { account_id: accountId, ...sourceColumns(body) });
         const added = yield* ownedSource(dialect, id, accountId);
         return added === undefined ? null : sourceOf(added);
@@ -77,7 +72,7 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
     createVariable: (accountId, body) =>
       database.write(function* (): Steps<number | null> {
         yield* dialect.noteChange(accountId);
-        if (!(yield* isOwned("source", body.sourceId, accountId))) return null;
+        if (!(yield* isOwned(dialect, "source", body.sourceId, accountId))) return null;
         return yield* insert("variable", { account_id: accountId, ...variableColumns(body) });
       }),
   };

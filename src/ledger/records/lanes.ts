@@ -110,12 +110,8 @@ function firstOf(...ids: readonly (string | null)[]): string | null {
 }
 
 function lastOf(...ids: readonly (string | null)[]): string | null {
-  return (
-    ids
-      .filter((id) => id !== null)
-      .sort()
-      .at(-1) ?? null
-  );
+  const known = ids.filter((id) => id !== null);
+  return known.sort().at(-1) ?? null;
 }
 
 /** A run with several kinds waits for all runs that have targets. */

@@ -18,7 +18,7 @@ export function outcomeOf(
       reason: rejectedByReason === undefined ? result.reason : { ...result.reason, rejectedByReason },
       rejected: result.rejected,
       points: { rejected: result.rejectedCount },
-      detail: `${`${placeWords(result.reason.place)}${result.reason.message}`}${refusedWords(result)}`,
+      detail: `${placeWords(result.reason.place)}${result.reason.message}${refusedWords(result)}`,
     };
     return { passage: { to: "quarantined", change } };
   }
