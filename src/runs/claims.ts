@@ -6,11 +6,11 @@ import { basename } from "node:path/posix";
 import type { Provenance } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Arrival, Binding } from "../model.ts";
+import { isContainerName } from "../support/container-names.ts";
 import { hasEscapes, unusableName } from "../support/file-names.ts";
 import { ClaimBindings, standardClaim } from "./claim-bindings.ts";
 import type { ClaimParts, TriggerMatch, Unpacking } from "./claim-parts.ts";
 import { finishUnmatched, leaveUnmatched } from "./unmatched-files.ts";
-import { isContainerName } from "./unpacking/container.ts";
 
 const NO_WARNINGS: ReadonlyMap<number, string> = new Map();
 

@@ -1,7 +1,7 @@
 /** Findings of `check` on triggers that are each valid alone. */
 import type { DropKind } from "../model.ts";
 import type { FileNamePattern, FilterType } from "../wire/index.ts";
-import { fires } from "./match.ts";
+import { constantWords, fires } from "./match.ts";
 import type { Trigger } from "./registry.ts";
 
 export interface TriggerFinding {
@@ -25,6 +25,7 @@ export function lintTriggers(triggers: readonly Trigger[], drops: readonly Linte
     ...(trigger.origin === undefined ? [...atRest(trigger), ...noSource(trigger, drops)] : []),
     ...noPatterns(trigger),
     ...contradiction(trigger),
+    ...withSlash(trigger),
     ...shadowed(trigger, triggers.slice(0, index)),
   ]);
 }
@@ -124,6 +125,14 @@ function contradiction(trigger: Trigger): readonly TriggerFinding[] {
       hint: "Remove one of the two, or combine them with Or.",
     },
   ];
+}
+
+function withSlash(trigger: Trigger): readonly TriggerFinding[] {
+  const hint =
+    "Give the name without its folders. `drops` keeps the trigger to drops, and `include` of a drop keeps that one " +
+    "to folders.";
+  const found = trigger.fileNamePatternMatches.map(constantWords).filter((words) => words !== null);
+  return found.slice(0, 1).map((what) => ({ level: "warning", trigger: trigger.name, what, hint }));
 }
 
 function shadowed(trigger: Trigger, earlier: readonly Trigger[]): readonly TriggerFinding[] {

@@ -38,6 +38,19 @@ export function holds(pattern: FileNamePattern, fileName: string): boolean {
   return TESTS[pattern.filterType](fileName, pattern.value);
 }
 
+/**
+ * Why the pattern is the same for every file; null when it is not. A trigger sees a name without its folders, at a
+ * drop, at a hub, and in a container.
+ */
+export function constantWords({ filterType, value }: FileNamePattern): string | null {
+  if (!value.includes("/")) return null;
+  const always = filterType.startsWith("Not");
+  return (
+    `${filterType} ${JSON.stringify(value)} ${always ? "holds for every file" : "can never hold"}: patterns see the ` +
+    "name of a file without its folders, and so without a slash"
+  );
+}
+
 /** Updated is what a change at the service leaves behind. */
 export function fires(trigger: Pick<FileTrigger, "state">): boolean {
   return trigger.state === "Active" || trigger.state === "Updated";

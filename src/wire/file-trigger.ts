@@ -20,7 +20,7 @@ export const PATTERNS_MAX = 50;
 export const PATTERN_VALUE_MAX = 255;
 /** Characters of the JSON text. */
 export const METADATA_MAX = 65_536;
-/** Ids of one call. */
+/** Ids, or names of entries, of one call. */
 const IDS_MAX = 1_000;
 
 const metadata = z
@@ -125,6 +125,10 @@ export const fileTriggerTestQuery = caseless(
     Filename: z.string().min(1),
     IngestionType: anyCase(INGESTION_TYPES).default("UploadInStorage").describe("How the file would come."),
     Token: z.guid().optional().describe("With SendViaHttp the token of the request decides, and not the name."),
+    Entry: listOf(z.string().min(1))
+      .pipe(z.array(z.string()).max(IDS_MAX))
+      .optional()
+      .describe("Name of a file in a ZIP of this name, each judged for itself; the key is repeated."),
   }),
 );
 
@@ -135,11 +139,23 @@ const verdict = z.object({
   reason: z.string(),
   patterns: z.array(fileNamePattern.extend({ holds: z.boolean() })),
 });
-export const fileTriggerTest = z.object({
+const judgement = z.object({
   fileName: z.string(),
-  ingestionType: z.enum(INGESTION_TYPES),
   claimedBy: z.int().nullable().describe("The first that matches in the order of ids; null: the file is unclaimed."),
-  triggers: z.array(verdict),
+  triggers: z.array(verdict).describe("None for a container: they are asked for its entries."),
+});
+export type FileTriggerJudgement = z.infer<typeof judgement>;
+export const fileTriggerTest = judgement.extend({
+  ingestionType: z.enum(INGESTION_TYPES),
+  container: z
+    .object({
+      reason: z.string().describe("Why no trigger is asked for the file itself."),
+      entries: z
+        .array(judgement.extend({ refused: z.string().nullable().describe("Why the entry is offered to no trigger.") }))
+        .describe("Those of `Entry`; the only one of a .gz is known by its name."),
+    })
+    .nullable()
+    .describe("For a name that ends with .zip or .gz, unless the token decides; null otherwise."),
 });
 export type FileTriggerTest = z.infer<typeof fileTriggerTest>;
 

@@ -102,6 +102,16 @@ describe("a body", () => {
     [{ fileNamePatternMatches: [{ ...CSV, value: long(256) }] }, "fileNamePatternMatches.0.value", "255"],
     [{ fileNamePatternMatches: [{ filterType: "Like", value: "x" }] }, "fileNamePatternMatches.0.filterType", "Equals"],
     [{ fileNamePatternMatches: Array(51).fill(CSV) }, "fileNamePatternMatches", "50"],
+    [
+      { fileNamePatternMatches: [CSV, { filterType: "Equals", value: "a/b.csv" }] },
+      "fileNamePatternMatches.1.value",
+      "can never hold",
+    ],
+    [
+      { fileNamePatternMatches: [{ filterType: "NotStartsWith", value: "a/" }] },
+      "fileNamePatternMatches.0.value",
+      "holds for every file",
+    ],
     [{ fileTriggerCombination: "Xor" }, "fileTriggerCombination", "And"],
     [{ fileType: "Csv" }, "fileType", "IndexIs"],
     [{ ingestionType: "ByPost" }, "ingestionType", "SendViaHttp"],
@@ -255,6 +265,7 @@ describe("states", () => {
     });
     expect(await hub.get(`/fileTrigger/${first}`)).toMatchObject({ state: "Active" });
     expect(await remove([first, first])).toMatchObject({ status: 200, body: { removed: { fileTriggers: 1 } } });
+    expect(await remove(first)).toMatchObject({ status: 200, body: { removed: { fileTriggers: 0 } } });
     expect(await remove(first)).toMatchObject({ status: 200 });
     expect(await update(first, { state: "Active" })).toMatchObject({ status: 409, body: { code: "conflict" } });
     expect(await update(second, { state: "Deleted" })).toMatchObject({ status: 200, body: { state: "Deleted" } });
@@ -348,6 +359,34 @@ describe("the test of a name", () => {
     const id = await create(patterns, own);
     expect(await tested({ Filename: "plant/7/hydro_1.hyd" }, [id])).toMatchObject({ claimedBy: id });
     expect(await tested({ Filename: "hydro_1/x.hyd" }, [id])).toMatchObject({ triggers: [{ matches: false }] });
+  });
+
+  test("of a container judges its entries, each by its own name", async () => {
+    const patterns = { fileNamePatternMatches: [{ filterType: "Contains", value: "solar_" }] };
+    const id = await create(patterns, own);
+    const none = { claimedBy: null, triggers: [] };
+    const zip = await tested({ Filename: "solar_1.zip" }, [id]);
+    expect(zip).toMatchObject({ ...none, container: { entries: [], reason: expect.stringContaining("Entry=") } });
+    const Entry = ["2026/solar_1.sol", "notes.sol", "solar_2.zip"];
+    const { body } = await hub.call("POST", "/fileTrigger/test", { ...own, query: { Filename: "x.ZIP", Entry } });
+    expect(body).toMatchObject({
+      ...none,
+      container: {
+        entries: [
+          { fileName: "2026/solar_1.sol", claimedBy: id, refused: null },
+          { fileName: "notes.sol", claimedBy: null, refused: null },
+          { fileName: "solar_2.zip", ...none, refused: expect.stringContaining("within another") },
+        ],
+      },
+    });
+    const entries = [{ fileName: "solar_1.sol", claimedBy: id }];
+    expect(await tested({ Filename: "in/solar_1.sol.gz" }, [id])).toMatchObject({ ...none, container: { entries } });
+    expect(await tested({ Filename: "solar_1.sol" }, [id])).toMatchObject({ claimedBy: id, container: null });
+    for (const Filename of ["solar_1.sol", "solar_1.sol.gz"])
+      expect(await hub.call("POST", "/fileTrigger/test", { ...own, query: { Filename, Entry } })).toMatchObject({
+        status: 400,
+        body: { errors: [{ path: "Entry" }] },
+      });
   });
 
   test("goes by the token where files are pushed", async () => {

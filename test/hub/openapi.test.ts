@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { HubRoute } from "../../src/hub/http/route.ts";
@@ -31,6 +32,15 @@ const operations = () =>
   Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
   );
+
+test("each resource that responds with 501 has a line of its own in docs/hub-choices.md", () => {
+  const choices = readFileSync(new URL("../../docs/hub-choices.md", import.meta.url), "utf8");
+  const [, lines = ""] = choices.split("## Resources that the hub does not have");
+  const missing = shown().filter(({ facts }) => facts.tag === "Not yet");
+  const resources = [...new Set(missing.map(({ url }) => url.split("/")[1] ?? ""))];
+  expect(resources).toContain("odm");
+  expect(resources.filter((name) => !new RegExp(`^- .*/${name}\\b`, "m").test(lines))).toEqual([]);
+});
 
 describe("/openapi.json", () => {
   test("names every route of the hub, and no other", () => {

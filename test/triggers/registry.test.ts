@@ -159,6 +159,13 @@ describe("the lint of triggers", () => {
     expect(told(DROPS, { ingestionType: "UploadInStorage" })).toEqual([]);
   });
 
+  it("warns of a pattern with a slash, which no name has", () => {
+    const folder = { filterType: "StartsWith", value: "in/acme_" };
+    expect(findings(trigger("never", [CSV, folder]))).toEqual(["warning never"]);
+    const registry = createRegistry([trigger("never", [folder])]);
+    expect(registry.claim("in/acme_1.csv", "SendViaFtp").claimed).toBeNull();
+  });
+
   it("warns of conditions that exclude each other", () => {
     const not = { filterType: "NotEndsWith", value: ".csv" };
     expect(findings(trigger("never", [CSV, not]))).toEqual(["warning never"]);

@@ -1,8 +1,10 @@
 /** From the body of a request to the fields of a trigger, with what the specification leaves open as defaults. */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { constantWords } from "../../triggers/match.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import {
+  type FileNamePattern,
   type FileTriggerBody,
   type FileTriggerFields,
   fileTriggerFields,
@@ -56,7 +58,7 @@ export function changedFields(
   const { state } = current;
   const changed = withMapping({ ...current, ...Object.fromEntries(given), state });
   const fields = { ...changed, state: stateAfter(current, changed, body.state ?? state) };
-  requirePatterns(fields);
+  requirePatterns(fields, current.fileNamePatternMatches);
   if (body.metadata !== undefined || fields.mapping !== current.mapping) requireSettings(fields, mappers);
   return fields;
 }
@@ -86,7 +88,16 @@ function withMapping(fields: FileTriggerFields): FileTriggerFields {
   throw invalidField("mapping", "names the mapper of the CustomFormat (GET /fileTrigger/mappings)");
 }
 
-function requirePatterns({ fileNamePatternMatches, ingestionType }: FileTriggerFields): void {
+/** `before`: patterns that are there already, which an earlier version took. */
+function requirePatterns(
+  { fileNamePatternMatches, ingestionType }: FileTriggerFields,
+  before: readonly FileNamePattern[] = [],
+): void {
+  for (const [at, pattern] of fileNamePatternMatches.entries()) {
+    const why = constantWords(pattern);
+    if (why !== null && !before.some((one) => isDeepStrictEqual(one, pattern)))
+      throw invalidField(`fileNamePatternMatches.${at}.value`, `${why}. Leave the folders out, or the condition.`);
+  }
   // The token of the request decides there, and not the name.
   if (ingestionType === "SendViaHttp" || fileNamePatternMatches.length > 0) return;
   throw invalidField(

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { isZipName } from "../../support/container-names.ts";
 import { caseless, unknownNames } from "../../wire/caseless.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import {
@@ -98,7 +99,8 @@ const OPTIONS = {
   remove: described({
     ...manage,
     summary: "Deletes file triggers: they claim nothing more and stay for their history",
-    description: "All of them or, when the account does not have one of them, none.",
+    description:
+      "All of them or, when the account does not have one of them, none. One that was deleted before is not counted.",
     query: fileTriggerIdsQuery,
     answer: z.object({ removed: z.object({ fileTriggers: z.int() }) }),
     example: { query: { ids: [1] } },
@@ -198,20 +200,26 @@ function changeRoutes(app: FastifyInstance, context: HubContext): void {
     const { accountId } = callerOf(request);
     requireKnown("DELETE /fileTrigger", fileTriggerIdsQuery, Object.keys(request.query as object));
     const ids = [...new Set(parsed(fileTriggerIdsQuery, request.query).ids)];
-    const missing = await fileTriggers.remove(accountId, ids, editOf(context, request));
+    const { missing, removed } = await fileTriggers.remove(accountId, ids, editOf(context, request));
     const words = `no ${missing.length === 1 ? "file trigger" : "file triggers"} ${missing.join(", ")} in this account`;
     if (missing.length > 0) throw invalidField("ids", words);
-    return { removed: { fileTriggers: ids.length } };
+    return { removed: { fileTriggers: removed } };
   });
 }
 
 async function tested({ store }: HubContext, request: FastifyRequest) {
-  const { Filename, IngestionType, Token } = parsed(fileTriggerTestQuery, request.query);
+  const { Filename, IngestionType, Token, Entry = [] } = parsed(fileTriggerTestQuery, request.query);
   if ((IngestionType === "SendViaHttp") !== (Token !== undefined))
     throw invalidField("Token", "is given with IngestionType=SendViaHttp, and with no other");
+  if (Entry.length > 0 && (Token !== undefined || !isZipName(Filename)))
+    throw invalidField(
+      "Entry",
+      "is given with a Filename that ends with .zip, whose files are offered by their own names, and not with Token, " +
+        "which decides for all of them",
+    );
   const filter = { states: LISTED };
   const { rows } = await store.fileTriggers.list(callerOf(request).accountId, filter, { offset: 0, limit: null });
-  return judged(rows, { fileName: Filename, ingestionType: IngestionType, token: Token });
+  return judged(rows, { fileName: Filename, ingestionType: IngestionType, token: Token, entries: Entry });
 }
 
 async function existing({ store }: HubContext, accountId: number, id: string): Promise<StoredFileTrigger> {

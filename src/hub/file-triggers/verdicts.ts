@@ -1,7 +1,8 @@
 /** Which trigger of an account claims a file, and why the others do not. */
 import { basename } from "node:path/posix";
+import { gzipEntryName, isContainerName, isZipName } from "../../support/container-names.ts";
 import { matchToken, matchTrigger } from "../../triggers/match.ts";
-import type { FileTriggerTest, IngestionType, StoredFileTrigger } from "../../wire/index.ts";
+import type { FileTriggerJudgement, FileTriggerTest, IngestionType, StoredFileTrigger } from "../../wire/index.ts";
 
 export interface OfferedFile {
   /** Folders before it do not count. */
@@ -9,12 +10,39 @@ export interface OfferedFile {
   readonly ingestionType: IngestionType;
   /** Of the custom push route: it decides in place of the name. */
   readonly token?: string | undefined;
+  /** Names of files in it, when it is a ZIP. */
+  readonly entries: readonly string[];
 }
 
+type Triggers = readonly StoredFileTrigger[];
+
+/** Triggers claim the entries of a container, and not the container itself (`runs/claims.ts`). */
+export function judged(triggers: Triggers, file: OfferedFile): FileTriggerTest {
+  const { fileName, ingestionType, token } = file;
+  if (token !== undefined || !isContainerName(basename(fileName)))
+    return { ...judgedByName(triggers, fileName, file), ingestionType, container: null };
+  const names = isZipName(fileName) ? file.entries : [gzipEntryName(fileName)];
+  const entries = names.map((name) =>
+    isContainerName(basename(name))
+      ? { fileName: name, claimedBy: null, triggers: [], refused: NESTED }
+      : { ...judgedByName(triggers, name, file), refused: null },
+  );
+  const reason = isZipName(fileName) ? `${OPENED}${entries.length === 0 ? NAME_ENTRIES : ""}` : UNPACKED;
+  return { fileName, ingestionType, claimedBy: null, triggers: [], container: { reason, entries } };
+}
+
+const OPENED = "a ZIP is opened, and each file in it is offered to the triggers by its own name";
+const NAME_ENTRIES = "; Entry=NAME, repeated, tests names of files in it";
+const UNPACKED = "a .gz is unpacked, and the file in it is offered to the triggers by its own name, without .gz";
+const NESTED = "it is a container within another, and only the outermost one is opened: the file is quarantined";
+
 /** The first that matches claims, in the order of ids, in which `triggers` come. */
-export function judged(triggers: readonly StoredFileTrigger[], file: OfferedFile): FileTriggerTest {
-  const { ingestionType, token } = file;
-  const fileName = basename(file.fileName);
+function judgedByName(
+  triggers: Triggers,
+  path: string,
+  { ingestionType, token }: Pick<OfferedFile, "ingestionType" | "token">,
+): FileTriggerJudgement {
+  const fileName = basename(path);
   const verdicts = triggers.map((trigger) => {
     const byName = matchTrigger(trigger, fileName, ingestionType);
     const { matches, words } = token === undefined ? byName : matchToken(trigger, token);
@@ -22,8 +50,7 @@ export function judged(triggers: readonly StoredFileTrigger[], file: OfferedFile
   });
   const claimedBy = verdicts.find(({ matches }) => matches)?.id ?? null;
   return {
-    fileName: file.fileName,
-    ingestionType,
+    fileName: path,
     claimedBy,
     triggers: verdicts.map((verdict) =>
       verdict.matches && verdict.id !== claimedBy

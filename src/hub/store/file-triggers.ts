@@ -41,12 +41,19 @@ export interface FileTriggerStore {
     changed: (current: StoredFileTrigger) => FileTriggerFields,
     edit: Edit,
   ): Promise<StoredFileTrigger | "missing" | "taken">;
-  /** Sets the state Deleted. Returns the ids that the account does not have; then nothing is written. */
-  remove(accountId: number, ids: readonly number[], edit: Edit): Promise<readonly number[]>;
+  /** Sets the state Deleted. When the account does not have all of them, nothing is written. */
+  remove(accountId: number, ids: readonly number[], edit: Edit): Promise<RemovedTriggers>;
   /** Greater after every change of a trigger of the account; 0 before the first. */
   version(accountId: number): Promise<number>;
   /** Newest first. */
   history(accountId: number, id: number, page: Page): Promise<Listing<FileTriggerChange>>;
+}
+
+interface RemovedTriggers {
+  /** Ids that the account does not have. */
+  readonly missing: readonly number[];
+  /** How many were not deleted before. */
+  readonly removed: number;
 }
 
 const TRIGGERS = { columns: "*", from: "file_trigger", order: "id" };
@@ -116,9 +123,10 @@ function writers(database: Database): Pick<FileTriggerStore, "create" | "change"
         const owned = `SELECT * FROM file_trigger WHERE account_id = ? AND ${dialect.among("id")} ORDER BY id`;
         const found = (yield* rows(`${owned}${dialect.forUpdate("file_trigger")}`, accountId, ids)).map(triggerOf);
         const missing = ids.filter((id) => !found.some((trigger) => trigger.id === id));
-        if (missing.length > 0) return missing;
-        for (const trigger of found) yield* write(trigger, { ...trigger, state: "Deleted" }, edit);
-        return [];
+        if (missing.length > 0) return { missing, removed: 0 };
+        const left = found.filter(({ state }) => state !== "Deleted");
+        for (const trigger of left) yield* write(trigger, { ...trigger, state: "Deleted" }, edit);
+        return { missing, removed: left.length };
       }),
   };
 }

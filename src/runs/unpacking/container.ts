@@ -1,10 +1,11 @@
 /** Reads a container on the gateway's own disk: the list of its entries, and their bytes. */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { basename, posix } from "node:path";
+import { posix } from "node:path";
 import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { UnpackLimits } from "../../model.ts";
+import { gzipEntryName, isZipName } from "../../support/container-names.ts";
 import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEntries } from "../../support/zip.ts";
 import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./refusals.ts";
 import { modifiedMs, safeName } from "./zip-entries.ts";
@@ -33,11 +34,6 @@ export type Directory = ReadonlyMap<string, ZipEntry>;
 const HARMLESS_BYTES = 4_000_000;
 const DOCUMENT_MARK = "[Content_Types].xml";
 
-/** Decides by the name alone: an `.xlsx` is a zip by its bytes, but is read as a file. */
-export function isContainerName(fileName: string): boolean {
-  return /^.+\.(zip|gz)$/i.test(fileName);
-}
-
 /**
  * Unpacks everything once and drops the bytes, so that an entry that is damaged or beyond a limit is known
  * before any entry is claimed. `fileName` is the container's own. Throws `RejectedError` for a container that
@@ -51,9 +47,9 @@ export async function listContents(
 ): Promise<Contents> {
   try {
     const measure = new Measure(limits, (await stat(path)).size);
-    if (!isZip(fileName)) {
+    if (!isZipName(fileName)) {
       const size = await measure.read(gunzip(path), signal);
-      return { entries: [{ path: innerName(fileName), size }], ignored: 0 };
+      return { entries: [{ path: gzipEntryName(fileName), size }], ignored: 0 };
     }
     return await withZip(path, (zip) => listZip(zip, measure, limits, signal));
   } catch (thrown) {
@@ -82,7 +78,7 @@ export async function openEntry(
   entryPath: string,
   directory: Directory,
 ): Promise<Readable> {
-  if (!isZip(fileName)) return gunzip(path);
+  if (!isZipName(fileName)) return gunzip(path);
   const entry = directory.get(entryPath);
   if (entry === undefined) throw damaged(`it no longer holds ${entryPath}`);
   const refusal = entryRefusal(entry);
@@ -91,7 +87,7 @@ export async function openEntry(
 }
 
 export async function directoryOf(path: string, fileName: string, limits: UnpackLimits): Promise<Directory> {
-  if (!isZip(fileName)) return new Map();
+  if (!isZipName(fileName)) return new Map();
   return await withZip(path, async (zip) => (await readDirectory(zip, limits)).directory);
 }
 
@@ -128,15 +124,6 @@ async function readDirectory(zip: ZipFile, limits: UnpackLimits) {
     else directory.set(name, entry);
   }
   return { directory, ignored };
-}
-
-function isZip(fileName: string): boolean {
-  return /\.zip$/i.test(fileName);
-}
-
-/** The name that a gzip may carry inside is for the sender's own use. */
-function innerName(fileName: string): string {
-  return basename(fileName).slice(0, -".gz".length);
 }
 
 function gunzip(path: string): Readable {
