@@ -8,7 +8,7 @@ export interface HubInside {
   accountIds(): Promise<readonly number[]>;
   /** A token to push to an account, and to read it. */
   readonly mint: MintInnerToken;
-  readonly store: Pick<HubStore, "files" | "fileTriggers" | "operations">;
+  readonly store: Pick<HubStore, "files" | "fileTriggers" | "operations" | "zones">;
   /** Null when there is no folder for the bytes of files. */
   readonly files: StoredFiles | null;
   readonly masterData: MasterData;

@@ -33,8 +33,6 @@ export interface StoreDialect extends SqlDialect {
   readonly forKeyShare: string;
   /** Rows of one page and the number of all, in one snapshot. */
   page(select: Selection, where: Where, page: Page): Steps<{ readonly rows: readonly Row[]; readonly total: number }>;
-  /** For use inside a write: writers of points discard their cached targets of the account. */
-  noteChange(accountId: number): Steps<void>;
   /**
    * For use inside a write: waits for the writer of the account's points, and blocks it until the transaction
    * ends.

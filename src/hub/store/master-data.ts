@@ -103,7 +103,7 @@ export function createMasterDataStore(database: Database): MasterDataStore {
         const before = yield* reportOfRun(accountId, key);
         if (before !== null) return before;
         const judgement = judge(yield* findStructure(database, accountId, keys));
-        const created = judgement.plan === null ? null : yield* changeStructure(dialect, accountId, judgement.plan);
+        const created = judgement.plan === null ? null : yield* changeStructure(accountId, judgement.plan);
         const items = judgement.report(created);
         const report = { ...factsOf(judgement, items), fileName: key.fileName, createdMs: atMs, items };
         if (key.run !== null) yield* keepReport(accountId, key, report);

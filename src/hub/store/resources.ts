@@ -5,15 +5,17 @@ import { createFileStore } from "./files.ts";
 import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createMasterDataReports } from "./master-data.ts";
+import { createSourceZoneStore } from "./source-zones.ts";
 import type { HubStore } from "./store.ts";
 import { createStructureStore } from "./structure.ts";
 import { createViewStore } from "./views.ts";
 
 export function commonStores(
   database: Database,
-): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers" | "files" | "groups" | "reports"> {
+): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers" | "files" | "groups" | "reports" | "zones"> {
   return {
     files: createFileStore(database),
+    zones: createSourceZoneStore(database),
     groups: createGroupStore(database),
     reports: createMasterDataReports(database),
     identity: createIdentityStore(database),

@@ -11,6 +11,7 @@ import type { GroupStore } from "./groups.ts";
 import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
+import type { SourceZoneStore } from "./source-zones.ts";
 import type { FileStore } from "./stored-files.ts";
 import type { ViewStore } from "./views.ts";
 
@@ -274,5 +275,7 @@ export interface HubStore {
   readonly groups: GroupStore;
   /** Reports of files of master data. */
   readonly reports: MasterDataReports;
+  /** The zones of sources, for dates of files that have none. */
+  readonly zones: SourceZoneStore;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 /** Changes and removals of structure, each in one transaction that first waits for the account's writer of points. */
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
+import { noteChange } from "./source-zones.ts";
 import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
 import {
   SOURCES,
@@ -20,7 +21,7 @@ export function structureChanges(database: Database): Changes {
   const changing = <T>(accountId: number, work: () => Steps<T>): Promise<T> =>
     database.write(function* () {
       yield* dialect.holdLane(accountId);
-      yield* dialect.noteChange(accountId);
+      yield* noteChange(accountId);
       return yield* work();
     });
   return {

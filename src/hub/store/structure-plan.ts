@@ -1,7 +1,8 @@
 /** Creates and changes many sites, sources and variables inside one write. */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
-import { rows, type Steps, type StoreDialect, update } from "./database.ts";
+import { rows, type Steps, update } from "./database.ts";
 import type { SqlValue } from "./filter-sql.ts";
+import { noteChange } from "./source-zones.ts";
 import { siteColumns, sourceColumns, variableColumns } from "./structure-rows.ts";
 
 /** An entity of the store, or the one at this place of the list of those that the plan creates. */
@@ -28,8 +29,8 @@ type Columns = Readonly<Record<string, SqlValue | undefined>>;
 /** SQLite takes 32,766 values in a statement. */
 const VALUES_MAX = 20_000;
 
-export function* changeStructure(dialect: StoreDialect, accountId: number, plan: StructurePlan): Steps<CreatedIds> {
-  yield* dialect.noteChange(accountId);
+export function* changeStructure(accountId: number, plan: StructurePlan): Steps<CreatedIds> {
+  yield* noteChange(accountId);
   const account = { account_id: accountId };
   const own = (body: Columns) => ({ ...account, ...body });
   const sites = yield* insertAll(

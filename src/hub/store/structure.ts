@@ -1,5 +1,6 @@
 /** Sites, sources and variables. */
 import { type Database, insert, listed, type Steps } from "./database.ts";
+import { noteChange } from "./source-zones.ts";
 import type { StoredSource, StructureStore } from "./store.ts";
 import { isOwned, ownedSource, structureChanges } from "./structure-changes.ts";
 import {
@@ -63,7 +64,7 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
       database.write(() => insert("site", { account_id: accountId, ...siteColumns(body) })),
     createSource: (accountId, body) =>
       database.write(function* (): Steps<StoredSource | null> {
-        yield* dialect.noteChange(accountId);
+        yield* noteChange(accountId);
         if (!(yield* isOwned(dialect, "site", body.siteId, accountId))) return null;
         const id = yield* insert("source", { account_id: accountId, ...sourceColumns(body) });
         const added = yield* ownedSource(dialect, id, accountId);
@@ -71,7 +72,7 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
       }),
     createVariable: (accountId, body) =>
       database.write(function* (): Steps<number | null> {
-        yield* dialect.noteChange(accountId);
+        yield* noteChange(accountId);
         if (!(yield* isOwned(dialect, "source", body.sourceId, accountId))) return null;
         return yield* insert("variable", { account_id: accountId, ...variableColumns(body) });
       }),

@@ -1,5 +1,5 @@
 /** PostgreSQL's SQL for filters and pages of rows. */
-import { change, row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
+import { row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
 
@@ -13,7 +13,6 @@ export const POSTGRES: StoreDialect = {
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   forKeyShare: " FOR KEY SHARE",
   page: pageOf,
-  noteChange,
   holdLane,
   holdVariable,
   among: (column) => `${column} = ANY (?)`,
@@ -44,10 +43,6 @@ function* pageOf(select: Selection, where: Where, page: Page) {
   );
   const found = listed.filter((one) => one["listed_place"] !== null);
   return { rows: found, total: Number(listed[0]?.["listed_total"]) };
-}
-
-function* noteChange(accountId: number): Steps<void> {
-  yield* change("UPDATE structure_change SET changes = changes + 1 WHERE account_id = ?", accountId);
 }
 
 function* holdLane(accountId: number): Steps<void> {

@@ -12,11 +12,10 @@ const FORM_VALUE = "json_extract(source.client_data, path)";
 
 export const SQLITE: StoreDialect = {
   users: "user",
-  accountTables: [],
+  accountTables: ["structure_change"],
   forUpdate: () => "",
   forKeyShare: "",
   page: pageOf,
-  noteChange: nothing,
   holdLane: nothing,
   holdVariable: nothing,
   among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
