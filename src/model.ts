@@ -13,4 +13,5 @@ export * from "./model/runs.ts";
 export * from "./model/shared-intake.ts";
 export * from "./model/spool-state.ts";
 export * from "./model/time.ts";
+export type { ArrivalState, BatchState, End, FileStanding, RunState } from "./states.ts";
 export type { FileTrigger, PushElement, PushReading, PushTarget, WebhookBody };

@@ -52,10 +52,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "support",
     "wire",
   ],
-  "model.ts": ["model", "wire"],
-  model: ["wire"],
   "states.ts": ["states"],
-  states: ["model.ts"],
+  states: [],
+  "model.ts": ["model", "states.ts", "wire"],
+  model: ["states.ts", "wire"],
   cli: [
     "model.ts",
     "states.ts",

@@ -1,7 +1,6 @@
 /** Versions of files at drops. */
+import type { ArrivalState } from "../states.ts";
 import type { IsoInstant } from "./time.ts";
-
-export type ArrivalState = "settling" | "unmatched" | "duplicate" | "skipped" | "matched";
 
 export interface Arrival {
   /** Increases with the order of first sighting; lanes deliver in this order. */

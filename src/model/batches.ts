@@ -1,9 +1,8 @@
 /** Bodies of pushes, and the targets in them. */
+import type { BatchState } from "../states.ts";
 import type { PushTarget } from "../wire/index.ts";
 import type { Outcome } from "./outcomes.ts";
 import type { IsoInstant } from "./time.ts";
-
-export type BatchState = "ready" | "sending" | "accepted" | "rejected" | "split";
 
 /** A slice of a run's segment, fixed and durable before its first send (invariant 3). */
 export interface BatchSlice {

@@ -18,9 +18,6 @@ export interface FetchedFile {
   readonly sha256: string;
 }
 
-/** How an arrival ended at its drop. Each end has a rule of its own. */
-export type End = "delivered" | "quarantined" | "unmatched" | "duplicate";
-
 export type FinishRule =
   | { readonly action: "leave" }
   | { readonly action: "delete" }

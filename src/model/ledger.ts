@@ -1,4 +1,5 @@
 /** Events and counts that the ledger shows. */
+import type { FileStanding } from "../states.ts";
 import type { DropKind } from "./drops.ts";
 import type { Points } from "./runs.ts";
 import type { IsoInstant } from "./time.ts";
@@ -13,21 +14,6 @@ export interface LedgerEvent {
   readonly what: string;
   readonly detail: string;
 }
-
-/** State of a file for the summary line: the state of the arrival, or of its latest run. */
-export type FileStanding =
-  | "delivered"
-  | "unconfirmed"
-  | "empty"
-  | "quarantined"
-  | "unmatched"
-  | "duplicate"
-  | "skipped"
-  | "discarded"
-  | "held"
-  | "cancelled"
-  | "settling"
-  | "pending";
 
 /** Printed last by commands that end by themselves (one object with `--json`). */
 export interface Summary {

@@ -1,23 +1,7 @@
 /** Attempts to process arrivals. */
+import type { RunState } from "../states.ts";
 import type { FinishPlan } from "./drops.ts";
 import type { IsoInstant } from "./time.ts";
-
-/** `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and side states such as `opened`. */
-export type RunState =
-  | "claimed"
-  | "fetched"
-  | "opened"
-  | "mapping"
-  | "mapped"
-  | "delivering"
-  | "accepted"
-  | "confirmed"
-  | "unconfirmed"
-  | "empty"
-  | "held"
-  | "discarded"
-  | "quarantined"
-  | "cancelled";
 
 /** Where in a file something is wrong. Rows count from 1 as an editor or a spreadsheet shows them. */
 export interface Place {

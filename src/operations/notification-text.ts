@@ -1,5 +1,6 @@
 /** The text of a notification, and its body for each kind of receiver. */
 import type { IsoInstant } from "../model.ts";
+import type { AttentionState } from "../states.ts";
 import { masked } from "../support/secrets.ts";
 import type { Concern } from "./attention.ts";
 import type { AttentionKind, WebhookReceiverOptions } from "./options.ts";
@@ -20,11 +21,11 @@ export interface Notification {
 const SHOWN = 25;
 const LINE_MAX = 400;
 
-const WORDS: Readonly<Record<AttentionKind, readonly [one: string, many: string]>> = {
-  quarantined: ["file quarantined", "files quarantined"],
-  held: ["file held", "files held"],
+/** A file in a state without words here is a `file held`, by the name of the state. */
+const WORDS: Readonly<
+  Record<Exclude<AttentionKind, AttentionState> | "discarded", readonly [one: string, many: string]>
+> = {
   discarded: ["file with discarded readings", "files with discarded readings"],
-  unconfirmed: ["file unconfirmed", "files unconfirmed"],
   occupied: ["changed file that cannot go back to its path", "changed files that cannot go back to their paths"],
   late: ["file late", "files late"],
   lane: ["lane waits too long", "lanes wait too long"],
@@ -42,9 +43,10 @@ export function testNotification(gateway: string, at: IsoInstant): Notification 
 /** `Headgate on node-1: 3 files quarantined, 1 drop cannot be reached` */
 export function titleOf({ kind, gateway, concerns, resolved }: Notification): string {
   if (kind === "test") return `Headgate on ${gateway}: test of the notifications`;
-  const counts = Object.entries(countsOf(concerns)).map(
-    ([one, count]) => `${count} ${WORDS[one as AttentionKind][count === 1 ? 0 : 1]}`,
-  );
+  const counts = Object.entries(countsOf(concerns)).map(([one, count]) => {
+    const words = one in WORDS ? WORDS[one as keyof typeof WORDS] : [`file ${one}`, `files ${one}`];
+    return `${count} ${words[count === 1 ? 0 : 1]}`;
+  });
   if (counts.length === 0) return `Headgate on ${gateway}: ${resolved.length} in order again`;
   return `Headgate on ${gateway}: ${counts.join(", ")}`;
 }

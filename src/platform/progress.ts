@@ -2,6 +2,7 @@
 import type { FileRecord } from "../hub/store/store.ts";
 import type { EntriesState, Ledger } from "../ledger/ledger.ts";
 import type { Arrival, ArrivalState, Place, Reason, Run, RunState } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import type { FileState } from "../wire/index.ts";
 import { entryOf } from "./hub-drop.ts";
 
@@ -11,23 +12,6 @@ type LedgerReads = Pick<Ledger, "arrivalsAt" | "runOf" | "run" | "entries" | "aw
 
 /** Entries of a container that a reason names. */
 const NAMED_MAX = 3;
-
-const OF_RUN: Readonly<Record<RunState, FileState>> = {
-  claimed: "processing",
-  fetched: "processing",
-  opened: "processing",
-  mapping: "processing",
-  mapped: "processing",
-  delivering: "processing",
-  accepted: "processing",
-  confirmed: "stored",
-  unconfirmed: "processing",
-  empty: "stored",
-  held: "processing",
-  discarded: "discarded",
-  quarantined: "quarantined",
-  cancelled: "quarantined",
-};
 
 const OF_ARRIVAL: Readonly<Record<ArrivalState, FileState>> = {
   settling: "received",
@@ -72,7 +56,7 @@ function ofArrival({ triggerId }: FileRecord, { state, reason }: Arrival): Progr
 
 function ofRun({ via, triggerId: known }: FileRecord, run: Run): Progress {
   const { id, points } = run;
-  const state = run.state === "discarded" && points.stored > 0 ? "partly-discarded" : OF_RUN[run.state];
+  const state = run.state === "discarded" && points.stored > 0 ? "partly-discarded" : stateOfRun(run.state);
   // The run that opens a container has no trigger; a custom push named the trigger of all its files by the token.
   const triggerId = via === "generic" ? known : (triggerIdOf(run) ?? known);
   return { state, reason: wordsOfRun(run), run: id, triggerId };
@@ -116,7 +100,14 @@ function stateOfAll({ done, staying }: EntriesState): FileState {
 }
 
 function stateOf(state: RunState | ArrivalState): FileState {
-  return state in OF_RUN ? OF_RUN[state as RunState] : OF_ARRIVAL[state as ArrivalState];
+  return state in OF_ARRIVAL ? OF_ARRIVAL[state as ArrivalState] : stateOfRun(state as RunState);
+}
+
+function stateOfRun(state: RunState): FileState {
+  const { isAtRest, isAccepted, end } = RUN_STATES[state];
+  if (!isAtRest) return "processing";
+  if (end === "delivered") return "stored";
+  return isAccepted ? "discarded" : "quarantined";
 }
 
 async function stayingWords({ done, staying }: EntriesState, ledger: LedgerReads): Promise<string> {

@@ -1,8 +1,6 @@
 /** The states of batches. See `states.ts` for their meaning. */
-import type { BatchState } from "../model.ts";
-
-export interface BatchFacts {
-  readonly next: readonly BatchState[];
+export interface BatchFacts<State = BatchState> {
+  readonly next: readonly State[];
   /** It waits for an answer, or to be sent. */
   readonly isUnanswered: boolean;
   /** It is at the service, or may be: the answer was lost. */
@@ -13,7 +11,7 @@ export interface BatchFacts {
   readonly isLeaf: boolean;
 }
 
-export const BATCH_STATES = {
+const BATCH = {
   ready: { next: ["sending"], isUnanswered: true, mayBeStored: false, isAnswer: false, isLeaf: true },
   // To itself: one more attempt.
   sending: {
@@ -26,9 +24,12 @@ export const BATCH_STATES = {
   accepted: { next: [], isUnanswered: false, mayBeStored: true, isAnswer: true, isLeaf: true },
   rejected: { next: [], isUnanswered: false, mayBeStored: false, isAnswer: true, isLeaf: true },
   split: { next: [], isUnanswered: false, mayBeStored: false, isAnswer: false, isLeaf: false },
-} as const satisfies Readonly<Record<BatchState, BatchFacts>>;
+} as const satisfies Readonly<Record<string, BatchFacts<string>>>;
 
-export const ALL_BATCH_STATES = Object.keys(BATCH_STATES) as readonly BatchState[];
+export type BatchState = keyof typeof BATCH;
+export const BATCH_STATES: Readonly<Record<BatchState, BatchFacts>> = BATCH;
+
+export const ALL_BATCH_STATES = Object.keys(BATCH) as readonly BatchState[];
 export const MAY_BE_STORED_STATES = ALL_BATCH_STATES.filter((state) => BATCH_STATES[state].mayBeStored);
 /** Leaves that keep their run from being accepted. */
 export const NOT_ACCEPTED_STATES = ALL_BATCH_STATES.filter(

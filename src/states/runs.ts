@@ -1,15 +1,39 @@
 /**
- * The states of runs: one record a state, and the lists that derive from them. See `states.ts` for their
- * meaning.
+ * The states of runs, one record each: all that there is to a state. The lists in `run-lists.ts`, counts, metrics, labels,
+ * and the checks and indexes of the ledger derive from it.
+ *
+ * A run is `claimed` by a trigger, `fetched` into the spool, and while a worker has it, `mapping`. It is
+ * `mapped` when its batches are durable, `delivering` from the first send, `accepted` when the service took
+ * every batch, and `confirmed` when the service reported, or showed, that all is stored. What a crash or a lost spool
+ * interrupted returns to where it can be done again: `mapping → fetched`, and `→ claimed` when the input is lost.
  */
-import type { End, FileStanding, Points, RunState } from "../model.ts";
+
+/** Where a file stands, in the order in which a summary counts them: by the state of its arrival, or of its latest run. */
+export const FILE_STANDINGS = [
+  "delivered",
+  "unconfirmed",
+  "empty",
+  "duplicate",
+  "skipped",
+  "quarantined",
+  "discarded",
+  "held",
+  "unmatched",
+  "cancelled",
+  "settling",
+  "pending",
+] as const;
+export type FileStanding = (typeof FILE_STANDINGS)[number];
+
+/** How an arrival ended at its drop. Each end has a rule of its own. */
+export type End = "delivered" | "quarantined" | "unmatched" | "duplicate";
 
 /** The queue of the scheduler that takes runs of a state. */
 export type RunStage = "intake" | "delivery" | "containers" | "held" | "confirming" | "unconfirmed" | "finishing";
 
-export interface RunFacts {
+export interface RunFacts<State = RunState> {
   /** The states that may follow. */
-  readonly next: readonly RunState[];
+  readonly next: readonly State[];
   /** Null where no step takes the run, since a worker has it. */
   readonly stage: RunStage | null;
   /**
@@ -45,7 +69,7 @@ export interface RunFacts {
    * The points that are final once a run comes to this state, for the metrics; those that are mapped are
    * counted with their batches.
    */
-  readonly counts: readonly Exclude<keyof Points, "mapped">[];
+  readonly counts: readonly ("accepted" | "stored" | "rejected" | "discarded")[];
   /** The reason why a run waits, when no other one is known. */
   readonly waitsFor: string;
   readonly tone: "plain" | "good" | "warning" | "bad" | "faint";
@@ -64,7 +88,7 @@ const OPEN = {
   needsAttention: false,
   counts: [],
   tone: "plain",
-} as const satisfies Partial<RunFacts>;
+} as const satisfies Partial<RunFacts<string>>;
 
 /** Nothing is open; each state that is made of it says what it is instead. */
 const CLOSED = {
@@ -79,7 +103,7 @@ const CLOSED = {
   needsAttention: false,
   counts: [],
   waitsFor: "its turn",
-} as const satisfies Partial<RunFacts>;
+} as const satisfies Partial<RunFacts<string>>;
 
 /** In the order in which lists and indexes name them. */
 const RUN = {
@@ -97,6 +121,8 @@ const RUN = {
     index: "runs_intake",
     waitsFor: "its turn to be mapped",
   },
+  // The run of a container: each of its entries is an arrival from then on, with a run of its own. When all of them
+  // came to a good end its source is finished; while one did not, it rests, and is checked again when an entry changes.
   opened: {
     ...CLOSED,
     next: [],
@@ -155,6 +181,8 @@ const RUN = {
     counts: ["stored"],
     tone: "good",
   },
+  // Accepted, and it was not known in time whether it is stored: its lane continues, it is never sent again, and the
+  // service is asked about it again.
   unconfirmed: {
     ...CLOSED,
     next: ["confirmed", "discarded"],
@@ -168,6 +196,7 @@ const RUN = {
     waitsFor: "the next query of what the service stored",
     tone: "warning",
   },
+  // The file held no readings.
   empty: {
     ...CLOSED,
     next: [],
@@ -178,6 +207,7 @@ const RUN = {
     counts: ["rejected"],
     tone: "plain",
   },
+  // Waits for structure, a unit or a person.
   held: {
     ...CLOSED,
     next: ["mapped", "delivering", "quarantined", "cancelled"],
@@ -189,6 +219,8 @@ const RUN = {
     needsAttention: true,
     tone: "warning",
   },
+  // The service accepted it and then dropped something. This may become known late, and a webhook may correct what
+  // reading back had found.
   discarded: {
     ...CLOSED,
     next: ["confirmed"],
@@ -201,6 +233,7 @@ const RUN = {
     counts: ["stored", "discarded"],
     tone: "bad",
   },
+  // A person is needed.
   quarantined: {
     ...CLOSED,
     next: ["cancelled"],
@@ -212,6 +245,7 @@ const RUN = {
     counts: ["accepted", "rejected"],
     tone: "bad",
   },
+  // It was given up, such as a duplicate.
   cancelled: {
     ...CLOSED,
     next: [],
@@ -222,61 +256,12 @@ const RUN = {
     isAtRest: true,
     tone: "faint",
   },
-} as const satisfies Readonly<Record<RunState, RunFacts>>;
+} as const satisfies Readonly<Record<string, RunFacts<string>>>;
 
+export type RunState = keyof typeof RUN;
 export const RUN_STATES: Readonly<Record<RunState, RunFacts>> = RUN;
-
-export const ALL_RUN_STATES = Object.keys(RUN) as readonly RunState[];
-
-/** The states of which this is true, in their order. */
-export function runStatesThat(
-  isOne: (facts: RunFacts, state: RunState) => boolean,
-): readonly [RunState, ...RunState[]] {
-  const [first, ...others] = ALL_RUN_STATES.filter((state) => isOne(RUN_STATES[state], state));
-  if (first === undefined) throw new RangeError("no state of a run is like that");
-  return [first, ...others];
-}
-
-/** The batches of the run are not known yet. */
-export const UNMAPPED_STATES = runStatesThat(({ index }) => index === "runs_intake");
-export const OPEN_STATES = runStatesThat(({ isOpen }) => isOpen);
-/** Open, and fetched: the spool has the input, or the batches. */
-export const STARTED_STATES = runStatesThat(({ isOpen }, state) => isOpen && state !== "claimed");
-export const IN_PROGRESS_STATES = runStatesThat(({ isInProgress }) => isInProgress);
-/** With batches to deliver, and none of them refused. */
-export const DELIVERABLE_STATES = runStatesThat(({ stage }) => stage === "delivery");
-export const ACCEPTED_STATES = runStatesThat(({ isAccepted }) => isAccepted);
-/** Something of it was sent, and not refused as a whole. */
-export const SENT_STATES = runStatesThat(({ isAccepted }, state) => isAccepted || state === "delivering");
-/** The service may have accepted some of its batches. */
-export const TOUCHED_STATES = runStatesThat(
-  ({ end }, state) =>
-    SENT_STATES.includes(state) || end === "quarantined" || RUN_STATES.delivering.next.includes(state),
-);
-export const CLOSING_STATES = runStatesThat(({ isClosing }) => isClosing);
-export const AT_REST_STATES = runStatesThat(({ isAtRest }) => isAtRest);
-/** Ended without all its readings delivered: rests until a person, or what it waits for, changes that. */
-export const UNDELIVERED_STATES = runStatesThat(({ isOpen, end }) => !isOpen && end !== "delivered");
-/** Runs that a person may have processed again. */
-export const REPLAYABLE_STATES = runStatesThat(({ isOpen, standing }) => !isOpen && standing !== null);
-export const CANCELLABLE_STATES = runStatesThat(({ next }) => next.includes("cancelled"));
-/** Their service is needed for what comes next. */
-export const NEEDS_SERVICE_STATES = runStatesThat(({ stage, isAwaited }) => stage === "delivery" || isAwaited);
-/** How a run leaves the front of its lane. */
-export const LEAVES_LANE_STATES = runStatesThat(
-  ({ isOpen }, state) => !isOpen && OPEN_STATES.some((open) => RUN_STATES[open].next.includes(state)),
-);
 
 /** States that need a person, as a type: each has words of its own in notifications. */
 export type AttentionState = {
   [State in RunState]: (typeof RUN)[State]["needsAttention"] extends true ? State : never;
 }[RunState];
-
-export const ATTENTION_STATES = runStatesThat(({ needsAttention }) => needsAttention) as readonly [
-  AttentionState,
-  ...AttentionState[],
-];
-
-/** When the source of a delivered run may be archived or deleted. */
-export const FINISH_AFTER = ["accepted", "confirmed"] as const satisfies readonly RunState[];
-export type FinishAfter = (typeof FINISH_AFTER)[number];

@@ -1,5 +1,5 @@
 import type { RunState } from "../../model.ts";
-import { ALL_RUN_STATES, DELIVERABLE_STATES, LEAVES_LANE_STATES } from "../../states.ts";
+import { ALL_RUN_STATES, ASIDE_STATES, DELIVERABLE_STATES, LEAVES_LANE_STATES } from "../../states.ts";
 import type { LaneHead, LaneHeads } from "../lane-heads.ts";
 import { RESTING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
@@ -18,8 +18,8 @@ export function laneHeads(store: Store): LaneHeads {
       }),
     aheadLeftAt: ({ lane, run }, since) =>
       store.look(function* () {
-        const earlier = [lane, run.id, since] as const;
-        const found = yield* row<{ at: string | null }>(selectLeft(store), ...earlier, ...earlier, since);
+        const earlier = Array.from({ length: 1 + ASIDE_STATES.length }, () => [lane, run.id, since]).flat();
+        const found = yield* row<{ at: string | null }>(selectLeft(store), ...earlier, since);
         return found?.at ?? null;
       }),
   };
@@ -65,9 +65,9 @@ const selectLeft = perDialect(({ indexedBy }) => {
   const latest = (index: string, which: string) =>
     `SELECT * FROM (SELECT id, arrival_id FROM runs ${indexedBy(index)}
       WHERE ${which} AND lane = ? AND id < ? AND changed_at > ? ORDER BY changed_at DESC LIMIT ${EARLIER_MAX})`;
+  const aside = ASIDE_STATES.map((state) => `${latest("runs_delivery", `runs.state = '${state}'`)} AS ${state}`);
   return `SELECT max(events.at) AS at
-    FROM (${latest("runs_changed", RESTING)} AS rested
-UNION ALL ${latest("runs_delivery", "runs.state = 'held'")} AS held) AS earlier
+    FROM (${[`${latest("runs_changed", RESTING)} AS rested`, ...aside].join("\nUNION ALL ")}) AS earlier
     JOIN events ON events.arrival_id = earlier.arrival_id AND events.run_id = earlier.id
     WHERE events.at > ? AND events.what IN (${LEAVES.join(", ")})`;
 });
