@@ -67,7 +67,6 @@ describe.each(["sqlite", "postgres"])("the newest check of states in the %s ledg
     .map((file) => readFileSync(join(folder, file), "utf8"));
 
   it.each([
-    ["runs", ALL_RUN_STATES],
     ["arrivals", Object.keys(ARRIVAL_STATES)],
     ["batches", ALL_BATCH_STATES],
   ])("of %s permits exactly the known ones", (_table, states) => {

@@ -14,8 +14,41 @@ export interface Schema {
   readonly folder: string;
   /** Error for a database that contains something else; null: other content is permitted. */
   readonly foreign: ((subject: string) => ConfigError) | null;
+  /** Parts of the schema that derive from the code, and so need no migrations. */
+  readonly derived?: DerivedParts;
   /** Error for a database of a version that does not fit, in words that continue `the store …`. */
   readonly otherVersion: (subject: string, words: string) => ConfigError;
+}
+
+/** Checks, indexes and triggers that name values which the code defines: all are made again when one names others. */
+export interface DerivedParts {
+  /** The values of each part, by its name. */
+  readonly values: Readonly<Record<string, readonly string[]>>;
+  /** A query of the `name` and the `sql` of the parts that are there. */
+  readonly definitions: string;
+  readonly makeAgain: string;
+}
+
+/** Stands for them in the list of migrations. */
+export const DERIVED = "derived parts";
+
+export interface Definition {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** Whether a part names other values than the code; `ConfigError` when they are those of a newer program. */
+export function areOutdated({ derived, otherVersion }: Schema, parts: readonly Definition[], subject: string): boolean {
+  const wanted = Object.entries(derived?.values ?? {});
+  const known = new Set(wanted.flatMap(([, values]) => values));
+  const named = new Map(parts.map(({ name, sql }) => [name, new Set(sql.match(/(?<=')\w+(?=')/g))]));
+  const unknown = wanted.flatMap(([name]) => [...(named.get(name)?.difference(known) ?? [])]);
+  if (unknown.length > 0)
+    throw otherVersion(
+      subject,
+      `has ${unknown[0]} in its schema, which this Headgate does not know: a newer one wrote it`,
+    );
+  return wanted.some(([name, values]) => named.get(name)?.symmetricDifference(new Set(values)).size !== 0);
 }
 
 /** The migrations of a folder in the order of their numbers. */
@@ -42,8 +75,10 @@ export function dueFor(schema: Schema, version: number, subject: string): readon
 }
 
 /** For a reader, which does not migrate: throws when a migration is missing. */
-export function assertNothingDue(schema: Schema, version: number, subject: string): void {
+export function assertNothingDue(schema: Schema, version: number, parts: readonly Definition[], subject: string): void {
   const newest = dueFor(schema, version, subject).at(-1)?.version;
   if (newest !== undefined)
     throw schema.otherVersion(subject, `has schema ${version}, this Headgate reads ${newest}; start the gateway once`);
+  if (areOutdated(schema, parts, subject))
+    throw schema.otherVersion(subject, "is of an earlier Headgate; start the gateway once");
 }

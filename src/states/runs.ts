@@ -1,6 +1,6 @@
 /**
- * The states of runs, one record each: all that there is to a state. The lists in `run-lists.ts`, counts, metrics, labels,
- * and the checks and indexes of the ledger derive from it.
+ * The states of runs, one record each. The lists in `run-lists.ts`, counts, metrics, labels, and the checks and indexes
+ * of the ledger derive from it.
  *
  * A run is `claimed` by a trigger, `fetched` into the spool, and while a worker has it, `mapping`. It is
  * `mapped` when its batches are durable, `delivering` from the first send, `accepted` when the service took
@@ -8,7 +8,7 @@
  * interrupted returns to where it can be done again: `mapping → fetched`, and `→ claimed` when the input is lost.
  */
 
-/** Where a file stands, in the order in which a summary counts them: by the state of its arrival, or of its latest run. */
+/** Where a file stands, by the state of its arrival or of its latest run; in the order of a summary. */
 export const FILE_STANDINGS = [
   "delivered",
   "unconfirmed",

@@ -6,14 +6,16 @@ import type { Ledger } from "../../src/ledger/ledger.ts";
 import { backupLedger, openLedger, restoreLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions, type PostgresLedgerOptions } from "../../src/ledger/options.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/open.ts";
+import { LEDGER_SCHEMA } from "../../src/ledger/postgres/schema.ts";
 import type { Run } from "../../src/model.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError, isLeaseLost, TransientError } from "../../src/support/errors.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog, silentLog } from "../../src/support/log.ts";
 import { hastyUser, openTestDatabase, type TestDatabase, watchCommits } from "../support/postgres.ts";
 import { aloneConformance } from "./alone-conformance.ts";
 import { ledgerConformance } from "./conformance.ts";
 import { BINDING, claimed, deliver, entry, list, mapped, outcome, record, steppingClock } from "./fixtures.ts";
+import { stateSchemaConformance } from "./state-schema-conformance.ts";
 
 let database: TestDatabase;
 let schemas = 0;
@@ -75,8 +77,8 @@ describe("exclusive work at a ledger in PostgreSQL", () => {
   });
 });
 
-const open = (options: PostgresLedgerOptions, readOnly = false) =>
-  openPostgresLedger(options, { clock: steppingClock(), readOnly });
+const open = (options: PostgresLedgerOptions, readOnly = false, log = silentLog) =>
+  openPostgresLedger(options, { clock: steppingClock(), readOnly, log });
 
 describe("a ledger in PostgreSQL", () => {
   it("is migrated once, by nodes that start together, and keeps its records when opened again", async () => {
@@ -111,6 +113,14 @@ describe("a ledger in PostgreSQL", () => {
     const server = (await database.query("SHOW fsync"))[0]?.["fsync"];
     expect(told.filter((line) => line.includes("fsync = off: a crash"))).toHaveLength(server === "off" ? 1 : 0);
     await ledger.close();
+  });
+
+  stateSchemaConformance(LEDGER_SCHEMA.derived?.makeAgain, () => {
+    const options = freshOptions();
+    return {
+      open: (readOnly, log) => open(options, readOnly, log),
+      change: (sql) => database.query(`SET search_path = ${options.schema}; ${sql}`),
+    };
   });
 
   it("is refused when it is missing, newer, something else, or not for this user", async () => {

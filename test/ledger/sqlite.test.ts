@@ -6,11 +6,14 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions } from "../../src/ledger/options.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
+import { LEDGER_SCHEMA } from "../../src/ledger/sqlite/schema.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError } from "../../src/support/errors.ts";
+import { silentLog } from "../../src/support/log.ts";
 import { aloneConformance } from "./alone-conformance.ts";
 import { ledgerConformance } from "./conformance.ts";
 import { BINDING, claimed, deliver, entry, list, mapped, record, steppingClock } from "./fixtures.ts";
+import { stateSchemaConformance } from "./state-schema-conformance.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -29,8 +32,8 @@ describe("exclusive work at a ledger in SQLite", () =>
   }));
 
 describe("an SQLite ledger's file", () => {
-  const open = (readOnly = false) =>
-    openSqliteLedger({ path: join(folder, "state", "ledger.sqlite"), clock: steppingClock(), readOnly });
+  const open = (readOnly = false, log = silentLog) =>
+    openSqliteLedger({ path: join(folder, "state", "ledger.sqlite"), clock: steppingClock(), readOnly, log });
 
   it("is created with its folder, for its own user and group, and keeps its records when opened again", async () => {
     const first = await open();
@@ -106,6 +109,8 @@ describe("an SQLite ledger's file", () => {
     change("PRAGMA application_id = 1");
     await expect(open()).rejects.toMatchObject({ code: "HG-LEDG-002" });
   });
+
+  stateSchemaConformance(LEDGER_SCHEMA.derived?.makeAgain, () => ({ open, change }));
 
   it("is at the configured path", async () => {
     const options = ledgerOptions.parse({ kind: "sqlite", path: join(folder, "here.sqlite") });

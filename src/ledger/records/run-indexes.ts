@@ -1,9 +1,11 @@
 /**
  * The indexes that find runs by their state. A run in progress is only in those of its stage, so that each
  * state that it passes costs little; the long ones receive it when it comes to rest. All are partial: the
- * database uses one only when the query repeats the condition of the migration, with the states as literals.
+ * database uses one only when the query repeats its condition, with the states as literals. It derives from the
+ * records of the states.
  */
 import type { ArrivalState, BatchState, RunState } from "../../model.ts";
+import type { DerivedParts } from "../../sql/migrations.ts";
 import { DELIVERABLE_STATES, RUN_STATES, type RunFacts, runStatesThat, UNMAPPED_STATES } from "../../states.ts";
 import type { RunFilter } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
@@ -25,12 +27,36 @@ export const DELIVERING = anyOf(DELIVERABLE_STATES);
 /** The condition of `runs_resting` and of `runs_changed`. */
 export const RESTING = anyOf(statesIn("runs_resting"));
 
+const INDEXES: readonly (readonly [name: string, columns: string, states: readonly RunState[], more?: string])[] = [
+  ["runs_intake", "state, drop_name, id", UNMAPPED_STATES],
+  ["runs_unmapped", "lane, id", UNMAPPED_STATES],
+  ["runs_delivery", "state, lane, id, target_kinds", statesIn("runs_delivery")],
+  ["runs_unsettled", "state, lane, id", runStatesThat(isUnsettled), "settled = 0 AND "],
+  ["runs_unfinished", "state, drop_name, id", runStatesThat(isUnfinished), "finished_at IS NULL AND "],
+  ["runs_resting", "state, id", statesIn("runs_resting")],
+  ["runs_changed", "changed_at", statesIn("runs_resting")],
+];
+
+/** With the parts that a database has beside the indexes. */
+export function derivedParts({ definitions, values, makeAgain }: DerivedParts): DerivedParts {
+  const create = INDEXES.map(
+    ([name, columns, states, more = ""]) =>
+      `CREATE INDEX ${name} ON runs (${columns}) WHERE ${more}${anyOf(states).replaceAll("runs.", "")}`,
+  );
+  return {
+    definitions,
+    values: { ...values, ...Object.fromEntries(INDEXES.map(([name, , states]) => [name, states])) },
+    makeAgain: [...INDEXES.map(([name]) => `DROP INDEX IF EXISTS ${name}`), makeAgain, ...create].join(";\n"),
+  };
+}
+
 export function runIndexOf(state: RunState, { unfinished, unsettled }: RunFilter): RunIndex {
-  const { index, isClosing, isAwaited } = RUN_STATES[state];
+  const facts = RUN_STATES[state];
+  const { index } = facts;
   if (index === "runs_intake") return { index, by: "drop_name" };
   if (index === "runs_delivery") return { index, by: "lane" };
-  if (unsettled === true && (isClosing || isAwaited)) return { index: "runs_unsettled", by: "lane" };
-  if (unfinished === true && !isAwaited) return { index: "runs_unfinished", by: "drop_name" };
+  if (unsettled === true && isUnsettled(facts)) return { index: "runs_unsettled", by: "lane" };
+  if (unfinished === true && isUnfinished(facts)) return { index: "runs_unfinished", by: "drop_name" };
   return { index, by: null };
 }
 
@@ -44,6 +70,14 @@ export function literal(state: RunState): string {
 /** States as a list in SQL: `'claimed', 'fetched'`. */
 export function literals(states: readonly (RunState | BatchState | ArrivalState)[]): string {
   return states.map((state) => `'${state}'`).join(", ");
+}
+
+function isUnsettled({ isClosing, isAwaited }: RunFacts): boolean {
+  return isClosing || isAwaited;
+}
+
+function isUnfinished({ index, isAwaited }: RunFacts): boolean {
+  return index === "runs_resting" && !isAwaited;
 }
 
 function statesIn(index: RunFacts["index"]): readonly RunState[] {

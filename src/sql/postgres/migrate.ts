@@ -1,6 +1,6 @@
 /** Brings a PostgreSQL schema up to date, all in one transaction and under a lock, so that nodes may start together. */
 import type { ClientBase, Pool } from "pg";
-import { dueFor, type Migration, type Schema, textOf } from "../migrations.ts";
+import { areOutdated, DERIVED, type Definition, dueFor, type Migration, type Schema, textOf } from "../migrations.ts";
 
 export interface PostgresSchema extends Schema {
   /** The table that records the migrations. */
@@ -28,13 +28,19 @@ export async function migrate(
     if (!(await hasSchema(client, name))) await client.query(`CREATE SCHEMA ${name}`);
     for (const migration of due) await client.query(textOf(schema, migration));
     if (due.length > 0) await record(client, schema, due);
+    const isOutdated = areOutdated(schema, await definitions(client, schema), subject);
+    if (isOutdated) await client.query(schema.derived?.makeAgain ?? "");
     await client.query("COMMIT");
-    return due.map(({ file }) => file);
+    return [...due.map(({ file }) => file), ...(isOutdated ? [DERIVED] : [])];
   } catch (thrown) {
     // The connection may be gone, and the transaction with it.
     await client.query("ROLLBACK").catch(() => undefined);
     throw thrown;
   }
+}
+
+export async function definitions(connection: Connection, { derived }: Schema): Promise<readonly Definition[]> {
+  return derived === undefined ? [] : (await connection.query<Definition>(derived.definitions)).rows;
 }
 
 async function record(
