@@ -24,6 +24,7 @@ import { type MappersOf, NO_MAPPERS } from "./file-triggers/mappers.ts";
 import { fileTriggerRoutes } from "./file-triggers/routes.ts";
 import { fileRoutes } from "./files/routes.ts";
 import { openStoredFiles } from "./files/service.ts";
+import { formRoutes } from "./forms/routes.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
@@ -193,6 +194,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     variableRoutes,
     viewRoutes,
     groupRoutes,
+    formRoutes,
     fileTriggerRoutes,
     dataRoutes,
     pushRoutes,

@@ -297,7 +297,8 @@ export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
  * The address of a route, with ids in the place of its parameters, and `rest` for what its wildcard takes.
  */
 export function addressOf(route: HubRoute, ids: Readonly<Record<string, number | string>>, rest = "x"): string {
-  const entity = /^\/(fileTrigger|storage|(?:site|source|variable|view|group)(?=s))s?\//.exec(route.url)?.[1] ?? "";
+  const entity =
+    /^\/(fileTrigger|storage|form|(?:site|source|variable|view|group)(?=s))s?\//.exec(route.url)?.[1] ?? "";
   const last = /variables\/:id$/.test(route.url) ? "variable" : entity;
   return route.url
     .replace(/:id\b/, String(ids[last] ?? 999_999))

@@ -117,6 +117,7 @@ describe("/openapi.json", () => {
 test("every example works as given", async () => {
   await createChain(hub);
   expect(await hub.post("/fileTrigger", { mapping: "acme", ingestionType: "SendViaHttp" })).toBe(1);
+  expect(await hub.post("/form", { name: "First" })).toMatchObject({ id: "1" });
   const order = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   const routes = shown()
     .filter(({ facts }) => facts.example !== undefined)
@@ -127,7 +128,7 @@ test("every example works as given", async () => {
       route.method === "DELETE" && route.url !== "/data"
         ? await createChain(hub)
         : { siteId: 1, sourceId: 1, variableIds: [1] };
-    const path = addressOf(route, { site: siteId, source: sourceId, variable: variableIds[0] ?? 0 });
+    const path = addressOf(route, { site: siteId, source: sourceId, variable: variableIds[0] ?? 0, form: 1 });
     const { query, body } = route.facts.example ?? {};
     const answer = await hub.call(route.method, path, {
       ...(query === undefined ? {} : { query: query as Query }),

@@ -44,6 +44,9 @@ beforeAll(async () => {
   const trigger = { name: HIDDEN, ingestionType: "SendViaHttp", token: TOKEN, mapping: HIDDEN, metadata: { HIDDEN } };
   expect(await hub.post("/fileTrigger", trigger)).toBe(THEIRS);
   expect(await hub.post("/groups", { name: HIDDEN, siteIds: [siteId] })).toBe(THEIRS);
+  const fields = [{ name: HIDDEN, type: "Number" }];
+  const groups = [{ name: HIDDEN, fields }];
+  expect(await hub.post("/form", { name: HIDDEN, groups })).toMatchObject({ id: `${THEIRS}` });
   const named = { Filename: `${HIDDEN}/${HIDDEN}.csv`, Tag: HIDDEN, SiteId: siteId };
   expect(await hub.upload(HIDDEN, named)).toMatchObject({ status: 200, body: THEIRS });
   const query = { operationId: NAMED.operation };
@@ -65,6 +68,7 @@ async function everything() {
     groups: await hub.get("/groups"),
     triggers: await hub.get("/fileTrigger"),
     history: await hub.get(`/fileTrigger/${THEIRS}/history`),
+    forms: await hub.get("/form"),
     files: await hub.get("/storage"),
     content: (await hub.call("GET", "/storage/file", { query: { ids: THEIRS } })).body,
     data: await hub.get("/data", all),
@@ -102,6 +106,7 @@ function attemptsOf(route: HubRoute): Attempt[] {
     fileTrigger: THEIRS,
     storage: THEIRS,
     group: THEIRS,
+    form: THEIRS,
   };
   const address = addressOf(route, ids, encodeURIComponent(NAMED.operation));
   const path = address.replace(/\/generic\/x$/, `/generic/${TOKEN}`);
@@ -148,7 +153,13 @@ function elsewhere(attempt: Attempt): Attempt {
   };
 }
 
-async function made({ route, path, query, body }: Attempt) {
+let forms = 0;
+
+async function made({ route, path, query, body: example }: Attempt) {
+  // Forms have names of their own, and each attempt may make one.
+  forms += 1;
+  const body =
+    example === undefined ? undefined : JSON.parse(JSON.stringify(example).replace("Billing", `Form ${forms}`));
   const options = {
     ...OTHER,
     ...(query === undefined ? {} : { query }),

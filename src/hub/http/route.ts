@@ -19,7 +19,7 @@ export interface RouteFacts {
   readonly answerType?: string;
   /** 200 when absent. */
   readonly status?: 200 | 204 | 501;
-  /** Works as given in an account that holds a site, a source, a variable and a file trigger 1. */
+  /** Works as given in an account that holds a site, a source, a variable, a file trigger and a form 1. */
   readonly example?: { readonly query?: Readonly<Record<string, unknown>>; readonly body?: unknown };
   /** Name of the wildcard at the end of the address. */
   readonly rest?: string;

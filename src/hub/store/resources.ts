@@ -2,6 +2,7 @@
 import type { Database } from "./database.ts";
 import { createFileTriggerStore } from "./file-triggers.ts";
 import { createFileStore } from "./files.ts";
+import { createFormStore } from "./forms.ts";
 import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createMasterDataReports } from "./master-data.ts";
@@ -12,9 +13,13 @@ import { createViewStore } from "./views.ts";
 
 export function commonStores(
   database: Database,
-): Pick<HubStore, "identity" | "structure" | "views" | "fileTriggers" | "files" | "groups" | "reports" | "zones"> {
+): Pick<
+  HubStore,
+  "identity" | "structure" | "forms" | "views" | "fileTriggers" | "files" | "groups" | "reports" | "zones"
+> {
   return {
     files: createFileStore(database),
+    forms: createFormStore(database),
     zones: createSourceZoneStore(database),
     groups: createGroupStore(database),
     reports: createMasterDataReports(database),

@@ -7,6 +7,7 @@
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
+import type { FormStore } from "./forms.ts";
 import type { GroupStore } from "./groups.ts";
 import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
@@ -272,6 +273,7 @@ export interface HubStore {
   readonly operations: OperationStore;
   readonly usage: UsageStore;
   readonly files: FileStore;
+  readonly forms: FormStore;
   readonly groups: GroupStore;
   /** Reports of files of master data. */
   readonly reports: MasterDataReports;

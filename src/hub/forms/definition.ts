@@ -1,0 +1,208 @@
+/** Definitions of forms: bodies made whole, what a change may change, and what becomes of values then. */
+import { isDeepStrictEqual } from "node:util";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import { FIELD_TYPES, FORM_ENTITIES, type Form, type FormChange, type FormEntity } from "../../wire/index.ts";
+import { invalidField } from "../http/problems.ts";
+import type { FormEdit, NewField, NewForm, NewGroup, Refit, StoredField, StoredForm } from "../store/forms.ts";
+import { type Fields, isFields, named, pathOf, placesOf, put, sameName } from "./names.ts";
+import { readValue, UnfitValue } from "./read-value.ts";
+
+type GroupBody = NonNullable<FormChange["groups"]>[number];
+type FieldBody = NonNullable<GroupBody["fields"]>[number];
+
+/** What a body leaves out is as in `current`; groups are replaced as a whole. Throws a 400 that names the field. */
+export function formOf(body: FormChange & { readonly name: string }, current: StoredForm | null): NewForm {
+  const entityType = body.entityType === undefined ? (current?.entityType ?? "Source") : entityOf(body.entityType);
+  if (current !== null && entityType !== current.entityType)
+    throw invalidField("entityType", "cannot change: make another form");
+  return {
+    name: body.name,
+    type: body.type ?? current?.type ?? 0,
+    displayOrder: body.displayOrder ?? current?.displayOrder ?? 0,
+    entityType,
+    groups: body.groups === undefined ? (current?.groups ?? []) : groupsOf(body.groups, current),
+  };
+}
+
+export function entityOf(id: number): FormEntity {
+  return id === FORM_ENTITIES.Site ? "Site" : "Source";
+}
+
+function groupsOf(bodies: readonly GroupBody[], current: StoredForm | null): NewGroup[] {
+  requireDistinct(bodies, "groups");
+  return bodies.map((body, at) => {
+    const path = `groups.${at}`;
+    const before = sameOf(current?.groups ?? [], body, `${path}.id`);
+    const fields = body.fields ?? [];
+    requireDistinct(fields, `${path}.fields`);
+    return {
+      id: before?.id ?? null,
+      name: body.name,
+      displayHeader: body.displayHeader ?? before?.displayHeader ?? null,
+      displayOrder: body.displayOrder ?? at,
+      fields: fields.map((field, place) =>
+        fieldOf(field, place, `${path}.fields.${place}`, sameOf(before?.fields ?? [], field, `${path}.id`)),
+      ),
+    };
+  });
+}
+
+/** By its id, so that its name can change; else by its name. */
+function sameOf<Item extends { readonly id: number; readonly name: string }>(
+  items: readonly Item[],
+  { id, name }: { readonly id?: string | number | undefined; readonly name: string },
+  path: string,
+): Item | undefined {
+  if (id === undefined || items.length === 0) return named(items, name);
+  const found = items.find((item) => String(item.id) === String(id));
+  if (found === undefined) throw invalidField(path, `the form has none with the id ${id} here; leave it out`);
+  return found;
+}
+
+function requireDistinct(items: readonly { readonly name: string }[], path: string): void {
+  for (const [at, { name }] of items.entries())
+    if (items.findIndex((other) => sameName(other.name, name)) < at)
+      throw invalidField(`${path}.${at}.name`, `${name} is there twice (upper and lower case count as the same)`);
+}
+
+function fieldOf(body: FieldBody, at: number, path: string, before: StoredField | undefined): NewField {
+  const type = body.type ?? before?.type ?? FIELD_TYPES.Text;
+  const timeSliced = body.timeSliced ?? before?.timeSliced ?? false;
+  if (before !== undefined && timeSliced !== before.timeSliced)
+    throw invalidField(
+      `${path}.timeSliced`,
+      `cannot change once the field ${before.name} is there: add another field, and remove this one`,
+    );
+  const isOptions = type === FIELD_TYPES.List;
+  const isReference = type === FIELD_TYPES.Reference;
+  if (body.options !== undefined && !isOptions) throw invalidField(`${path}.options`, "are for fields of type List");
+  if (body.referenceTo !== undefined && !isReference)
+    throw invalidField(`${path}.referenceTo`, "is for fields of type Reference");
+  return {
+    id: before?.id ?? null,
+    name: body.name,
+    type,
+    displayOrder: body.displayOrder ?? at,
+    isList: body.isList ?? before?.isList ?? false,
+    required: body.required ?? before?.required ?? false,
+    timeSliced,
+    options: isOptions ? (body.options ?? before?.options ?? null) : null,
+    referenceTo: isReference ? (body.referenceTo ?? before?.referenceTo ?? FORM_ENTITIES.Source) : null,
+  };
+}
+
+/** `withData`: values that do not fit go; otherwise the first of them is a 409. */
+export function editOf(withData: boolean, change: (current: StoredForm) => NewForm): FormEdit {
+  return {
+    change(current, slices) {
+      const next = change(current);
+      if (withData) return next;
+      const lost = unfitFields(current, next).find(({ field }) => slices.has(field.id));
+      if (lost !== undefined)
+        throw conflict(`${pathOf(lost)} has ${slices.get(lost.field.id)} slices, which would be lost`);
+      return next;
+    },
+    unfit: (current, next) => unfitFields(current, next).map(({ field }) => field.id),
+    refit: refitOf(withData),
+  };
+}
+
+/** A form without groups, in whose place nothing comes. */
+export function removedForm(current: StoredForm): NewForm {
+  return { ...current, groups: [] };
+}
+
+/** Fields that go, or take other values from now on. */
+function unfitFields(current: StoredForm, next: NewForm) {
+  const kept = new Map(next.groups.flatMap(({ fields }) => fields.map((field) => [field.id, field])));
+  const kindOf = ({ type, isList, options, referenceTo }: NewField) => ({ type, isList, options, referenceTo });
+  return placesOf(current).filter(({ field }) => {
+    const after = kept.get(field.id);
+    return after === undefined || !isDeepStrictEqual(kindOf(after), kindOf(field));
+  });
+}
+
+/** Values go by names: those that an entity has move to new names, and get the spelling of the definition. */
+export function refitOf(withData: boolean): Refit {
+  return (before, after, { id, clientData }) => {
+    const entity = (after ?? before)?.entityType.toLowerCase();
+    const rest: Record<string, unknown> = { ...clientData };
+    const misfit = (path: string, why: string) => {
+      if (!withData) throw conflict(`the ${entity} ${id} has a value of clientData.${path}: it ${why}`);
+    };
+    const values: [readonly string[], unknown][] = [];
+    for (const [name, held] of Object.entries(clientData)) {
+      const isOurs = before !== null && sameName(name, before.name);
+      const isInTheWay = after !== null && sameName(name, after.name);
+      if (!isOurs && !isInTheWay) continue;
+      delete rest[name];
+      if (before !== null && !isOurs) misfit(name, `is not of the form ${before.name}`);
+      else for (const [path, value] of valuesOf(held)) values.push([[name, ...path], value]);
+    }
+    const moved: Record<string, unknown> = {};
+    for (const [path, value] of values) {
+      const place = after === null ? undefined : placeAfter(before, after, path);
+      if (place === undefined) misfit(path.join("."), "is not of the form");
+      else if (place.field.timeSliced) misfit(path.join("."), "has no date from which it holds");
+      else
+        try {
+          const read = readValue(place.field, value);
+          if (read !== null) put(moved, place, read);
+        } catch (thrown) {
+          if (!(thrown instanceof UnfitValue)) throw thrown;
+          misfit(path.join("."), thrown.message);
+        }
+    }
+    const fitted = { ...rest, ...moved };
+    return isDeepStrictEqual(fitted, clientData) ? undefined : fitted;
+  };
+}
+
+/** What is no group of fields counts as a value of its own. */
+function valuesOf(groups: unknown): [readonly string[], unknown][] {
+  if (!isFields(groups)) return groups === null ? [] : [[[], groups]];
+  return Object.entries(groups).flatMap(([group, fields]): [readonly string[], unknown][] => {
+    if (!isFields(fields)) return fields === null ? [] : [[[group], fields]];
+    return Object.entries(fields as Fields)
+      .filter(([, value]) => value !== null)
+      .map(([field, value]) => [[group, field], value]);
+  });
+}
+
+function placeAfter(before: StoredForm | null, after: StoredForm, [, groupName, fieldName]: readonly string[]) {
+  const places = placesOf(before ?? after);
+  const found = places.find(
+    ({ group, field }) => sameName(group.name, groupName ?? "") && sameName(field.name, fieldName ?? ""),
+  );
+  return placesOf(after).find(({ field }) => field.id === found?.field.id);
+}
+
+function conflict(why: string): HttpProblem {
+  return new HttpProblem(
+    409,
+    "conflict",
+    `${why}; add WithData=true to remove such values, and nothing brings them back`,
+  );
+}
+
+export function shownForm({ id, name, type, accountId, displayOrder, entityType, groups }: StoredForm): Form {
+  return {
+    id: String(id),
+    name,
+    type,
+    accountId,
+    displayOrder,
+    entityType: FORM_ENTITIES[entityType],
+    groups: groups.map(({ id, name, displayHeader, displayOrder, fields }) => ({
+      id: String(id),
+      name,
+      displayHeader,
+      displayOrder,
+      fields: fields.map(({ id, ...field }) => ({
+        ...field,
+        id: String(id),
+        options: field.options === null ? null : [...field.options],
+      })),
+    })),
+  };
+}

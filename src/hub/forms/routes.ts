@@ -1,0 +1,133 @@
+/** Forms of the account (`docs/hub-choices.md`, *Forms*). */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import { form, formBody, formChange, formDataQuery, formNameQuery, formsQuery } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { callerOf } from "../http/access.ts";
+import { requireKnown } from "../http/parameters.ts";
+import { invalidField, parsed } from "../http/problems.ts";
+import { described } from "../http/route.ts";
+import type { StoredForm } from "../store/forms.ts";
+import type { HubStore } from "../store/store.ts";
+import { notFound, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { editOf, entityOf, formOf, refitOf, removedForm, shownForm } from "./definition.ts";
+
+const TAG = "Forms";
+const EXAMPLE = {
+  name: "Billing",
+  entityType: "Source",
+  groups: [{ name: "Contract", fields: [{ name: "Tariff", type: "Number", required: true, timeSliced: true }] }],
+};
+
+const OPTIONS = {
+  list: described({
+    access: "read",
+    tag: TAG,
+    summary: "Forms of the account",
+    query: formsQuery,
+    answer: z.array(form),
+    example: { query: { Name: ["Billing"], EntityType: 2 } },
+  }),
+  one: described({ access: "read", tag: TAG, summary: "One form", answer: form }),
+  create: described({
+    access: "manage",
+    tag: TAG,
+    summary: "Adds a form",
+    description: "The answer is the whole form. Values that are there under its name must fit (409).",
+    query: formNameQuery,
+    body: formBody,
+    answer: form,
+    example: { body: EXAMPLE },
+  }),
+  change: described({
+    access: "manage",
+    tag: TAG,
+    summary: "Changes a form that the body names by its id",
+    description: "What the body leaves out stays; groups are replaced as a whole. The answer is the whole form.",
+    query: formDataQuery,
+    body: formChange,
+    answer: form,
+    example: { body: { id: "1", name: "Invoices" } },
+  }),
+  changeById: described({
+    access: "manage",
+    tag: TAG,
+    summary: "Changes a form",
+    query: formDataQuery,
+    body: formChange,
+    answer: form,
+    example: { body: { name: "Invoices" } },
+  }),
+  remove: described({
+    access: "manage",
+    tag: TAG,
+    summary: "Removes a form",
+    description: "Values of it are a 409, unless WithData=true removes them too.",
+    query: formDataQuery,
+    status: 204,
+    example: { query: { WithData: true } },
+  }),
+};
+
+export async function formRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+  const { forms } = store;
+  app.get("/form", OPTIONS.list, async (request, reply) => {
+    const query = parsed(formsQuery, request.query);
+    const entityTypes = query.EntityType === undefined ? undefined : [entityOf(query.EntityType)];
+    const filter = { names: query.Name, entityTypes };
+    const { rows, total } = await forms.list(callerOf(request).accountId, filter, pageOf(query));
+    if (wantsCount(request, query)) sendCount(reply, total);
+    return rows.map(shownForm);
+  });
+  app.get<WithId>("/form/:id", OPTIONS.one, async (request) => shownForm(await rowOfPath(forms.list, request, "form")));
+  app.post("/form", OPTIONS.create, (request) => create(store, request));
+  app.put("/form", OPTIONS.change, (request) => {
+    const { id } = parsed(formChange, request.body);
+    if (id === undefined) throw invalidField("id", "the body must name the form to change by its id");
+    return change(store, request, String(id));
+  });
+  app.put<WithId>("/form/:id", OPTIONS.changeById, (request) => change(store, request, request.params.id));
+  app.delete<WithId>("/form/:id", OPTIONS.remove, async (request, reply) => {
+    requireKnown("DELETE /form", formDataQuery, Object.keys(request.query as object));
+    const { id } = request.params;
+    const edit = editOf(withData(request), removedForm);
+    if (!(await forms.remove(callerOf(request).accountId, pathId(id), edit))) throw notFound("form", id);
+    return reply.code(204).send();
+  });
+}
+
+async function create({ forms }: HubStore, request: FastifyRequest) {
+  const { accountId } = callerOf(request);
+  const { Name } = parsed(formNameQuery, request.query);
+  const given = request.body;
+  const isUnnamed =
+    typeof given === "object" && given !== null && !Object.keys(given).some((key) => key.toLowerCase() === "name");
+  const body = parsed(formBody, isUnnamed && Name !== undefined ? { ...given, name: Name } : given);
+  requireOwn(body.accountId, accountId);
+  return made(await forms.create(accountId, formOf(body, null), refitOf(false)), body.name);
+}
+
+async function change({ forms }: HubStore, request: FastifyRequest, id: string) {
+  const { accountId } = callerOf(request);
+  const body = parsed(formChange, request.body);
+  requireOwn(body.accountId, accountId);
+  const edit = editOf(withData(request), (current) => formOf({ ...body, name: body.name ?? current.name }, current));
+  const changed = await forms.change(accountId, pathId(id), edit);
+  if (changed === "missing") throw notFound("form", id);
+  return made(changed, body.name);
+}
+
+function made(result: StoredForm | "taken", name: string | undefined) {
+  if (result !== "taken") return shownForm(result);
+  throw new HttpProblem(409, "conflict", `the account has a form named ${name} for the same entity (GET /form)`);
+}
+
+function withData(request: FastifyRequest): boolean {
+  return parsed(formDataQuery, request.query).WithData === true;
+}
+
+function requireOwn(given: number | undefined, accountId: number): void {
+  if (given !== undefined && given !== accountId)
+    throw invalidField("accountId", "is that of the token, and may be left out");
+}
