@@ -16,8 +16,8 @@ import { editOf, entityOf, formOf, refitOf, removedForm, shownForm } from "./def
 const TAG = "Forms";
 const EXAMPLE = {
   name: "Billing",
-  entityType: "Source",
-  groups: [{ name: "Contract", fields: [{ name: "Tariff", type: "Number", required: true, timeSliced: true }] }],
+  entityType: 2,
+  groups: [{ name: "Contract", fields: [{ name: "Tariff", type: 2, required: true, timeSliced: true }] }],
 };
 
 const OPTIONS = {
