@@ -115,5 +115,5 @@ export const formsQuery = caseless(
 export const formNameQuery = caseless(z.object({ Name: name.optional().describe("For a body without a name.") }));
 
 export const formDataQuery = caseless(
-  z.object({ WithData: queryBoolean.optional().describe("Removes values that would not fit any more.") }),
+  z.object({ WithData: queryBoolean.optional().describe("Removes values that would no longer fit.") }),
 );

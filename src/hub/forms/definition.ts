@@ -10,7 +10,9 @@ import { readValue, UnfitValue } from "./read-value.ts";
 type GroupBody = NonNullable<FormChange["groups"]>[number];
 type FieldBody = NonNullable<GroupBody["fields"]>[number];
 
-/** What a body leaves out is as in `current`; groups are replaced as a whole. Throws a 400 that names the field. */
+/**
+ * Fields that a body leaves out are as in `current`; groups are replaced as a whole. Throws a 400 that names the field.
+ */
 export function formOf(body: FormChange & { readonly name: string }, current: StoredForm | null): NewForm {
   const entityType = body.entityType === undefined ? (current?.entityType ?? "Source") : entityOf(body.entityType);
   if (current !== null && entityType !== current.entityType)
@@ -158,7 +160,7 @@ export function refitOf(withData: boolean): Refit {
   };
 }
 
-/** What is no group of fields counts as a value of its own. */
+/** A value in the place of a form or a group, which is no object, counts as one value. */
 function valuesOf(groups: unknown): [readonly string[], unknown][] {
   if (!isFields(groups)) return groups === null ? [] : [[[], groups]];
   return Object.entries(groups).flatMap(([group, fields]): [readonly string[], unknown][] => {

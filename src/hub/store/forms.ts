@@ -218,10 +218,10 @@ function formColumns({ name, type, displayOrder, entityType }: NewForm) {
 }
 
 /** Groups and fields that are no longer there go, and the slices of the fields with them. */
-function* putGroups(formId: number, before: readonly StoredGroup[], after: readonly NewGroup[]): Steps<void> {
+function* putGroups(formId: number, former: readonly StoredGroup[], after: readonly NewGroup[]): Steps<void> {
   const keptGroups = new Set(after.map(({ id }) => id));
   const keptFields = new Set(after.flatMap(({ fields }) => fields.map(({ id }) => id)));
-  for (const { id, fields } of before) {
+  for (const { id, fields } of former) {
     for (const field of fields) if (!keptFields.has(field.id)) yield* remove("form_field", field.id);
     if (!keptGroups.has(id)) yield* remove("form_group", id);
   }
