@@ -110,7 +110,8 @@ async function checkMappers(config: GatewayConfig, { triggers, services }: Trigg
     else if (fault === null) {
       const version = (await catalogue.find(trigger.mapper))?.identity.version ?? "";
       say({ part, level: "ok", what: `mapper ${trigger.mapper} ${version} accepts its settings` });
-    } else say({ part, ...(trigger.origin === undefined ? OWN : THEIRS), what: fault });
+    } else if (trigger.origin === undefined) say({ part, ...OWN, what: fault });
+    else say({ part, level: "warning", what: fault, hint: means.appliesStructure ? AT_HUB : THEIRS });
   }
   await catalogue.close();
 }
@@ -120,9 +121,8 @@ const OWN = {
   hint: "Correct the trigger's `mapper` or `metadata`; `headgate mapper list` shows both.",
 } as const;
 /** Nothing of the gateway's own is wrong; its other triggers work. */
-const THEIRS = {
-  level: "warning",
-  hint:
-    "Its files would be quarantined. Bind its mapping in `mappings`, add the mapper, or correct `metadata` at the " +
-    "service.",
-} as const;
+const THEIRS =
+  "Its files would be quarantined. Bind its mapping in `mappings`, add the mapper, or correct `metadata` at the service.";
+const AT_HUB =
+  "Its files would be quarantined. Name another mapping or correct `metadata` in the file trigger (PUT /fileTrigger), " +
+  "or add the mapper (`files.mappers`).";

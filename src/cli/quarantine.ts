@@ -1,8 +1,8 @@
 /** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import { READINGS_LOST } from "../operations/state-of-work.ts";
-import { placeWords } from "../runs/place-words.ts";
 import { ATTENTION_STATES } from "../states.ts";
+import { placeWords } from "../support/place-words.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";

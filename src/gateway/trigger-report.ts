@@ -38,28 +38,37 @@ async function mapperFault(trigger: Trigger, catalogue: Pick<MapperCatalogue, "f
 }
 
 export class TriggerReport {
-  readonly #query: SharedQuery<readonly ListedTriggers[]>;
+  readonly #states: () => readonly ServiceTriggerState[];
+  /** By services. */
+  readonly #unusable: SharedQuery<ReadonlyMap<string, readonly UnusableTrigger[]>>;
   readonly #logged = new Set<string>();
 
   constructor(states: () => readonly ServiceTriggerState[], means: TriggerMeans, log: Logger) {
-    this.#query = shareQuery(async () => {
-      const all: ListedTriggers[] = [];
-      for (const { triggers, ...state } of states()) {
+    this.#states = states;
+    this.#unusable = shareQuery(async () => {
+      const found = new Map<string, readonly UnusableTrigger[]>();
+      for (const { service, triggers } of states()) {
         const unusable = await unusableOf(triggers, means);
         for (const one of unusable) this.#log(one, log);
-        all.push({ ...state, count: triggers.length, unusable });
+        found.set(service, unusable);
       }
-      return all;
+      return found;
     });
   }
 
   /** The triggers may have changed. */
   async check(): Promise<void> {
-    await this.#query.now();
+    await this.#unusable.next();
   }
 
-  states(): Promise<readonly ListedTriggers[]> {
-    return this.#query.within(CHECK_EVERY_MS);
+  async states(): Promise<readonly ListedTriggers[]> {
+    const unusable = await this.#unusable.within(CHECK_EVERY_MS);
+    // What the services listed is as it is now: it costs nothing, and a gateway is ready as soon as it is known.
+    return this.#states().map(({ triggers, ...state }) => ({
+      ...state,
+      count: triggers.length,
+      unusable: unusable.get(state.service) ?? [],
+    }));
   }
 
   #log({ trigger, reason }: UnusableTrigger, log: Logger): void {

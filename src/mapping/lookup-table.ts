@@ -10,6 +10,7 @@ import { createMapperFile } from "../readers/mapper-file.ts";
 import { isFileError, RowError } from "../readers/row-error.ts";
 import { placeOf, RowTracker } from "../readers/row-place.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
+import { placeWords } from "../support/place-words.ts";
 import type { LookupFile } from "./contract.ts";
 import type { CellValue, Lookup, MapperFile, TextRow } from "./mapper.ts";
 import { shown } from "./targets.ts";
@@ -49,7 +50,7 @@ export async function readLookup(file: LookupFile, signal: AbortSignal): Promise
     if (thrown instanceof ConfigError) throw thrown;
     if (!isFileError(thrown)) throw lookupFault(file.name, wordsOf(thrown), undefined, thrown);
     const { message, row, sheet, hint } = thrown;
-    throw lookupFault(file.name, `${placeWords(sheet, row)}${message}`, hint, thrown);
+    throw lookupFault(file.name, `${placeWords({ sheet, row })}${message}`, hint, thrown);
   }
 }
 
@@ -175,10 +176,4 @@ function nearestKey(wanted: string, rows: ReadonlyMap<string, TextRow>): string 
     least = distance;
   }
   return near;
-}
-
-function placeWords(sheet: string | undefined, row: number | undefined): string {
-  const words = [sheet === undefined ? "" : `sheet ${sheet}`, row === undefined ? "" : `row ${row}`];
-  const said = words.filter((one) => one !== "").join(", ");
-  return said === "" ? "" : `${said}: `;
 }

@@ -2,9 +2,10 @@
  * Log lines that matter to an operator: runs that need attention, services that fail and recover. Each line is
  * written once, where it is decided.
  */
-import type { Place, Run } from "../model.ts";
+import type { Run } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 import type { Logger } from "../support/log.ts";
+import { placeWords } from "../support/place-words.ts";
 
 /** Logs each run whose state changed; a run that needs a person is a warning with the reason in words. */
 export function logRunState(run: Run, log: Logger): void {
@@ -28,17 +29,7 @@ export function logRunState(run: Run, log: Logger): void {
 /** `a.csv at field is quarantined: the value is no number (row 3, column kWh)` */
 export function runWords({ path, drop, state, reason }: Pick<Run, "path" | "drop" | "state" | "reason">): string {
   const why = reason === null || reason.message === "" ? "" : `: ${reason.message}`;
-  return `${path} at ${drop} is ${state}${why}${placeWords(reason?.place)}`;
-}
-
-/** ` (sheet Data, row 3, column kWh)`; empty when no place is known. */
-function placeWords(place: Place | undefined): string {
-  const parts = [
-    ...(place?.sheet === undefined ? [] : [`sheet ${place.sheet}`]),
-    ...(place?.row === undefined ? [] : [`row ${place.row}`]),
-    ...(place?.column === undefined ? [] : [`column ${place.column}`]),
-  ];
-  return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
+  return `${path} at ${drop} is ${state}${why}${placeWords(reason?.place, " (", ")")}`;
 }
 
 /** `down` and `up` alternate for each service; a service that was not used yet has no state. */

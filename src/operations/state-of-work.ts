@@ -5,6 +5,7 @@
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import type { Arrival, DropKind, DropState, IsoInstant, Run, Summary } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES, runStatesThat, UNCLAIMED_STATES } from "../states.ts";
+import { runWords } from "./attention-log.ts";
 import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 import { occupiedHealth, occupiedWords, waitingAsOccupied } from "./occupied-files.ts";
@@ -181,16 +182,7 @@ export async function concernsOf(
     if (lastError !== null) concerns.push(`drop ${drop} could not be polled: ${lastError.message}`);
   }
   const resting = await unresolvedRuns(ledger, since);
-  for (const run of resting.slice(0, SHOWN)) {
-    const place = run.reason?.place;
-    const at =
-      place?.row === undefined
-        ? ""
-        : ` (row ${place.row}${place.column === undefined ? "" : `, column ${place.column}`})`;
-    concerns.push(
-      `${run.path} at ${run.drop} is ${run.state}: ${run.reason?.message ?? ""}${at} [headgate trace ${run.id}]`,
-    );
-  }
+  for (const run of resting.slice(0, SHOWN)) concerns.push(`${runWords(run)} [headgate trace ${run.id}]`);
   if (resting.length > SHOWN) concerns.push(`${moreWords(resting.length - SHOWN)} like these`);
   const occupied = await ledger.finishedFiles.occupied();
   concerns.push(...occupied.slice(0, SHOWN).map(occupiedWords));

@@ -1,8 +1,9 @@
 /** What became of a stored file, by the ledger of the gateway that works on it. */
 import type { FileRecord } from "../hub/store/store.ts";
 import type { EntriesState, Ledger } from "../ledger/ledger.ts";
-import type { Arrival, ArrivalState, Place, Reason, Run, RunState } from "../model.ts";
+import type { Arrival, ArrivalState, Reason, Run, RunState } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
+import { placeWords } from "../support/place-words.ts";
 import type { FileState } from "../wire/index.ts";
 import { entryOf } from "./hub-drop.ts";
 
@@ -128,18 +129,7 @@ function nameIn(path: string): string {
 }
 
 function reasonWords({ code, message, place }: Reason): string {
-  const where = place === undefined ? "" : placeWords(place);
-  return `${code}: ${message}${where === "" ? "" : ` (${where})`}`;
-}
-
-function placeWords({ sheet, row, column }: Place): string {
-  return [
-    sheet === undefined ? null : `sheet ${sheet}`,
-    row === undefined ? null : `row ${row}`,
-    column === undefined ? null : `column ${column}`,
-  ]
-    .filter((part) => part !== null)
-    .join(", ");
+  return `${code}: ${message}${placeWords(place, " (", ")")}`;
 }
 
 /** Triggers of a service are named `<service>:<id>`. */

@@ -5,6 +5,8 @@
 export interface SharedQuery<Found> {
   /** The result of a query that ends after the call; one that is running is shared. */
   now(): Promise<Found>;
+  /** The result of a query that begins after the call; several callers share one. */
+  next(): Promise<Found>;
   /** The result of a query that began at most `ms` milliseconds ago, also when it failed. */
   within(ms: number): Promise<Found>;
 }
@@ -14,6 +16,7 @@ export function shareQuery<Found>(
   nowMs: () => number = () => performance.now(),
 ): SharedQuery<Found> {
   let running: Promise<Found> | null = null;
+  let queued: Promise<Found> | null = null;
   let latest: Promise<Found> | null = null;
   let beganMs = Number.NEGATIVE_INFINITY;
   const now = () => {
@@ -26,5 +29,15 @@ export function shareQuery<Found>(
     latest = begun;
     return begun;
   };
-  return { now, within: (ms) => (latest !== null && nowMs() - beganMs < ms ? latest : now()) };
+  const next = () => {
+    if (running === null) return now();
+    queued ??= running
+      .catch(() => undefined)
+      .then(() => {
+        queued = null;
+        return now();
+      });
+    return queued;
+  };
+  return { now, next, within: (ms) => (latest !== null && nowMs() - beganMs < ms ? latest : now()) };
 }

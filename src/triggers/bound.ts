@@ -99,8 +99,8 @@ function mapperOf(listed: ListedTrigger, name: string, { mappings, service }: Se
     return { mapper: own, origin: { ...origin, unbound: `there is no mapper ${own}` } };
   const unbound =
     mapping === undefined
-      ? `${title} names no mapping, and \`mappings\` binds no mapper to its file type ${fileType}`
-      : `${title} names the mapping ${mapping}: no mapper here has this name, and \`mappings\` binds none to it`;
+      ? `${title} names no mapping, and there is no mapper for its file type ${fileType} here`
+      : `${title} names the mapping ${mapping}, and there is no mapper for it here`;
   return { mapper: mapping ?? NO_MAPPER, origin: { ...origin, unbound } };
 }
 

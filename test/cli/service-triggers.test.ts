@@ -77,7 +77,7 @@ it("commands know the triggers of the service that the gateway read last", async
     services: unknown[];
   };
   expect(triggers.map(({ name }) => name)).toEqual(["first", "hub:1", "hub:2", "hub:3", "hub:4"]);
-  expect(triggers[2]).toMatchObject({ mapping: "ACME v2", problem: expect.stringContaining("no mapper here") });
+  expect(triggers[2]).toMatchObject({ mapping: "ACME v2", problem: expect.stringContaining("no mapper for it here") });
   expect(services).toMatchObject([{ service: "hub", count: 4, listedAt: expect.any(String) }]);
   expect((await headgate("trigger", "list")).stdout).toContain("the triggers of the service hub: listed at");
   service.triggers = [];

@@ -12,6 +12,15 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
+test("the triggers of every account are ready from the start", async () => {
+  const parts = (await rig.platform().gateway?.view.health()) ?? [];
+  const triggers = parts.filter(({ part }) => part.startsWith("triggers of"));
+  expect(triggers.map(({ part, ready }) => [part, ready])).toEqual([
+    ["triggers of account-1", true],
+    ["triggers of account-2", true],
+  ]);
+});
+
 describe("an uploaded file becomes stored readings", () => {
   test("in the standard format, and names its run and trigger", async () => {
     const variableId = await rig.variable("S-1");
@@ -113,9 +122,10 @@ describe("a file that does not", () => {
   });
 
   test("is quarantined when its trigger names a mapper that the hub does not have", async () => {
-    await rig.trigger("nobody_", "no-such-mapper");
+    const trigger = await rig.trigger("nobody_", "no-such-mapper");
     const id = await rig.store("nobody_1.csv", "x");
-    expect(await rig.became(id, "quarantined")).toMatchObject({ reason: expect.stringContaining("no-such-mapper") });
+    const reason = `HG-TRIG-003: the trigger ${trigger} names the mapping no-such-mapper, and there is no mapper for it here`;
+    expect(await rig.became(id, "quarantined")).toMatchObject({ reason });
   });
 
   test("is given up when it is removed while it is held, also by a hub that died then", async () => {

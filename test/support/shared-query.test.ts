@@ -16,6 +16,13 @@ it("is made once for concurrent callers, and again for callers that need a newer
   expect(await Promise.all([query.within(1_000), query.within(1_000)])).toEqual([3, 3]);
 });
 
+it("is made again for a caller that came while it was running", async () => {
+  let count = 0;
+  const query = shareQuery(async () => ++count);
+  expect(await Promise.all([query.next(), query.next(), query.next(), query.now()])).toEqual([1, 2, 2, 1]);
+  expect(await query.next()).toBe(3);
+});
+
 it("is not repeated at once when it failed", async () => {
   let count = 0;
   const fail = async () => {

@@ -60,7 +60,7 @@ describe("a trigger that a service lists", () => {
     expect(mapper({ FileType: "IndexIs" }, {})?.mapper).toBe("meter-index");
     expect(mapper({ FileType: "OpisenseManualLoad" }, {})?.mapper).toBe("meter-index");
     expect(mapper({ FileType: "OpisenseMasterData" }, {})).toMatchObject({ structure: true });
-    expect(mapper(custom, {})?.origin?.unbound).toMatch(/binds no mapper to its file type CustomFormat/);
+    expect(mapper(custom, {})?.origin?.unbound).toMatch(/no mapper for its file type CustomFormat/);
     expect(mapper({ ...custom, mapping: "ACME v2" }, {})?.origin?.unbound).toMatch(/names the mapping ACME v2/);
     expect(mapper({ ...custom, mapping: "constructor" })?.mapper).toBe("constructor");
   });

@@ -2,7 +2,7 @@
 import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
 import { conflictWords, cutWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
 import type { Run } from "../../model.ts";
-import { placeWords } from "../place-words.ts";
+import { placeWords } from "../../support/place-words.ts";
 
 /** Reasons for refused rows that an event names. */
 const REASONS_SAID = 3;

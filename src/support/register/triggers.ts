@@ -15,7 +15,8 @@ export const TRIGGER_ERRORS = {
   "HG-TRIG-003": {
     title: "a trigger of the service has no mapper here",
     hint:
-      "Bind the name of its mapping to a mapper in `mappings` of the entry `from: service`, or add a mapper of " +
-      "that name; then `headgate replay` the file.",
+      "At a gateway bind the name of its mapping to a mapper in `mappings` of the entry `from: service`, or add a " +
+      "mapper of that name; then `headgate replay` the file. At a hub name another mapping in the file trigger (PUT " +
+      "/fileTrigger), or add the mapper (`files.mappers`); then offer the file again (POST /storage/{id}/process).",
   },
 } as const satisfies Record<string, RegisterEntry>;
