@@ -122,7 +122,8 @@ const OWN = {
 } as const;
 /** Nothing of the gateway's own is wrong; its other triggers work. */
 const THEIRS =
-  "Its files would be quarantined. Bind its mapping in `mappings`, add the mapper, or correct `metadata` at the service.";
+  "Its files would be quarantined. Bind its mapping in `mappings`, add the mapper, or correct `metadata` at the " +
+  "service.";
 const AT_HUB =
-  "Its files would be quarantined. Name another mapping or correct `metadata` in the file trigger (PUT /fileTrigger), " +
-  "or add the mapper (`files.mappers`).";
+  "Its files would be quarantined. Name another mapping or correct `metadata` in the file trigger (PUT " +
+  "/fileTrigger), or add the mapper (`files.mappers`).";

@@ -63,7 +63,7 @@ export class TriggerReport {
 
   async states(): Promise<readonly ListedTriggers[]> {
     const unusable = await this.#unusable.within(CHECK_EVERY_MS);
-    // What the services listed is as it is now: it costs nothing, and a gateway is ready as soon as it is known.
+    // The lists are as they are now, which costs nothing: a gateway is ready as soon as they are known.
     return this.#states().map(({ triggers, ...state }) => ({
       ...state,
       count: triggers.length,

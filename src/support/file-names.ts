@@ -5,6 +5,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { dirname, sep } from "node:path";
+import { basename } from "node:path/posix";
 
 /** `names` of a drop. */
 export type NameEncoding = "utf-8" | "latin-1";
@@ -109,4 +110,18 @@ function lengthOf(byte: number): number {
 
 function escapeOf(byte: number): string {
   return `\\x${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+}
+
+/** Decides by the name alone: an `.xlsx` is a zip by its bytes, but is read as a file. */
+export function isContainerName(fileName: string): boolean {
+  return /^.+\.(zip|gz)$/i.test(fileName);
+}
+
+export function isZipName(fileName: string): boolean {
+  return /\.zip$/i.test(fileName);
+}
+
+/** Of the only file in a gzip: the name that it may carry inside is for the sender's own use. */
+export function gzipEntryName(fileName: string): string {
+  return basename(fileName).slice(0, -".gz".length);
 }

@@ -124,7 +124,8 @@ describe("a file that does not", () => {
   test("is quarantined when its trigger names a mapper that the hub does not have", async () => {
     const trigger = await rig.trigger("nobody_", "no-such-mapper");
     const id = await rig.store("nobody_1.csv", "x");
-    const reason = `HG-TRIG-003: the trigger ${trigger} names the mapping no-such-mapper, and there is no mapper for it here`;
+    const why = "names the mapping no-such-mapper, and there is no mapper for it here";
+    const reason = `HG-TRIG-003: the trigger ${trigger} ${why}`;
     expect(await rig.became(id, "quarantined")).toMatchObject({ reason });
   });
 

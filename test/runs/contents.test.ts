@@ -5,8 +5,8 @@ import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { UnpackLimits } from "../../src/model.ts";
 import { directoryOf, listContents, openEntry } from "../../src/runs/unpacking/container.ts";
-import { isContainerName } from "../../src/support/container-names.ts";
 import { HeadgateError, TransientError } from "../../src/support/errors.ts";
+import { isContainerName } from "../../src/support/file-names.ts";
 import { type Packed, zip } from "./archives.ts";
 
 const LIMITS: UnpackLimits = {

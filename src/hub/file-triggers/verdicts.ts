@@ -1,6 +1,6 @@
 /** Which trigger of an account claims a file, and why the others do not. */
 import { basename } from "node:path/posix";
-import { gzipEntryName, isContainerName, isZipName } from "../../support/container-names.ts";
+import { gzipEntryName, isContainerName, isZipName } from "../../support/file-names.ts";
 import { matchToken, matchTrigger } from "../../triggers/match.ts";
 import type { FileTriggerJudgement, FileTriggerTest, IngestionType, StoredFileTrigger } from "../../wire/index.ts";
 

@@ -5,7 +5,7 @@
 import { basename } from "node:path/posix";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { unpackingOf } from "../../drops/options.ts";
-import { isContainerName } from "../../support/container-names.ts";
+import { isContainerName } from "../../support/file-names.ts";
 import { createRegistry, type Trigger, type TriggerRegistry } from "../../triggers/registry.ts";
 import type { HistoryFile } from "./history-files.ts";
 

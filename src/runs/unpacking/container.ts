@@ -5,7 +5,7 @@ import { posix } from "node:path";
 import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { UnpackLimits } from "../../model.ts";
-import { gzipEntryName, isZipName } from "../../support/container-names.ts";
+import { gzipEntryName, isZipName } from "../../support/file-names.ts";
 import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEntries } from "../../support/zip.ts";
 import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./refusals.ts";
 import { modifiedMs, safeName } from "./zip-entries.ts";
