@@ -1,7 +1,7 @@
 /** `headgate cancel`: gives up runs that were not delivered. */
 
 import type { Run } from "../model.ts";
-import type { CancelledRun } from "../runs/commands.ts";
+import type { CancelledRun } from "../runs/commands/cancel.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";

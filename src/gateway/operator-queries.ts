@@ -8,7 +8,7 @@ import { spoolHealth } from "../operations/spool-state.ts";
 import { type HealthPart, healthOf, waitingFiles } from "../operations/state-of-work.ts";
 import type { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { liveGateway } from "../runs/command-effects.ts";
-import { executeCommand } from "../runs/command-handlers.ts";
+import { executeCommand } from "../runs/commands.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Scheduler } from "../runs/scheduler.ts";

@@ -1,6 +1,6 @@
 /** The effects of an operator's command on a running gateway, beside those on its ledger. */
 import type { Logger } from "../support/log.ts";
-import type { LiveGateway } from "./command-handlers.ts";
+import type { LiveGateway } from "./commands/command.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 interface CommandedWatcher {

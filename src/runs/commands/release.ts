@@ -1,44 +1,50 @@
 /** The commands for held runs: push them as they are, or check them again now. */
-import type { Run } from "../model.ts";
-import { runStatesThat } from "../states.ts";
-import { isLeaseLost, RejectedError } from "../support/errors.ts";
-import { type CommandParts, mustFindRun } from "./command-handlers.ts";
-import type { OperatorCommand, RecheckedRuns, ReleasedRun } from "./commands.ts";
-import { overtakenWords } from "./steps/later-deliveries.ts";
+import { z } from "zod";
+import type { Run } from "../../model.ts";
+import { runStatesThat } from "../../states.ts";
+import { isLeaseLost, RejectedError } from "../../support/errors.ts";
+import { overtakenWords } from "../steps/later-deliveries.ts";
+import { type CommandParts, command, mustFindRun, whilePaused } from "./command.ts";
 
+/** Attempts, since another run may begin to deliver during the check for later runs. */
+const ATTEMPTS_MAX = 5;
 /** Runs that one command checks; the scheduler checks the others by itself. */
 const RECHECKED_MAX = 10_000;
 /** The states of runs that wait for something that may be there now. */
 const RECHECKED = runStatesThat(({ needsAttention, isAtRest }) => needsAttention && !isAtRest);
 
-export function release(
-  command: Extract<OperatorCommand, { order: "release" }>,
-  parts: CommandParts,
-): Promise<ReleasedRun> {
-  const work = () => releaseNow(command, parts);
-  return parts.live === undefined ? work() : parts.live.withRunPaused(command.run, work);
+export interface ReleasedRun {
+  readonly run: string;
+  readonly file: string;
+  /** Why it was held. */
+  readonly was: string;
+  /** Readings of targets that did not exist at the last check. */
+  readonly discards: number;
 }
 
-/** Attempts, since another run may begin to deliver during the check for later runs. */
-const ATTEMPTS_MAX = 5;
+const fields = {
+  run: z.string(),
+  overwrite: z.boolean(),
+  /** Whether readings of targets that do not exist are pushed too: the service discards them. */
+  discard: z.boolean().default(false),
+};
 
 /** `held → delivering`, past the guard. */
-async function releaseNow(
-  command: Extract<OperatorCommand, { order: "release" }>,
-  parts: CommandParts,
-): Promise<ReleasedRun> {
-  const run = await mustFindRun(command.run, parts.ledger);
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-    const released = await tryRelease(run, command, parts);
-    if (released !== null) return released;
-  }
-  throw notNow(run, "cannot be released now: other files of the same targets begin to be delivered again and again");
-}
+export const release = command(fields, (asked, parts) =>
+  whilePaused(parts, asked.run, async () => {
+    const run = await mustFindRun(asked.run, parts.ledger);
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      const released = await tryRelease(run, asked, parts);
+      if (released !== null) return released;
+    }
+    throw notNow(run, "cannot be released now: other files of the same targets begin to be delivered again and again");
+  }),
+);
 
 /** Returns null when something changed during the check. */
 async function tryRelease(
   { id, path }: Run,
-  { overwrite, discard, by, why }: Extract<OperatorCommand, { order: "release" }>,
+  { overwrite, discard, by, why }: Parameters<typeof release.perform>[0],
   { ledger, spool }: CommandParts,
 ): Promise<ReleasedRun | null> {
   const run = await mustFindRun(id, ledger);
@@ -86,10 +92,7 @@ function notNow(run: Run, words: string): RejectedError {
   });
 }
 
-export async function recheck(
-  { runs: asked }: Extract<OperatorCommand, { order: "recheck" }>,
-  { ledger, live }: CommandParts,
-): Promise<RecheckedRuns> {
+export const recheck = command({ runs: z.array(z.string()).optional() }, async ({ runs: asked }, { ledger, live }) => {
   const found =
     asked === undefined
       ? await ledger.runsIn(RECHECKED, { limit: RECHECKED_MAX })
@@ -100,7 +103,7 @@ export async function recheck(
   live?.structureChanged();
   for (const { id } of found) live?.onRun(id);
   return { runs: found.map(({ id }) => id) };
-}
+});
 
 /** Another node that has the run asks about it by itself. */
 function unlessOfAnother(thrown: unknown): void {
