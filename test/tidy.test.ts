@@ -85,6 +85,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "hub/transfer",
     "platform.ts",
     "platform/inner-config.ts",
+    "platform/stored-senders.ts",
   ],
   config: [
     "delivery/options.ts",

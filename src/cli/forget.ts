@@ -1,7 +1,7 @@
 /** `headgate forget`: the ledger forgets a file, so that it is taken again as a new one. */
 
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { Forgotten } from "../ledger/ledger.ts";
 import { RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
@@ -27,6 +27,7 @@ export function addForget({ program, stop, action }: CommandFrame): void {
     [
       "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --dry-run",
       "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --yes",
+      "headgate forget 1284 -c hub.yaml                       # by the id of a stored file",
     ],
   )
     .addOption(operatedConfigOption())
@@ -98,6 +99,10 @@ async function findFile(
         message: `several drops know a file of this path: ${drops.join(", ")}`,
         hint: "Name one with --drop.",
       });
+    // Each file of a hub's storage has a folder of its own there.
+    const ofHub = /^\d+$/.test(path) && isInsideHub(config) ? await ledger.trace(`${path}/`) : [];
+    const stored = ofHub.find(({ arrival }) => arrival.parentId === null)?.arrival;
+    if (stored !== undefined) return { drop: stored.drop, path: stored.path };
     for (const local of config.drops) {
       if (local.kind !== "local" || (options.drop !== undefined && options.drop !== local.name)) continue;
       const inside = relative(local.path, resolve(path));

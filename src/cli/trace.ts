@@ -9,7 +9,7 @@ import { placeWords } from "../support/place-words.ts";
 import { traceIdOf } from "../support/trace-context.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
-import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
+import { loadOperated, operatedConfigOption } from "./operated-config.ts";
 import {
   foundWords,
   print,
@@ -24,6 +24,7 @@ import {
 } from "./output.ts";
 import { traceReading } from "./reading-origin.ts";
 import { shownState } from "./run-state.ts";
+import { sendersOf } from "./senders.ts";
 import { type ServiceSide, serviceSide, serviceWords } from "./service-side.ts";
 
 interface TraceOptions {
@@ -67,7 +68,7 @@ async function traceAny(id: string | undefined, options: TraceOptions): Promise<
 
 /** Migrations have their own ledgers, whose files are found in the same way. */
 async function trace(id: string, options: TraceOptions): Promise<number> {
-  const config = await loadOperatedConfig(options.config);
+  const { config, hub } = await loadOperated(options.config);
   const files: TracedFile[] = [];
   const forgotten: ForgottenFile[] = [];
   let looked = 0;
@@ -89,12 +90,14 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
     );
     return 1;
   }
+  const senders = await sendersOf(hub, files);
   if (options.json === true) {
-    printJson([...files, ...forgotten.map((one) => ({ forgotten: one }))]);
+    const found = files.map((file) => ({ ...file, sender: senders.get(file.arrival.id) }));
+    printJson([...found, ...forgotten.map((one) => ({ forgotten: one }))]);
     return 0;
   }
   const side = options.service === false ? null : await serviceSide(config, files, BATCHES_SHOWN);
-  for (const file of files) printFile(file, side);
+  for (const file of files) printFile(file, senders.get(file.arrival.id), side);
   for (const file of forgotten) print(`${styled("yellow", "forgotten")}  ${forgottenWords(file)}`);
   return 0;
 }
@@ -126,11 +129,12 @@ function forgottenWords({ at, drop, path, by, why, runs, acceptedPoints }: Forgo
   return `${path} at ${drop}, ${at} by ${by}${reason}; ${runs.length} runs${ids}, ${acceptedPoints} points accepted`;
 }
 
-function printFile({ arrival, runs, events }: TracedFile, side: ServiceSide | null): void {
+function printFile({ arrival, runs, events }: TracedFile, sender: string | undefined, side: ServiceSide | null): void {
   print(styled("bold", arrival.path));
   fact("drop", `${arrival.drop}${arrival.goneAt === null ? "" : `, no longer there since ${arrival.goneAt}`}`);
   fact("size", `${sizeWords(arrival.size)} (${arrival.size} bytes)`);
   if (arrival.sha256 !== null) fact("sha256", arrival.sha256);
+  if (sender !== undefined) fact("sender", sender);
   fact("state", `${arrival.state}: ${arrival.reason}`);
   const where = whereNow(
     runs.map((one) => one.run),

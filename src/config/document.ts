@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import leven from "leven";
-import { isScalar, LineCounter, parseDocument, visit } from "yaml";
+import { isMap, isScalar, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { ConfigError, type ErrorFacts, systemCode } from "../support/errors.ts";
 import { keepSecret } from "../support/secrets.ts";
@@ -22,8 +22,21 @@ export function loadDocument<Schema extends z.ZodType>(
   schema: Schema,
   files: Set<string> = new Set(),
 ): z.output<Schema> {
+  return readDocument(path, files).validated(schema);
+}
+
+/** A file that is parsed and not validated yet. */
+export interface ParsedDocument {
+  /** The keys at its top level. */
+  readonly sections: ReadonlySet<string>;
+  /** As `loadDocument`. */
+  validated<Schema extends z.ZodType>(schema: Schema): z.output<Schema>;
+}
+
+/** Throws `ConfigError` for a file that cannot be read, or is no YAML. `files`: as for `loadDocument`. */
+export function readDocument(path: string, files: Set<string> = new Set()): ParsedDocument {
   files.add(resolve(path));
-  return parseConfigText(readConfigFile(path), schema, path, files);
+  return parsedText(readConfigFile(path), path, files);
 }
 
 function readConfigFile(path: string): string {
@@ -46,11 +59,28 @@ export function parseConfigText<Schema extends z.ZodType>(
   path: string,
   files: Set<string> = new Set(),
 ): z.output<Schema> {
+  return parsedText(text, path, files).validated(schema);
+}
+
+function parsedText(text: string, path: string, files: Set<string>): ParsedDocument {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {
     throw invalid(path, yamlFaults(document, text));
   }
+  const { contents } = document;
+  const keys = isMap(contents) ? contents.items.map(({ key }) => String(isScalar(key) ? key.value : key)) : [];
+  return {
+    sections: new Set(keys),
+    validated: (schema) => validated(document, lines, { schema, path, files }),
+  };
+}
+
+function validated<Schema extends z.ZodType>(
+  document: ParsedYaml,
+  lines: LineCounter,
+  { schema, path, files }: { readonly schema: Schema; readonly path: string; readonly files: Set<string> },
+): z.output<Schema> {
   resolveSecrets(document, path, files);
   const data: unknown = document.toJS() ?? {};
   // Secrets are registered before any fault is reported: an invalid configuration holds secrets too.

@@ -10,7 +10,8 @@ import { provisionTemplate } from "../provisioning/options.ts";
 import { spoolOptions } from "../spool/options.ts";
 import { logOptions } from "../support/log-options.ts";
 import { serviceTriggersOptions, triggerList, triggerOptions } from "../triggers/options.ts";
-import { environmentVariable, loadDocument } from "./document.ts";
+import { environmentVariable, type ParsedDocument, readDocument } from "./document.ts";
+import { requireKind } from "./file-kind.ts";
 
 /** The settings of a trigger that the gateway alone reads, beside those of `triggerOptions`. */
 export const gatewayTrigger = triggerOptions.extend({
@@ -65,7 +66,13 @@ export function isInsideHub({ drops }: Pick<GatewayConfig, "drops">): boolean {
  * the paths of all files that were read. Throws `ConfigError`.
  */
 export function loadGatewayConfig(path: string, files?: Set<string>): GatewayConfig {
-  const config = loadDocument(path, gatewayConfig, files);
+  return gatewayConfigOf(readDocument(path, files), path);
+}
+
+/** As `loadGatewayConfig`, of a file that was read. */
+export function gatewayConfigOf(document: ParsedDocument, path: string): GatewayConfig {
+  requireKind("gateway", document, path);
+  const config = document.validated(gatewayConfig);
   const base = dirname(resolve(path));
   const from = (relative: string) => (isAbsolute(relative) ? relative : resolve(base, relative));
   return Object.freeze({

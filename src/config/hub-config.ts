@@ -1,14 +1,21 @@
 /** The hub's configuration file. */
 import { dirname, isAbsolute, resolve } from "node:path";
 import { type HubOptions, hubOptions } from "../hub/options.ts";
-import { loadDocument } from "./document.ts";
+import { type ParsedDocument, readDocument } from "./document.ts";
+import { requireKind } from "./file-kind.ts";
 
 /**
  * Loads, validates and freezes the options; paths are relative to the file's own folder. Throws
  * `ConfigError`.
  */
 export function loadHubOptions(path: string): HubOptions {
-  const options = loadDocument(path, hubOptions);
+  return hubOptionsOf(readDocument(path), path);
+}
+
+/** As `loadHubOptions`, of a file that was read. */
+export function hubOptionsOf(document: ParsedDocument, path: string): HubOptions {
+  requireKind("hub", document, path);
+  const options = document.validated(hubOptions);
   const { store, files, transfer } = options;
   const at = (own: string) => (isAbsolute(own) ? own : resolve(dirname(resolve(path)), own));
   return Object.freeze({

@@ -107,7 +107,7 @@ export class HubDrop implements Drop {
   async provenance(path: string): Promise<Provenance | null> {
     const record = await this.#recordAt(path);
     if (record === null) return null;
-    const sender = `${record.createdBy}, ${WAYS[record.via]} (stored file ${record.id})`;
+    const sender = senderOf(record);
     const operationPrefix = operationPrefixOf(record.id);
     const common = { service: this.#service, operationPrefix, namesTrigger: true, sender } as const;
     if (record.via !== "generic") {
@@ -214,6 +214,11 @@ export class HubDrop implements Drop {
   #refuseEnded(operation: string, signal: AbortSignal): void {
     if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.name, operation, signal.reason);
   }
+}
+
+/** `alice, by SFTP (stored file 12)` */
+export function senderOf({ id, createdBy, via }: Pick<FileRecord, "id" | "createdBy" | "via">): string {
+  return `${createdBy}, ${WAYS[via]} (stored file ${id})`;
 }
 
 /** A file that is offered again is another version. */

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { type GatewayConfig, innerGatewayConfig } from "../config/gateway-config.ts";
 import { gatewayPlaces } from "../hub/gateway-places.ts";
 import type { HubOptions } from "../hub/options.ts";
-import { readAccountIds } from "../hub/store/open.ts";
+import { readStore } from "../hub/store/open.ts";
 
 /** A file that another hub took is only found by a poll. */
 const SHARED_EVERY = "3s";
@@ -11,6 +11,11 @@ const SHARED_EVERY = "3s";
 /** Name of the service, and of the drop, of an account. */
 export function nameOfAccount(accountId: number): string {
   return `account-${accountId}`;
+}
+
+/** NaN for another name. */
+export function accountOfName(name: string): number {
+  return Number(/^account-(\d+)$/.exec(name)?.[1]);
 }
 
 /** `url`: where the hub listens. */
@@ -39,8 +44,9 @@ export function innerConfig(options: HubOptions, url: string, accountIds: readon
 /** For a command, beside the hub or without it. Throws as the store does when it is opened. */
 export async function storedInnerConfig(options: HubOptions): Promise<GatewayConfig> {
   const { accounts, listen, store } = options;
+  const known = await readStore(store, ({ identity }) => identity.accountIds());
   // Another hub of the store may have made an account, or hub.yaml may no longer have one.
-  const accountIds = new Set([...accounts.map(({ id }) => id), ...(await readAccountIds(store))]);
+  const accountIds = new Set([...accounts.map(({ id }) => id), ...(known ?? [])]);
   return innerConfig(options, `http://${listen}`, [...accountIds]);
 }
 

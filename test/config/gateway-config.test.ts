@@ -143,3 +143,15 @@ webhook: { secret: ${webhook} }
     expect(() => load(long, long, "x")).toThrow(/line 5: webhook\.secret: .*16/);
   });
 });
+
+it("of a gateway is refused for a hub, and the other way round, in one sentence without the list of unknown keys", () => {
+  load({});
+  expect(() => loadHubOptions(join(folder, "gateway.yaml"))).toThrow(
+    expect.objectContaining({ code: "HG-CONF-007", hint: expect.stringContaining("headgate gateway -c FILE") }),
+  );
+  const path = join(folder, "hub-alone.yaml");
+  writeFileSync(path, "store: { kind: sqlite, path: ./hub.sqlite }\nusers: ${env:HEADGATE_NO_SUCH_VARIABLE}\n");
+  expect(() => loadGatewayConfig(path)).toThrow(expect.objectContaining({ code: "HG-CONF-006" }));
+  writeFileSync(path, "store: { kind: sqlite }\ndrops: []\n");
+  expect(() => loadGatewayConfig(path)).toThrow("unknown key store");
+});

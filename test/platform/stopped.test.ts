@@ -66,9 +66,11 @@ afterAll(() => rig.close());
 describe("trace finds a file", () => {
   test("by the id of the stored file, also one without a run", async () => {
     expect(await traced(stored.id)).toMatchObject([{ arrival: { path: `${stored.id}/cli.csv` } }]);
-    expect(await traced(unclaimed)).toMatchObject([{ arrival: { path: `${unclaimed}/nobody.csv` }, runs: [] }]);
+    const sender = `manager, by upload (stored file ${unclaimed})`;
+    expect(await traced(unclaimed)).toMatchObject([{ arrival: { path: `${unclaimed}/nobody.csv` }, runs: [], sender }]);
+    expect(await headgate("trace", String(unclaimed))).toContain(sender);
     expect(await traced(packed.id)).toMatchObject([
-      { arrival: { path: `${packed.id}/cli.zip` } },
+      { arrival: { path: `${packed.id}/cli.zip` }, sender: `manager, by upload (stored file ${packed.id})` },
       { arrival: { path: `${packed.id}/cli.zip!/cli-inside.csv` }, runs: [{ run: { state: "confirmed" } }] },
     ]);
     const { code, stderr } = await command("trace", "4711", "-c", rig.config);
@@ -102,6 +104,15 @@ test("the configuration is checked, without the hub", async () => {
   const triggers = { part: "service account-1", about: "triggers", what: expect.stringMatching(/^3, as the hub read/) };
   expect(findings).toEqual(expect.arrayContaining([expect.objectContaining(triggers)]));
 });
+
+test.each([["gateway"], ["provision", "--dry-run"], ["notify", "test"], ["health", "gateway"], ["migrate", "list"]])(
+  "%s is for a gateway, and says so in one sentence",
+  async (...args) => {
+    const { code, stderr } = await command(...args, "-c", rig.config);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/configuration of a hub.*headgate hub -c FILE/s)]);
+    expect(stderr).not.toContain("unknown key");
+  },
+);
 
 test("the ledger is checked", async () => {
   expect(await headgate("ledger", "check")).toContain("ledger, spool and drops agree");
@@ -156,6 +167,10 @@ test("a run is given up", async () => {
 
 test("a file is forgotten", async () => {
   const path = `${broken.id}/cli-broken.csv`;
+  const byId = JSON.parse(await headgate("forget", String(broken.id), "--dry-run", "--json"));
+  expect(byId).toMatchObject({ drop: "account-1", path, arrivals: 1 });
+  const byContainer = JSON.parse(await headgate("forget", String(packed.id), "--dry-run", "--json"));
+  expect(byContainer).toMatchObject({ path: `${packed.id}/cli.zip`, arrivals: 2 });
   expect(await headgate("forget", path, "--dry-run")).toContain("cli-broken.csv");
   expect(await headgate("forget", path, "--yes")).toContain("forgotten");
 });

@@ -6,9 +6,10 @@ import type { Clock } from "../../support/clock.ts";
 import { type Logger, silentLog } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
 import type { OpenMasterData } from "./master-data.ts";
-import { openPostgresMasterData, openPostgresStore, postgresAccountIds } from "./postgres/index.ts";
+import { openPostgresMasterData, openPostgresStore, readPostgresStore } from "./postgres/index.ts";
 import { openPostgresIngest } from "./postgres/ingest.ts";
-import { openSqliteMasterData, openSqliteStore, sqliteAccountIds } from "./sqlite/index.ts";
+import type { ReadStore } from "./resources.ts";
+import { openSqliteMasterData, openSqliteStore, readSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
 import type { HubStore, IngestStore } from "./store.ts";
 import type { Retention } from "./version-plan.ts";
@@ -17,9 +18,9 @@ export function openStore(options: HubOptions["store"], log: Logger = silentLog)
   return options.kind === "sqlite" ? openSqliteStore(options.path) : openPostgresStore(options, log);
 }
 
-/** For a command, beside a hub or without one. None where there is no store yet. Throws as `openStore` does. */
-export function readAccountIds(options: HubOptions["store"]): Promise<readonly number[]> {
-  return options.kind === "sqlite" ? sqliteAccountIds(options.path) : postgresAccountIds(options);
+/** For a command, beside a hub or without one. Null where there is no store yet. Throws as `openStore` does. */
+export function readStore<Found>(options: HubOptions["store"], read: ReadStore<Found>): Promise<Found | null> {
+  return options.kind === "sqlite" ? readSqliteStore(options.path, read) : readPostgresStore(options, read);
 }
 
 /** For the thread that applies operations; after `openStore`. */

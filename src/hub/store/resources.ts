@@ -11,12 +11,15 @@ import type { HubStore } from "./store.ts";
 import { createStructureStore } from "./structure.ts";
 import { createViewStore } from "./views.ts";
 
-export function commonStores(
-  database: Database,
-): Pick<
+type CommonStores = Pick<
   HubStore,
   "identity" | "structure" | "forms" | "views" | "fileTriggers" | "files" | "groups" | "reports" | "zones"
-> {
+>;
+
+/** Reads what a command needs. */
+export type ReadStore<Found> = (stores: CommonStores) => Promise<Found>;
+
+export function commonStores(database: Database): CommonStores {
   return {
     files: createFileStore(database),
     forms: createFormStore(database),

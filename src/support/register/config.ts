@@ -24,4 +24,17 @@ export const CONFIG_ERRORS = {
     title: "other users can read files of the state",
     hint: "Run: chmod -R go-rwx PATH, for the path that is named.",
   },
+  "HG-CONF-006": {
+    title: "this is the configuration of a hub, and that of a gateway is needed",
+    hint:
+      "Name that of the gateway with -c. A hub is run by `headgate hub -c FILE` and asked by `headgate health hub -c " +
+      "FILE`; `check`, `trace`, `runs` and the other commands for files take its configuration, too. The hub has no " +
+      "notifications of its own (watch its `metrics.listen`), and its structure comes by `POST` and master data.",
+  },
+  "HG-CONF-007": {
+    title: "this is the configuration of a gateway, and that of a hub is needed",
+    hint:
+      "Name that of the hub with -c. A gateway is run by `headgate gateway -c FILE` and asked by `headgate health " +
+      "gateway -c FILE`.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

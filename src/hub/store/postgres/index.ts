@@ -2,9 +2,8 @@
 
 import type { Logger } from "../../../support/log.ts";
 import { once } from "../../../support/once.ts";
-import { createIdentityStore } from "../identity.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
-import { commonStores } from "../resources.ts";
+import { commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
 import { cannotOpen, createPool, openPool, type PostgresOptions } from "./database.ts";
@@ -38,11 +37,15 @@ export function openPostgresMasterData(options: PostgresOptions): OpenMasterData
   return { ...createMasterDataStore(postgresDatabase(pool)), close: () => pool.end() };
 }
 
-export async function postgresAccountIds(options: PostgresOptions): Promise<readonly number[]> {
+/** For a command, beside a hub or without one. */
+export async function readPostgresStore<Found>(
+  options: PostgresOptions,
+  read: ReadStore<Found>,
+): Promise<Found | null> {
   const pool = createPool(options, { max: 1 });
   try {
     const { rows } = await pool.query("SELECT to_regclass('account') IS NOT NULL AS there");
-    return rows[0]?.there === true ? await createIdentityStore(postgresDatabase(pool)).accountIds() : [];
+    return rows[0]?.there === true ? await read(commonStores(postgresDatabase(pool))) : null;
   } catch (thrown) {
     throw cannotOpen(options, thrown);
   } finally {

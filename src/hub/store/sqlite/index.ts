@@ -5,9 +5,8 @@
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
-import { createIdentityStore } from "../identity.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
-import { commonStores } from "../resources.ts";
+import { commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
 import { cannotOpen, lockStore, openDatabase, statements, write } from "./database.ts";
@@ -86,11 +85,12 @@ export function openSqliteMasterData(path: string): OpenMasterData {
   return { ...createMasterDataStore(database), close: async () => file.close() };
 }
 
-export async function sqliteAccountIds(path: string): Promise<readonly number[]> {
-  if (!existsSync(path)) return [];
+/** For a command, beside a hub or without one. */
+export async function readSqliteStore<Found>(path: string, read: ReadStore<Found>): Promise<Found | null> {
+  if (!existsSync(path)) return null;
   const file = openDatabase({ path, migrations: null, timeoutMs: COMMAND_BLOCKING_MS, readOnly: true });
   try {
-    return await createIdentityStore(sqliteDatabase(statements(file), (work) => write(file, work))).accountIds();
+    return await read(commonStores(sqliteDatabase(statements(file), (work) => write(file, work))));
   } catch (thrown) {
     throw cannotOpen(path, thrown);
   } finally {
