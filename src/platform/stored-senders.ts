@@ -1,4 +1,4 @@
-/** Who sent stored files and how, by the records of the hub: for commands, beside the hub or without it. */
+/** The senders of stored files, by the records of the hub: for commands, beside the hub or without it. */
 import type { HubOptions } from "../hub/options.ts";
 import { readStore } from "../hub/store/open.ts";
 import { fileIdOf, senderOf } from "./hub-drop.ts";
