@@ -5,7 +5,7 @@ import type { ParsedDocument } from "./document.ts";
 const OF_HUB = ["accounts", "store"];
 const OF_GATEWAY = ["drops", "services", "triggers"];
 
-/** Undefined where the sections do not tell: the faults of the file say more then. */
+/** Undefined where the sections are of both or of none: the faults of the file say more then. */
 export function kindOf({ sections }: Pick<ParsedDocument, "sections">): "gateway" | "hub" | undefined {
   const isHub = OF_HUB.some((name) => sections.has(name));
   const isGateway = OF_GATEWAY.some((name) => sections.has(name));

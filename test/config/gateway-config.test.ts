@@ -144,7 +144,7 @@ webhook: { secret: ${webhook} }
   });
 });
 
-it("of a gateway is refused for a hub, and the other way round, in one sentence", () => {
+it("a configuration of a gateway is refused for a hub, and the other way round, in one sentence", () => {
   load({});
   expect(() => loadHubOptions(join(folder, "gateway.yaml"))).toThrow(
     expect.objectContaining({ code: "HG-CONF-007", hint: expect.stringContaining("headgate gateway -c FILE") }),
