@@ -2,7 +2,15 @@
  * Converts the date of a row to an instant: texts in one of several formats, typed cells of a workbook, serials and
  * epochs.
  */
-import { type CellValue, type DstPolicy, FileError, type Reading, RowError, type TimeTools } from "headgate/mapper";
+import {
+  type CellValue,
+  type DstPolicy,
+  FileError,
+  type Reading,
+  RowError,
+  SOURCE_ZONE,
+  type TimeTools,
+} from "headgate/mapper";
 import { inColumn } from "./faults.ts";
 import { type DateSettings, durationMs, formatsOf, type Layout } from "./settings.ts";
 import { bindTemplate, type Cells, cellText, type Scope, type Template } from "./template.ts";
@@ -181,7 +189,8 @@ function refuseAmbiguous(time: TimeTools, formats: readonly string[], text: stri
 /** Undefined where the text is not a date in the format. */
 function msIn(time: TimeTools, format: string, text: string, zone: string | undefined): number | undefined {
   try {
-    return epochMs(parseAs(time, format, text, zone, "later"));
+    // Which zone it is makes no difference between formats.
+    return epochMs(parseAs(time, format, text, zone === SOURCE_ZONE ? "UTC" : zone, "later"));
   } catch (thrown) {
     if (thrown instanceof RowError) return undefined;
     throw thrown;

@@ -40,7 +40,8 @@ export function bindDay(
     const text = dayText(date, cells);
     const columns = columnsOf(cells);
     const filled = columns.findLastIndex(({ at }) => !isEmpty(cells[at])) + 1;
-    const zone = zoneOf.read(cells);
+    const target = quantity.target(cells);
+    const zone = tools.time.zone(zoneOf.read(cells), target);
     const plan = planned(() => planOf(zone)(text, columns.length, filled), date.column);
     // Checked first, since a surplus value makes the interval of all others uncertain.
     columns.forEach(({ at }, index) => {
@@ -49,7 +50,6 @@ export function bindDay(
       if (value !== undefined && (value !== 0 || day.skippedHour !== "zero"))
         throw noInterval(text, scope.columns.name(at), zone);
     });
-    const target = quantity.target(cells);
     const unit = quantity.unit?.(cells);
     const version = quantity.version?.(cells);
     const tags = joined(rowTags, quantity.tags?.(cells));

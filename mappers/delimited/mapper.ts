@@ -85,6 +85,7 @@ export default defineMapper({
   name: "delimited",
   summary: "CSV and other delimited text, by settings alone: long, a column a quantity, or a row a day",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings,
 

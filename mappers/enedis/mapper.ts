@@ -28,6 +28,7 @@ export default defineMapper({
   name: "enedis",
   summary: "Enedis exports (France): load curves, daily values and indexes of a point of delivery",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings,
 

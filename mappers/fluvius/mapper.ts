@@ -1,5 +1,5 @@
 /** Consumption histories of Fluvius, the grid operator of Flanders: quarter-hours, hours, days. */
-import { defineMapper, FileError, RowError, type Target, type TextCells } from "headgate/mapper";
+import { defineMapper, FileError, RowError, SOURCE_ZONE, type Target, type TextCells } from "headgate/mapper";
 import { inColumn } from "../_formats/columns.ts";
 import { type Tags, tagKeeper } from "../_formats/tags.ts";
 import { targetMaker } from "../_formats/target.ts";
@@ -14,6 +14,7 @@ export default defineMapper({
   name: "fluvius",
   summary: "Fluvius consumption histories (Belgium): electricity and gas by quarter-hour, hour and day",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings,
 
@@ -24,7 +25,7 @@ export default defineMapper({
     const keep = tagKeeper();
     let missing = 0;
     let columns: Columns | undefined;
-    let times: Times | undefined;
+    const times = new Map<string, Times>();
     const autumn = new AutumnHour<TextCells>((cells, start) => {
       try {
         takeReading(cells, start);
@@ -60,8 +61,16 @@ export default defineMapper({
       });
     }
 
+    function timesOf(cells: TextCells, columns: Columns): Times {
+      const { timeZone } = settings;
+      const zone = timeZone === SOURCE_ZONE ? time.zone(timeZone, targetAt(cells, columns)) : timeZone;
+      const known = times.get(zone) ?? new Times(time, zone, columns);
+      times.set(zone, known);
+      return known;
+    }
+
     function takeReading(cells: TextCells, start: number): void {
-      if (columns === undefined || times === undefined) return;
+      if (columns === undefined) return;
       const volume = columns.text(cells, "volume");
       if (volume === "") {
         missing += 1;
@@ -71,7 +80,7 @@ export default defineMapper({
       const value = inColumn(columns.name("volume"), volume, (text) => number(text, { decimal: settings.decimal }));
       emit({
         target: targetAt(cells, columns),
-        date: new Date(settings.stamp === "start" ? start : times.endOf(cells, start)),
+        date: new Date(settings.stamp === "start" ? start : timesOf(cells, columns).endOf(cells, start)),
         value: convert(value, unitName),
         unit: unitOf(unitName),
         tags: tagsOf(cells, columns),
@@ -95,15 +104,13 @@ export default defineMapper({
     function takeRow(cells: TextCells): void {
       if (columns === undefined) {
         columns = findColumns(cells, settings.columns);
-        times = new Times(time, settings.timeZone, columns);
         return;
       }
       if (cells.length < columns.width)
         throw new RowError(`the row has ${cells.length} cells where the header has ${columns.width}`, {
           hint: "Cells are missing: was the file cut off here?",
         });
-      const start = times?.startOf(cells);
-      if (start === undefined) return;
+      const start = timesOf(cells, columns).startOf(cells);
       const meter = `${columns.text(cells, "ean")}|${columns.text(cells, "meter")}`;
       const series = `${meter}|${columns.text(cells, "register")}|${columns.text(cells, "unit")}`;
       if ("at" in start) {

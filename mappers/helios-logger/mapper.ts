@@ -12,6 +12,7 @@ export default defineMapper({
   name: "helios-logger",
   summary: "CSV exports of Helios loggers: semicolons, decimal comma, local time through daylight saving",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings: z.strictObject({
     timeZone: z.string().min(1).describe("Zone of the logger's clock, such as Europe/Berlin. No default."),

@@ -1,5 +1,5 @@
 /** The date of a row, from one column or from a date and a time. */
-import { type CellValue, FileError, RowError, type TimeTools } from "headgate/mapper";
+import { type CellValue, FileError, RowError, type Target, type TimeTools } from "headgate/mapper";
 import type { Columns } from "./columns.ts";
 import type { Settings } from "./settings.ts";
 
@@ -15,6 +15,7 @@ export function dateOf(
   columns: Columns,
   { timeZone, dst, dateFormat }: Settings,
   time: TimeTools,
+  target: Target,
 ): Temporal.Instant {
   const column = columns.name("date");
   const cell = columns.cell(cells, "date");
@@ -22,16 +23,18 @@ export function dateOf(
   const clock = columns.has("time") ? clockText(columns.cell(cells, "time"), columns.name("time")) : "";
   const isTyped = typeof cell === "object" && cell !== null;
   const text = clock === "" ? day : `${day.replace(/T00:00:00$/, "")}${isTyped ? "T" : " "}${clock}`;
-  if (timeZone === undefined && !(HAS_TIME.test(text) && DESIGNATOR.test(text)))
+  const hasDesignator = HAS_TIME.test(text) && DESIGNATOR.test(text);
+  if (timeZone === undefined && !hasDesignator)
     throw new FileError(`the date "${text}" has no designator, and no time zone is set`, {
       column,
       text,
       hint: "Add to the trigger's metadata the zone in which the file was written: `timeZone: Europe/Brussels`",
     });
+  const isIso = isTyped || dateFormat === undefined;
+  const zone = timeZone === undefined || (isIso && hasDesignator) ? timeZone : time.zone(timeZone, target);
   try {
-    if (isTyped || dateFormat === undefined)
-      return time.iso(ISO_DAY.test(text) ? `${text}T00:00:00` : text, timeZone, dst);
-    return time.local(text, dateFormat, timeZone ?? "UTC", dst);
+    if (isIso) return time.iso(ISO_DAY.test(text) ? `${text}T00:00:00` : text, zone, dst);
+    return time.local(text, dateFormat, zone ?? "UTC", dst);
   } catch (thrown) {
     if (!(thrown instanceof RowError)) throw thrown;
     const isOther = dateFormat === undefined && !/^\d{4}-/.test(text);

@@ -24,6 +24,7 @@ export default defineMapper({
   name: "meter-index",
   summary: "Meter indexes (readings that only grow), one a row, as CSV or workbook",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings,
 
@@ -74,7 +75,7 @@ export default defineMapper({
       }
       requireWidth(cells, columns.width, isSheet);
       const target = targetOf(cells);
-      const date = dateOf(cells, columns, settings, time);
+      const date = dateOf(cells, columns, settings, time, target);
       const column = columns.name("index");
       const value = indexOf(cells, column);
       const event = eventOf(cells, columns.name("event"));

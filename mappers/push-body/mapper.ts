@@ -29,6 +29,7 @@ export default defineMapper({
   name: "push-body",
   summary: "The body of a push: a JSON array of elements, as POST /api/data takes it",
   version: "1.0.0",
+  sourceZone: true,
   settings,
 
   async map({ file, settings, emit, reject, time }) {

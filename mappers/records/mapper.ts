@@ -74,6 +74,7 @@ export default defineMapper({
   name: "records",
   summary: "JSON and NDJSON, by settings alone: records and their fields by path, nested arrays, columns as arrays",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings,
 

@@ -39,6 +39,7 @@ export default defineMapper({
   name: "standard",
   summary: "The standard data file: date, value and identifier columns, as CSV or workbook",
   version: "1.0.0",
+  sourceZone: true,
   settings,
 
   async map({ file, settings, emit, eachRow, time, number }) {

@@ -15,6 +15,7 @@ export default defineMapper({
   name: "toa5",
   summary: "Campbell Scientific logger tables (TOA5): units and names from the header, NAN left out",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings,
 

@@ -83,6 +83,7 @@ export default defineMapper({
   name: "workbook",
   summary: "Workbooks (XLSX), by settings alone: long, a column a quantity, or a row a day",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings,
 

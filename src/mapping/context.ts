@@ -6,12 +6,14 @@ import { placeOf, type RowTracker } from "../readers/row-place.ts";
 import type { LookupFile } from "./contract.ts";
 import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
+import { localDateOf } from "./local-date.ts";
 import { createLookups } from "./lookup.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
 import { readNumber } from "./number.ts";
 import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
+import type { SourceZones } from "./source-zones.ts";
 import { checkTarget, shown } from "./targets.ts";
 import { createTimeTools } from "./time.ts";
 import { createUnitTool } from "./unit.ts";
@@ -46,6 +48,7 @@ export interface ContextParts<Settings> {
   readonly rejections: Rejections;
   readonly tracker: RowTracker;
   readonly lookups?: readonly LookupFile[] | undefined;
+  readonly zones: SourceZones;
   /** Version of readings that have none of their own. */
   readonly version?: string | undefined;
   readonly log: MapContext<Settings>["log"];
@@ -64,7 +67,7 @@ export function createContext<Settings>(parts: ContextParts<Settings>): FileCont
   const { rejections, tracker } = parts;
   const instants = new Instants();
   const emit = createEmit(parts, instants);
-  const { finish, ...time } = createTimeTools(instants, parts.onCut);
+  const { finish, ...time } = createTimeTools(instants, parts.onCut, parts.zones);
 
   function eachChunkRow<Row extends object>(rows: readonly Row[], take: (row: Row) => void): void {
     for (let at = 0; at < rows.length; at += 1) {
@@ -113,10 +116,12 @@ function cellText(where: unknown, column: string | undefined): string | undefine
 }
 
 function createEmit<Settings>(
-  { index, rejections, tracker, version: stamp, onCut = () => undefined }: ContextParts<Settings>,
+  { index, rejections, tracker, zones, version: stamp, onCut = () => undefined }: ContextParts<Settings>,
   instants: Instants,
 ): (reading: Reading) => void {
   const frozen = new WeakMap<object, Group>();
+  /** By the ids of the groups. */
+  const sourceZones: string[] = [];
   let latestTarget: Target | undefined;
   let latestGroup: Group | undefined;
 
@@ -136,12 +141,21 @@ function createEmit<Settings>(
     return group;
   }
 
+  function inSource(date: Reading["date"], group: Group): Reading["date"] {
+    const local = localDateOf(date);
+    if (local === undefined) return date;
+    const zone = sourceZones[group.id] ?? zones.zoneOf(group.target);
+    sourceZones[group.id] = zone;
+    return local.in(zone);
+  }
+
   function take(reading: Reading): void {
     const { version, tags, batchTags, at, unit } = reading;
     const group = groupOf(reading.target);
-    const pending = instants.hasPending ? pendingDateOf(reading.date) : undefined;
-    const date = pending === undefined ? (instants.msOf(reading.date) ?? epochMs(reading.date, onCut)) : 0;
-    checkPlausible(date, reading.date);
+    const given = instants.hasLocal ? inSource(reading.date, group) : reading.date;
+    const pending = instants.hasPending ? pendingDateOf(given) : undefined;
+    const date = pending === undefined ? (instants.msOf(given) ?? epochMs(given, onCut)) : 0;
+    checkPlausible(date, given);
     const value = finiteValue(reading.value);
     if (unit !== undefined && unit !== null) agreeOnUnit(group, unit);
     const place = at === undefined ? tracker : (placeOf(at) ?? placeAt(at, tracker));

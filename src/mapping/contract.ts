@@ -35,6 +35,11 @@ export interface MapJob {
   /** The tables that the run is bound to. */
   readonly lookups?: readonly LookupFile[] | undefined;
   /**
+   * The zones of the sources, for dates that have none. Null: the result is HG-MAP-019 for a file that needs them.
+   * Undefined: they are not known here, and a file that needs them is refused.
+   */
+  readonly zones?: ZoneFile | null | undefined;
+  /**
    * The segment is written beside this path, under a temporary name that ends in `.part`, synced, and renamed when it
    * is complete.
    */
@@ -46,6 +51,27 @@ export type LookupFile = Omit<BoundLookup, "key" | "digest"> & {
   readonly key?: string | undefined;
   readonly digest?: string | undefined;
 };
+
+/** A local copy of a `ZoneTable`, with its SHA-256. */
+export interface ZoneFile {
+  readonly path: string;
+  readonly digest: string;
+}
+
+/** Zones of the sources of an account of a hub, by each way to identify them; as JSON. */
+export interface ZoneTable {
+  /** IANA names. */
+  readonly zones: readonly string[];
+  readonly ids: Readonly<Record<"variableId" | "sourceId", IdZones>>;
+  /** Each text with its zone; with several where sources in different zones share it. */
+  readonly texts: Readonly<
+    Record<"sourceSerialNumber" | "sourceEan" | "sourceName" | "meterNumber", readonly TextZones[]>
+  >;
+}
+
+/** First id, last id, zone: in the order of the ids, each of which exists. Zones are positions in `zones`. */
+export type IdZones = readonly (readonly [first: number, last: number, zone: number])[];
+export type TextZones = readonly [text: string, ...zones: number[]];
 
 export type MapResult = MappedFile | UnmappedFile;
 

@@ -1,4 +1,5 @@
 /** The instants that the time tools return. */
+import { LocalDate, localDateOf, localInstant } from "./local-date.ts";
 import { pendingDateOf, pendingInstant } from "./pending-instant.ts";
 
 /** A prime number, so that dates at regular distances spread over all slots. */
@@ -15,6 +16,8 @@ const keptMs = new Float64Array(KEPT).fill(Number.NaN);
 export class Instants {
   /** Whether some instants may still be unknown. */
   hasPending = false;
+  /** Whether some are in the zones of their sources. */
+  hasLocal = false;
   #latest: Temporal.Instant | undefined;
   #latestMs = Number.NaN;
 
@@ -34,9 +37,17 @@ export class Instants {
 
   /** The result of `change` for the instant, also when the instant is still unknown. */
   moved(instant: Temporal.Instant, change: (ms: number) => number): Temporal.Instant {
+    const local = this.hasLocal ? localDateOf(instant) : undefined;
+    if (local !== undefined) return this.local(new LocalDate((zone) => this.moved(local.in(zone), change)));
     const pending = this.hasPending ? pendingDateOf(instant) : undefined;
     if (pending !== undefined) return pendingInstant(pending.derive(change));
     return this.at(change(this.msOf(instant) ?? instant.epochMilliseconds));
+  }
+
+  /** An instant in the zone of the source of its reading. */
+  local(date: LocalDate): Temporal.Instant {
+    this.hasLocal = true;
+    return localInstant(date);
   }
 
   /** Milliseconds of the last returned instant, without a call; undefined for any other. */

@@ -8,7 +8,7 @@ import { faultyLine } from "./author-frames.ts";
 import { CONFLICTS_SETTING, conflictRule } from "./conflicts.ts";
 import type { Mapper } from "./mapper.ts";
 import { nameOf } from "./mapper-files.ts";
-import { settingNames } from "./settings.ts";
+import { settingNames, ZONE_SETTING } from "./settings.ts";
 
 /** A package name: not a path, an address, or a module of Node. */
 const PACKAGE = /^(?![./]|[a-z]+:)/;
@@ -83,6 +83,8 @@ export async function loadMapper(modulePath: string, digest: string, origin?: st
   const { conflicts } = mapper;
   if (conflicts !== undefined && !conflictRule.safeParse(conflicts).success)
     throw refusal(modulePath, `its conflicts is none of ${conflictRule.options.join(", ")}`);
+  if (mapper.sourceZone === true && !settingNames(mapper.settings).includes(ZONE_SETTING))
+    throw refusal(modulePath, `it has sourceZone, but its settings have no "${ZONE_SETTING}"`);
   if (settingNames(mapper.settings).includes(CONFLICTS_SETTING))
     throw refusal(
       modulePath,

@@ -16,13 +16,21 @@ import { authorFrames } from "./author-frames.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { Conflicts } from "./conflicts.ts";
 import { createContext } from "./context.ts";
-import { conflictWords, cutWords, type LookupFile, type MappedTarget, type MapResult } from "./contract.ts";
+import {
+  conflictWords,
+  cutWords,
+  type LookupFile,
+  type MapJob,
+  type MappedTarget,
+  type MapResult,
+} from "./contract.ts";
 import { thrownWords } from "./denied-access.ts";
 import { writeIso } from "./iso-text.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
 import { ReadingIndex } from "./reading-index.ts";
 import { Rejections, reasonOf, rowFault } from "./rejections.ts";
-import { parseSettings } from "./settings.ts";
+import { parseSettings, withSourceZone } from "./settings.ts";
+import { SourceZones } from "./source-zones.ts";
 
 export interface MapFileRequest {
   /** Local copy of the input, or the file that contains it. */
@@ -41,6 +49,8 @@ export interface MapFileRequest {
   readonly version?: string | undefined;
   readonly sink: BatchSink;
   readonly lookups?: readonly LookupFile[] | undefined;
+  /** See `MapJob`. */
+  readonly zones?: MapJob["zones"];
   readonly signal: AbortSignal;
   readonly log?: MapContext<unknown>["log"];
   /** Limit on the readings in memory; the resulting bytes do not depend on it. */
@@ -54,7 +64,9 @@ const NO_LOG: MapContext<unknown>["log"] = { info: () => undefined, warn: () => 
  * abort reason of the signal, and with a `TransientError` when the disk fails.
  */
 export async function mapFile(request: MapFileRequest): Promise<MapResult> {
-  const settings = parseSettings(request.mapper, request.settings);
+  const { mapper, zones } = request;
+  const given = zones === undefined ? request.settings : withSourceZone(mapper, request.settings);
+  const settings = parseSettings(mapper, given);
   const rejections = new Rejections();
   if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault), rejections);
   const index = new ReadingIndex(request.sink.spillPath, request.rowsInMemoryMax);
@@ -136,14 +148,18 @@ async function runMapper(
   const refuse = (row: object, fault: RowFault) => rejections.add(placeOf(row) ?? {}, fault);
   const file = createMapperFile({ ...request, size }, tracker, refuse, request.signal);
   const { log = NO_LOG, lookups, version, signal } = request;
+  const zones = new SourceZones(request.zones);
   try {
     const { context, finish } = createContext({
-      ...{ file, settings, index, rejections, tracker, lookups, version, log, onCut, signal },
+      ...{ file, settings, index, rejections, tracker, lookups, zones, version, log, onCut, signal },
     });
     await request.mapper.map(context);
+    // The mapper may have caught it.
+    if (zones.missing !== undefined) throw zones.missing;
     finish();
     return null;
   } catch (thrown) {
+    if (zones.missing !== undefined) return thrownReason(zones.missing, tracker, request.mapper.name);
     if (signal.aborted) throw signal.reason;
     if (isDiskFault(readable(thrown), request.inputPath)) throw unreadableInput(request.filePath, thrown);
     return thrownReason(readable(thrown), tracker, request.mapper.name);

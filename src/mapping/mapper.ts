@@ -15,6 +15,12 @@ export type * from "../readers/contract.ts";
 export { FileError, RowError } from "../readers/row-error.ts";
 export { hasTypedDigits } from "../readers/typed-digits.ts";
 
+/**
+ * As a zone: that of the source to which the target of the reading belongs. Only a hub knows it, for the files that it
+ * takes itself (`sourceZone` of `defineMapper`).
+ */
+export const SOURCE_ZONE = "source";
+
 interface TargetValues {
   /** Id of the variable itself; stands alone. */
   readonly variableId: number;
@@ -138,6 +144,12 @@ export interface TimeTools {
   addMinutes(instant: Temporal.Instant, minutes: number): Temporal.Instant;
   /** The instant of the same time of day so many days of the zone's calendar later. */
   addDays(instant: Temporal.Instant, days: number, zone: string): Temporal.Instant;
+  /**
+   * The zone itself, and for `SOURCE_ZONE` that of the source to which the target belongs. Needed where the value of an
+   * instant is read, or the length of a day: instants in `SOURCE_ZONE` are known only when they are emitted, and may be
+   * handed to `emit`, `addMinutes` and `addDays` alone. Throws a `RowError` when there is no such source.
+   */
+  zone(name: string, target: Target): string;
 }
 
 /**
@@ -229,6 +241,11 @@ export interface MapperDefinition<Schema extends zod.ZodType = zod.ZodType> {
    * `first`; or `refuse`, which refuses both rows. Equal values are not a conflict.
    */
   readonly conflicts?: "last" | "refuse" | "first";
+  /**
+   * The setting `timeZone` may be left out at a hub, for the files that it takes itself: it is `SOURCE_ZONE` then. For a
+   * mapper that treats its instants as `TimeTools.zone` says.
+   */
+  readonly sourceZone?: boolean;
   /**
    * Called once for each file. An uncaught `RowError` refuses the file with its row; a `FileError` refuses it with the
    * mapper's message; any other thrown value is reported as a fault of the mapper, with the stack frames in the

@@ -40,23 +40,23 @@ export class PendingDate {
 
 const dates = new WeakMap<object, PendingDate>();
 
-function refuse(): never {
+/** A prototype for instants that are not known yet: `refuse` is called for their value, and throws. */
+export function refusingPrototype(refuse: () => never): Temporal.Instant {
+  const members = Object.entries(Object.getOwnPropertyDescriptors(Temporal.Instant.prototype));
+  const refusals = members.flatMap(([name, one]) => {
+    if (name === "constructor") return [];
+    return [[name, one.get === undefined ? { value: refuse } : { get: refuse }]];
+  });
+  return Object.create(Temporal.Instant.prototype, Object.fromEntries(refusals)) as Temporal.Instant;
+}
+
+const prototype = refusingPrototype(() => {
   throw new RowError("the instant is in a repeated hour, and its pass is known only when the series has left it", {
     hint:
       "Pass the instant to `emit`, `time.addMinutes` or `time.addDays` as it is; with the policies " +
       "earlier and later it is known at once.",
   });
-}
-
-const prototype = Object.create(
-  Temporal.Instant.prototype,
-  Object.fromEntries(
-    Object.entries(Object.getOwnPropertyDescriptors(Temporal.Instant.prototype)).flatMap(([name, one]) => {
-      if (name === "constructor") return [];
-      return [[name, one.get === undefined ? { value: refuse } : { get: refuse }]];
-    }),
-  ),
-) as Temporal.Instant;
+});
 
 /** The instant that represents it for a mapper. */
 export function pendingInstant(date: PendingDate): Temporal.Instant {

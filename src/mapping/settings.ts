@@ -1,9 +1,18 @@
 /** Settings of a mapper, checked by its own schema, with faults as text. */
 import leven from "leven";
 import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, type ConflictRule, conflictRule } from "./conflicts.ts";
-import type { Mapper } from "./mapper.ts";
+import { type Mapper, SOURCE_ZONE } from "./mapper.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
+
+/** The setting that `sourceZone` of a mapper is about. */
+export const ZONE_SETTING = "timeZone";
+
+/** The given settings, or with the zone of the sources where they name none. */
+export function withSourceZone({ sourceZone }: Pick<Mapper, "sourceZone">, settings: Settings): Settings {
+  const isLeftOut = settings[ZONE_SETTING] === undefined || settings[ZONE_SETTING] === null;
+  return sourceZone === true && isLeftOut ? { ...settings, [ZONE_SETTING]: SOURCE_ZONE } : settings;
+}
 
 /** The settings for the mapper, with the setting that every mapper has, or why they do not fit, field by field. */
 export function parseSettings(

@@ -3,9 +3,12 @@
 import { FileError, RowError } from "../readers/row-error.ts";
 import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
-import type { DstPolicy, TimeTools } from "./mapper.ts";
+import { localDateOf } from "./local-date.ts";
+import { LocalTimes } from "./local-times.ts";
+import { type DstPolicy, SOURCE_ZONE, type TimeTools } from "./mapper.ts";
 import { pendingInstant } from "./pending-instant.ts";
 import { SeriesOrder } from "./series-order.ts";
+import { SourceZones } from "./source-zones.ts";
 import { type FormatReader, formatReader } from "./time-format.ts";
 import { type Occurrence, Zone } from "./zone.ts";
 
@@ -26,15 +29,17 @@ export interface FileTimeTools extends TimeTools {
 export function createTimeTools(
   instants = new Instants(),
   onCut: (text: string) => void = () => undefined,
+  sources = new SourceZones(undefined),
 ): FileTimeTools {
   const zones = new Map<string, Zone>();
   const orders = new Map<Zone, SeriesOrder>();
-  let lastFormat = "";
-  let lastReader: FormatReader | undefined;
+  const locals = new LocalTimes(instants, sources);
   let lastZone: Zone | undefined;
+  const wallTime = wallTimes(onCut);
 
   function zoneOf(name: string): Zone {
     if (lastZone?.name === name) return lastZone;
+    if (name === SOURCE_ZONE) throw tooEarly();
     if (typeof name !== "string")
       throw new FileError("no time zone is given for a local time", {
         hint: "The mapper has to name one, mostly from its settings: none is assumed.",
@@ -74,21 +79,31 @@ export function createTimeTools(
     return order;
   }
 
-  function wallTime(text: string, format: string): number {
-    if (typeof text !== "string") throw missing();
-    if (lastReader === undefined || format !== lastFormat) {
-      lastReader = formatReader(format);
-      lastFormat = format;
-    }
-    iso.finer = false;
-    const wall = lastReader(trimmed(text));
-    if (Number.isNaN(wall)) throw new RowError(`"${short(text)}" is not a date in the format ${format}`, { text });
-    if (iso.finer) onCut(text);
-    return wall;
+  function local(text: string, format: string, zone: string, policy: DstPolicy = "reject"): Temporal.Instant {
+    const wall = wallTime(text, format);
+    return zone === SOURCE_ZONE ? later(text, wall, policy) : resolve(text, wall, zoneOf(zone), policy);
   }
 
-  function local(text: string, format: string, zone: string, policy: DstPolicy = "reject"): Temporal.Instant {
-    return resolve(text, wallTime(text, format), zoneOf(zone), policy);
+  /** The zone is known when the reading is. */
+  function later(text: string, wall: number, policy: DstPolicy): Temporal.Instant {
+    return locals.at(policy, (zone) => resolve(text, wall, zoneOf(zone), policy));
+  }
+
+  function dayStart(text: string, format: string, zone: string): Temporal.Instant {
+    if (zone !== SOURCE_ZONE) return instants.at(day(text, format, zone).from);
+    midnight(text, format);
+    return locals.at("reject", (own) => instants.at(day(text, format, own).from));
+  }
+
+  function addDays(instant: Temporal.Instant, days: number, zone: string): Temporal.Instant {
+    const local = localDateOf(instant);
+    if (local !== undefined || zone === SOURCE_ZONE)
+      return locals.at("reject", (own) => addDays(local?.in(own) ?? instant, days, zone === SOURCE_ZONE ? own : zone));
+    const { name } = zoneOf(zone);
+    return instants.moved(instant, (ms) => {
+      const there = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(name);
+      return there.add({ days }).epochMilliseconds;
+    });
   }
 
   /** Wall time at which the day of the text begins. */
@@ -121,29 +136,49 @@ export function createTimeTools(
         text,
         hint: "Write the date with Z or an offset such as +01:00, or name the zone of the file.",
       });
-    return resolve(text, wall, zoneOf(zone), policy);
+    return zone === SOURCE_ZONE ? later(text, wall, policy) : resolve(text, wall, zoneOf(zone), policy);
   }
 
   return {
     local,
     iso: readInstant,
-    dayStart: (text, format, zone) => instants.at(day(text, format, zone).from),
+    dayStart,
     dayLength: (...args) => {
       const { from, to } = day(...args);
       return (to - from) / MINUTE_MS;
     },
     addMinutes: (instant, minutes) => instants.moved(instant, (ms) => ms + Math.round(minutes * MINUTE_MS)),
-    addDays(instant, days, zoneName) {
-      const zone = zoneOf(zoneName).name;
-      return instants.moved(instant, (ms) => {
-        const there = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
-        return there.add({ days }).epochMilliseconds;
-      });
-    },
+    addDays,
+    zone: (name, target) => (name === SOURCE_ZONE ? sources.zoneOf(target) : name),
     finish() {
+      locals.finish();
       for (const order of orders.values()) order.finish();
     },
   };
+}
+
+/** The wall time of a text in a format, as if it were UTC. */
+function wallTimes(onCut: (text: string) => void): (text: string, format: string) => number {
+  let lastFormat = "";
+  let lastReader: FormatReader | undefined;
+  return (text, format) => {
+    if (typeof text !== "string") throw missing();
+    if (lastReader === undefined || format !== lastFormat) {
+      lastReader = formatReader(format);
+      lastFormat = format;
+    }
+    iso.finer = false;
+    const wall = lastReader(trimmed(text));
+    if (Number.isNaN(wall)) throw new RowError(`"${short(text)}" is not a date in the format ${format}`, { text });
+    if (iso.finer) onCut(text);
+    return wall;
+  };
+}
+
+function tooEarly(): FileError {
+  return new FileError("the mapper needs the zone of the file before the source is known whose zone it is", {
+    hint: "Name the zone of the file in the trigger's metadata, for example: `timeZone: Europe/Brussels`",
+  });
 }
 
 function unknownPolicy(policy: string): FileError {

@@ -39,6 +39,7 @@ function mapJob(
     limits,
     version: version === "run" ? job.runId : version?.tag,
     lookups: job.lookups,
+    zones: job.zones,
     sink,
     // A cancelled task ends with its thread.
     signal: new AbortController().signal,

@@ -80,6 +80,10 @@ export const MAPPING_ERRORS = {
     title: "a golden case of the mapper does not give the expected result",
     hint: "`headgate mapper test NAME` shows the difference; correct the mapper, or its case with `--update`.",
   },
+  "HG-MAP-019": {
+    title: "dates of the file need the zones of the sources",
+    hint: "The file is mapped again by itself, with the zones as they are now.",
+  },
   "HG-MAP-030": {
     title: "the lookup table cannot be used",
     hint: "Correct the table or its entry in `lookups`, then replay the run; `headgate check` reads every table.",
