@@ -28,7 +28,7 @@ import { thrownWords } from "./denied-access.ts";
 import { writeIso } from "./iso-text.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
 import { ReadingIndex } from "./reading-index.ts";
-import { Rejections, reasonOf, rowFault } from "./rejections.ts";
+import { percent, Rejections, reasonOf, rowFault } from "./rejections.ts";
 import { parseSettings, withSourceZone } from "./settings.ts";
 import { SourceZones } from "./source-zones.ts";
 
@@ -124,10 +124,6 @@ function rowsReason(request: MapFileRequest, readings: number, rejections: Rejec
         `${percent(rejectShare)} are tolerated; the first: ${first.message}`,
     };
   return { ...first, code: "HG-MAP-006", message: `every row was refused; the first: ${first.message}` };
-}
-
-function percent(share: number): string {
-  return `${Number((share * 100).toPrecision(3))} %`;
 }
 
 interface Taking {

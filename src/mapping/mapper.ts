@@ -242,8 +242,8 @@ export interface MapperDefinition<Schema extends zod.ZodType = zod.ZodType> {
    */
   readonly conflicts?: "last" | "refuse" | "first";
   /**
-   * The setting `timeZone` may be left out at a hub, for the files that it takes itself: it is `SOURCE_ZONE` then. For a
-   * mapper that treats its instants as `TimeTools.zone` says.
+   * The setting `timeZone` may be left out at a hub, for the files that it takes itself: it is `SOURCE_ZONE` then. For
+   * a mapper that treats its instants as `TimeTools.zone` says.
    */
   readonly sourceZone?: boolean;
   /**

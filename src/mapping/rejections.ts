@@ -19,6 +19,10 @@ const WORDS_CHARACTERS_MAX = 400;
 const REASONS_MAX = 20;
 const OTHER_REASONS = "other reasons";
 
+export function percent(share: number): string {
+  return `${Number((share * 100).toPrecision(3))} %`;
+}
+
 export class Rejections {
   readonly rows: RejectedRow[] = [];
   /** Number of refusals; one row may have several. */
