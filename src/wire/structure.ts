@@ -14,6 +14,9 @@ const named = z.string().min(1);
 const integer = z.number().int();
 const text = z.string().optional();
 
+/** Values of forms: form, then group, then field. */
+const clientData = z.record(z.string(), z.unknown()).optional();
+
 const siteFields = {
   name: z.string(),
   typeId: integer,
@@ -22,6 +25,7 @@ const siteFields = {
   postalCode: text,
   city: text,
   country: text,
+  clientData,
 };
 export const siteBody = caseless(z.object({ ...siteFields, name: named, timeZoneId: named }));
 export type SiteBody = z.infer<typeof siteBody>;
@@ -44,7 +48,7 @@ const sourceFields = {
   localisation: text,
   meterAddress: text,
   tags: z.array(z.string()).optional(),
-  clientData: z.record(z.string(), z.unknown()).optional(),
+  clientData,
 };
 export const sourceBody = caseless(z.object({ ...sourceFields, name: named }));
 export type SourceBody = z.infer<typeof sourceBody>;
@@ -85,6 +89,11 @@ export type VariableBody = z.infer<typeof variableBody>;
 export const variable = z.object({ id: integer, ...answered(variableFields), name: z.string(), sourceId: integer });
 export type Variable = z.infer<typeof variable>;
 
+const timeSliced = {
+  includeTimeSlicedValues: queryBoolean.optional().describe("All slices instead of the value that is valid now."),
+  AsOf: z.string().optional().describe("The moment at which time-sliced values are read; the present when left out."),
+};
+
 export const sitesQuery = caseless(
   z.object({
     DisplayLevel: z.string().optional(),
@@ -92,10 +101,14 @@ export const sitesQuery = caseless(
     Ids: listOf(queryInteger).optional(),
     CustomFilter: z.string().optional(),
     ViewId: queryInteger.optional(),
+    ...timeSliced,
     ...paging,
   }),
 );
 export type SitesQuery = z.infer<typeof sitesQuery>;
+
+/** Query of GET /sites/{siteId}. */
+export const siteQuery = caseless(z.object({ ...timeSliced }));
 
 export const sourcesQuery = caseless(
   z.object({
@@ -118,7 +131,7 @@ export const sourcesQuery = caseless(
     CustomFilter: z.string().optional(),
     OdmSqlFilter: z.string().optional(),
     ViewId: queryInteger.optional(),
-    includeTimeSlicedValues: queryBoolean.optional(),
+    ...timeSliced,
     ...paging,
   }),
 );
@@ -128,7 +141,7 @@ export type SourcesQuery = z.infer<typeof sourcesQuery>;
 export const sourceQuery = caseless(
   z.object({
     DisplayLevel: z.string().optional(),
-    includeTimeSlicedValues: queryBoolean.optional(),
+    ...timeSliced,
   }),
 );
 

@@ -4,8 +4,8 @@ import { type FileState, storedFile } from "../../wire/index.ts";
 import { OFFERED_FROM, statesBefore } from "../files/states.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { containing, foldedText, type SqlValue } from "./filter-sql.ts";
+import { isOwned } from "./owned.ts";
 import type { FileAdded, FileChange, FileRecord, FileStore, FilesFilter, FilesRemoved, NewFile } from "./store.ts";
-import { isOwned } from "./structure-changes.ts";
 import { jsonOf } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 

@@ -6,6 +6,7 @@ import { createFormStore } from "./forms.ts";
 import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createMasterDataReports } from "./master-data.ts";
+import { createSliceStore } from "./slices.ts";
 import { createSourceZoneStore } from "./source-zones.ts";
 import type { HubStore } from "./store.ts";
 import { createStructureStore } from "./structure.ts";
@@ -13,7 +14,7 @@ import { createViewStore } from "./views.ts";
 
 type CommonStores = Pick<
   HubStore,
-  "identity" | "structure" | "forms" | "views" | "fileTriggers" | "files" | "groups" | "reports" | "zones"
+  "identity" | "structure" | "forms" | "slices" | "views" | "fileTriggers" | "files" | "groups" | "reports" | "zones"
 >;
 
 /** Reads what a command needs. */
@@ -23,6 +24,7 @@ export function commonStores(database: Database): CommonStores {
   return {
     files: createFileStore(database),
     forms: createFormStore(database),
+    slices: createSliceStore(database),
     zones: createSourceZoneStore(database),
     groups: createGroupStore(database),
     reports: createMasterDataReports(database),

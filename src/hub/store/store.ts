@@ -7,11 +7,13 @@
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
+import type { HeldForms, JudgeValues, ValuePlan } from "./form-values.ts";
 import type { FormStore } from "./forms.ts";
 import type { GroupStore } from "./groups.ts";
 import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
+import type { SliceStore } from "./slices.ts";
 import type { SourceZoneStore } from "./source-zones.ts";
 import type { FileStore } from "./stored-files.ts";
 import type { ViewStore } from "./views.ts";
@@ -70,9 +72,11 @@ export interface IdentityStore {
 
 export interface StoredSite extends Required<Nullable<SiteBody>> {
   readonly id: number;
+  readonly clientData: Record<string, unknown> | null;
 }
 export interface StoredSource extends Required<Nullable<SourceBody>> {
   readonly id: number;
+  readonly clientData: Record<string, unknown> | null;
   readonly siteName: string;
   readonly state: string;
 }
@@ -119,6 +123,12 @@ export interface Listing<Row> {
   readonly total: number;
 }
 
+/** A body whose values are as the plan says. */
+export interface ChangedValues<Body> {
+  readonly body: Body;
+  readonly values: ValuePlan | null;
+}
+
 export type StructureEntity = "site" | "source" | "variable";
 
 export type Removal =
@@ -133,20 +143,25 @@ export type Removal =
   | { readonly kind: "holds-points"; readonly variables: number; readonly points: number };
 
 export interface StructureStore {
-  createSite(accountId: number, body: SiteBody): Promise<number>;
+  /** Values of forms are stored as `judge` says, as in the next method. */
+  createSite(accountId: number, body: SiteBody, judge?: JudgeValues): Promise<number>;
   /** Null when the site is not one of the account. */
-  createSource(accountId: number, body: SourceBody): Promise<StoredSource | null>;
+  createSource(accountId: number, body: SourceBody, judge?: JudgeValues): Promise<StoredSource | null>;
   /** Null when the source is not one of the account. */
   createVariable(accountId: number, body: VariableBody): Promise<number | null>;
   /**
    * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`:
    * no such entity in the account; `no-parent`: the new site or source does not belong to the account.
    */
-  changeSite(accountId: number, id: number, change: (current: StoredSite) => SiteBody): Promise<StoredSite | "missing">;
+  changeSite(
+    accountId: number,
+    id: number,
+    change: (current: StoredSite, held: HeldForms) => ChangedValues<SiteBody>,
+  ): Promise<StoredSite | "missing">;
   changeSource(
     accountId: number,
     id: number,
-    change: (current: StoredSource) => SourceBody,
+    change: (current: StoredSource, held: HeldForms) => ChangedValues<SourceBody>,
   ): Promise<StoredSource | "missing" | "no-parent">;
   /** `points` of the variable so far, so that a change can depend on them. */
   changeVariable(
@@ -274,6 +289,7 @@ export interface HubStore {
   readonly usage: UsageStore;
   readonly files: FileStore;
   readonly forms: FormStore;
+  readonly slices: SliceStore;
   readonly groups: GroupStore;
   /** Reports of files of master data. */
   readonly reports: MasterDataReports;

@@ -1,5 +1,6 @@
 /** Changes and removals of structure, each in one transaction that first waits for the account's writer of points. */
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
+import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
 import { noteChange } from "./source-zones.ts";
 import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
 import {
@@ -8,6 +9,7 @@ import {
   siteOf,
   sourceColumns,
   sourceOf,
+  text,
   variableColumns,
   variableOf,
 } from "./structure-rows.ts";
@@ -29,16 +31,23 @@ export function structureChanges(database: Database): Changes {
       changing(accountId, function* (): Steps<StoredSite | "missing"> {
         const found = yield* owned("site", id, accountId);
         if (found === undefined) return "missing";
-        yield* update("site", id, siteColumns(changed(siteOf(found))));
+        const zone = String(found["time_zone_id"]);
+        const held = yield* heldForms(dialect, accountId, "site", id, zone);
+        const { body, values } = changed(siteOf(found), held);
+        yield* update("site", id, siteColumns(body));
+        yield* putValues(dialect, accountId, "site", id, values);
         return siteOf((yield* owned("site", id, accountId)) ?? found);
       }),
     changeSource: (accountId, id, changed) =>
       changing(accountId, function* (): Steps<StoredSource | "missing" | "no-parent"> {
         const found = yield* ownedSource(dialect, id, accountId);
         if (found === undefined) return "missing";
-        const body = changed(sourceOf(found));
+        const zone = yield* zoneOfSource(Number(found["site_id"]), text(found["time_zone_id"]));
+        const held = yield* heldForms(dialect, accountId, "source", id, zone);
+        const { body, values } = changed(sourceOf(found), held);
         if ((yield* owned("site", body.siteId, accountId)) === undefined) return "no-parent";
         yield* update("source", id, sourceColumns(body));
+        yield* putValues(dialect, accountId, "source", id, values);
         return sourceOf((yield* ownedSource(dialect, id, accountId)) ?? found);
       }),
     changeVariable: (accountId, id, changed) =>
@@ -54,20 +63,9 @@ export function structureChanges(database: Database): Changes {
     remove: (accountId, entity, id, withPoints) =>
       changing(accountId, function* (): Steps<Removal> {
         if ((yield* owned(entity, id, accountId)) === undefined) return { kind: "missing" };
-        return yield* removeBelow(dialect, entity, id, withPoints);
+        return yield* removeBelow(dialect, accountId, entity, id, withPoints);
       }),
   };
-}
-
-/** Whether the parent belongs to the account; it is not removed until the transaction ends. */
-export function* isOwned(
-  { forKeyShare }: StoreDialect,
-  table: "site" | "source",
-  id: number,
-  accountId: number,
-): Steps<boolean> {
-  const sql = `SELECT 1 FROM ${table} WHERE id = ? AND account_id = ?${forKeyShare}`;
-  return (yield* row(sql, id, accountId)) !== undefined;
 }
 
 /** For use inside a write: no other transaction changes or removes the row until this one ends. */
@@ -94,11 +92,13 @@ const BELOW: Readonly<Record<StructureEntity, { readonly variables: string; read
 };
 
 function* removeBelow(
-  { among }: StoreDialect,
+  dialect: StoreDialect,
+  accountId: number,
   entity: StructureEntity,
   id: number,
   withPoints: boolean,
 ): Steps<Removal> {
+  const { among } = dialect;
   const below = BELOW[entity];
   const ids = (yield* rows(below.variables, id)).map((one) => Number(one["id"]));
   const held = yield* row(
@@ -110,7 +110,11 @@ function* removeBelow(
   for (const table of ["point_version", "point"])
     yield* change(`DELETE FROM ${table} WHERE ${among("variable_id")}`, ids);
   const variables = yield* change(`DELETE FROM variable WHERE ${among("id")}`, ids);
-  const sources = yield* change(`DELETE FROM source WHERE id IN (${below.sources})`, id);
+  const sourceIds = (yield* rows(below.sources, id)).map((one) => Number(one["id"]));
+  // Slices go with their site or source.
+  yield* change(`DELETE FROM source WHERE ${among("id")}`, sourceIds);
   if (entity === "site") yield* change("DELETE FROM site WHERE id = ?", id);
-  return { kind: "removed", sources, variables, points };
+  if (sourceIds.length > 0) yield* clearReferences(dialect, accountId, "source", sourceIds);
+  if (entity === "site") yield* clearReferences(dialect, accountId, "site", [id]);
+  return { kind: "removed", sources: sourceIds.length, variables, points };
 }

@@ -46,6 +46,7 @@ export function siteColumns(body: SiteBody) {
     postal_code: body.postalCode,
     city: body.city,
     country: body.country,
+    client_data: body.clientData === undefined ? null : jsonOf(body.clientData),
   };
 }
 
@@ -97,11 +98,11 @@ export function siteOf(row: Row): StoredSite {
     postalCode: text(row["postal_code"]),
     city: text(row["city"]),
     country: text(row["country"]),
+    clientData: fieldsOf(row["client_data"]),
   };
 }
 
 export function sourceOf(row: Row): StoredSource {
-  const clientData = text(row["client_data"]);
   return {
     id: Number(row["id"]),
     name: String(row["name"]),
@@ -119,9 +120,14 @@ export function sourceOf(row: Row): StoredSource {
     localisation: text(row["localisation"]),
     meterAddress: text(row["meter_address"]),
     tags: JSON.parse(String(row["tags"])),
-    clientData: clientData === null ? null : JSON.parse(clientData),
+    clientData: fieldsOf(row["client_data"]),
     state: String(row["state"]),
   };
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> | null {
+  const json = text(value);
+  return json === null ? null : JSON.parse(json);
 }
 
 export function variableOf(row: Row): StoredVariable {

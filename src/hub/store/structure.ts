@@ -1,8 +1,10 @@
 /** Sites, sources and variables. */
 import { type Database, insert, listed, type Steps } from "./database.ts";
+import { heldForms, putValues, type ValuePlan, zoneOfSource } from "./form-values.ts";
+import { isOwned } from "./owned.ts";
 import { noteChange } from "./source-zones.ts";
 import type { StoredSource, StructureStore } from "./store.ts";
-import { isOwned, ownedSource, structureChanges } from "./structure-changes.ts";
+import { ownedSource, structureChanges } from "./structure-changes.ts";
 import {
   SOURCES,
   siteColumns,
@@ -60,13 +62,23 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
 function creators(database: Database): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
   const { dialect } = database;
   return {
-    createSite: (accountId, body) =>
-      database.write(() => insert("site", { account_id: accountId, ...siteColumns(body) })),
-    createSource: (accountId, body) =>
+    createSite: (accountId, body, judge) =>
+      database.write(function* (): Steps<number> {
+        if (judge !== undefined) yield* dialect.holdLane(accountId);
+        const values = judge?.(yield* heldForms(dialect, accountId, "site", null, body.timeZoneId)) ?? null;
+        const id = yield* insert("site", { account_id: accountId, ...siteColumns({ ...body, ...plainOf(values) }) });
+        yield* putValues(dialect, accountId, "site", id, values);
+        return id;
+      }),
+    createSource: (accountId, body, judge) =>
       database.write(function* (): Steps<StoredSource | null> {
         yield* noteChange(accountId);
         if (!(yield* isOwned(dialect, "site", body.siteId, accountId))) return null;
-        const id = yield* insert("source", { account_id: accountId, ...sourceColumns(body) });
+        const zone = yield* zoneOfSource(body.siteId, body.timeZoneId);
+        const values = judge?.(yield* heldForms(dialect, accountId, "source", null, zone)) ?? null;
+        const columns = sourceColumns({ ...body, ...plainOf(values) });
+        const id = yield* insert("source", { account_id: accountId, ...columns });
+        yield* putValues(dialect, accountId, "source", id, values);
         const added = yield* ownedSource(dialect, id, accountId);
         return added === undefined ? null : sourceOf(added);
       }),
@@ -77,4 +89,9 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
         return yield* insert("variable", { account_id: accountId, ...variableColumns(body) });
       }),
   };
+}
+
+/** The values of a body that are stored with its row. */
+function plainOf(values: ValuePlan | null): Pick<ValuePlan, "clientData"> | null {
+  return values === null ? null : { clientData: values.clientData };
 }

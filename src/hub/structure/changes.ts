@@ -10,6 +10,7 @@ import { caseless, queryBoolean } from "../../wire/caseless.ts";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { site, siteBody, source, sourceBody, variable, variableBody } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { ChangedForms } from "../forms/changed.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
@@ -136,7 +137,7 @@ async function requireVariable({ store }: HubContext, request: FastifyRequest<Wi
 }
 
 async function change(
-  { store }: HubContext,
+  context: HubContext,
   request: FastifyRequest,
   reply: FastifyReply,
   entity: StructureEntity,
@@ -149,12 +150,15 @@ async function change(
     requireKnown(body as object, current);
     return body;
   };
-  const { structure } = store;
+  const { structure } = context.store;
+  const values = new ChangedForms(context, request, reply);
   const result =
     entity === "site"
-      ? await structure.changeSite(accountId, id, (current) => changed(siteBody, current))
+      ? await structure.changeSite(accountId, id, (now, held) => values.of(now, held, (all) => changed(siteBody, all)))
       : entity === "source"
-        ? await structure.changeSource(accountId, id, (current) => changed(sourceBody, current))
+        ? await structure.changeSource(accountId, id, (now, held) =>
+            values.of(now, held, (all) => changed(sourceBody, all)),
+          )
         : await structure.changeVariable(accountId, id, (current, points) => {
             const body = changed(variableBody, current);
             const warning = settle(current, body, points);
@@ -163,7 +167,7 @@ async function change(
           });
   if (result === "missing") throw notFound(entity, String(id));
   if (result === "no-parent") throw invalidField(PARENTS[entity], "it is not one of this account");
-  return result;
+  return entity === "variable" || !("clientData" in result) ? result : values.shown(entity, result);
 }
 
 /** Checks a change against the stored points; throws where they do not allow it. */

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { site, siteBody, sitesQuery } from "../../wire/index.ts";
+import { site, siteBody, siteQuery, sitesQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { expressions } from "../filter/expressions.ts";
+import { ChangedForms } from "../forms/changed.ts";
+import { shownValues, withSlices } from "../forms/shown.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
@@ -23,7 +25,7 @@ const OPTIONS = {
     answer: z.array(site),
     example: { query: { DisplayLevel: "VerboseSite", CustomFilter: "TypeId > 0", IncludeItemsCount: true } },
   }),
-  one: described({ access: "read", tag: "Sites", summary: "One site", answer: site }),
+  one: described({ access: "read", tag: "Sites", summary: "One site", query: siteQuery, answer: site }),
   create: described({
     access: "manage",
     tag: "Sites",
@@ -35,7 +37,8 @@ const OPTIONS = {
   }),
 };
 
-export async function siteRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+export async function siteRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  const { store } = context;
   app.get("/sites", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(sitesQuery, request.query);
@@ -45,20 +48,29 @@ export async function siteRoutes(app: FastifyInstance, { store }: HubContext): P
     const where = [...expressions("site", query), ...inView];
     const { rows, total } = await store.structure.sites(accountId, { ids, where }, pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map((row) => shown(row, level));
+    const values = shownValues(context, query);
+    return (await withSlices(store, accountId, "site", rows, values)).map((row) => shown(row, level));
   });
 
-  app.get<WithId>("/sites/:id", OPTIONS.one, async (request) =>
-    shown(await rowOfPath(store.structure.sites, request, "site"), "VerboseSite"),
-  );
+  app.get<WithId>("/sites/:id", OPTIONS.one, async (request) => {
+    const values = shownValues(context, parsed(siteQuery, request.query));
+    const found = await rowOfPath(store.structure.sites, request, "site");
+    const [one = found] = await withSlices(store, callerOf(request).accountId, "site", [found], values);
+    return shown(one, "VerboseSite");
+  });
 
-  app.post("/sites", OPTIONS.create, async (request) => {
+  app.post("/sites", OPTIONS.create, async (request, reply) => {
     const body = parsed(siteBody, request.body);
     requireKnown(body);
-    return store.structure.createSite(callerOf(request).accountId, body);
+    const values = new ChangedForms(context, request, reply);
+    const id = await store.structure.createSite(callerOf(request).accountId, body, values.ofNew(body));
+    values.warn();
+    return id;
   });
 }
 
 function shown(row: StoredSite, level: Level): Partial<StoredSite> {
-  return level === "SiteLight" ? { id: row.id, name: row.name } : row;
+  if (level !== "SiteLight") return row;
+  const { id, name, clientData } = row;
+  return { id, name, ...(clientData === null ? {} : { clientData }) };
 }

@@ -3,10 +3,12 @@ import { z } from "zod";
 import { source, sourceBody, sourceQuery, sourcesQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { expressions } from "../filter/expressions.ts";
+import { ChangedForms } from "../forms/changed.ts";
+import { type ShownValues, shownValues, withSlices } from "../forms/shown.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import type { StoredSource, StructureStore } from "../store/store.ts";
+import type { HubStore, StoredSource } from "../store/store.ts";
 import { requireKnown } from "./known.ts";
 import { both, displayLevel, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
@@ -59,7 +61,8 @@ const OPTIONS = {
   }),
 };
 
-export async function sourceRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+export async function sourceRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  const { store } = context;
   app.get("/sources", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(sourcesQuery, request.query);
@@ -78,23 +81,25 @@ export async function sourceRoutes(app: FastifyInstance, { store }: HubContext):
     };
     const { rows, total } = await store.structure.sources(accountId, filter, pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
-    return shown(store.structure, accountId, rows, level);
+    return shown(store, accountId, rows, level, shownValues(context, query));
   });
 
   app.get<WithId>("/sources/:id", OPTIONS.one, async (request) => {
     const query = parsed(sourceQuery, request.query);
     const level = displayLevel(query.DisplayLevel, LEVELS, "Verbose");
     const found = await rowOfPath(store.structure.sources, request, "source");
-    const [one] = await shown(store.structure, callerOf(request).accountId, [found], level);
+    const values = shownValues(context, query);
+    const [one] = await shown(store, callerOf(request).accountId, [found], level, values);
     return one;
   });
 
-  app.post("/sources", OPTIONS.create, async (request) => {
+  app.post("/sources", OPTIONS.create, async (request, reply) => {
     const body = parsed(sourceBody, request.body);
     requireKnown(body);
-    const made = await store.structure.createSource(callerOf(request).accountId, body);
+    const values = new ChangedForms(context, request, reply);
+    const made = await store.structure.createSource(callerOf(request).accountId, body, values.ofNew(body));
     if (made === null) throw invalidField("siteId", `no site ${body.siteId} in this account`);
-    return made;
+    return values.shown("source", made);
   });
 }
 
@@ -105,17 +110,23 @@ function spelledState(state: string): string {
 
 /** The fields that each level adds are "not shown" in the specification: `docs/hub-choices.md`. */
 async function shown(
-  structure: StructureStore,
+  store: HubStore,
   accountId: number,
-  sources: readonly StoredSource[],
+  listed: readonly StoredSource[],
   level: Level,
+  values: ShownValues,
 ): Promise<object[]> {
+  const sources = await withSlices(store, accountId, "source", listed, values);
   if (level === "Light")
-    return sources.map(({ id, name, siteId, serialNumber }) => ({ id, name, siteId, serialNumber }));
+    return sources.map(({ id, name, siteId, serialNumber, clientData }) => ({
+      ...{ id, name, siteId, serialNumber },
+      ...(clientData === null ? {} : { clientData }),
+    }));
   if (level === "Verbose") return [...sources];
-  if (level === "Normal") return sources.map(({ clientData: _, siteName: __, ...rest }) => rest);
+  if (level === "Normal") return sources.map(({ siteName: _, ...rest }) => rest);
   const siteIds = [...new Set(sources.map((row) => row.siteId))];
-  const { rows } = await structure.sites(accountId, { ids: siteIds }, { offset: 0, limit: null });
-  const sites = new Map(rows.map((site) => [site.id, site]));
-  return sources.map((row) => ({ ...row, site: sites.get(row.siteId) }));
+  const { rows } = await store.structure.sites(accountId, { ids: siteIds }, { offset: 0, limit: null });
+  const sites = await withSlices(store, accountId, "site", rows, values);
+  const byId = new Map(sites.map((site) => [site.id, site]));
+  return sources.map((row) => ({ ...row, site: byId.get(row.siteId) }));
 }
