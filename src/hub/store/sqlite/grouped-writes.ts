@@ -58,12 +58,33 @@ export class GroupedWrites {
 
   async #commit(group: readonly Waiting[]): Promise<void> {
     try {
-      const ends = await write(this.#database, () => group.map((one) => this.#perform(one)));
+      const ends =
+        (await this.#performTogether(group)) ??
+        (await write(this.#database, () => group.map((one) => this.#perform(one))));
       await this.#synced();
       for (const end of ends) end();
     } catch (thrown) {
       for (const { reject } of group) reject(thrown);
     }
+  }
+
+  /** Nearly always all succeed, and need no savepoints. Null when one failed, and the transaction was rolled back. */
+  async #performTogether(group: readonly Waiting[]): Promise<readonly (() => void)[] | null> {
+    let isOneFailed = false;
+    const performed = write(this.#database, () =>
+      group.map(({ perform }) => {
+        try {
+          return perform();
+        } catch (thrown) {
+          isOneFailed = true;
+          throw thrown;
+        }
+      }),
+    );
+    return await performed.catch((thrown: unknown) => {
+      if (isOneFailed) return null;
+      throw thrown;
+    });
   }
 
   #perform({ perform, reject }: Waiting): () => void {

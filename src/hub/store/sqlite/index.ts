@@ -34,9 +34,9 @@ export function intakePath(path: string): string {
 export async function openSqliteStore(path: string): Promise<HubStore> {
   const lock = lockStore(path);
   const opened: DatabaseSync[] = [];
-  let writes: GroupedWrites | null = null;
+  const writes: GroupedWrites[] = [];
   const close = once(async () => {
-    await writes?.close();
+    for (const grouped of writes) await grouped.close();
     for (const database of opened.toReversed()) database.close();
     lock.release();
   });
@@ -54,17 +54,21 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     const main = open(path, "migrations");
     const intake = open(intakePath(path), "intake-migrations");
     installFolding(main);
-    const tools = statements(main);
-    const grouped = new GroupedWrites(main, path);
-    writes = grouped;
-    const writeMain: Write = (work) => grouped.write(work);
-    const writeIntake: Write = (work) => write(intake, work);
-    const database = sqliteDatabase(tools, writeMain);
+    const queueId = intakeId(intake);
+    const partOf = (opened: DatabaseSync, file: string) => {
+      const grouped = new GroupedWrites(opened, file);
+      writes.push(grouped);
+      const write: Write = (work) => grouped.write(work);
+      return { tools: statements(opened), write };
+    };
+    const structure = partOf(main, path);
+    const queue = partOf(intake, intakePath(path));
+    const database = sqliteDatabase(structure.tools, structure.write);
     return {
       ...commonStores(database),
-      points: createPointStore(tools, database),
-      usage: createUsageStore(sqliteDatabase(statements(intake), writeIntake)),
-      operations: createOperationStore(intake, { outcomes: tools, write: writeMain }, intakeId(intake)),
+      points: createPointStore(structure.tools, database),
+      usage: createUsageStore(sqliteDatabase(queue.tools, queue.write)),
+      operations: createOperationStore(queue, structure, queueId),
       close,
     };
   } catch (thrown) {

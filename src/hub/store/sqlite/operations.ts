@@ -9,7 +9,7 @@ import { change } from "../database.ts";
 import { NEW_OPERATION, newOperationValues, outcomeOf, recordOf } from "../operation-rows.ts";
 import { earlierOf, inSteps, PURGE_ROWS, purgeQueue, queueMethods } from "../queue.ts";
 import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
-import { type Row, type Statements, statements, write } from "./database.ts";
+import { type Row, type Statements, statements } from "./database.ts";
 import { drive, sqliteDatabase, type Write } from "./driver.ts";
 import { createWebhooks } from "./webhooks.ts";
 
@@ -28,28 +28,30 @@ export function intakeId(intake: DatabaseSync): string {
 
 /** Both databases, and the id by which outcomes refer to the queue. */
 interface Both {
-  readonly intake: DatabaseSync;
-  readonly writeMain: Write;
   readonly queue: Statements;
+  readonly writeQueue: Write;
   readonly outcomes: Statements;
+  readonly writeMain: Write;
   readonly queueId: string;
 }
 
-export function createOperationStore(
-  intake: DatabaseSync,
-  main: { readonly outcomes: Statements; readonly write: Write },
-  queueId: string,
-): OperationStore {
-  const both = { intake, queue: statements(intake), outcomes: main.outcomes, writeMain: main.write, queueId };
-  const { queue } = both;
-  const database = sqliteDatabase(queue, (work) => write(intake, work));
+/** The statements of a database, and its write transactions. */
+interface Part {
+  readonly tools: Statements;
+  readonly write: Write;
+}
+
+export function createOperationStore({ tools: queue, write }: Part, main: Part, queueId: string): OperationStore {
+  const both = { queue, writeQueue: write, outcomes: main.tools, writeMain: main.write, queueId };
+  const database = sqliteDatabase(queue, write);
   return {
     ...createWebhooks(queue, (seq) => {
       const row = outcomeRow(both, seq);
       return row === undefined ? null : outcomeOf(row);
     }),
     ...queueMethods(database),
-    accept: acceptInGroups(intake, queue),
+    // Operations that come at one moment share a transaction and a sync of the log.
+    accept: (operation) => write(() => accept(queue, operation)),
     finish: (seqs) => finish(both, seqs),
     async operation(accountId, operationId) {
       const sql = "SELECT * FROM operation WHERE account_id = ? AND operation_id = ? ORDER BY seq DESC LIMIT 1";
@@ -64,7 +66,7 @@ export function createOperationStore(
     },
     applyAgain: (...all) => applyAgain(both, ...all),
     dropFailed: (accountId, operationId) =>
-      write(intake, () => {
+      write(() => {
         const seqs = failedSeqs(queue, accountId, operationId);
         for (const seq of seqs) {
           queue.run("UPDATE operation SET state = 'done' WHERE seq = ?", seq);
@@ -93,8 +95,8 @@ function stateOf(found: Row): "done" | "failed" {
 }
 
 async function finish(both: Both, seqs: readonly number[]): Promise<void> {
-  const { intake, queue } = both;
-  await write(intake, () => {
+  const { queue, writeQueue } = both;
+  await writeQueue(() => {
     for (const seq of seqs) {
       const found = outcomeRow(both, seq);
       if (found === undefined) continue;
@@ -117,7 +119,7 @@ function failedSeqs({ all }: Statements, accountId: number, operationId: string)
 
 /** Outcomes are deleted first: a waiting operation with an outcome would count as applied. */
 async function applyAgain(
-  { intake, writeMain, queue, outcomes, queueId }: Both,
+  { queue, writeQueue, outcomes, writeMain, queueId }: Both,
   accountId: number,
   operationId: string,
   timeoutSec: number | null,
@@ -131,55 +133,24 @@ async function applyAgain(
     webhook_state = iif(webhook_url IS NULL, NULL, 'waiting'), webhook_attempts = 0, webhook_error = NULL,
     webhook_next_ms = 0
     WHERE seq = ? AND state = 'failed'`;
-  return write(intake, () => seqs.reduce((sum, seq) => sum + queue.run(sql, timeoutSec, seq).changes, 0));
+  return writeQueue(() => seqs.reduce((sum, seq) => sum + queue.run(sql, timeoutSec, seq).changes, 0));
 }
 
 const FORGET_OUTCOMES = `DELETE FROM outcome WHERE (intake_id, seq) IN (SELECT intake_id, seq FROM outcome
   WHERE finished_ms < ? AND (intake_id <> ? OR seq NOT IN (SELECT value FROM json_each(?))) LIMIT ${PURGE_ROWS})`;
 
 async function purge(
-  { intake, writeMain, queue, outcomes, queueId }: Both,
+  { queue, writeQueue, outcomes, writeMain, queueId }: Both,
   keysBeforeMs: number,
   outcomesBeforeMs: number,
 ): Promise<void> {
-  await purgeQueue(
-    sqliteDatabase(queue, (work) => write(intake, work)),
-    keysBeforeMs,
-    outcomesBeforeMs,
-  );
+  await purgeQueue(sqliteDatabase(queue, writeQueue), keysBeforeMs, outcomesBeforeMs);
   // An operation that is still in the queue without its outcome would be applied again.
   const sql =
     "SELECT seq FROM operation WHERE accepted_ms < ? UNION SELECT seq FROM operation WHERE state = 'accepted'";
   const kept = JSON.stringify(queue.all(sql, outcomesBeforeMs).map((row) => Number(row["seq"])));
   const step = () => change(FORGET_OUTCOMES, outcomesBeforeMs, queueId, kept);
   await inSteps(sqliteDatabase(outcomes, writeMain), step);
-}
-
-/**
- * Operations that arrive at the same moment share one durable commit: each costs the disk a few milliseconds.
- */
-function acceptInGroups(intake: DatabaseSync, queue: Statements): OperationStore["accept"] {
-  let waiting: {
-    operation: NewOperation;
-    resolve(acceptance: Acceptance): void;
-    reject(thrown: unknown): void;
-  }[] = [];
-  const flush = async (): Promise<void> => {
-    const batch = waiting;
-    waiting = [];
-    try {
-      const acceptances = await write(intake, () =>
-        batch.map((one) => ({ one, acceptance: accept(queue, one.operation) })),
-      );
-      for (const { one, acceptance } of acceptances) one.resolve(acceptance);
-    } catch (thrown) {
-      for (const { reject } of batch) reject(thrown);
-    }
-  };
-  return (operation) =>
-    new Promise((resolve, reject) => {
-      if (waiting.push({ operation, resolve, reject }) === 1) setImmediate(() => void flush());
-    });
 }
 
 function accept(queue: Statements, operation: NewOperation): Acceptance {
