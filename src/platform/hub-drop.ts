@@ -2,7 +2,7 @@
  * The files that a hub took for one account, as a drop of the gateway inside it: those that wait for a trigger are
  * listed. A file keeps its content and its place in the storage of the hub, whatever becomes of it.
  */
-import type { Drop, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drops/drop.ts";
+import type { Drop, FetchedPart, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drops/drop.ts";
 import { fetchEach } from "../drops/fetch-list.ts";
 import { planInside } from "../drops/finish.ts";
 import type { HubDropOptions } from "../drops/options.ts";
@@ -18,6 +18,8 @@ import { type Settled, settleEach } from "../support/settled.ts";
 
 /** Files of one listing; the next lists those that are left. */
 const LISTED_MAX = 5_000;
+/** Larger contents are fetched one by one. */
+const SMALL_BYTES = 256 * 1024;
 /** Records of listed files that are kept until they are claimed and fetched. */
 const KEPT_MAX = 20_000;
 
@@ -33,7 +35,7 @@ const WAYS: Readonly<Record<FileRecord["via"], string>> = {
 export interface HubDropParts {
   readonly accountId: number;
   readonly files: Pick<FileStore, "waiting" | "list" | "one">;
-  readonly blobs: Pick<BlobStore, "read">;
+  readonly blobs: Pick<BlobStore, "read" | "copy">;
   /** Resolves when every trigger that was saved before the call is in force. */
   triggersInForce(): Promise<void>;
   /** The token of a trigger of the account, also of one that was deleted; null when there is none. */
@@ -91,9 +93,32 @@ export class HubDrop implements Drop {
     // As they are now: a file that was removed since must not be processed.
     const { rows } = await files.list(accountId, { ids }, { offset: 0, limit: null });
     const records = new Map(rows.map((record) => [record.id, record]));
-    return await fetchEach(this, entries, destination, (entry, to) =>
-      this.#fetchOne(entry, records.get(fileIdOf(entry.path)), to, signal),
-    );
+    const recordFor = ({ path }: FileEntry) => records.get(fileIdOf(path));
+    const copied = await this.#copied(entries, recordFor, destination, signal);
+    const fetchOne = (entry: FileEntry, to: Destination) => this.#fetchOne(entry, recordFor(entry), to, signal);
+    return await fetchEach(this, entries, destination, fetchOne, copied);
+  }
+
+  /** The usual case; null for what `#fetchOne` fetches, or refuses. */
+  async #copied(
+    entries: readonly FileEntry[],
+    recordFor: (entry: FileEntry) => FileRecord | undefined,
+    destination: string,
+    signal: AbortSignal,
+  ): Promise<readonly (FetchedPart | null)[]> {
+    this.#refuseEnded("fetch file", signal);
+    const most = Math.min(SMALL_BYTES, this.#options.maxFileSize);
+    const digests = entries.map((entry) => {
+      const record = recordFor(entry);
+      return record !== undefined && record.size === entry.size && record.size <= most ? record.sha256 : null;
+    });
+    const usual = digests.filter((digest) => digest !== null);
+    const copies = usual.length === 0 ? [] : await this.#parts.blobs.copy(usual, destination, signal);
+    let next = 0;
+    return digests.map((digest) => {
+      const copy = digest === null ? null : (copies[next++] ?? null);
+      return copy?.sha256 === digest ? copy : null;
+    });
   }
 
   /** The source stays where it is, whatever the plan. */

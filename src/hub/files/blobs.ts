@@ -26,6 +26,13 @@ export interface ByteRange {
   readonly end: number;
 }
 
+/** Where a content lies in the file into which it was copied, and its digest as it was read. */
+export interface CopiedContent {
+  readonly offset: number;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
 export type IsReferred = (sha256: string) => Promise<boolean>;
 
 export interface BlobStore {
@@ -36,6 +43,15 @@ export interface BlobStore {
   put(content: Content, bytesMax: number): Promise<PutBlob>;
   /** Throws `BlobMissing` before the first byte. */
   read(sha256: string, range?: ByteRange): Promise<Readable>;
+  /**
+   * Copies small contents one after another into a new file, with few calls for many of them. Null for each that could
+   * not be copied this way, which `read` gives, or says why not; with all null there may be no file.
+   */
+  copy(
+    sha256s: readonly string[],
+    destination: string,
+    signal: AbortSignal,
+  ): Promise<readonly (CopiedContent | null)[]>;
   /** A file of this machine with the bytes, for a program that only reads it; valid until `end` is called. */
   local(sha256: string): Promise<{ readonly path: string; end(): Promise<void> }>;
   /** Has no effect while the bytes are held by an upload, or when a record refers to them. */

@@ -7,14 +7,15 @@ import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from "n
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
+import { DiskThread } from "../../support/disk-thread.ts";
 import { syncDirectory, writeDurably } from "../../support/durable.ts";
 import { ConfigError, systemCode, wordsOf } from "../../support/errors.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { startFault } from "../../support/start-fault.ts";
 import { BlobMissing, type BlobStore, type ByteRange, type Content, type IsReferred, type PutBlob } from "./blobs.ts";
+import type { FolderAnswer, FolderOrder, Placed } from "./folder-work.ts";
 import { Holds } from "./holds.ts";
 import { Placement } from "./placement.ts";
-import type { Placed } from "./placement-work.ts";
 import { receive } from "./received.ts";
 
 const SHARD = /^[0-9a-f]{2}$/;
@@ -92,12 +93,17 @@ class FolderBlobs implements BlobStore {
   /** Files of the uploads that are being received. */
   readonly #receiving = new Set<string>();
   readonly #holds = new Holds();
-  readonly #placement = new Placement((content) => this.#placeAlone(content));
+  readonly #thread: DiskThread<FolderOrder, FolderAnswer>;
+  readonly #placement: Placement;
 
   constructor({ path, graceMs, clock }: FolderParts) {
     this.#path = path;
     this.#graceMs = graceMs;
     this.#clock = clock;
+    // Compiled, this file is JavaScript and so is the worker beside it.
+    const worker = import.meta.url.endsWith(".ts") ? "./folder-worker.ts" : "./folder-worker.js";
+    this.#thread = new DiskThread({ module: new URL(worker, import.meta.url), data: null });
+    this.#placement = new Placement(this.#thread, (content) => this.#placeAlone(content));
   }
 
   async put(content: Content, bytesMax: number): Promise<PutBlob> {
@@ -127,6 +133,15 @@ class FolderBlobs implements BlobStore {
     return handle.createReadStream(range ?? {});
   }
 
+  async copy(sha256s: readonly string[], destination: string, signal: AbortSignal) {
+    const files = sha256s.map((sha256) => this.#fileOf(sha256));
+    const copied = await this.#thread.ask({ kind: "copy", files, destination }, signal);
+    return sha256s.map((_, at) => {
+      const one = copied?.[at];
+      return typeof one === "object" ? one : null;
+    });
+  }
+
   async local(sha256: string) {
     await (await this.#open(sha256)).close();
     return { path: this.#fileOf(sha256), end: async () => undefined };
@@ -154,7 +169,7 @@ class FolderBlobs implements BlobStore {
   }
 
   close(): Promise<void> {
-    return this.#placement.close();
+    return this.#thread.close();
   }
 
   /** Removes what broken-off uploads left, and takes back what a process that ended was about to remove. */

@@ -1,6 +1,6 @@
 /** Places small contents that come at one moment as one list, by a thread; one alone, and what fails, by `placeOne`. */
-import { DiskThread } from "../../support/disk-thread.ts";
-import type { Placed } from "./placement-work.ts";
+import type { DiskThread } from "../../support/disk-thread.ts";
+import type { FolderAnswer, FolderOrder, Placed } from "./folder-work.ts";
 
 /** Contents of one list; with `SMALL_BYTES` they are this much memory. */
 const LIST_MAX = 64;
@@ -12,16 +12,14 @@ interface Waiting {
 }
 
 export class Placement {
-  readonly #thread: DiskThread<readonly Placed[], readonly boolean[]>;
+  readonly #thread: DiskThread<FolderOrder, FolderAnswer>;
   readonly #placeOne: (content: Placed) => Promise<void>;
   #waiting: Waiting[] = [];
   #isRunning = false;
 
-  constructor(placeOne: (content: Placed) => Promise<void>) {
+  constructor(thread: DiskThread<FolderOrder, FolderAnswer>, placeOne: (content: Placed) => Promise<void>) {
+    this.#thread = thread;
     this.#placeOne = placeOne;
-    // Compiled, this file is JavaScript and so is the worker beside it.
-    const file = import.meta.url.endsWith(".ts") ? "./placement-worker.ts" : "./placement-worker.js";
-    this.#thread = new DiskThread({ module: new URL(file, import.meta.url), data: null });
   }
 
   /** Durable when it resolves. */
@@ -30,10 +28,6 @@ export class Placement {
       this.#waiting.push({ content, resolve, reject });
       if (!this.#isRunning) void this.#run();
     });
-  }
-
-  close(): Promise<void> {
-    return this.#thread.close();
   }
 
   async #run(): Promise<void> {
@@ -48,7 +42,8 @@ export class Placement {
 
   async #placeAll(list: readonly Waiting[]): Promise<void> {
     // A content alone is worth no message to the thread.
-    const done = list.length < 2 ? null : await this.#thread.ask(list.map(({ content }) => content));
+    const done =
+      list.length < 2 ? null : await this.#thread.ask({ kind: "place", list: list.map(({ content }) => content) });
     await Promise.all(
       list.map(({ content, resolve, reject }, at) =>
         done?.[at] === true ? resolve() : this.#placeOne(content).then(resolve, reject),

@@ -1,5 +1,7 @@
 /** What every place of stored bytes does; a test file for each place opens it. */
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
 import { type BlobStore, BlobTooLarge } from "../../../src/hub/files/blobs.ts";
@@ -76,6 +78,28 @@ export function blobSuite(openPlace: () => Promise<BlobPlace>): void {
       expect(await others()).toEqual([]);
       await expect(blobs.read("0".repeat(64))).rejects.toThrow("missing");
       await expect(blobs.local("0".repeat(64))).rejects.toThrow("missing");
+    });
+
+    test("are copied into one file as far as they are there, with their places and digests", async () => {
+      const blobs = await opened();
+      const [one, other] = [await put(blobs, "first"), await put(blobs, "second")];
+      const folder = await mkdtemp(join(tmpdir(), "headgate-copies-"));
+      const destination = join(folder, "copies");
+      const copies = await blobs.copy([one, "0".repeat(64), other], destination, new AbortController().signal);
+      expect([copies.length, copies[1]]).toEqual([3, null]);
+      for (const [at, text, sha256] of [
+        [0, "first", one],
+        [2, "second", other],
+      ] as const) {
+        const copy = copies[at] ?? null;
+        if (copy === null) continue;
+        const { offset, bytes } = copy;
+        const all = await readFile(destination, "utf8");
+        expect([all.slice(offset, offset + bytes), copy.sha256]).toEqual([text, sha256]);
+      }
+      const aborted = AbortSignal.abort();
+      expect(await blobs.copy([one], join(folder, "none"), aborted)).toEqual([null]);
+      await rm(folder, { recursive: true });
     });
 
     test("of several blocks arrive whole, also for a reader that ends early", async () => {
