@@ -116,7 +116,14 @@ async function write(place: string, { truncate, create, exclusive }: OpenMode): 
   const handle = await open(place, constants.O_RDWR | constants.O_NOFOLLOW | flags, 0o600);
   const { size } = await handle.stat();
   const nothing = () => undefined;
-  return new OpenUpload({ handle, size, grow: nothing, shrink: nothing, finish: () => handle.close() });
+  return new OpenUpload({
+    handle,
+    size,
+    modifiedMs: null,
+    grow: nothing,
+    shrink: nothing,
+    finish: () => handle.close(),
+  });
 }
 
 /** Nothing is replaced, as with OpenSSH's server. */

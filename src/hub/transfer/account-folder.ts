@@ -4,7 +4,7 @@
  * file has its size and no bytes (a sparse file): these lie in the store of files alone.
  */
 import { constants, type Stats } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, utimes } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, rmdir, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Clock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
@@ -20,12 +20,12 @@ import {
   isTaken,
   markTaken,
   onlySent,
-  openUnfinished,
   rethrow,
   statusOf,
   type Taken,
 } from "./folder-entry.ts";
 import { FolderUsage } from "./folder-usage.ts";
+import { openForUpload, removeFile } from "./open-file.ts";
 import { OpenUpload } from "./open-upload.ts";
 import type { TransferOptions } from "./options.ts";
 import { logRefusal } from "./refusals.ts";
@@ -124,27 +124,8 @@ export class AccountFolder {
       await logRefusal(this.#parts, path, sender, () => checkQuota(1));
       // A connection that was lost unnoticed must not keep its sender from continuing.
       await this.#open.get(path)?.end(new TreeFault("failed", "another connection writes this file now"));
-      const found = await statusOf(file);
-      if (found === null && !mode.create) throw noSuchFile();
-      if (found?.isDirectory() === true) throw new TreeFault("failed", "is a folder");
-      if (found !== null && mode.exclusive) throw new TreeFault("exists", "there is a file of this name");
-      if (found !== null && isTaken(found)) {
-        if (!mode.truncate)
-          throw new TreeFault("denied", "the file was taken already; send it as a whole, or under another name");
-        await this.#removeFile(file, found);
-      } else if (found !== null && mode.truncate) {
-        await this.#removeFile(file, found);
-      }
-      const isNew = found === null || mode.truncate;
-      if (isNew) this.#usage.enter();
-      const flags = constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT | constants.O_EXCL : 0);
-      const handle = await openUnfinished(file, flags).catch((thrown) => {
-        if (isNew) this.#usage.leave();
-        return rethrow(thrown);
-      });
       const upload = new OpenUpload({
-        handle,
-        size: isNew ? 0 : (found?.size ?? 0),
+        ...(await openForUpload(file, mode, this.#usage)),
         grow: (bytes, size) =>
           logRefusal(this.#parts, path, sender, () => checkQuota(size).then(() => this.#usage.grow(bytes, size))),
         shrink: (bytes) => this.#usage.shrink(bytes),
@@ -164,7 +145,8 @@ export class AccountFolder {
         await this.#exclusively(
           [path],
           async () => {
-            const taken = await this.#take(path, handle, sender, isWanted);
+            const { size, modifiedMs } = upload;
+            const taken = await this.#take(path, { handle, size, modifiedMs }, sender, isWanted);
             await this.#mark(path, handle, taken, sender);
           },
           false,
@@ -175,13 +157,17 @@ export class AccountFolder {
     }
   }
 
-  async #take(name: string, handle: FileHandle, sender: Sender, isWanted: () => boolean): Promise<Taken> {
-    const { size, mtimeMs } = await handle.stat();
+  async #take(
+    name: string,
+    { modifiedMs, ...content }: Pick<OpenUpload, "handle" | "size" | "modifiedMs">,
+    sender: Sender,
+    isWanted: () => boolean,
+  ): Promise<Taken> {
     const { accountId, taker } = this.#parts;
-    const file = { accountId, name: name.slice(1), handle, size, sender, isWanted };
+    const file = { accountId, name: name.slice(1), ...content, sender, isWanted };
     const id = await logRefusal(this.#parts, name, sender, () => taker.take(file));
     faultPoint("hub.transfer.taken");
-    return { id, size, mtimeMs };
+    return { id, size: content.size, modifiedMs };
   }
 
   /** A failure is only logged: the file was taken. */
@@ -213,7 +199,8 @@ export class AccountFolder {
     const handle = await open(source, constants.O_RDWR | constants.O_NOFOLLOW).catch(rethrow);
     try {
       const isComplete = found.size > 0 && !isTemporary(to, this.#parts.options);
-      const taken = isComplete ? await this.#take(to, handle, sender, () => true) : null;
+      const content = { handle, size: found.size, modifiedMs: found.mtimeMs };
+      const taken = isComplete ? await this.#take(to, content, sender, () => true) : null;
       await rename(source, target);
       if (replaced !== null) this.#usage.forget(replaced);
       // Last: a sender whose hub was killed before may rename the file again.
@@ -232,8 +219,7 @@ export class AccountFolder {
   }
 
   async #removeFile(file: string, found: Stats): Promise<void> {
-    await rm(file).catch(rethrow);
-    this.#usage.forget(found);
+    await removeFile(file, found, this.#usage);
   }
 
   async #makeFolder(path: string): Promise<void> {
@@ -253,6 +239,8 @@ export class AccountFolder {
   }
 
   async #setModified(path: string, ms: number): Promise<void> {
+    const upload = this.#open.get(path);
+    if (upload !== undefined) return await upload.setModified(ms);
     await this.#existing(path);
     await utimes(this.#onDisk(path), ms / 1_000, ms / 1_000).catch(rethrow);
   }

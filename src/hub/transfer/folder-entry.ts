@@ -1,15 +1,15 @@
 /** A file of a sender's folder is unfinished, closed or taken, as the permissions of its owner show. */
 import type { Stats } from "node:fs";
-import { type FileHandle, lstat, open } from "node:fs/promises";
+import { type FileHandle, lstat } from "node:fs/promises";
 import { systemCode } from "../../support/errors.ts";
 import { type Entry, TreeFault, toFault } from "./file-tree.ts";
 
 /** Being written, or broken off. */
-const UNFINISHED = 0o600;
+export const UNFINISHED = 0o600;
 /** Closed without error under a temporary name, or empty. */
 const CLOSED = 0o700;
 const TAKEN = 0o400;
-const OWNER = 0o700;
+export const OWNER = 0o700;
 
 /** Null when there is none. */
 export async function statusOf(file: string): Promise<Stats | null> {
@@ -31,30 +31,20 @@ export async function closeDurably(handle: FileHandle): Promise<void> {
   await handle.chmod(CLOSED);
 }
 
-export async function openUnfinished(file: string, flags: number): Promise<FileHandle> {
-  const handle = await open(file, flags, UNFINISHED);
-  try {
-    await handle.chmod(UNFINISHED);
-    return handle;
-  } catch (thrown) {
-    await handle.close();
-    throw thrown;
-  }
-}
-
 /** A taken file as its sender left it; `id`: of the stored file. */
 export interface Taken {
   readonly id: number;
   readonly size: number;
-  readonly mtimeMs: number;
+  /** Milliseconds of the epoch; null: just now. */
+  readonly modifiedMs: number | null;
 }
 
 /** In this order: a file that looks unfinished never lacks its bytes. */
-export async function markTaken(handle: FileHandle, { size, mtimeMs }: Taken): Promise<void> {
+export async function markTaken(handle: FileHandle, { size, modifiedMs }: Taken): Promise<void> {
   await handle.chmod(TAKEN);
   await handle.truncate(0);
   await handle.truncate(size);
-  await handle.utimes(mtimeMs / 1_000, mtimeMs / 1_000);
+  if (modifiedMs !== null) await handle.utimes(modifiedMs / 1_000, modifiedMs / 1_000);
 }
 
 export function isClosed(status: Stats): boolean {

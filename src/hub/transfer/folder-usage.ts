@@ -48,6 +48,11 @@ export class FolderUsage {
     this.#unfinished -= bytes;
   }
 
+  /** No folder and no unfinished upload may be added. */
+  get isFull(): boolean {
+    return this.#entries >= this.#limits.entries;
+  }
+
   /** A folder or an unfinished upload more. */
   enter(): void {
     const { entries } = this.#limits;

@@ -11,6 +11,8 @@ const AHEAD_BYTES_MAX = 8 * 1024 * 1024;
 export interface OpenUploadParts {
   readonly handle: FileHandle;
   readonly size: number;
+  /** Milliseconds of the epoch; null: just now. */
+  readonly modifiedMs: number | null;
   /** Reserves space for further bytes; throws `TreeFault`. */
   readonly grow: (bytes: number, size: number) => Promise<void> | void;
   readonly shrink: (bytes: number) => void;
@@ -28,6 +30,7 @@ export class OpenUpload implements Upload {
   readonly handle: FileHandle;
   readonly #parts: OpenUploadParts;
   #size: number;
+  #modifiedMs: number | null;
   #waiting: Write[] = [];
   #ahead = 0;
   #writing: Promise<void> | null = null;
@@ -38,10 +41,16 @@ export class OpenUpload implements Upload {
     this.#parts = parts;
     this.handle = parts.handle;
     this.#size = parts.size;
+    this.#modifiedMs = parts.modifiedMs;
   }
 
   get size(): number {
     return this.#size;
+  }
+
+  /** As its sender set it; null: when it was written last. */
+  get modifiedMs(): number | null {
+    return this.#modifiedMs;
   }
 
   write(bytes: Uint8Array, position: number): Promise<void> {
@@ -66,6 +75,7 @@ export class OpenUpload implements Upload {
   async setModified(ms: number): Promise<void> {
     await this.#settled();
     await this.handle.utimes(ms / 1_000, ms / 1_000);
+    this.#modifiedMs = ms;
   }
 
   async close(isWanted: () => boolean = () => true): Promise<void> {
@@ -127,6 +137,7 @@ export class OpenUpload implements Upload {
       if (end > this.#size) {
         await this.#parts.grow(end - this.#size, end);
         this.#size = end;
+        this.#modifiedMs = null;
       }
       for (let at = 0; at < bytes.length; )
         at += (await this.handle.write(bytes, at, bytes.length - at, position + at)).bytesWritten;
