@@ -10,13 +10,19 @@ import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { FileState } from "../wire/index.ts";
-import { fileIdOf } from "./hub-drop.ts";
+import { entryOf, fileIdOf } from "./hub-drop.ts";
 import { type Progress, progressOf } from "./progress.ts";
 
 /** The states in which the gateway has something left to do. */
 const CHANGING: readonly FileState[] = ["received", "processing"];
 /** Events by which a file stays what its record says; what comes of them is another event. */
 const WITHOUT_CHANGE: ReadonlySet<string> = new Set(["arrival.gone", "source.left", "batch.sending", "batch.accepted"]);
+/** Events by which a file that is worked on goes on, and its record says nothing else. */
+const ONWARDS: ReadonlySet<string> = new Set(
+  ["fetched", "mapping", "mapped", "delivering", "accepted"].map((state) => `run.${state}`),
+);
+/** Files that are known to be worked on; of others each event is looked at. */
+const UNDER_WAY_MAX = 20_000;
 /** Milliseconds in which events are collected, so that a file with several is read once. */
 const COLLECT_MS = 50;
 /** While many files are worked on, events are collected for so many times the time of an update, to this limit. */
@@ -41,6 +47,8 @@ export class FileUpdates {
   readonly #parts: FileUpdatesParts;
   /** Files with events that were not checked yet, by their drops. */
   readonly #due = new Map<string, Set<number>>();
+  /** Paths of files whose records say that they are worked on, and nothing else. */
+  readonly #underWay = new Set<string>();
   readonly #stop = new AbortController();
   #rest = new AbortController();
   #loop: Promise<void> | null = null;
@@ -53,6 +61,8 @@ export class FileUpdates {
 
   note({ what, drop, path }: Pick<FileEvent, "what" | "drop" | "path">): void {
     if (WITHOUT_CHANGE.has(what) || this.#parts.accountOf(drop) === undefined) return;
+    // The record of a container names the entry that is worked on.
+    if (ONWARDS.has(what) && !path.includes("!/") && this.#underWay.has(path)) return;
     this.#add(drop, fileIdOf(path));
     this.#rest.abort();
   }
@@ -145,8 +155,10 @@ export class FileUpdates {
     const { rows } = await files.list(accountId, { ids }, { offset: 0, limit: null });
     const changes: FileChange[] = [];
     for (const file of rows) {
-      const found = await this.#changeOf(drop, file);
-      if (found !== null) changes.push(found);
+      const progress = await progressOf(drop, file, this.#parts.ledger);
+      const isUnderWay = progress?.state === "processing" && progress.reason === null;
+      this.#keepUnderWay(entryOf(file).path, isUnderWay);
+      if (progress !== null && !isSame(progress, file)) changes.push(this.#changeTo(progress, file));
     }
     if (changes.length === 0) return;
     const advanced = await files.advance(accountId, changes);
@@ -156,11 +168,13 @@ export class FileUpdates {
     if (steps.length > 0) await files.advance(accountId, steps);
   }
 
-  async #changeOf(drop: string, file: FileRecord): Promise<FileChange | null> {
-    const { ledger, clock } = this.#parts;
-    const progress = await progressOf(drop, file, ledger);
-    if (progress === null || isSame(progress, file)) return null;
-    return { id: file.id, ...progress, atMs: clock.now().epochMilliseconds, offers: file.offers };
+  #keepUnderWay(path: string, isUnderWay: boolean): void {
+    this.#underWay.delete(path);
+    if (isUnderWay && this.#underWay.size < UNDER_WAY_MAX) this.#underWay.add(path);
+  }
+
+  #changeTo(progress: Progress, { id, offers }: FileRecord): FileChange {
+    return { id, ...progress, atMs: this.#parts.clock.now().epochMilliseconds, offers };
   }
 }
 
