@@ -155,14 +155,15 @@ export class KeptVersions implements MapperVersions {
   }
 
   async #decided(name: string, isAwaited: boolean): Promise<MapperIdentity | null> {
+    const isFresh = this.#clock.monotonicMs() < (this.#freshUntilMs.get(name) ?? 0);
+    const known = isFresh && !isAwaited ? this.#currents.get(name) : undefined;
+    if (known !== undefined) return { name, ...known };
     const modulePath = await locateMapper(this.#places, name);
     if (modulePath === null) {
       this.#refusals.delete(name);
       return null;
     }
     const before = await this.#currentOf(name);
-    const isFresh = this.#clock.monotonicMs() < (this.#freshUntilMs.get(name) ?? 0);
-    if (before !== null && isFresh && !isAwaited) return { name, ...before };
     if (before !== null && before.digest === (await digestMapper(modulePath))) {
       // Also when it was changed and restored.
       this.#refusals.delete(name);
