@@ -325,6 +325,7 @@ function batches(ledger: () => Ledger): void {
     expect((await ledger().batches(run.id)).map((batch) => [batch.operationId, batch.state])).toEqual(
       ["1", "2", "10"].map((sequence) => [`plant-7-${run.id}-${sequence}`, "ready"]),
     );
+    expect((await ledger().trace("plant-7")).map(({ arrival }) => arrival.path)).toEqual(["p"]);
   });
 
   it("counts attempts and responses, and the run's accepted and rejected points", async () => {

@@ -100,6 +100,29 @@ describe("an SQLite ledger's file", () => {
     expect(steps.filter((step) => isLong(step) && !counted.test(step))).toEqual([]);
   });
 
+  it("keeps one binding for files of many senders, and finds theirs also where an earlier version kept many", async () => {
+    const ledger = await open();
+    const own = { ...BINDING, sender: "meters, by SFTP", operationPrefix: "file-1" };
+    const first = await claimed(ledger, "a.csv", "lane", own);
+    const other = { ...BINDING, sender: "lab, by FTP", operationPrefix: "file-2" };
+    const second = await claimed(ledger, "b.csv", "lane", other);
+    expect((await ledger.run(first.id))?.binding).toEqual(own);
+    expect((await ledger.run(second.id))?.binding).toEqual(other);
+    await ledger.close();
+    expect(read("SELECT count(*) AS count FROM bindings")).toEqual([{ count: 1 }]);
+    change(`UPDATE runs SET sender = NULL, operation_prefix = NULL WHERE id = '${first.id}';
+      INSERT INTO bindings (id, json) VALUES (9, '${JSON.stringify(own)}');
+      UPDATE runs SET binding_id = 9 WHERE id = '${first.id}'`);
+    const again = await open();
+    expect((await again.run(first.id))?.binding).toEqual(own);
+    for (const [prefix, path] of [
+      ["file-1", "a.csv"],
+      ["file-2", "b.csv"],
+    ] as const)
+      expect((await again.trace(prefix)).map(({ arrival }) => arrival.path)).toEqual([path]);
+    await again.close();
+  });
+
   it("is refused when it is missing, newer, or something else", async () => {
     await expect(open(true)).rejects.toMatchObject({ code: "HG-LEDG-002" });
     await (await open()).close();
@@ -118,6 +141,13 @@ describe("an SQLite ledger's file", () => {
     expect((await stat(join(folder, "here.sqlite"))).isFile()).toBe(true);
     expect(ledgerOptions.parse(undefined)).toMatchObject({ kind: "sqlite", path: "./state/ledger.sqlite" });
   });
+
+  function read(sql: string): readonly object[] {
+    const db = new DatabaseSync(join(folder, "state", "ledger.sqlite"));
+    const rows = db.prepare(sql).all();
+    db.close();
+    return rows.map((row) => ({ ...row }));
+  }
 
   function change(sql: string): void {
     const db = new DatabaseSync(join(folder, "state", "ledger.sqlite"));

@@ -88,7 +88,7 @@ export interface RunRow {
 export const RUN_COLUMNS = `runs.id, runs.arrival_id, runs.drop_name, runs.path, runs.size, runs.mtime, runs.sha256,
   bindings.json, runs.lane, runs.state, runs.reason, runs.mapped, runs.accepted, runs.stored, runs.rejected,
   runs.discarded, runs.finish_plan, runs.finished_at, runs.replay, runs.node, runs.created_at, runs.changed_at,
-  runs.refused, runs.target_kinds, runs.settled, runs.confirm_clock`;
+  runs.refused, runs.target_kinds, runs.settled, runs.confirm_clock, runs.sender, runs.operation_prefix`;
 
 export const SELECT_RUN = `SELECT ${RUN_COLUMNS} FROM runs JOIN bindings ON bindings.id = runs.binding_id`;
 
@@ -124,6 +124,8 @@ export type RunCells = readonly [
   targetKinds: string,
   settled: number,
   confirmClock: string | null,
+  sender: string | null,
+  operationPrefix: string | null,
   ...more: unknown[],
 ];
 
@@ -136,7 +138,7 @@ export function toRun(cells: RunCells): Run {
     size: cells[4],
     mtime: cells[5],
     sha256: cells[6],
-    binding: bindingOf(cells[7]),
+    binding: bindingOf(cells[7], cells[26], cells[27]),
     lane: cells[8],
     state: cells[9],
     reason: fromJson<Reason>(cells[10]),
@@ -161,16 +163,27 @@ export function toRunRow(cells: RunCells): RunRow {
   return { run: toRun(cells), refused: cells[22], targetKinds: cells[23], settled: cells[24] !== 0 };
 }
 
-/** Cached, since bindings repeat from run to run and are never changed. */
-const bindings = new Map<string, Binding>();
-const BINDINGS_MAX = 100;
+/** Cached, since what runs share repeats from run to run, and is never changed. */
+const shared = new Map<string, Binding>();
+const SHARED_MAX = 100;
 
-function bindingOf(json: string): Binding {
-  const known = bindings.get(json);
+/** Runs of earlier versions have all of it in the shared part. */
+function bindingOf(json: string, sender: string | null, operationPrefix: string | null): Binding {
+  const binding = sharedOf(json);
+  if (sender === null && operationPrefix === null) return binding;
+  return {
+    ...binding,
+    ...(sender === null ? {} : { sender }),
+    ...(operationPrefix === null ? {} : { operationPrefix }),
+  };
+}
+
+function sharedOf(json: string): Binding {
+  const known = shared.get(json);
   if (known !== undefined) return known;
   const binding = JSON.parse(json) as Binding;
-  if (bindings.size >= BINDINGS_MAX) bindings.clear();
-  bindings.set(json, binding);
+  if (shared.size >= SHARED_MAX) shared.clear();
+  shared.set(json, binding);
   return binding;
 }
 

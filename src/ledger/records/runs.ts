@@ -4,7 +4,7 @@ import { type InvariantError, RejectedError } from "../../support/errors.ts";
 import type { Ledger, RunChange, RunPassage, RunStart } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { missingArrival } from "./arrivals.ts";
-import { bindingId, jsonOfBinding } from "./bindings.ts";
+import { bindingId, sharedJsonOf } from "./bindings.ts";
 import { addContainerLanes, placedRunId, releaseContainerLanes, removeContainerLanes } from "./container-lanes.ts";
 import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent, appendEvents, leaveDrop } from "./events.ts";
@@ -80,7 +80,7 @@ const SELECT_TO_OPEN = `SELECT (SELECT bindings.id FROM bindings WHERE bindings.
 
 function* openRun(store: Store, given: NewRun): Steps<Run> {
   const { arrivalId, binding, lane, replay, refusal } = given;
-  const [found] = yield* cells<ArrivalToOpen>(SELECT_TO_OPEN, jsonOfBinding(binding), arrivalId);
+  const [found] = yield* cells<ArrivalToOpen>(SELECT_TO_OPEN, sharedJsonOf(binding), arrivalId);
   if (found === undefined) throw missingArrival(arrivalId);
   const [knownBinding, ...ofArrival] = found;
   const arrival = arrivalOfCells(ofArrival);
@@ -93,8 +93,8 @@ function* openRun(store: Store, given: NewRun): Steps<Run> {
   const run = newRun(id, { arrival, binding, lane, replay: replay ?? null, now });
   yield* execute(
     `INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state,
-replay, created_at, changed_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?)`,
+replay, created_at, changed_at, sender, operation_prefix)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?, ?, ?)`,
     id,
     arrivalId,
     run.drop,
@@ -107,6 +107,8 @@ replay, created_at, changed_at)
     jsonOf(run.replay),
     now,
     now,
+    binding.sender ?? null,
+    binding.operationPrefix ?? null,
   );
   const reason = `claimed by trigger ${binding.trigger}`;
   yield* execute(

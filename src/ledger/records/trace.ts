@@ -78,9 +78,13 @@ function byRun(query: string): Steps<readonly number[]> {
  * a trigger.
  */
 function byOperationPrefix(query: string, dialect: Dialect): Steps<readonly number[]> {
-  const sql = `SELECT runs.arrival_id AS id FROM bindings JOIN runs ON runs.binding_id = bindings.id
-    WHERE ${dialect.jsonField("bindings.json", "operationPrefix")} = ? ORDER BY runs.id DESC LIMIT ?`;
-  return ids(sql, query, FILES_MAX);
+  // Runs of earlier versions have the prefix in the part that runs share.
+  const sql = `SELECT id FROM (
+      SELECT runs.id AS run, runs.arrival_id AS id FROM runs WHERE runs.operation_prefix = ?
+      UNION ALL SELECT runs.id, runs.arrival_id FROM bindings JOIN runs ON runs.binding_id = bindings.id
+        WHERE ${dialect.jsonField("bindings.json", "operationPrefix")} = ?) AS found
+    ORDER BY run DESC LIMIT ?`;
+  return ids(sql, query, query, FILES_MAX);
 }
 
 function* byPath(query: string): Steps<readonly number[]> {
