@@ -6,6 +6,7 @@
 import type { FileEvent } from "../gateway.ts";
 import type { FileChange, FileRecord, FileStore } from "../hub/store/store.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { runStatesThat } from "../states.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -17,12 +18,10 @@ import { type Progress, progressOf } from "./progress.ts";
 const CHANGING: readonly FileState[] = ["received", "processing"];
 /** Events by which a file stays what its record says; what comes of them is another event. */
 const WITHOUT_CHANGE: ReadonlySet<string> = new Set(["arrival.gone", "source.left", "batch.sending", "batch.accepted"]);
-/** Events by which a file that is worked on goes on, and its record says nothing else. */
-const ONWARDS: ReadonlySet<string> = new Set(
-  ["fetched", "mapping", "mapped", "delivering", "accepted"].map((state) => `run.${state}`),
-);
-/** Files that are known to be worked on; of others each event is looked at. */
-const UNDER_WAY_MAX = 20_000;
+/** Events that continue the work on a file, and change nothing that its record says. */
+const ONWARDS: ReadonlySet<string> = new Set(runStatesThat(({ isOpen }) => isOpen).map((state) => `run.${state}`));
+/** Files that are known to be worked on; others are compared at each event. */
+const IN_PROGRESS_MAX = 20_000;
 /** Milliseconds in which events are collected, so that a file with several is read once. */
 const COLLECT_MS = 50;
 /** While many files are worked on, events are collected for so many times the time of an update, to this limit. */
@@ -48,7 +47,7 @@ export class FileUpdates {
   /** Files with events that were not checked yet, by their drops. */
   readonly #due = new Map<string, Set<number>>();
   /** Paths of files whose records say that they are worked on, and nothing else. */
-  readonly #underWay = new Set<string>();
+  readonly #inProgress = new Set<string>();
   readonly #stop = new AbortController();
   #rest = new AbortController();
   #loop: Promise<void> | null = null;
@@ -62,7 +61,7 @@ export class FileUpdates {
   note({ what, drop, path }: Pick<FileEvent, "what" | "drop" | "path">): void {
     if (WITHOUT_CHANGE.has(what) || this.#parts.accountOf(drop) === undefined) return;
     // The record of a container names the entry that is worked on.
-    if (ONWARDS.has(what) && !path.includes("!/") && this.#underWay.has(path)) return;
+    if (ONWARDS.has(what) && !path.includes("!/") && this.#inProgress.has(path)) return;
     this.#add(drop, fileIdOf(path));
     this.#rest.abort();
   }
@@ -156,8 +155,8 @@ export class FileUpdates {
     const changes: FileChange[] = [];
     for (const file of rows) {
       const progress = await progressOf(drop, file, this.#parts.ledger);
-      const isUnderWay = progress?.state === "processing" && progress.reason === null;
-      this.#keepUnderWay(entryOf(file).path, isUnderWay);
+      const isInProgress = progress?.state === "processing" && progress.reason === null;
+      this.#keepInProgress(entryOf(file).path, isInProgress);
       if (progress !== null && !isSame(progress, file)) changes.push(this.#changeTo(progress, file));
     }
     if (changes.length === 0) return;
@@ -168,9 +167,9 @@ export class FileUpdates {
     if (steps.length > 0) await files.advance(accountId, steps);
   }
 
-  #keepUnderWay(path: string, isUnderWay: boolean): void {
-    this.#underWay.delete(path);
-    if (isUnderWay && this.#underWay.size < UNDER_WAY_MAX) this.#underWay.add(path);
+  #keepInProgress(path: string, isInProgress: boolean): void {
+    this.#inProgress.delete(path);
+    if (isInProgress && this.#inProgress.size < IN_PROGRESS_MAX) this.#inProgress.add(path);
   }
 
   #changeTo(progress: Progress, { id, offers }: FileRecord): FileChange {

@@ -100,7 +100,7 @@ describe("an SQLite ledger's file", () => {
     expect(steps.filter((step) => isLong(step) && !counted.test(step))).toEqual([]);
   });
 
-  it("keeps one binding for files of many senders, and finds theirs also where an earlier version kept many", async () => {
+  it("keeps one binding for the files of many senders, and reads those that an earlier version kept", async () => {
     const ledger = await open();
     const own = { ...BINDING, sender: "meters, by SFTP", operationPrefix: "file-1" };
     const first = await claimed(ledger, "a.csv", "lane", own);

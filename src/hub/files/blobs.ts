@@ -26,7 +26,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** Where a content lies in the file into which it was copied, and its digest as it was read. */
+/** The place of a content in the file into which it was copied, and its digest as it was read. */
 export interface CopiedContent {
   readonly offset: number;
   readonly bytes: number;

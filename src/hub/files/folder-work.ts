@@ -1,7 +1,7 @@
 /**
- * The work of the thread for the folder of stored bytes. Small contents are written into it: all are written and synced,
- * and then each folder once; or copied out of it, one after another into one file. Each thread loads this module, so it
- * imports next to nothing.
+ * The work of the thread for the folder of stored bytes. Small contents are written into it: all are written and
+ * synced, and then each folder once. Or they are copied out of it, one after another into one file. Each thread loads
+ * this module, so it imports next to nothing.
  */
 import { hash } from "node:crypto";
 import {

@@ -1,6 +1,6 @@
 /**
  * The bindings of runs: what many runs share is stored once for all of them; who sent the file, and what its operations
- * are named after, lies in columns of the run.
+ * are named after, is in columns of the run.
  */
 import type { Binding } from "../../model.ts";
 import { brokenInvariant } from "../transitions.ts";

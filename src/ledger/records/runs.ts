@@ -9,9 +9,10 @@ import { addContainerLanes, placedRunId, releaseContainerLanes, removeContainerL
 import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent, appendEvents, leaveDrop } from "./events.ts";
 import { watchFile } from "./finished-files.ts";
+import { insertRun, newRun } from "./new-run.ts";
 import { addRejectedRows, rejectedRowsOf } from "./rejected-rows.ts";
 import { ARRIVAL_COLUMNS, type ArrivalCells, arrivalOfCells, type RunCells, SELECT_RUN, toRun } from "./rows.ts";
-import { changed, changedCells, jsonOf, updateCells } from "./run-cells.ts";
+import { changed, changedCells, updateCells } from "./run-cells.ts";
 import { groupsOf, recentRuns, runsIn } from "./run-lists.ts";
 import { cells, execute, row, type Steps, type Store, type Value } from "./store.ts";
 
@@ -91,25 +92,7 @@ function* openRun(store: Store, given: NewRun): Steps<Run> {
   const id = placed ?? (yield* store.nextRunId());
   const now = store.now();
   const run = newRun(id, { arrival, binding, lane, replay: replay ?? null, now });
-  yield* execute(
-    `INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state,
-replay, created_at, changed_at, sender, operation_prefix)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?, ?, ?)`,
-    id,
-    arrivalId,
-    run.drop,
-    run.path,
-    run.size,
-    run.mtime,
-    run.sha256,
-    knownBinding ?? (yield* bindingId(binding)),
-    lane,
-    jsonOf(run.replay),
-    now,
-    now,
-    binding.sender ?? null,
-    binding.operationPrefix ?? null,
-  );
+  yield* insertRun(run, knownBinding ?? (yield* bindingId(binding)));
   const reason = `claimed by trigger ${binding.trigger}`;
   yield* execute(
     "UPDATE arrivals SET state = 'matched', reason = ?, changed_at = ?, run_id = ? WHERE id = ?",
@@ -129,35 +112,6 @@ replay, created_at, changed_at, sender, operation_prefix)
   yield* appendEvents(store, [...(arrival.state === "matched" ? [] : [matched]), claimed, ...warned], run);
   if (refusal === undefined) return run;
   return yield* advance(store, run, "claimed", "quarantined", { reason: refusal, detail: refusal.message });
-}
-
-function newRun(
-  id: string,
-  {
-    arrival,
-    now,
-    ...given
-  }: Pick<Run, "binding" | "lane" | "replay"> & { readonly arrival: Arrival; readonly now: string },
-): Run {
-  return {
-    ...given,
-    id,
-    arrivalId: arrival.id,
-    drop: arrival.drop,
-    path: arrival.path,
-    size: arrival.size,
-    mtime: arrival.mtime,
-    sha256: arrival.sha256,
-    state: "claimed",
-    reason: null,
-    points: { mapped: 0, accepted: 0, stored: 0, rejected: 0, discarded: 0 },
-    finishPlan: null,
-    finishedAt: null,
-    node: null,
-    confirmClock: null,
-    createdAt: now,
-    changedAt: now,
-  };
 }
 
 /** Two operators may send the same command at once. */

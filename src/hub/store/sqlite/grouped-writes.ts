@@ -59,8 +59,7 @@ export class GroupedWrites {
   async #commit(group: readonly Waiting[]): Promise<void> {
     try {
       const ends =
-        (await this.#performTogether(group)) ??
-        (await write(this.#database, () => group.map((one) => this.#perform(one))));
+        (await this.#performList(group)) ?? (await write(this.#database, () => group.map((one) => this.#perform(one))));
       await this.#synced();
       for (const end of ends) end();
     } catch (thrown) {
@@ -69,7 +68,7 @@ export class GroupedWrites {
   }
 
   /** Nearly always all succeed, and need no savepoints. Null when one failed, and the transaction was rolled back. */
-  async #performTogether(group: readonly Waiting[]): Promise<readonly (() => void)[] | null> {
+  async #performList(group: readonly Waiting[]): Promise<readonly (() => void)[] | null> {
     let isOneFailed = false;
     const performed = write(this.#database, () =>
       group.map(({ perform }) => {
