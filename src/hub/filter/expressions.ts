@@ -3,6 +3,8 @@
  * model.
  */
 import type { FilterEntity, FilterNode } from "../store/filter.ts";
+import type { HubStore } from "../store/store.ts";
+import { formsFor } from "./forms.ts";
 import { parseFilter } from "./parse.ts";
 
 export interface ExpressionQuery {
@@ -10,10 +12,20 @@ export interface ExpressionQuery {
   readonly OdmSqlFilter?: string | undefined;
 }
 
-/** All of the tests must hold. Throws a 400 that names the parameter and the position. */
-export function expressions(entity: FilterEntity, query: ExpressionQuery): FilterNode[] {
+/**
+ * All of the tests must hold; time-sliced values are those of the moment. Throws a 400 that names the parameter and the
+ * position.
+ */
+export async function expressions(
+  store: HubStore,
+  accountId: number,
+  entity: FilterEntity,
+  query: ExpressionQuery,
+  atMs: number,
+): Promise<FilterNode[]> {
+  const forms = await formsFor(store, accountId, [query.CustomFilter, query.OdmSqlFilter], atMs);
   return (["CustomFilter", "OdmSqlFilter"] as const).flatMap((parameter) => {
     const expression = query[parameter];
-    return expression === undefined ? [] : [parseFilter(parameter, expression, entity)];
+    return expression === undefined ? [] : [parseFilter(parameter, expression, entity, forms)];
   });
 }

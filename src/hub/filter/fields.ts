@@ -2,7 +2,7 @@
 import leven from "leven";
 import type { FilterEntity } from "../store/filter.ts";
 
-export type FieldType = "number" | "text" | "boolean" | "labels";
+export type FieldType = "number" | "text" | "boolean" | "labels" | "date";
 
 const FILTER_FIELDS: Readonly<Record<FilterEntity, Readonly<Record<string, FieldType>>>> = {
   site: {

@@ -9,6 +9,7 @@
  */
 import type { FilterEntity, FilterField, FilterNode, FilterOperator } from "../store/filter.ts";
 import { entityNamed, type FieldType, fieldNamed, nearestFields } from "./fields.ts";
+import { dateNode, type FilterForms, formField, NO_FORMS, typedValue } from "./forms.ts";
 import { filterFault, type Token, tokensOf } from "./tokens.ts";
 
 const DEPTH_MAX = 100;
@@ -42,8 +43,13 @@ interface NamedField {
 }
 
 /** Throws a 400 that names the parameter and the position. */
-export function parseFilter(parameter: string, expression: string, entity: FilterEntity): FilterNode {
-  const parser = new Parser(parameter, tokensOf(parameter, expression), entity);
+export function parseFilter(
+  parameter: string,
+  expression: string,
+  entity: FilterEntity,
+  forms: FilterForms = NO_FORMS,
+): FilterNode {
+  const parser = new Parser(parameter, tokensOf(parameter, expression), entity, forms);
   return parser.whole();
 }
 
@@ -51,10 +57,12 @@ class Parser {
   readonly #parameter: string;
   readonly #tokens: readonly Token[];
   readonly #entity: FilterEntity;
+  readonly #forms: FilterForms;
   #next = 0;
   #depth = 0;
 
-  constructor(parameter: string, tokens: readonly Token[], entity: FilterEntity) {
+  constructor(parameter: string, tokens: readonly Token[], entity: FilterEntity, forms: FilterForms) {
+    this.#forms = forms;
     this.#parameter = parameter;
     this.#tokens = tokens;
     this.#entity = entity;
@@ -128,25 +136,31 @@ class Parser {
     if (value === undefined) throw this.#fault(token, `a value is expected after ${sign.text}, not ${shown(token)}`);
     // An empty text is the value of a field without a value.
     if (value === "" && operator === "=") return { kind: "empty", field };
+    if (type === "date" && !TEXT_OPERATORS.has(operator)) {
+      const node = dateNode(field, operator, token.text);
+      if (node !== null) return node;
+      throw this.#fault(token, `${words} is a date, such as '2026', '2026-03' or '2026-03-01', not ${shown(token)}`);
+    }
     if (TEXT_OPERATORS.has(operator)) {
       if (type === "number" || type === "boolean")
         throw this.#fault(sign, `${sign.text} compares texts, and ${words} is a ${type}`);
       return { kind: "compare", field, operator, value: String(token.text) };
     }
-    if (type === "number" && typeof value !== "number")
+    const typed = field.kind === "form" && type !== null ? typedValue(type, token.text) : value;
+    if (type === "number" && typeof typed !== "number")
       throw this.#fault(token, `${words} is a number, and ${shown(token)} is none`);
-    if (type === "boolean" && typeof value !== "boolean")
+    if (type === "boolean" && typeof typed !== "boolean")
       throw this.#fault(token, `${words} is true or false, and not ${shown(token)}`);
     if (type === "labels" && operator !== "=")
       throw this.#fault(sign, `${words} are labels: they take =, <>, like, startswith and endswith`);
     // An identifier may look like a number without being one.
     const isText = type === "text" || type === "labels";
-    return { kind: "compare", field, operator, value: isText ? token.text : value };
+    return { kind: "compare", field, operator, value: isText ? token.text : typed };
   }
 
   #field(): NamedField {
     const first = this.#peek();
-    if (first.kind === "quoted") return this.#formField();
+    if (first.kind === "quoted") return this.#formField(null);
     if (first.kind !== "word") throw this.#fault(first, `the name of a field is expected, not ${shown(first)}`);
     this.#next += 1;
     if (!this.#takeWord(".")) return this.#standardField(this.#entity, first);
@@ -157,6 +171,7 @@ class Parser {
         first,
         `${first.text} is none of Site, Source and Variable; levels of a form field are quoted: "form"."group"."field"`,
       );
+    if (second.kind === "quoted" && entity !== "variable") return this.#formField(entity);
     if (second.kind !== "word") throw this.#fault(second, `a field of ${first.text} is expected, not ${shown(second)}`);
     this.#next += 1;
     return this.#standardField(entity, second);
@@ -173,7 +188,8 @@ class Parser {
     };
   }
 
-  #formField(): NamedField {
+  /** `entity`: null where the expression leaves it out. */
+  #formField(entity: "site" | "source" | null): NamedField {
     const levels: string[] = [];
     const first = this.#peek();
     do {
@@ -191,11 +207,9 @@ class Parser {
         first,
         `a form field has three levels, "form"."group"."field", and this one has ${levels.length}`,
       );
-    return {
-      field: { kind: "form", path: [form, group, field] },
-      type: null,
-      words: `"${levels.join('"."')}"`,
-    };
+    const found = formField(this.#forms, entity, this.#entity, [form, group, field]);
+    if (typeof found === "string") throw this.#fault(first, found);
+    return { ...found, words: `"${levels.join('"."')}"` };
   }
 
   #peek(): Token {

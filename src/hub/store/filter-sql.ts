@@ -2,7 +2,7 @@
  * Compiles filter expressions to parameterised SQL: every value is a parameter (`?`), every column comes from
  * a fixed table. One compiler serves both stores; a `SqlDialect` provides their differences.
  */
-import type { FilterEntity, FilterField, FilterNode, FilterOperator } from "./filter.ts";
+import type { FilterEntity, FilterField, FilterNode, FilterOperator, FormFilterField } from "./filter.ts";
 
 export type SqlValue = string | number | boolean | null | readonly (string | number)[];
 
@@ -21,12 +21,16 @@ export interface SqlDialect {
   /** Suffix of LIKE, where the pattern has no escape character. */
   readonly unescaped: string;
   /**
-   * Fields of forms in `source.client_data`; the one parameter is the result of `formPath`. Null where the
-   * field is of another type.
+   * A value in a JSON document; the one parameter beside those of the document, and behind them, is the result of
+   * `formPath`. Null where it is of another type.
    */
-  readonly formText: string;
+  formText(json: string): string;
   /** true and false count as 1 and 0. */
-  readonly formNumber: string;
+  formNumber(json: string): string;
+  /** An item of FROM with the same parameters: the values of a list there, as `itemText` and `itemNumber`. */
+  formItems(json: string): string;
+  readonly itemText: string;
+  readonly itemNumber: string;
   formPath(path: readonly string[]): SqlValue;
 }
 
@@ -68,6 +72,8 @@ export function conditionOf(node: FilterNode, of: FilterEntity, dialect: SqlDial
     }
     case "empty":
       return related(node.field, of, emptyTest(node.field, dialect));
+    case "within":
+      return related(node.field, of, withinTest(node, dialect));
     case "compare":
       return related(node.field, of, comparison(node.field, node.operator, node.value, dialect));
   }
@@ -84,7 +90,7 @@ function joined(parts: readonly Condition[], word: "AND" | "OR"): string {
 }
 
 function related(field: FilterField, of: FilterEntity, test: Condition): Condition {
-  const entity = field.kind === "form" ? "source" : field.entity;
+  const { entity } = field;
   // Without a value a test is false and its negation true, never SQL's NULL.
   const sql = `coalesce((${test.sql}), false)`;
   const { values } = test;
@@ -96,10 +102,45 @@ function columnOf(field: FilterField & { kind: "standard" }): string {
   return `${field.entity}.${field.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
 }
 
-function emptyTest(field: FilterField, { formText, formPath }: SqlDialect): Condition {
-  if (field.kind === "form") return { sql: `coalesce(${formText}, '') = ''`, values: [formPath(field.path)] };
+function emptyTest(field: FilterField, dialect: SqlDialect): Condition {
+  if (field.kind === "form") {
+    if (!field.isList) return formTest(field, dialect, (text) => ({ sql: `coalesce(${text}, '') = ''`, values: [] }));
+    const { sql, values } = formTest(field, dialect, () => ({ sql: "true", values: [] }));
+    return { sql: `NOT ${sql}`, values };
+  }
   const empty = field.name === "tags" ? "[]" : "";
   return { sql: `coalesce(CAST(${columnOf(field)} AS TEXT), '') = '${empty}'`, values: [] };
+}
+
+function withinTest(node: FilterNode & { kind: "within" }, dialect: SqlDialect): Condition {
+  const test = (text: string) => {
+    const folded = dialect.folded(text);
+    return { sql: `${folded} >= ? AND ${folded} < ?`, values: [foldedText(node.from), foldedText(node.until)] };
+  };
+  if (node.field.kind !== "form") return test(columnOf(node.field));
+  // The value stands once in the SQL, since its path is a parameter.
+  return formTest(node.field, dialect, (text) => {
+    const { sql, values } = test("form_value.text");
+    return { sql: `EXISTS (SELECT 1 FROM (SELECT ${text} AS text) AS form_value WHERE ${sql})`, values };
+  });
+}
+
+/** A test of the value of a form's field, or of one of its values. */
+function formTest(
+  { entity, path, isList, slice }: FormFilterField,
+  { formText, formNumber, formItems, formPath, itemText, itemNumber }: SqlDialect,
+  test: (text: string, number: string) => Condition,
+): Condition {
+  const json =
+    slice === null
+      ? `${entity}.client_data`
+      : `(SELECT attribute_slice.value FROM attribute_slice WHERE attribute_slice.${entity}_id = ${entity}.id
+          AND attribute_slice.field_id = ? AND attribute_slice.from_ms <= ?
+          ORDER BY attribute_slice.from_ms DESC LIMIT 1)`;
+  const place = slice === null ? [formPath(path)] : [slice.fieldId, slice.atMs, formPath([])];
+  const { sql, values } = isList ? test(itemText, itemNumber) : test(formText(json), formNumber(json));
+  const whole = isList ? `EXISTS (SELECT 1 FROM ${formItems(json)} WHERE ${sql})` : sql;
+  return { sql: whole, values: [...place, ...values] };
 }
 
 function comparison(
@@ -110,11 +151,9 @@ function comparison(
 ): Condition {
   const isText = typeof value === "string";
   if (field.kind === "form") {
-    const path = dialect.formPath(field.path);
-    const test = isText
-      ? textTest(dialect.formText, operator, value, dialect)
-      : numberTest(dialect.formNumber, operator, Number(value));
-    return { sql: test.sql, values: [path, ...test.values] };
+    return formTest(field, dialect, (text, number) =>
+      isText ? textTest(text, operator, value, dialect) : numberTest(number, operator, Number(value)),
+    );
   }
   const column = columnOf(field);
   if (field.name === "tags") {

@@ -4,9 +4,18 @@ export type FilterEntity = "site" | "source" | "variable";
 
 export type FilterField =
   /** `name` is the spelling in the stored record, such as `serialNumber`. */
-  | { readonly kind: "standard"; readonly entity: FilterEntity; readonly name: string }
-  /** A field of a form in `clientData`, of sources. */
-  | { readonly kind: "form"; readonly path: readonly [form: string, group: string, field: string] };
+  { readonly kind: "standard"; readonly entity: FilterEntity; readonly name: string } | FormFilterField;
+
+/** A field of a form, in the `clientData` of its sites or sources. */
+export interface FormFilterField {
+  readonly kind: "form";
+  readonly entity: "site" | "source";
+  readonly path: readonly [form: string, group: string, field: string];
+  /** A test holds where it does for one of the values. */
+  readonly isList: boolean;
+  /** Of a time-sliced field: the value that holds at the moment. */
+  readonly slice: { readonly fieldId: number; readonly atMs: number } | null;
+}
 
 export type FilterOperator = "=" | ">" | ">=" | "<" | "<=" | "like" | "contains" | "startswith" | "endswith";
 
@@ -18,6 +27,8 @@ export type FilterNode =
   | { readonly kind: "and" | "or"; readonly nodes: readonly FilterNode[] }
   | { readonly kind: "not"; readonly node: FilterNode }
   | { readonly kind: "empty"; readonly field: FilterField }
+  /** A text from one bound to before another, in the order of code points. */
+  | { readonly kind: "within"; readonly field: FilterField; readonly from: string; readonly until: string }
   | {
       readonly kind: "compare";
       readonly field: FilterField;

@@ -44,11 +44,11 @@ export async function siteRoutes(app: FastifyInstance, context: HubContext): Pro
     const query = parsed(sitesQuery, request.query);
     const level = displayLevel(query.DisplayLevel, LEVELS, "Site");
     const ids = both(query.Id, query.Ids);
-    const inView = await viewNodes(store, accountId, query.ViewId, "Site");
-    const where = [...expressions("site", query), ...inView];
+    const values = shownValues(context, query);
+    const inView = await viewNodes(store, accountId, query.ViewId, "Site", values.atMs);
+    const where = [...(await expressions(store, accountId, "site", query, values.atMs)), ...inView];
     const { rows, total } = await store.structure.sites(accountId, { ids, where }, pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
-    const values = shownValues(context, query);
     return (await withSlices(store, accountId, "site", rows, values)).map((row) => shown(row, level));
   });
 

@@ -67,7 +67,8 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
     const { accountId } = callerOf(request);
     const query = parsed(sourcesQuery, request.query);
     const level = displayLevel(query.DisplayLevel, LEVELS, "Normal");
-    const inView = await viewNodes(store, accountId, query.ViewId, "Source");
+    const values = shownValues(context, query);
+    const inView = await viewNodes(store, accountId, query.ViewId, "Source", values.atMs);
     const filter = {
       ids: both(query.Id, query.Ids),
       siteIds: both(query.SiteId, query.SiteIds),
@@ -77,11 +78,11 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
       meterNumbers: both(query.MeterNumber, query.MeterNumbers),
       names: both(query.Name, query.Names),
       tags: query.Tags,
-      where: [...expressions("source", query), ...inView],
+      where: [...(await expressions(store, accountId, "source", query, values.atMs)), ...inView],
     };
     const { rows, total } = await store.structure.sources(accountId, filter, pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
-    return shown(store, accountId, rows, level, shownValues(context, query));
+    return shown(store, accountId, rows, level, values);
   });
 
   app.get<WithId>("/sources/:id", OPTIONS.one, async (request) => {

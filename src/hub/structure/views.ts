@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { type View, view, viewBody, viewsQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { formsFor } from "../filter/forms.ts";
 import { parseFilter } from "../filter/parse.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -46,7 +47,8 @@ export async function viewRoutes(app: FastifyInstance, { store }: HubContext): P
   app.post("/views", OPTIONS.create, async (request) => {
     const { accountId } = callerOf(request);
     const body = parsed(viewBody, request.body);
-    parseFilter("customFilter", body.customFilter, entityOf(body.entityType));
+    const forms = await formsFor(store, accountId, [body.customFilter], 0);
+    parseFilter("customFilter", body.customFilter, entityOf(body.entityType), forms);
     return store.views.create(accountId, body);
   });
   app.delete<WithId>("/views/:id", OPTIONS.remove, (request, reply) => remove(store, request, reply));
@@ -64,14 +66,15 @@ function entityOf(type: View["entityType"]): "site" | "source" {
 }
 
 /**
- * The selection of a `ViewId`. Throws a 400 when the account has no such view, since an unfiltered list would look like
- * the view.
+ * The selection of a `ViewId`, at a moment. Throws a 400 when the account has no such view, since an unfiltered list
+ * would look like the view.
  */
 export async function viewNodes(
   store: HubStore,
   accountId: number,
   viewId: number | undefined,
   type: View["entityType"],
+  atMs: number,
 ): Promise<readonly FilterNode[]> {
   if (viewId === undefined) return [];
   const { rows } = await store.views.list(accountId, { ids: [viewId] }, ONE);
@@ -79,5 +82,6 @@ export async function viewNodes(
   if (found === undefined) throw invalidField("ViewId", `no view ${viewId} in this account (GET /views)`);
   if (found.entityType !== type)
     throw invalidField("ViewId", `the view ${viewId} selects by ${found.entityType}, not by ${type}`);
-  return [parseFilter("ViewId", found.customFilter, entityOf(type))];
+  const forms = await formsFor(store, accountId, [found.customFilter], atMs);
+  return [parseFilter("ViewId", found.customFilter, entityOf(type), forms)];
 }

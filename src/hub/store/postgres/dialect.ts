@@ -4,8 +4,12 @@ import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
 
 /** The value occurs several times, but its path is one parameter. */
-const form = (value: string) =>
-  `(SELECT ${value} FROM (SELECT source.client_data #> CAST(? AS TEXT[]) AS value) AS field)`;
+const form = (json: string, value: string) =>
+  `(SELECT ${value} FROM (SELECT ${json} #> CAST(? AS TEXT[]) AS value) AS field)`;
+const textOf = (json: string) => `${json} #>> '{}'`;
+const numberOf = (json: string) =>
+  `CASE json_typeof(${json}) WHEN 'number' THEN CAST(${textOf(json)} AS DOUBLE PRECISION)
+    WHEN 'boolean' THEN CASE ${textOf(json)} WHEN 'true' THEN 1 ELSE 0 END END`;
 
 export const POSTGRES: StoreDialect = {
   users: "hub_user",
@@ -20,11 +24,13 @@ export const POSTGRES: StoreDialect = {
   // Whatever the locale of the database, texts compare by their code points.
   folded: (text) => `folded(CAST(${text} AS TEXT)) COLLATE "C"`,
   unescaped: " ESCAPE ''",
-  formText: form("value #>> '{}'"),
-  formNumber: form(
-    `CASE json_typeof(value) WHEN 'number' THEN CAST(value #>> '{}' AS DOUBLE PRECISION)
-      WHEN 'boolean' THEN CASE value #>> '{}' WHEN 'true' THEN 1 ELSE 0 END END`,
-  ),
+  formText: (json) => form(json, textOf("value")),
+  formNumber: (json) => form(json, numberOf("value")),
+  formItems: (json) =>
+    `(SELECT ${json} #> CAST(? AS TEXT[]) AS held) AS whole,
+      json_array_elements(CASE json_typeof(whole.held) WHEN 'array' THEN whole.held ELSE '[]' END) AS item(value)`,
+  itemText: textOf("item.value"),
+  itemNumber: numberOf("item.value"),
   formPath: (path) => path,
 };
 

@@ -5,10 +5,10 @@ import { foldedText, type SqlValue } from "../filter-sql.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
 
-/** The path occurs several times, but is one parameter. */
-const form = (value: string) =>
-  `(SELECT CASE json_type(source.client_data, path) ${value} END FROM (SELECT ? AS path))`;
-const FORM_VALUE = "json_extract(source.client_data, path)";
+/** The document and the path occur several times, but have their parameters once. */
+const form = (json: string, value: string) =>
+  `(SELECT CASE json_type(held, path) ${value} END FROM (SELECT ${json} AS held, ? AS path))`;
+const FORM_VALUE = "json_extract(held, path)";
 
 export const SQLITE: StoreDialect = {
   users: "user",
@@ -22,10 +22,15 @@ export const SQLITE: StoreDialect = {
   labels: (column) => `json_each(${column}) held`,
   folded: (text) => `folded(${text})`,
   unescaped: "",
-  formText: form(`WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE ${FORM_VALUE}`),
-  formNumber: form(
-    `WHEN 'integer' THEN ${FORM_VALUE} WHEN 'real' THEN ${FORM_VALUE} WHEN 'true' THEN 1 WHEN 'false' THEN 0`,
-  ),
+  formText: (json) => form(json, `WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE ${FORM_VALUE}`),
+  formNumber: (json) =>
+    form(
+      json,
+      `WHEN 'integer' THEN ${FORM_VALUE} WHEN 'real' THEN ${FORM_VALUE} WHEN 'true' THEN 1 WHEN 'false' THEN 0`,
+    ),
+  formItems: (json) => `(SELECT ${json} AS held, ? AS path) AS whole, json_each(whole.held, whole.path) AS item`,
+  itemText: "CASE item.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE item.value END",
+  itemNumber: "CASE WHEN item.type IN ('integer', 'real', 'true', 'false') THEN item.value END",
   formPath: (path) => `$${path.map((level) => `."${level}"`).join("")}`,
 };
 
