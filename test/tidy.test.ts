@@ -85,7 +85,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "hub/transfer",
     "platform.ts",
     "platform/inner-config.ts",
-    "platform/stored-senders.ts",
+    "platform/stored-files.ts",
   ],
   config: [
     "delivery/options.ts",

@@ -1,10 +1,13 @@
 /** Sends a person's command to the running gateway, or applies it to the ledger when no gateway runs. */
 import { userInfo } from "node:os";
 import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { HubOptions } from "../hub/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { isLedgerMissing, ledgerWords, openLedger } from "../ledger/open.ts";
 import { ledgerFile, nodeName } from "../ledger/options.ts";
+import type { Run } from "../model.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
+import { isRemovedFile } from "../platform/stored-files.ts";
 import { type CommandResults, executeCommand, type OperatorCommand } from "../runs/commands.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import { Pauses } from "../runs/pauses.ts";
@@ -39,10 +42,14 @@ export interface Given<Answer> {
   readonly daemon: string | null;
 }
 
-/** Throws the gateway's error, and `TransientError` when a gateway has the ledger and does not respond. */
+/**
+ * `hub`: the one that has the gateway inside. Throws the gateway's error, and `TransientError` when a gateway has the
+ * ledger and does not respond.
+ */
 export async function sendCommand<Asked extends OperatorCommand>(
   config: GatewayConfig,
   asked: Asked,
+  hub: HubOptions | null = null,
 ): Promise<Given<CommandResults[Asked["order"]]>> {
   requireLedger(config);
   const ledger = await ownLedger(config);
@@ -50,7 +57,8 @@ export async function sendCommand<Asked extends OperatorCommand>(
   try {
     const spool = await openSpool(config.spool);
     const binding = await bindingParts(config, spool.root, ledger);
-    const parts = { ledger, spool, binding, pauses: await Pauses.read(ledger), log: silentLog };
+    const isRemoved = async (run: Run) => hub !== null && (await isRemovedFile(hub, run));
+    const parts = { ledger, spool, binding, pauses: await Pauses.read(ledger), log: silentLog, isRemoved };
     const answer = await executeCommand(asked, parts);
     return { answer: answer as CommandResults[Asked["order"]], daemon: null };
   } finally {

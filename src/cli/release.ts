@@ -3,7 +3,7 @@
 import { RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
-import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
+import { loadOperated, loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { canAsk, isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
@@ -52,10 +52,10 @@ export function addRecheck({ program, action }: CommandFrame): void {
 }
 
 async function release(run: string, options: ReleaseOptions, stop: AbortSignal): Promise<number> {
-  const config = await loadOperatedConfig(options.config);
+  const { config, hub } = await loadOperated(options.config);
   const overwrite = options.overwrite === true;
   const give = (discard: boolean) =>
-    sendCommand(config, { order: "release", run, overwrite, discard, ...authorOf(options) });
+    sendCommand(config, { order: "release", run, overwrite, discard, ...authorOf(options) }, hub);
   let given: Awaited<ReturnType<typeof give>>;
   try {
     given = await give(options.yes === true);

@@ -1,7 +1,7 @@
 /** The senders of traced files that no run of them names: of unclaimed ones and of containers, at a hub. */
 import type { HubOptions } from "../hub/options.ts";
 import type { TracedFile } from "../ledger/ledger.ts";
-import { storedSenders } from "../platform/stored-senders.ts";
+import { storedSenders } from "../platform/stored-files.ts";
 
 /** By the ids of their arrivals. */
 export async function sendersOf(

@@ -13,6 +13,7 @@ import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
 import { reviseOutcome } from "../runs/steps/confirm-step.ts";
+import type { RunSteps } from "../runs/steps/steps.ts";
 import type { SpoolQuota } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
@@ -40,6 +41,7 @@ export interface QueryParts {
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
   readonly notifier: Pick<Notifier, "failing">;
+  readonly steps: Pick<RunSteps, "isRemoved">;
   readonly clock: Clock;
   readonly log: Logger;
   /** State of the configuration's file, where it is watched for changes. */
@@ -63,9 +65,10 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     );
   queries.lanes = () => lanes.all();
   const live = liveGateway(scheduler, () => drops.watchers(), parts.services, log);
+  const { isRemoved } = parts.steps;
   queries.command = (body) => {
     const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
-    return executeCommand(body, { ledger, spool, pauses, binding, log, live });
+    return executeCommand(body, { ledger, spool, pauses, binding, log, live, isRemoved });
   };
   const names = () => ({
     drops: config.drops.map(({ name }) => name),

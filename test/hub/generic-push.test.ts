@@ -51,7 +51,7 @@ describe("a body", () => {
     ["application/octet-stream", new Uint8Array([0x50, 0x4b, 3, 4, 20, 0, 0, 0]), "zip"],
     ["acme/own", new Uint8Array([0x1f, 0x8b, 8, 0]), "gz"],
     ["application/x-www-form-urlencoded", "a=1&b=2", "bin"],
-    ["multipart/form-data; boundary=x", "--x--", "bin"],
+    ["multipart/mixed; boundary=x", "--x--", "bin"],
     ["acme/own", "text", "bin"],
   ])("of type %s is stored as it came, for its trigger", async (type, raw, extension) => {
     const answer = await push(raw, { headers: { "content-type": type } });
@@ -64,6 +64,45 @@ describe("a body", () => {
     expect(content).toEqual(Buffer.from(raw));
     const facts = { via: "generic", triggerId: trigger.id, state: "received", createdBy: "manager", tags: [] };
     expect(record).toMatchObject({ ...facts, id: answer.body.id, fileName, siteId: null });
+  });
+
+  const formOf = (...parts: [name: string, content: string, fileName?: string][]) => {
+    const form = new FormData();
+    for (const [name, content, fileName] of parts)
+      if (fileName === undefined) form.append(name, content);
+      else form.append(name, new Blob([content], { type: "text/csv" }), fileName);
+    return form;
+  };
+  const pushForm = async (form: FormData, query: Record<string, string> = {}) => {
+    const framed = new Response(form);
+    const headers = { "content-type": framed.headers.get("content-type") ?? "" };
+    return await push(new Uint8Array(await framed.arrayBuffer()), { headers, query });
+  };
+
+  test.each([
+    [formOf(["file", "a,b", "Łódź.csv"]), {}, "Łódź.csv"],
+    [formOf(["any", "a,b", "from/other.csv"]), { Filename: "in/own.csv" }, "in/own.csv"],
+    [formOf(["data", "a,b"]), {}, expect.stringMatching(/^ACME-wind-2-\d{8}T\d{9}Z\.txt$/)],
+  ])("%# of a form is its only part", async (form, query, fileName) => {
+    const answer = await pushForm(form, query);
+    expect(answer).toMatchObject({ status: 200, body: { fileName, triggerId: trigger.id } });
+    const { record, content } = await stored(answer.body.id);
+    expect([record.fileName, content.toString()]).toEqual([answer.body.fileName, "a,b"]);
+  });
+
+  test("of a form that is not one file is refused, and leaves nothing", async () => {
+    const before = await hub.get("/storage");
+    const large = formOf(["file", "x".repeat(100_001), "large.csv"]);
+    for (const [form, status, words] of [
+      [formOf(["meter", "7"], ["file", "a", "a.csv"]), 400, "several parts"],
+      [formOf(), 400, "no part"],
+      [formOf(["file", "", "a.csv"]), 400, "empty"],
+      [formOf(["file", "a", `${"x".repeat(256)}.csv`]), 400, "255 bytes"],
+      [large, 413, "100000 bytes"],
+    ] as const)
+      expect(await pushForm(form)).toMatchObject({ status, body: { detail: expect.stringContaining(words) } });
+    expect(await hub.get("/storage")).toEqual(before);
+    expect(await pushForm(formOf(["file", "x".repeat(100_000), "full.csv"]))).toMatchObject({ status: 200 });
   });
 
   test("may be pushed by Basic, with a slash at the end, and with a token in upper case", async () => {

@@ -149,6 +149,11 @@ describe("a file that does not", () => {
     expect(await stateOf(left.run)).toBe("held");
     await headgate("recheck", left.run, "-c", rig.config);
     await expect.poll(() => stateOf(left.run)).toBe("cancelled");
+    const asked = await held("held_3.csv");
+    await rig.platform().inside.store.files.remove(1, [asked.id]);
+    const { code, stderr } = await headgate("release", asked.run, "-c", rig.config);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("its stored file was removed")]);
+    expect(await stateOf(asked.run)).toBe("cancelled");
   });
 
   test("is discarded, in part or whole, when its variables are unknown", async () => {

@@ -17,6 +17,7 @@ let broken: { id: number; run: string };
 let packed: { id: number; run: string };
 let unclaimed: number;
 let held: { id: number; run: string };
+let removed: { id: number; run: string };
 let structure: { id: number; run: string };
 
 /** Answers what it prints as an exit code of 0, and else fails with its error. */
@@ -31,6 +32,7 @@ const traced = async (name: string | number) => JSON.parse(await headgate("trace
 beforeAll(async () => {
   rig = await startRig();
   await rig.variable("C-1");
+  await rig.variable("C-2");
   await rig.trigger("cli", "standard");
   await rig.trigger("held", "meter-index", { metadata: { timeZone: "UTC", mappingConfig: "kWh" } });
   const at = async (name: string, content: string | Uint8Array<ArrayBuffer>, state: string) => {
@@ -49,6 +51,7 @@ beforeAll(async () => {
   // The unit differs from that of the variable.
   const content = `serial_number,date,index,unit\nC-1,${HELD_DATE},5,m3\n`;
   held = await at("held.csv", content, "processing");
+  removed = await at("held-removed.csv", content.replace("C-1", "C-2"), "processing");
   await rig.post("/fileTrigger", {
     fileType: "OpisenseMasterData",
     ingestionType: "UploadInStorage",
@@ -59,6 +62,8 @@ beforeAll(async () => {
   const parts = (await rig.platform().gateway?.view.health())?.map(({ part }) => part);
   expect(parts).toContain("triggers of account-1");
   expect(parts?.filter((part) => part.startsWith("trigger account-1:"))).toEqual([]);
+  // As by a hub that died before it cancelled the run.
+  await rig.platform().inside.store.files.remove(1, [removed.id]);
   await rig.platform().close();
 });
 afterAll(() => rig.close());
@@ -146,6 +151,13 @@ test("master data and containers are not replayed, and the error names what to d
       const { code, stderr } = await command("replay", name, how, "-c", rig.config);
       expect([code, stderr]).toEqual([1, expect.stringContaining(hint)]);
     }
+});
+
+test("the held run of a removed file is not released, but cancelled", async () => {
+  const { code, stderr } = await command("release", removed.run, "-c", rig.config);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("its stored file was removed")]);
+  const found = JSON.parse(await headgate("runs", "--state", "cancelled", "--json"));
+  expect(found).toMatchObject([{ id: removed.run }]);
 });
 
 test("what a person decides takes effect at the next start: a replay, and a held run that is released", async () => {

@@ -11,6 +11,7 @@ import { genericPushed, genericPushQuery, type StoredFileTrigger } from "../../w
 import type { HubContext } from "../context.ts";
 import { type Allowance, allowed, type FileDraft, logRefusals, receive, recorded } from "../files/intake.ts";
 import { requireFileName } from "../files/names.ts";
+import { FRAME_BYTES_MAX, onlyPart, parseMultipart } from "../files/only-part.ts";
 import type { StoredFiles } from "../files/service.ts";
 import { NO_PLACE } from "../gateway-places.ts";
 import { callerOf } from "../http/access.ts";
@@ -25,7 +26,9 @@ const FACTS = {
   access: "push",
   tag: "Push",
   summary: "Stores a file in the sender's own format for the file trigger with this token",
-  description: "Any content type: the body is the file. 200 means that it is stored; it is converted afterwards.",
+  description:
+    "Any content type: the body is the file; of multipart/form-data its only part is. 200 means that it is stored; " +
+    "it is converted afterwards.",
   query: genericPushQuery,
   body: z.string().meta({ format: "binary" }),
   bodyType: "application/octet-stream",
@@ -38,9 +41,8 @@ interface WithGuid {
 
 interface Admitted {
   readonly trigger: StoredFileTrigger;
-  readonly fileName: string;
-  /** The sender gave none. */
-  readonly isNameMade: boolean;
+  /** Null: query and headers give none. */
+  readonly fileName: string | null;
   readonly allowance: Allowance;
   readonly webhookUrl: string | null;
 }
@@ -51,11 +53,13 @@ export async function genericPushRoutes(app: FastifyInstance, context: HubContex
   const pushes = new WeakMap<FastifyRequest, Admitted>();
   const names = new WeakMap<FastifyRequest, string>();
   logRefusals(app, context, (request) => names.get(request));
+  const { file: fileMax } = context.options.limits;
   app.removeAllContentTypeParsers();
+  await parseMultipart(app, fileMax);
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   app.post<WithGuid>("/push/api/generic/:guid", {
     ...described(FACTS),
-    bodyLimit: context.options.limits.file,
+    bodyLimit: fileMax + FRAME_BYTES_MAX,
     onRequest: async (request, reply) => void pushes.set(request, await admitted(context, request, reply, names)),
     handler: async (request) => {
       const push = pushes.get(request);
@@ -73,13 +77,13 @@ async function admitted(
 ): Promise<Admitted> {
   const trigger = await triggerOf(context, request);
   const query = parsed(genericPushQuery, request.query);
-  const given = nameOf(request, query.Filename);
-  const fileName = given ?? madeName(trigger, request.headers["content-type"], context.clock.now());
-  names.set(request, fileName);
-  const allowance = await allowed(context, request, 0);
+  const fileName = nameOf(request, query.Filename);
+  names.set(request, fileName ?? madeName(trigger, request.headers["content-type"], context.clock.now()));
+  const isForm = /^multipart\/form-data\b/i.test(request.headers["content-type"] ?? "");
+  const allowance = await allowed(context, request, isForm ? FRAME_BYTES_MAX : 0);
   warnOfUnknown(reply, unknownNames(genericPushQuery, Object.keys(request.query as object)));
   const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
-  return { trigger, fileName, isNameMade: given === null, allowance, webhookUrl };
+  return { trigger, fileName, allowance, webhookUrl };
 }
 
 async function triggerOf({ store }: HubContext, request: FastifyRequest<WithGuid>): Promise<StoredFileTrigger> {
@@ -119,9 +123,11 @@ async function taken(
   request: FastifyRequest,
   { trigger, allowance, webhookUrl, ...push }: Admitted,
 ): Promise<z.infer<typeof genericPushed>> {
-  const stream = request.body instanceof Readable ? request.body : request.raw;
-  const put = await receive(context, files, request, stream, allowance);
-  const fileName = push.isNameMade ? namedByContent(push.fileName, put.head) : push.fileName;
+  const isNamed = push.fileName !== null;
+  const { put, contentType, ...file } = await bodyOf(context, files, request, allowance, isNamed);
+  const given = push.fileName ?? file.fileName;
+  const made = () => namedByContent(madeName(trigger, contentType, context.clock.now()), put.head);
+  const fileName = given ?? made();
   const triggerId = trigger.id;
   const { idempotencyKey } = allowance;
   const own = { triggerId, idempotencyKey, webhookUrl };
@@ -129,6 +135,21 @@ async function taken(
   const id = await recorded(context, files, request, put, draft);
   const first = idempotencyKey === null ? null : await context.store.files.one(callerOf(request).accountId, id);
   return { id, fileName: first?.fileName ?? fileName, triggerId, status: "accepted" };
+}
+
+/** Many tools send files as forms; the frame around the file is of no use to a mapper. */
+async function bodyOf(
+  context: HubContext,
+  files: StoredFiles,
+  request: FastifyRequest,
+  allowance: Allowance,
+  isNamed: boolean,
+) {
+  const judge = (fileName: string) => (isNamed ? undefined : requireFileName(fileName, "filename of the part"));
+  if (request.isMultipart()) return await onlyPart(context, files, request, allowance, judge);
+  const stream = request.body instanceof Readable ? request.body : request.raw;
+  const put = await receive(context, files, request, stream, allowance);
+  return { put, fileName: undefined, contentType: request.headers["content-type"] };
 }
 
 /** See `/storage`, which needs the same folder. */

@@ -1,4 +1,4 @@
-/** GET /storage/file: the content of one file, also in ranges, or of several as a ZIP. */
+/** GET and HEAD /storage/file: the content of one file, also in ranges, or of several as a ZIP. */
 import { finished, type Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ZipFile } from "yazl";
@@ -32,8 +32,10 @@ export async function sendOne(
     void reply.header("content-range", `bytes */${file.size}`);
     throw new HttpProblem(416, "invalid-request", `the file has ${file.size} bytes, and none of them is in the range`);
   }
+  const length = range === null ? file.size : range.end - range.start + 1;
+  if (request.method === "HEAD") return reply.type(file.contentType).header("content-length", length).send();
   const stream = await files.blobs.read(file.sha256, range ?? undefined);
-  void reply.type(file.contentType).header("content-length", range === null ? file.size : range.end - range.start + 1);
+  void reply.type(file.contentType).header("content-length", length);
   if (range !== null) void reply.code(206).header("content-range", `bytes ${range.start}-${range.end}/${file.size}`);
   return reply.send(stream);
 }
@@ -42,9 +44,12 @@ export async function sendOne(
 export async function sendSeveral(
   { log }: HubContext,
   files: StoredFiles,
+  request: FastifyRequest,
   reply: FastifyReply,
   records: readonly FileRecord[],
 ): Promise<FastifyReply> {
+  void reply.headers({ ...SAFE, "content-disposition": disposition("files.zip") }).type("application/zip");
+  if (request.method === "HEAD") return reply.send();
   const zip = new ZipFile();
   const output = zip.outputStream as Readable;
   let open: Readable | null = null;
@@ -71,8 +76,7 @@ export async function sendSeveral(
     });
   }
   zip.end();
-  void reply.headers({ ...SAFE, "content-disposition": disposition("files.zip") });
-  return reply.type("application/zip").send(output);
+  return reply.send(output);
 }
 
 /** Its connection ended; any other fault is one of the stored bytes. */
@@ -107,8 +111,12 @@ function names(header: string | undefined, etag: string): boolean {
   return header.split(",").some((one) => ["*", etag, `W/${etag}`].includes(one.trim()));
 }
 
-/** Null: the whole file. Several ranges, and those that cannot be read, are ignored, as RFC 9110 permits. */
-function rangeOf({ headers }: FastifyRequest, etag: string, size: number): ByteRange | "unsatisfiable" | null {
+/**
+ * Null: the whole file. Several ranges, and those that cannot be read, are ignored, as RFC 9110 permits, and so are
+ * those of HEAD, for which it has none.
+ */
+function rangeOf({ method, headers }: FastifyRequest, etag: string, size: number): ByteRange | "unsatisfiable" | null {
+  if (method === "HEAD") return null;
   const match = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/.exec(headers.range ?? "");
   const condition = headers["if-range"];
   if (match === null || (condition !== undefined && condition !== etag)) return null;

@@ -1,5 +1,5 @@
 /** Stored files (specification, *Storage endpoints*; `docs/hub-choices.md`, *Storage*). */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { fileIdsQuery, filesQuery, type StoredFile, storedFile, TEMPLATE_TAG } from "../../wire/index.ts";
@@ -16,6 +16,7 @@ import { both, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../s
 import { isoOfMs } from "../time.ts";
 import { BlobMissing } from "./blobs.ts";
 import { sendOne, sendSeveral } from "./content.ts";
+import type { StoredFiles } from "./service.ts";
 import { uploadRoute } from "./upload.ts";
 
 interface WithId {
@@ -45,6 +46,13 @@ const OPTIONS = {
     tag: "Storage",
     summary: "The content of a file, or of several as a ZIP",
     description: "Of one file also ranges of bytes. The key `ids` is repeated for several.",
+    query: fileIdsQuery,
+    answerType: "application/octet-stream",
+  }),
+  head: described({
+    access: "read",
+    tag: "Storage",
+    summary: "The headers of the content, as GET answers them",
     query: fileIdsQuery,
     answerType: "application/octet-stream",
   }),
@@ -84,23 +92,9 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
     if (file === null) throw notFound("file", request.params.id);
     return shown(file);
   });
-  app.get("/storage/file", OPTIONS.content, async (request, reply) => {
-    const { accountId } = callerOf(request);
-    const ids = idsOf(request.query);
-    const records = await existing(context, accountId, ids);
-    const infected = records.find(({ scan }) => scan === "infected");
-    if (infected !== undefined)
-      throw new HttpProblem(409, "conflict", `the virus scan found the file ${infected.id} infected`);
-    const [only] = records;
-    if (only === undefined || records.length > 1) return await sendSeveral(context, files, reply, records);
-    try {
-      return await sendOne(files, request, reply, only);
-    } catch (thrown) {
-      // It may have been removed in this moment.
-      if (thrown instanceof BlobMissing) await existing(context, accountId, ids);
-      throw thrown;
-    }
-  });
+  const content = (request: FastifyRequest, reply: FastifyReply) => sendContent(context, files, request, reply);
+  app.get("/storage/file", OPTIONS.content, content);
+  app.head("/storage/file", OPTIONS.head, content);
   app.delete("/storage", OPTIONS.remove, async (request) => {
     requireKnown("DELETE /storage", fileIdsQuery, Object.keys(request.query as object));
     const ids = idsOf(request.query);
@@ -129,13 +123,31 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
   });
 }
 
+async function sendContent(context: HubContext, files: StoredFiles, request: FastifyRequest, reply: FastifyReply) {
+  const { accountId } = callerOf(request);
+  const ids = idsOf(request.query);
+  const records = await existing(context, accountId, ids);
+  const infected = records.find(({ scan }) => scan === "infected");
+  if (infected !== undefined)
+    throw new HttpProblem(409, "conflict", `the virus scan found the file ${infected.id} infected`);
+  const [only] = records;
+  if (only === undefined || records.length > 1) return await sendSeveral(context, files, request, reply, records);
+  try {
+    return await sendOne(files, request, reply, only);
+  } catch (thrown) {
+    // It may have been removed in this moment.
+    if (thrown instanceof BlobMissing) await existing(context, accountId, ids);
+    throw thrown;
+  }
+}
+
 /** Hubs that share a database do not share a folder unless one is named. */
 function withoutFolder(app: FastifyInstance): void {
   const reason = NO_PLACE;
   const facts = { access: "read", tag: "Storage", summary: "Not configured", status: 501 } as const;
   for (const url of ["/storage", "/storage/*"])
     app.route({
-      method: ["GET", "POST", "DELETE"],
+      method: ["GET", "HEAD", "POST", "DELETE"],
       url,
       ...described({ ...facts, description: reason }),
       handler: () => {

@@ -26,7 +26,7 @@ export function warnOfUnknown(reply: FastifyReply, unknown: readonly string[], w
 export function installWarnings(app: FastifyInstance): void {
   app.addHook("preHandler", async (request, reply) => {
     const schema = request.routeOptions.config.facts?.query;
-    if (request.method === "GET" && schema !== undefined)
+    if (["GET", "HEAD"].includes(request.method) && schema !== undefined)
       warnOfUnknown(reply, unknownNames(schema, Object.keys(request.query as object)));
   });
 }

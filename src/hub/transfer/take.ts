@@ -74,8 +74,8 @@ async function take(
   answered: readonly number[],
 ): Promise<number> {
   if (!isWanted()) throw brokenOff();
-  // The record checks it again; this spares the copy.
-  await permittedBytes(parts, accountId, name, size);
+  // The record checks it, and the upload has; this spares the copy of a large file, for which the quota may be used up.
+  if (size > QUOTA_STEP_BYTES) await permittedBytes(parts, accountId, name, size);
   const put = await files.blobs.put(contentOf(handle, size), parts.options.limits.file).catch((thrown) => {
     if (thrown instanceof BlobTooLarge) throw new TreeFault("full", "the file is larger than `limits.file` permits");
     throw thrown;

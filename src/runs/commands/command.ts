@@ -14,6 +14,8 @@ export interface CommandParts {
   readonly log: Logger;
   readonly spool: Pick<Spool, "holdsInput" | "openSegment" | "segmentPath">;
   readonly binding: BindingParts;
+  /** Whether the stored file of a run was removed from the hub that the gateway is inside. */
+  readonly isRemoved: (run: Run) => Promise<boolean>;
   /** Absent when no gateway runs: the command works on the ledger alone, and the next start resumes from there. */
   readonly live?: LiveGateway;
 }

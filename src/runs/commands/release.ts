@@ -4,6 +4,7 @@ import type { Run } from "../../model.ts";
 import { runStatesThat } from "../../states.ts";
 import { isLeaseLost, RejectedError } from "../../support/errors.ts";
 import { overtakenWords } from "../steps/later-deliveries.ts";
+import { cancelNow } from "./cancel.ts";
 import { type CommandParts, command, mustFindRun, whilePaused } from "./command.ts";
 
 /** Attempts, since another run may begin to deliver during the check for later runs. */
@@ -45,10 +46,15 @@ export const release = command(fields, (asked, parts) =>
 async function tryRelease(
   { id, path }: Run,
   { overwrite, discard, by, why }: Parameters<typeof release.perform>[0],
-  { ledger, spool }: CommandParts,
+  { ledger, spool, isRemoved }: CommandParts,
 ): Promise<ReleasedRun | null> {
   const run = await mustFindRun(id, ledger);
   if (run.state !== "held") throw notNow(run, `is ${run.state}: only a held run can be released`);
+  // The hub may have died between the removal of the file and the end of its runs.
+  if (await isRemoved(run)) {
+    await cancelNow(id, by, "its stored file was removed", ledger);
+    throw notNow(run, "is not released, but cancelled: its stored file was removed from the hub");
+  }
   const before = await ledger.blockedBy(run);
   if (before !== null)
     throw notNow(run, `has to wait for the earlier file ${before.path} of the same targets (${before.state})`);

@@ -42,12 +42,18 @@ async function stored(content: string | Uint8Array<ArrayBuffer>, query: Query | 
   return answer.body;
 }
 
-const download = async (query: Query, headers: Record<string, string> = {}) => {
+const isLasting = ([name]: readonly [string, string]) =>
+  !["date", "connection", "keep-alive", "transfer-encoding"].includes(name);
+
+const download = async (query: Query, headers: Record<string, string> = {}, method = "GET") => {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     for (const one of [value].flat()) parameters.append(name, `${one}`);
   const authorization = `Bearer ${await hub.token()}`;
-  const response = await fetch(`${hub.url()}/storage/file?${parameters}`, { headers: { authorization, ...headers } });
+  const response = await fetch(`${hub.url()}/storage/file?${parameters}`, {
+    method,
+    headers: { authorization, ...headers },
+  });
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
 };
 
@@ -222,6 +228,20 @@ describe("the content of a file", () => {
     expect(await download(await file(), headers)).toMatchObject({ status: 200 });
     const known = { range: "bytes=0-9", "if-range": `"${sha256(content)}"` };
     expect(await download(await file(), known)).toMatchObject({ status: 206 });
+  });
+
+  test("has the same headers by HEAD, without a body and whatever the range", async () => {
+    const ids = await stored("b", "second.csv");
+    const { ids: first } = await file();
+    const headersOf = ({ headers }: { headers: Headers }) => Object.fromEntries([...headers].filter(isLasting));
+    for (const query of [{ ids: first }, { ids: [Number(first), ids] }, { ids: first, colour: "red" }]) {
+      const [got, head] = [await download(query), await download(query, { range: "bytes=0-9" }, "HEAD")];
+      expect([head.status, head.bytes.length, headersOf(head)]).toEqual([200, 0, headersOf(got)]);
+    }
+    expect(await download({ ids: first }, { "if-none-match": `"${sha256(content)}"` }, "HEAD")).toMatchObject({
+      status: 304,
+    });
+    expect((await download({ ids: 999_999 }, {}, "HEAD")).status).toBe(400);
   });
 
   test("of HTML is never sent as such", async () => {

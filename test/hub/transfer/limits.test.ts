@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { hubOptions } from "../../../src/hub/options.ts";
 import { startTransfer } from "../../../src/hub/transfer/transfer.ts";
 import { rawOptions, startTestHub, type TestHub, temporaryDirectory } from "../fixture.ts";
@@ -89,6 +89,24 @@ describe("the quota of the account refuses an upload before its end", () => {
   const own = () => hubWith({ ftp }, { accounts: [account(QUOTA), SECOND] });
   const account = (storedBytes: number) => ({ id: 1, name: "First", limits: { storedBytes: `${storedBytes}B` } });
   const words = `would exceed ${QUOTA} bytes`;
+
+  test("and is asked for once by an upload, also under a temporary name, and by one beyond it at its end", async () => {
+    const hub = await own();
+    const asked = vi.spyOn(hub.inside().store.files, "usedBytes");
+    const sender = await sftpSender(hub);
+    await sender.put("/short.csv", "x".repeat(40_000));
+    expect(asked).toHaveBeenCalledTimes(1);
+    await sender.put("/later.csv.part", "x".repeat(40_000));
+    await sender.call("rename", "/later.csv.part", "/later.csv");
+    expect(asked).toHaveBeenCalledTimes(2);
+    // Another way uses the quota up between the first byte and the last.
+    const handle = await sender.open("/last.csv", "w");
+    await sender.write(handle, "x".repeat(15_000), 0);
+    expect((await hub.upload("x".repeat(10_000), { Filename: "other.csv" })).status).toBe(200);
+    await expect(sender.close(handle)).rejects.toThrow(words);
+    expect(await storedFiles(hub)).toHaveLength(3);
+    sender.end();
+  });
 
   test("by SFTP, at the first byte too many", async () => {
     const hub = await own();
