@@ -19,6 +19,7 @@ import { startSummary } from "./gateway/start-summary.ts";
 import { protectState } from "./gateway/state-files.ts";
 import { openStorage } from "./gateway/storage.ts";
 import { storedLedger } from "./gateway/stored-ledger.ts";
+import { openTables } from "./gateway/tables.ts";
 import { openTriggers } from "./gateway/triggers-in-force.ts";
 import { type GatewayView, gatewayView } from "./gateway/view.ts";
 import type { Ledger } from "./ledger/ledger.ts";
@@ -27,7 +28,6 @@ import type { Outcome, Run, Summary } from "./model.ts";
 import { concernsOf, summarise } from "./operations/state-of-work.ts";
 import { claimsBy } from "./runs/claims.ts";
 import { isIdle } from "./runs/idleness.ts";
-import { openLookupStore } from "./runs/lookups.ts";
 import { startHousekeeping } from "./runs/maintenance.ts";
 import { Pauses } from "./runs/pauses.ts";
 import { recoverRuns } from "./runs/recovery.ts";
@@ -132,7 +132,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const onRun = (id?: string) => scheduler.wake(id);
   const { spool, quota } = await openStorage(config.spool, { clock, log, ledger, metrics, onRun });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
-  const lookups = await openLookupStore(config.lookups, spool.root, clock, ledger.shared?.content);
+  const { lookups, zones } = await openTables(config, spool.root, { clock, ledger, inner: given.inner });
 
   // The operations API listens before the other parts are opened: queries and outcomes can arrive by then.
   const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
@@ -155,7 +155,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   closers.push(() => services.close());
   services.configure(config);
   const dropEntry = (name: string) => drops.entry(name);
-  const shared = { ledger, log, dropEntry, lookups, versions };
+  const shared = { ledger, log, dropEntry, lookups, zones, versions };
   const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner };
   const { claim, lanesOf } = claimsBy(claimParts(config, { ...shared, ...claiming }));
   const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, ties: given.provisioning };

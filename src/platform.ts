@@ -17,6 +17,7 @@ import { accountMetrics } from "./platform/metrics.ts";
 import { watchAccounts } from "./platform/new-accounts.ts";
 import { Outcomes } from "./platform/outcomes.ts";
 import { cancelRemoved } from "./platform/removed-files.ts";
+import { zoneTables } from "./platform/source-zones.ts";
 import { storedVersions } from "./platform/stored-versions.ts";
 import { structureOf } from "./platform/structure.ts";
 import { TriggerVersions } from "./platform/trigger-versions.ts";
@@ -129,6 +130,7 @@ async function startInner(
       // It may have ended between its ledger and the records of the hub.
       onNodeLeft: () => updates?.compareAll(),
       mintOf: (service) => () => mint(idOf(service)),
+      zoneTables: zoneTables(store.zones, idOf),
       applyStructure: structureOf(masterData, idOf),
       storedVersions: storedVersions(store.files, (drop) => accountOf.get(drop)),
       hubDrop: (drop) => {

@@ -97,7 +97,7 @@ function emptyWords({ triggers, listedAt }: ServiceTriggerState): string {
 
 async function checkMappers(config: GatewayConfig, { triggers, services }: TriggersKnown, say: Say): Promise<void> {
   const catalogue = createCatalogue(config.mappers.folders);
-  const means = { catalogue, appliesStructure: isInsideHub(config) };
+  const means = { catalogue, isInsideHub: isInsideHub(config) };
   for (const { name, fault, isOff } of services.flatMap((one) => one.triggers))
     if (fault !== null && !isOff)
       say({ part: `trigger ${name}`, level: "warning", what: fault, hint: "Correct it at the service." });
@@ -111,7 +111,7 @@ async function checkMappers(config: GatewayConfig, { triggers, services }: Trigg
       const version = (await catalogue.find(trigger.mapper))?.identity.version ?? "";
       say({ part, level: "ok", what: `mapper ${trigger.mapper} ${version} accepts its settings` });
     } else if (trigger.origin === undefined) say({ part, ...OWN, what: fault });
-    else say({ part, level: "warning", what: fault, hint: means.appliesStructure ? AT_HUB : THEIRS });
+    else say({ part, level: "warning", what: fault, hint: means.isInsideHub ? AT_HUB : THEIRS });
   }
   await catalogue.close();
 }

@@ -1,6 +1,6 @@
 /** Sends a person's command to the running gateway, or applies it to the ledger when no gateway runs. */
 import { userInfo } from "node:os";
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { HubOptions } from "../hub/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { isLedgerMissing, ledgerWords, openLedger } from "../ledger/open.ts";
@@ -76,6 +76,7 @@ export async function bindingParts(
   return {
     triggers,
     lookups: await openLookupStore(config.lookups, spoolRoot, systemClock, shared?.content),
+    knowsZones: isInsideHub(config),
     limits: { pointsMax: config.push.batch.points, bytesMax: config.push.batch.bytes },
     laneOf,
   };

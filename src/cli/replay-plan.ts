@@ -151,6 +151,10 @@ async function bringInput(attempts: readonly Run[], spool: Spool, to: string): P
   });
 }
 
+const WITHOUT_ZONES =
+  "Only the hub reads the zones of its sources: `--no-diff` replays the file all the same, with the zones as they " +
+  "are then.";
+
 async function mapAgain(
   of: Run,
   bound: Binding,
@@ -180,6 +184,8 @@ async function mapAgain(
             filePath: of.path,
             binding,
             lookups: await lookups.filesFor(binding),
+            // The tables of zones are the hub's, which reads them as they are when the run is mapped.
+            ...(binding.zones === undefined ? {} : { zones: null }),
             segmentPath: join(folder, "segment"),
           },
         ],
@@ -188,13 +194,14 @@ async function mapAgain(
     );
     if (result.status === "mapped") return { mapped: result, mapper };
     const { reason } = result;
+    const hint = reason.code === "HG-MAP-019" ? WITHOUT_ZONES : reason.hint;
     throw new RejectedError("HG-CLI-006", {
       operation: "replay",
       subject: of.path,
       message:
         `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} ` +
         `[${reason.code}, mapper ${mapper.name} ${mapper.version}]`,
-      ...(reason.hint === undefined ? {} : { hint: reason.hint }),
+      ...(hint === undefined ? {} : { hint }),
     });
   } finally {
     await mapping.close();

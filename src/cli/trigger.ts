@@ -55,7 +55,7 @@ async function list(options: ListOptions): Promise<number> {
   const config = await loadOperatedConfig(options.config);
   const { entries, services } = await knownTriggers(config);
   const catalogue = createCatalogue(config.mappers.folders);
-  const means = { catalogue, appliesStructure: isInsideHub(config) };
+  const means = { catalogue, isInsideHub: isInsideHub(config) };
   const listed = [];
   for (const entry of entries) {
     if ("unknown" in entry) listed.push({ name: entry.name, problem: entry.unknown });

@@ -2,6 +2,7 @@
 import type { DeliveryParts } from "../delivery/service-delivery.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { HubDropOptions } from "../drops/options.ts";
+import type { ZoneTables } from "../runs/source-zones.ts";
 import type { ApplyStructure } from "../runs/steps/steps.ts";
 
 export interface InnerGateway {
@@ -15,6 +16,8 @@ export interface InnerGateway {
    * account.
    */
   storedVersions(drop: string, paths: readonly string[]): Promise<ReadonlyMap<string, string> | null>;
+  /** The zones of the sources of each account. */
+  readonly zoneTables: ZoneTables;
   /** Another node of the fleet has left or was lost; called now and then for a while. */
   onNodeLeft(): void;
 }

@@ -1,5 +1,5 @@
 /** Connects the queries of the operations API to the parts that answer them. */
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { LateFiles } from "../operations/late-files.ts";
 import { triggerHealth } from "../operations/listed-triggers.ts";
@@ -67,7 +67,13 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
   const live = liveGateway(scheduler, () => drops.watchers(), parts.services, log);
   const { isRemoved } = parts.steps;
   queries.command = (body) => {
-    const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
+    const binding = {
+      triggers: config.triggers,
+      lookups,
+      knowsZones: isInsideHub(config),
+      limits: batchLimits(config),
+      laneOf,
+    };
     return executeCommand(body, { ledger, spool, pauses, binding, log, live, isRemoved });
   };
   const names = () => ({

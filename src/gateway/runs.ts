@@ -14,6 +14,7 @@ import { FinishGuard, type FinishGuardParts } from "../runs/finish-guard.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import { ServiceReach } from "../runs/service-reach.ts";
+import type { SourceZones } from "../runs/source-zones.ts";
 import { finishAfter } from "../runs/steps/confirm-rule.ts";
 import type { DropEntry, RunSteps, ServiceEntry } from "../runs/steps/steps.ts";
 import { ContainerCopies } from "../runs/unpacking/copies.ts";
@@ -37,6 +38,7 @@ export function claimParts(
     readonly registry: TriggerRegistry;
     readonly dropEntry: (name: string) => DropEntry | undefined;
     readonly lookups: LookupStore;
+    readonly zones: SourceZones | null;
     readonly versions: MapperVersions;
     readonly pauses: Pauses;
     readonly clock: Clock;
@@ -118,6 +120,7 @@ export function joinSteps(
     readonly spool: Spool;
     readonly quota: SpoolQuota;
     readonly lookups: LookupStore;
+    readonly zones: SourceZones | null;
     readonly pool: MappingPool;
     readonly inner: InnerGateway | undefined;
     readonly versions: MapperVersions;

@@ -1,5 +1,6 @@
 /** Finds which triggers of services cannot work here, and why. */
 import type { MapperCatalogue } from "../mapping/contract.ts";
+import { withSourceZone } from "../mapping/settings.ts";
 import type { ListedTriggers, UnusableTrigger } from "../operations/listed-triggers.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -13,24 +14,25 @@ const CHECK_EVERY_MS = 30_000;
 
 export interface TriggerMeans {
   readonly catalogue: Pick<MapperCatalogue, "find">;
-  /** The gateway is inside a hub, which applies master data. */
-  readonly appliesStructure: boolean;
+  /** The gateway is inside a hub, which applies master data and knows the zones of its sources. */
+  readonly isInsideHub: boolean;
 }
 
 /** Why a trigger cannot work as its service has it; null when it can. */
 export async function triggerFault(
   { trigger, fault }: Pick<ServiceTrigger, "trigger" | "fault">,
-  { catalogue, appliesStructure }: TriggerMeans,
+  means: TriggerMeans,
 ): Promise<string | null> {
   if (trigger === null) return fault;
-  return appliesStructure && trigger.structure === true ? null : mapperFault(trigger, catalogue);
+  return means.isInsideHub && trigger.structure === true ? null : mapperFault(trigger, means);
 }
 
-async function mapperFault(trigger: Trigger, catalogue: Pick<MapperCatalogue, "find">): Promise<string | null> {
+async function mapperFault(trigger: Trigger, { catalogue, isInsideHub }: TriggerMeans): Promise<string | null> {
   try {
     const mapper = await catalogue.find(trigger.mapper);
     if (mapper === null) return trigger.origin?.unbound ?? `there is no mapper ${trigger.mapper}`;
-    const fault = await mapper.checkSettings(trigger.metadata);
+    const settings = isInsideHub ? withSourceZone(mapper, trigger.metadata) : trigger.metadata;
+    const fault = await mapper.checkSettings(settings);
     return fault === null ? null : `the mapper ${trigger.mapper} refuses its metadata: ${fault}`;
   } catch (thrown) {
     return `the mapper ${trigger.mapper} cannot be used: ${wordsOf(thrown)}`;

@@ -124,7 +124,7 @@ export class TriggersInForce {
     parts: Omit<ServiceTriggersParts, "onChange">,
   ) {
     this.#live = live;
-    const means = { catalogue, appliesStructure: isInsideHub(live.file()) };
+    const means = { catalogue, isInsideHub: isInsideHub(live.file()) };
     this.#report = new TriggerReport(() => this.services.states(), means, parts.log);
     this.services = new ServiceTriggers({ ...parts, onChange: () => this.#changed() });
   }

@@ -4,9 +4,9 @@ import type {
   ArrivalState,
   Batch,
   BatchSlice,
+  Binding,
   FinishPlan,
   IsoInstant,
-  MapperIdentity,
   Points,
   Reason,
   RejectedRow,
@@ -56,8 +56,8 @@ export interface RunChange {
   readonly points?: Partial<Points>;
   /** Rows that the mapper or the service refused; kept for the report of a quarantined run. */
   readonly rejected?: readonly RejectedRow[];
-  /** Binds a run that has no batches yet to another version of its mapper. */
-  readonly mapper?: MapperIdentity;
+  /** Binds a run that has no batches yet to another version of its mapper, or to the zones of sources. */
+  readonly bound?: Pick<Binding, "mapper"> | Pick<Binding, "zones">;
   readonly replay?: Replay;
   readonly finishPlan?: FinishPlan;
   /** The source was finished at this time; an archived or deleted arrival has left its drop. */

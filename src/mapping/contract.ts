@@ -198,4 +198,6 @@ export interface CatalogueEntry {
   checkSettings(settings: Readonly<Record<string, unknown>>): Promise<string | null>;
   /** JSON Schema of the settings. */
   readonly settingsSchema: unknown;
+  /** The setting `timeZone` may be left out at a hub. */
+  readonly sourceZone: boolean;
 }

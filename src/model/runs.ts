@@ -64,6 +64,11 @@ export interface Binding {
   readonly limits: BatchLimits;
   /** The tables of the configuration, with the content that they had when the run was claimed. */
   readonly lookups?: readonly BoundLookup[] | undefined;
+  /**
+   * SHA-256 of the table of the zones of the sources, for dates without a zone. Null: no date of the file was known to
+   * need it. Absent outside of a hub.
+   */
+  readonly zones?: string | null | undefined;
   /** The version of readings that have none of their own: `run`, the id of the run, or a tag. */
   readonly version?: "run" | { readonly tag: string } | undefined;
   /** The sender of the file and its way, in words, where the drop knows. */

@@ -1,5 +1,5 @@
 /** The mappers that every account of the hub may name in its triggers. */
-import type { MapperCatalogue } from "../mapping/contract.ts";
+import type { CatalogueEntry, MapperCatalogue } from "../mapping/contract.ts";
 import type { Clock } from "../support/clock.ts";
 import { type Mapping, mapping } from "../wire/index.ts";
 
@@ -17,7 +17,28 @@ export function mapperList(catalogue: MapperCatalogue, clock: Clock): () => Prom
 
 async function read(catalogue: MapperCatalogue): Promise<readonly Mapping[]> {
   const entries = await catalogue.list();
-  return entries.map(({ identity: { name, version }, summary, settingsSchema }) =>
-    mapping.parse({ name, version, summary, settingsSchema }),
+  return entries.map(({ identity: { name, version }, summary, ...settings }) =>
+    mapping.parse({ name, version, summary, settingsSchema: schemaOf(settings) }),
   );
 }
+
+/** The settings of a trigger of the hub, which may leave the zone to the sources. */
+function schemaOf({ settingsSchema, sourceZone }: Pick<CatalogueEntry, "settingsSchema" | "sourceZone">): unknown {
+  if (!sourceZone) return settingsSchema;
+  const { required = [], properties, ...schema } = settingsSchema as ObjectSchema;
+  const { [ZONE]: zone, ...others } = properties;
+  const described = { ...zone, description: `${zone?.description ?? ""} ${ZONE_DEFAULT}`.trim() };
+  return {
+    ...schema,
+    properties: { ...others, [ZONE]: described },
+    required: required.filter((name) => name !== ZONE),
+  };
+}
+
+interface ObjectSchema {
+  readonly required?: readonly string[];
+  readonly properties: Readonly<Record<string, { readonly description?: string }>>;
+}
+
+const ZONE = "timeZone";
+const ZONE_DEFAULT = "When left out here: the zone of the source of each reading.";

@@ -35,7 +35,10 @@ export class ClaimBindings {
     const { mapper, fault } =
       claimed.structure === true ? applierOf(claimed, this.#parts) : await mapperOf(claimed, this.#parts.versions);
     this.#lookups ??= this.#parts.lookups.bind();
-    return { binding: bindingOf(claimed, provenance, mapper, await this.#lookups, this.#parts), fault };
+    const binding = bindingOf(claimed, provenance, mapper, await this.#lookups, this.#parts);
+    const zones =
+      claimed.structure === true ? undefined : await this.#parts.zones?.atClaim(claimed.name, binding.service);
+    return { binding: zones === undefined ? binding : { ...binding, zones }, fault };
   }
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { Turns } from "../support/turns.ts";
 import type { LookupStore } from "./lookups.ts";
+import type { SourceZones } from "./source-zones.ts";
 import type { DropEntry, RunSteps } from "./steps/steps.ts";
 
 /** The settings of a trigger that a claim needs; the configuration's triggers have this shape. */
@@ -60,6 +61,8 @@ export interface ClaimParts {
   dropEntry(name: string): DropEntry | undefined;
   planFinish: RunSteps["planFinish"];
   readonly lookups: Pick<LookupStore, "bind">;
+  /** Null for a gateway that is not inside a hub. */
+  readonly zones: Pick<SourceZones, "atClaim"> | null;
   /** The service of triggers that name none. */
   readonly defaultService: string;
   readonly limits: BatchLimits;

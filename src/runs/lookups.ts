@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { extname, join } from "node:path";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { LookupFile } from "../mapping/contract.ts";
+import type { LookupFile, ZoneFile } from "../mapping/contract.ts";
 import type { Binding, BoundLookup } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
@@ -27,6 +27,10 @@ export interface LookupStore {
   bind(): Promise<readonly BoundLookup[]>;
   /** Returns where the worker finds the tables that a run is bound to. */
   filesFor(binding: Binding): Promise<readonly LookupFile[]>;
+  /** Keeps a text under its digest, which it returns. Rejects with a `TransientError` when the spool is full. */
+  keepText(text: string): Promise<string>;
+  /** The table of zones that a run is bound to, as `MapJob` takes it. */
+  zonesFor(binding: Pick<Binding, "zones">): Promise<ZoneFile | null | undefined>;
   /** Removes contents that were last bound before this time. Returns how many. */
   prune(beforeMs: number): Promise<number>;
 }
@@ -36,7 +40,7 @@ const BYTES_MAX = 64_000_000;
 /** Attempts to read a table that changes while it is read. */
 const READS_MAX = 3;
 /** The time of the last use is written this often. */
-const TOUCH_MS = 3_600_000;
+export const LOOKUP_TOUCH_MS = 3_600_000;
 
 interface Known {
   readonly stamp: string;
@@ -100,6 +104,21 @@ class SpooledLookups implements LookupStore {
     return files;
   }
 
+  async keepText(text: string): Promise<string> {
+    const bytes = Buffer.from(text);
+    const digest = digestOf(bytes);
+    await this.#store(digest, { bytes, isStale: true });
+    return digest;
+  }
+
+  async zonesFor({ zones: digest }: Pick<Binding, "zones">): Promise<ZoneFile | null | undefined> {
+    if (digest === null || digest === undefined) return digest;
+    const path = this.#keptPath(digest);
+    // The mapping reports a table that no node has.
+    if ((await sizeOf(path)) === null) await this.#fetchShared(digest);
+    return { path, digest };
+  }
+
   async prune(beforeMs: number): Promise<number> {
     let removed = 0;
     for (const name of await readdir(this.#folder)) {
@@ -147,29 +166,40 @@ class SpooledLookups implements LookupStore {
   }
 
   async #keep(path: string, { entry, bytes }: ReadTable): Promise<void> {
-    const kept = this.#keptPath(entry.digest);
     const nowMs = this.#clock.now().epochMilliseconds;
-    const isStale = nowMs - entry.touchedMs >= TOUCH_MS;
+    const isStale = nowMs - entry.touchedMs >= LOOKUP_TOUCH_MS;
     try {
-      const isKept = bytes === null || (await sizeOf(kept)) === bytes.length;
-      if (!isKept) await writeDurably(kept, bytes);
-      if (isStale) {
-        await utimes(kept, nowMs / 1000, nowMs / 1000);
-        // Before a run is bound to it: another node may have to resume the run.
-        await this.#shared?.keep("lookup", entry.digest, () => readFile(kept));
-      }
-    } catch (cause) {
+      await this.#store(entry.digest, { bytes, isStale });
+    } catch (thrown) {
       this.#known.delete(path);
-      if (cause instanceof HeadgateError) throw cause;
-      throw new TransientError("HG-SPOOL-003", {
-        operation: "keep lookup",
-        subject: path,
-        message: `the lookup table cannot be kept in the spool: ${wordsOf(cause)}`,
-        cause,
-      });
+      throw thrown;
     }
     if (isStale) entry.touchedMs = nowMs;
     this.#known.set(path, entry);
+  }
+
+  async #store(
+    digest: string,
+    { bytes, isStale }: { readonly bytes: Buffer | null; readonly isStale: boolean },
+  ): Promise<void> {
+    const kept = this.#keptPath(digest);
+    const nowMs = this.#clock.now().epochMilliseconds;
+    try {
+      const isKept = bytes === null || (await sizeOf(kept)) === bytes.length;
+      if (!isKept) await writeDurably(kept, bytes);
+      if (!isStale) return;
+      await utimes(kept, nowMs / 1000, nowMs / 1000);
+      // Before a run is bound to it: another node may have to resume the run.
+      await this.#shared?.keep("lookup", digest, () => readFile(kept));
+    } catch (cause) {
+      if (cause instanceof HeadgateError) throw cause;
+      throw new TransientError("HG-SPOOL-003", {
+        operation: "keep lookup",
+        subject: kept,
+        message: `the table cannot be kept in the spool: ${wordsOf(cause)}`,
+        cause,
+      });
+    }
   }
 
   /** Fetches another node's copy. Returns false when no node has one. */

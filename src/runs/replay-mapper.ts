@@ -17,6 +17,8 @@ export interface ReplayOverrides {
 export interface BindingParts {
   readonly triggers: readonly ClaimingTrigger[];
   readonly lookups: Pick<LookupStore, "bind">;
+  /** The gateway is inside a hub, which knows the zones of its sources. */
+  readonly knowsZones: boolean;
   readonly limits: BatchLimits;
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
 }
@@ -59,7 +61,7 @@ export async function replayBinding(
     });
   const service = trigger?.service ?? run.binding.service;
   const lookups = await parts.lookups.bind();
-  const { lookups: _bound, unpack: _unpack, rejectShare, version, ...before } = run.binding;
+  const { lookups: _bound, zones: _zones, unpack: _unpack, rejectShare, version, ...before } = run.binding;
   const rules =
     trigger === undefined
       ? { rows: before.rows, settings: before.settings, share: rejectShare, version }
@@ -87,6 +89,8 @@ export async function replayBinding(
       limits: parts.limits,
       ...(rules.version === undefined ? {} : { version: rules.version }),
       ...(lookups.length === 0 ? {} : { lookups }),
+      // The mapping asks for them as they are then.
+      ...(parts.knowsZones ? { zones: null } : {}),
     },
     lane: trigger === undefined ? run.lane : parts.laneOf(trigger, run.drop, service),
   };

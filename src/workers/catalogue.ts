@@ -63,25 +63,27 @@ export function searchFolders(folders: readonly string[]): readonly string[] {
 }
 
 async function describe(module: MapperModule, inspector: Inspector): Promise<CatalogueEntry> {
-  const { name, version, summary, settingsSchema } = await inspector.describe(module);
+  const { name, version, summary, settingsSchema, sourceZone } = await inspector.describe(module);
   return {
     identity: { name, version, digest: module.digest },
     summary,
     modulePath: module.modulePath,
     checkSettings: (settings) => inspector.settingsFault(module, settings),
     settingsSchema,
+    sourceZone,
   };
 }
 
 /** Bundled mappers are as trustworthy as Headgate, and need no process of their own for their facts. */
 function describeOwn(mapper: Mapper, modulePath: string, digest: string): CatalogueEntry {
-  const { name, version, summary, settingsSchema } = factsOf(mapper);
+  const { name, version, summary, settingsSchema, sourceZone } = factsOf(mapper);
   return {
     identity: { name, version, digest },
     summary,
     modulePath,
     checkSettings: (settings) => Promise.resolve(settingsFault(mapper, settings)),
     settingsSchema,
+    sourceZone,
   };
 }
 
@@ -102,6 +104,7 @@ async function entryOrFault(
       modulePath,
       checkSettings: () => Promise.resolve(message),
       settingsSchema: {},
+      sourceZone: false,
     };
   }
 }

@@ -19,6 +19,7 @@ export function factsOf(mapper: Mapper): MapperFacts {
     name: mapper.name,
     version: String(mapper.version ?? VERSION_DEFAULT),
     summary: String(mapper.summary),
+    sourceZone: mapper.sourceZone === true,
     // As text and back, since a mapper may return more than plain data.
     settingsSchema: JSON.parse(JSON.stringify(schema)) as unknown,
   };

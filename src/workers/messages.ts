@@ -144,4 +144,5 @@ export interface MapperFacts {
   readonly summary: string;
   /** JSON Schema of the settings. */
   readonly settingsSchema: unknown;
+  readonly sourceZone: boolean;
 }

@@ -8,6 +8,7 @@ const TESTS = [
   "master-data-template.test.ts",
   "master-data.test.ts",
   "new-accounts.slow.test.ts",
+  "source-zones.test.ts",
   "specification.test.ts",
   "stopped.test.ts",
 ];

@@ -57,6 +57,7 @@ beforeEach(async () => {
     registry: createRegistry(config.triggers),
     dropEntry: () => undefined,
     lookups: await openLookupStore([], join(folder, "spool"), systemClock),
+    zones: null,
     versions: { ...({} as Parameters<typeof claimParts>[1]["versions"]), current },
     pauses: await Pauses.read(ledger),
     inner: undefined,

@@ -245,10 +245,10 @@ export function* applyChange(store: Store, run: Run, to: RunState, change: RunCh
     );
   if (change.gone === true) yield* leaveDrop(store, run.arrivalId, "arrival.gone", change.detail ?? "");
   if (change.watched !== undefined) yield* watchFile(store, { ...run, ...change.watched, runId: run.id });
-  if (change.mapper === undefined) return after;
+  if (change.bound === undefined) return after;
   yield* execute(
     "UPDATE runs SET binding_id = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)",
-    yield* bindingId({ ...run.binding, mapper: change.mapper }),
+    yield* bindingId({ ...run.binding, ...change.bound }),
     run.id,
   );
   return yield* mustFindRun(run.id);

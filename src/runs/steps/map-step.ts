@@ -11,7 +11,7 @@ import { TransientError } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { onlyOne, resultOf, type Settled } from "../../support/settled.ts";
 import { excludeDelivered, waitForEarlier } from "../replay.ts";
-import { bindMapper, isMapperChanged, rebind } from "./bound-mapper.ts";
+import { bindMapper, rebindFor } from "./bound-mapper.ts";
 import { duplicatesRule, type FetchedInput, fetchedPassage, recordAnyway, recordFetched } from "./fetch-step.ts";
 import { afterKnownContent } from "./known-content.ts";
 import type { ListWork } from "./list-results.ts";
@@ -132,6 +132,7 @@ async function jobOf({ run, sha256, shared }: Input, { lookups, spool }: RunStep
     filePath: path,
     binding,
     lookups: binding.lookups === undefined ? [] : await lookups.filesFor(binding),
+    ...(binding.zones === undefined ? {} : { zones: await lookups.zonesFor(binding) }),
     segmentPath: spool.segmentPath(id),
   };
 }
@@ -144,8 +145,8 @@ async function afterMapping(input: Input, mapped: MapResult, { results, steps }:
   const { run, shared } = input;
   const result = await withoutDelivered(run, mapped, steps.spool.segmentPath(run.id), steps);
   steps.quota.mapped(run.id);
-  if (isMapperChanged(result) && (await rebind(run, steps))) {
-    const detail = "to be mapped by the current mapper";
+  if (await rebindFor(result, run, steps)) {
+    const detail = "to be mapped as the run is bound now";
     if (shared === null) await steps.ledger.advanceRun(run.id, "mapping", "fetched", { detail });
     return results.end(run, NEXT);
   }

@@ -44,10 +44,11 @@ function mappedRecord(result: MappedFile): MappedRecord {
 
 /** The mapper, the trigger and the tables that a run is mapped with. */
 export function mapperWords(run: Run): string {
-  const { mapper, trigger, lookups = [] } = run.binding;
+  const { mapper, trigger, lookups = [], zones } = run.binding;
   const tables = lookups.map(({ name, digest }) => `, lookup ${name} (${digest?.slice(0, 12) ?? "unreadable"})`);
+  const known = typeof zones === "string" ? `, zones of the sources (${zones.slice(0, 12)})` : "";
   const version = `${mapper.version} (${mapper.digest.slice(0, 12)})`;
-  return `mapper ${mapper.name} ${version}, trigger ${trigger}${tables.join("")}`;
+  return `mapper ${mapper.name} ${version}, trigger ${trigger}${tables.join("")}${known}`;
 }
 
 function mappedWords(result: MappedFile): string {

@@ -28,6 +28,7 @@ import type { Logger } from "../../support/log.ts";
 import type { Tracer } from "../../support/trace-context.ts";
 import type { LookupStore } from "../lookups.ts";
 import type { ServiceReach } from "../service-reach.ts";
+import type { SourceZones } from "../source-zones.ts";
 import type { ContainerCopies } from "../unpacking/copies.ts";
 
 /** A drop with the rules that the configuration gives it. */
@@ -99,7 +100,9 @@ export interface RunSteps {
   readonly spool: Spool;
   readonly quota: Pick<SpoolQuota, "reserve" | "fetched" | "mapped">;
   readonly copies: ContainerCopies;
-  readonly lookups: Pick<LookupStore, "filesFor">;
+  readonly lookups: Pick<LookupStore, "filesFor" | "zonesFor">;
+  /** Null for a gateway that is not inside a hub. */
+  readonly zones: Pick<SourceZones, "bind"> | null;
   readonly pool: MappingPool;
   /** Null for a gateway that is not inside a hub. */
   readonly applyStructure: ApplyStructure | null;

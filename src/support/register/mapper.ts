@@ -84,6 +84,10 @@ export const MAPPING_ERRORS = {
     title: "dates of the file need the zones of the sources",
     hint: "The file is mapped again by itself, with the zones as they are now.",
   },
+  "HG-MAP-020": {
+    title: "the zones of the sources cannot be read",
+    hint: "The database of the hub has to be reachable; the file is claimed or mapped again by itself.",
+  },
   "HG-MAP-030": {
     title: "the lookup table cannot be used",
     hint: "Correct the table or its entry in `lookups`, then replay the run; `headgate check` reads every table.",
