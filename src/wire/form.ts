@@ -117,3 +117,23 @@ export const formNameQuery = caseless(z.object({ Name: name.optional().describe(
 export const formDataQuery = caseless(
   z.object({ WithData: queryBoolean.optional().describe("Removes values that would no longer fit.") }),
 );
+
+/** Body of POST …/slices; a null `Value` means no value from then on. */
+export const sliceBody = z.object({
+  FromDate: z.string().describe("ISO 8601; without a zone in that of the site or the source."),
+  Value: z.unknown(),
+});
+
+/** PUT …/slices/{id}: what the body leaves out stays. */
+export const sliceChange = sliceBody.partial();
+
+export const slice = z.object({
+  id: z.int(),
+  EffectiveDate: z.string(),
+  Value: z.unknown(),
+  EndDate: z.string().describe("The next EffectiveDate, or the far end of the range of dates."),
+});
+
+export const slicesQuery = caseless(
+  z.object({ AsOf: z.string().optional().describe("Only the slice of this moment.") }),
+);

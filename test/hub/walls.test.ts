@@ -44,9 +44,13 @@ beforeAll(async () => {
   const trigger = { name: HIDDEN, ingestionType: "SendViaHttp", token: TOKEN, mapping: HIDDEN, metadata: { HIDDEN } };
   expect(await hub.post("/fileTrigger", trigger)).toBe(THEIRS);
   expect(await hub.post("/groups", { name: HIDDEN, siteIds: [siteId] })).toBe(THEIRS);
-  const fields = [{ name: HIDDEN, type: "Number" }];
+  const fields = [{ name: HIDDEN, type: "Number", timeSliced: true }];
   const groups = [{ name: HIDDEN, fields }];
   expect(await hub.post("/form", { name: HIDDEN, groups })).toMatchObject({ id: `${THEIRS}` });
+  const slice = { FromDate: DATE, Value: VALUE };
+  expect(await hub.post(`/sources/${THEIRS}/attributes/${HIDDEN}/${HIDDEN}/${HIDDEN}/slices`, slice)).toMatchObject({
+    id: THEIRS,
+  });
   const named = { Filename: `${HIDDEN}/${HIDDEN}.csv`, Tag: HIDDEN, SiteId: siteId };
   expect(await hub.upload(HIDDEN, named)).toMatchObject({ status: 200, body: THEIRS });
   const query = { operationId: NAMED.operation };
@@ -62,7 +66,7 @@ async function everything() {
   const all = { DisplayLevel: "ValueVariableDateSource", SourceIds: THEIRS, AllVersions: true };
   return {
     sites: await hub.get("/sites", { DisplayLevel: "VerboseSite" }),
-    sources: await hub.get("/sources", { DisplayLevel: "Verbose" }),
+    sources: await hub.get("/sources", { DisplayLevel: "Verbose", includeTimeSlicedValues: true }),
     variables: await hub.get("/variables"),
     views: await hub.get("/views"),
     groups: await hub.get("/groups"),
@@ -109,7 +113,10 @@ function attemptsOf(route: HubRoute): Attempt[] {
     form: THEIRS,
   };
   const address = addressOf(route, ids, encodeURIComponent(NAMED.operation));
-  const path = address.replace(/\/generic\/x$/, `/generic/${TOKEN}`);
+  const path = address
+    .replace(/\/generic\/x$/, `/generic/${TOKEN}`)
+    .replace("/attributes/x/x/x/", `/attributes/${HIDDEN}/${HIDDEN}/${HIDDEN}/`)
+    .replace(/\/slices\/x$/, `/slices/${THEIRS}`);
   const { query, body, example } = route.facts;
   const names =
     query === undefined

@@ -8,7 +8,15 @@ export type Scalar = string | number | boolean;
 export type FieldValue = Scalar | readonly Scalar[] | null;
 
 /** A value that cannot be taken; the message completes the name of the field. */
-export class UnfitValue extends Error {}
+export class UnfitValue extends Error {
+  /** Of a slice. */
+  readonly field: "Value" | "FromDate";
+
+  constructor(message: string, field: "Value" | "FromDate" = "Value") {
+    super(message);
+    this.field = field;
+  }
+}
 
 const TEXT_MAX = 4_000;
 const ITEMS_MAX = 1_000;

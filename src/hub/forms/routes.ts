@@ -12,6 +12,7 @@ import type { StoredForm } from "../store/forms.ts";
 import type { HubStore } from "../store/store.ts";
 import { notFound, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
 import { editOf, entityOf, formOf, refitOf, removedForm, shownForm } from "./definition.ts";
+import { sliceRoutes } from "./slice-routes.ts";
 
 const TAG = "Forms";
 const EXAMPLE = {
@@ -70,8 +71,10 @@ const OPTIONS = {
   }),
 };
 
-export async function formRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+export async function formRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  const { store } = context;
   const { forms } = store;
+  sliceRoutes(app, context);
   app.get("/form", OPTIONS.list, async (request, reply) => {
     const query = parsed(formsQuery, request.query);
     const entityTypes = query.EntityType === undefined ? undefined : [entityOf(query.EntityType)];

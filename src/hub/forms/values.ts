@@ -195,11 +195,12 @@ export function readSlice({ field }: Placed, raw: Fields, zone: string): SliceVa
 }
 
 /** A date without a zone is in that of the site or the source. Throws `UnfitValue`. */
-export function readFrom(raw: unknown, zone: string): number {
+function readFrom(raw: unknown, zone: string): number {
   const read = readInstant(typeof raw === "string" ? raw : "", ianaZone(zone) ?? "UTC", PERIOD_RULE);
   if (read.kind === "instant") return read.ms;
   throw new UnfitValue(
     `needs a FromDate such as 2026-03-01 or 2026-03-01T00:00:00Z, and not ${JSON.stringify(raw) ?? "none"}`,
+    "FromDate",
   );
 }
 

@@ -77,6 +77,14 @@ export function* zoneOfSource(siteId: number, own: string | null | undefined): S
   return String(site?.["time_zone_id"] ?? "UTC");
 }
 
+export function* requireReferences(
+  dialect: StoreDialect,
+  accountId: number,
+  references: readonly Reference[],
+): Steps<void> {
+  for (const { table, id, missing } of references) if (!(yield* isOwned(dialect, table, id, accountId))) throw missing;
+}
+
 /** Null: there are none. */
 export function* putValues(
   dialect: StoreDialect,
@@ -86,8 +94,7 @@ export function* putValues(
   plan: ValuePlan | null,
 ): Steps<void> {
   if (plan === null) return;
-  for (const { table, id: target, missing } of plan.references)
-    if (!(yield* isOwned(dialect, table, target, accountId))) throw missing;
+  yield* requireReferences(dialect, accountId, plan.references);
   for (const { fieldId, all, values } of plan.slices) {
     const own = `DELETE FROM attribute_slice WHERE ${entity}_id = ? AND field_id = ?`;
     if (all) yield* change(own, id, fieldId);

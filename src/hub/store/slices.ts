@@ -1,6 +1,16 @@
 /** Values of time-sliced fields: each holds from its date until the next one of its field begins. */
-import { type Database, type Row, rows, type Steps } from "./database.ts";
-import type { HeldSlice, ValuesEntity } from "./form-values.ts";
+import { change, type Database, insert, type Row, row, rows, type Steps, update } from "./database.ts";
+import {
+  type HeldForms,
+  type HeldSlice,
+  heldForms,
+  type Reference,
+  requireReferences,
+  type SliceValue,
+  type ValuesEntity,
+  zoneOfSource,
+} from "./form-values.ts";
+import { jsonOf, text } from "./structure-rows.ts";
 
 export interface NamedSlice extends HeldSlice {
   /** Of the site or the source. */
@@ -8,14 +18,63 @@ export interface NamedSlice extends HeldSlice {
   readonly path: readonly [form: string, group: string, field: string];
 }
 
+export type SliceEdit =
+  | {
+      readonly kind: "add";
+      readonly fieldId: number;
+      readonly slice: SliceValue;
+      readonly references: readonly Reference[];
+    }
+  | {
+      readonly kind: "change";
+      readonly id: number;
+      readonly slice: SliceValue;
+      readonly references: readonly Reference[];
+    }
+  | { readonly kind: "remove"; readonly id: number }
+  /** It is as it should be. */
+  | { readonly kind: "keep"; readonly id: number };
+
+/** `values`: those that are not time-sliced. May throw, and then nothing is written. */
+export type JudgeSlice = (held: HeldForms, values: Readonly<Record<string, unknown>> | null) => SliceEdit;
+
 export interface SliceStore {
+  /** Returns the id of the slice. `missing`: the account has no such site or source. */
+  edit(accountId: number, entity: ValuesEntity, id: number, judge: JudgeSlice): Promise<number | "missing">;
   /** Of these sites or sources; those of one field in the order of time. */
   of(accountId: number, entity: ValuesEntity, ids: readonly number[]): Promise<readonly NamedSlice[]>;
 }
 
 export function createSliceStore(database: Database): SliceStore {
-  const { among } = database.dialect;
+  const { dialect } = database;
+  const { among } = dialect;
   return {
+    edit: (accountId, entity, id, judge) =>
+      database.write(function* (): Steps<number | "missing"> {
+        yield* dialect.holdLane(accountId);
+        const sql = `SELECT * FROM ${entity} WHERE id = ? AND account_id = ?${dialect.forUpdate(entity)}`;
+        const found = yield* row(sql, id, accountId);
+        if (found === undefined) return "missing";
+        const ownZone = text(found["time_zone_id"]);
+        const zone = entity === "site" ? String(ownZone) : yield* zoneOfSource(Number(found["site_id"]), ownZone);
+        const held = yield* heldForms(dialect, accountId, entity, id, zone);
+        const plain = text(found["client_data"]);
+        const edit = judge(held, plain === null ? null : JSON.parse(plain));
+        if (edit.kind === "keep") return edit.id;
+        if (edit.kind === "remove") {
+          yield* change("DELETE FROM attribute_slice WHERE id = ?", edit.id);
+          return edit.id;
+        }
+        yield* requireReferences(dialect, accountId, edit.references);
+        const { fromMs, value } = edit.slice;
+        const columns = { from_ms: fromMs, value: jsonOf(value) };
+        if (edit.kind === "change") {
+          yield* update("attribute_slice", edit.id, columns);
+          return edit.id;
+        }
+        const place = { account_id: accountId, field_id: edit.fieldId, [`${entity}_id`]: id };
+        return yield* insert("attribute_slice", { ...place, ...columns });
+      }),
     of: (accountId, entity, ids) =>
       database.ask(function* (): Steps<readonly NamedSlice[]> {
         const found = yield* rows(

@@ -37,5 +37,4 @@ export async function unsupportedRoutes(app: FastifyInstance): Promise<void> {
   };
   for (const [reason, resources] of Object.entries(REASONS))
     for (const resource of resources) for (const url of [`/${resource}`, `/${resource}/*`]) add(METHODS, url, reason);
-  add(["POST"], "/sources/:id/attributes/*", "time-sliced attributes come with a later version");
 }
