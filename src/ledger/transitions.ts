@@ -5,6 +5,8 @@
 import type { ArrivalState, BatchState, RunState } from "../model.ts";
 import { ARRIVAL_STATES, BATCH_STATES, RUN_STATES } from "../states.ts";
 import { InvariantError } from "../support/errors.ts";
+import { faultPoint } from "../support/faults.ts";
+import type { Settled } from "../support/settled.ts";
 
 const TABLES = { arrival: ARRIVAL_STATES, run: RUN_STATES, batch: BATCH_STATES } as const;
 
@@ -28,6 +30,16 @@ export function assertTransition<Kind extends keyof StateOf>(
 
 export function brokenInvariant(operation: string, subject: string, message: string): InvariantError {
   return new InvariantError("HG-BUG-001", { operation, subject, message });
+}
+
+/** Passes the fault points of those of the writes that succeeded. */
+export function reach(
+  side: "before" | "after",
+  writes: readonly { readonly what: readonly string[] }[],
+  done: readonly Settled<unknown>[],
+): void {
+  for (const [at, { what }] of writes.entries())
+    if (done[at]?.status === "fulfilled") for (const one of what) faultPoint(`ledger.${one}.${side}`);
 }
 
 const COMMITS = [

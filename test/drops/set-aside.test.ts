@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { asideName, planFinish } from "../../src/drops/archive-name.ts";
 import { finishFile, setAside, setFileAside } from "../../src/drops/drop.ts";
+import { forgetScan, openForWriting } from "../../src/drops/local/open-files.ts";
 import { completeFinish, inspectFile, putBack } from "../../src/drops/set-aside.ts";
 import type { FileEntry } from "../../src/model.ts";
-import { forgetScan, openForWriting } from "../../src/support/open-files.ts";
 import { until } from "../e2e/wait.ts";
 import { entryAt, type Field, listed, never, openFtp, openLocal, openSftp } from "./field.ts";
 

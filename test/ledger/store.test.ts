@@ -20,7 +20,7 @@ beforeEach(async () => {
   store = new SqliteStore(db, path, steppingClock(), false);
 });
 afterEach(async () => {
-  store.close();
+  await store.close();
   await rm(folder, { recursive: true });
 });
 
@@ -78,5 +78,15 @@ it("a commit that cannot be synced is reported as a passing fault, and later one
   await expect(noteBlindly("two")).rejects.toBeInstanceOf(TransientError);
   await link(join(folder, "s.sqlite-wal"), `${lost}-wal`);
   await noteBlindly("three");
-  blind.close();
+  await blind.close();
+});
+
+it("writes that wait at its end are committed, and later ones are refused", async () => {
+  const waiting = note("one");
+  const closed = store.close();
+  await expect(note("two")).rejects.toMatchObject({ code: "HG-BUG-001" });
+  await Promise.all([waiting, closed]);
+  const reader = new DatabaseSync(join(folder, "s.sqlite"), { readOnly: true });
+  expect(reader.prepare("SELECT text FROM notes").all()).toEqual([{ text: "one" }]);
+  reader.close();
 });

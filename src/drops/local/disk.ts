@@ -9,7 +9,6 @@ import { DiskThread } from "../../support/disk-thread.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { bytesOf, type NameEncoding } from "../../support/file-names.ts";
 import type { Logger } from "../../support/log.ts";
-import { openForWriting } from "../../support/open-files.ts";
 import { type Settled, settleRest } from "../../support/settled.ts";
 import { asideName } from "../archive-name.ts";
 import type { FetchedPart, FinishPlanned } from "../drop.ts";
@@ -19,6 +18,7 @@ import { isInside } from "../paths.ts";
 import type { Destination } from "../receive.ts";
 import { interrupted } from "../refusals.ts";
 import type { FinishWanted, LocalAnswer, LocalOrder } from "./disk-work.ts";
+import { openForWriting } from "./open-files.ts";
 
 /** How the drop finishes files: `Result` is that of the whole finish, or of its first half. */
 export interface FinishWay<Result> {

@@ -16,7 +16,6 @@ import {
 } from "../../support/errors.ts";
 import { folderOnDisk, localPath, type PathOnDisk } from "../../support/file-names.ts";
 import type { Logger } from "../../support/log.ts";
-import { openForWriting } from "../../support/open-files.ts";
 import { makeFolderAsAround } from "../../support/private-files.ts";
 import type { Settled } from "../../support/settled.ts";
 import { type ArchiveClearing, EVERYTHING, oldest } from "../archive-cleanup.ts";
@@ -37,6 +36,7 @@ import {
 import { movedAside, type SetAside, setOneAside } from "../set-aside.ts";
 import { LocalDisk } from "./disk.ts";
 import { type ListedTree, LocalEvents } from "./events.ts";
+import { openForWriting } from "./open-files.ts";
 import { localSteps, localTrial } from "./probe.ts";
 import { identityOf, isFolder, resolveInside } from "./status.ts";
 import { entryOf, type LocalTree, listTree, readEntry } from "./walk.ts";

@@ -15,7 +15,7 @@ import { startFault } from "../../support/start-fault.ts";
 import { BlobMissing, type BlobStore, type ByteRange, type Content, type IsReferred, type PutBlob } from "./blobs.ts";
 import type { FolderAnswer, FolderOrder, Placed } from "./folder-work.ts";
 import { Holds } from "./holds.ts";
-import { Placement } from "./placement.ts";
+import { placement } from "./placement.ts";
 import { receive } from "./received.ts";
 
 const SHARD = /^[0-9a-f]{2}$/;
@@ -94,7 +94,7 @@ class FolderBlobs implements BlobStore {
   readonly #receiving = new Set<string>();
   readonly #holds = new Holds();
   readonly #thread: DiskThread<FolderOrder, FolderAnswer>;
-  readonly #placement: Placement;
+  readonly #placement: ReturnType<typeof placement>;
 
   constructor({ path, graceMs, clock }: FolderParts) {
     this.#path = path;
@@ -103,7 +103,7 @@ class FolderBlobs implements BlobStore {
     // Compiled, this file is JavaScript and so is the worker beside it.
     const worker = import.meta.url.endsWith(".ts") ? "./folder-worker.ts" : "./folder-worker.js";
     this.#thread = new DiskThread({ module: new URL(worker, import.meta.url), data: null });
-    this.#placement = new Placement(this.#thread, (content) => this.#placeAlone(content));
+    this.#placement = placement(this.#thread, (content) => this.#placeAlone(content));
   }
 
   async put(content: Content, bytesMax: number): Promise<PutBlob> {
@@ -117,7 +117,7 @@ class FolderBlobs implements BlobStore {
       await this.#holds.removed(sha256);
       // Also when the content is there already: its age begins again, which keeps other hubs from removing it.
       if (small === null) await this.#place(temporary, this.#fileOf(sha256));
-      else await this.#placement.place({ bytes: small, temporary, file: this.#fileOf(sha256) });
+      else await this.#placement.add({ bytes: small, temporary, file: this.#fileOf(sha256) });
       return { sha256, bytes, head, release };
     } catch (thrown) {
       release();

@@ -8,10 +8,11 @@ import type { Client } from "pg";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
 import { isConflict, isLost } from "../../sql/postgres/faults.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
+import { Collector } from "../../support/collector.ts";
 import { isLeaseLost, wordsOf } from "../../support/errors.ts";
-import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { createRunIds } from "../../support/run-id.ts";
+import type { Settled } from "../../support/settled.ts";
 import type { OnEvent } from "../records/observers.ts";
 import { lastRunId } from "../records/runs.ts";
 import {
@@ -23,7 +24,7 @@ import {
   type Store,
   type Value,
 } from "../records/store.ts";
-import { brokenInvariant } from "../transitions.ts";
+import { brokenInvariant, reach } from "../transitions.ts";
 import { type Connections, READERS_MAX } from "./connection.ts";
 import { postgresDialect } from "./dialect.ts";
 import { drive } from "./driver.ts";
@@ -43,11 +44,7 @@ const OURS =
 interface Write {
   readonly what: readonly string[];
   readonly work: () => Steps<unknown>;
-  readonly done: (value: unknown) => void;
-  readonly fail: (thrown: unknown) => void;
 }
-
-type Performed = { readonly write: Write } & ({ readonly value: unknown } | { readonly thrown: unknown });
 
 export interface StoreMeans {
   readonly clock: Clock;
@@ -63,10 +60,11 @@ export class PostgresStore implements Store {
   readonly dialect = postgresDialect;
   readonly #connections: Connections;
   readonly #means: StoreMeans;
-  #queue: Write[] = [];
+  readonly #writes = new Collector((group: readonly Write[]) => this.#commitGroup(group), GROUP_MAX);
   /** Events of the open transaction, for the observer. */
   #events: Announced[] = [];
-  #committing: Promise<void> | null = null;
+  /** The events of earlier groups are passed to the observer. */
+  #announced = Promise.resolve();
   #closed = false;
 
   constructor(connections: Connections, means: StoreMeans) {
@@ -153,47 +151,29 @@ export class PostgresStore implements Store {
       const words = this.#means.readOnly ? "opened for reading only" : "closed";
       return Promise.reject(brokenInvariant("write ledger", this.#connections.place, words));
     }
-    return new Promise<T>((resolve, reject) => {
-      const whats = typeof what === "string" ? [what] : what;
-      this.#queue.push({ what: whats, work, done: (value) => resolve(value as T), fail: reject });
-      this.#committing ??= this.#commitAll();
-    });
+    return this.#writes.add({ what: typeof what === "string" ? [what] : what, work }) as Promise<T>;
   }
 
   /** Commits the waiting writes, and accepts no more. */
   async flush(): Promise<void> {
     this.#closed = true;
-    while (this.#committing !== null) await this.#committing;
+    await this.#writes.idle();
+    await this.#announced;
   }
 
-  async #commitAll(): Promise<void> {
-    // Writes that are requested in the same turn of the event loop join the group.
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    while (this.#queue.length > 0) {
-      const group = this.#queue.slice(0, GROUP_MAX);
-      this.#queue = this.#queue.slice(GROUP_MAX);
-      await this.#commitGroup(group);
-    }
-    this.#committing = null;
-  }
-
-  /** Never rejects. */
-  async #commitGroup(group: readonly Write[]): Promise<void> {
+  async #commitGroup(group: readonly Write[]): Promise<readonly Settled<unknown>[]> {
     for (let attempt = 1; ; attempt += 1) {
       const fence = this.session;
       try {
-        const performed = await this.#tryGroup(group, fence);
-        for (const { write } of performed) for (const what of write.what) faultPoint(`ledger.${what}.after`);
-        for (const one of performed) if ("value" in one) one.write.done(one.value);
-        for (const one of performed) if ("thrown" in one) one.write.fail(one.thrown);
-        return await this.#announceEvents();
+        const done = await this.#tryGroup(group, fence);
+        reach("after", group, done);
+        const events = this.#events;
+        this.#announced = this.#announced.then(() => this.#announce(events));
+        return done;
       } catch (thrown) {
         await this.#abandon(thrown);
         if (isSessionEnded(thrown) && fence !== null) await this.#means.session()?.lost(fence);
-        if (isConflict(thrown) && attempt < ATTEMPTS_MAX) continue;
-        const fault = this.#fault("write ledger", thrown);
-        for (const write of group) write.fail(fault);
-        return;
+        if (!isConflict(thrown) || attempt === ATTEMPTS_MAX) throw this.#fault("write ledger", thrown);
       }
     }
   }
@@ -207,40 +187,40 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #tryGroup(group: readonly Write[], fence: number | null): Promise<readonly Performed[]> {
+  async #tryGroup(group: readonly Write[], fence: number | null): Promise<readonly Settled<unknown>[]> {
     const client = await this.#connections.writer();
     this.#events = [];
-    const [, performed] = await Promise.all([
+    const [, done] = await Promise.all([
       client.query("BEGIN ISOLATION LEVEL REPEATABLE READ"),
       this.#performAll(client, group),
     ]);
-    for (const { write } of performed) for (const what of write.what) faultPoint(`ledger.${what}.before`);
+    reach("before", group, done);
     await this.#commit(client, fence);
-    return performed;
+    return done;
   }
 
-  async #performAll(client: Client, group: readonly Write[]): Promise<readonly Performed[]> {
-    const performed: Performed[] = [];
-    for (const write of group) performed.push(await this.#perform(client, write));
-    return performed;
+  async #performAll(client: Client, group: readonly Write[]): Promise<readonly Settled<unknown>[]> {
+    const done: Settled<unknown>[] = [];
+    for (const write of group) done.push(await this.#perform(client, write));
+    return done;
   }
 
   /**
    * A fault of one write is reported to its caller; a fault of the server or a conflict with other nodes ends
    * the whole group.
    */
-  async #perform(client: Client, write: Write): Promise<Performed> {
+  async #perform(client: Client, { work }: Write): Promise<Settled<unknown>> {
     const events = this.#events.length;
     try {
-      const [, value] = await Promise.all([client.query("SAVEPOINT one"), drive(client, write.work())]);
+      const [, value] = await Promise.all([client.query("SAVEPOINT one"), drive(client, work())]);
       await client.query("RELEASE SAVEPOINT one");
-      return { write, value };
+      return { status: "fulfilled", value };
     } catch (thrown) {
       const fault = this.#fault("write ledger", thrown);
       if (isConflict(thrown) || (fault !== thrown && !isLeaseLost(fault))) throw thrown;
       await client.query("ROLLBACK TO SAVEPOINT one; RELEASE SAVEPOINT one");
       this.#events.length = events;
-      return { write, thrown: fault };
+      return { status: "rejected", reason: fault };
     }
   }
 
@@ -263,9 +243,8 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #announceEvents(): Promise<void> {
+  async #announce(events: readonly Announced[]): Promise<void> {
     const { onEvent } = this.#means;
-    const events = this.#events;
     if (onEvent === undefined || events.length === 0) return;
     const sql = "SELECT drop_name, path FROM arrivals WHERE id = ?";
     try {

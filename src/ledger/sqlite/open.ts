@@ -107,7 +107,7 @@ function assemble(store: SqliteStore, alone: Fleet["alone"], lock: ProcessLock |
     ...ledgerMethods(store),
     close: async () => {
       try {
-        store.close();
+        await store.close();
       } finally {
         lock?.release();
       }

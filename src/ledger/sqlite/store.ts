@@ -9,12 +9,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
 import { LogSync } from "../../sql/sqlite/log-sync.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
-import { faultPoint } from "../../support/faults.ts";
+import { Collector } from "../../support/collector.ts";
 import { createRunIds } from "../../support/run-id.ts";
+import type { Settled } from "../../support/settled.ts";
 import type { OnEvent } from "../records/observers.ts";
 import { lastRunId } from "../records/runs.ts";
 import type { Announced, EventFile, Statement, Steps, Store, Value } from "../records/store.ts";
-import { brokenInvariant } from "../transitions.ts";
+import { brokenInvariant, reach } from "../transitions.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { isPassing, writeFault } from "./faults.ts";
 import { readable, row } from "./reads.ts";
@@ -29,18 +30,9 @@ const GROUP_MAX = 256;
 const CROWD = 8;
 const CROWD_WAIT_MS = 20;
 
-interface Done {
-  readonly write: Write;
-  readonly resolve: () => void;
-}
-
 interface Write {
   readonly what: readonly string[];
-  /**
-   * Runs inside the transaction; returns the function that resolves the caller's promise after the commit.
-   */
-  readonly work: () => () => void;
-  readonly fail: (thrown: unknown) => void;
+  readonly work: () => Steps<unknown>;
 }
 
 export class SqliteStore implements Store {
@@ -55,18 +47,14 @@ export class SqliteStore implements Store {
   #runIds: ((unixMs: number) => string) | undefined;
   readonly #onEvent: OnEvent | undefined;
   readonly #log: LogSync;
-  #queue: Write[] = [];
-  /** Committed writes that are not synced yet. */
-  #unsynced: Done[] = [];
+  readonly #writes: Collector<Write, unknown>;
   /** Events that are not passed to the observer yet. */
   #events: Announced[] = [];
   /** Rows changed since the ledger was opened, up to the last commit. */
   #changes = 0;
-  #scheduled = false;
-  #syncing = false;
-  /** Many write at a time: the last group was large. */
-  #isCrowded = false;
-  #groupedAtMs = 0;
+  /** When many write at a time, the next group begins no earlier. */
+  #crowdedUntilMs = 0;
+  #closed = false;
 
   constructor(db: DatabaseSync, path: string, clock: Clock, readOnly: boolean, onEvent?: OnEvent) {
     this.#db = db;
@@ -75,6 +63,8 @@ export class SqliteStore implements Store {
     this.clock = clock;
     this.#readOnly = readOnly;
     this.#log = new LogSync(db, path);
+    const pauseMs = () => this.#crowdedUntilMs - performance.now();
+    this.#writes = new Collector((group) => this.#commitGroup(group), GROUP_MAX, pauseMs);
   }
 
   now(): IsoInstant {
@@ -137,98 +127,52 @@ export class SqliteStore implements Store {
   }
 
   write<T>(what: string | readonly string[], work: () => Steps<T>): Promise<T> {
-    if (this.#readOnly || !this.#db.isOpen) {
+    if (this.#readOnly || this.#closed) {
       return Promise.reject(
         brokenInvariant("write ledger", this.path, this.#readOnly ? "opened for reading only" : "closed"),
       );
     }
-    return new Promise<T>((resolve, reject) => {
-      this.#queue.push({
-        what: typeof what === "string" ? [what] : what,
-        work: () => {
-          const value = this.#drive(work());
-          return () => resolve(value);
-        },
-        fail: reject,
-      });
-      this.#schedule();
-    });
+    return this.#writes.add({ what: typeof what === "string" ? [what] : what, work }) as Promise<T>;
   }
 
-  /** Commits the waiting writes, and closes. */
-  close(): void {
-    while (this.#queue.length > 0) this.#commitGroup();
-    if (this.#unsynced.length > 0) {
-      let fault: unknown = null;
-      try {
-        this.#log.now();
-      } catch (thrown) {
-        fault = thrown;
-      }
-      this.#conclude(fault);
-    }
+  /** After the writes that wait. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#writes.idle();
     this.#log.close();
     if (this.#db.isOpen) this.#db.close();
   }
 
-  #schedule(): void {
-    if (this.#scheduled || this.#syncing) return;
-    this.#scheduled = true;
-    const begin = () => {
-      this.#scheduled = false;
-      this.#commitAndSync();
-    };
-    const waitMs = this.#isCrowded ? this.#groupedAtMs + CROWD_WAIT_MS - performance.now() : 0;
-    if (waitMs > 0) setTimeout(begin, waitMs);
-    else setImmediate(begin);
-  }
-
-  #commitAndSync(): void {
-    // No sync is running now.
-    if (this.#commitGroup()) {
-      this.#syncing = true;
-      this.#log.begin((fault) => {
-        this.#syncing = false;
-        this.#conclude(fault);
-        if (this.#queue.length > 0) this.#schedule();
-      });
-    } else {
-      this.#conclude(null);
-      if (this.#queue.length > 0) this.#schedule();
-    }
-  }
-
-  /** Returns whether the commit has changes to sync. */
-  #commitGroup(): boolean {
-    if (this.#queue.length === 0) return false;
-    const group = this.#queue.slice(0, GROUP_MAX);
-    this.#queue = this.#queue.slice(GROUP_MAX);
-    this.#isCrowded = group.length >= CROWD;
-    this.#groupedAtMs = performance.now();
+  async #commitGroup(group: readonly Write[]): Promise<readonly Settled<unknown>[]> {
+    const nowMs = performance.now();
+    if (group.length >= CROWD) this.#crowdedUntilMs = nowMs + CROWD_WAIT_MS;
     const events = this.#events.length;
+    let done: readonly Settled<unknown>[];
     try {
-      const done = this.#performGroup(group) ?? this.#performEach(group);
-      for (const { write } of done) for (const what of write.what) faultPoint(`ledger.${what}.before`);
+      done = this.#performGroup(group) ?? this.#performEach(group);
+      reach("before", group, done);
       this.sql("COMMIT").run();
-      this.#unsynced.push(...done);
     } catch (thrown) {
       this.#takeBack(events);
-      const fault = isPassing(thrown) ? writeFault(this.path, thrown) : thrown;
-      for (const write of group) write.fail(fault);
-      return false;
+      throw isPassing(thrown) ? writeFault(this.path, thrown) : thrown;
     }
-    return this.#hasChanged();
+    const fault = this.#hasChanged() ? await this.#log.run() : null;
+    if (fault === null) reach("after", group, done);
+    this.#announceEvents();
+    // It is unknown whether the commit is on the disk; the callers repeat their work, based on new reads.
+    if (fault !== null) throw writeFault(this.path, fault);
+    return done;
   }
 
   /**
    * Nearly always all writes succeed, and then need no savepoints. Null when one failed, and the transaction
    * was rolled back.
    */
-  #performGroup(group: readonly Write[]): readonly Done[] | null {
+  #performGroup(group: readonly Write[]): readonly Settled<unknown>[] | null {
     const events = this.#events.length;
     this.sql("BEGIN IMMEDIATE").run();
     try {
-      return group.map((write) => ({ write, resolve: write.work() }));
+      return group.map(({ work }) => ({ status: "fulfilled", value: this.#drive(work()) }));
     } catch (thrown) {
       if (isPassing(thrown)) throw thrown;
       this.#takeBack(events);
@@ -240,12 +184,9 @@ export class SqliteStore implements Store {
    * Performs each by itself: those that fail are reported, and the others stand. A fault of the disk is
    * thrown: it ends the whole group.
    */
-  #performEach(group: readonly Write[]): readonly Done[] {
+  #performEach(group: readonly Write[]): readonly Settled<unknown>[] {
     this.sql("BEGIN IMMEDIATE").run();
-    return group.flatMap((write) => {
-      const resolve = this.#perform(write);
-      return resolve === null ? [] : [{ write, resolve }];
-    });
+    return group.map((write) => this.#perform(write));
   }
 
   #takeBack(events: number): void {
@@ -261,24 +202,6 @@ export class SqliteStore implements Store {
     const before = this.#changes;
     this.#changes = (this.#cells("SELECT total_changes()").get() as unknown as readonly [number])[0];
     return this.#changes !== before;
-  }
-
-  /**
-   * After a fault it is unknown whether the commit is on the disk; the callers repeat their work, based on
-   * new reads.
-   */
-  #conclude(fault: unknown): void {
-    const done = this.#unsynced;
-    this.#unsynced = [];
-    for (const { write, resolve } of done) {
-      if (fault !== null) {
-        write.fail(writeFault(this.path, fault));
-        continue;
-      }
-      for (const what of write.what) faultPoint(`ledger.${what}.after`);
-      resolve();
-    }
-    this.#announceEvents();
   }
 
   #announceEvents(): void {
@@ -334,20 +257,18 @@ export class SqliteStore implements Store {
     return statement;
   }
 
-  /** Null when this write failed and was rolled back. */
-  #perform(write: Write): (() => void) | null {
+  #perform({ work }: Write): Settled<unknown> {
     this.sql("SAVEPOINT one").run();
     const events = this.#events.length;
     try {
-      const resolve = write.work();
+      const value = this.#drive(work());
       this.sql("RELEASE one").run();
-      return resolve;
-    } catch (thrown) {
-      if (isPassing(thrown) || !this.#db.isTransaction) throw thrown;
+      return { status: "fulfilled", value };
+    } catch (reason) {
+      if (isPassing(reason) || !this.#db.isTransaction) throw reason;
       this.#db.exec("ROLLBACK TO one; RELEASE one");
       this.#events.length = events;
-      write.fail(thrown);
-      return null;
+      return { status: "rejected", reason };
     }
   }
 }

@@ -4,7 +4,7 @@
  * reported when this sync has covered it. Meanwhile the next group accumulates. The log only grows at its
  * end, so a sync covers every commit before it.
  */
-import { closeSync, constants, fdatasync, fdatasyncSync, fsyncSync, openSync } from "node:fs";
+import { closeSync, constants, fdatasync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { busy } from "./faults.ts";
@@ -13,8 +13,6 @@ export class LogSync {
   readonly #db: DatabaseSync;
   readonly #path: string;
   #file: number | null = null;
-  #isSyncing = false;
-  #closed = false;
   /**
    * Data that a failed sync covered may be lost although a later one succeeds, so from then on a checkpoint
    * has to write it to the disk.
@@ -26,49 +24,24 @@ export class LogSync {
     this.#path = path;
   }
 
-  /**
-   * Only one at a time. `done` receives the fault, or null when every commit before this call is on the disk.
-   */
-  begin(done: (fault: unknown) => void): void {
-    if (this.#distrusted) {
-      setImmediate(() => done(this.#checkpoint()));
-      return;
-    }
-    let file: number;
+  /** Only one at a time. Returns the fault, or null when every commit before this call is on the disk. */
+  async run(): Promise<unknown> {
     try {
-      file = this.#open();
-    } catch (thrown) {
-      setImmediate(() => done(thrown));
-      return;
-    }
-    this.#isSyncing = true;
-    fdatasync(file, (fault) => {
-      this.#isSyncing = false;
-      if (this.#closed) closeSync(file);
-      if (fault !== null) this.#distrusted = true;
-      done(fault === null || this.#closed ? fault : this.#checkpoint());
-    });
-  }
-
-  /** Does the same synchronously. */
-  now(): void {
-    if (!this.#distrusted) {
-      try {
-        fdatasyncSync(this.#open());
-        return;
-      } catch {
-        // The checkpoint reports the fault, if it cannot write the data either.
+      if (!this.#distrusted) {
+        const file = this.#open();
+        const fault = await new Promise((resolve) => fdatasync(file, resolve));
+        if (fault === null) return null;
         this.#distrusted = true;
       }
+      return this.#checkpoint();
+    } catch (thrown) {
+      return thrown;
     }
-    const fault = this.#checkpoint();
-    if (fault !== null) throw fault;
   }
 
+  /** While no sync runs. */
   close(): void {
-    this.#closed = true;
-    // A running sync still uses the file descriptor, which must not be reused for another file.
-    if (this.#file !== null && !this.#isSyncing) closeSync(this.#file);
+    if (this.#file !== null) closeSync(this.#file);
     this.#file = null;
   }
 

@@ -5,22 +5,19 @@
 import type { DatabaseSync } from "node:sqlite";
 import { diskFault, isSqliteTrouble } from "../../../sql/sqlite/faults.ts";
 import { LogSync } from "../../../sql/sqlite/log-sync.ts";
+import { Collector } from "../../../support/collector.ts";
+import type { Settled } from "../../../support/settled.ts";
 import { write } from "./database.ts";
 
 /** Writes of one transaction: the writer of points waits for its end. */
 const GROUP_MAX = 500;
 
-interface Waiting {
-  /** Within a transaction. Returns what is called once it is durable. */
-  readonly perform: () => () => void;
-  readonly reject: (thrown: unknown) => void;
-}
+type Work = () => unknown;
 
 export class GroupedWrites {
   readonly #database: DatabaseSync;
   readonly #log: LogSync;
-  #waiting: Waiting[] = [];
-  #running: Promise<void> | null = null;
+  readonly #writes = new Collector((group: readonly Work[]) => this.#commit(group), GROUP_MAX);
 
   /** The database has the log, and is not used for writes otherwise. */
   constructor(database: DatabaseSync, path: string) {
@@ -31,49 +28,30 @@ export class GroupedWrites {
 
   /** `work` may be repeated from its beginning. */
   write<T>(work: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const perform = () => {
-        const result = work();
-        return () => resolve(result);
-      };
-      this.#waiting.push({ perform, reject });
-      this.#running ??= this.#run();
-    });
+    return this.#writes.add(work) as Promise<T>;
   }
 
   /** After the writes that wait. */
   async close(): Promise<void> {
-    await this.#running;
+    await this.#writes.idle();
     this.#log.close();
   }
 
-  async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      // Writes of the same turn of the event loop come together.
-      await new Promise((resolve) => setImmediate(resolve));
-      await this.#commit(this.#waiting.splice(0, GROUP_MAX));
-    }
-    this.#running = null;
-  }
-
-  async #commit(group: readonly Waiting[]): Promise<void> {
-    try {
-      const ends =
-        (await this.#performList(group)) ?? (await write(this.#database, () => group.map((one) => this.#perform(one))));
-      await this.#synced();
-      for (const end of ends) end();
-    } catch (thrown) {
-      for (const { reject } of group) reject(thrown);
-    }
+  async #commit(group: readonly Work[]): Promise<readonly Settled<unknown>[]> {
+    const done =
+      (await this.#performList(group)) ?? (await write(this.#database, () => group.map((work) => this.#perform(work))));
+    const fault = await this.#log.run();
+    if (fault === null) return done;
+    throw isSqliteTrouble(fault) ? fault : diskFault(fault);
   }
 
   /** Nearly always all succeed, and need no savepoints. Null when one failed, and the transaction was rolled back. */
-  async #performList(group: readonly Waiting[]): Promise<readonly (() => void)[] | null> {
+  async #performList(group: readonly Work[]): Promise<readonly Settled<unknown>[] | null> {
     let isOneFailed = false;
     const performed = write(this.#database, () =>
-      group.map(({ perform }) => {
+      group.map((work) => {
         try {
-          return perform();
+          return { status: "fulfilled" as const, value: work() };
         } catch (thrown) {
           isOneFailed = true;
           throw thrown;
@@ -86,26 +64,17 @@ export class GroupedWrites {
     });
   }
 
-  #perform({ perform, reject }: Waiting): () => void {
+  #perform(work: Work): Settled<unknown> {
     this.#database.exec("SAVEPOINT one");
     try {
-      const end = perform();
+      const value = work();
       this.#database.exec("RELEASE one");
-      return end;
-    } catch (thrown) {
+      return { status: "fulfilled", value };
+    } catch (reason) {
       // A full disk ends the whole transaction.
-      if (!this.#database.isTransaction) throw thrown;
+      if (!this.#database.isTransaction) throw reason;
       this.#database.exec("ROLLBACK TO one; RELEASE one");
-      return () => reject(thrown);
+      return { status: "rejected", reason };
     }
-  }
-
-  #synced(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#log.begin((fault) => {
-        if (fault === null) resolve();
-        else reject(isSqliteTrouble(fault) ? fault : diskFault(fault));
-      });
-    });
   }
 }
