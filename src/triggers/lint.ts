@@ -128,9 +128,8 @@ function contradiction(trigger: Trigger): readonly TriggerFinding[] {
 }
 
 function withSlash(trigger: Trigger): readonly TriggerFinding[] {
-  const hint =
-    "Give the name without its folders. `drops` keeps the trigger to drops, and `include` of a drop keeps that one " +
-    "to folders.";
+  const own = " `drops` keeps the trigger to drops, and `include` of a drop keeps that one to folders.";
+  const hint = `Give the name without its folders.${trigger.origin === undefined ? own : ""}`;
   const found = trigger.fileNamePatternMatches.map(constantWords).filter((words) => words !== null);
   return found.slice(0, 1).map((what) => ({ level: "warning", trigger: trigger.name, what, hint }));
 }

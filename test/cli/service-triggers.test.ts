@@ -72,6 +72,12 @@ it("commands know the triggers of the service that the gateway read last", async
     claimedBy: string;
   }[];
   expect(test.map(({ claimedBy }) => claimedBy)).toEqual(["hub:1", "first"]);
+  const packed = await headgate("trigger", "test", "a.csv.gz", "first.csv.zip", "--json");
+  expect(JSON.parse(packed.stdout)).toMatchObject([
+    { name: "a.csv.gz", container: "unpacked to a.csv", claimedBy: "hub:1" },
+    { name: "first.csv.zip", container: expect.stringContaining("each file in it"), claimedBy: null, verdicts: [] },
+  ]);
+  expect((await headgate("trigger", "test", "a.csv.gz", "b.zip")).code).toBe(0);
   const { triggers, services } = JSON.parse((await headgate("trigger", "list", "--json")).stdout) as {
     triggers: { name: string; problem: string | null; mapping?: string }[];
     services: unknown[];
