@@ -35,7 +35,7 @@ export function readDate(text: string, code: string, zones: Zones): Moment {
     const to = local(both.slice(period.digits), period.format, zones);
     return { from, to, ...(period.format === "102" ? dayEnd(both.slice(period.digits), zones) : {}) };
   }
-  if (code === "303") {
+  if (hasOffset(code)) {
     const at = withOffset(text, zones);
     return { from: at, to: at };
   }
@@ -46,6 +46,11 @@ export function readDate(text: string, code: string, zones: Zones): Moment {
     });
   const at = local(text, code, zones);
   return { from: at, to: at, ...(code === "102" ? dayEnd(text, zones) : {}) };
+}
+
+/** Whether the offset is in the text. */
+export function hasOffset(code: string): boolean {
+  return code === "303";
 }
 
 /** 303: CCYYMMDDHHMMZZZ, where ZZZ is the offset of the time from UTC in hours, such as `+01`. */

@@ -14,6 +14,7 @@ export default defineMapper({
   name: "mscons",
   summary: "EDIFACT MSCONS: load profiles and meter readings of energy markets (EDI@Energy, Ediel)",
   version: "1.0.0",
+  sourceZone: true,
   conflicts: "refuse",
   settings,
 

@@ -1,11 +1,11 @@
 /** One message: segments of its header, then points of delivery with products, and the quantities of these. */
-import { type MapContext, RowError, type Target } from "headgate/mapper";
+import { type MapContext, RowError, SOURCE_ZONE, type Target } from "headgate/mapper";
 import { inColumn } from "../_formats/columns.ts";
 import { type Tags, tagKeeper } from "../_formats/tags.ts";
 import type { targetMaker } from "../_formats/target.ts";
 import type { Converter } from "../_formats/units.ts";
 import { GOOD, qualityOf, unitSymbol } from "./codes.ts";
-import { type Moment, readDate } from "./dates.ts";
+import { hasOffset, type Moment, readDate } from "./dates.ts";
 import { component, type Segment, type Separators } from "./segments.ts";
 import type { Settings } from "./settings.ts";
 
@@ -17,8 +17,11 @@ export interface Tools extends Pick<MapContext<Settings>, "settings" | "emit" | 
   readonly separators: Separators;
 }
 
-/** Start and end, or the time of a reading, by their qualifiers (163, 164, 324; 7, 9). */
-type Dates = Map<string, Moment>;
+/**
+ * Start and end, or the time of a reading, by their qualifiers (163, 164, 324; 7, 9). Dates in the zone of the source
+ * are read for each target that they are of.
+ */
+type Dates = Map<string, Moment | ((target: Target) => Moment)>;
 
 /** A quantity whose dates and status follow. */
 interface Quantity {
@@ -179,11 +182,20 @@ export class Message {
     if (!DATES.has(qualifier) || !this.#detail) return;
     const dates = this.#quantity?.dates ?? (this.#inProduct ? this.#productDates : this.#locationDates);
     try {
-      dates.set(qualifier, readDate(text, code, { zone: this.#zone, time: this.#tools.time }));
+      dates.set(qualifier, this.#dated(text, code));
     } catch (thrown) {
       if (this.#quantity !== undefined) this.#quantity.refused = true;
       throw thrown;
     }
+  }
+
+  #dated(text: string, code: string): Moment | ((target: Target) => Moment) {
+    const zone = this.#zone;
+    const { time } = this.#tools;
+    if (zone !== SOURCE_ZONE || hasOffset(code)) return readDate(text, code, { zone, time });
+    // Its faults are those of this segment, whatever the zone.
+    readDate(text, code, { zone: "UTC", time });
+    return (target) => readDate(text, code, { zone: time.zone(zone, target), time });
   }
 
   #addValue(value: string): void {
@@ -221,15 +233,19 @@ export class Message {
     }
   }
 
-  #dateOf({ dates: own }: Quantity): number {
+  #dateOf({ dates: own, target }: Quantity): number {
     const { settings } = this.#tools;
     for (const dates of [own, this.#productDates, this.#locationDates]) {
-      const period = dates.get("324");
-      const start = dates.get("163")?.from ?? period?.from;
-      const end = dates.get("164") ?? period;
+      const momentOf = (qualifier: string): Moment | undefined => {
+        const found = dates.get(qualifier);
+        return typeof found === "function" ? found(target) : found;
+      };
+      const period = momentOf("324");
+      const start = momentOf("163")?.from ?? period?.from;
+      const end = momentOf("164") ?? period;
       if (settings.stamp === "start" && start !== undefined) return start;
       if (settings.stamp === "end" && end !== undefined) return endOf(end, settings);
-      const at = dates.get("7") ?? dates.get("9");
+      const at = momentOf("7") ?? momentOf("9");
       if (at !== undefined) return at.from;
     }
     throw new RowError(

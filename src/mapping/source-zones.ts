@@ -7,9 +7,9 @@ import { identifierKind, type SourceIdentifier, type TargetTexts } from "../wire
 import type { IdZones, ZoneFile, ZoneTable } from "./contract.ts";
 import { shown } from "./targets.ts";
 
-/** Limit on the tables that a thread caches for the next file. */
-const KEPT_MAX = 4;
-const kept = new Map<string, ZoneIndex>();
+/** Limit on the bytes of the tables that a thread caches for the next file, beside the latest. */
+const KEPT_BYTES_MAX = 32_000_000;
+const kept = new Map<string, { readonly index: ZoneIndex; readonly bytes: number }>();
 
 /** Of one file. */
 export class SourceZones {
@@ -90,7 +90,7 @@ function zoneOfId(ranges: IdZones, id: number): readonly number[] {
 /** Invariant 10: a run maps with exactly the table that it is bound to. */
 function indexOf({ path, digest }: ZoneFile): ZoneIndex {
   const known = kept.get(digest);
-  if (known !== undefined) return known;
+  if (known !== undefined) return known.index;
   let bytes: Buffer;
   try {
     bytes = readFileSync(path);
@@ -99,9 +99,12 @@ function indexOf({ path, digest }: ZoneFile): ZoneIndex {
   }
   if (hash("sha256", bytes) !== digest) throw unusable("its content is not the one that this run was made with");
   const index = new ZoneIndex(JSON.parse(bytes.toString("utf8")) as ZoneTable);
-  kept.set(digest, index);
-  const [oldest] = kept.keys();
-  if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+  kept.set(digest, { index, bytes: bytes.length });
+  let total = 0;
+  for (const [one, { bytes: size }] of [...kept].toReversed()) {
+    total += size;
+    if (total > KEPT_BYTES_MAX && one !== digest) kept.delete(one);
+  }
   return index;
 }
 

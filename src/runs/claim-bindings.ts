@@ -11,11 +11,13 @@ export const STANDARD_BODY_TRIGGER = "POST /api/data";
 /** Stands for a mapper in the bindings of master data. */
 const STRUCTURE_MAPPER = "(master data)";
 
-/** Mappers and lookup tables are read once for all arrivals of a list. */
+/** Mappers, lookup tables and zones are read once for all arrivals of a list. */
 export class ClaimBindings {
   readonly #parts: ClaimParts;
   readonly #bound = new Map<ClaimingTrigger, Promise<BoundClaim>>();
   #lookups: Promise<readonly BoundLookup[]> | null = null;
+  /** By triggers, each of which is of one service where zones are known. */
+  readonly #zones = new Map<string, Promise<string | null>>();
 
   constructor(parts: ClaimParts) {
     this.#parts = parts;
@@ -36,9 +38,14 @@ export class ClaimBindings {
       claimed.structure === true ? applierOf(claimed, this.#parts) : await mapperOf(claimed, this.#parts.versions);
     this.#lookups ??= this.#parts.lookups.bind();
     const binding = bindingOf(claimed, provenance, mapper, await this.#lookups, this.#parts);
-    const zones =
-      claimed.structure === true ? undefined : await this.#parts.zones?.atClaim(claimed.name, binding.service);
+    const zones = claimed.structure === true ? undefined : await this.#zonesFor(claimed.name, binding.service);
     return { binding: zones === undefined ? binding : { ...binding, zones }, fault };
+  }
+
+  #zonesFor(trigger: string, service: string): Promise<string | null> | undefined {
+    const zones = this.#zones.get(trigger) ?? this.#parts.zones?.atClaim(trigger, service);
+    if (zones !== undefined) this.#zones.set(trigger, zones);
+    return zones;
   }
 }
 
