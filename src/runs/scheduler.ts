@@ -14,7 +14,7 @@ import type { Settled } from "../support/settled.ts";
 import { ActiveRuns } from "./active-runs.ts";
 import { GROUP_WAIT_MS, Groups } from "./groups.ts";
 import { pendingRuns } from "./pending-runs.ts";
-import { isUnblocked, READ_AHEAD, readyQueues, takeTurns } from "./ready-runs.ts";
+import { isUnblocked, READ_AHEAD, readyQueues, takeTurns, WAITING_MAX } from "./ready-runs.ts";
 import { beginToFill, openStages, readAgain, type SchedulerOptions, type Stage } from "./stages.ts";
 import { StepRunner } from "./step-runner.ts";
 import type { RunSteps, StepResult } from "./steps/steps.ts";
@@ -177,12 +177,13 @@ export class Scheduler {
       this.#isScanDue = false;
       const isDue = (id: string) => this.#waits.isOver(id, this.#wakeIn) && !this.#active.has(id);
       await this.#runner.interrupted.resume(isDue, (id, thrown) => this.#afterLedgerFault(id, thrown));
-      for (const stage of this.#stages) await this.#fill(stage);
+      const waiting = this.#waits.waiting(WAITING_MAX, this.#wakeIn);
+      for (const stage of this.#stages) await this.#fill(stage, waiting);
     }
   }
 
   /** Begins steps until no slot is free or no run is ready. */
-  async #fill(stage: Stage): Promise<void> {
+  async #fill(stage: Stage, waiting: readonly string[]): Promise<void> {
     const waitMs = beginToFill(stage, this.#steps.clock.monotonicMs());
     if (waitMs !== 0) {
       if (waitMs !== null) this.#wakeIn(waitMs);
@@ -190,7 +191,7 @@ export class Scheduler {
     }
     this.#active.forgetChanges();
     const isReady = (run: Run) => this.#isReady(run, stage);
-    const queues = await readyQueues(this.#steps.ledger, stage, isReady);
+    const queues = await readyQueues(this.#steps.ledger, stage, isReady, waiting);
     if (this.#abort.signal.aborted || this.#isDraining) return;
     // A drop may have been closed, or a command executed, while the others were read.
     const isReadyStill = (run: Run) => !this.#active.isChanged(run.id) && isReady(run);
