@@ -9,7 +9,7 @@
 import type { Readable } from "node:stream";
 
 /** A stream of buffers, or these themselves. */
-export type Content = Readable | AsyncIterable<Uint8Array>;
+export type Content = Readable | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 export interface PutBlob {
   readonly sha256: string;

@@ -1,7 +1,7 @@
 /**
  * The folder of an account: unfinished uploads, the sender's sub-folders, and what was taken lately. Its tree is one of
  * the disk. The permissions of a file show what it is, since they change at once and survive a crash. A taken
- * file has its size and no bytes (a sparse file): these lie in the store of files alone.
+ * file has its size and no bytes (a sparse file): these are in the store of files alone.
  */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rmdir, utimes } from "node:fs/promises";
@@ -26,7 +26,7 @@ import {
 } from "./folder-entry.ts";
 import { FolderUsage } from "./folder-usage.ts";
 import { openForUpload, removeFile } from "./open-file.ts";
-import { OpenUpload } from "./open-upload.ts";
+import { contentOf, OpenUpload } from "./open-upload.ts";
 import type { TransferOptions } from "./options.ts";
 import { logRefusal } from "./refusals.ts";
 import { sweepFolder } from "./sweep.ts";
@@ -145,8 +145,7 @@ export class AccountFolder {
         await this.#exclusively(
           [path],
           async () => {
-            const { size, modifiedMs } = upload;
-            const taken = await this.#take(path, { handle, size, modifiedMs }, sender, isWanted);
+            const taken = await this.#take(path, upload, sender, isWanted);
             await this.#mark(path, handle, taken, sender);
           },
           false,
@@ -159,15 +158,16 @@ export class AccountFolder {
 
   async #take(
     name: string,
-    { modifiedMs, ...content }: Pick<OpenUpload, "handle" | "size" | "modifiedMs">,
+    whole: Pick<OpenUpload, "content" | "size" | "modifiedMs">,
     sender: Sender,
     isWanted: () => boolean,
   ): Promise<Taken> {
     const { accountId, taker } = this.#parts;
-    const file = { accountId, name: name.slice(1), ...content, sender, isWanted };
+    const { size, modifiedMs } = whole;
+    const file = { accountId, name: name.slice(1), content: () => whole.content(), size, sender, isWanted };
     const id = await logRefusal(this.#parts, name, sender, () => taker.take(file));
     faultPoint("hub.transfer.taken");
-    return { id, size: content.size, modifiedMs };
+    return { id, size, modifiedMs };
   }
 
   /** A failure is only logged: the file was taken. */
@@ -199,8 +199,9 @@ export class AccountFolder {
     const handle = await open(source, constants.O_RDWR | constants.O_NOFOLLOW).catch(rethrow);
     try {
       const isComplete = found.size > 0 && !isTemporary(to, this.#parts.options);
-      const content = { handle, size: found.size, modifiedMs: found.mtimeMs };
-      const taken = isComplete ? await this.#take(to, content, sender, () => true) : null;
+      const { size, mtimeMs: modifiedMs } = found;
+      const whole = { content: () => contentOf(handle, size), size, modifiedMs };
+      const taken = isComplete ? await this.#take(to, whole, sender, () => true) : null;
       await rename(source, target);
       if (replaced !== null) this.#usage.forget(replaced);
       // Last: a sender whose hub was killed before may rename the file again.

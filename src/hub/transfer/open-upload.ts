@@ -5,6 +5,9 @@
 import type { FileHandle } from "node:fs/promises";
 import { TreeFault, toFault, type Upload } from "./file-tree.ts";
 
+/** A file up to this size that comes in its order is kept in memory as well: it need not be read to be taken. */
+const KEPT_BYTES = 64 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 /** Bytes that may wait for those before them. */
 const AHEAD_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -31,6 +34,8 @@ export class OpenUpload implements Upload {
   readonly #parts: OpenUploadParts;
   #size: number;
   #modifiedMs: number | null;
+  /** Null: only the file has them. */
+  #kept: Uint8Array[] | null;
   #waiting: Write[] = [];
   #ahead = 0;
   #writing: Promise<void> | null = null;
@@ -42,6 +47,7 @@ export class OpenUpload implements Upload {
     this.handle = parts.handle;
     this.#size = parts.size;
     this.#modifiedMs = parts.modifiedMs;
+    this.#kept = parts.size === 0 ? [] : null;
   }
 
   get size(): number {
@@ -51,6 +57,11 @@ export class OpenUpload implements Upload {
   /** As its sender set it; null: when it was written last. */
   get modifiedMs(): number | null {
     return this.#modifiedMs;
+  }
+
+  /** All bytes, from the first one on. */
+  content(): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
+    return this.#kept ?? contentOf(this.handle, this.#size);
   }
 
   write(bytes: Uint8Array, position: number): Promise<void> {
@@ -67,6 +78,7 @@ export class OpenUpload implements Upload {
     await this.#settled();
     if (this.#fault !== null) throw this.#fault;
     if (size > this.#size) throw new TreeFault("failed", "a file can be shortened, and not lengthened");
+    this.#kept = null;
     await this.handle.truncate(size);
     this.#parts.shrink(this.#size - size);
     this.#size = size;
@@ -134,6 +146,8 @@ export class OpenUpload implements Upload {
   async #put({ bytes, position, done }: Write): Promise<void> {
     try {
       const end = position + bytes.length;
+      if (position === this.#size && end <= KEPT_BYTES) this.#kept?.push(bytes);
+      else this.#kept = null;
       if (end > this.#size) {
         await this.#parts.grow(end - this.#size, end);
         this.#size = end;
@@ -153,6 +167,17 @@ export class OpenUpload implements Upload {
     this.#waiting = [];
     this.#ahead = 0;
     for (const { done } of waiting) done(this.#fault);
+  }
+}
+
+export async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < size; ) {
+    const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, size - at)), {
+      position: at,
+    });
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
   }
 }
 

@@ -143,6 +143,7 @@ export class SftpSession {
       id,
       async () => {
         await work();
+        this.#gather();
         this.#sftp.status(id, STATUS.ok);
       },
       bytes,
@@ -166,6 +167,14 @@ export class SftpSession {
       }
     };
     void run();
+  }
+
+  /** Answers of one moment are sent by one call. */
+  #gather(): void {
+    const { socket } = this.#parts.connection;
+    if (socket.writableCorked > 0) return;
+    socket.cork();
+    setImmediate(() => socket.uncork());
   }
 
   #refuse(id: number, thrown: unknown): void {
@@ -262,6 +271,7 @@ export class SftpSession {
     this.#opened.set(number, opened);
     const handle = Buffer.alloc(4);
     handle.writeUInt32BE(number);
+    this.#gather();
     this.#sftp.handle(id, handle);
   }
 

@@ -1,14 +1,11 @@
 /** Makes a stored file of an upload: the bytes are durable before the record, and the record before the answer. */
-import type { FileHandle } from "node:fs/promises";
 import { wordsOf } from "../../support/errors.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import { BlobTooLarge } from "../files/blobs.ts";
+import { BlobTooLarge, type Content } from "../files/blobs.ts";
 import { type IntakeParts, quotaExceeded, quotaOf, recordedFor } from "../files/intake.ts";
 import type { StoredFiles } from "../files/service.ts";
 import type { FileRecord } from "../store/store.ts";
 import { TreeFault } from "./file-tree.ts";
-
-const CHUNK_BYTES = 64 * 1024;
 
 export interface Sender {
   readonly username: string;
@@ -18,7 +15,8 @@ export interface Sender {
 export interface UploadedFile {
   readonly accountId: number;
   readonly name: string;
-  readonly handle: FileHandle;
+  /** All bytes, from the first one on. */
+  content(): Content;
   readonly size: number;
   readonly sender: Sender;
   /** Asked before the record is made. */
@@ -70,13 +68,13 @@ export function createTaker(parts: IntakeParts, files: StoredFiles): Taker {
 async function take(
   parts: IntakeParts,
   files: StoredFiles,
-  { accountId, name, handle, size, sender, isWanted }: UploadedFile,
+  { accountId, name, content, size, sender, isWanted }: UploadedFile,
   answered: readonly number[],
 ): Promise<number> {
   if (!isWanted()) throw brokenOff();
   // The record checks it, and the upload has; this spares the copy of a large file, for which the quota may be used up.
   if (size > QUOTA_STEP_BYTES) await permittedBytes(parts, accountId, name, size);
-  const put = await files.blobs.put(contentOf(handle, size), parts.options.limits.file).catch((thrown) => {
+  const put = await files.blobs.put(content(), parts.options.limits.file).catch((thrown) => {
     if (thrown instanceof BlobTooLarge) throw new TreeFault("full", "the file is larger than `limits.file` permits");
     throw thrown;
   });
@@ -107,17 +105,6 @@ async function permittedBytes(parts: IntakeParts, accountId: number, name: strin
 function rethrow(thrown: unknown): never {
   if (thrown instanceof HttpProblem) throw new TreeFault(thrown.status === 507 ? "full" : "denied", thrown.message);
   throw thrown;
-}
-
-async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < size; ) {
-    const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, size - at)), {
-      position: at,
-    });
-    if (bytesRead === 0) return;
-    at += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
 }
 
 function brokenOff(): TreeFault {
