@@ -109,7 +109,10 @@ export class Waits {
     const ids: string[] = [];
     let firstMs = Number.POSITIVE_INFINITY;
     for (const [id, { untilMs }] of this.#runs) {
-      if (untilMs <= now) continue;
+      if (untilMs <= now) {
+        this.#runs.delete(id);
+        continue;
+      }
       firstMs = Math.min(firstMs, untilMs);
       if (ids.length < most) ids.push(id);
     }
