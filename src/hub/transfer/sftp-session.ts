@@ -143,7 +143,7 @@ export class SftpSession {
       id,
       async () => {
         await work();
-        this.#gather();
+        this.#collect();
         this.#sftp.status(id, STATUS.ok);
       },
       bytes,
@@ -169,8 +169,8 @@ export class SftpSession {
     void run();
   }
 
-  /** Answers of one moment are sent by one call. */
-  #gather(): void {
+  /** The answers of one moment are sent by one call. */
+  #collect(): void {
     const { socket } = this.#parts.connection;
     if (socket.writableCorked > 0) return;
     socket.cork();
@@ -271,7 +271,7 @@ export class SftpSession {
     this.#opened.set(number, opened);
     const handle = Buffer.alloc(4);
     handle.writeUInt32BE(number);
-    this.#gather();
+    this.#collect();
     this.#sftp.handle(id, handle);
   }
 
