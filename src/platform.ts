@@ -54,7 +54,8 @@ export async function startPlatform(
   });
   try {
     let inner: Inner | null = null;
-    const gatewayView = () => (inner === null ? null : viewOf(inner.gateway.view));
+    let isStarting = true;
+    const gatewayView = () => (inner !== null ? viewOf(inner.gateway.view) : isStarting ? STARTING : null);
     const hub = await startHub(options, { ...parts, mappersOf: mappers, gatewayView });
     stops.push(() => hub.close());
     const platform = {
@@ -65,6 +66,7 @@ export async function startPlatform(
       close,
     };
     if (hub.inside.files === null) {
+      isStarting = false;
       log.info(`the hub takes no files: ${NO_PLACE}`);
       return platform;
     }
@@ -72,6 +74,7 @@ export async function startPlatform(
     const accountIds = await hub.inside.accountIds();
     if (accountIds.length === 0) log.info("the hub takes no files until it has an account");
     else inner = await start(accountIds);
+    isStarting = false;
     stops.push(async () => {
       const ending = inner;
       await ending?.close();
@@ -94,6 +97,13 @@ export async function startPlatform(
     throw thrown;
   }
 }
+
+/** The hub listens before its gateway does. */
+const STARTING: GatewayView = {
+  metrics: async () => "",
+  health: async () => [{ part: "gateway", ready: false, reason: "it is starting" }],
+  needAttention: async () => 0,
+};
 
 function viewOf({ metrics, health, needAttention }: Gateway["view"]): GatewayView {
   return { metrics: () => accountMetrics(metrics), health, needAttention };

@@ -7,7 +7,7 @@ export interface GatewayView {
   needAttention(): Promise<number>;
 }
 
-/** Null for a hub without such a gateway, and while that is starting or stopping. */
+/** Null for a hub without such a gateway, and while that is stopping. */
 export type GatewayViewOf = () => GatewayView | null;
 
 export const NO_GATEWAY: GatewayViewOf = () => null;
