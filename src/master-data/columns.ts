@@ -143,7 +143,7 @@ export const LISTS: readonly (readonly [string, number, string])[] = COLUMNS.fla
   return list.map(({ id, name, symbol = name }) => [column, id, symbol] as const);
 });
 
-const CUSTOM = /^source[\s_-]*custom\.(.+)$/i;
+const CUSTOM = /^(source|site)[\s_-]*custom\.(.+)$/i;
 
 function folded(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, "");
@@ -151,17 +151,39 @@ function folded(name: string): string {
 
 const BY_NAME = new Map(COLUMNS.flatMap((one) => [one.name, ...one.aliases].map((name) => [folded(name), one])));
 
-/** `source_custom.KEY` is a property of the source that the customer defines. */
+/** `source_custom.KEY` and `site_custom.KEY` are properties that the customer defines, or fields of forms. */
 export function findColumn(header: string): Column | undefined {
-  const key = CUSTOM.exec(header.trim())?.[1]?.trim();
-  if (key === undefined) return BY_NAME.get(folded(header));
-  const name = `source_custom.${key}`;
-  return { ...column("source", name, `clientData.${key}`, ""), name, aliases: [] };
+  const [, entity, text] = CUSTOM.exec(header.trim()) ?? [];
+  const key = text?.trim();
+  if (entity === undefined || key === undefined) return BY_NAME.get(folded(header));
+  const of = entity.toLowerCase() === "site" ? "site" : "source";
+  const name = `${of}_custom.${key}`;
+  return { ...column(of, name, `clientData.${key}`, ""), name, aliases: [] };
 }
 
-/** The key of `clientData` that a field names. */
+/** The key in `clientData` that a field names. */
 export function customKey(field: string): string | null {
   return field.startsWith("clientData.") ? field.slice("clientData.".length) : null;
+}
+
+/** Form, group and field, or the key alone. */
+export function customPath(key: string): readonly string[] {
+  const levels = key.split(".").map((level) => level.trim());
+  return levels.length === 3 && !levels.includes("") ? levels : [key];
+}
+
+/** Whatever the names are: an object without such a property has none. */
+export function valueAt(data: unknown, path: readonly string[]): unknown {
+  const [name, ...rest] = path;
+  if (name === undefined) return data;
+  if (typeof data !== "object" || data === null || !Object.hasOwn(data, name)) return undefined;
+  return valueAt(Reflect.get(data, name), rest);
+}
+
+export function withValueAt(data: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
+  if (name === undefined) return value;
+  const fields = typeof data === "object" && data !== null && !Array.isArray(data) ? data : {};
+  return { ...fields, [name]: withValueAt(valueAt(fields, [name]), rest, value) };
 }
 
 /** Fields over those of `current` as a body: without an id of its own and without fields that are null. */
@@ -171,7 +193,7 @@ export function bodyOf(current: Fields, fields: Fields): Fields {
   for (const [field, value] of Object.entries(fields)) {
     const key = customKey(field);
     if (field !== "id" && key === null) body[field] = value;
-    if (key !== null) body["clientData"] = { ...(body["clientData"] as object | undefined), [key]: value };
+    if (key !== null) body["clientData"] = withValueAt(body["clientData"], customPath(key), value);
   }
   return body;
 }

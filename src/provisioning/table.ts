@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { text } from "../master-data/cells.ts";
-import { bodyOf, COLUMNS, type Column, type Fields, findColumn } from "../master-data/columns.ts";
+import { bodyOf, COLUMNS, type Column, customKey, type Fields, findColumn } from "../master-data/columns.ts";
 import { columnOf, type StatedRow, type TableRules } from "../master-data/rows.ts";
 import { ConfigError } from "../support/errors.ts";
 import { namesUnit, type PushTarget, targetWords, type VariableBody } from "../wire/index.ts";
@@ -19,7 +19,8 @@ function withOwnUnit(column: Column): Column {
     : column;
 }
 
-const isTaken = ({ of, fields }: Column) => of !== "user" && fields[0] !== "id";
+const isTaken = ({ of, fields: [field = ""] }: Column) =>
+  of !== "user" && field !== "id" && (of !== "site" || customKey(field) === null);
 
 /** Columns of tables: what the account has is found by names, never by ids. */
 export const TABLE_COLUMNS: readonly Column[] = COLUMNS.filter(isTaken).map(withOwnUnit);

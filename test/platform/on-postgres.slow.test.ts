@@ -5,6 +5,7 @@ import { usePostgres } from "../hub/fixture.ts";
 const TESTS = [
   "files.test.ts",
   "large-master-data.slow.test.ts",
+  "master-data-forms.test.ts",
   "master-data-template.test.ts",
   "master-data.test.ts",
   "new-accounts.slow.test.ts",

@@ -39,12 +39,12 @@ export function valuesAsOf({ forms, slices }: HeldForms, before: Fields | null, 
 export function judgeValues(held: HeldForms, given: GivenValues): JudgedValues {
   const judging = new Judging(held, given);
   judging.all();
-  const { faults, out, slices, references, unknown } = judging;
+  const { faults, values, slices, references, unknown } = judging;
   if (faults.length > 0) {
     const some = faults.slice(0, 20);
     throw invalidRequest(some.map(({ path, message }) => `${path}: ${message}`).join("; "), some);
   }
-  return { clientData: Object.keys(out).length === 0 ? undefined : out, slices, references, unknown };
+  return { clientData: Object.keys(values).length === 0 ? undefined : values, slices, references, unknown };
 }
 
 function slicesOf(slices: readonly HeldSlice[], { field }: Placed): readonly HeldSlice[] {
@@ -54,6 +54,8 @@ function slicesOf(slices: readonly HeldSlice[], { field }: Placed): readonly Hel
 class Judging {
   readonly faults: { readonly path: string; readonly message: string }[] = [];
   readonly out: Record<string, unknown> = {};
+  /** Of no form; whatever their names are. */
+  readonly #free: [string, unknown][] = [];
   readonly slices: { fieldId: number; all: boolean; values: readonly SliceValue[] }[] = [];
   readonly references: Reference[] = [];
   readonly unknown: string[] = [];
@@ -73,8 +75,9 @@ class Judging {
     for (const [name, groups] of Object.entries(values)) {
       const form = named(this.#held.forms, name);
       if (form === undefined) {
-        this.out[name] = groups;
-        if (!isDeepStrictEqual(groups, before?.[name])) this.unknown.push(name);
+        this.#free.push([name, groups]);
+        const stored = Object.hasOwn(before ?? {}, name) ? before?.[name] : undefined;
+        if (!isDeepStrictEqual(groups, stored)) this.unknown.push(name);
       } else if (!left.delete(form)) this.#fault(`clientData.${name}`, `the form ${form.name} is there twice`);
       // Only what changes is judged, since a definition may have become stricter.
       else if (name === form.name && isDeepStrictEqual(groups, this.#shown[name])) this.#keep(form);
@@ -82,6 +85,10 @@ class Judging {
       else left.add(form);
     }
     for (const form of left) this.#form(form, {}, true);
+  }
+
+  get values(): Record<string, unknown> {
+    return { ...Object.fromEntries(this.#free), ...this.out };
   }
 
   #keep({ name }: StoredForm): void {

@@ -4,9 +4,11 @@ import type { z } from "zod";
 import { bodyOf, customKey } from "../../master-data/columns.ts";
 import { columnOf } from "../../master-data/rows.ts";
 import { type RowResult, SOURCE_TYPES, siteBody, sourceBody, variableBody } from "../../wire/index.ts";
+import type { ValuePlan, ValuesEntity } from "../store/form-values.ts";
 import type { FoundStructure } from "../store/master-data.ts";
 import type { Ref, StructurePlan } from "../store/structure-plan.ts";
 
+import { CustomValues } from "./custom-values.ts";
 import { placeWords, type Wanted, type WantedStructure, wordsOf } from "./wanted.ts";
 
 /** The result that an entity will have. */
@@ -26,9 +28,14 @@ const GENERIC_TYPE = 131;
 /** The type of sources that pushes feed. */
 const PUSHED_DATA = SOURCE_TYPES.find(({ name }) => name === "Pushed Data")?.id ?? 1;
 
+interface JudgedAt {
+  readonly accountId: number;
+  readonly atMs: number;
+}
+
 /** Rows get the reasons why what they say is refused. */
-export function judge(wanted: WantedStructure, found: FoundStructure, accountId: number): Verdicts {
-  const judging = new Judging(found, accountId);
+export function judge(wanted: WantedStructure, found: FoundStructure, { accountId, atMs }: JudgedAt): Verdicts {
+  const judging = new Judging(found, accountId, new CustomValues(found.forms, atMs));
   const of = judging.verdicts;
   for (const site of wanted.sites) of.set(site, judging.site(site));
   for (const source of wanted.sources) of.set(source, judging.source(source));
@@ -64,11 +71,13 @@ class Judging {
   };
   readonly #found: FoundStructure;
   readonly #accountId: number;
+  readonly #custom: CustomValues;
   readonly #indexes = new Map<string, Map<unknown, Item[]>>();
   /** The first that names an entity of the account. */
   readonly #taken = new Map<string, Wanted>();
 
-  constructor(found: FoundStructure, accountId: number) {
+  constructor(found: FoundStructure, accountId: number, custom: CustomValues) {
+    this.#custom = custom;
     this.#found = found;
     this.#accountId = accountId;
   }
@@ -77,12 +86,14 @@ class Judging {
     const { plan } = this;
     const current = this.#one(wanted, this.#matching("sites", wanted.key.by, wanted.key.value));
     if (current === null) return REFUSED;
-    const fields = changesOf(wanted, current);
+    const fields = this.#changes(wanted, current);
     if (current !== undefined && fields.length === 0) return settled(current, fields);
     const body = this.#body(siteBody.out, wanted, current ?? {});
-    if (body === null) return REFUSED;
-    if (current === undefined) return created(wanted, plan.sites.push(body));
-    plan.changedSites.push({ id: current.id, body });
+    const values = this.#values("site", wanted, current);
+    if (body === null || values === "refused") return REFUSED;
+    const whole = { body: { ...body, clientData: values.clientData }, values };
+    if (current === undefined) return created(wanted, plan.sites.push(whole));
+    plan.changedSites.push({ id: current.id, ...whole });
     return settled(current, fields);
   }
 
@@ -98,16 +109,18 @@ class Judging {
     const current = this.#one(wanted, named);
     if (current === null) return REFUSED;
     const isMoved = current !== undefined && site !== null && siteId !== current["siteId"];
-    const fields = [...changesOf(wanted, current), ...(isMoved ? ["siteId"] : [])];
+    const fields = [...this.#changes(wanted, current), ...(isMoved ? ["siteId"] : [])];
     if (current !== undefined && fields.length === 0) return settled(current, fields);
     if (current === undefined && site === null)
       return this.#refuse(wanted, "it does not exist, and a new one needs its site: fill site_name");
     const defaults = { name: String(value), sourceTypeId: PUSHED_DATA, siteId: 0 };
     const body = this.#body(sourceBody.out, wanted, current ?? defaults);
-    if (body === null) return REFUSED;
+    const values = this.#values("source", wanted, current);
+    if (body === null || values === "refused") return REFUSED;
+    const whole = { body: { ...body, clientData: values.clientData }, values };
     const inSite = site ?? { id: Number(current?.["siteId"]) };
-    if (current === undefined) return created(wanted, plan.sources.push({ body, site: inSite }));
-    plan.changedSources.push({ id: current.id, body, site: inSite });
+    if (current === undefined) return created(wanted, plan.sources.push({ ...whole, site: inSite }));
+    plan.changedSources.push({ id: current.id, ...whole, site: inSite });
     return settled(current, fields);
   }
 
@@ -128,7 +141,7 @@ class Judging {
     }
     if (source !== null && current["sourceId"] !== sourceId)
       return this.#refuse(wanted, `it is in the source ${current["sourceId"]}, and variables are not moved`);
-    const fields = changesOf(wanted, current);
+    const fields = this.#changes(wanted, current);
     if (this.#found.withPoints.has(current.id)) {
       const why = "it has points, and its history begins or ends with is_versioned: make another variable";
       if (fields.includes("isVersioned")) return this.#refuse(wanted, why, "isVersioned");
@@ -203,7 +216,9 @@ class Judging {
 
   /** Null: fields are missing, which is recorded. */
   #body<Body>(schema: z.ZodType<Body>, wanted: Wanted, current: Readonly<Record<string, unknown>>): Body | null {
-    const parsed = schema.safeParse(bodyOf(current, wanted.fields));
+    // Values of forms are judged by themselves.
+    const standard = Object.entries(wanted.fields).filter(([field]) => customKey(field) === null);
+    const parsed = schema.safeParse(bodyOf(current, Object.fromEntries(standard)));
     if (parsed.success) return parsed.data;
     for (const { path, message } of parsed.error.issues) {
       const field = String(path[0]);
@@ -211,6 +226,22 @@ class Judging {
       this.#refuse(wanted, isMissing ? `it does not exist, and a new one needs its ${field}` : message, field);
     }
     return null;
+  }
+
+  #values(entity: ValuesEntity, wanted: Wanted, current: Item | undefined): ValuePlan | "refused" {
+    const { plan, faults } = this.#custom.judge(entity, wanted.fields, current);
+    for (const { field, message } of faults) this.#refuse(wanted, message, field);
+    return plan ?? "refused";
+  }
+
+  #changes({ entity, fields }: Wanted, current: Item | undefined): string[] {
+    if (current === undefined) return [];
+    const isCustom = (field: string) => entity !== "variable" && entity !== "user" && customKey(field) !== null;
+    return Object.keys(fields).filter((field) =>
+      isCustom(field)
+        ? this.#custom.differs(entity as ValuesEntity, field, fields[field], current)
+        : !isDeepStrictEqual(current[field], fields[field]),
+    );
   }
 
   #refuse(wanted: Wanted, why: string, field?: string): Verdict {
@@ -234,16 +265,6 @@ function created({ fields }: Wanted, count: number): Verdict {
 
 function settled({ id }: Item, fields: readonly string[]): Verdict {
   return { result: fields.length === 0 ? "unchanged" : "changed", fields, ref: { id } };
-}
-
-function changesOf({ fields }: Wanted, current: Item | undefined): string[] {
-  if (current === undefined) return [];
-  const before = (field: string) => {
-    const key = customKey(field);
-    const custom = current["clientData"] as Readonly<Record<string, unknown>> | null;
-    return key === null ? current[field] : custom?.[key];
-  };
-  return Object.keys(fields).filter((field) => !isDeepStrictEqual(before(field), fields[field]));
 }
 
 function nameOf({ fields, key }: Wanted): string {

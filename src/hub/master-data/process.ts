@@ -1,6 +1,6 @@
 /** Reads a file of master data, judges it, applies it or not, and reports on its rows. */
 
-import { findColumn } from "../../master-data/columns.ts";
+import { customKey, type Fields, findColumn } from "../../master-data/columns.ts";
 import { readRows, type StatedRow, type TableRules } from "../../master-data/rows.ts";
 import type { MasterDataSettings, ReportedEntity, ReportedRow, RowResult } from "../../wire/index.ts";
 import type { Judgement, KeptReport, MasterDataStore, ReportKey, StructureKeys } from "../store/master-data.ts";
@@ -41,7 +41,7 @@ export async function processMasterData(
         reasons.length = before[at]?.reasons ?? 0;
         notes.length = before[at]?.notes ?? 0;
       }
-      const { plan, of } = judge(wanted, found, accountId);
+      const { plan, of } = judge(wanted, found, { accountId, atMs });
       const isGood = rows.every(({ reasons }) => reasons.length === 0);
       return {
         plan: isGood && !settings.dryRun ? plan : null,
@@ -67,7 +67,18 @@ function keysOf({ sites, sources, variables, users }: WantedStructure): Structur
     sourceNames: texts(sources, "name"),
     variableIds: ids(variables),
     usernames: texts(users, "username"),
+    customIds: [...sites, ...sources].flatMap(({ fields }) => customIdsOf(fields)),
   };
+}
+
+function customIdsOf(fields: Fields): number[] {
+  const texts = Object.entries(fields).flatMap(([field, value]) =>
+    customKey(field) === null ? [] : String(value).split("|"),
+  );
+  return texts
+    .map((text) => text.trim())
+    .filter((text) => /^\d{1,15}$/.test(text))
+    .map(Number);
 }
 
 /** The greatest of those of its entities is that of a row. */

@@ -1,6 +1,6 @@
 /** Values of forms inside a write: definitions and slices of one entity, the slices that it gets, and references. */
 import { FIELD_TYPES, FORM_ENTITIES } from "../../wire/index.ts";
-import { change, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
+import { change, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { formsOf, type StoredForm } from "./forms.ts";
 import { isOwned } from "./owned.ts";
 import { jsonOf } from "./structure-rows.ts";
@@ -60,14 +60,19 @@ export function* heldForms(
 ): Steps<HeldForms> {
   const forms = yield* formsOf(dialect, accountId, ENTITY_TYPES[entity]);
   if (forms.length === 0 || id === null) return { forms, slices: [], zone };
-  const sql = `SELECT id, field_id, from_ms, value FROM attribute_slice WHERE ${entity}_id = ? ORDER BY from_ms`;
-  const slices = (yield* rows(sql, id)).map((one) => ({
+  const sql = `SELECT ${sliceColumns} FROM attribute_slice WHERE ${entity}_id = ? ORDER BY from_ms`;
+  return { forms, slices: (yield* rows(sql, id)).map(sliceOfRow), zone };
+}
+
+export const sliceColumns = "id, field_id, from_ms, value";
+
+export function sliceOfRow(one: Row): HeldSlice {
+  return {
     id: Number(one["id"]),
     fieldId: Number(one["field_id"]),
     fromMs: Number(one["from_ms"]),
     value: JSON.parse(String(one["value"])),
-  }));
-  return { forms, slices, zone };
+  };
 }
 
 /** The zone of a source: its own, or that of its site. */
@@ -95,6 +100,10 @@ export function* putValues(
 ): Steps<void> {
   if (plan === null) return;
   yield* requireReferences(dialect, accountId, plan.references);
+  yield* putSlices(accountId, entity, id, plan);
+}
+
+export function* putSlices(accountId: number, entity: ValuesEntity, id: number, plan: ValuePlan): Steps<void> {
   for (const { fieldId, all, values } of plan.slices) {
     const own = `DELETE FROM attribute_slice WHERE ${entity}_id = ? AND field_id = ?`;
     if (all) yield* change(own, id, fieldId);

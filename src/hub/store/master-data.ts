@@ -4,6 +4,7 @@
  */
 import type { MasterDataReport, ReportedRow, RowResult } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
+import { type FoundForms, findForms } from "./found-forms.ts";
 import type { Listing, Page, StoredSite, StoredSource, StoredVariable } from "./store.ts";
 import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
@@ -19,6 +20,8 @@ export interface StructureKeys {
   readonly sourceNames: readonly string[];
   readonly variableIds: readonly number[];
   readonly usernames: readonly string[];
+  /** Ids in custom columns, which may refer to sites or sources. */
+  readonly customIds: readonly number[];
 }
 
 export interface FoundStructure {
@@ -28,6 +31,7 @@ export interface FoundStructure {
   readonly variables: readonly StoredVariable[];
   /** Variables of `variables` that have points. */
   readonly withPoints: ReadonlySet<number>;
+  readonly forms: FoundForms;
   /** Users that can sign in, whatever their accounts. */
   readonly users: readonly FoundUser[];
 }
@@ -148,6 +152,11 @@ function* findStructure(database: Database, accountId: number, keys: StructureKe
     `SELECT id FROM variable WHERE ${among("id")} AND EXISTS (SELECT 1 FROM point WHERE variable_id = variable.id)`,
     variables.map((one) => Number(one["id"])),
   );
+  const siteIds = sites.map((one) => Number(one["id"]));
+  const forms = yield* findForms(database.dialect, accountId, keys.customIds, {
+    site: siteIds,
+    source: sources.map(({ id }) => id),
+  });
   const known =
     keys.usernames.length === 0
       ? []
@@ -160,6 +169,7 @@ function* findStructure(database: Database, accountId: number, keys: StructureKe
     sources,
     variables: variables.map(variableOf),
     withPoints: new Set(withPoints.map((one) => Number(one["id"]))),
+    forms,
     users: known.map(userOf),
   };
 }

@@ -2,18 +2,28 @@
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import { rows, type Steps, update } from "./database.ts";
 import type { SqlValue } from "./filter-sql.ts";
+import { putSlices, type ValuePlan, type ValuesEntity } from "./form-values.ts";
 import { noteChange } from "./source-zones.ts";
 import { siteColumns, sourceColumns, variableColumns } from "./structure-rows.ts";
 
 /** An entity of the store, or the one at this place of the list of those that the plan creates. */
 export type Ref = { readonly id: number } | { readonly created: number };
 
+/** References are known to be of the account. */
+interface WithValues {
+  readonly values: ValuePlan;
+}
+
 export interface StructurePlan {
-  readonly sites: readonly SiteBody[];
-  readonly sources: readonly { readonly body: SourceBody; readonly site: Ref }[];
+  readonly sites: readonly (WithValues & { readonly body: SiteBody })[];
+  readonly sources: readonly (WithValues & { readonly body: SourceBody; readonly site: Ref })[];
   readonly variables: readonly { readonly body: VariableBody; readonly source: Ref }[];
-  readonly changedSites: readonly { readonly id: number; readonly body: SiteBody }[];
-  readonly changedSources: readonly { readonly id: number; readonly body: SourceBody; readonly site: Ref }[];
+  readonly changedSites: readonly (WithValues & { readonly id: number; readonly body: SiteBody })[];
+  readonly changedSources: readonly (WithValues & {
+    readonly id: number;
+    readonly body: SourceBody;
+    readonly site: Ref;
+  })[];
   readonly changedVariables: readonly { readonly id: number; readonly body: VariableBody }[];
 }
 
@@ -35,7 +45,7 @@ export function* changeStructure(accountId: number, plan: StructurePlan): Steps<
   const own = (body: Columns) => ({ ...account, ...body });
   const sites = yield* insertAll(
     "site",
-    plan.sites.map((body) => own(siteColumns(body))),
+    plan.sites.map(({ body }) => own(siteColumns(body))),
   );
   const siteId = (ref: Ref) => ("id" in ref ? ref.id : (sites[ref.created] ?? 0));
   const sources = yield* insertAll(
@@ -50,6 +60,11 @@ export function* changeStructure(accountId: number, plan: StructurePlan): Steps<
   for (const { id, body } of plan.changedSites) yield* update("site", id, siteColumns(body));
   for (const { id, body, site } of plan.changedSources)
     yield* update("source", id, sourceColumns({ ...body, siteId: siteId(site) }));
+  const put = (entity: ValuesEntity, id: number, values: ValuePlan) => putSlices(accountId, entity, id, values);
+  for (const [at, { values }] of plan.sites.entries()) yield* put("site", sites[at] ?? 0, values);
+  for (const [at, { values }] of plan.sources.entries()) yield* put("source", sources[at] ?? 0, values);
+  for (const { id, values } of plan.changedSites) yield* put("site", id, values);
+  for (const { id, values } of plan.changedSources) yield* put("source", id, values);
   for (const { id, body } of plan.changedVariables) yield* update("variable", id, variableColumns(body));
   return { sites, sources, variables };
 }
