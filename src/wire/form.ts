@@ -37,7 +37,7 @@ const name = z
 const order = z.int().optional().describe("Place among its neighbours; that in the body when left out.");
 const id = z.union([z.string(), z.int()]).optional().describe("Of one that is there, so that its name can change.");
 
-const fieldBody = caseless(
+export const formFieldBody = caseless(
   z.object({
     id,
     name,
@@ -50,13 +50,13 @@ const fieldBody = caseless(
     referenceTo: numbered(FORM_ENTITIES).optional().describe("What a Reference names: Source when left out."),
   }),
 );
-const groupBody = caseless(
+export const formGroupBody = caseless(
   z.object({
     id,
     name,
     displayHeader: z.union([z.boolean(), z.string().max(200)]).optional(),
     displayOrder: order,
-    fields: z.array(fieldBody).max(200).optional(),
+    fields: z.array(formFieldBody).max(200).optional(),
   }),
 );
 const formFields = {
@@ -65,7 +65,7 @@ const formFields = {
   accountId: z.int().optional().describe("The account of the token."),
   displayOrder: order,
   entityType: numbered(FORM_ENTITIES).optional(),
-  groups: z.array(groupBody).max(50).optional(),
+  groups: z.array(formGroupBody).max(50).optional(),
 };
 export const formBody = caseless(z.object(formFields));
 export type FormBody = z.infer<typeof formBody>;

@@ -58,6 +58,15 @@ describe("definitions", () => {
     });
   });
 
+  test("name the fields that they do not know in a warning", async () => {
+    const groups = [{ name: "g", title: 1, fields: [{ name: "a" }, { name: "b", timeslice: true }] }];
+    const made = await hub.call("POST", "/form", { body: { name: "Unknown", colour: "red", groups } });
+    expect(made.headers.get("x-headgate-warning")).toContain("colour, groups.0.title, groups.0.fields.1.timeslice");
+    const same = await hub.call("PUT", "/form", { body: made.body });
+    expect(same.headers.get("x-headgate-warning")).toBeNull();
+    expect(same.body).toEqual(made.body);
+  });
+
   test("have a name of their own for each entity, whatever its case", async () => {
     await hub.post("/form", { name: "Same", entityType: "Site" });
     await hub.post("/form", { name: "same", entityType: "Source" });

@@ -167,11 +167,51 @@ test("a field with slices is removed or gets another type only WithData", async 
   const at = `/sources/${sourceId}/attributes/Offer/Main/Price/slices`;
   await hub.post(at, { FromDate: DAY("2024-01-01"), Value: 1 });
   const retyped = { groups: [{ name: "Main", fields: [{ name: "Price", type: "Text", timeSliced: true }] }] };
-  for (const body of [{ groups: [] }, retyped]) expect(await status("PUT", `/form/${form.id}`, { body })).toBe(409);
+  const number = { groups: [{ name: "Main", fields: [{ name: "Price", type: "Boolean", timeSliced: true }] }] };
+  for (const body of [{ groups: [] }, retyped, number])
+    expect(await status("PUT", `/form/${form.id}`, { body })).toBe(409);
   expect(await status("DELETE", `/form/${form.id}`)).toBe(409);
   expect(await hub.get(at)).toHaveLength(1);
   await hub.ok("PUT", `/form/${form.id}`, { body: retyped, query: { WithData: true } });
   expect(await hub.get(at)).toEqual([]);
+});
+
+test("slices of a list keep their values when options are added, and lose those that go only WithData", async () => {
+  const groups = (...options: string[]) => [
+    { name: "Main", fields: [{ name: "Kind", type: "List", options, timeSliced: true }] },
+  ];
+  const form = await hub.post("/form", { name: "Sort", groups: groups("Fixed", "Variable") });
+  const { sourceId } = await createChain(hub, { variables: [] });
+  const at = `/sources/${sourceId}/attributes/Sort/Main/Kind/slices`;
+  for (const [year, Value] of [
+    ["2023", "fixed"],
+    ["2024", "variable"],
+    ["2025", null],
+  ])
+    await hub.post(at, { FromDate: DAY(`${year}-01-01`), Value });
+  const put = (options: string[], query = {}) =>
+    hub.call("PUT", `/form/${form.id}`, { body: { groups: groups(...options) }, query });
+  const values = async () => (await hub.get(at)).map(({ Value }: { Value: unknown }) => Value);
+  expect(await put(["FIXED", "Variable", "Free"])).toMatchObject({ status: 200 });
+  expect(await values()).toEqual(["FIXED", "Variable", null]);
+  const refused = await put(["Fixed", "Free"]);
+  expect(refused).toMatchObject({ status: 409 });
+  expect(refused.body.detail).toContain("clientData.Sort.Main.Kind has a slice from 2024-01-01T00:00:00.000Z");
+  expect(await values()).toEqual(["FIXED", "Variable", null]);
+  expect(await put(["Fixed", "Free"], { WhatIf: true })).toMatchObject({ status: 400 });
+  expect(await put(["Fixed", "Free"], { WithData: true })).toMatchObject({ status: 200 });
+  expect(await values()).toEqual(["Fixed", null]);
+});
+
+test("a name that the body of a slice does not know is named in a warning", async () => {
+  const { sourceId } = await createChain(hub, { variables: [] });
+  const body = { FromDate: DAY("2024-01-01"), Value: 1, ToDate: DAY("2025-01-01") };
+  const added = await hub.call("POST", base("/sources", sourceId), { body });
+  expect(added.headers.get("x-headgate-warning")).toContain("ToDate");
+  const { ToDate: _, ...known } = body;
+  const again = await hub.call("POST", base("/sources", sourceId), { body: { ...added.body, ...known } });
+  expect(again.headers.get("x-headgate-warning")).toBeNull();
+  expect(again.body).toEqual(added.body);
 });
 
 test("a required field keeps a slice while its form has values", async () => {

@@ -3,9 +3,19 @@ import { isDeepStrictEqual } from "node:util";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { FIELD_TYPES, FORM_ENTITIES, type Form, type FormChange, type FormEntity } from "../../wire/index.ts";
 import { invalidField } from "../http/problems.ts";
-import type { FormEdit, NewField, NewForm, NewGroup, Refit, StoredField, StoredForm } from "../store/forms.ts";
+import type {
+  FormEdit,
+  NewField,
+  NewForm,
+  NewGroup,
+  Refit,
+  RefitSlice,
+  StoredField,
+  StoredForm,
+} from "../store/forms.ts";
+import { isoOfMs } from "../time.ts";
 import { type Fields, isFields, named, pathOf, placesOf, put, sameName } from "./names.ts";
-import { readValue, UnfitValue } from "./read-value.ts";
+import { type FieldValue, readValue, UnfitValue } from "./read-value.ts";
 
 type GroupBody = NonNullable<FormChange["groups"]>[number];
 type FieldBody = NonNullable<GroupBody["fields"]>[number];
@@ -95,18 +105,7 @@ function fieldOf(body: FieldBody, at: number, path: string, before: StoredField 
 
 /** `withData`: values that do not fit go; otherwise the first of them is a 409. */
 export function editOf(withData: boolean, change: (current: StoredForm) => NewForm): FormEdit {
-  return {
-    change(current, slices) {
-      const next = change(current);
-      if (withData) return next;
-      const lost = unfitFields(current, next).find(({ field }) => slices.has(field.id));
-      if (lost !== undefined)
-        throw conflict(`${pathOf(lost)} has ${slices.get(lost.field.id)} slices, which would be lost`);
-      return next;
-    },
-    unfit: (current, next) => unfitFields(current, next).map(({ field }) => field.id),
-    refit: refitOf(withData),
-  };
+  return { change, refitSlices: refitSlicesOf(withData), refit: refitOf(withData) };
 }
 
 /** A form without groups, in whose place nothing comes. */
@@ -114,14 +113,32 @@ export function removedForm(current: StoredForm): NewForm {
   return { ...current, groups: [] };
 }
 
-/** Fields that go, or take other values from now on. */
-function unfitFields(current: StoredForm, next: NewForm) {
-  const kept = new Map(next.groups.flatMap(({ fields }) => fields.map((field) => [field.id, field])));
-  const kindOf = ({ type, isList, options, referenceTo }: NewField) => ({ type, isList, options, referenceTo });
-  return placesOf(current).filter(({ field }) => {
-    const after = kept.get(field.id);
-    return after === undefined || !isDeepStrictEqual(kindOf(after), kindOf(field));
-  });
+function refitSlicesOf(withData: boolean): FormEdit["refitSlices"] {
+  return (current, next, slices) => {
+    const places = new Map(placesOf(current).map((place) => [place.field.id, place]));
+    const kept = new Map(next.groups.flatMap(({ fields }) => fields.map((field) => [field.id, field])));
+    return slices.flatMap(({ id, fieldId, fromMs, value }): RefitSlice[] => {
+      // No value fits everywhere.
+      const field = kept.get(fieldId);
+      if (field !== undefined && value === null) return [];
+      const [read, why] = field === undefined ? [null, "the field is no longer there"] : readOrWhy(field, value);
+      if (why === null) return isDeepStrictEqual(read, value) ? [] : [{ id, value: read }];
+      const place = places.get(fieldId);
+      const where = `${place === undefined ? "the form" : pathOf(place)} has a slice from ${isoOfMs(fromMs)}`;
+      if (!withData) throw conflict(`${where} that would be lost: ${why}`);
+      return [{ id, value: null }];
+    });
+  };
+}
+
+/** A value, or why it cannot be taken. */
+function readOrWhy(field: NewField, raw: unknown): readonly [value: FieldValue, why: string | null] {
+  try {
+    return [readValue(field, raw), null];
+  } catch (thrown) {
+    if (!(thrown instanceof UnfitValue)) throw thrown;
+    return [null, `it ${thrown.message}`];
+  }
 }
 
 /** Values go by names: those that an entity has move to new names, and get the spelling of the definition. */
@@ -130,7 +147,7 @@ export function refitOf(withData: boolean): Refit {
     const entity = (after ?? before)?.entityType.toLowerCase();
     const rest: Record<string, unknown> = { ...clientData };
     const misfit = (path: string, why: string) => {
-      if (!withData) throw conflict(`the ${entity} ${id} has a value of clientData.${path}: it ${why}`);
+      if (!withData) throw conflict(`the ${entity} ${id} has a value of clientData.${path}: ${why}`);
     };
     const values: [readonly string[], unknown][] = [];
     for (const [name, held] of Object.entries(clientData)) {
@@ -138,22 +155,19 @@ export function refitOf(withData: boolean): Refit {
       const isInTheWay = after !== null && sameName(name, after.name);
       if (!isOurs && !isInTheWay) continue;
       delete rest[name];
-      if (before !== null && !isOurs) misfit(name, `is not of the form ${before.name}`);
+      if (before !== null && !isOurs) misfit(name, `it is not of the form ${before.name}`);
       else for (const [path, value] of valuesOf(held)) values.push([[name, ...path], value]);
     }
     const moved: Record<string, unknown> = {};
     for (const [path, value] of values) {
       const place = after === null ? undefined : placeAfter(before, after, path);
-      if (place === undefined) misfit(path.join("."), "is not of the form");
-      else if (place.field.timeSliced) misfit(path.join("."), "has no date from which it holds");
-      else
-        try {
-          const read = readValue(place.field, value);
-          if (read !== null) put(moved, place, read);
-        } catch (thrown) {
-          if (!(thrown instanceof UnfitValue)) throw thrown;
-          misfit(path.join("."), thrown.message);
-        }
+      if (place === undefined) misfit(path.join("."), "it is not of the form");
+      else if (place.field.timeSliced) misfit(path.join("."), "it has no date from which it holds");
+      else {
+        const [read, why] = readOrWhy(place.field, value);
+        if (why !== null) misfit(path.join("."), why);
+        else if (read !== null) put(moved, place, read);
+      }
     }
     const fitted = { ...rest, ...moved };
     return isDeepStrictEqual(fitted, clientData) ? undefined : fitted;

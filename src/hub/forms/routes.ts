@@ -1,17 +1,29 @@
 /** Forms of the account (`docs/hub-choices.md`, *Forms*). */
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { unknownNames } from "../../wire/caseless.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import { form, formBody, formChange, formDataQuery, formNameQuery, formsQuery } from "../../wire/index.ts";
+import {
+  form,
+  formBody,
+  formChange,
+  formDataQuery,
+  formFieldBody,
+  formGroupBody,
+  formNameQuery,
+  formsQuery,
+} from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { requireKnown } from "../http/parameters.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
+import { warnOfUnknown } from "../http/warnings.ts";
 import type { StoredForm } from "../store/forms.ts";
 import type { HubStore } from "../store/store.ts";
 import { notFound, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
 import { editOf, entityOf, formOf, refitOf, removedForm, shownForm } from "./definition.ts";
+import { isFields, sameName } from "./names.ts";
 import { sliceRoutes } from "./slice-routes.ts";
 
 const TAG = "Forms";
@@ -84,13 +96,15 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
     return rows.map(shownForm);
   });
   app.get<WithId>("/form/:id", OPTIONS.one, async (request) => shownForm(await rowOfPath(forms.list, request, "form")));
-  app.post("/form", OPTIONS.create, (request) => create(store, request));
-  app.put("/form", OPTIONS.change, (request) => {
+  app.post("/form", OPTIONS.create, (request, reply) => create(store, request, reply));
+  app.put("/form", OPTIONS.change, (request, reply) => {
     const { id } = parsed(formChange, request.body);
     if (id === undefined) throw invalidField("id", "the body must name the form to change by its id");
-    return change(store, request, String(id));
+    return change(store, request, reply, String(id));
   });
-  app.put<WithId>("/form/:id", OPTIONS.changeById, (request) => change(store, request, request.params.id));
+  app.put<WithId>("/form/:id", OPTIONS.changeById, (request, reply) =>
+    change(store, request, reply, request.params.id),
+  );
   app.delete<WithId>("/form/:id", OPTIONS.remove, async (request, reply) => {
     requireKnown("DELETE /form", formDataQuery, Object.keys(request.query as object));
     const { id } = request.params;
@@ -100,7 +114,7 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
   });
 }
 
-async function create({ forms }: HubStore, request: FastifyRequest) {
+async function create({ forms }: HubStore, request: FastifyRequest, reply: FastifyReply) {
   const { accountId } = callerOf(request);
   const { Name } = parsed(formNameQuery, request.query);
   const given = request.body;
@@ -108,17 +122,37 @@ async function create({ forms }: HubStore, request: FastifyRequest) {
     typeof given === "object" && given !== null && !Object.keys(given).some((key) => key.toLowerCase() === "name");
   const body = parsed(formBody, isUnnamed && Name !== undefined ? { ...given, name: Name } : given);
   requireOwn(body.accountId, accountId);
+  warnOfUnknown(reply, unknownFields(request.body), "field");
   return made(await forms.create(accountId, formOf(body, null), refitOf(false)), body.name);
 }
 
-async function change({ forms }: HubStore, request: FastifyRequest, id: string) {
+async function change({ forms }: HubStore, request: FastifyRequest, reply: FastifyReply, id: string) {
+  requireKnown("PUT /form", formDataQuery, Object.keys(request.query as object));
   const { accountId } = callerOf(request);
   const body = parsed(formChange, request.body);
   requireOwn(body.accountId, accountId);
+  warnOfUnknown(reply, unknownFields(request.body), "field");
   const edit = editOf(withData(request), (current) => formOf({ ...body, name: body.name ?? current.name }, current));
   const changed = await forms.change(accountId, pathId(id), edit);
   if (changed === "missing") throw notFound("form", id);
   return made(changed, body.name);
+}
+
+/** Fields of a form, its groups and their fields that bodies do not have: `groups.0.fields.1.timeslice`. */
+function unknownFields(body: unknown): string[] {
+  const below = (path: string, item: unknown, schema: z.ZodType): string[] =>
+    isFields(item) ? unknownNames(schema, Object.keys(item)).map((name) => `${path}${name}`) : [];
+  const listed = (path: string, item: unknown, name: string) => {
+    const list = isFields(item) ? Object.entries(item).find(([key]) => sameName(key, name))?.[1] : undefined;
+    return Array.isArray(list) ? list.map((one, at) => [`${path}${name}.${at}.`, one] as const) : [];
+  };
+  return [
+    ...below("", body, formChange),
+    ...listed("", body, "groups").flatMap(([path, group]) => [
+      ...below(path, group, formGroupBody),
+      ...listed(path, group, "fields").flatMap(([place, field]) => below(place, field, formFieldBody)),
+    ]),
+  ];
 }
 
 function made(result: StoredForm | "taken", name: string | undefined) {

@@ -1,21 +1,12 @@
 /** Values of forms inside a write: definitions and slices of one entity, the slices that it gets, and references. */
 import { FIELD_TYPES, FORM_ENTITIES } from "../../wire/index.ts";
-import { change, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
+import { change, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { formsOf, type StoredForm } from "./forms.ts";
 import { isOwned } from "./owned.ts";
+import { type HeldSlice, type SliceValue, sliceColumns, sliceOfRow } from "./slice-rows.ts";
 import { jsonOf } from "./structure-rows.ts";
 
 export type ValuesEntity = "site" | "source";
-
-export interface SliceValue {
-  readonly fromMs: number;
-  /** Null: no value from then on. */
-  readonly value: unknown;
-}
-export interface HeldSlice extends SliceValue {
-  readonly id: number;
-  readonly fieldId: number;
-}
 
 /** The definitions for an entity, and what it has. */
 export interface HeldForms {
@@ -48,7 +39,7 @@ export interface ValuePlan {
 /** May throw, and then nothing is written. */
 export type JudgeValues = (held: HeldForms) => ValuePlan;
 
-const ENTITY_TYPES = { site: "Site", source: "Source" } as const;
+export const ENTITY_TYPES = { site: "Site", source: "Source" } as const;
 
 /** `id`: null for a new entity, in whose place `zone` is given. */
 export function* heldForms(
@@ -62,17 +53,6 @@ export function* heldForms(
   if (forms.length === 0 || id === null) return { forms, slices: [], zone };
   const sql = `SELECT ${sliceColumns} FROM attribute_slice WHERE ${entity}_id = ? ORDER BY from_ms`;
   return { forms, slices: (yield* rows(sql, id)).map(sliceOfRow), zone };
-}
-
-export const sliceColumns = "id, field_id, from_ms, value";
-
-export function sliceOfRow(one: Row): HeldSlice {
-  return {
-    id: Number(one["id"]),
-    fieldId: Number(one["field_id"]),
-    fromMs: Number(one["from_ms"]),
-    value: JSON.parse(String(one["value"])),
-  };
 }
 
 /** The zone of a source: its own, or that of its site. */

@@ -12,6 +12,7 @@ import {
   update,
 } from "./database.ts";
 import { foldedText } from "./filter-sql.ts";
+import { type HeldSlice, sliceColumns, sliceOfRow } from "./slice-rows.ts";
 import type { Listing, Page } from "./store.ts";
 import { jsonOf } from "./structure-rows.ts";
 import { Where } from "./where.ts";
@@ -67,11 +68,16 @@ export interface ValuesOf {
 export type Refit = (before: StoredForm | null, after: StoredForm | null, held: ValuesOf) => object | undefined;
 
 export interface FormEdit {
-  /** `slices`: how many slices the fields have, by their ids; fields without any are absent. May throw. */
-  change(current: StoredForm, slices: ReadonlyMap<number, number>): NewForm;
-  /** Fields of the new definition whose slices do not fit, and go. */
-  unfit(current: StoredForm, next: NewForm): readonly number[];
+  /** May throw, as the next method. */
+  change(current: StoredForm): NewForm;
+  /** Brings slices to the new definition, of which null goes; those that stay as they are are left out. */
+  refitSlices(current: StoredForm, next: NewForm, slices: readonly HeldSlice[]): readonly RefitSlice[];
   readonly refit: Refit;
+}
+
+export interface RefitSlice {
+  readonly id: number;
+  readonly value: unknown;
 }
 
 interface FormsFilter {
@@ -88,7 +94,7 @@ export interface FormStore {
   list(accountId: number, filter: FormsFilter, page: Page): Promise<Listing<StoredForm>>;
   change(accountId: number, id: number, edit: FormEdit): Promise<StoredForm | "missing" | "taken">;
   /** With its slices. False when the account has no such form. */
-  remove(accountId: number, id: number, edit: Pick<FormEdit, "change" | "refit">): Promise<boolean>;
+  remove(accountId: number, id: number, edit: FormEdit): Promise<boolean>;
 }
 
 const FORMS = { columns: "*", from: "form", order: "display_order, id" };
@@ -127,10 +133,11 @@ export function createFormStore(database: Database): FormStore {
       holding(accountId, function* (): Steps<StoredForm | "missing" | "taken"> {
         const before = yield* ownedForm(dialect, accountId, id);
         if (before === undefined) return "missing";
-        const next = edit.change(before, yield* sliceCounts(id));
+        const next = edit.change(before);
         if (yield* isTaken(accountId, next, id)) return "taken";
-        for (const field of edit.unfit(before, next))
-          yield* change("DELETE FROM attribute_slice WHERE field_id = ?", field);
+        for (const slice of edit.refitSlices(before, next, yield* slicesOf(id)))
+          if (slice.value === null) yield* change("DELETE FROM attribute_slice WHERE id = ?", slice.id);
+          else yield* update("attribute_slice", slice.id, { value: jsonOf(slice.value) });
         yield* update("form", id, formColumns(next));
         yield* putGroups(id, before.groups, next.groups);
         const after = (yield* ownedForm(dialect, accountId, id)) ?? before;
@@ -141,7 +148,7 @@ export function createFormStore(database: Database): FormStore {
       holding(accountId, function* (): Steps<boolean> {
         const before = yield* ownedForm(dialect, accountId, id);
         if (before === undefined) return false;
-        edit.change(before, yield* sliceCounts(id));
+        edit.refitSlices(before, edit.change(before), yield* slicesOf(id));
         yield* refitAll(accountId, before, null, edit.refit);
         return (yield* change("DELETE FROM form WHERE id = ?", id)) > 0;
       }),
@@ -166,13 +173,13 @@ function* isTaken(accountId: number, { entityType, name }: NewForm, own: number 
   return found !== undefined && Number(found["id"]) !== own;
 }
 
-function* sliceCounts(formId: number): Steps<ReadonlyMap<number, number>> {
+function* slicesOf(formId: number): Steps<readonly HeldSlice[]> {
   const found = yield* rows(
-    `SELECT field_id, count(*) AS slices FROM attribute_slice WHERE field_id IN (SELECT form_field.id FROM form_field
-      JOIN form_group ON form_group.id = form_field.group_id WHERE form_group.form_id = ?) GROUP BY field_id`,
+    `SELECT ${sliceColumns} FROM attribute_slice WHERE field_id IN (SELECT form_field.id FROM form_field
+      JOIN form_group ON form_group.id = form_field.group_id WHERE form_group.form_id = ?) ORDER BY id`,
     formId,
   );
-  return new Map(found.map((one) => [Number(one["field_id"]), Number(one["slices"])]));
+  return found.map(sliceOfRow);
 }
 
 function* withGroups({ among }: StoreDialect, forms: readonly Row[]): Steps<readonly StoredForm[]> {

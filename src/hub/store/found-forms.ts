@@ -1,7 +1,8 @@
 /** The forms of an account with the slices of some sites and sources, for a file of master data. */
 import { rows, type Steps, type StoreDialect } from "./database.ts";
-import { type HeldSlice, sliceColumns, sliceOfRow, type ValuesEntity } from "./form-values.ts";
+import type { ValuesEntity } from "./form-values.ts";
 import { formsOf, type StoredForm } from "./forms.ts";
+import { type HeldSlice, sliceColumns, sliceOfRow } from "./slice-rows.ts";
 
 export interface FoundForms {
   readonly forms: Readonly<Record<ValuesEntity, readonly StoredForm[]>>;

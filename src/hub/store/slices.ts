@@ -1,15 +1,15 @@
 /** Values of time-sliced fields: each holds from its date until the next one of its field begins. */
 import { change, type Database, insert, type Row, row, rows, type Steps, update } from "./database.ts";
 import {
+  ENTITY_TYPES,
   type HeldForms,
-  type HeldSlice,
   heldForms,
   type Reference,
   requireReferences,
-  type SliceValue,
   type ValuesEntity,
   zoneOfSource,
 } from "./form-values.ts";
+import type { HeldSlice, SliceValue } from "./slice-rows.ts";
 import { jsonOf, text } from "./structure-rows.ts";
 
 export interface NamedSlice extends HeldSlice {
@@ -77,6 +77,14 @@ export function createSliceStore(database: Database): SliceStore {
       }),
     of: (accountId, entity, ids) =>
       database.ask(function* (): Steps<readonly NamedSlice[]> {
+        // Of few rows, so that long lists without slices cost next to nothing.
+        const timeSliced = yield* row(
+          `SELECT 1 FROM form JOIN form_group ON form_group.form_id = form.id
+            JOIN form_field ON form_field.group_id = form_group.id
+            WHERE form.account_id = ? AND form.entity_type = ? AND form_field.time_sliced LIMIT 1`,
+          ...[accountId, ENTITY_TYPES[entity]],
+        );
+        if (timeSliced === undefined) return [];
         const found = yield* rows(
           `SELECT attribute_slice.id, attribute_slice.${entity}_id AS entity_id, attribute_slice.field_id,
             attribute_slice.from_ms, attribute_slice.value,
