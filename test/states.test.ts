@@ -6,6 +6,7 @@ import {
   ALL_BATCH_STATES,
   ALL_RUN_STATES,
   ARRIVAL_STATES,
+  AT_REST_STATES,
   ATTENTION_STATES,
   CANCELLABLE_STATES,
   IN_PROGRESS_STATES,
@@ -34,11 +35,9 @@ describe("the states of runs", () => {
       expect(RUN_STATES[state].next).toEqual(expect.arrayContaining(["quarantined", "cancelled"]));
   });
 
-  it("are open, held, closing, awaited or at rest", () => {
-    for (const state of ALL_RUN_STATES) {
-      const { isOpen, isInProgress, isClosing, isAwaited, isAtRest } = RUN_STATES[state];
-      expect([isOpen || isInProgress, isClosing || isAwaited, isAtRest].filter(Boolean)).toHaveLength(1);
-    }
+  it("are in progress while they are open, and at rest when only their source is to be finished", () => {
+    for (const state of OPEN_STATES) expect(IN_PROGRESS_STATES).toContain(state);
+    expect(AT_REST_STATES).toEqual(ALL_RUN_STATES.filter((state) => RUN_STATES[state].stage === "finishing"));
   });
 
   it("have a stage that processes them unless a worker has them", () => {

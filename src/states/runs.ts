@@ -31,14 +31,14 @@ export type End = "delivered" | "quarantined" | "unmatched" | "duplicate";
 /** The queue of the scheduler that takes runs of a state. */
 export type RunStage = "intake" | "delivery" | "containers" | "held" | "confirming" | "unconfirmed" | "finishing";
 
-export interface RunFacts<State = RunState> {
+interface StateRecord<State> {
   /** The states that may follow. */
   readonly next: readonly State[];
   /** Null where no step takes the run, since a worker has it. */
   readonly stage: RunStage | null;
   /**
    * The index that the ledger keeps it in: `runs_intake` until it is mapped, since what it will deliver is
-   * not known before.
+   * not known before; `runs_resting` when nothing is to be delivered any more.
    */
   readonly index: "runs_intake" | "runs_delivery" | "runs_resting";
   /** Where its file stands; null for a container, whose entries are counted. */
@@ -49,20 +49,14 @@ export interface RunFacts<State = RunState> {
   readonly end: End | null;
   /** Neither accepted nor at rest: later runs of the lane that share a target wait for it. */
   readonly isOpen: boolean;
-  /** Its readings are still to be delivered: open, or held. */
-  readonly isInProgress: boolean;
   /** The service took every batch, whatever became of them then. */
   readonly isAccepted: boolean;
-  /** The service took every batch, and nothing of them is known to be lost. */
-  readonly isDelivered: boolean;
   /**
    * While it is not settled, something is awaited that is certain to come: an outcome, or the end of entries.
    */
   readonly isClosing: boolean;
   /** The service is still asked what it stored. */
   readonly isAwaited: boolean;
-  /** Nothing is left to do but to finish the source. */
-  readonly isAtRest: boolean;
   /** A person has to see to it. */
   readonly needsAttention: boolean;
   /**
@@ -75,35 +69,39 @@ export interface RunFacts<State = RunState> {
   readonly tone: "plain" | "good" | "warning" | "bad" | "faint";
 }
 
+/** With the facts that follow from the others. */
+export interface RunFacts extends StateRecord<RunState> {
+  /** Its readings are still to be delivered: open, or held. */
+  readonly isInProgress: boolean;
+  /** The service took every batch, and nothing of them is known to be lost. */
+  readonly isDelivered: boolean;
+  /** Nothing is left to do but to finish the source. */
+  readonly isAtRest: boolean;
+}
+
 const OPEN = {
   standing: "pending",
   end: null,
   isOpen: true,
-  isInProgress: true,
   isAccepted: false,
-  isDelivered: false,
   isClosing: false,
   isAwaited: false,
-  isAtRest: false,
   needsAttention: false,
   counts: [],
   tone: "plain",
-} as const satisfies Partial<RunFacts<string>>;
+} as const satisfies Partial<StateRecord<string>>;
 
 /** Nothing is open; each state that is made of it says what it is instead. */
 const CLOSED = {
   index: "runs_resting",
   isOpen: false,
-  isInProgress: false,
   isAccepted: false,
-  isDelivered: false,
   isClosing: false,
   isAwaited: false,
-  isAtRest: false,
   needsAttention: false,
   counts: [],
   waitsFor: "its turn",
-} as const satisfies Partial<RunFacts<string>>;
+} as const satisfies Partial<StateRecord<string>>;
 
 /** In the order in which lists and indexes name them. */
 const RUN = {
@@ -162,7 +160,6 @@ const RUN = {
     standing: "delivered",
     end: "delivered",
     isAccepted: true,
-    isDelivered: true,
     isClosing: true,
     isAwaited: true,
     counts: ["accepted", "rejected"],
@@ -176,8 +173,6 @@ const RUN = {
     standing: "delivered",
     end: "delivered",
     isAccepted: true,
-    isDelivered: true,
-    isAtRest: true,
     counts: ["stored"],
     tone: "good",
   },
@@ -190,7 +185,6 @@ const RUN = {
     standing: "unconfirmed",
     end: "delivered",
     isAccepted: true,
-    isDelivered: true,
     isAwaited: true,
     needsAttention: true,
     waitsFor: "the next query of what the service stored",
@@ -203,7 +197,6 @@ const RUN = {
     stage: "finishing",
     standing: "empty",
     end: "delivered",
-    isAtRest: true,
     counts: ["rejected"],
     tone: "plain",
   },
@@ -215,7 +208,6 @@ const RUN = {
     index: "runs_delivery",
     standing: "held",
     end: null,
-    isInProgress: true,
     needsAttention: true,
     tone: "warning",
   },
@@ -228,7 +220,6 @@ const RUN = {
     standing: "discarded",
     end: "quarantined",
     isAccepted: true,
-    isAtRest: true,
     needsAttention: true,
     counts: ["stored", "discarded"],
     tone: "bad",
@@ -240,7 +231,6 @@ const RUN = {
     stage: "finishing",
     standing: "quarantined",
     end: "quarantined",
-    isAtRest: true,
     needsAttention: true,
     counts: ["accepted", "rejected"],
     tone: "bad",
@@ -253,13 +243,21 @@ const RUN = {
     standing: "cancelled",
     // A duplicate ends by the rule for duplicates; what a person gave up stays.
     end: null,
-    isAtRest: true,
     tone: "faint",
   },
-} as const satisfies Readonly<Record<string, RunFacts<string>>>;
+} as const satisfies Readonly<Record<string, StateRecord<string>>>;
 
 export type RunState = keyof typeof RUN;
-export const RUN_STATES: Readonly<Record<RunState, RunFacts>> = RUN;
+export const RUN_STATES = Object.fromEntries(
+  Object.entries<StateRecord<RunState>>(RUN).map(([state, record]) => [state, factsOf(record)]),
+) as Readonly<Record<RunState, RunFacts>>;
+
+function factsOf(record: StateRecord<RunState>): RunFacts {
+  const { index, isAccepted, isClosing, isAwaited, end } = record;
+  const isInProgress = index !== "runs_resting";
+  const isDelivered = isAccepted && end === "delivered";
+  return { ...record, isInProgress, isDelivered, isAtRest: !isInProgress && !isClosing && !isAwaited };
+}
 
 /** States that need a person, as a type: each has words of its own in notifications. */
 export type AttentionState = {
