@@ -15,50 +15,44 @@ interface PauseOptions extends CommandOptions {
   readonly trigger?: boolean;
 }
 
-export function addPause(frame: CommandFrame): void {
-  addOne(
-    frame,
-    "pause",
+const COMMANDS = {
+  pause: [
     "Pauses a drop, which is then not polled, or a trigger, which then claims nothing, until it is resumed; " +
       "also over a restart. Runs in progress continue.",
     'headgate pause field -c gateway.yaml --reason "the server moves"',
-    pause,
-  );
-  addOne(
-    frame,
-    "resume",
+  ],
+  resume: [
     "Resumes a paused drop or trigger; files that waited for the trigger are offered to it again.",
     "headgate resume field -c gateway.yaml",
-    resume,
-  );
+  ],
+} as const;
+
+export function addPause({ program, action }: CommandFrame): void {
+  for (const order of ["pause", "resume"] as const) {
+    const [description, example] = COMMANDS[order];
+    addCommand(program, `${order} <name>`, description, [example])
+      .addOption(operatedConfigOption())
+      .option("--drop", "the drop of this name, where a trigger has the same one")
+      .option("--trigger", "the trigger of this name, where a drop has the same one")
+      .option("--reason <words>", "reason, for the history")
+      .option("--by <name>", "user (default: the one who runs the command)")
+      .option("--json", "as JSON")
+      .action(action((name: string, options: PauseOptions) => change(order, name, options)));
+  }
 }
 
-function addOne(
-  { program, action }: CommandFrame,
-  name: "pause" | "resume",
-  description: string,
-  example: string,
-  work: (name: string, options: PauseOptions) => Promise<number>,
-): void {
-  addCommand(program, `${name} <name>`, description, [example])
-    .addOption(operatedConfigOption())
-    .option("--drop", "the drop of this name, where a trigger has the same one")
-    .option("--trigger", "the trigger of this name, where a drop has the same one")
-    .option("--reason <words>", "reason, for the history")
-    .option("--by <name>", "user (default: the one who runs the command)")
-    .option("--json", "as JSON")
-    .action(action((one: string, options: PauseOptions) => work(one, options)));
-}
-
-async function pause(name: string, options: PauseOptions): Promise<number> {
+async function change(order: "pause" | "resume", name: string, options: PauseOptions): Promise<number> {
   const config = await loadOperatedConfig(options.config);
   const kind = await kindOf(name, options, config);
-  const { answer, daemon } = await sendCommand(config, { order: "pause", kind, name, ...authorOf(options) });
-  if (options.json === true) printJson(answer);
-  else {
-    print(`the ${kind} ${name} is paused: ${EFFECTS[kind]}`);
-    if (daemon === null) print(daemonWords(daemon));
+  const { answer, daemon } = await sendCommand(config, { order, kind, name, ...authorOf(options) });
+  if (options.json === true) {
+    printJson(answer);
+    return 0;
   }
+  const isChanged = !("wasPaused" in answer) || answer.wasPaused;
+  if (order === "pause") print(`the ${kind} ${name} is paused: ${EFFECTS[kind]}`);
+  else print(`the ${kind} ${name} ${isChanged ? "is resumed" : "was not paused"}`);
+  if (daemon === null && isChanged) print(daemonWords(daemon));
   return 0;
 }
 
@@ -66,18 +60,6 @@ const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
   drop: "it is not polled; files that were taken before are still delivered",
   trigger: "it claims nothing; its files wait at their drops, and no other trigger takes them",
 };
-
-async function resume(name: string, options: PauseOptions): Promise<number> {
-  const config = await loadOperatedConfig(options.config);
-  const kind = await kindOf(name, options, config);
-  const { answer, daemon } = await sendCommand(config, { order: "resume", kind, name, ...authorOf(options) });
-  if (options.json === true) printJson(answer);
-  else {
-    print(answer.wasPaused ? `the ${kind} ${name} is resumed` : `the ${kind} ${name} was not paused`);
-    if (daemon === null && answer.wasPaused) print(daemonWords(daemon));
-  }
-  return 0;
-}
 
 /** Throws `ConfigError` when the name is unknown, or ambiguous. */
 async function kindOf(name: string, options: PauseOptions, config: GatewayConfig): Promise<Pause["kind"]> {

@@ -1,6 +1,7 @@
 /** Splits the elements of a batch in two, down to one reading. Values and order do not change. */
 import type { PushElement } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
+import { countReadings } from "../wire/index.ts";
 
 /** Elements of a batch that this gateway wrote itself. */
 export function parseElements(bytes: Buffer): readonly PushElement[] {
@@ -15,10 +16,6 @@ export function parseElements(bytes: Buffer): readonly PushElement[] {
 
 function isElement(value: unknown): value is PushElement {
   return typeof value === "object" && value !== null && "data" in value && Array.isArray(value.data);
-}
-
-export function countReadings(elements: readonly PushElement[]): number {
-  return elements.reduce((sum, element) => sum + element.data.length, 0);
 }
 
 /** Null when there is only one element with one reading (or none). Neither half is empty. */

@@ -6,8 +6,9 @@
  * bit of the rank is set, more follows: sheet and length of a text (4), then version and tags as that text, filled up
  * to a multiple of 8.
  */
-import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { writeAll } from "../segment/row-index-part.ts";
 import { TransientError } from "../support/errors.ts";
 import { type Extra, extraOf, extraText, NO_EXTRA } from "./extras.ts";
 
@@ -86,9 +87,7 @@ export class SpillFile {
   }
 
   #append(bytes: Uint8Array): void {
-    for (let written = 0; written < bytes.length; )
-      written += writeSync(this.#file, bytes, written, bytes.length - written, this.#bytes + written);
-    this.#bytes += bytes.length;
+    this.#bytes += writeAll(this.#file, bytes, this.#bytes);
   }
 
   /** All runs, to be read in parallel. */

@@ -26,10 +26,7 @@ export class RowIndexPart {
     this.#text += this.#lines.add(line);
     if (this.#text.length <= HELD_MAX) return;
     this.#file ??= create(this.#path, "w+");
-    const bytes = Buffer.from(this.#text, "utf8");
-    for (let done = 0; done < bytes.length; )
-      done += writeSync(this.#file, bytes, done, bytes.length - done, this.#written + done);
-    this.#written += bytes.length;
+    this.#written += writeAll(this.#file, Buffer.from(this.#text, "utf8"), this.#written);
     this.#text = "";
   }
 
@@ -63,6 +60,12 @@ export function create(path: string, mode: "w" | "w+" = "w"): number {
     mkdirSync(dirname(path), { recursive: true });
     return openSync(path, mode);
   }
+}
+
+/** Writes the bytes at a place of the file, and returns their number. */
+export function writeAll(file: number, bytes: Uint8Array, at: number): number {
+  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done, bytes.length - done, at + done);
+  return bytes.length;
 }
 
 /** JSON of a `RowIndexLine`. */

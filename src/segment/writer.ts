@@ -1,6 +1,6 @@
 /** Writes segments (`layout.ts`), of one run or of several, one after another, in the thread of the caller. */
 import { hash } from "node:crypto";
-import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync } from "node:fs";
 import type { BatchSlice } from "../model.ts";
 import { resultOf } from "../support/settled.ts";
 import {
@@ -14,7 +14,7 @@ import {
   type SegmentRun,
 } from "./layout.ts";
 import { discardPart, publishSegment } from "./publish.ts";
-import { create, RowIndexPart, rowIndexLine } from "./row-index-part.ts";
+import { create, RowIndexPart, rowIndexLine, writeAll } from "./row-index-part.ts";
 
 /** Valid until the next body is made: its memory is used again. */
 export interface BatchBody {
@@ -178,9 +178,7 @@ export class SegmentWriter {
 
   #writeAll(bytes: Buffer): void {
     this.#file ??= this.#begin === 0 ? create(this.#path) : openSync(this.#path, "r+");
-    for (let done = 0; done < bytes.length; )
-      done += writeSync(this.#file, bytes, done, bytes.length - done, this.#written + done);
-    this.#written += bytes.length;
+    this.#written += writeAll(this.#file, bytes, this.#written);
   }
 }
 

@@ -10,6 +10,7 @@ import { openStore } from "../../migration/store.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { systemClock } from "../../support/clock.ts";
+import { grouped } from "../../support/grouped-number.ts";
 import { print, printTable, styled } from "../output.ts";
 
 const CHECK_EVERY_MS = 1_000;
@@ -38,7 +39,7 @@ export async function verify(
     const onRun = (_run: Run, nth: number) => {
       if (systemClock.monotonicMs() < nextMs) return;
       nextMs = systemClock.monotonicMs() + PRINT_EVERY_MS;
-      say(`verifying: the readings of ${nth.toLocaleString("en")} files are added up`);
+      say(`verifying: the readings of ${grouped(nth)} files are added up`);
     };
     const gone = await expectation.collect(deliveredRuns(ledger), { ledger, spool }, undefined, onRun);
     const unknown = gone.map(({ id }) => id);
@@ -63,7 +64,7 @@ export function printReconciliation(
   { targets, points, superseded, months, differences, unknown }: Reconciliation,
   findings: readonly PlanFinding[] = [],
 ): void {
-  const what = `${points.toLocaleString("en")} readings of ${targets} targets in ${months} months compared`;
+  const what = `${grouped(points)} readings of ${targets} targets in ${months} months compared`;
   const replaced = superseded === 0 ? "" : `; ${superseded} were replaced by later rows of the same date`;
   if (differences.length === 0 && findings.length > 0) {
     print(

@@ -18,7 +18,7 @@ import { silentLog } from "../../support/log.ts";
 import { targetWords } from "../../wire/index.ts";
 import { openMapping } from "../../workers/open.ts";
 import { type Claim, Claims, groupOf, mapperOf } from "./claims.ts";
-import { type Estimate, estimate, type FileMeasure, type Measured, type Sending } from "./estimate.ts";
+import { type Estimate, estimate, type FileMeasure, type Measured, type Sending, sumOf } from "./estimate.ts";
 import type { HistoryFile } from "./history-files.ts";
 import { Plan, type PlanFinding, type PlannedFile } from "./plan.ts";
 import { Planner, plannedOf } from "./planner.ts";
@@ -208,10 +208,6 @@ function sampleOf(claimed: readonly HistoryFile[], read: readonly FileMeasure[],
           "same content, files that cannot be mapped and rejected rows are known for these alone, and gaps " +
           "between files not at all; --sample all reads every file",
   };
-}
-
-function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): number {
-  return items.reduce((sum, item) => sum + amount(item), 0);
 }
 
 /** By the guard of the gateway: missing and ambiguous targets, units, dates. */

@@ -2,6 +2,7 @@
  * Extrapolates from the files that a plan has read to all of them: the number of readings, and the duration of
  * mapping and sending.
  */
+import { grouped } from "../../support/grouped-number.ts";
 import type { Rate } from "../run/rate.ts";
 
 /** Measurements of one file that was read. */
@@ -76,7 +77,7 @@ export function estimate(all: readonly Listed[], measured: Measured, sending: Se
       ),
   );
   const sendingSeconds = pace.pointsPerSecond === null ? null : points / pace.pointsPerSecond;
-  const howMapped = `mapping: ${count(read.length)} files took ${measured.seconds.toPrecision(2)} s here`;
+  const howMapped = `mapping: ${grouped(read.length)} files took ${measured.seconds.toPrecision(2)} s here`;
   return {
     isCounted,
     points,
@@ -140,7 +141,7 @@ function paceOf(
   if (measured !== null)
     known.push([
       measured.pointsPerSecond,
-      `migration ${measured.migration} sent ${count(measured.pointsPerSecond)} readings/s`,
+      `migration ${measured.migration} sent ${grouped(Math.round(measured.pointsPerSecond))} readings/s`,
     ]);
   if (rate?.of === "readings") known.push([rate.perSecond, `--rate ${rate.text}`]);
   if (rate?.of === "bytes" && bytesPerPoint > 0)
@@ -157,14 +158,10 @@ function paceOf(
     : { pointsPerSecond: slowest[0], words: `${slowest[1]}${unseen}` };
 }
 
-function count(number: number): string {
-  return Math.round(number).toLocaleString("en");
-}
-
 function meanOf<Item>(items: readonly Item[], amount: (item: Item) => number): number {
   return sumOf(items, amount) / Math.max(1, items.length);
 }
 
-function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): number {
+export function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): number {
   return items.reduce((sum, item) => sum + amount(item), 0);
 }

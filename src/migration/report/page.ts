@@ -1,6 +1,7 @@
 /** The report as one self-contained HTML page: it can be mailed, printed and kept. */
 import type { RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
+import { grouped } from "../../support/grouped-number.ts";
 import type { RecordedCreation } from "../structure/record.ts";
 import { STYLE } from "./page-style.ts";
 import { type CoverageRow, deliveredFiles, type MigrationReport, type ReportedFile } from "./report.ts";
@@ -41,8 +42,8 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
   return all
     .map((one, at) => {
       const isThis = at === all.length - 1 && (endedAt === null || endedAt <= one.begunAt);
-      const versions = one.versions === 0 ? "" : ` with ${count(one.versions)} versions`;
-      const removed = `${count(one.points)} points${versions} were removed from the service`;
+      const versions = one.versions === 0 ? "" : ` with ${grouped(one.versions)} versions`;
+      const removed = `${grouped(one.points)} points${versions} were removed from the service`;
       if (one.endedAt === null)
         return `<p class="bad"><b>Being undone.</b> ${text(one.by)} began to undo this migration at
           ${time(one.begunAt)} UTC, and it has not finished: ${removed} so far.</p>`;
@@ -59,19 +60,19 @@ function totals(report: MigrationReport): string {
   const delivered = deliveredFiles(report);
   const others = files.filter(({ reason, state }) => reason !== null && !isGood(state)).length;
   const cells: (readonly [string, string, string])[] = [
-    ["files", count(files.length), ""],
-    ["delivered", count(delivered), delivered === files.length ? "good" : ""],
-    ["need a person", count(others), others === 0 ? "" : "bad"],
-    ["points mapped", count(points.mapped), ""],
-    ["points accepted", count(points.accepted), points.accepted === points.mapped ? "good" : "bad"],
-    ["operations", count(files.reduce((sum, { operations }) => sum + operations, 0)), ""],
-    ["targets", count(coverage?.targets ?? 0), ""],
+    ["files", grouped(files.length), ""],
+    ["delivered", grouped(delivered), delivered === files.length ? "good" : ""],
+    ["need a person", grouped(others), others === 0 ? "" : "bad"],
+    ["points mapped", grouped(points.mapped), ""],
+    ["points accepted", grouped(points.accepted), points.accepted === points.mapped ? "good" : "bad"],
+    ["operations", grouped(files.reduce((sum, { operations }) => sum + operations, 0)), ""],
+    ["targets", grouped(coverage?.targets ?? 0), ""],
   ];
   if (reconciliation !== null) {
     const { length } = reconciliation.differences;
-    cells.push(["differences", count(length), length > 0 ? "bad" : odd.length === 0 ? "good" : ""]);
+    cells.push(["differences", grouped(length), length > 0 ? "bad" : odd.length === 0 ? "good" : ""]);
   }
-  if (odd.length > 0) cells.push(["findings", count(odd.length), "bad"]);
+  if (odd.length > 0) cells.push(["findings", grouped(odd.length), "bad"]);
   const totals = cells.map(
     ([name, value, tone]) => `<div><b class="${tone}">${value}</b><span class="soft">${name}</span></div>`,
   );
@@ -85,13 +86,13 @@ function timeline({ timeline: steps }: MigrationReport): string {
   const [first, last] = [steps[0], steps.at(-1)];
   const title = "<h2>Points accepted over time</h2>";
   if (first === undefined || last === undefined) return `${title}<p>No point was accepted yet.</p>`;
-  if (first === last) return `${title}<p>${count(last.points)} points at once: ${time(last.at)}.</p>`;
+  if (first === last) return `${title}<p>${grouped(last.points)} points at once: ${time(last.at)}.</p>`;
   const [fromMs, toMs] = [Date.parse(first.at), Date.parse(last.at)];
   const x = (at: string) => Math.round(((Date.parse(at) - fromMs) / Math.max(1, toMs - fromMs)) * WIDTH);
   const y = (points: number) => Math.round(HEIGHT - (points / last.points) * HEIGHT);
   const line = steps.map(({ at, points }) => `${x(at)},${y(points)}`).join(" ");
   return `${title}
-<p class="soft edge">${count(last.points)} points</p>
+<p class="soft edge">${grouped(last.points)} points</p>
 <svg class="line" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"
   aria-label="Points accepted over time">
 <polygon points="0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}" fill="var(--deep)" opacity=".15"/><polyline
@@ -103,10 +104,10 @@ function timeline({ timeline: steps }: MigrationReport): string {
 function coverage({ coverage: map }: MigrationReport): string {
   if (map === null) return "<h2>Coverage by target</h2><p>No reading was mapped yet.</p>";
   const most = Math.max(1, ...map.rows.flatMap(({ cells }) => cells));
-  const rest = map.targets > map.rows.length ? ` The first ${map.rows.length} of ${count(map.targets)} targets.` : "";
+  const rest = map.targets > map.rows.length ? ` The first ${map.rows.length} of ${grouped(map.targets)} targets.` : "";
   const days = map.cellDays === 1 ? "One day" : `${map.cellDays} days`;
   return `<h2>Coverage by target</h2>
-<p class="soft">${days} a cell; no reading ${key()} ${count(most)} readings.${rest}</p>
+<p class="soft">${days} a cell; no reading ${key()} ${grouped(most)} readings.${rest}</p>
 <div class="map">${map.rows.map((row) => heatRow(row, most)).join("")}<p
   class="soft ends"><span>${map.from}</span><span>${lastDay(map)}</span></p></div>`;
 }
@@ -127,7 +128,7 @@ function key(): string {
 }
 
 function heatRow({ target, points, from, to, cells }: CoverageRow, most: number): string {
-  const title = text(`${target}: ${count(points)} readings, ${from} to ${to}`);
+  const title = text(`${target}: ${grouped(points)} readings, ${from} to ${to}`);
   let marks = "";
   for (let at = 0; at < cells.length; ) {
     const shade = shadeOf(cells[at] ?? 0, most);
@@ -153,7 +154,7 @@ const FINDINGS_SHOWN = 200;
 function findings({ findings: all = [] }: MigrationReport): string {
   if (all.length === 0) return "";
   const rows = all.slice(0, FINDINGS_SHOWN).map(({ kind, words }) => `<li>${kind}: ${text(words)}</li>`);
-  return `<h2>Findings in the files</h2><p class="bad">Of ${count(all.length)} findings a person has to decide
+  return `<h2>Findings in the files</h2><p class="bad">Of ${grouped(all.length)} findings a person has to decide
     whether they are faults.</p><ul>${rows.join("")}</ul>${more(all.length, FINDINGS_SHOWN)}`;
 }
 
@@ -163,9 +164,9 @@ function reconciliation(report: MigrationReport): string {
     return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores
       (<code>--verify</code> does).</p>`;
   const { differences, points, targets, months, superseded, unknown } = found;
-  const what = `${count(points)} readings of ${count(targets)} targets were compared with the service, by
-    target and month (${count(months)}).`;
-  const replaced = superseded === 0 ? "" : ` ${count(superseded)} rows were replaced by later ones of the same date.`;
+  const what = `${grouped(points)} readings of ${grouped(targets)} targets were compared with the service, by
+    target and month (${grouped(months)}).`;
+  const replaced = superseded === 0 ? "" : ` ${grouped(superseded)} rows were replaced by later ones of the same date.`;
   const later =
     reconciledAt === null || endedAt === null || endedAt <= reconciledAt
       ? ""
@@ -177,7 +178,7 @@ function reconciliation(report: MigrationReport): string {
       : `<p class="bad">Of ${unknown.length} runs nothing is known: their batches are no longer kept.</p>`;
   if (differences.length === 0 && odd.length > 0)
     return `<h2>Reconciliation</h2><p><b>Stored as the files say.</b> ${what}${replaced}</p><p class="bad">The
-      files themselves have ${count(odd.length)} findings (below): a file in another time zone or a duplicate
+      files themselves have ${grouped(odd.length)} findings (below): a file in another time zone or a duplicate
       is stored without a difference.</p>${later}${lost}`;
   if (differences.length === 0)
     return `<h2>Reconciliation</h2><p><b class="good">No difference.</b> ${what}${replaced}</p>${later}${lost}`;
@@ -185,10 +186,10 @@ function reconciliation(report: MigrationReport): string {
     (one) =>
       `<tr><td class="whole"><code>${text(one.target)}</code></td><td
           class="month">${one.from.slice(0, 7)}</td><td class="number"
-          data-name="mapped">${count(one.expected.count)}</td><td class="number"
-          data-name="stored">${count(one.stored.count)}</td><td class="whole">${text(one.reason)}</td></tr>`,
+          data-name="mapped">${grouped(one.expected.count)}</td><td class="number"
+          data-name="stored">${grouped(one.stored.count)}</td><td class="whole">${text(one.reason)}</td></tr>`,
   );
-  return `<h2>Reconciliation</h2><p><b class="bad">${count(differences.length)} differences.</b>
+  return `<h2>Reconciliation</h2><p><b class="bad">${grouped(differences.length)} differences.</b>
     ${what}${replaced}</p>${later}${lost}
 <div class="wide"><table class="stack"><tr><th>target</th><th>month</th><th class="number">mapped</th><th
   class="number">stored</th><th>likely
@@ -198,9 +199,9 @@ function reconciliation(report: MigrationReport): string {
 function refusals({ refusals: all }: MigrationReport): string {
   if (all.length === 0) return "<h2>Refused rows by reason</h2><p>No row was refused.</p>";
   const rows = all.map(
-    ({ reason, rows: count_, files: among }) =>
-      `<tr><td>${text(reason)}</td><td class="number">${count(count_)}</td><td
-        class="number">${count(among)}</td></tr>`,
+    ({ reason, rows, files: among }) =>
+      `<tr><td>${text(reason)}</td><td class="number">${grouped(rows)}</td><td
+        class="number">${grouped(among)}</td></tr>`,
   );
   return `<h2>Refused rows by reason</h2><div class="wide"><table><tr><th>reason</th><th
     class="number">rows</th><th class="number">files</th></tr>${rows.join("")}</table></div>`;
@@ -249,12 +250,12 @@ function files({ files: all }: MigrationReport): string {
   const needed = odd.length === 0 ? "" : `<h2>Files that need a person</h2>${list(odd)}`;
   const open = all.length <= 50 ? " open" : "";
   return `${needed}<h2>Files and their operations</h2><details${open}>
-    <summary>${count(all.length)} files, with the beginnings of their operation ids</summary>${list(all)}
+    <summary>${grouped(all.length)} files, with the beginnings of their operation ids</summary>${list(all)}
     </details>`;
 }
 
 function fileRow({ path, state, accepted, mapped, operations, run, reason }: ReportedFile): string {
-  const points = accepted === mapped ? count(accepted) : `${count(accepted)} of ${count(mapped)}`;
+  const points = accepted === mapped ? grouped(accepted) : `${grouped(accepted)} of ${grouped(mapped)}`;
   const why = reason === null || isGood(state) ? "" : `<br><span class="soft">${text(reason)}</span>`;
   return `<tr><td class="whole">${text(path)}${why}</td><td
     class="${isGood(state) ? "good" : "bad"}">${state}</td><td class="number"
@@ -268,16 +269,12 @@ function isGood(state: RunState): boolean {
 
 function more(length: number, shown: number): string {
   return length > shown
-    ? `<p class="soft">… and ${count(length - shown)} more; the JSON beside this page has all.</p>`
+    ? `<p class="soft">… and ${grouped(length - shown)} more; the JSON beside this page has all.</p>`
     : "";
 }
 
 function time(iso: string): string {
   return text(iso.slice(0, 19).replace("T", " "));
-}
-
-function count(number: number): string {
-  return number.toLocaleString("en");
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };

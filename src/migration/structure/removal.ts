@@ -5,6 +5,7 @@
  */
 import type { Entity } from "../../provisioning/wanted.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
+import { grouped } from "../../support/grouped-number.ts";
 import { eachItem, type Page } from "../../wire/client/index.ts";
 import type {
   Removal,
@@ -17,6 +18,7 @@ import type {
 } from "../../wire/index.ts";
 import type { RecordedCreation } from "./record.ts";
 
+type Named = Pick<Source, "id" | "name">;
 type Listed<Item> = Promise<Page<Item>>;
 
 /** Calls to the service; errors are those of its client. */
@@ -104,42 +106,28 @@ export class StructureSurvey {
       if ((await remover.getVariables({ Ids: [id] }, signal)).items.length === 0) return GONE;
       const { points } = await remover.deleteData({ VariableIds: [id], WhatIf: true }, signal);
       const others = points - (this.#leaving.get(id) ?? 0);
-      return others > 0 ? `it holds ${others.toLocaleString("en")} points` : null;
+      return others > 0 ? `it holds ${grouped(others)} points` : null;
     }
     if (entity === "source") {
       if ((await remover.getSources({ Ids: [id] }, signal)).items.length === 0) return GONE;
-      const others: Variable[] = [];
-      await eachItem(
-        (paging) => remover.getVariables({ SourceIds: [id], ...paging }, signal),
-        (item) => others.push(item),
-      );
-      return usedWords("variable", this.#staying("variable", others));
+      return await this.#othersOf("variable", (paging) => remover.getVariables({ SourceIds: [id], ...paging }, signal));
     }
     if ((await remover.getSites({ Ids: [id] }, signal)).items.length === 0) return GONE;
-    const others: Source[] = [];
-    await eachItem(
-      (paging) => remover.getSources({ SiteIds: [id], ...paging }, signal),
-      (item) => others.push(item),
-    );
-    return usedWords("source", this.#staying("source", others));
+    return await this.#othersOf("source", (paging) => remover.getSources({ SiteIds: [id], ...paging }, signal));
   }
 
-  #staying<Item extends { readonly id: number }>(entity: Entity, items: readonly Item[]): readonly Item[] {
-    return items.filter(({ id }) => !this.#going.has(`${entity} ${id}`));
+  /** Those that stay, in words; null: none. */
+  async #othersOf(what: "variable" | "source", page: Parameters<typeof eachItem<Named>>[0]): Promise<string | null> {
+    const items: Named[] = [];
+    await eachItem(page, (item) => void (this.#going.has(`${what} ${item.id}`) || items.push(item)));
+    if (items.length === 0) return null;
+    const named = items.slice(0, NAMED_MAX).map(({ name, id }) => `${name} (id ${id})`);
+    const more = items.length > NAMED_MAX ? ` and ${items.length - NAMED_MAX} more` : "";
+    return `it has the ${what}${items.length === 1 ? "" : "s"} ${named.join(", ")}${more}`;
   }
 }
 
 const GONE = Symbol("gone");
-
-function usedWords(
-  what: "variable" | "source",
-  items: readonly { readonly id: number; readonly name: string }[],
-): string | null {
-  if (items.length === 0) return null;
-  const named = items.slice(0, NAMED_MAX).map(({ name, id }) => `${name} (id ${id})`);
-  const more = items.length > NAMED_MAX ? ` and ${items.length - NAMED_MAX} more` : "";
-  return `it has the ${what}${items.length === 1 ? "" : "s"} ${named.join(", ")}${more}`;
-}
 
 function verdictOf(
   { nth, entity, name, target }: RecordedCreation,
