@@ -38,7 +38,7 @@ interface StateRecord<State> {
   readonly stage: RunStage | null;
   /**
    * The index that the ledger keeps it in: `runs_intake` until it is mapped, since what it will deliver is
-   * not known before; `runs_resting` when nothing is to be delivered any more.
+   * not known before; `runs_resting` when nothing is left to be delivered.
    */
   readonly index: "runs_intake" | "runs_delivery" | "runs_resting";
   /** Where its file stands; null for a container, whose entries are counted. */

@@ -116,7 +116,7 @@ export class StructureSurvey {
     return await this.#othersOf("source", (paging) => remover.getSources({ SiteIds: [id], ...paging }, signal));
   }
 
-  /** Those that stay, in words; null: none. */
+  /** The dependants that stay, in words; null: none. */
   async #othersOf(what: "variable" | "source", page: Parameters<typeof eachItem<Named>>[0]): Promise<string | null> {
     const items: Named[] = [];
     await eachItem(page, (item) => void (this.#going.has(`${what} ${item.id}`) || items.push(item)));
