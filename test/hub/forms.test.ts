@@ -98,6 +98,30 @@ describe("definitions", () => {
     expect(await hub.call("PUT", "/form", { body: {} })).toMatchObject({ status: 400 });
   });
 
+  test("give a name that a field has left to a new one, and refuse ids that are twice or not there", async () => {
+    const made = await hub.post("/form", { name: "Swap", groups: fields({ name: "A" }, { name: "B" }) });
+    const [group] = made.groups;
+    const [a, b] = group.fields;
+    const put = (...all: object[]) =>
+      hub.call("PUT", `/form/${made.id}`, { body: { groups: [{ id: group.id, name: "Main", fields: all }] } });
+    const swapped = await put({ id: a.id, name: "B" }, { id: b.id, name: "A" });
+    expect(swapped.body.groups[0].fields).toMatchObject([
+      { id: a.id, name: "B" },
+      { id: b.id, name: "A" },
+    ]);
+    const left = await put({ id: a.id, name: "C" }, { name: "B" }, { name: "A" });
+    expect(left.body.groups[0].fields.map(({ id }: { id: string }) => id)).toEqual([a.id, expect.any(String), b.id]);
+    expect(left.body.groups[0].fields[1].id).not.toBe(a.id);
+    for (const all of [
+      [
+        { id: a.id, name: "C" },
+        { id: a.id, name: "D" },
+      ],
+      [{ name: "C" }, { id: "987654", name: "D" }],
+    ])
+      expect(await put(...all)).toMatchObject({ status: 400, body: { errors: [{ path: "groups.0.fields.1.id" }] } });
+  });
+
   test("survive a restart, and are removed with their groups", async () => {
     const made = await hub.post("/form", { name: "Short", groups: fields({ name: "f" }) });
     await hub.restart();

@@ -42,33 +42,46 @@ export function entityOf(id: number): FormEntity {
 
 function groupsOf(bodies: readonly GroupBody[], current: StoredForm | null): NewGroup[] {
   requireDistinct(bodies, "groups");
+  const former = sameAs(current?.groups ?? [], bodies, "groups");
   return bodies.map((body, at) => {
-    const path = `groups.${at}`;
-    const before = sameOf(current?.groups ?? [], body, `${path}.id`);
+    const path = `groups.${at}.fields`;
+    const before = former[at];
     const fields = body.fields ?? [];
-    requireDistinct(fields, `${path}.fields`);
+    requireDistinct(fields, path);
+    const formerFields = sameAs(before?.fields ?? [], fields, path);
     return {
       id: before?.id ?? null,
       name: body.name,
       displayHeader: body.displayHeader ?? before?.displayHeader ?? null,
       displayOrder: body.displayOrder ?? at,
-      fields: fields.map((field, place) =>
-        fieldOf(field, place, `${path}.fields.${place}`, sameOf(before?.fields ?? [], field, `${path}.id`)),
-      ),
+      fields: fields.map((field, place) => fieldOf(field, place, `${path}.${place}`, formerFields[place])),
     };
   });
 }
 
-/** By its id, so that its name can change; else by its name. */
-function sameOf<Item extends { readonly id: number; readonly name: string }>(
+interface Identified {
+  readonly id?: string | number | undefined;
+  readonly name: string;
+}
+
+/** The items that bodies name by their ids, so that names can change, or else by their names; undefined: new ones. */
+function sameAs<Item extends { readonly id: number; readonly name: string }>(
   items: readonly Item[],
-  { id, name }: { readonly id?: string | number | undefined; readonly name: string },
+  bodies: readonly Identified[],
   path: string,
-): Item | undefined {
-  if (id === undefined || items.length === 0) return named(items, name);
-  const found = items.find((item) => String(item.id) === String(id));
-  if (found === undefined) throw invalidField(path, `the form has none with the id ${id} here; leave it out`);
-  return found;
+): readonly (Item | undefined)[] {
+  if (items.length === 0) return [];
+  const byId = bodies.map(({ id }, at) => {
+    if (id === undefined) return undefined;
+    const found = items.find((item) => String(item.id) === String(id));
+    const why = `there is none with the id ${id} here; leave it out`;
+    if (found === undefined) throw invalidField(`${path}.${at}.id`, why);
+    const isFirst = bodies.findIndex((other) => String(other.id) === String(id)) === at;
+    if (!isFirst) throw invalidField(`${path}.${at}.id`, `${id} is there twice`);
+    return found;
+  });
+  const rest = items.filter((item) => !byId.includes(item));
+  return bodies.map(({ id, name }, at) => (id === undefined ? named(rest, name) : byId[at]));
 }
 
 function requireDistinct(items: readonly { readonly name: string }[], path: string): void {
