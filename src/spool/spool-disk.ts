@@ -1,20 +1,35 @@
 /** The lists of the spool: a thread does the usual runs (`spool-disk-work.ts`), the spool the others, one by one. */
 import { systemClock } from "../support/clock.ts";
+import { Collector } from "../support/collector.ts";
 import { DiskThread } from "../support/disk-thread.ts";
-import type { Settled } from "../support/settled.ts";
+import { type Settled, settleEach } from "../support/settled.ts";
 import type { SpoolAnswer, SpoolOrder } from "./spool-disk-work.ts";
+
+/** Runs of one list. */
+const LIST_MAX = 1_000;
 
 export class SpoolDisk {
   readonly #thread: DiskThread<SpoolOrder, SpoolAnswer>;
+  readonly #retired: Collector<string, void>;
 
-  constructor(root: string) {
+  /** `retireOne` does what the thread left. */
+  constructor(root: string, retireOne: (runId: string) => Promise<void>) {
     // Compiled, this file is JavaScript and so is the worker beside it.
     const file = import.meta.url.endsWith(".ts") ? "./spool-worker.ts" : "./spool-worker.js";
     this.#thread = new DiskThread({ module: new URL(file, import.meta.url), data: { root } });
+    this.#retired = new Collector((list) => this.#retire(list, retireOne), LIST_MAX);
   }
 
-  /** See `Spool.retire`; `retireOne` does what the thread left. */
-  async retire(
+  /** See `Spool.retire`. Runs that are retired at one moment are one list. */
+  retire(runIds: readonly string[]): Promise<readonly Settled<void>[]> {
+    return settleEach(runIds, (runId) => this.#retired.add(runId));
+  }
+
+  async close(): Promise<void> {
+    await this.#thread.close();
+  }
+
+  async #retire(
     runIds: readonly string[],
     retireOne: (runId: string) => Promise<void>,
   ): Promise<readonly Settled<void>[]> {
@@ -27,9 +42,5 @@ export class SpoolDisk {
       settled.push(one);
     }
     return settled;
-  }
-
-  close(): Promise<void> {
-    return this.#thread.close();
   }
 }

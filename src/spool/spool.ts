@@ -94,7 +94,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     throw startFault("HG-SPOOL-001", { operation: "open spool", subject: root, cause });
   }
   const inputs = new SpoolInputs(names);
-  const disk = new SpoolDisk(root);
+  const disk = new SpoolDisk(root, (runId) => retireOne(runId, names));
   const left = new Set<string>();
   return guarded(left, {
     root,
@@ -135,7 +135,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
     newSegment: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
-    retire: (runIds) => disk.retire(runIds, (runId) => retireOne(runId, names)),
+    retire: (runIds) => disk.retire(runIds),
     close: () => disk.close(),
   });
 }

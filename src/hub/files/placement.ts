@@ -1,4 +1,4 @@
-/** Places small contents that come at one moment as one list, by a thread; one alone, and what fails, by `placeOne`. */
+/** Places small contents that come at one moment as one list, by a thread; and what fails, by `placeOne`. */
 import { Collector } from "../../support/collector.ts";
 import type { DiskThread } from "../../support/disk-thread.ts";
 import { settleEach } from "../../support/settled.ts";
@@ -13,8 +13,7 @@ export function placement(
   placeOne: (content: Placed) => Promise<void>,
 ): Collector<Placed, void> {
   return new Collector(async (list) => {
-    // A content alone is worth no message to the thread.
-    const done = list.length < 2 ? null : await thread.ask({ kind: "place", list });
+    const done = await thread.ask({ kind: "place", list });
     return await settleEach(list, async (content, at) => {
       if (done?.[at] !== true) await placeOne(content);
     });
