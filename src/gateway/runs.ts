@@ -7,7 +7,7 @@ import { planFinish } from "../drops/archive-name.ts";
 import { unpackingOf } from "../drops/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions, MappingPool } from "../mapping/contract.ts";
-import type { Arrival, BatchLimits } from "../model.ts";
+import type { Arrival, BatchLimits, Run } from "../model.ts";
 import { STANDARD_BODY_TRIGGER } from "../runs/claim-bindings.ts";
 import type { ClaimParts } from "../runs/claim-parts.ts";
 import { FinishGuard, type FinishGuardParts } from "../runs/finish-guard.ts";
@@ -21,14 +21,19 @@ import { ContainerCopies } from "../runs/unpacking/copies.ts";
 import type { SpoolQuota } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
+import { Collector } from "../support/collector.ts";
 import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { settleEach } from "../support/settled.ts";
 import type { Tracer } from "../support/trace-context.ts";
 import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 import type { Closer } from "./closers.ts";
 import type { InnerGateway } from "./inner.ts";
 import { Provisioners, type ProvisioningDependencies } from "./provisioners.ts";
+
+/** Runs whose files are looked for at one time. */
+const ASKED_AT_ONCE = 500;
 
 export function claimParts(
   config: GatewayConfig,
@@ -144,7 +149,7 @@ export function joinSteps(
   return {
     ...own,
     applyStructure: inner?.applyStructure ?? null,
-    isRemoved: async ({ drop, path }) => (await inner?.storedVersions(drop, [path]))?.has(path) === false,
+    isRemoved: isRemovedFrom(inner),
     claim: (arrival) => claim([arrival]),
     copies: new ContainerCopies(parts.spool),
     reach: new ServiceReach(parts.clock, parts.log),
@@ -174,4 +179,22 @@ export function batchLimits({ push }: GatewayConfig): BatchLimits {
 export function intakeConcurrency({ count, queue, perDrop }: GatewayConfig["workers"]) {
   const workers = count === "auto" ? availableParallelism() : count;
   return { intakeConcurrency: workers + queue, intakePerDrop: perDrop === "all" ? null : perDrop };
+}
+
+/** Runs of one moment are asked for as one list. */
+function isRemovedFrom(inner: InnerGateway | undefined): RunSteps["isRemoved"] {
+  if (inner === undefined) return async () => false;
+  const asked = new Collector<Run, boolean>(async (runs) => {
+    const drops = Map.groupBy(runs, ({ drop }) => drop);
+    const stored = new Map(
+      await Promise.all(
+        [...drops].map(async ([drop, own]) => {
+          const paths = own.map(({ path }) => path);
+          return [drop, await inner.storedVersions(drop, paths)] as const;
+        }),
+      ),
+    );
+    return await settleEach(runs, async ({ drop, path }) => stored.get(drop)?.has(path) === false);
+  }, ASKED_AT_ONCE);
+  return (run) => asked.add(run);
 }
