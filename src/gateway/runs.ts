@@ -32,7 +32,7 @@ import type { Closer } from "./closers.ts";
 import type { InnerGateway } from "./inner.ts";
 import { Provisioners, type ProvisioningDependencies } from "./provisioners.ts";
 
-/** Runs whose files are looked for at one time. */
+/** Runs whose files are asked for at one time. */
 const ASKED_AT_ONCE = 500;
 
 export function claimParts(
