@@ -13,6 +13,8 @@ const YOUNG = new Map([
   ["gateway", 12],
   ["migrate", 8],
 ]);
+/** File system calls of a hub at one time: those that sync uploads wait for the disk, and must not hold up the others. */
+const HUB_DISK_CALLS = "12";
 const LEAN = ["--initial-old-space-size=72", "--heap-growing-percent=70"];
 /** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
 const THRIFTY = {
@@ -31,6 +33,7 @@ if (Number.parseInt(process.versions.node, 10) < NODE_MIN) {
   process.exit(2);
 }
 
+if (process.argv[2] === "hub") process.env.UV_THREADPOOL_SIZE ??= HUB_DISK_CALLS;
 beginAgainLean();
 
 const { existsSync } = await import("node:fs");

@@ -29,15 +29,19 @@ export interface TaskFacts<Data> {
 
 /** Makes of the work the function that the pool calls in its thread. The function never throws. */
 export function diskTasks<Data, Order, Answer>(
-  perform: (order: Order, facts: TaskFacts<Data>) => Answer,
-): (task: DiskTask<Order>) => Answer | null {
+  perform: (order: Order, facts: TaskFacts<Data>) => Answer | Promise<Answer>,
+): (task: DiskTask<Order>) => Promise<Answer | null> {
   const { fault, data } = workerData as DiskThreadData & { readonly data: Data };
   if (fault !== undefined) armFault(fault);
-  return ({ state, order }) => {
+  return async ({ state, order }) => {
     if (Atomics.or(state, 0, BEGUN) !== 0) return null;
     const isAwaited = () => (Atomics.load(state, 0) & LEFT_BEHIND) === 0;
     const isWanted = () => Atomics.load(state, 0) === BEGUN;
-    return triedOnce(() => perform(order, { data, isWanted, isAwaited: isAwaited }));
+    try {
+      return await perform(order, { data, isWanted, isAwaited });
+    } catch {
+      return null; // The caller repeats the work, which reports the fault in words.
+    }
   };
 }
 

@@ -6,7 +6,8 @@
 import { hash } from "node:crypto";
 import {
   closeSync,
-  fsyncSync,
+  constants,
+  fsync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -15,9 +16,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { isDone, syncNamesNow, type TaskFacts, triedOnce } from "../../support/disk-work.ts";
+import { isDone, type TaskFacts, triedOnce } from "../../support/disk-work.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
 import type { CopiedContent } from "./blobs.ts";
+
+const FOLDER = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0);
+const NEW = { flag: "wx", mode: PRIVATE_FILE } as const;
 
 export interface Placed {
   readonly bytes: Uint8Array;
@@ -35,13 +39,15 @@ export type FolderAnswer = readonly (boolean | CopiedContent | null)[];
 
 type Facts = Pick<TaskFacts<null>, "isAwaited" | "isWanted">;
 
-export function performInFolder(order: FolderOrder, facts: Facts): FolderAnswer {
+export function performInFolder(order: FolderOrder, facts: Facts): FolderAnswer | Promise<FolderAnswer> {
   return order.kind === "place" ? placeAll(order.list, facts) : copyAll(order.files, order.destination, facts);
 }
 
-function placeAll(list: readonly Placed[], { isAwaited }: Facts): boolean[] {
+/** Syncs that run at the same time share the commits of the disk's journal. */
+async function placeAll(list: readonly Placed[], { isAwaited }: Facts): Promise<boolean[]> {
   if (!isAwaited()) return list.map(() => false);
-  const written = list.map((one) => isDone(() => write(one)));
+  const written = await Promise.all(list.map(write));
+  if (!isAwaited()) return list.map(() => false);
   const made = new Set<string>();
   const placed = list.map(
     ({ temporary, file }, at) =>
@@ -52,21 +58,23 @@ function placeAll(list: readonly Placed[], { isAwaited }: Facts): boolean[] {
         renameSync(temporary, file);
       }),
   );
-  const folders = new Set([...made, ...list.filter((_, at) => placed[at]).map(({ file }) => dirname(file))]);
-  const failed = new Set([...folders].filter((folder) => !isDone(() => syncNamesNow(folder))));
+  const folders = [...new Set([...made, ...list.filter((_, at) => placed[at]).map(({ file }) => dirname(file))])];
+  const synced = await Promise.all(folders.map((folder) => syncOpened(folder, FOLDER)));
+  const failed = new Set(folders.filter((_, at) => synced[at] !== true));
   const isSynced = (folder: string) =>
     !failed.has(folder) && !(failed.has(dirname(folder)) && made.has(dirname(folder)));
   return list.map(({ file }, at) => placed[at] === true && isSynced(dirname(file)));
 }
 
-function write({ bytes, temporary }: Placed): void {
-  const file = openSync(temporary, "wx", PRIVATE_FILE);
-  try {
-    writeFileSync(file, bytes);
-    fsyncSync(file);
-  } finally {
-    triedOnce(() => closeSync(file));
-  }
+async function write({ bytes, temporary }: Placed): Promise<boolean> {
+  return isDone(() => writeFileSync(temporary, bytes, NEW)) && (await syncOpened(temporary, constants.O_RDONLY));
+}
+
+/** Whether it was synced. */
+function syncOpened(path: string, flags: number): Promise<boolean> {
+  const file = triedOnce(() => openSync(path, flags));
+  if (file === null) return Promise.resolve(false);
+  return new Promise((resolve) => fsync(file, (fault) => resolve(isDone(() => closeSync(file)) && fault === null)));
 }
 
 function copyAll(files: readonly string[], destination: string, { isWanted }: Facts): (CopiedContent | null)[] {
