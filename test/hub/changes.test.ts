@@ -80,6 +80,9 @@ describe("PATCH", () => {
     const body = `[{"op":"replace","path":"/clientData","value":${nested}}]`;
     const { status, body: problem } = await hub.call("PATCH", `/sites/${siteId}`, { raw: body, headers });
     expect([status, problem.detail]).toEqual([400, "the body is nested more than 64 levels deep"]);
+    const merge = `{"clientData":${'{"a":'.repeat(depth)}1${"}".repeat(depth)}}`;
+    const merged = await hub.call("PATCH", `/sites/${siteId}`, { raw: merge });
+    expect([merged.status, merged.body.detail]).toEqual([400, "the body is nested more than 64 levels deep"]);
   });
 
   it("takes a JSON Patch", async () => {

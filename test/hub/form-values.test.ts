@@ -106,6 +106,15 @@ describe.each(["/sites", "/sources"])("values on %s", (path) => {
     expect((await hub.ok("PATCH", `${path}/${id}`, { body: { clientData: null } })).clientData).toBeNull();
   });
 
+  test("merge by a patch of an object, level by level", async () => {
+    const { id } = await made(path, { ...main({ Supplier: "Volta", Power: 1, Kind: "Fixed" }), Free: { a: 1, b: 2 } });
+    const clientData = { contract: { MAIN: { power: 2, Kind: null } }, Free: { b: null, c: 3 } };
+    const patched = await hub.ok("PATCH", `${path}/${id}`, { body: { clientData } });
+    expect(patched.clientData).toEqual({ ...main({ Supplier: "Volta", Power: 2 }), Free: { a: 1, c: 3 } });
+    const body = { clientData: { Contract: null } };
+    expect((await hub.ok("PATCH", `${path}/${id}`, { body })).clientData).toEqual({ Free: { a: 1, c: 3 } });
+  });
+
   test("are in every display level", async () => {
     const { id } = await made(path, main({ Supplier: "Volta" }));
     const levels = path === "/sites" ? ["SiteLight", "Site", "VerboseSite"] : ["Light", "Normal", "Verbose", "Site"];

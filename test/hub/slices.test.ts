@@ -121,8 +121,14 @@ describe.each(["/sites", "/sources"])("slices on %s", (path) => {
     const all = await hub.get(path, { Id: id, includeTimeSlicedValues: true });
     expect((await put(all[0].clientData.Contract.Main.Tariff)).clientData).toEqual(tariff(2).clientData);
     expect(await hub.get(base(path, id))).toHaveLength(3);
+    const note = { clientData: { Contract: { Main: { Note: "o" } } } };
+    expect((await hub.ok("PATCH", `${path}/${id}`, { body: note })).clientData.Contract.Main).toEqual({
+      Tariff: 2,
+      Note: "o",
+    });
+    expect(await hub.get(base(path, id))).toHaveLength(3);
     const patch = [{ op: "remove", path: "/clientData/Contract/Main/Tariff" }];
-    expect((await hub.ok("PATCH", `${path}/${id}`, { body: patch })).clientData.Contract.Main).toEqual({ Note: "n" });
+    expect((await hub.ok("PATCH", `${path}/${id}`, { body: patch })).clientData.Contract.Main).toEqual({ Note: "o" });
     expect((await hub.get(base(path, id)))[2]).toMatchObject({ Value: null, EndDate: DAY("2300-01-01") });
     await put([]);
     expect(await hub.get(base(path, id))).toEqual([]);

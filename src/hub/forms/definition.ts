@@ -134,7 +134,7 @@ function refitSlicesOf(withData: boolean): FormEdit["refitSlices"] {
       // No value fits everywhere.
       const field = kept.get(fieldId);
       if (field !== undefined && value === null) return [];
-      const [read, why] = field === undefined ? [null, "the field is no longer there"] : readOrWhy(field, value);
+      const [read, why] = field === undefined ? [null, "it goes with its field"] : readOrWhy(field, value);
       if (why === null) return isDeepStrictEqual(read, value) ? [] : [{ id, value: read }];
       const place = places.get(fieldId);
       const where = `${place === undefined ? "the form" : pathOf(place)} has a slice from ${isoOfMs(fromMs)}`;

@@ -16,7 +16,7 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import type { StoredVariable, StructureEntity } from "../store/store.ts";
-import { applyPatch, type Fields } from "./json-patch.ts";
+import { applyPatch, type Fields, mergedValues } from "./json-patch.ts";
 import { requireKnown } from "./known.ts";
 import { notFound, ONE, pathId } from "./pages.ts";
 
@@ -249,7 +249,7 @@ function given(body: unknown): Edit {
 
 /** A list is a JSON Patch (RFC 6902), an object a merge patch (RFC 7396), in which null clears a field. */
 function patch(body: unknown, entity: StructureEntity, bytesMax: number): Edit {
-  if (isObject(body)) return (current) => merged(current, Object.entries(body));
+  if (isObject(body)) return (current) => merged(current, mergedValues(current, Object.entries(body)));
   if (!Array.isArray(body)) throw invalidRequest("the body must be a JSON Patch (a list) or an object of fields");
   const operations = body.map((operation) => respelled(operation, entity)) as Operation[];
   return (current) => applyPatch(current, operations, bytesMax);

@@ -5,6 +5,7 @@
  */
 import jsonPatch, { type Operation } from "fast-json-patch";
 import { invalidRequest } from "../../wire/http-problem.ts";
+import { isFields, sameName } from "../forms/names.ts";
 import { unfit } from "../http/problems.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -36,6 +37,32 @@ export function applyPatch(current: Fields, operations: readonly Operation[], by
     applyOne(document, operation, index);
   }
   return document;
+}
+
+/** Values of forms merge level by level (RFC 7396), so that a patch of one field leaves the others. */
+export function mergedValues(
+  current: Fields,
+  entries: readonly (readonly [string, unknown])[],
+): readonly (readonly [string, unknown])[] {
+  const why = unfit(Object.fromEntries(entries));
+  if (why !== null) throw invalidRequest(why);
+  return entries.map(([name, value]) =>
+    name.toLowerCase() === "clientdata" && isFields(value)
+      ? [name, mergePatch(current["clientData"] ?? {}, value)]
+      : [name, value],
+  );
+}
+
+/** Names are matched without regard to case. */
+function mergePatch(current: unknown, patch: unknown): unknown {
+  if (!isFields(patch)) return patch;
+  const fields = new Map(isFields(current) ? Object.entries(current) : []);
+  for (const [name, value] of Object.entries(patch)) {
+    const own = fields.has(name) ? name : ([...fields.keys()].find((known) => sameName(known, name)) ?? name);
+    if (value === null) fields.delete(own);
+    else fields.set(own, mergePatch(fields.get(own), value));
+  }
+  return Object.fromEntries(fields);
 }
 
 function applyOne(document: Fields, operation: Operation, index: number): void {
