@@ -3,33 +3,24 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
 
 export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boolean) => void): Ledger {
+  const counted =
+    <Args extends unknown[], Moved extends Run | null>(move: (...args: Args) => Promise<Moved>, mappedNow = false) =>
+    async (...args: Args): Promise<Moved> => {
+      const run = await move(...args);
+      if (run !== null) count(run, mappedNow);
+      return run;
+    };
   return {
     ...ledger,
-    async openRun(...args) {
-      const run = await ledger.openRun(...args);
-      count(run, false);
-      return run;
-    },
-    async advanceRun(...args) {
-      const run = await ledger.advanceRun(...args);
-      count(run, false);
-      return run;
-    },
+    openRun: counted(ledger.openRun),
+    advanceRun: counted(ledger.advanceRun),
     async beginDelivery(...args) {
       const begun = await ledger.beginDelivery(...args);
       if (begun.run !== null) count(begun.run, false);
       return begun;
     },
-    async resumeHeld(...args) {
-      const run = await ledger.resumeHeld(...args);
-      if (run !== null) count(run, false);
-      return run;
-    },
-    async recordMapped(...args) {
-      const run = await ledger.recordMapped(...args);
-      count(run, true);
-      return run;
-    },
+    resumeHeld: counted(ledger.resumeHeld),
+    recordMapped: counted(ledger.recordMapped, true),
     async advanceRuns(advances) {
       const results = await ledger.advanceRuns(advances);
       for (const [at, { run }] of results.entries())
@@ -37,15 +28,7 @@ export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boole
           for (const { to } of advances[at]?.through ?? []) count({ ...run, state: to }, to === "mapped");
       return results;
     },
-    async acceptBatch(...args) {
-      const run = await ledger.acceptBatch(...args);
-      if (run !== null) count(run, false);
-      return run;
-    },
-    async recordOpened(...args) {
-      const run = await ledger.recordOpened(...args);
-      count(run, false);
-      return run;
-    },
+    acceptBatch: counted(ledger.acceptBatch),
+    recordOpened: counted(ledger.recordOpened),
   };
 }
