@@ -142,6 +142,12 @@ test("every example works as given", async () => {
 });
 
 describe("the page of the interface", () => {
+  test("is where the bare address of the hub leads to, without a token", async () => {
+    const answer = await fetch(hub.url());
+    expect(answer).toMatchObject({ status: 200, url: `${hub.url()}/docs/` });
+    expect(await answer.text()).toContain("<title>Headgate hub</title>");
+  });
+
   test("is served without a token, and loads nothing from other addresses", async () => {
     const page = await fetch(`${hub.url()}/docs/`);
     expect(page.status).toBe(200);

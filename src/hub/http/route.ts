@@ -23,7 +23,7 @@ export interface RouteFacts {
   readonly example?: { readonly query?: Readonly<Record<string, unknown>>; readonly body?: unknown };
   /** Name of the wildcard at the end of the address. */
   readonly rest?: string;
-  /** Omitted from the documentation: files of its own page. */
+  /** Omitted from the documentation: its own page, and what leads there. */
   readonly hidden?: true;
 }
 
