@@ -28,7 +28,7 @@ import { formRoutes } from "./forms/routes.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
-import { belowRoutes, installProblems } from "./http/problems.ts";
+import { belowRoutes, installProblems, ROUTER } from "./http/problems.ts";
 import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import { installWarnings } from "./http/warnings.ts";
@@ -170,7 +170,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     trustProxy: trustedProxies(context.options.trustProxy),
     forceCloseConnections: "idle",
     http: serverLimits(context.options.http),
-    routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
+    routerOptions: ROUTER,
   });
   endConnectionsOnClose(app, SILENCE_MS);
   limitConnections(app, context.options.http, context.log);

@@ -39,7 +39,9 @@ export function checkTarget(target: Target): KnownTarget | string {
 }
 
 function integerFault(field: string, value: unknown): string | null {
-  return Number.isSafeInteger(value) ? null : `${field} is not a whole number: ${shown(value)}`;
+  if (!Number.isSafeInteger(value)) return `${field} is not a whole number: ${shown(value)}`;
+  // The service would discard the readings in silence. Types begin at 0.
+  return Number(value) < 1 && field !== "variableTypeId" ? `${field} is ${value}, and ids begin at 1` : null;
 }
 
 function textFault(field: string, value: unknown): string | null {

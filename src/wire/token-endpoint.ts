@@ -13,6 +13,8 @@ import { SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRe
  * `scope`.
  */
 const TOLERATED = ["openid", "profile", "email", "offline_access"];
+/** Older names of scopes, which older clients ask for. */
+const OLDER_SCOPES: ReadonlyMap<string, string> = new Map([["opisense-api", "datahub-api"]]);
 const FORM_BYTES_MAX = 65_536;
 
 /** A refusal (RFC 6749, 5.2). */
@@ -127,7 +129,8 @@ function withoutNul(form: TokenRequest): TokenRequest {
 }
 
 function grantedScopes(asked: string | undefined, allowed: readonly string[]): string[] {
-  const names = [...new Set((asked ?? "").split(" ").filter((name) => name !== ""))];
+  const given = (asked ?? "").split(" ").filter((name) => name !== "");
+  const names = [...new Set(given.map((name) => OLDER_SCOPES.get(name) ?? name))];
   const granted = names.filter((name) => !TOLERATED.includes(name));
   if (granted.length === 0)
     throw new OAuthError(400, "invalid_scope", `scope is required: one or more of ${SCOPES.join(" ")}`);

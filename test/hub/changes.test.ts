@@ -251,6 +251,7 @@ describe("DELETE /data", () => {
           to: "2026-03-01T01:00:00.000Z",
         },
       ],
+      results: [plain, versioned].map((variableId) => ({ variableId, datapointCount: 1 })),
     };
     expect(await hub.ok("DELETE", "/data", { body: { ...body, whatIf: true } })).toEqual({
       whatIf: true,

@@ -79,7 +79,7 @@ describe("creating", () => {
 
   test("POST /variables/source/{sourceId} takes the source of the path", async () => {
     const { sourceId } = await createChain(hub, { variables: [] });
-    const id = await hub.post(`/variables/source/${sourceId}`, {
+    const { id } = await hub.post(`/variables/source/${sourceId}`, {
       name: "V",
       SourceId: 1,
       variableTypeId: 3,

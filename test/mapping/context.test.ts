@@ -23,6 +23,12 @@ describe("emit", () => {
       "exactly one of",
     ],
     ["an empty identifier", { target: { sourceName: " ", mappingConfig: "a" } }, "sourceName is empty"],
+    ["an id below 1", { target: { variableId: 0 } }, "variableId is 0, and ids begin at 1"],
+    [
+      "an id of a source below 1",
+      { target: { sourceId: -1, variableTypeId: 0 } },
+      "sourceId is -1, and ids begin at 1",
+    ],
     ["an id that is text", { target: { variableId: "7" } }, "variableId is not a whole number"],
     ["a misspelt field", { target: { variableId: 1, variableID: 2 } }, "unknown field variableID"],
     ["a date without designator", { date: "2026-03-01T00:00:00" }, "has no designator"],

@@ -59,7 +59,7 @@ async function removeData({ store }: HubContext, request: FastifyRequest): Promi
     );
   const whatIf = query.WhatIf ?? false;
   const { points } = store;
-  const rows: object[] = [];
+  const rows: ReturnType<typeof shown>[] = [];
   const total = { points: 0, versions: 0 };
   for (const id of known) {
     const held = await (whatIf ? points.holding(id, fromMs, toMs) : points.remove(id, fromMs, toMs));
@@ -67,10 +67,11 @@ async function removeData({ store }: HubContext, request: FastifyRequest): Promi
     total.versions += held.versions;
     rows.push(shown(id, held));
   }
-  return { whatIf, ...total, variables: rows };
+  const results = rows.map(({ variableId, points: datapointCount }) => ({ variableId, datapointCount }));
+  return { whatIf, ...total, variables: rows, results };
 }
 
-function shown(variableId: number, { points, versions, firstMs, lastMs }: Holding): object {
+function shown(variableId: number, { points, versions, firstMs, lastMs }: Holding) {
   return {
     variableId,
     points,

@@ -23,7 +23,7 @@ export async function formsFor(
   texts: readonly (string | undefined)[],
   atMs: number,
 ): Promise<FilterForms> {
-  if (!texts.some((text) => text?.includes('"'))) return NO_FORMS;
+  if (!texts.some((text) => /"|'\s*\./.test(text ?? ""))) return NO_FORMS;
   return { forms: (await forms.list(accountId, {}, { offset: 0, limit: null })).rows, atMs };
 }
 

@@ -160,7 +160,7 @@ class Parser {
 
   #field(): NamedField {
     const first = this.#peek();
-    if (first.kind === "quoted") return this.#formField(null);
+    if (isQuoted(first)) return this.#formField(null);
     if (first.kind !== "word") throw this.#fault(first, `the name of a field is expected, not ${shown(first)}`);
     this.#next += 1;
     if (!this.#takeWord(".")) return this.#standardField(this.#entity, first);
@@ -171,7 +171,7 @@ class Parser {
         first,
         `${first.text} is none of Site, Source and Variable; levels of a form field are quoted: "form"."group"."field"`,
       );
-    if (second.kind === "quoted" && entity !== "variable") return this.#formField(entity);
+    if (isQuoted(second) && entity !== "variable") return this.#formField(entity);
     if (second.kind !== "word") throw this.#fault(second, `a field of ${first.text} is expected, not ${shown(second)}`);
     this.#next += 1;
     return this.#standardField(entity, second);
@@ -194,8 +194,7 @@ class Parser {
     const first = this.#peek();
     do {
       const token = this.#peek();
-      if (token.kind !== "quoted")
-        throw this.#fault(token, `a quoted level of a form field is expected, not ${shown(token)}`);
+      if (!isQuoted(token)) throw this.#fault(token, `a quoted level of a form field is expected, not ${shown(token)}`);
       if (/["\\]/.test(token.text))
         throw this.#fault(token, "a level of a form field holds neither quotes nor backslashes");
       levels.push(token.text);
@@ -236,6 +235,11 @@ function joined(kind: "and" | "or", nodes: readonly FilterNode[]): FilterNode {
 }
 
 const KEYWORDS: ReadonlySet<string> = new Set(["and", "or", "not", "is"]);
+
+/** Clients write the levels of a form field, and values, with quotes of either kind. */
+function isQuoted({ kind }: Token): boolean {
+  return kind === "quoted" || kind === "text";
+}
 
 function literalOf(token: Token): string | number | boolean | undefined {
   if (token.kind === "number") return Number(token.text);

@@ -18,7 +18,7 @@ const SIGN = /<>|!=|!~|>=|<=|==|&&|\|\||[=<>().!~]/y;
 const WORD = /[\p{L}_][\p{L}\p{N}_-]*/uy;
 
 /**
- * `'text'` is a value; `"name"` is a level of a form field, or a value where one is expected. A quote inside is
+ * Each is a level of a form field where a field is expected, and a value where one is expected. A quote inside is
  * doubled.
  */
 const QUOTES = { "'": "text", '"': "quoted" } as const;

@@ -113,6 +113,14 @@ export const belowRoutes = {
   },
 };
 
+/** Addresses that clients put together carelessly lead to their route, too. */
+export const ROUTER = {
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: true,
+  caseSensitive: false,
+  maxParamLength: 1_000,
+};
+
 const UNREADABLE = [400, "invalid-request", "the request is no HTTP that can be read"] as const;
 const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, string]>> = {
   HPE_HEADER_OVERFLOW: [

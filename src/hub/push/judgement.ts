@@ -28,6 +28,7 @@ export function createResolver(transaction: IngestTransaction, accountId: number
     const value = kind === kindOfCall ? element[kind] : undefined;
     // "One kind of source identifier a call": the first kind counts (platform facts, *Push*).
     if (value === undefined) return `one kind of identifier a call: this call began with ${kindOfCall}`;
+    if (typeof value === "number" && value < 1) return `${kind} ${value} is below 1, where ids begin`;
     const { mappingConfig, variableTypeId } = element;
     const variable = await transaction.findVariable(accountId, {
       by: kind,

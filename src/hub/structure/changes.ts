@@ -116,6 +116,13 @@ function variableOfSourceRoutes(app: FastifyInstance, context: HubContext): void
     await change(context, request, reply, "variable", pathId(request.params.id), edit);
     return reply.code(204).send();
   });
+  app.patch<WithBoth>(ofSource, optionsOf("variable").patch, async (request, reply) => {
+    const sourceId = pathId(request.params.sourceId);
+    await requireVariable(context, request, sourceId);
+    const wanted = patch(request.body, "variable", context.options.limits.requestBody);
+    const edit: Edit = (current) => ({ ...wanted(current), sourceId });
+    return change(context, request, reply, "variable", pathId(request.params.id), edit);
+  });
   app.delete<WithBoth>(ofSource, optionsOf("variable").remove, async (request) => {
     await requireVariable(context, request, pathId(request.params.sourceId));
     return remove(context, request, "variable", pathId(request.params.id));

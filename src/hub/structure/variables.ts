@@ -58,6 +58,8 @@ const OPTIONS = {
   createOfSource: described({
     ...CREATE,
     summary: "Adds a variable to the source of the path",
+    description: "The answer is an object with the id, as the clients of this address read it.",
+    answer: z.object({ id: z.int() }),
     body: variableBody.out.partial({ sourceId: true }),
     example: { body: NEW_VARIABLE },
   }),
@@ -81,9 +83,9 @@ export async function variableRoutes(app: FastifyInstance, context: HubContext):
   );
 
   app.post("/variables", OPTIONS.create, (request) => create(context, request, {}));
-  app.post<{ Params: { sourceId: string } }>(OF_SOURCE, OPTIONS.createOfSource, (request) =>
-    create(context, request, { sourceId: pathId(request.params.sourceId) }),
-  );
+  app.post<{ Params: { sourceId: string } }>(OF_SOURCE, OPTIONS.createOfSource, async (request) => ({
+    id: await create(context, request, { sourceId: pathId(request.params.sourceId) }),
+  }));
 }
 
 async function list({ store }: HubContext, request: FastifyRequest, reply: FastifyReply, sourceId: number | undefined) {

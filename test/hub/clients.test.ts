@@ -1,0 +1,112 @@
+/** What the clients of such platforms send and expect (`docs/hub-choices.md`, *Clients*). */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createChain, GRANT, startTestHub, type TestHub } from "./fixture.ts";
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await startTestHub();
+});
+afterAll(() => hub.close());
+
+const READINGS = [0, 1, 2].map((hour) => ({ date: `2026-03-01T0${hour}:00:00Z`, value: hour }));
+
+describe("addresses", () => {
+  test("may have double slashes", async () => {
+    const { variableIds } = await createChain(hub);
+    const [variableId = 0] = variableIds;
+    const { operationId } = await hub.post("//push//api/data/", [{ variableId, data: READINGS }]);
+    expect(await hub.settled(operationId)).toMatchObject({ stored: 3 });
+    expect(await hub.get("//data", { variableId })).toHaveLength(3);
+    expect(await hub.call("GET", "//variables", { authorization: "Bearer none" })).toMatchObject({ status: 401 });
+  });
+});
+
+describe("tokens", () => {
+  test("opisense-api is another name of the scope datahub-api", async () => {
+    const user = { username: "manager", password: "manager-password" };
+    const answer = await hub.form({ ...GRANT, ...user, scope: "openid opisense-api push-data opisense-api" });
+    const { access_token, scope } = (await answer.json()) as { access_token: string; scope: string };
+    expect(scope).toBe("datahub-api push-data");
+    expect(await hub.call("GET", "/sites", { authorization: `Bearer ${access_token}` })).toMatchObject({ status: 200 });
+  });
+
+  test("a client that lacks the scope gets it under neither name", async () => {
+    const user = { username: "manager", password: "manager-password" };
+    const reader = { ...GRANT, client_id: "reader", client_secret: "reader-secret" };
+    expect((await hub.form({ ...reader, ...user, scope: "opisense-api" })).status).toBe(200);
+    expect((await hub.form({ ...reader, ...user, scope: "opisense-api push-data" })).status).toBe(400);
+  });
+});
+
+describe("variables below a source", () => {
+  test("POST /variables/source/{id} answers an object with the id", async () => {
+    const { sourceId } = await createChain(hub, { variables: [] });
+    const made = await hub.post(`/variables/source/${sourceId}`, { name: "V", variableTypeId: 0, unitId: 8 });
+    expect(made).toEqual({ id: expect.any(Number) });
+    expect(await hub.get(`/variables/${made.id}`)).toMatchObject({ name: "V", sourceId });
+  });
+
+  test("PATCH, PUT and DELETE /sources/{id}/variables/{id} change those of that source", async () => {
+    const { sourceId, variableIds } = await createChain(hub);
+    const other = await createChain(hub, { variables: [] });
+    const path = `/sources/${sourceId}/variables/${variableIds[0]}`;
+    const body = [{ op: "replace", path: "/Name", value: "Patched" }];
+    expect(await hub.ok("PATCH", path, { body })).toMatchObject({ name: "Patched", sourceId });
+    expect(await hub.ok("PATCH", path, { body: { mappingConfig: "kWh" } })).toMatchObject({ mappingConfig: "kWh" });
+    expect(await hub.call("PUT", path, { body: { name: "Put" } })).toMatchObject({ status: 204 });
+    expect(await hub.get(`/variables/${variableIds[0]}`)).toMatchObject({ name: "Put", mappingConfig: "kWh" });
+    const foreign = `/sources/${other.sourceId}/variables/${variableIds[0]}`;
+    for (const method of ["PATCH", "PUT", "DELETE"])
+      expect(await hub.call(method, foreign, { body: {} })).toMatchObject({ status: 404 });
+    expect(await hub.ok("DELETE", path)).toMatchObject({ removed: { variables: 1 } });
+  });
+});
+
+test("DELETE /data answers the number of points of each variable in results", async () => {
+  const { variableIds } = await createChain(hub, { variables: [{}, {}] });
+  const [variableId = 0, other = 0] = variableIds;
+  await hub.push([{ variableId, data: READINGS }]);
+  const results = [
+    { variableId, datapointCount: 3 },
+    { variableId: other, datapointCount: 0 },
+  ];
+  const query = { variableIds };
+  expect(await hub.ok("DELETE", "/data", { query: { ...query, whatIf: true } })).toMatchObject({ results });
+  expect(await hub.ok("DELETE", "/data", { query })).toMatchObject({ results });
+});
+
+test("levels of a form field and values have quotes of either kind in expressions", async () => {
+  const groups = [{ name: "Main", fields: [{ name: "Power", type: "Number" }, { name: "Supplier" }] }];
+  await hub.post("/form", { name: "Contract", entityType: "Source", groups });
+  const clientData = { Contract: { Main: { Power: 9, Supplier: "Volta" } } };
+  const { sourceId } = await createChain(hub, { source: { clientData }, variables: [] });
+  const found = async (CustomFilter: string, path = "/sources") =>
+    (await hub.get(path, { CustomFilter })).map((row: { id: number }) => row.id);
+  for (const expression of [
+    `"Contract"."Main"."Power" > '8.5'`,
+    `'Contract'.'Main'.'Power' > 8.5`,
+    `'contract' . "Main".'Supplier' = "Volta"`,
+    `Source.'Contract'.'Main'.'Supplier' = 'volta'`,
+  ])
+    expect(await found(expression), expression).toEqual([sourceId]);
+  expect(await found(`'Contract'.'Main'.'Power' > 10`)).toEqual([]);
+  const answer = await hub.call("GET", "/sources", { query: { CustomFilter: `'Contract'.'Main'.'Powr' > 1` } });
+  expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("Powr") } });
+});
+
+test("ids below 1 in a push are discarded with that reason", async () => {
+  const { variableIds } = await createChain(hub);
+  const data = READINGS.slice(0, 1);
+  const outcome = await hub.push([
+    { variableId: 0, data },
+    { variableId: -1, data },
+    { variableId: variableIds[0], data },
+  ]);
+  expect(outcome).toMatchObject({
+    stored: 1,
+    discarded: [
+      { target: "variableId=0", reason: "variableId 0 is below 1, where ids begin", count: 1 },
+      { target: "variableId=-1", reason: "variableId -1 is below 1, where ids begin", count: 1 },
+    ],
+  });
+});
