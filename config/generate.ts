@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { gatewayConfig } from "../src/config/gateway-config.ts";
+import { hubRegistry } from "../src/hub/metrics.ts";
 import { hubOptions } from "../src/hub/options.ts";
 import { metricsReference } from "../src/operations/metrics-reference.ts";
 import type { RegisterEntry } from "../src/support/register/entry.ts";
@@ -147,7 +148,7 @@ const derived: Readonly<Record<string, string>> = {
     schemaOf(hubOptions),
   ),
   "docs/errors.md": errorsPage(),
-  "docs/metrics.md": metricsReference(),
+  "docs/metrics.md": metricsReference(hubRegistry()),
   "docs/specification-coverage.md": coverage.page,
 };
 

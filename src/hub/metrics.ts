@@ -26,24 +26,7 @@ export function createMetrics(
   gatewayView: GatewayViewOf = NO_GATEWAY,
 ): HubMetrics {
   const registry = new Registry();
-  const requests = new Histogram({
-    name: "headgate_hub_request_duration_seconds",
-    help: "Requests that were answered, by method and by the class of the status (2xx, 4xx, 5xx)",
-    labelNames: ["method", "status"],
-    buckets: SECONDS,
-    registers: [registry],
-  });
-  const counts = (name: string, help: string, of: "waiting" | "failed") =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        this.set((await operations.counts())[of]);
-      },
-    });
-  counts("headgate_hub_operations_pending", "Pushes that were accepted and are not applied yet", "waiting");
-  counts("headgate_hub_operations_failed", "Pushes that failed, whose bodies are kept", "failed");
+  const requests = registerMetrics(registry, () => operations.counts());
   const app = Fastify({ forceCloseConnections: true, http: serverLimits(options.http) });
   limitConnections(app, options.http, log);
   const { listen, token } = options.metrics;
@@ -71,6 +54,40 @@ export function createMetrics(
     listen: async () => (listen === undefined ? null : listenOrExplain(app, listen, "metrics.listen")),
     close: () => app.close(),
   };
+}
+
+/** Returns the histogram of requests, which the caller fills. */
+function registerMetrics(registry: Registry, counts: () => Promise<Counts>): Histogram<"method" | "status"> {
+  const gauge = (name: string, help: string, of: keyof Counts) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set((await counts())[of]);
+      },
+    });
+  gauge("headgate_hub_operations_pending", "Pushes that were accepted and are not applied yet", "waiting");
+  gauge("headgate_hub_operations_failed", "Pushes that failed, whose bodies are kept", "failed");
+  return new Histogram({
+    name: "headgate_hub_request_duration_seconds",
+    help: "Requests that were answered, by method and by the class of the status (2xx, 4xx, 5xx)",
+    labelNames: ["method", "status"],
+    buckets: SECONDS,
+    registers: [registry],
+  });
+}
+
+interface Counts {
+  readonly waiting: number;
+  readonly failed: number;
+}
+
+/** The hub's own metrics, for their reference. */
+export function hubRegistry(): Registry {
+  const registry = new Registry();
+  registerMetrics(registry, async () => ({ waiting: 0, failed: 0 }));
+  return registry;
 }
 
 /** Compares in constant time. */

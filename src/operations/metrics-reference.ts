@@ -1,4 +1,4 @@
-/** The page of the metrics, from the registry that the gateway fills. */
+/** The page of the metrics, from the registries that gateway and hub fill. */
 import { Registry } from "prom-client";
 import { ConfigurationMetrics } from "./configuration-metrics.ts";
 import { watchHeld } from "./held-runs.ts";
@@ -21,20 +21,31 @@ their number is bounded. Counters begin at 0 with the process. Nodes that share 
 but the gauges of runs that wait or need attention cover all of them: take \`max\`, not \`sum\`, over
 instances. A hub shows the metrics of the gateway inside it at its own \`metrics.listen\`, without the labels
 \`trigger\` and \`mapper\`, whose values the accounts choose; drop and service are \`account-<id>\`.
-\`docs/grafana-dashboard.json\` shows them, and \`docs/alert-rules.yml\` has rules for alerts.`;
+\`docs/grafana-dashboard.json\` shows them, \`docs/hub-grafana-dashboard.json\` those of a hub, and
+\`docs/alert-rules.yml\` has rules for alerts of both.`;
 
-export function metricsReference(): string {
-  const rows = describedMetrics().map(
+const HUB_INTRO = `\`GET /metrics\` at \`metrics.listen\` of a hub, which requires \`metrics.token\` beyond loopback,
+has these beside the metrics of the gateway inside it. Hubs that share a store show the same numbers of
+operations: take \`max\`, not \`sum\`, over instances.`;
+
+/** `hub`: the registry of a hub's own metrics. */
+export function metricsReference(hub: Registry): string {
+  return [
+    ...["# Metrics", "", INTRO, "", "## Of a gateway", "", ...table(describedMetrics())],
+    ...["", "## Of a hub", "", HUB_INTRO, "", ...table(described(hub)), ""],
+  ].join("\n");
+}
+
+function table(metrics: readonly Described[]): readonly string[] {
+  const rows = metrics.map(
     ({ name, help, type, labelNames }) =>
       `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(", ")} | ` +
       `${help.replaceAll("|", "\\|")} |`,
   );
-  return ["# Metrics", "", INTRO, "", "| metric | type | labels | meaning |", "|---|---|---|---|", ...rows, ""].join(
-    "\n",
-  );
+  return ["| metric | type | labels | meaning |", "|---|---|---|---|", ...rows];
 }
 
-/** In the order of their names. */
+/** The metrics of a gateway, in the order of their names. */
 export function describedMetrics(): readonly Described[] {
   const registry = new Registry();
   new GatewayMetrics(registry);
@@ -58,6 +69,11 @@ export function describedMetrics(): readonly Described[] {
   };
   measureTriggers(registry, async () => []);
   measureSpool(registry, { state: async () => nothing });
+  return described(registry);
+}
+
+/** In the order of their names. */
+export function described(registry: Registry): readonly Described[] {
   return registry
     .getMetricsAsArray()
     .map((metric) => metric as unknown as Described)

@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startHub } from "../../src/hub/hub.ts";
+import { hubRegistry } from "../../src/hub/metrics.ts";
 import { hubOptions } from "../../src/hub/options.ts";
 import { silentLog as log } from "../../src/support/log.ts";
 import { rawOptions, temporaryDirectory } from "./fixture.ts";
@@ -27,6 +28,8 @@ test(
       expect(text).toMatch(/^headgate_hub_request_duration_seconds_count\{method="GET",status="2xx"\} [1-9]/m);
       expect(text).toMatch(/^headgate_hub_operations_pending 0$/m);
       expect(text).toMatch(/^headgate_hub_operations_failed 0$/m);
+      const described = hubRegistry().getMetricsAsArray();
+      expect([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)).toEqual(described.map(({ name }) => name));
       expect((await fetch(`${hub.url}/metrics`)).status).toBe(404);
     } finally {
       await hub.close();

@@ -3,18 +3,21 @@ import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { Gateway } from "../../src/gateway.ts";
-import { describedMetrics } from "../../src/operations/metrics-reference.ts";
+import { hubRegistry } from "../../src/hub/metrics.ts";
+import { describedMetrics, described as describedOf } from "../../src/operations/metrics-reference.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../runs/gateway-rig.ts";
 import { askOperations } from "../support/operations.ts";
 
 const docs = resolve(import.meta.dirname, "../../docs");
-const described = new Map(describedMetrics().map((metric) => [metric.name, metric]));
+const described = new Map(
+  [...describedMetrics(), ...describedOf(hubRegistry())].map((metric) => [metric.name, metric]),
+);
 /** What a histogram is read by. */
 const SERIES = /_(bucket|count|sum)$/;
 /** Of the scrape itself. */
 const FROM_PROMETHEUS = ["instance", "job"];
 
-/** The queries of the dashboard and of the rules. */
+/** The queries of the dashboards and of the rules. */
 function queries(): readonly string[] {
   const found: string[] = [];
   const visit = (value: unknown): void => {
@@ -24,7 +27,8 @@ function queries(): readonly string[] {
       else visit(inner);
     }
   };
-  visit(JSON.parse(readFileSync(join(docs, "grafana-dashboard.json"), "utf8")));
+  for (const dashboard of ["grafana-dashboard.json", "hub-grafana-dashboard.json"])
+    visit(JSON.parse(readFileSync(join(docs, dashboard), "utf8")));
   visit(parse(readFileSync(join(docs, "alert-rules.yml"), "utf8")));
   return found;
 }
@@ -47,7 +51,7 @@ function faultsOf(query: string): readonly string[] {
   ];
 }
 
-describe("the dashboard and the alert rules", () => {
+describe("the dashboards and the alert rules", () => {
   it.each(queries())("%s query only existing metrics", (query) => {
     expect(faultsOf(query)).toEqual([]);
   });
