@@ -28,7 +28,9 @@ import { formRoutes } from "./forms/routes.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
+import { takeJson } from "./http/json-bodies.ts";
 import { belowRoutes, installProblems, ROUTER } from "./http/problems.ts";
+import { installQueryNames } from "./http/query-names.ts";
 import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import { installWarnings } from "./http/warnings.ts";
@@ -174,11 +176,12 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
   });
   endConnectionsOnClose(app, SILENCE_MS);
   limitConnections(app, context.options.http, context.log);
-  takeEmptyJson(app);
+  takeJson(app, "application/json");
   metrics.watch(app);
   installProblems(app, context.log);
   const routes = installAccess(app, context.guard);
   installRates(app, context.options);
+  installQueryNames(app);
   installWarnings(app);
   const files = shareQuery(() => filesHealth(context.gatewayView));
   app.get("/health", described(HEALTH), async () => ({
@@ -216,15 +219,6 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
 function startFacts({ store, accounts }: HubOptions) {
   const place = store.kind === "sqlite" ? store.path : `postgres (schema ${store.schema})`;
   return { version: packageVersion(), store: place, accounts: accounts.length };
-}
-
-/** Some clients name the type of a body with every call, also with a DELETE without a body. */
-function takeEmptyJson(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser("error", "error");
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-    if (body.length === 0) done(null, undefined);
-    else parse(request, String(body), done);
-  });
 }
 
 const HEALTH: RouteFacts = {

@@ -1,6 +1,6 @@
 /** What the clients of such platforms send and expect (`docs/hub-choices.md`, *Clients*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createChain, GRANT, startTestHub, type TestHub } from "./fixture.ts";
+import { createChain, GRANT, type Query, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;
 beforeAll(async () => {
@@ -108,5 +108,114 @@ test("ids below 1 in a push are discarded with that reason", async () => {
       { target: "variableId=0", reason: "variableId 0 is below 1, where ids begin", count: 1 },
       { target: "variableId=-1", reason: "variableId -1 is below 1, where ids begin", count: 1 },
     ],
+  });
+});
+
+describe("names of parameters", () => {
+  const ids = async (path: string, query: Query) =>
+    (await hub.get(path, query)).map(({ id, variableId }: { id: number; variableId: number }) => id ?? variableId);
+
+  test("stand behind the prefixes that clients write", async () => {
+    const { siteId, sourceId, variableIds } = await createChain(hub);
+    const [variableId = 0] = variableIds;
+    await hub.push([{ variableId, data: READINGS.slice(0, 1) }]);
+    const sources = await hub.get("/sources", { "sourcesFilter.displayLevel": "Light", "sourceFilter.siteId": siteId });
+    expect(sources).toEqual([{ id: sourceId, name: "Source", siteId, serialNumber: null }]);
+    const level = { "filter.displayLevel": "ValueVariable" };
+    expect(await ids("/data", { "filter.variableId": variableId, ...level })).toEqual([variableId]);
+    const posted = { query: { "Filter.VariableIds": variableId, ...level }, body: {} };
+    expect(await hub.ok("POST", "/data", posted)).toMatchObject([{ variableId }]);
+    expect(await ids("/variables", { "variablesFilter.sourceIds": [sourceId] })).toEqual([variableId]);
+    expect(await ids("/sites", { "parameters.Id": siteId, "filter.Paging.ItemsPerPage": 1 })).toEqual([siteId]);
+    const { body: file } = await hub.upload("x", { "parameters.filename": "a.csv" });
+    expect(await hub.get(`/storage/${file}`)).toMatchObject({ fileName: "a.csv" });
+  });
+
+  test("are unknown behind any other prefix, and named as they were written", async () => {
+    for (const name of [
+      "siteFilter.displayLevel",
+      "query.id",
+      "filter.nothing",
+      "filter.filter.id",
+      "__proto__",
+      "filter.__proto__",
+    ]) {
+      const { headers } = await hub.call("GET", "/sources", { query: { [name]: "1" } });
+      expect(headers.get("x-headgate-warning"), name).toMatch(new RegExp(`: ${name}$`));
+    }
+    const removal = await hub.call("DELETE", "/data", { query: { "parameters.VariableIds": 1, "filter.From": "x" } });
+    expect(removal).toMatchObject({ status: 400, body: { detail: expect.stringContaining("filter.From") } });
+  });
+
+  test("given twice, with a prefix and without, are neither dropped", async () => {
+    const one = await createChain(hub);
+    const other = await createChain(hub);
+    const both = { siteId: one.siteId, "filter.siteId": other.siteId };
+    expect(await ids("/sources", both)).toEqual([one.sourceId, other.sourceId]);
+    const levels = { displayLevel: "Light", "filter.displayLevel": "Site" };
+    expect(await hub.call("GET", "/sources", { query: levels })).toMatchObject({ status: 400 });
+  });
+
+  test("have a singular and a plural for every filter, also with the name of the resource", async () => {
+    const one = await createChain(hub, { source: { tags: ["own"] } });
+    const other = await createChain(hub);
+    expect(await ids("/sites", { siteIds: [one.siteId, other.siteId] })).toEqual([one.siteId, other.siteId]);
+    expect(await ids("/sites", { "filter.siteId": one.siteId })).toEqual([one.siteId]);
+    expect(await ids("/sources", { sourceIds: other.sourceId })).toEqual([other.sourceId]);
+    expect(await ids("/sources", { tag: "own" })).toEqual([one.sourceId]);
+    expect(await ids("/variables", { variableIds: one.variableIds })).toEqual(one.variableIds);
+    expect((await hub.upload("x", { Filename: "plural.csv", siteIds: one.siteId })).status).toBe(200);
+    expect(await hub.get("/storage", { FileNames: ["plural.csv", "other.csv"] })).toMatchObject([
+      { siteId: one.siteId },
+    ]);
+  });
+
+  test("options.hardDelete removes with the data, and a contradiction removes nothing", async () => {
+    const { siteId, variableIds } = await createChain(hub);
+    await hub.push([{ variableId: variableIds[0], data: READINGS }]);
+    const remove = (query: Query) => hub.call("DELETE", `/sites/${siteId}`, { query });
+    expect(await remove({ "options.hardDelete": false })).toMatchObject({ status: 409 });
+    expect(await remove({ "options.hardDelete": true, withData: false })).toMatchObject({ status: 400 });
+    expect(await remove({ "options.hardDelete": true })).toMatchObject({
+      status: 200,
+      body: { removed: { points: 3 } },
+    });
+  });
+});
+
+describe("bodies in UTF-16", () => {
+  const little = (value: unknown, mark = "") => Buffer.from(mark + JSON.stringify(value), "utf16le");
+  const big = (value: unknown, mark = "") => little(value, mark).swap16();
+  const typed = (charset: string, type = "application/json") => ({ "content-type": `${type}; charset=${charset}` });
+
+  test.each([
+    ["utf-16", little],
+    ["UTF-16LE", little],
+    ["utf-16be", big],
+    ["utf-16", big],
+    ['"utf-16"', (value: unknown) => little(value, "\ufeff")],
+    ["utf16", (value: unknown) => big(value, "\ufeff")],
+    ["utf-16", (value: unknown) => Buffer.from(JSON.stringify(value))],
+  ])("are read by their charset %s", async (charset, write) => {
+    const headers = typed(charset);
+    const site = write({ name: "Žilina 東京", typeId: 3, timeZoneId: "UTC" });
+    const siteId = await hub.ok("POST", "/sites", { raw: site, headers });
+    expect(await hub.get(`/sites/${siteId}`)).toMatchObject({ name: "Žilina 東京" });
+    const patch = { raw: write([{ op: "replace", path: "/city", value: "Ōsaka" }]) };
+    const type = typed(charset, "application/json-patch+json");
+    expect(await hub.ok("PATCH", `/sites/${siteId}`, { ...patch, headers: type })).toMatchObject({ city: "Ōsaka" });
+    const { variableIds } = await createChain(hub);
+    const raw = write([{ variableId: variableIds[0], data: READINGS }]);
+    const { operationId, received } = await hub.ok("POST", "/push/api/data", { raw, headers });
+    expect(received).toBe(3);
+    expect(await hub.settled(operationId)).toMatchObject({ stored: 3 });
+  });
+
+  test("that end in half of a character are refused", async () => {
+    const raw = little([]).subarray(0, 3);
+    for (const path of ["/sites", "/push/api/data"]) {
+      const answer = await hub.call("POST", path, { raw: new Uint8Array(raw), headers: typed("utf-16") });
+      expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("UTF-16") } });
+    }
   });
 });

@@ -37,7 +37,7 @@ interface Upload {
 export async function uploadRoute(app: FastifyInstance, context: HubContext, files: StoredFiles): Promise<void> {
   const { limits } = context.options;
   const uploads = new WeakMap<FastifyRequest, Upload>();
-  logRefusals(app, context, ({ query }) => fileUploadQuery.safeParse(withoutPrefix(query as object)).data?.Filename);
+  logRefusals(app, context, ({ query }) => fileUploadQuery.safeParse(query).data?.Filename);
   app.removeAllContentTypeParsers();
   await parseMultipart(app, limits.file);
   app.addContentTypeParser("*", (_request, _payload, done) => done(notMultipart()));
@@ -55,19 +55,9 @@ export async function uploadRoute(app: FastifyInstance, context: HubContext, fil
   });
 }
 
-/** Some clients write `parameters.filename`. */
-function withoutPrefix(query: object): Record<string, unknown> {
-  const out: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(query)) {
-    const own = name.replace(/^parameters\./i, "");
-    out[own] = Object.hasOwn(out, own) ? [out[own], value].flat() : value;
-  }
-  return out;
-}
-
 async function admitted(context: HubContext, request: FastifyRequest, reply: FastifyReply): Promise<Upload> {
   const { accountId } = callerOf(request);
-  const given = withoutPrefix(request.query as object);
+  const given = request.query as object;
   const query = parsed(fileUploadQuery, given);
   requireFileName(query.Filename);
   const allowance = await allowed(context, request, FRAME_BYTES_MAX);

@@ -17,6 +17,7 @@ import {
 import { bareOperationId, idempotencyKeyOf } from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
+import { utf8Of } from "../http/json-bodies.ts";
 import { parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
@@ -31,7 +32,9 @@ import { readWebhookUrl } from "./webhook-url.ts";
 export async function pushRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   // Any content type: the bytes are kept as received.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser("*", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) =>
+    utf8Of(request, body),
+  );
 
   app.post("/push/api/data", {
     ...described(PUSH),

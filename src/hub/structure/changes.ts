@@ -12,6 +12,7 @@ import { site, siteBody, source, sourceBody, variable, variableBody } from "../.
 import type { HubContext } from "../context.ts";
 import { ChangedForms } from "../forms/changed.ts";
 import { callerOf } from "../http/access.ts";
+import { takeJson } from "../http/json-bodies.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
@@ -73,8 +74,7 @@ function optionsOf(entity: StructureEntity) {
 
 export async function changeRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   const bytesMax = context.options.limits.requestBody;
-  for (const type of ["application/json-patch+json", "application/merge-patch+json"])
-    app.addContentTypeParser(type, { parseAs: "string" }, app.getDefaultJsonParser("error", "error"));
+  for (const type of ["application/json-patch+json", "application/merge-patch+json"]) takeJson(app, type);
 
   for (const [entity, path] of [
     ["site", "/sites"],

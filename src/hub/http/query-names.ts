@@ -1,0 +1,63 @@
+/** Names of query parameters as clients write them, brought to those that the address knows (*Clients*). */
+import type { FastifyInstance } from "fastify";
+import { knownNames } from "../../wire/caseless.ts";
+
+/** Names of other services, in lower case, for parameters of the hub. */
+const SYNONYMS: ReadonlyMap<string, string> = new Map([["harddelete", "WithData"]]);
+
+/** Called after the access rules, so that nothing is done for strangers. */
+export function installQueryNames(app: FastifyInstance): void {
+  app.addHook("onRequest", async (request) => {
+    const { facts } = request.routeOptions.config;
+    const schema = facts?.query ?? facts?.body;
+    const names = Object.keys(request.query as object);
+    if (schema === undefined || names.length === 0) return;
+    const known = new Set(knownNames(schema).map((name) => name.toLowerCase()));
+    const resource = /^\/(\w*)/.exec(request.routeOptions.url ?? "")?.[1]?.toLowerCase() ?? "";
+    // A removal by a name that was only meant alike could not be undone.
+    const plurals = request.method !== "DELETE";
+    request.query = renamed(request.query as object, (name) => ownName(name, { known, resource, plurals }));
+  });
+}
+
+/** Facts of one address that decide about a name. */
+interface Address {
+  /** In lower case. */
+  readonly known: ReadonlySet<string>;
+  /** First word of the address, in lower case. */
+  readonly resource: string;
+  readonly plurals: boolean;
+}
+
+/** The same name where the address knows neither it nor what it stands for. */
+function ownName(name: string, address: Address): string {
+  const { known, resource, plurals } = address;
+  if (known.has(name.toLowerCase())) return name;
+  const [, prefix = "", bare = name] = /^(\w+)\.(.+)$/.exec(name) ?? [];
+  const prefixes = ["", "filter", "parameters", "options", ...bothNumbers(resource).map((word) => `${word}filter`)];
+  if (!prefixes.includes(prefix.toLowerCase())) return name;
+  const lower = bare.toLowerCase();
+  const candidates = [bare, SYNONYMS.get(lower) ?? bare, ...(plurals ? relatives(lower, resource) : [])];
+  return candidates.find((candidate) => known.has(candidate.toLowerCase())) ?? name;
+}
+
+/** The other number of a name, and `id` for the id of the listed resource itself (`siteIds` of `/sites`). */
+function relatives(lower: string, resource: string): readonly string[] {
+  const own = bothNumbers(resource).find((word) => [`${word}id`, `${word}ids`].includes(lower));
+  return [...bothNumbers(lower), ...(own === undefined ? [] : bothNumbers(lower.slice(own.length)))];
+}
+
+function bothNumbers(word: string): readonly string[] {
+  const singular = word.replace(/s$/, "");
+  return [singular, `${singular}s`];
+}
+
+/** Two names that become one are that name given twice: a list where lists are allowed, an error elsewhere. */
+function renamed(query: object, nameOf: (name: string) => string): object {
+  const out: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of Object.entries(query)) {
+    const own = nameOf(name);
+    out[own] = own in out ? [out[own], value].flat() : value;
+  }
+  return out;
+}
