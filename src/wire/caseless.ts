@@ -43,12 +43,25 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   return z.preprocess((input) => (input === undefined || Array.isArray(input) ? input : [input]), z.array(item));
 }
 
-/** A value of the list, written in any case. */
-export function anyCase<const Names extends readonly string[]>(names: Names) {
+/** A value of the list, written in any case, or by its number where `numbers` has them. */
+export function anyCase<const Names extends readonly string[]>(
+  names: Names,
+  numbers: Readonly<Record<string, number>> = {},
+) {
+  const isMeant = (name: string, text: string) => name.toLowerCase() === text || String(numbers[name]) === text;
+  return z.preprocess((input) => {
+    if (typeof input !== "string" && typeof input !== "number") return input;
+    const text = String(input).toLowerCase();
+    return names.find((name) => isMeant(name, text)) ?? input;
+  }, z.enum(names));
+}
+
+/** The number of a list, or its name in any case. Whether the list has a number is not checked. */
+export function numberOrName(numbers: Readonly<Record<string, number>>) {
+  const known = new Map(Object.entries(numbers).map(([name, number]) => [name.toLowerCase(), number]));
   return z.preprocess(
-    (input) =>
-      typeof input === "string" ? (names.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input) : input,
-    z.enum(names),
+    (input) => (typeof input === "string" ? (known.get(input.toLowerCase()) ?? input) : input),
+    z.number().int(),
   );
 }
 

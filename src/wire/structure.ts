@@ -2,7 +2,14 @@
  * Sites, sources and variables as the read and management interface shows them (specification, *Resources*).
  */
 import { z } from "zod";
-import { caseless, listOf, paging, queryBoolean, queryInteger } from "./caseless.ts";
+import { caseless, listOf, numberOrName, paging, queryBoolean, queryInteger } from "./caseless.ts";
+import { AGGREGATES } from "./data.ts";
+import quantityTypes from "./referentials/quantity-types.json" with { type: "json" };
+import timePeriods from "./referentials/time-periods.json" with { type: "json" };
+
+/** Name to number. */
+const numbersOf = (names: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(names).map(([number, name]) => [name, Number(number)]));
 
 /** The fields of a body as answers have them: a service may leave out or null any. */
 function answered<Shape extends z.core.$ZodShape>(fields: Shape) {
@@ -71,9 +78,9 @@ const variableFields = {
   variableTypeId: integer,
   unitId: integer,
   granularity: integer.optional(),
-  granularityTimeBase: integer.optional(),
-  quantityType: integer.optional(),
-  aggregate: integer.optional(),
+  granularityTimeBase: numberOrName(numbersOf(timePeriods)).optional(),
+  quantityType: numberOrName(numbersOf(quantityTypes)).optional(),
+  aggregate: numberOrName(AGGREGATES).optional(),
   mappingConfig: text,
   tags: z.array(z.string()).optional(),
   isVersioned: z.boolean().optional(),

@@ -4,10 +4,13 @@
  */
 import { z } from "zod";
 import { anyCase, caseless, queryInteger } from "./caseless.ts";
+import { FORM_ENTITIES } from "./form.ts";
 
 export const VIEW_TYPES = ["Site", "Source"] as const;
 
-const entityType = anyCase(VIEW_TYPES).describe("What the view selects: it serves as ViewId of /sites or of /sources.");
+const entityType = anyCase(VIEW_TYPES, FORM_ENTITIES).describe(
+  "What the view selects: it serves as ViewId of /sites or of /sources.",
+);
 
 export const viewBody = caseless(
   z.object({

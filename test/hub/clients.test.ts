@@ -219,3 +219,38 @@ describe("bodies in UTF-16", () => {
     }
   });
 });
+
+describe("values of a list", () => {
+  test("are read by number and by name in parameters", async () => {
+    const { variableIds } = await createChain(hub);
+    const [variableId = 0] = variableIds;
+    await hub.push([{ variableId, data: READINGS }]);
+    const daily = (query: Query) => hub.get("/data", { variableId, ...query });
+    for (const query of [
+      { granularity: "Day", aggregation: "sum" },
+      { granularity: 3, aggregation: 1 },
+      { granularity: "3", aggregations: ["1"] },
+    ])
+      expect(await daily(query)).toMatchObject([{ sumValue: 3 }]);
+    const body = { variableId, granularity: 3, aggregations: [2, "MAX"] };
+    expect(await hub.post("/data", body)).toMatchObject([{ minValue: 0, maxValue: 2 }]);
+    const unknown = await hub.call("GET", "/data", { query: { variableId, granularity: 99 } });
+    expect(unknown).toMatchObject({ status: 400, body: { detail: expect.stringContaining("Granularity") } });
+  });
+
+  test("are read by number and by name in bodies, and answered as numbers", async () => {
+    const { sourceId } = await createChain(hub, { variables: [] });
+    const make = (fields: object) =>
+      hub.post("/variables", { name: "V", sourceId, variableTypeId: 0, unitId: 8, ...fields });
+    const id = await make({ granularityTimeBase: "minute", quantityType: "Integrated", aggregate: "sum" });
+    const numbers = { granularityTimeBase: 2, quantityType: 2, aggregate: 1 };
+    expect(await hub.get(`/variables/${id}`)).toMatchObject(numbers);
+    expect(await hub.get(`/variables/${await make(numbers)}`)).toMatchObject(numbers);
+    const body = [{ op: "replace", path: "/quantityType", value: "Maximum" }];
+    expect(await hub.ok("PATCH", `/variables/${id}`, { body })).toMatchObject({ ...numbers, quantityType: 5 });
+    for (const quantityType of ["Largest", 77])
+      expect(await hub.call("PATCH", `/variables/${id}`, { body: { quantityType } })).toMatchObject({ status: 400 });
+    const view = await hub.post("/views", { name: "Named", entityType: 2, customFilter: "Name <> 'x'" });
+    expect(await hub.get(`/views/${view}`)).toMatchObject({ entityType: "Source" });
+  });
+});
