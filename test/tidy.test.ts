@@ -84,6 +84,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     // The servers of the demo's field.
     "hub/transfer",
     "platform.ts",
+    "platform/hub-probe.ts",
     "platform/inner-config.ts",
     "platform/stored-files.ts",
   ],

@@ -16,6 +16,8 @@ import { ledgerSchema } from "../ledger/options.ts";
 import { createLookups, lookupFile } from "../mapping/lookup.ts";
 import { heldRuns } from "../operations/held-runs.ts";
 import { usedWords } from "../operations/spool-state.ts";
+import { HUB_PARTS, probeHub } from "../platform/hub-probe.ts";
+import { storedInnerConfig } from "../platform/inner-config.ts";
 import { webhookAddress } from "../runs/steps/confirm-rule.ts";
 import { SpoolQuota } from "../spool/quota.ts";
 import { systemClock } from "../support/clock.ts";
@@ -29,17 +31,22 @@ import { checkTriggers } from "./check-triggers.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { dropHistory } from "./drop-history.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
-import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
+import { loadOperatedConfig, operatedConfigOption, operatingHub } from "./operated-config.ts";
 import { printJson, sizeWords } from "./output.ts";
 
 /** Bytes; less free space for the spool gives a warning. */
 const FREE_LEAST = 1_000_000_000;
 
 export function addCheck({ program, stop, action }: CommandFrame): void {
-  addCommand(program, "check", "Validates the configuration, then tries every drop, the services and the spool.", [
-    "headgate check -c gateway.yaml",
-    "headgate check -c hub.yaml                 # what the gateway of the hub works with; the hub need not run",
-  ])
+  addCommand(
+    program,
+    "check",
+    "Validates the configuration, then tries every drop, the services and the spool, or what a hub needs.",
+    [
+      "headgate check -c gateway.yaml",
+      "headgate check -c hub.yaml                 # store, sign-in, addresses and files of a hub, which need not run",
+    ],
+  )
     .addOption(operatedConfigOption())
     .option("--json", "as JSON")
     .action(action((options: { config: string; json?: boolean }) => check(options, stop)));
@@ -49,14 +56,23 @@ async function check(
   options: { readonly config: string; readonly json?: boolean },
   stop: AbortSignal,
 ): Promise<number> {
-  const config = await loadOperatedConfig(options.config);
+  const hub = operatingHub(options.config);
+  const config = hub === null ? await loadOperatedConfig(options.config) : null;
   const findings: Finding[] = [];
-  const printOne = findingPrinter(partsOf(config));
+  const printOne = findingPrinter(config === null ? ["configuration", ...HUB_PARTS] : partsOf(config));
   const say = (finding: Finding) => {
     findings.push(finding);
     if (options.json !== true) printOne(finding);
   };
   say({ part: "configuration", level: "ok", what: `${options.config} is valid` });
+  sayWeakSecrets(say);
+  if (config !== null) await checkGateway(config, say, stop);
+  else if (hub !== null && (await probeHub(hub, say))) await checkGateway(await storedInnerConfig(hub), say, stop);
+  if (options.json === true) printJson(findings);
+  return findings.some((finding) => finding.level === "failed") ? 1 : 0;
+}
+
+function sayWeakSecrets(say: Say): void {
   const weak = weakSecrets();
   if (weak > 0)
     say({
@@ -68,6 +84,10 @@ async function check(
         `and errors cannot mask ${weak === 1 ? "it" : "them"} everywhere`,
       hint: "Choose secrets of at least 6 characters that are not common words.",
     });
+}
+
+/** A gateway of its own, or the one inside a hub. */
+async function checkGateway(config: GatewayConfig, say: Say, stop: AbortSignal): Promise<void> {
   await checkLookups(config, say, stop);
   const ledger = await checkLedger(config, say);
   // The storage of a hub and the hub itself are within the process of the gateway, which need not run.
@@ -81,8 +101,6 @@ async function check(
   }
   for (const service of outside.services) await checkService(config, service, say, stop);
   await checkTemplates(config, say, stop);
-  if (options.json === true) printJson(findings);
-  return findings.some((finding) => finding.level === "failed") ? 1 : 0;
 }
 
 function partsOf({ drops, triggers, lookups, services }: GatewayConfig): readonly string[] {

@@ -26,6 +26,12 @@ export async function loadOperated(path: string): Promise<Operated> {
   return { config: await storedInnerConfig(hub), hub };
 }
 
+/** Null for the configuration of a gateway. Throws `ConfigError`. */
+export function operatingHub(path: string): HubOptions | null {
+  const document = readDocument(path);
+  return kindOf(document) === "hub" ? hubOptionsOf(document, path) : null;
+}
+
 /** Throws as `loadOperated` does. */
 export async function loadOperatedConfig(path: string): Promise<GatewayConfig> {
   return (await loadOperated(path)).config;

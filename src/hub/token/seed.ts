@@ -6,18 +6,7 @@ import { type HashCost, hashPassword, verifyPassword } from "./passwords.ts";
 
 export async function seedIdentities(identity: IdentityStore, options: HubOptions, cost?: HashCost): Promise<void> {
   const { accounts, clients, users } = options;
-  refuseRepeated(
-    "accounts",
-    accounts.map((account) => String(account.id)),
-  );
-  refuseRepeated(
-    "clients",
-    clients.map((client) => client.id),
-  );
-  refuseRepeated(
-    "users",
-    users.map((user) => user.username),
-  );
+  refuseRepeatedIds(options);
   for (const account of accounts) await identity.putAccount(account);
   refuseUnknownAccounts(await unknownAccounts(identity, options));
   // Hashing is slow on purpose: all hashes run concurrently, up to the number of threads.
@@ -43,13 +32,30 @@ export async function seedIdentities(identity: IdentityStore, options: HubOption
   );
 }
 
+/** Throws `ConfigError` for an account, a client or a user that is configured twice. */
+export function refuseRepeatedIds({ accounts, clients, users }: HubOptions): void {
+  refuseRepeated(
+    "accounts",
+    accounts.map((account) => String(account.id)),
+  );
+  refuseRepeated(
+    "clients",
+    clients.map((client) => client.id),
+  );
+  refuseRepeated(
+    "users",
+    users.map((user) => user.username),
+  );
+}
+
 async function unknownAccounts(identity: IdentityStore, { users }: HubOptions) {
   const entered = users.flatMap(({ username, accounts }) => accounts.map((accountId) => ({ username, accountId })));
   const known = await Promise.all(entered.map(({ accountId }) => identity.account(accountId)));
   return entered.filter((_, index) => known[index] === null);
 }
 
-function refuseUnknownAccounts(unknown: readonly { username: string; accountId: number }[]): void {
+/** Throws `ConfigError` for the first of them. */
+export function refuseUnknownAccounts(unknown: readonly { username: string; accountId: number }[]): void {
   const [first] = unknown;
   if (first !== undefined)
     throw inconsistent(`users: ${first.username} enters the account ${first.accountId}, which does not exist`);

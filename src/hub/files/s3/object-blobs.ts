@@ -41,7 +41,7 @@ export interface ObjectParts {
 /** Throws when the storage cannot be used: `ConfigError`, or `TransientError` where that may pass by itself. */
 export async function openObjectBlobs(parts: ObjectParts): Promise<BlobStore> {
   const { options, local } = parts;
-  const subject = `${options.endpoint ?? options.region}/${options.bucket}/${options.prefix}`;
+  const subject = subjectOf(options);
   await makeLocal(local);
   const bucket = new Bucket(options);
   try {
@@ -53,6 +53,22 @@ export async function openObjectBlobs(parts: ObjectParts): Promise<BlobStore> {
     bucket.close();
     throw openingFault(subject, thrown);
   }
+}
+
+/** The id of the store whose files are there; null when there are none yet. Throws as `openObjectBlobs`. */
+export async function storageOwner(options: ObjectStorageOptions): Promise<string | null> {
+  const bucket = new Bucket(options);
+  try {
+    return await bucket.text(OWNER);
+  } catch (thrown) {
+    throw openingFault(subjectOf(options), thrown);
+  } finally {
+    bucket.close();
+  }
+}
+
+function subjectOf({ endpoint, region, bucket, prefix }: ObjectStorageOptions): string {
+  return `${endpoint ?? region}/${bucket}/${prefix}`;
 }
 
 async function makeLocal(local: string): Promise<void> {
