@@ -11,7 +11,7 @@ import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { FileState } from "../wire/index.ts";
-import { entryOf, fileIdOf } from "./hub-drop.ts";
+import { fileIdOf } from "./hub-drop.ts";
 import { type Progress, progressOf } from "./progress.ts";
 
 /** The states in which the gateway has something left to do. */
@@ -46,8 +46,8 @@ export class FileUpdates {
   readonly #parts: FileUpdatesParts;
   /** Files with events that were not checked yet, by their drops. */
   readonly #due = new Map<string, Set<number>>();
-  /** Paths of files whose records say that they are worked on, and nothing else. */
-  readonly #inProgress = new Set<string>();
+  /** Files whose records say that they are worked on, and nothing else. */
+  readonly #inProgress = new Set<number>();
   readonly #stop = new AbortController();
   #rest = new AbortController();
   #loop: Promise<void> | null = null;
@@ -60,9 +60,10 @@ export class FileUpdates {
 
   note({ what, drop, path }: Pick<FileEvent, "what" | "drop" | "path">): void {
     if (WITHOUT_CHANGE.has(what) || this.#parts.accountOf(drop) === undefined) return;
+    const id = fileIdOf(path);
     // The record of a container names the entry that is worked on.
-    if (ONWARDS.has(what) && !path.includes("!/") && this.#inProgress.has(path)) return;
-    this.#add(drop, fileIdOf(path));
+    if (ONWARDS.has(what) && !path.includes("!/") && this.#inProgress.has(id)) return;
+    this.#add(drop, id);
     this.#rest.abort();
   }
 
@@ -151,12 +152,14 @@ export class FileUpdates {
 
   async #update(drop: string, accountId: number, ids: readonly number[]): Promise<void> {
     const { files } = this.#parts;
+    // An event while the ledger is read may say more than what is read.
+    for (const id of ids) this.#inProgress.delete(id);
     const { rows } = await files.list(accountId, { ids }, { offset: 0, limit: null });
     const changes: FileChange[] = [];
     for (const file of rows) {
       const progress = await progressOf(drop, file, this.#parts.ledger);
-      const isInProgress = progress?.state === "processing" && progress.reason === null;
-      this.#keepInProgress(entryOf(file).path, isInProgress);
+      if (progress?.state === "processing" && progress.reason === null && this.#inProgress.size < IN_PROGRESS_MAX)
+        this.#inProgress.add(file.id);
       if (progress !== null && !isSame(progress, file)) changes.push(this.#changeTo(progress, file));
     }
     if (changes.length === 0) return;
@@ -165,11 +168,6 @@ export class FileUpdates {
     const late = changes.filter((_, at) => advanced[at] === false);
     const steps = late.flatMap((one) => [{ ...one, state: "processing" as const }, one]);
     if (steps.length > 0) await files.advance(accountId, steps);
-  }
-
-  #keepInProgress(path: string, isInProgress: boolean): void {
-    this.#inProgress.delete(path);
-    if (isInProgress && this.#inProgress.size < IN_PROGRESS_MAX) this.#inProgress.add(path);
   }
 
   #changeTo(progress: Progress, { id, offers }: FileRecord): FileChange {

@@ -120,6 +120,9 @@ describe("an SQLite ledger's file", () => {
       ["file-2", "b.csv"],
     ] as const)
       expect((await again.trace(prefix)).map(({ arrival }) => arrival.path)).toEqual([path]);
+    const mapper = { ...BINDING.mapper, version: "2.0.0" };
+    const rebound = await again.noteRun(first.id, { bound: { mapper }, event: "run.rebound", detail: "" });
+    expect(rebound.binding).toEqual({ ...own, mapper });
     await again.close();
   });
 

@@ -32,6 +32,52 @@ test("the updates end when they are closed while records are read", async () => 
   expect(list).toHaveBeenCalledTimes(1);
 }, 20_000);
 
+test("a reason that is over goes, also when its run continues while the ledger is read", async () => {
+  let file = { id: 3, fileName: "a.csv", size: 9, createdMs: 1_000, offers: 1, state: "received" } as FileRecord;
+  const runOf = (state: Run["state"], message: string | null) => {
+    const reason = message === null ? null : { code: "HG-RUN-001", message };
+    const points = { stored: 0, rejected: 0 };
+    return { id: "r", state, reason, points, binding: { trigger: "account-1:8" } } as unknown as Run;
+  };
+  const reads = [runOf("claimed", null), runOf("held", "waits"), runOf("delivering", null)];
+  const held = Promise.withResolvers<void>();
+  const readRun = vi.fn(async () => {
+    const run = reads.length > 1 ? reads.shift() : reads[0];
+    if (run?.state === "held") await held.promise;
+    return run;
+  });
+  const ledger = {
+    arrivalsAt: async () => [{ id: 1, ...entryOf(file) } as Arrival],
+    runOf: readRun,
+  } as unknown as Ledger;
+  const reasons: (string | null | undefined)[] = [];
+  const advance: FileStore["advance"] = async (_account, changes) => {
+    for (const { reason, state, run, triggerId } of changes) {
+      file = { ...file, reason: reason ?? null, state, run: run ?? null, triggerId: triggerId ?? null };
+      reasons.push(reason);
+    }
+    return changes.map(() => true);
+  };
+  const updates = new FileUpdates({
+    files: { list: async (_account, { ids }) => ({ rows: ids === undefined ? [] : [file], total: 1 }), advance },
+    accountOf: () => 1,
+    drops: () => ["account-1"],
+    ledger,
+    clock: systemClock,
+    log: silentLog,
+  });
+  const note = (what: string) => updates.note({ what, drop: "account-1", path: "3/a.csv" });
+  updates.start();
+  note("run.claimed");
+  await expect.poll(() => reasons).toEqual([null]);
+  note("run.held");
+  await expect.poll(() => readRun.mock.calls.length).toBe(2);
+  note("run.delivering");
+  held.resolve();
+  await expect.poll(() => reasons).toEqual([null, "HG-RUN-001: waits", null]);
+  await updates.close();
+}, 20_000);
+
 test("a file keeps its trigger while its container is opened, and that of its token always", async () => {
   const shown = async (via: FileRecord["via"], trigger: string, triggerId: number | null) => {
     const file = { id: 3, fileName: "all.zip", size: 9, createdMs: 1_000, offers: 1, via, triggerId } as FileRecord;

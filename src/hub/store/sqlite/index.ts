@@ -13,7 +13,7 @@ import { cannotOpen, lockStore, openDatabase, statements, write } from "./databa
 import { installFolding } from "./dialect.ts";
 import { sqliteDatabase, type Write } from "./driver.ts";
 import { GroupedWrites } from "./grouped-writes.ts";
-import { createOperationStore, intakeId } from "./operations.ts";
+import { createOperationStore, intakeId, skipAppliedNumbers } from "./operations.ts";
 import { createPointStore } from "./points.ts";
 
 /**
@@ -55,6 +55,7 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     const intake = open(intakePath(path), "intake-migrations");
     installFolding(main);
     const queueId = intakeId(intake);
+    skipAppliedNumbers(statements(intake), statements(main), queueId);
     const partOf = (opened: DatabaseSync, file: string) => {
       const grouped = new GroupedWrites(opened, file);
       writes.push(grouped);

@@ -26,6 +26,18 @@ export function intakeId(intake: DatabaseSync): string {
   return id;
 }
 
+/**
+ * A power cut may take an operation that nobody was told of from the queue, and leave its outcome: its number is not
+ * given to another, which would count as applied.
+ */
+export function skipAppliedNumbers(intake: Statements, main: Statements, queueId: string): void {
+  const applied = Number(main.get("SELECT max(seq) AS last FROM outcome WHERE intake_id = ?", queueId)?.["last"] ?? 0);
+  const given = Number(intake.get("SELECT seq FROM sqlite_sequence WHERE name = 'operation'")?.["seq"] ?? 0);
+  if (applied <= given) return;
+  intake.run("DELETE FROM sqlite_sequence WHERE name = 'operation'");
+  intake.run("INSERT INTO sqlite_sequence (name, seq) VALUES ('operation', ?)", applied);
+}
+
 /** Both databases, and the id by which outcomes refer to the queue. */
 interface Both {
   readonly queue: Statements;
@@ -44,12 +56,19 @@ interface Part {
 export function createOperationStore({ tools: queue, write }: Part, main: Part, queueId: string): OperationStore {
   const both = { queue, writeQueue: write, outcomes: main.tools, writeMain: main.write, queueId };
   const database = sqliteDatabase(queue, write);
+  const methods = queueMethods(database);
   return {
     ...createWebhooks(queue, (seq) => {
       const row = outcomeRow(both, seq);
       return row === undefined ? null : outcomeOf(row);
     }),
-    ...queueMethods(database),
+    ...methods,
+    async earlier(push) {
+      const found = await methods.earlier(push);
+      // Its own answer may still wait for the sync, and so does this one then.
+      if (found !== null) await write(() => undefined);
+      return found;
+    },
     // Operations that come at one moment share a transaction and a sync of the log.
     accept: (operation) => write(() => accept(queue, operation)),
     finish: (seqs) => finish(both, seqs),
