@@ -1,4 +1,4 @@
-/** A power cut may take operations from the queue that nobody was told of, after their outcomes were on the disk. */
+/** A power cut may take operations from the queue before their pushes were answered, and leave their outcomes. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";

@@ -27,8 +27,8 @@ export function intakeId(intake: DatabaseSync): string {
 }
 
 /**
- * A power cut may take an operation that nobody was told of from the queue, and leave its outcome: its number is not
- * given to another, which would count as applied.
+ * A power cut may take an operation from the queue before its push was answered, and leave its outcome: its number is
+ * not given to another, which would count as applied.
  */
 export function skipAppliedNumbers(intake: Statements, main: Statements, queueId: string): void {
   const applied = Number(main.get("SELECT max(seq) AS last FROM outcome WHERE intake_id = ?", queueId)?.["last"] ?? 0);
