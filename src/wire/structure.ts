@@ -67,6 +67,8 @@ export const source = z.object({
   siteId: integer,
   state: z.string().nullish(),
   siteName: z.string().nullish(),
+  /** Another name of `ean`. */
+  eanNumber: z.string().nullish(),
   /** Present at DisplayLevel Site. */
   site: site.nullish(),
 });

@@ -254,3 +254,43 @@ describe("values of a list", () => {
     expect(await hub.get(`/views/${view}`)).toMatchObject({ entityType: "Source" });
   });
 });
+
+describe("eanNumber", () => {
+  const made = async (fields: object) => (await createChain(hub, { source: fields, variables: [] })).sourceId;
+  const eans = async (id: number) => {
+    const { ean, eanNumber } = await hub.get(`/sources/${id}`);
+    expect(eanNumber).toBe(ean);
+    return ean;
+  };
+
+  test("is another name of ean in the body of a new source, and beside it in answers", async () => {
+    const id = await made({ EanNumber: "541-1" });
+    expect(await eans(id)).toBe("541-1");
+    for (const displayLevel of ["Normal", "Verbose", "Site"])
+      expect(await hub.get("/sources", { ean: "541-1", displayLevel })).toMatchObject([{ id, eanNumber: "541-1" }]);
+    expect(await eans(await made({ ean: null, eanNumber: "541-2" }))).toBe("541-2");
+    expect(await eans(await made({ ean: "541-3", eanNumber: "541-3" }))).toBe("541-3");
+    expect(await eans(await made({ eanNumber: null }))).toBeNull();
+    const { siteId } = await createChain(hub, { variables: [] });
+    const body = { name: "S", siteId, sourceTypeId: 1, ean: "1", eanNumber: "2" };
+    expect(await hub.call("POST", "/sources", { body })).toMatchObject({ status: 400 });
+  });
+
+  test("changes by either name, also where a client writes back both", async () => {
+    const id = await made({ ean: "A" });
+    const path = `/sources/${id}`;
+    const put = (body: object) => hub.ok("PUT", path, { body });
+    expect(await put({ eanNumber: "B" })).toMatchObject({ ean: "B", eanNumber: "B" });
+    const read = await hub.get(path);
+    expect(await put({ ...read, eanNumber: "C" })).toMatchObject({ ean: "C", eanNumber: "C" });
+    expect(await put({ ...read, ean: "D", eanNumber: "C" })).toMatchObject({ ean: "D" });
+    expect(await put(await hub.get(path))).toMatchObject({ ean: "D" });
+    expect(await hub.call("PUT", path, { body: { ean: "E", eanNumber: "F" } })).toMatchObject({ status: 400 });
+    expect(await eans(id)).toBe("D");
+    const patch = (body: unknown) => hub.ok("PATCH", path, { body });
+    expect(await patch([{ op: "replace", path: "/eanNumber", value: "G" }])).toMatchObject({ ean: "G" });
+    expect(await patch({ EANNUMBER: "H" })).toMatchObject({ eanNumber: "H" });
+    expect(await patch({ ean: "H", eanNumber: null })).toMatchObject({ ean: null, eanNumber: null });
+    expect(await eans(id)).toBeNull();
+  });
+});

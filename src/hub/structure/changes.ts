@@ -17,6 +17,7 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import type { StoredVariable, StructureEntity } from "../store/store.ts";
+import { withEan, withEanNumber } from "./ean-number.ts";
 import { applyPatch, type Fields, mergedValues } from "./json-patch.ts";
 import { requireKnown } from "./known.ts";
 import { notFound, ONE, pathId } from "./pages.ts";
@@ -174,7 +175,9 @@ async function change(
           });
   if (result === "missing") throw notFound(entity, String(id));
   if (result === "no-parent") throw invalidField(PARENTS[entity], "it is not one of this account");
-  return entity === "variable" || !("clientData" in result) ? result : values.shown(entity, result);
+  return entity === "variable" || !("clientData" in result)
+    ? result
+    : withEanNumber(await values.shown(entity, result));
 }
 
 /** Checks a change against the stored points; throws where they do not allow it. */
@@ -276,12 +279,13 @@ function respelled(operation: unknown, entity: StructureEntity): unknown {
 
 function fieldName(entity: StructureEntity, name: string): string {
   const shape = SCHEMAS[entity].out.shape;
+  if ("ean" in shape && name.toLowerCase() === "eannumber") return "ean";
   return Object.keys(shape).find((field) => field.toLowerCase() === name.toLowerCase()) ?? name;
 }
 
 function merged(current: Fields, entries: readonly (readonly [string, unknown])[]): Fields {
   const fields: Record<string, unknown> = { ...current };
-  for (const [name, value] of entries) {
+  for (const [name, value] of withEan(current, entries)) {
     const own = Object.keys(fields).find((field) => field.toLowerCase() === name.toLowerCase()) ?? name;
     fields[own] = value;
   }

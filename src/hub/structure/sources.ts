@@ -9,6 +9,7 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore, StoredSource } from "../store/store.ts";
+import { newWithEan, withEanNumber } from "./ean-number.ts";
 import { requireKnown } from "./known.ts";
 import { both, displayLevel, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
@@ -95,12 +96,12 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
   });
 
   app.post("/sources", OPTIONS.create, async (request, reply) => {
-    const body = parsed(sourceBody, request.body);
+    const body = parsed(sourceBody, newWithEan(request.body));
     requireKnown(body);
     const values = new ChangedForms(context, request, reply);
     const made = await store.structure.createSource(callerOf(request).accountId, body, values.ofNew(body));
     if (made === null) throw invalidField("siteId", `no site ${body.siteId} in this account`);
-    return values.shown("source", made);
+    return withEanNumber(await values.shown("source", made));
   });
 }
 
@@ -117,7 +118,7 @@ async function shown(
   level: Level,
   values: ShownValues,
 ): Promise<object[]> {
-  const sources = await withSlices(store, accountId, "source", listed, values);
+  const sources = (await withSlices(store, accountId, "source", listed, values)).map(withEanNumber);
   if (level === "Light")
     return sources.map(({ id, name, siteId, serialNumber, clientData }) => ({
       ...{ id, name, siteId, serialNumber },
