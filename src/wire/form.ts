@@ -33,7 +33,8 @@ const name = z
   .refine((text) => !/["\\\p{Cc}]/u.test(text) && text.isWellFormed(), {
     error: 'must hold no quote ("), no backslash and no control character, since filters write it between quotes',
   })
-  .refine((text) => !["__proto__", "constructor", "prototype"].includes(text), { error: "is reserved" });
+  // A value under the name of a property that every object has, such as toString, would be taken for it.
+  .refine((text) => !(text in {}) && text !== "prototype", { error: "is reserved" });
 const order = z.int().optional().describe("Place among its neighbours; that in the body when left out.");
 const id = z.union([z.string(), z.int()]).optional().describe("Of one that is there, so that its name can change.");
 

@@ -45,17 +45,26 @@ describe("definitions", () => {
     [{ groups: [] }, "name", "is missing"],
     [{ name: 'A"b' }, "name", "quote"],
     [{ name: "__proto__" }, "name", "reserved"],
+    [{ name: "toString" }, "name", "reserved"],
+    [{ name: "x", groups: [{ name: "valueOf" }] }, "groups.0.name", "reserved"],
     [{ name: "x", entityType: "Variable" }, "entityType", "must be one of 1 (Site), 2 (Source)"],
     [{ name: "x", accountId: 2 }, "accountId", "token"],
     [{ name: "x", groups: fields({ name: "f", type: 9 }) }, "groups.0.fields.0.type", "must be one of 1 (Text)"],
     [{ name: "x", groups: fields({ name: "f" }, { name: "F" }) }, "groups.0.fields.1.name", "twice"],
     [{ name: "x", groups: fields({ name: "f", type: 2, options: ["a"] }) }, "groups.0.fields.0.options", "List"],
     [{ name: "x", groups: fields({ name: "f", referenceTo: 1 }) }, "groups.0.fields.0.referenceTo", "Reference"],
+    [{ name: "x", groups: fields({ name: "f", type: 5, options: ["a", "A"] }) }, "groups.0.fields.0.options", "twice"],
   ])("%j is refused, and the field named", async (body, path, words) => {
     expect(await hub.call("POST", "/form", { body })).toMatchObject({
       status: 400,
       body: { errors: [{ path, message: expect.stringContaining(words) }] },
     });
+  });
+
+  test("have one name: another one in the address is refused", async () => {
+    const query = { name: "One" };
+    expect(await hub.call("POST", "/form", { query, body: { name: "Two" } })).toMatchObject({ status: 400 });
+    expect(await hub.post("/form", { name: "ONE" })).toMatchObject({ name: "ONE" });
   });
 
   test("name the fields that they do not know in a warning", async () => {
@@ -150,6 +159,27 @@ describe("values that are there already", () => {
     });
   });
 
+  test.each([false, true])(
+    "are ids of the account where they become a Reference (timeSliced: %j)",
+    async (timeSliced) => {
+      const name = timeSliced ? "Slices" : "Plain";
+      const form = (type: string) => ({ name, groups: fields({ name: "Of", type, timeSliced, isList: true }) });
+      const made = await hub.post("/form", form("Number"));
+      const { sourceId } = await createChain(hub, { variables: [] });
+      const put = (Of: number[]) =>
+        hub.ok("PUT", `/sources/${sourceId}`, { body: { clientData: { [name]: { Main: { Of } } } } });
+      await put([sourceId, 987_654]);
+      const change = (query = {}) => hub.call("PUT", `/form/${made.id}`, { body: form("Reference"), query });
+      const refused = await change();
+      expect(refused).toMatchObject({ status: 409 });
+      expect(refused.body.detail).toContain("names no source of this account");
+      await put([sourceId]);
+      expect(await change({ WithData: true })).toMatchObject({ status: 200 });
+      const left = { [name]: { Main: { Of: [sourceId] } } };
+      if (!timeSliced) expect((await source(sourceId)).clientData).toEqual(left);
+    },
+  );
+
   test("move to new names, and go only WithData", async () => {
     const made = await hub.post("/form", {
       name: "Owner",
@@ -179,7 +209,8 @@ describe("values that are there already", () => {
     expect((await source(sourceId)).clientData.Proprietor.Person).toEqual({ Title: "Aqua", Part: 3 });
     expect(await put([renamed], { WithData: true })).toMatchObject({ status: 200 });
     expect((await source(sourceId)).clientData).toEqual({ Proprietor: { Person: { Title: "Aqua" } } });
-    expect(await hub.call("DELETE", `/form/${made.id}`)).toMatchObject({ status: 409 });
+    const detail = expect.stringContaining("clientData.Proprietor.Person.Title: it goes with the form");
+    expect(await hub.call("DELETE", `/form/${made.id}`)).toMatchObject({ status: 409, body: { detail } });
     expect(await hub.call("DELETE", `/form/${made.id}`, { query: { WithData: true } })).toMatchObject({ status: 204 });
     expect((await source(sourceId)).clientData).toBeNull();
   });

@@ -229,9 +229,44 @@ test("a required field keeps a slice while its form has values", async () => {
   const note = (Note: string | null) => ({ body: { clientData: { Need: { Main: { Note } } } } });
   await hub.ok("PUT", `/sources/${sourceId}`, note("n"));
   expect(await status("DELETE", `${at}/${id}`)).toBe(409);
+  expect(await status("PUT", `${at}/${id}`, { body: { Value: null } })).toBe(409);
   await hub.ok("PUT", `/sources/${sourceId}`, note(null));
   expect(await status("DELETE", `${at}/${id}`)).toBe(204);
   expect(await status("PUT", `/sources/${sourceId}`, note("n"))).toBe(400);
+});
+
+test("what a form requires comes before or with its first slice, and stays while slices are there", async () => {
+  const fields = [
+    { name: "Owner", timeSliced: true },
+    { name: "Area", required: true },
+  ];
+  await hub.post("/form", { name: "Land", groups: [{ name: "Main", fields }] });
+  const { sourceId } = await createChain(hub, { variables: [] });
+  const at = `/sources/${sourceId}/attributes/Land/Main/Owner/slices`;
+  const slice = { FromDate: DAY("2024-01-01"), Value: "x" };
+  const errors = [
+    { path: "clientData.Land.Main.Area", message: expect.stringContaining("is required where the form") },
+  ];
+  expect(await hub.call("POST", at, { body: slice })).toMatchObject({ status: 400, body: { errors } });
+  await hub.ok("PUT", `/sources/${sourceId}`, { body: { clientData: { Land: { Main: { Area: "5" } } } } });
+  await hub.post(at, slice);
+  const cleared = await hub.call("PUT", `/sources/${sourceId}`, { body: { clientData: {} } });
+  expect(cleared).toMatchObject({ status: 400, body: { errors } });
+  const shown = (await hub.get(`/sources/${sourceId}`)).clientData;
+  expect(shown).toEqual({ Land: { Main: { Area: "5", Owner: "x" } } });
+  await hub.ok("PATCH", `/sources/${sourceId}`, { body: { clientData: { Land: null } } });
+});
+
+test("a list of slices names the value of each", async () => {
+  const { sourceId } = await createChain(hub, { variables: [] });
+  await hub.post(base("/sources", sourceId), { FromDate: DAY("2024-01-01"), Value: 1 });
+  const Tariff = [{ FromDate: DAY("2024-01-01"), Valu: 2 }];
+  const answer = await hub.call("PUT", `/sources/${sourceId}`, {
+    body: { clientData: { Contract: { Main: { Tariff } } } },
+  });
+  const message = "has a slice without a Value; null means no value from then on";
+  expect(answer).toMatchObject({ status: 400, body: { errors: [{ message }] } });
+  expect(shown(await hub.get(base("/sources", sourceId)))).toEqual([[DAY("2024-01-01"), 1, FAR_END]]);
 });
 
 test("calculations read a field as of a moment", async () => {

@@ -3,16 +3,9 @@ import { isDeepStrictEqual } from "node:util";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { FIELD_TYPES, FORM_ENTITIES, type Form, type FormChange, type FormEntity } from "../../wire/index.ts";
 import { invalidField } from "../http/problems.ts";
-import type {
-  FormEdit,
-  NewField,
-  NewForm,
-  NewGroup,
-  Refit,
-  RefitSlice,
-  StoredField,
-  StoredForm,
-} from "../store/forms.ts";
+import { foldedText } from "../store/filter-sql.ts";
+import type { KnownIds, Refit } from "../store/form-refit.ts";
+import type { FormEdit, NewField, NewForm, NewGroup, RefitSlice, StoredField, StoredForm } from "../store/forms.ts";
 import { isoOfMs } from "../time.ts";
 import { type Fields, isFields, named, pathOf, placesOf, put, sameName } from "./names.ts";
 import { type FieldValue, readValue, UnfitValue } from "./read-value.ts";
@@ -103,6 +96,10 @@ function fieldOf(body: FieldBody, at: number, path: string, before: StoredField 
   if (body.options !== undefined && !isOptions) throw invalidField(`${path}.options`, "are for fields of type List");
   if (body.referenceTo !== undefined && !isReference)
     throw invalidField(`${path}.referenceTo`, "is for fields of type Reference");
+  const options = (body.options ?? []).map(foldedText);
+  const double = body.options?.find((_, place) => options.indexOf(options[place] ?? "") < place);
+  if (double !== undefined)
+    throw invalidField(`${path}.options`, `${double} is there twice (upper and lower case count as the same)`);
   return {
     id: before?.id ?? null,
     name: body.name,
@@ -127,14 +124,14 @@ export function removedForm(current: StoredForm): NewForm {
 }
 
 function refitSlicesOf(withData: boolean): FormEdit["refitSlices"] {
-  return (current, next, slices) => {
+  return (current, next, slices, ids) => {
     const places = new Map(placesOf(current).map((place) => [place.field.id, place]));
     const kept = new Map(next.groups.flatMap(({ fields }) => fields.map((field) => [field.id, field])));
     return slices.flatMap(({ id, fieldId, fromMs, value }): RefitSlice[] => {
       // No value fits everywhere.
       const field = kept.get(fieldId);
       if (field !== undefined && value === null) return [];
-      const [read, why] = field === undefined ? [null, "it goes with its field"] : readOrWhy(field, value);
+      const [read, why] = field === undefined ? [null, "it goes with its field"] : readOrWhy(field, value, ids);
       if (why === null) return isDeepStrictEqual(read, value) ? [] : [{ id, value: read }];
       const place = places.get(fieldId);
       const where = `${place === undefined ? "the form" : pathOf(place)} has a slice from ${isoOfMs(fromMs)}`;
@@ -145,9 +142,13 @@ function refitSlicesOf(withData: boolean): FormEdit["refitSlices"] {
 }
 
 /** A value, or why it cannot be taken. */
-function readOrWhy(field: NewField, raw: unknown): readonly [value: FieldValue, why: string | null] {
+function readOrWhy(field: NewField, raw: unknown, ids: KnownIds): readonly [value: FieldValue, why: string | null] {
   try {
-    return [readValue(field, raw), null];
+    const value = readValue(field, raw);
+    const table = field.referenceTo === FORM_ENTITIES.Site ? "site" : "source";
+    const named = field.type === FIELD_TYPES.Reference && value !== null ? [value].flat() : [];
+    const missing = named.find((id) => !ids[table].has(Number(id)));
+    return missing === undefined ? [value, null] : [null, `it names no ${table} of this account`];
   } catch (thrown) {
     if (!(thrown instanceof UnfitValue)) throw thrown;
     return [null, `it ${thrown.message}`];
@@ -156,7 +157,7 @@ function readOrWhy(field: NewField, raw: unknown): readonly [value: FieldValue, 
 
 /** Values go by names: those that an entity has move to new names, and get the spelling of the definition. */
 export function refitOf(withData: boolean): Refit {
-  return (before, after, { id, clientData }) => {
+  return (before, after, { id, clientData }, ids) => {
     const entity = (after ?? before)?.entityType.toLowerCase();
     const rest: Record<string, unknown> = { ...clientData };
     const misfit = (path: string, why: string) => {
@@ -174,10 +175,11 @@ export function refitOf(withData: boolean): Refit {
     const moved: Record<string, unknown> = {};
     for (const [path, value] of values) {
       const place = after === null ? undefined : placeAfter(before, after, path);
-      if (place === undefined) misfit(path.join("."), "it is not of the form");
+      if (place === undefined)
+        misfit(path.join("."), after === null ? "it goes with the form" : "the form has no such field");
       else if (place.field.timeSliced) misfit(path.join("."), "it has no date from which it holds");
       else {
-        const [read, why] = readOrWhy(place.field, value);
+        const [read, why] = readOrWhy(place.field, value, ids);
         if (why !== null) misfit(path.join("."), why);
         else if (read !== null) put(moved, place, read);
       }

@@ -39,7 +39,7 @@ export function put(data: Record<string, unknown>, { form, group, field }: Place
 }
 
 function ownFields(data: Record<string, unknown>, name: string): Record<string, unknown> {
-  const fields = (data[name] ?? {}) as Record<string, unknown>;
+  const fields = (Object.hasOwn(data, name) ? (data[name] ?? {}) : {}) as Record<string, unknown>;
   data[name] = fields;
   return fields;
 }

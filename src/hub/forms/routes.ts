@@ -121,6 +121,8 @@ async function create({ forms }: HubStore, request: FastifyRequest, reply: Fasti
   const isUnnamed =
     typeof given === "object" && given !== null && !Object.keys(given).some((key) => key.toLowerCase() === "name");
   const body = parsed(formBody, isUnnamed && Name !== undefined ? { ...given, name: Name } : given);
+  if (Name !== undefined && !sameName(Name, body.name))
+    throw invalidField("Name", `the address says ${Name}, and the body ${body.name}`);
   requireOwn(body.accountId, accountId);
   warnOfUnknown(reply, unknownFields(request.body), "field");
   return made(await forms.create(accountId, formOf(body, null), refitOf(false)), body.name);

@@ -12,7 +12,7 @@ import type { HeldForms, ValuesEntity } from "../store/form-values.ts";
 import type { HeldSlice } from "../store/slice-rows.ts";
 import type { JudgeSlice, SliceEdit } from "../store/slices.ts";
 import { notFound, ONE, pathId } from "../structure/pages.ts";
-import { named, type Placed, placesOf, sameName } from "./names.ts";
+import { named, type Placed, pathOf, placesOf, sameName } from "./names.ts";
 import { UnfitValue } from "./read-value.ts";
 import { momentOf } from "./shown.ts";
 import { shownSlices } from "./slices.ts";
@@ -24,6 +24,9 @@ interface OfField {
 interface OfSlice {
   Params: OfField["Params"] & { sliceId: string };
 }
+
+/** Of fields that are not time-sliced. */
+type Values = Readonly<Record<string, unknown>>;
 
 const TAG = "Time-sliced attributes";
 
@@ -63,11 +66,11 @@ export function sliceRoutes(app: FastifyInstance, context: HubContext): void {
     });
     app.post<OfField>(path, options.add, async (request, reply) => {
       warnOfNames(reply, request.body);
-      return edit(request, (held) => added(request, held, entity));
+      return edit(request, (held, values) => added(request, held, values, entity));
     });
     app.put<OfSlice>(`${path}/:sliceId`, options.change, async (request, reply) => {
       warnOfNames(reply, request.body);
-      return edit(request, (held) => changed(request, held, entity));
+      return edit(request, (held, values) => changed(request, held, values, entity));
     });
     app.delete<OfSlice>(`${path}/:sliceId`, options.remove, async (request, reply) => {
       await edit(request, (held, values) => removed(request, held, values, entity));
@@ -143,7 +146,12 @@ function heldOf({ slices }: HeldForms, { field }: Placed): readonly HeldSlice[] 
   return slices.filter(({ fieldId }) => fieldId === field.id);
 }
 
-function added({ body, params }: FastifyRequest<OfField>, held: HeldForms, entity: ValuesEntity): SliceEdit {
+function added(
+  { body, params }: FastifyRequest<OfField>,
+  held: HeldForms,
+  values: Values | null,
+  entity: ValuesEntity,
+): SliceEdit {
   const place = placeOf(held.forms, params, entity);
   const given = named(parametersOf(body), "Value");
   if (given === undefined) throw invalidField("Value", "is missing; null means no value from then on");
@@ -152,11 +160,31 @@ function added({ body, params }: FastifyRequest<OfField>, held: HeldForms, entit
   // A repeat of the same call changes nothing.
   if (same !== undefined && JSON.stringify(same.value) === JSON.stringify(value)) return { kind: "keep", id: same.id };
   if (same !== undefined) throw taken(same);
+  if (value !== null) requireOthers(held, place, values, entity);
   const references = referencesOf(place, value);
   return { kind: "add", fieldId: place.field.id, slice: { fromMs, value }, references };
 }
 
-function changed({ body, params }: FastifyRequest<OfSlice>, held: HeldForms, entity: ValuesEntity): SliceEdit {
+/** The first value of a form comes together with those that it requires. */
+function requireOthers(held: HeldForms, { form, field }: Placed, values: Values | null, entity: ValuesEntity): void {
+  const places = placesOf(form);
+  const hasValues =
+    values?.[form.name] !== undefined ||
+    places.some((place) => heldOf(held, place).some(({ value }) => value !== null));
+  const missing = places.find((place) => place.field.required && place.field.id !== field.id);
+  if (hasValues || missing === undefined) return;
+  throw invalidField(
+    pathOf(missing),
+    `is required where the form ${form.name} has values: set it by PUT /${entity}s/{id} first, or both there`,
+  );
+}
+
+function changed(
+  { body, params }: FastifyRequest<OfSlice>,
+  held: HeldForms,
+  values: Values | null,
+  entity: ValuesEntity,
+): SliceEdit {
   const place = placeOf(held.forms, params, entity);
   const current = ownSlice(held, place, params.sliceId);
   const names = parametersOf(body);
@@ -170,6 +198,7 @@ function changed({ body, params }: FastifyRequest<OfSlice>, held: HeldForms, ent
   const same = heldOf(held, place).find((one) => one.fromMs === fromMs && one.id !== current.id);
   if (same !== undefined) throw taken(same);
   if (!isValued) return { kind: "change", id: current.id, slice: { fromMs, value: current.value }, references: [] };
+  if (read.value === null) requireKept(held, place, values, current.id);
   const slice = { fromMs, value: read.value };
   return { kind: "change", id: current.id, slice, references: referencesOf(place, read.value) };
 }
@@ -177,11 +206,17 @@ function changed({ body, params }: FastifyRequest<OfSlice>, held: HeldForms, ent
 function removed(
   { params }: FastifyRequest<OfSlice>,
   held: HeldForms,
-  values: Readonly<Record<string, unknown>> | null,
+  values: Values | null,
   entity: ValuesEntity,
 ): SliceEdit {
   const place = placeOf(held.forms, params, entity);
   const { id } = ownSlice(held, place, params.sliceId);
+  requireKept(held, place, values, id);
+  return { kind: "remove", id };
+}
+
+/** Throws where a slice is the last value of a required field whose form has others. */
+function requireKept(held: HeldForms, place: Placed, values: Values | null, id: number): void {
   const others = heldOf(held, place).filter((one) => one.id !== id && one.value !== null);
   const fields = new Set(placesOf(place.form).map(({ field }) => field.id));
   const hasMore =
@@ -191,9 +226,8 @@ function removed(
     throw new HttpProblem(
       409,
       "conflict",
-      `${place.field.name} is required where the form ${place.form.name} has values: change the slice instead`,
+      `${place.field.name} is required where the form ${place.form.name} has values: give it another value`,
     );
-  return { kind: "remove", id };
 }
 
 function ownSlice(held: HeldForms, place: Placed, sliceId: string): HeldSlice {

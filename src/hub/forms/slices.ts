@@ -70,7 +70,8 @@ export async function fieldValues(store: FieldStore, accountId: number, of: Fiel
   return { slices, asOf: (ms) => valueAsOf(slices, ms) };
 }
 
-function plainValue(data: unknown, { form, group, field }: Placed): unknown {
+/** Of a field that is not time-sliced; null: none. */
+export function plainValue(data: unknown, { form, group, field }: Placed): unknown {
   const fields = isFields(data) && isFields(data[form.name]) ? data[form.name] : {};
   const values = isFields(fields) && isFields(fields[group.name]) ? fields[group.name] : {};
   return (isFields(values) ? values[field.name] : null) ?? null;

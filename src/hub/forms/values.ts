@@ -9,7 +9,7 @@ import type { HeldSlice, SliceValue } from "../store/slice-rows.ts";
 import { PERIOD_RULE, readInstant } from "../time.ts";
 import { type Fields, isFields, named, type Placed, pathOf, placesOf, put, sameName } from "./names.ts";
 import { type FieldValue, readValue, UnfitValue } from "./read-value.ts";
-import { valueAsOf } from "./slices.ts";
+import { plainValue, valueAsOf } from "./slices.ts";
 
 export interface GivenValues {
   readonly values: Fields | undefined;
@@ -122,9 +122,11 @@ class Judging {
     }
     const places = placesOf(form);
     for (const place of places) if (!found.has(place.field.id)) found.set(place.field.id, this.#absent(place));
-    if (isAbsent || ![...found.values()].includes(true)) return;
+    if ((isAbsent && this.#given.absentEnds) || ![...found.values()].includes(true)) return;
+    // A form that is left out keeps its slices, and so what is required beside them.
+    const isLost = (place: Placed) => !isAbsent || plainValue(this.#given.before, place) !== null;
     for (const place of places)
-      if (place.field.required && found.get(place.field.id) === false)
+      if (place.field.required && found.get(place.field.id) === false && isLost(place))
         this.#fault(pathOf(place), `is required where the form ${form.name} has values`);
   }
 
@@ -172,6 +174,8 @@ class Judging {
   }
 
   #slice(place: Placed, raw: Fields): SliceValue {
+    if (!Object.keys(raw).some((name) => sameName(name, "Value")))
+      throw new UnfitValue("has a slice without a Value; null means no value from then on");
     const slice = readSlice(place, raw, this.#held.zone);
     this.#refer(place, slice.value as FieldValue);
     return slice;
@@ -207,7 +211,8 @@ function readFrom(raw: unknown, zone: string): number {
   const read = readInstant(typeof raw === "string" ? raw : "", ianaZone(zone) ?? "UTC", PERIOD_RULE);
   if (read.kind === "instant") return read.ms;
   throw new UnfitValue(
-    `needs a FromDate such as 2026-03-01 or 2026-03-01T00:00:00Z, and not ${JSON.stringify(raw) ?? "none"}`,
+    `needs a FromDate such as 2026-03-01 or 2026-03-01T00:00:00Z, and not ${JSON.stringify(raw) ?? "none"}` +
+      (typeof raw === "string" ? `: ${read.reason}` : ""),
     "FromDate",
   );
 }

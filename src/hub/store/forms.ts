@@ -12,6 +12,7 @@ import {
   update,
 } from "./database.ts";
 import { foldedText } from "./filter-sql.ts";
+import { type KnownIds, knownIds, type Refit, refitAll } from "./form-refit.ts";
 import { type HeldSlice, sliceColumns, sliceOfRow } from "./slice-rows.ts";
 import type { Listing, Page } from "./store.ts";
 import { jsonOf } from "./structure-rows.ts";
@@ -59,19 +60,11 @@ export interface StoredForm extends NewForm {
   readonly groups: readonly StoredGroup[];
 }
 
-/** A site or a source that has values. */
-export interface ValuesOf {
-  readonly id: number;
-  readonly clientData: Readonly<Record<string, unknown>>;
-}
-/** Brings the values of one entity to the new definition; undefined: they stay as they are. May throw. */
-export type Refit = (before: StoredForm | null, after: StoredForm | null, held: ValuesOf) => object | undefined;
-
 export interface FormEdit {
   /** May throw, as the next method. */
   change(current: StoredForm): NewForm;
   /** Brings slices to the new definition, of which null goes; those that stay as they are are left out. */
-  refitSlices(current: StoredForm, next: NewForm, slices: readonly HeldSlice[]): readonly RefitSlice[];
+  refitSlices(current: StoredForm, next: NewForm, slices: readonly HeldSlice[], ids: KnownIds): readonly RefitSlice[];
   readonly refit: Refit;
 }
 
@@ -98,8 +91,6 @@ export interface FormStore {
 }
 
 const FORMS = { columns: "*", from: "form", order: "display_order, id" };
-/** Entities whose values are read at one time. */
-const ENTITIES_AT_ONCE = 500;
 
 export function createFormStore(database: Database): FormStore {
   const { dialect } = database;
@@ -116,7 +107,7 @@ export function createFormStore(database: Database): FormStore {
         yield* putGroups(id, [], form.groups);
         const made = yield* ownedForm(dialect, accountId, id);
         if (made === undefined) throw new Error(`the form ${id} is gone`);
-        yield* refitAll(accountId, null, made, refit);
+        yield* refitAll(accountId, null, made, refit, yield* knownIds(accountId, made));
         return made;
       }),
     list: (accountId, { ids, names, entityTypes }, page) =>
@@ -135,21 +126,24 @@ export function createFormStore(database: Database): FormStore {
         if (before === undefined) return "missing";
         const next = edit.change(before);
         if (yield* isTaken(accountId, next, id)) return "taken";
-        for (const slice of edit.refitSlices(before, next, yield* slicesOf(id)))
+        const ids = yield* knownIds(accountId, next);
+        for (const slice of edit.refitSlices(before, next, yield* slicesOf(id), ids))
           if (slice.value === null) yield* change("DELETE FROM attribute_slice WHERE id = ?", slice.id);
           else yield* update("attribute_slice", slice.id, { value: jsonOf(slice.value) });
         yield* update("form", id, formColumns(next));
         yield* putGroups(id, before.groups, next.groups);
         const after = (yield* ownedForm(dialect, accountId, id)) ?? before;
-        yield* refitAll(accountId, before, after, edit.refit);
+        yield* refitAll(accountId, before, after, edit.refit, ids);
         return after;
       }),
     remove: (accountId, id, edit) =>
       holding(accountId, function* (): Steps<boolean> {
         const before = yield* ownedForm(dialect, accountId, id);
         if (before === undefined) return false;
-        edit.refitSlices(before, edit.change(before), yield* slicesOf(id));
-        yield* refitAll(accountId, before, null, edit.refit);
+        const next = edit.change(before);
+        const ids = yield* knownIds(accountId, next);
+        edit.refitSlices(before, next, yield* slicesOf(id), ids);
+        yield* refitAll(accountId, before, null, edit.refit, ids);
         return (yield* change("DELETE FROM form WHERE id = ?", id)) > 0;
       }),
   };
@@ -260,22 +254,4 @@ function fieldColumns(field: NewField) {
     options: field.options === null ? null : jsonOf(field.options),
     reference_to: field.referenceTo,
   };
-}
-
-function* refitAll(accountId: number, before: StoredForm | null, after: StoredForm | null, refit: Refit): Steps<void> {
-  const table = (after ?? before)?.entityType === "Site" ? "site" : "source";
-  const sql = `SELECT id, client_data FROM ${table} WHERE account_id = ? AND client_data IS NOT NULL AND id > ?
-    ORDER BY id LIMIT ${ENTITIES_AT_ONCE}`;
-  let last = 0;
-  for (;;) {
-    const found = yield* rows(sql, accountId, last);
-    for (const one of found) {
-      last = Number(one["id"]);
-      const fitted = refit(before, after, { id: last, clientData: JSON.parse(String(one["client_data"])) });
-      if (fitted === undefined) continue;
-      const columns = { client_data: Object.keys(fitted).length === 0 ? null : jsonOf(fitted) };
-      yield* update(table, last, columns);
-    }
-    if (found.length < ENTITIES_AT_ONCE) return;
-  }
 }

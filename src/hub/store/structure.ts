@@ -72,6 +72,7 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
       }),
     createSource: (accountId, body, judge) =>
       database.write(function* (): Steps<StoredSource | null> {
+        if (judge !== undefined) yield* dialect.holdLane(accountId);
         yield* noteChange(accountId);
         if (!(yield* isOwned(dialect, "site", body.siteId, accountId))) return null;
         const zone = yield* zoneOfSource(body.siteId, body.timeZoneId);
