@@ -82,6 +82,29 @@ describe("/openapi.json", () => {
     }
   });
 
+  test("describes every parameter, and every field of a body", () => {
+    const missing: string[] = [];
+    const visit = (schema: unknown, at: string): void => {
+      if (typeof schema !== "object" || schema === null) return;
+      const { properties = {}, items, anyOf = [], oneOf = [] } = schema as Json & { anyOf?: Json[]; oneOf?: Json[] };
+      for (const [name, field] of Object.entries(properties as Readonly<Record<string, Json>>)) {
+        if (typeof field["description"] !== "string") missing.push(`${at}.${name}`);
+        visit(field, `${at}.${name}`);
+      }
+      for (const inner of [items, ...anyOf, ...oneOf]) visit(inner, at);
+    };
+    for (const { path, method, operation } of operations()) {
+      for (const { name, ...parameter } of operation.parameters)
+        if (name !== undefined && typeof parameter["description"] !== "string")
+          missing.push(`${method} ${path} ?${name}`);
+      for (const { schema } of Object.values(operation.requestBody?.content ?? {})) visit(schema, `${method} ${path}`);
+    }
+    expect(missing).toEqual([]);
+    // A description of a schema comes before the words that a name has everywhere.
+    const state = document.paths["/storage"]?.["get"]?.parameters.find(({ name }) => name === "State");
+    expect(state?.["description"]).toBe("What became of the files.");
+  });
+
   test("refers only to its own parts", () => {
     const text = JSON.stringify(document);
     for (const [, ref = ""] of text.matchAll(/"\$ref":"([^"]+)"/g)) {

@@ -18,6 +18,7 @@ import {
   webhookBody,
 } from "../../wire/index.ts";
 import { ACCESS, type AccessRule } from "./access.ts";
+import { withWords, wordsOfParameter } from "./parameter-words.ts";
 import type { HubRoute, RouteFacts } from "./route.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -39,6 +40,11 @@ for (const [id, schema] of Object.entries({
   Outcome: webhookBody,
 }))
   named.add(schema, { id });
+
+/** The names of schemas, and beside them the descriptions that the schemas carry. */
+const documented = Object.assign(z.registry<{ id?: string; description?: string }>(), {
+  get: (schema: z.core.$ZodType) => ({ ...z.globalRegistry.get(schema), ...named.get(schema) }),
+});
 
 const STATUS_WORDS: Readonly<Record<number, string>> = {
   200: "Done.",
@@ -155,6 +161,7 @@ function parametersOf(
     name,
     in: "path",
     required: true,
+    description: wordsOfParameter(name),
     schema: /id$/i.test(name) && name !== "operationId" ? { type: "integer", minimum: 1 } : { type: "string" },
   }));
   const object = query === undefined ? {} : (schemaOf(query, schemas) as QuerySchema);
@@ -245,10 +252,10 @@ function derive(schema: z.ZodType): object {
   const { $schema: _, ...own } = z.toJSONSchema(schema, {
     io: "input",
     unrepresentable: "any",
-    metadata: named,
+    metadata: documented,
     reused: "inline",
   });
-  return own;
+  return withWords(own) as object;
 }
 
 /** Routes share schemas, and hubs of one process share routes. */
