@@ -177,12 +177,13 @@ export class Scheduler {
       this.#isScanDue = false;
       const isDue = (id: string) => this.#waits.isOver(id, this.#wakeIn) && !this.#active.has(id);
       await this.#runner.interrupted.resume(isDue, (id, thrown) => this.#afterLedgerFault(id, thrown));
-      for (const stage of this.#stages) await this.#fill(stage);
+      const waiting = this.#waits.waiting(WAITING_MAX, this.#wakeIn);
+      for (const stage of this.#stages) await this.#fill(stage, waiting);
     }
   }
 
   /** Begins steps until no slot is free or no run is ready. */
-  async #fill(stage: Stage): Promise<void> {
+  async #fill(stage: Stage, waiting: readonly string[]): Promise<void> {
     const waitMs = beginToFill(stage, this.#steps.clock.monotonicMs());
     if (waitMs !== 0) {
       if (waitMs !== null) this.#wakeIn(waitMs);
@@ -191,8 +192,8 @@ export class Scheduler {
     this.#active.forgetChanges();
     const isReady = (run: Run) => this.#isReady(run, stage);
     // A wait may have ended while the stages before were read; one that ends from now on has this stage read again.
-    const waiting = this.#waits.waiting(WAITING_MAX, this.#wakeIn);
-    const queues = await readyQueues(this.#steps.ledger, stage, isReady, waiting);
+    const stillWaiting = waiting.filter((id) => this.#waits.reason(id) !== undefined);
+    const queues = await readyQueues(this.#steps.ledger, stage, isReady, stillWaiting);
     if (this.#abort.signal.aborted || this.#isDraining) return;
     // A drop may have been closed, or a command executed, while the others were read.
     const isReadyStill = (run: Run) => !this.#active.isChanged(run.id) && isReady(run);
