@@ -8,7 +8,7 @@ import { placeOf } from "../readers/row-place.ts";
 import { sheetNames, xlsxCells } from "../readers/xlsx.ts";
 import type { MasterDataEntity, MasterDataSettings } from "../wire/index.ts";
 import { type Cell, isEmpty } from "./cells.ts";
-import { type Column, type Fields, findColumn, type KnownIds, quoted } from "./columns.ts";
+import { type Column, customPath, type Fields, findColumn, type KnownIds, quoted } from "./columns.ts";
 
 /** Rows of one file, so that they fit in memory. */
 export const ROWS_MAX = 200_000;
@@ -155,6 +155,12 @@ function headerOf(cells: readonly Cell[], { findColumn }: TableRules): Header {
   return { names, columns: names.map((name) => findColumn(name) ?? null) };
 }
 
+/** `source_custom.FORM.GROUP.FIELD` names these levels in any case. */
+function sameFieldKey(name: string): string {
+  const [of = "", ...key] = name.split(".");
+  return customPath(key.join(".")).length === 3 ? `${of}.${key.join(".").toLowerCase()}` : name;
+}
+
 function headerFaults({ names, columns }: Header, { columnsAre }: TableRules): Reason[] {
   const reasons: Reason[] = [];
   const known = new Map<string, string>();
@@ -165,10 +171,11 @@ function headerFaults({ names, columns }: Header, { columnsAre }: TableRules): R
       reasons.push({ column: name, message: `there is no column ${quoted(name)}: ${columnsAre}` });
       continue;
     }
-    const before = known.get(found.name);
+    const key = sameFieldKey(found.name);
+    const before = known.get(key);
     if (before !== undefined)
       reasons.push({ column: name, message: `the header names ${found.name} twice, also as ${quoted(before)}` });
-    known.set(found.name, name);
+    known.set(key, name);
   }
   return reasons.slice(0, REASONS_MAX);
 }

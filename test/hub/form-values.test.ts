@@ -76,6 +76,15 @@ describe.each(["/sites", "/sources"])("values on %s", (path) => {
     });
   });
 
+  test("are added by a patch below levels that are there", async () => {
+    const { id } = await made(path, undefined);
+    const body = [{ op: "add", path: "/clientData/Contract", value: { Main: { Supplier: "Volta" } } }];
+    expect(await hub.call("PATCH", `${path}/${id}`, { body })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("the path /clientData/Contract leads to nothing") },
+    });
+  });
+
   test("of groups that the form has not are refused", async () => {
     const { body } = await made(path, { Contract: { Other: {}, Main: 7 } });
     expect(body.errors).toMatchObject([{ path: "clientData.Contract.Other" }, { path: "clientData.Contract.Main" }]);

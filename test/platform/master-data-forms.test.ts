@@ -81,6 +81,12 @@ test.each([
   expect(await source(serial)).toBeUndefined();
 });
 
+test("a header that names one field in two cases is refused", async () => {
+  const columns = "source_custom.Contract.Main.Power;source_custom.contract.main.power";
+  const [refused] = await applied(columns, "F1;Office;Europe/Brussels;F-2;1;2", "quarantined");
+  expect(refused.reasons).toMatchObject([{ message: expect.stringContaining("twice") }]);
+});
+
 test("a reference must be of the account", async () => {
   const columns = "source_custom.Contract.Main.Power;source_custom.Contract.Main.Parent";
   await applied("source_custom.Contract.Main.Power", "P;Office;UTC;P-1;1");

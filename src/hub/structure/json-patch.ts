@@ -99,7 +99,8 @@ function requireOwn(document: Fields, operation: Operation, index: number): void
     if (steps.length === 0 && operation.op !== "test") throw refuse('""', "is the whole entity; name its fields");
     const mayBeNew = pointer === path && !AT_EXISTING.has(operation.op);
     const known = mayBeNew ? steps.slice(0, -1) : steps;
-    if (valueAt(document, known) === undefined) throw refuse(pointer, "leads to nothing");
+    const found = valueAt(document, known);
+    if (found === undefined || (mayBeNew && found === null)) throw refuse(pointer, "leads to nothing");
   }
 }
 
