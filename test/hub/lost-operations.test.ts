@@ -1,8 +1,9 @@
 /** A power cut may take operations from the queue before their pushes were answered, and leave their outcomes. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
-import { openIngestStore, openStore } from "../../src/hub/store/open.ts";
+import { expect, test, vi } from "vitest";
+import { isDatabaseTrouble, openIngestStore, openStore } from "../../src/hub/store/open.ts";
+import { LogSync } from "../../src/sql/sqlite/log-sync.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { temporaryDirectory, waitingOperation } from "./fixture.ts";
 
@@ -31,5 +32,22 @@ test("an operation is applied after one with its number was lost", async () => {
   queue.close();
   await applyNext("next");
   expect(applied).toEqual(["lost", "next"]);
+  await remove();
+});
+
+test("an operation is applied only once the disk has it", async () => {
+  const { path, remove } = await temporaryDirectory();
+  const options = { kind: "sqlite" as const, path: join(path, "hub.sqlite") };
+  const store = await openStore(options);
+  const ingest = await openIngestStore(options, { byDefault: 2, byAccount: new Map() }, systemClock);
+  await store.operations.accept(waitingOperation("new", []));
+  const limits = { readings: 10, bytes: 1_000 };
+  const sync = vi.spyOn(LogSync.prototype, "run").mockResolvedValueOnce(new Error("EIO: i/o error"));
+  const refused = await ingest.next(0, limits).catch((thrown: unknown) => thrown);
+  sync.mockRestore();
+  expect(isDatabaseTrouble(refused)).toBe(true);
+  expect((await ingest.next(0, limits)).map(({ operationId }) => operationId)).toEqual(["new"]);
+  await ingest.close();
+  await store.close();
   await remove();
 });

@@ -1,5 +1,7 @@
 /** The writer of points: its own thread, its own connections; one transaction per group of operations. */
 import type { DatabaseSync } from "node:sqlite";
+import { diskFault, isSqliteTrouble } from "../../../sql/sqlite/faults.ts";
+import { LogSync } from "../../../sql/sqlite/log-sync.ts";
 import type { Clock } from "../../../support/clock.ts";
 import { noticesText, queuedOf } from "../operation-rows.ts";
 import type {
@@ -32,6 +34,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   const queueId = intakeId(intake);
   const tools = statements(main);
   const queue = statements(intake);
+  const queueLog = new LogSync(intake, intakePath(path));
   const attempts = createAttempts(main, tools, retention, clock);
   const isApplied = ({ seq }: QueuedOperation): boolean =>
     tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
@@ -45,7 +48,14 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   };
   return {
     pollMs: null,
-    next: async (afterSeq, limits) => nextGroup(queue, afterSeq, limits),
+    async next(afterSeq, limits) {
+      const group = nextGroup(queue, afterSeq, limits);
+      // A commit is seen before it is synced: after a power cut, an outcome must not be left of an operation that is
+      // gone. Its sender sends it again, and it would be stored twice.
+      const fault = group.length === 0 ? null : await queueLog.run();
+      if (fault !== null) throw isSqliteTrouble(fault) ? fault : diskFault(fault);
+      return group;
+    },
     async apply(operations, work, state = "done") {
       tidyQueue(operations);
       const due = operations.filter((operation) => !isApplied(operation));
@@ -59,6 +69,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
       await attempts.run("eager", (transaction) => work(transaction, due), record);
     },
     async close() {
+      queueLog.close();
       intake.close();
       main.close();
     },
