@@ -28,9 +28,11 @@ afterEach(async () => {
 });
 afterAll(() => directory.remove());
 
-async function started(command: readonly string[], more: object = {}): Promise<TestHub> {
+async function started(command: readonly string[], more: object = {}, lines: string[] = []): Promise<TestHub> {
   const files = { path: join(directory.path, `files-${Math.random()}`), scan: { command, ...more } };
-  hub = await startTestHub({ files });
+  hub = await startTestHub({ files }, true, {
+    log: createLog("warn", { write: (line) => void lines.push(line) }),
+  });
   return hub;
 }
 const scanner = (how: string) => [process.execPath, "-e", SCANNER, how, mended];
@@ -57,7 +59,8 @@ describe.each(["-", "{file}"])("the content as %s", (how) => {
 });
 
 test("a scan that does not work holds its file back, and no other; it is tried again", async () => {
-  const one = await started(scanner("-"));
+  const lines: string[] = [];
+  const one = await started(scanner("-"), {}, lines);
   const { body: failing } = await one.upload("FAIL");
   const { body: clean } = await one.upload("clean");
   await poll(one, clean).toMatchObject({ scan: "clean" });
@@ -66,6 +69,8 @@ test("a scan that does not work holds its file back, and no other; it is tried a
     scan: "waiting",
     reason: "waits for the virus scan",
   });
+  // A scan that is running is not begun again.
+  await expect.poll(() => lines.join("")).toContain("the virus scan of a file did not work");
   await writeFile(mended, "");
   await one.upload("another");
   await poll(one, failing).toMatchObject({ state: "received", scan: "clean" });
