@@ -3,6 +3,7 @@
  * that stand break.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { breakSocket } from "../support/break-socket.ts";
 
 export class Door {
   readonly url: string;
@@ -76,7 +77,7 @@ export class Door {
   }
 
   #breakAll(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) breakSocket(socket);
   }
 }
 

@@ -4,6 +4,7 @@
  * own.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { breakSocket } from "../support/break-socket.ts";
 
 /** What becomes of one connection. Bytes count from the server. */
 type Fate =
@@ -52,7 +53,7 @@ export class CuttingProxy {
   /** Breaks all connections that there are. */
   cutAll(): void {
     this.played.push(`cut all ${this.#sockets.size}`);
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) breakSocket(socket);
   }
 
   async close(): Promise<void> {
