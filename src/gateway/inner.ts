@@ -2,8 +2,13 @@
 import type { DeliveryParts } from "../delivery/service-delivery.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { HubDropOptions } from "../drops/options.ts";
+import type { Run } from "../model.ts";
 import type { ZoneTables } from "../runs/source-zones.ts";
 import type { ApplyStructure } from "../runs/steps/steps.ts";
+import type { Settled } from "../support/settled.ts";
+
+/** `mtime`: null for a file that was removed. `no account`: nothing is known of a drop that belongs to none. */
+export type StoredVersion = { readonly mtime: string | null } | "no account";
 
 export interface InnerGateway {
   /** Uses neither disk nor network. */
@@ -11,11 +16,8 @@ export interface InnerGateway {
   /** Where the tokens of a service come from instead of its token endpoint. */
   mintOf(service: string): DeliveryParts["mint"];
   readonly applyStructure: ApplyStructure;
-  /**
-   * The version (`mtime`) of each stored file that there is, by its path or that of an entry; null for a drop of no
-   * account.
-   */
-  storedVersions(drop: string, paths: readonly string[]): Promise<ReadonlyMap<string, string> | null>;
+  /** Which version of each file is stored; an entry of a container counts as the container. */
+  storedVersions(files: readonly Pick<Run, "drop" | "path">[]): Promise<readonly Settled<StoredVersion>[]>;
   /** The zones of the sources of each account. */
   readonly zoneTables: ZoneTables;
   /** Another node of the fleet has left or was lost; called now and then for a while. */

@@ -24,12 +24,11 @@ import type { Clock } from "../support/clock.ts";
 import { Collector } from "../support/collector.ts";
 import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { settleEach } from "../support/settled.ts";
 import type { Tracer } from "../support/trace-context.ts";
 import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 import type { Closer } from "./closers.ts";
-import type { InnerGateway } from "./inner.ts";
+import type { InnerGateway, StoredVersion } from "./inner.ts";
 import { Provisioners, type ProvisioningDependencies } from "./provisioners.ts";
 
 /** Runs whose files are asked for at one time. */
@@ -184,17 +183,9 @@ export function intakeConcurrency({ count, queue, perDrop }: GatewayConfig["work
 /** Runs of one moment are asked for as one list. */
 function isRemovedFrom(inner: InnerGateway | undefined): RunSteps["isRemoved"] {
   if (inner === undefined) return async () => false;
-  const asked = new Collector<Run, boolean>(async (runs) => {
-    const drops = Map.groupBy(runs, ({ drop }) => drop);
-    const stored = new Map(
-      await Promise.all(
-        [...drops].map(async ([drop, own]) => {
-          const paths = own.map(({ path }) => path);
-          return [drop, await inner.storedVersions(drop, paths)] as const;
-        }),
-      ),
-    );
-    return await settleEach(runs, async ({ drop, path }) => stored.get(drop)?.has(path) === false);
-  }, ASKED_AT_ONCE);
-  return (run) => asked.add(run);
+  const asked = new Collector<Run, StoredVersion>((runs) => inner.storedVersions(runs), ASKED_AT_ONCE);
+  return async (run) => {
+    const stored = await asked.add(run);
+    return stored !== "no account" && stored.mtime === null;
+  };
 }

@@ -1,5 +1,6 @@
 /** The ledger of a gateway inside a hub, with the places of files as the hub knows them. */
 import type { Ledger } from "../ledger/ledger.ts";
+import { resultOf } from "../support/settled.ts";
 import type { InnerGateway } from "./inner.ts";
 
 /**
@@ -12,15 +13,11 @@ export function storedLedger(ledger: Ledger, inner: InnerGateway | undefined): L
     ...ledger,
     async restingIn(states, limit) {
       const resting = await ledger.restingIn(states, limit);
-      const stored = new Map<string, ReadonlyMap<string, string> | null>();
-      for (const [drop, some] of Map.groupBy(resting, ({ run }) => run.drop)) {
-        const paths = some.map(({ run }) => run.path);
-        stored.set(drop, await inner.storedVersions(drop, paths));
-      }
-      return resting.map(({ run, arrival }) => {
-        const versions = stored.get(run.drop) ?? null;
-        if (versions === null) return { run, arrival };
-        const isStored = versions.get(run.path) === arrival.mtime;
+      const versions = await inner.storedVersions(resting.map(({ run }) => run));
+      return resting.map(({ run, arrival }, at) => {
+        const stored = resultOf(versions[at]);
+        if (stored === "no account") return { run, arrival };
+        const isStored = stored.mtime === arrival.mtime;
         return { run, arrival: { ...arrival, goneAt: isStored ? null : (arrival.goneAt ?? run.changedAt) } };
       });
     },
