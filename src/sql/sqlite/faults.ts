@@ -18,8 +18,9 @@ export function busy(message: string): Error {
   return Object.assign(new Error(message), { errcode: BUSY });
 }
 
-/** An error like that of SQLite when the disk fails. */
-export function diskFault(cause: unknown): Error {
+/** The error of a failed sync of the log, as SQLite would report it: an error of its own stays as it is. */
+export function syncFault(cause: unknown): unknown {
+  if (isSqliteTrouble(cause)) return cause;
   const message = `the log of the database cannot be synced: ${wordsOf(cause)}`;
   return Object.assign(new Error(message, { cause }), { errcode: IO_ERROR });
 }

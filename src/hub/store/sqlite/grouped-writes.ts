@@ -3,7 +3,7 @@
  * (`log-sync.ts`). Each fails alone, and has succeeded when the sync has covered it; others see it a moment before.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { diskFault, isSqliteTrouble } from "../../../sql/sqlite/faults.ts";
+import { syncFault } from "../../../sql/sqlite/faults.ts";
 import { LogSync } from "../../../sql/sqlite/log-sync.ts";
 import { Collector } from "../../../support/collector.ts";
 import type { Settled } from "../../../support/settled.ts";
@@ -42,7 +42,7 @@ export class GroupedWrites {
       (await this.#performList(group)) ?? (await write(this.#database, () => group.map((work) => this.#perform(work))));
     const fault = await this.#log.run();
     if (fault === null) return done;
-    throw isSqliteTrouble(fault) ? fault : diskFault(fault);
+    throw syncFault(fault);
   }
 
   /** Nearly always all succeed, and need no savepoints. Null when one failed, and the transaction was rolled back. */

@@ -1,6 +1,6 @@
 /** The writer of points: its own thread, its own connections; one transaction per group of operations. */
 import type { DatabaseSync } from "node:sqlite";
-import { diskFault, isSqliteTrouble } from "../../../sql/sqlite/faults.ts";
+import { syncFault } from "../../../sql/sqlite/faults.ts";
 import { LogSync } from "../../../sql/sqlite/log-sync.ts";
 import type { Clock } from "../../../support/clock.ts";
 import { noticesText, queuedOf } from "../operation-rows.ts";
@@ -53,7 +53,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
       // A commit is seen before it is synced: after a power cut, an outcome must not be left of an operation that is
       // gone. Its sender sends it again, and it would be stored twice.
       const fault = group.length === 0 ? null : await queueLog.run();
-      if (fault !== null) throw isSqliteTrouble(fault) ? fault : diskFault(fault);
+      if (fault !== null) throw syncFault(fault);
       return group;
     },
     async apply(operations, work, state = "done") {
