@@ -1,4 +1,6 @@
 /** The lists of the spool: a thread does the usual runs (`spool-disk-work.ts`), the spool the others, one by one. */
+
+import { besideModule } from "../support/beside.ts";
 import { systemClock } from "../support/clock.ts";
 import { Collector } from "../support/collector.ts";
 import { DiskThread } from "../support/disk-thread.ts";
@@ -14,9 +16,7 @@ export class SpoolDisk {
 
   /** `retireOne` does what the thread left. */
   constructor(root: string, retireOne: (runId: string) => Promise<void>) {
-    // Compiled, this file is JavaScript and so is the worker beside it.
-    const file = import.meta.url.endsWith(".ts") ? "./spool-worker.ts" : "./spool-worker.js";
-    this.#thread = new DiskThread({ module: new URL(file, import.meta.url), data: { root } });
+    this.#thread = new DiskThread({ module: besideModule(import.meta.url, "spool-worker"), data: { root } });
     this.#retired = new Collector((list) => this.#retire(list, retireOne), LIST_MAX);
   }
 

@@ -5,6 +5,7 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { FetchedFile, FileEntry, FinishResult } from "../../model.ts";
+import { besideModule } from "../../support/beside.ts";
 import { DiskThread } from "../../support/disk-thread.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { bytesOf, type NameEncoding } from "../../support/file-names.ts";
@@ -49,10 +50,8 @@ export class LocalDisk {
 
   constructor(facts: LocalDiskFacts) {
     this.#facts = facts;
-    // In the compiled package, this file and the worker beside it are JavaScript.
-    const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
     this.#thread = new DiskThread({
-      module: new URL(file, import.meta.url),
+      module: besideModule(import.meta.url, "worker"),
       data: { root: facts.path },
       onFault: (reason) =>
         facts.log.warn(

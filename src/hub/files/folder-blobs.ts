@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
+import { besideModule } from "../../support/beside.ts";
 import type { Clock } from "../../support/clock.ts";
 import { DiskThread } from "../../support/disk-thread.ts";
 import { syncDirectory, writeDurably } from "../../support/durable.ts";
@@ -100,9 +101,7 @@ class FolderBlobs implements BlobStore {
     this.#path = path;
     this.#graceMs = graceMs;
     this.#clock = clock;
-    // Compiled, this file is JavaScript and so is the worker beside it.
-    const worker = import.meta.url.endsWith(".ts") ? "./folder-worker.ts" : "./folder-worker.js";
-    this.#thread = new DiskThread({ module: new URL(worker, import.meta.url), data: null });
+    this.#thread = new DiskThread({ module: besideModule(import.meta.url, "folder-worker"), data: null });
     this.#placement = placement(this.#thread, (content) => this.#placeAlone(content));
   }
 

@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
+import { besideModule } from "../../support/beside.ts";
 import type { Clock } from "../../support/clock.ts";
 import { RejectedError, TransientError } from "../../support/errors.ts";
 import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "../../wire/index.ts";
@@ -102,11 +103,9 @@ function tooLarge(subject: string): RejectedError {
 }
 
 function startPool({ store }: Pick<HubOptions, "store">): Piscina<MasterDataJob, Processed> {
-  // In the compiled package, this file is JavaScript and so is the worker beside it.
-  const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
   const thread: MasterDataThread = { store };
   return new Piscina<MasterDataJob, Processed>({
-    filename: fileURLToPath(new URL(file, import.meta.url)),
+    filename: fileURLToPath(besideModule(import.meta.url, "worker")),
     name: "perform",
     minThreads: 0,
     maxThreads: 1,

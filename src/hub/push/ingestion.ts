@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
+import { besideModule } from "../../support/beside.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
@@ -121,10 +122,8 @@ function startPool(
   const retention: Retention = limitOf("versions");
   const horizon: Horizon = limitOf("futureHorizon");
   const workerData: WorkerData = { store, retention, discardsMax: limits.discards, horizon, fault, words };
-  // In the compiled package, this file is JavaScript and so is the worker beside it.
-  const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
   const pool = new Piscina<void, void>({
-    filename: fileURLToPath(new URL(file, import.meta.url)),
+    filename: fileURLToPath(besideModule(import.meta.url, "worker")),
     name: "perform",
     minThreads: 1,
     maxThreads: 1,
