@@ -6,8 +6,8 @@
 import { join } from "node:path";
 import type { SpoolState } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
-import { triedOnce } from "../support/disk-work.ts";
 import type { Logger } from "../support/log.ts";
+import { triedOnce } from "../support/threads/disk-work.ts";
 import { sizeOf } from "./kept-files.ts";
 import type { SpoolOptions } from "./options.ts";
 import { diskShort, overBudget, type Refusal, tooLargeNow, uncountable } from "./refusals.ts";

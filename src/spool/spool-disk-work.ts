@@ -15,8 +15,8 @@ import {
 } from "node:fs";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { readSpan } from "../segment/trailer.ts";
-import { isDone, syncNamesNow, type TaskFacts, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
+import { isDone, syncNamesNow, type TaskFacts, triedOnce } from "../support/threads/disk-work.ts";
 import { type CompressibleFile, filesToKeep, moveToKept, setAge } from "./kept-segments.ts";
 import { KEPT_ENDS, PART, PIECE_MAX, PLAIN_MAX, type SpoolPlaces, spoolPlaces } from "./paths.ts";
 

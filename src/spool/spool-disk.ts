@@ -1,10 +1,10 @@
 /** The lists of the spool: a thread does the usual runs (`spool-disk-work.ts`), the spool the others, one by one. */
 
-import { besideModule } from "../support/beside.ts";
 import { systemClock } from "../support/clock.ts";
 import { Collector } from "../support/collector.ts";
-import { DiskThread } from "../support/disk-thread.ts";
 import { type Settled, settleEach } from "../support/settled.ts";
+import { besideModule } from "../support/threads/beside.ts";
+import { DiskThread } from "../support/threads/disk-thread.ts";
 import type { SpoolAnswer, SpoolOrder } from "./spool-disk-work.ts";
 
 /** Runs of one list. */

@@ -22,8 +22,8 @@ import {
 } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 import type { FileEntry, FinishResult } from "../../model.ts";
-import { syncNamesNow, type TaskFacts, triedOnce } from "../../support/disk-work.ts";
 import { faultPoint } from "../../support/faults.ts";
+import { syncNamesNow, type TaskFacts, triedOnce } from "../../support/threads/disk-work.ts";
 import type { FetchedPart } from "../drop.ts";
 
 export interface FinishWanted {

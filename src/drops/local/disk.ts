@@ -5,12 +5,12 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { FetchedFile, FileEntry, FinishResult } from "../../model.ts";
-import { besideModule } from "../../support/beside.ts";
-import { DiskThread } from "../../support/disk-thread.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { bytesOf, type NameEncoding } from "../../support/file-names.ts";
 import type { Logger } from "../../support/log.ts";
 import { type Settled, settleRest } from "../../support/settled.ts";
+import { besideModule } from "../../support/threads/beside.ts";
+import { DiskThread } from "../../support/threads/disk-thread.ts";
 import { asideName } from "../archive-name.ts";
 import type { FetchedPart, FinishPlanned } from "../drop.ts";
 import { fetchEach } from "../fetch-list.ts";

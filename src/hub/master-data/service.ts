@@ -4,9 +4,9 @@
  */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
-import { besideModule } from "../../support/beside.ts";
 import type { Clock } from "../../support/clock.ts";
 import { RejectedError, TransientError } from "../../support/errors.ts";
+import { besideModule } from "../../support/threads/beside.ts";
 import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "../../wire/index.ts";
 import type { HubOptions } from "../options.ts";
 import type { KeptReport } from "../store/master-data.ts";

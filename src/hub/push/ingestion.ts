@@ -4,9 +4,9 @@
  */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
-import { besideModule } from "../../support/beside.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
+import { besideModule } from "../../support/threads/beside.ts";
 import type { HubOptions } from "../options.ts";
 import type { OperationStore } from "../store/store.ts";
 import type { Retention } from "../store/version-plan.ts";

@@ -1,7 +1,7 @@
 /** The thread's side of `disk-thread.ts`. It is loaded with each thread, so it imports next to nothing. */
 import { closeSync, constants, fsyncSync, openSync } from "node:fs";
 import { workerData } from "node:worker_threads";
-import { armFault } from "./faults.ts";
+import { armFault } from "../faults.ts";
 
 /** Bits of the state of a task, in the memory that both sides share. */
 export const BEGUN = 1;

@@ -9,9 +9,9 @@ import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
+import { wordsOf } from "../errors.ts";
+import { armedFault } from "../faults.ts";
 import { BEGUN, type DiskTask, type DiskThreadData, GIVEN_UP, LEFT_BEHIND } from "./disk-work.ts";
-import { wordsOf } from "./errors.ts";
-import { armedFault } from "./faults.ts";
 
 export interface DiskThreadFacts {
   /** The module that exports as `perform` what `diskTasks` returns. */
