@@ -1,0 +1,98 @@
+/** Account 1 holds one of everything, with texts that no other account may see. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createChain, type TestHub } from "../fixture.ts";
+
+/** In every text of account 1 that a request does not name. */
+export const HIDDEN = "hidden-7f3a";
+export const VALUE = 424_242.125;
+export const DATE = "2026-03-01T00:00:00Z";
+/** What requests of others name: theirs it is not. */
+export const NAMED = {
+  text: "named-7f3a",
+  serial: "WALL-1",
+  ean: "5410000000017",
+  meter: "WM-1",
+  operation: "wall operation",
+};
+/** Of the file trigger. */
+export const TOKEN = "5b1c1f4e-95d6-4b0f-9c2a-6a2f0d9d7c11";
+/** The id of each thing of account 1, as in the examples of the routes. */
+export const FIRST = 1;
+
+/** The master data makes a second chain, with a report on its rows. */
+const MASTER_DATA =
+  "site_name;site_type;site_time_zone;source_serial_number;energy_type;mapping_config;unit;granularity;quantity_type\n" +
+  `${HIDDEN} 2;Office;Europe/Brussels;${HIDDEN};Electricity;kWh;kWh;15 minutes;Integrated\n`;
+
+export async function holdEverything(hub: TestHub): Promise<void> {
+  const ids = [...(await structure(hub)), ...(await selections(hub)), await trigger(hub), await stored(hub)];
+  const others = ids.filter((id) => id !== FIRST);
+  if (others.length > 0) throw new Error(`the examples name the ids ${FIRST}, and not ${others.join(", ")}`);
+  await pushed(hub);
+}
+
+async function structure(hub: TestHub): Promise<number[]> {
+  const { siteId, sourceId, variableIds } = await createChain(hub, {
+    source: {
+      name: NAMED.text,
+      serialNumber: NAMED.serial,
+      ean: NAMED.ean,
+      meterNumber: NAMED.meter,
+      description: HIDDEN,
+      localisation: HIDDEN,
+      tags: [NAMED.text, HIDDEN],
+      clientData: { form: { group: { field: HIDDEN } } },
+    },
+    variables: [{ name: HIDDEN, mappingConfig: "kWh", isVersioned: true, tags: [NAMED.text, HIDDEN] }],
+  });
+  const address = { street: HIDDEN, postalCode: HIDDEN, city: HIDDEN };
+  await hub.ok("PATCH", `/sites/${siteId}`, { body: { name: HIDDEN, ...address } });
+  return [siteId, sourceId, ...variableIds];
+}
+
+async function selections(hub: TestHub): Promise<number[]> {
+  const view = await hub.post("/views", { name: HIDDEN, entityType: "Site", customFilter: `Name = '${HIDDEN}'` });
+  const group = await hub.post("/groups", { name: HIDDEN, siteIds: [FIRST] });
+  const { text } = NAMED;
+  const fields = [
+    { name: text, type: "Number", timeSliced: true },
+    { name: "Kept", options: [HIDDEN], type: "List" },
+  ];
+  const groups = [{ name: text, fields }];
+  const slices = `/attributes/${text}/${text}/${text}/slices`;
+  const slice = { FromDate: DATE, Value: VALUE };
+  const form = await hub.post("/form", { name: text, groups });
+  const ofSource = await hub.post(`/sources/${FIRST}${slices}`, slice);
+  await hub.post("/form", { name: text, entityType: "Site", groups });
+  await hub.post(`/sites/${FIRST}${slices}`, slice);
+  for (const path of [`/sources/${FIRST}`, `/sites/${FIRST}`])
+    await hub.ok("PATCH", path, { body: { clientData: { [text]: { [text]: { Kept: HIDDEN } } } } });
+  return [view, group, Number(form.id), ofSource.id];
+}
+
+function trigger(hub: TestHub): Promise<number> {
+  const body = { name: HIDDEN, ingestionType: "SendViaHttp", token: TOKEN, mapping: HIDDEN, metadata: { HIDDEN } };
+  return hub.post("/fileTrigger", body);
+}
+
+/** The first stored file is one of master data. */
+async function stored(hub: TestHub): Promise<number> {
+  const fileName = `${NAMED.text}.csv`;
+  const named = { Filename: `${HIDDEN}/${fileName}`, Tag: NAMED.text, SiteId: FIRST };
+  const { body: fileId } = await hub.upload(MASTER_DATA, named);
+  const path = join(hub.directory, "master-data.csv");
+  await writeFile(path, MASTER_DATA);
+  const facts = { accountId: 1, fileId, fileName, path, run: HIDDEN, settings: {} };
+  const applied = await hub.inside().masterData.apply(facts, AbortSignal.timeout(60_000));
+  if (applied.kind !== "applied") throw new Error(applied.words);
+  return fileId;
+}
+
+async function pushed(hub: TestHub): Promise<void> {
+  const query = { operationId: NAMED.operation };
+  const data = [{ date: DATE, value: VALUE, version: NAMED.text, tags: { note: HIDDEN } }];
+  const nobodys = { sourceSerialNumber: HIDDEN, mappingConfig: HIDDEN, data };
+  await hub.ok("POST", "/push/api/data", { query, body: [{ variableId: FIRST, data }, nobodys] });
+  await hub.settled(NAMED.operation);
+}
