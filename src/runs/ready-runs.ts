@@ -14,21 +14,17 @@ export const WAITING_MAX = 500;
 /** Runs that are read at a time. */
 const PAGE = { least: 8, most: 64 };
 
-/**
- * The first ready runs of each drop or lane. These take turns: each call begins with the next one. `waiting`: runs that
- * are not ready, as far as they are known, and need not be read.
- */
+/** The first ready runs of each drop or lane. These take turns: each call begins with the next one. */
 export async function readyQueues(
   ledger: Pick<Ledger, "groupsOf" | "runsIn">,
   stage: Stage,
   isReady: (run: Run) => boolean,
-  waiting: readonly string[],
 ): Promise<readonly (readonly Run[])[]> {
   const groups = await ledger.groupsOf(stage.states, stage.by, { ...stage.only, ours: true });
   stage.turn = groups.length === 0 ? 0 : (stage.turn + 1) % groups.length;
   const queues: (readonly Run[])[] = [];
   for (const group of [...groups.slice(stage.turn), ...groups.slice(0, stage.turn)]) {
-    const { runs, isCut } = await readyRuns(ledger, stage, { group, waiting }, isReady);
+    const { runs, isCut } = await readyRuns(ledger, stage, group, isReady);
     if (isCut) stage.emptyUntilMs = 0;
     queues.push(runs);
   }
@@ -39,10 +35,11 @@ export async function readyQueues(
 async function readyRuns(
   ledger: Pick<Ledger, "runsIn">,
   stage: Stage,
-  { group, waiting }: { readonly group: string; readonly waiting: readonly string[] },
+  group: string,
   isReady: (run: Run) => boolean,
 ): Promise<{ readonly runs: Run[]; readonly isCut: boolean }> {
   const ready: Run[] = [];
+  const waiting = stage.waiting.values().take(WAITING_MAX);
   const filter = { ...stage.only, ours: true, [stage.by]: group, except: [...stage.running.keys(), ...waiting] };
   const free = Math.max(PAGE.least, stage.slots + stage.smallFileSlots - stage.running.size);
   let limit = Math.min(PAGE.most, free);

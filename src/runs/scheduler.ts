@@ -10,19 +10,15 @@
 import type { Run } from "../model.ts";
 import { NEEDS_SERVICE_STATES } from "../states.ts";
 import { wordsOf } from "../support/errors.ts";
-import type { Settled } from "../support/settled.ts";
 import { ActiveRuns } from "./active-runs.ts";
 import { GROUP_WAIT_MS, Groups } from "./groups.ts";
 import { pendingRuns } from "./pending-runs.ts";
-import { isUnblocked, READ_AHEAD, readyQueues, takeTurns, WAITING_MAX } from "./ready-runs.ts";
+import { isUnblocked, READ_AHEAD, readyQueues, takeTurns } from "./ready-runs.ts";
 import { beginToFill, openStages, readAgain, type SchedulerOptions, type Stage } from "./stages.ts";
-import { StepRunner } from "./step-runner.ts";
+import { type ListedResult, StepRunner } from "./step-runner.ts";
 import type { RunSteps, StepResult } from "./steps/steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
 import { CROWD, WakeTimer } from "./wake-timer.ts";
-
-/** The result of a run whose list took the step, or null. */
-type ListedResult = Promise<Settled<StepResult> | null>;
 
 export class Scheduler {
   readonly #steps: RunSteps;
@@ -177,13 +173,12 @@ export class Scheduler {
       this.#isScanDue = false;
       const isDue = (id: string) => this.#waits.isOver(id, this.#wakeIn) && !this.#active.has(id);
       await this.#runner.interrupted.resume(isDue, (id, thrown) => this.#afterLedgerFault(id, thrown));
-      const waiting = this.#waits.waiting(WAITING_MAX, this.#wakeIn);
-      for (const stage of this.#stages) await this.#fill(stage, waiting);
+      for (const stage of this.#stages) await this.#fill(stage);
     }
   }
 
   /** Begins steps until no slot is free or no run is ready. */
-  async #fill(stage: Stage, waiting: readonly string[]): Promise<void> {
+  async #fill(stage: Stage): Promise<void> {
     const waitMs = beginToFill(stage, this.#steps.clock.monotonicMs());
     if (waitMs !== 0) {
       if (waitMs !== null) this.#wakeIn(waitMs);
@@ -191,9 +186,9 @@ export class Scheduler {
     }
     this.#active.forgetChanges();
     const isReady = (run: Run) => this.#isReady(run, stage);
-    // A wait may have ended while the stages before were read; one that ends from now on has this stage read again.
-    const stillWaiting = waiting.filter((id) => this.#waits.reason(id) !== undefined);
-    const queues = await readyQueues(this.#steps.ledger, stage, isReady, stillWaiting);
+    // A wait that ends from now on has this stage read again.
+    for (const id of stage.waiting) if (this.#waits.isOver(id, this.#wakeIn)) stage.waiting.delete(id);
+    const queues = await readyQueues(this.#steps.ledger, stage, isReady);
     if (this.#abort.signal.aborted || this.#isDraining) return;
     // A drop may have been closed, or a command executed, while the others were read.
     const isReadyStill = (run: Run) => !this.#active.isChanged(run.id) && isReady(run);
@@ -260,7 +255,7 @@ export class Scheduler {
       readAgain(this.#stages, now);
       if (signal.aborted) return;
       if (result.move === "wait") return await this.#wait(run, stage, result);
-      if (result.move === "rest" && result.held === true) this.#hold(run);
+      if (result.move === "rest" && result.held === true) this.#hold(run, stage);
       else if (stage.name === "delivery") this.#waits.succeeded(run.binding.service);
       const after: Run | null = result.run ?? (await this.#steps.ledger.run(run.id));
       if (after !== null) readAgain(this.#stages, after);
@@ -279,8 +274,11 @@ export class Scheduler {
     return stage.states.includes(run.state) && !this.#isDraining && !this.#isClosed(run, stage);
   }
 
-  #hold(run: Run): void {
-    if (!this.#active.isNotified(run.id)) this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
+  #hold(run: Run, stage: Stage): void {
+    if (!this.#active.isNotified(run.id)) {
+      this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
+      stage.waiting.add(run.id);
+    }
     this.#wakeIn(this.#steps.recheck.firstMs);
   }
 
@@ -288,6 +286,7 @@ export class Scheduler {
     if (this.#active.isNotified(run.id)) return;
     const isBlocked = async (by: string) => this.isRunning(by) || !(await isUnblocked(run, by, this.#steps.ledger));
     await this.#waits.note(run, result, isBlocked);
+    stage.waiting.add(run.id);
     stage.emptyUntilMs = 0;
     this.#wakeIn(result.ms);
   }

@@ -50,6 +50,8 @@ export interface Stage {
   readonly only: { readonly unfinished?: boolean; readonly unsettled?: boolean };
   /** Runs in progress. */
   readonly running: Map<string, Run>;
+  /** Runs that wait after a step of this stage; some of these waits may be over. */
+  readonly waiting: Set<string>;
   /** The drop or lane at which the next turn begins. */
   turn: number;
   /** No other run is ready before that time, unless the scheduler is woken. */
@@ -126,6 +128,7 @@ function stage(name: RunStage, rule: StageRule): Stage {
     ...rule,
     states: runStatesThat((one) => one.stage === name),
     running: new Map(),
+    waiting: new Set(),
     turn: 0,
     emptyUntilMs: 0,
     filledMs: Number.NEGATIVE_INFINITY,

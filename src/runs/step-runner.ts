@@ -9,6 +9,9 @@ import { Faults } from "./steps/step-faults.ts";
 import { REST, type RunSteps, type StepResult, waitFor } from "./steps/steps.ts";
 import { FAULT_WAIT_MS } from "./waits.ts";
 
+/** The result of a run whose list took the step, or null. */
+export type ListedResult = Promise<Settled<StepResult> | null>;
+
 export class StepRunner {
   readonly #steps: RunSteps;
   readonly #faults: Faults;

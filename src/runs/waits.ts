@@ -100,26 +100,6 @@ export class Waits {
     return service === null ? 0 : Math.max(0, (this.#services.get(service)?.untilMs ?? 0) - now);
   }
 
-  /**
-   * Runs that still wait for something of their own, at most so many; `again` receives the milliseconds until the first
-   * of all ends its wait.
-   */
-  waiting(most: number, again: (ms: number) => void): readonly string[] {
-    const now = this.#clock.monotonicMs();
-    const ids: string[] = [];
-    let firstMs = Number.POSITIVE_INFINITY;
-    for (const [id, { untilMs }] of this.#runs) {
-      if (untilMs <= now) {
-        this.#runs.delete(id);
-        continue;
-      }
-      firstMs = Math.min(firstMs, untilMs);
-      if (ids.length < most) ids.push(id);
-    }
-    if (ids.length > 0) again(firstMs - now);
-    return ids;
-  }
-
   /** Whether a run waits for nothing of its own; `again` receives the milliseconds that it still has to wait. */
   isOver(id: string, again: (ms: number) => void): boolean {
     const left = this.left(id, null);
