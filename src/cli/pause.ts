@@ -1,9 +1,9 @@
 /** `headgate pause` and `headgate resume`: stop polling a drop, or stop claiming by a trigger. */
 
-import { nearestName } from "../config/document.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
+import { nearestName } from "../support/nearest-name.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { knownTriggers } from "./kept-triggers.ts";

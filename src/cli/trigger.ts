@@ -1,10 +1,11 @@
 /** `headgate trigger test`: which trigger claims each file name, and why the others do not. */
-import { nearestName } from "../config/document.ts";
+
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import { triggerFault } from "../gateway/trigger-report.ts";
 import { ConfigError } from "../support/errors.ts";
 import { gzipEntryName, isContainerName, isZipName } from "../support/file-names.ts";
 import { invalidOption } from "../support/invalid-option.ts";
+import { nearestName } from "../support/nearest-name.ts";
 import { type Claim, createRegistry, type Trigger } from "../triggers/registry.ts";
 import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
 import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";

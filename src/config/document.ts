@@ -1,10 +1,10 @@
 /** Reads one YAML file: resolves `${env:NAME}` and `${file:PATH}`, validates, and reports every fault with its line. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import leven from "leven";
 import { isMap, isScalar, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { ConfigError, type ErrorFacts, systemCode } from "../support/errors.ts";
+import { nearestName } from "../support/nearest-name.ts";
 import { keepSecret } from "../support/secrets.ts";
 import { startFault } from "../support/start-fault.ts";
 import { inputSchemaOf } from "./json-schema.ts";
@@ -233,17 +233,6 @@ function dotted(path: Path): string {
   return path
     .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index > 0 ? "." : ""}${String(part)}`))
     .join("");
-}
-
-/** The nearest of the names, when it is near enough to be a typing error. */
-export function nearestName(name: string, names: readonly string[]): string | undefined {
-  const scored = names.map((candidate) => ({
-    candidate,
-    distance: leven(name.toLowerCase(), candidate.toLowerCase()),
-  }));
-  scored.sort((a, b) => a.distance - b.distance);
-  const best = scored[0];
-  return best !== undefined && best.distance <= Math.max(2, name.length / 3) ? best.candidate : undefined;
 }
 
 interface JsonSchema {

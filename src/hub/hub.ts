@@ -33,7 +33,7 @@ import { belowRoutes, installProblems, ROUTER } from "./http/problems.ts";
 import { installQueryNames } from "./http/query-names.ts";
 import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
-import { installWarnings } from "./http/warnings.ts";
+import { installUnknownNames } from "./http/unknown-names.ts";
 import type { HubInside } from "./inside.ts";
 import { masterDataRoutes } from "./master-data/routes.ts";
 import { createMasterData } from "./master-data/service.ts";
@@ -182,7 +182,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
   const routes = installAccess(app, context.guard);
   installRates(app, context.options);
   installQueryNames(app);
-  installWarnings(app);
+  installUnknownNames(app, context.options);
   const files = shareQuery(() => filesHealth(context.gatewayView));
   app.get("/health", described(HEALTH), async () => ({
     status: "ok",

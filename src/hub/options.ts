@@ -45,6 +45,10 @@ const client = z.strictObject({
   name: z.string().optional().describe("Name that people read."),
   scopes: z.array(z.enum(SCOPES)).optional().describe("Scopes that tokens of this client may carry; all when absent."),
   requestsPerMinute: requestsPerMinute.describe("Requests of one minute with tokens of this client."),
+  strict: z
+    .boolean()
+    .default(false)
+    .describe("Refuses parameters and fields of bodies that an address does not know; otherwise a warning names them."),
 });
 
 const user = z.strictObject({

@@ -43,14 +43,23 @@ const FORBIDDEN = new Set(["accountid", "userid", "role"]);
 
 type Fields = Readonly<Record<string, readonly [string, string]>>;
 
+/** Names of fields that no push has, each with where it first stands and the names that are known there. */
+export type UnknownNames = Map<string, { readonly path: string; readonly known: readonly string[] }>;
+const UNKNOWN_MAX = 100;
+
+function noteUnknown(unknown: UnknownNames, name: string, { path, fields }: { path: string; fields: Fields }): void {
+  if (unknown.size >= UNKNOWN_MAX || unknown.has(name)) return;
+  unknown.set(name, { path, known: Object.values(fields).map(([known]) => known) });
+}
+
 /**
  * The elements with the names of the contract, without nulls and unknown fields. Throws a `PushBodyFault`.
  * See `readPushParts` for large bodies.
  */
-export function readPushBody(bytes: Uint8Array): readonly PushElement[] {
+export function readPushBody(bytes: Uint8Array, unknown?: UnknownNames): readonly PushElement[] {
   const body = parseJson(bytes);
   if (!Array.isArray(body)) throw fault("", "must be an array of elements");
-  return body.map((element, index) => readElement(element, index));
+  return body.map((element, index) => readElement(element, index, 0, unknown));
 }
 
 export function countReadings(elements: readonly PushElement[]): number {
@@ -71,13 +80,13 @@ function parseJson(bytes: Uint8Array): unknown {
  * Faults name the `index` of the element in the body, and the index of its first reading in the element's
  * data.
  */
-export function readElement(input: unknown, index: number, firstReading = 0): PushElement {
-  const element = isPlain(input, PLAIN_ELEMENT) ? input : readFields(input, ELEMENT_FIELDS, `[${index}]`);
+export function readElement(input: unknown, index: number, firstReading = 0, unknown?: UnknownNames): PushElement {
+  const element = isPlain(input, PLAIN_ELEMENT) ? input : readFields(input, ELEMENT_FIELDS, `[${index}]`, unknown);
   const data = element["data"];
   if (!Array.isArray(data)) throw fault(`[${index}].data`, "is required");
   for (let reading = 0; reading < data.length; reading += 1)
     if (!isPlain(data[reading], PLAIN_READING) || !hasDateAndValue(data[reading]))
-      data[reading] = readReading(data[reading], `[${index}].data[${firstReading + reading}]`);
+      data[reading] = readReading(data[reading], `[${index}].data[${firstReading + reading}]`, unknown);
   return element as unknown as PushElement;
 }
 
@@ -105,22 +114,31 @@ function hasDateAndValue(reading: Record<string, unknown>): boolean {
   return reading["date"] !== undefined && reading["value"] !== undefined;
 }
 
-function readReading(input: unknown, path: string): PushReading {
-  const reading = readFields(input, READING_FIELDS, path);
+function readReading(input: unknown, path: string, unknown: UnknownNames | undefined): PushReading {
+  const reading = readFields(input, READING_FIELDS, path, unknown);
   if (reading["date"] === undefined) throw fault(`${path}.date`, "is required");
   if (reading["value"] === undefined) throw fault(`${path}.value`, "is required");
   return reading as PushReading;
 }
 
 /** Names in any case, nulls and unknown names ignored, types checked. */
-function readFields(input: unknown, fields: Fields, path: string): Record<string, unknown> {
+function readFields(
+  input: unknown,
+  fields: Fields,
+  path: string,
+  unknown: UnknownNames | undefined,
+): Record<string, unknown> {
   if (typeof input !== "object" || input === null || Array.isArray(input)) throw fault(path, "must be an object");
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(input)) {
     const lower = key.toLowerCase();
     if (FORBIDDEN.has(lower)) throw fault(`${path}.${key}`, "must not be in the body; it is read from the token");
     const field = Object.hasOwn(fields, lower) ? fields[lower] : undefined;
-    if (field === undefined || value === null) continue;
+    if (value === null) continue;
+    if (field === undefined) {
+      if (unknown !== undefined) noteUnknown(unknown, key, { path: `${path}.${key}`, fields });
+      continue;
+    }
     if (!hasType(value, field[1])) throw fault(`${path}.${key}`, `must be ${EXPECTED[field[1]]}`);
     out[field[0]] = field[1] === "tags" ? withoutNulls(value) : value;
   }

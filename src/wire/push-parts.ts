@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { PushElement } from "./push.ts";
-import { PushBodyFault, readElement, readPushBody } from "./push-body.ts";
+import { PushBodyFault, readElement, readPushBody, type UnknownNames } from "./push-body.ts";
 
 /** Bodies up to this size are parsed in one go. */
 const WHOLE_BYTES = 2 * 1024 * 1024;
@@ -24,20 +24,21 @@ export interface PartSizes {
 export function* readPushParts(
   bytes: Uint8Array,
   { whole, piece }: PartSizes = { whole: WHOLE_BYTES, piece: PIECE_BYTES },
+  unknown?: UnknownNames,
 ): Generator<PushElement> {
   if (bytes.byteLength <= whole) {
-    yield* readPushBody(bytes);
+    yield* readPushBody(bytes, unknown);
     return;
   }
   let index = 0;
   for (const part of cut(bytes, piece))
     if (part.kind === "elements")
       for (const element of parse(bytes, part.from, part.to, "[", "]") as unknown[]) {
-        yield readElement(element, index);
+        yield readElement(element, index, 0, unknown);
         index += 1;
       }
     else {
-      yield* longElement(bytes, part, index);
+      yield* longElement(bytes, part, index, unknown);
       index += 1;
     }
 }
@@ -144,6 +145,7 @@ function* longElement(
   bytes: Uint8Array,
   { from, to, arrayFrom, arrayTo, commas }: Extract<Part, { kind: "long" }>,
   index: number,
+  unknown: UnknownNames | undefined,
 ): Generator<PushElement> {
   const head = `${decode(bytes, from, arrayFrom)}${JSON.stringify(MARK)}${decode(bytes, arrayTo, to)}`;
   const element = parseText(head, from) as Record<string, unknown>;
@@ -152,7 +154,7 @@ function* longElement(
   const marked = element[name];
   if (names.length !== 1 || !Array.isArray(marked) || marked.length !== 1 || marked[0] !== MARK) {
     // The long array is not an array of readings: rare enough to be parsed as one piece.
-    yield readElement(parse(bytes, from, to, "", ""), index);
+    yield readElement(parse(bytes, from, to, "", ""), index, 0, unknown);
     return;
   }
   let reading = 0;
@@ -161,7 +163,7 @@ function* longElement(
     const begin = piece === 0 ? arrayFrom : (ends[piece - 1] ?? 0) + 1;
     if (skipBlanks(bytes, begin) >= end) throw broken(end, "a reading is missing beside a comma");
     const data = parse(bytes, begin, end, "[", "]") as unknown[];
-    yield readElement({ ...element, [name]: data }, index, reading);
+    yield readElement({ ...element, [name]: data }, index, reading, unknown);
     reading += data.length;
   }
 }

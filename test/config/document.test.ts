@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { loadDocument, nearestName, parseConfigText } from "../../src/config/document.ts";
+import { loadDocument, parseConfigText } from "../../src/config/document.ts";
 import { ConfigError } from "../../src/support/errors.ts";
+import { nearestName } from "../../src/support/nearest-name.ts";
 import { duration, parseDuration, parseSize } from "../../src/support/quantities.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-"));

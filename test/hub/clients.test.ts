@@ -140,8 +140,8 @@ describe("names of parameters", () => {
       "__proto__",
       "filter.__proto__",
     ]) {
-      const { headers } = await hub.call("GET", "/sources", { query: { [name]: "1" } });
-      expect(headers.get("x-headgate-warning"), name).toMatch(new RegExp(`: ${name}$`));
+      const answer = await hub.call("GET", "/sources", { query: { [name]: "1" } });
+      expect(answer, name).toMatchObject({ status: 400, body: { errors: [{ path: name }] } });
     }
     const removal = await hub.call("DELETE", "/data", { query: { "parameters.VariableIds": 1, "filter.From": "x" } });
     expect(removal).toMatchObject({ status: 400, body: { detail: expect.stringContaining("filter.From") } });

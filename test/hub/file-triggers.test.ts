@@ -276,7 +276,10 @@ describe("states", () => {
   test("stay when a removal has an unknown parameter", async () => {
     const id = await create();
     const answer = await hub.call("DELETE", "/fileTrigger", { query: { ids: id, WhatIf: true } });
-    expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("not WhatIf; nothing was") } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("no parameter WhatIf; it takes ids; nothing was removed") },
+    });
     expect(await hub.get(`/fileTrigger/${id}`)).toMatchObject({ state: "Active" });
   });
 

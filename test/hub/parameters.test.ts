@@ -23,26 +23,49 @@ const remove = (query: Record<string, string | number>, body?: object) =>
   hub.call("DELETE", "/data", { query, ...(body === undefined ? {} : { body }) });
 
 describe("an unknown parameter", () => {
-  test("is named by a warning, and known ones in any case are not", async () => {
-    expect(await warning("/variables?MappingConfig=kWh&sourceids=1")).toMatch(/ignored.*: MappingConfig$/);
-    expect(await warning("/sites?serialnumber=1&n%C3%A4me=x")).toMatch(/: serialnumber, n\?me$/);
-    expect(await warning(`/data?variableid=${id}&paging.itemsperpage=1&DISPLAYLEVEL=value`)).toBeNull();
-    const body = { VariableId: id, Period: "2026", targetUnits: 19 };
-    const { headers } = await hub.call("POST", "/data", { body });
-    expect(headers.get("x-headgate-warning")).toMatch(/: Period; not converted/);
+  test.each([
+    ["/variables?MappingConfig=kWh&sourceids=1", "MappingConfig; it takes DisplayLevel, "],
+    ["/sites?serialnumber=1&n%C3%A4me=x", "serialnumber, näme; it takes "],
+    ["/sources?SiteIdd=1", "GET /sources knows no parameter SiteIdd (did you mean SiteId?); without"],
+    ["/sources?filter.sereialNumber=1", "filter.sereialNumber (did you mean SerialNumber?)"],
+    ["/sites?pageNumber=1", "pageNumber (did you mean Paging.PageNumber?)"],
+    ["/data?VariableId=1&Form=2026-01-01", "Form (did you mean From?)"],
+    ["/form?nam=Billing", "nam (did you mean Name?)"],
+    ["/fileTrigger/count?Stat=Active", "Stat (did you mean State?); without"],
+  ])("of a list is refused with the nearest: %s", async (path, words) => {
+    const answer = await hub.call("GET", path);
+    expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(words) } });
   });
 
-  test("may have the name of a property that every object has", async () => {
-    for (const name of ["constructor", "toString", "hasOwnProperty"]) {
+  test("in the body of POST /data is refused, and known ones in any case are not", async () => {
+    expect(await warning(`/data?variableid=${id}&paging.itemsperpage=1&DISPLAYLEVEL=value`)).toBeNull();
+    for (const name of ["Period", "constructor", "toString", "hasOwnProperty"]) {
       const answer = await hub.call("POST", "/data", { body: { VariableId: id, [name]: "x" } });
-      expect(answer).toMatchObject({ status: 200 });
-      expect(answer.headers.get("x-headgate-warning")).toMatch(new RegExp(`: ${name}$`));
+      expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(`parameter ${name};`) } });
     }
+  });
+
+  test("that keeps answers out of caches, or is the bare operationId of a push, passes", async () => {
+    expect(await warning(`/variables?Id=${id}&_=1741590000000`)).toBeNull();
+    const push = (query: string) => hub.call("POST", `/push/api/data?${query}`, { body: [] });
+    expect(await push("a-run")).toMatchObject({ status: 200, body: { operationId: "a-run" } });
+    expect((await push("a-run")).headers.get("x-headgate-warning")).toBeNull();
+    expect((await push("operation_id=a-run")).headers.get("x-headgate-warning")).toMatch(/: operation_id$/);
+  });
+
+  test("of anything else is named by a warning", async () => {
+    expect(await warning(`/sources/${(await hub.get("/sources"))[0].id}?DisplayLvl=Site`)).toMatch(/: DisplayLvl$/);
+    const body = { name: "Odd", groups: [] };
+    const made = await hub.call("POST", "/form", { query: { EntityTyp: 1 }, body });
+    expect(made.headers.get("x-headgate-warning")).toMatch(/: EntityTyp$/);
   });
 
   test("stops a removal, which would otherwise remove everything", async () => {
     const answer = await remove({ VariableIds: id, From: "2030-01-01", To: "2031-01-01" });
-    expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("From, To") } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("knows no parameter From, To") },
+    });
     expect(await points(id)).toBe(3);
   });
 });

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { caseless, listOf, queryBoolean, queryInteger } from "../../wire/caseless.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { parametersOf, requireKnown } from "../http/parameters.ts";
+import { parametersOf } from "../http/parameters.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { Holding } from "../store/store.ts";
@@ -30,6 +30,7 @@ const OPTIONS = described({
   summary: "Removes points of variables; with WhatIf says what would be removed",
   description: "The parameters may also be in a JSON body. A removal cannot be undone.",
   query: removalQuery,
+  parametersInBody: true,
   answer: z.looseObject({ whatIf: z.boolean(), points: z.int(), versions: z.int() }),
   example: { query: { VariableIds: [1], WhatIf: true } },
 });
@@ -41,7 +42,6 @@ export async function removalRoutes(app: FastifyInstance, context: HubContext): 
 async function removeData({ store }: HubContext, request: FastifyRequest): Promise<object> {
   const principal = callerOf(request);
   const parameters = parametersOf(request);
-  requireKnown("DELETE /data", removalQuery, Object.keys(parameters));
   const query = parsed(removalQuery, parameters);
   const ids = [...new Set([...(query.VariableIds ?? []), ...(query.VariableId ?? [])])];
   if (ids.length === 0) throw invalidField("VariableIds", "at least one variable is required");

@@ -1,13 +1,12 @@
 /** GET and POST {base_url}/data (specification, *Data endpoints*). */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { unknownNames } from "../../wire/caseless.ts";
 import { dataQuery, dataRows } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parametersOf } from "../http/parameters.ts";
 import { described } from "../http/route.ts";
-import { warn, warnOfUnknown } from "../http/warnings.ts";
+import { warn } from "../http/warnings.ts";
 import { sendCount, wantsCount } from "../structure/pages.ts";
 import { conversionWarning } from "./conversion.ts";
 import { rangeOf, readDataRequest, zonesOf } from "./query.ts";
@@ -16,11 +15,7 @@ import { arrayTexts } from "./texts.ts";
 
 export async function dataRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   app.get("/data", OPTIONS.get, (request, reply) => answer(context, request, reply, request.query));
-  app.post("/data", OPTIONS.post, (request, reply) => {
-    const parameters = parametersOf(request);
-    warnOfUnknown(reply, unknownNames(dataQuery, Object.keys(parameters)));
-    return answer(context, request, reply, parameters);
-  });
+  app.post("/data", OPTIONS.post, (request, reply) => answer(context, request, reply, parametersOf(request)));
 }
 
 const DAILY_SUMS = {
@@ -46,6 +41,7 @@ const OPTIONS = {
     tag: "Data",
     summary: "The same with the parameters in a body, which has no limit of an address",
     body: dataQuery,
+    parametersInBody: true,
     answer: dataRows,
     example: { body: DAILY_SUMS },
   }),

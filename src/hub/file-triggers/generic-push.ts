@@ -5,7 +5,6 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { unknownNames } from "../../wire/caseless.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { genericPushed, genericPushQuery, type StoredFileTrigger } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
@@ -17,7 +16,6 @@ import { NO_PLACE } from "../gateway-places.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { warnOfUnknown } from "../http/warnings.ts";
 import { readWebhookUrl } from "../push/webhook-url.ts";
 import { ONE } from "../structure/pages.ts";
 import { dispositionName, madeName, namedByContent } from "./pushed-name.ts";
@@ -81,7 +79,6 @@ async function admitted(
   names.set(request, fileName ?? madeName(trigger, request.headers["content-type"], context.clock.now()));
   const isForm = /^multipart\/form-data\b/i.test(request.headers["content-type"] ?? "");
   const allowance = await allowed(context, request, isForm ? FRAME_BYTES_MAX : 0);
-  warnOfUnknown(reply, unknownNames(genericPushQuery, Object.keys(request.query as object)));
   const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
   return { trigger, fileName, allowance, webhookUrl };
 }

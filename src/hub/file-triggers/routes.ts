@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { isZipName } from "../../support/file-names.ts";
-import { caseless, unknownNames } from "../../wire/caseless.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import {
   FILE_TYPES,
@@ -30,10 +29,9 @@ import {
 } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { requireKnown } from "../http/parameters.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { warn, warnOfUnknown } from "../http/warnings.ts";
+import { warn } from "../http/warnings.ts";
 import type { Edit, FileTriggersFilter } from "../store/store.ts";
 import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
 import { changedFields, createdFields } from "./fields.ts";
@@ -62,6 +60,7 @@ const OPTIONS = {
     ...read,
     summary: "How many file triggers the list has",
     query: fileTriggerCountQuery,
+    refusesUnknown: "without an unknown filter the count would be that of all",
     answer: z.int(),
     example: { query: {} },
   }),
@@ -83,6 +82,7 @@ const OPTIONS = {
     summary: "Adds a file trigger",
     description: "The answer is the id, a bare integer. A mapper that the hub does not have is a warning.",
     body: fileTriggerBody,
+    shown: shownFileTrigger,
     answer: z.int(),
     example: {
       body: { name: "ACME", fileNamePatternMatches: PATTERNS, ingestionType: "UploadInStorage", mapping: "acme" },
@@ -180,7 +180,6 @@ function changeRoutes(app: FastifyInstance, context: HubContext): void {
     const fields = createdFields(parsed(fileTriggerBody, request.body), mappers);
     const id = await fileTriggers.create(accountId, fields, editOf(context, request));
     if (id === "taken") throw takenToken();
-    warnOfFields(reply, fileTriggerBody, request.body);
     warnOfMapping(reply, fields, mappers);
     return id;
   });
@@ -192,13 +191,11 @@ function changeRoutes(app: FastifyInstance, context: HubContext): void {
     const changed = await fileTriggers.change(accountId, id, (now) => changedFields(now, body, mappers), edit);
     if (changed === "missing") throw notFound("file trigger", String(id));
     if (changed === "taken") throw takenToken();
-    warnOfFields(reply, fileTriggerUpdate, request.body);
     warnOfMapping(reply, changed, mappers);
     return shown(changed, mappers);
   });
   app.delete("/fileTrigger", OPTIONS.remove, async (request) => {
     const { accountId } = callerOf(request);
-    requireKnown("DELETE /fileTrigger", fileTriggerIdsQuery, Object.keys(request.query as object));
     const ids = [...new Set(parsed(fileTriggerIdsQuery, request.query).ids)];
     const { missing, removed } = await fileTriggers.remove(accountId, ids, editOf(context, request));
     const words = `no ${missing.length === 1 ? "file trigger" : "file triggers"} ${missing.join(", ")} in this account`;
@@ -266,13 +263,6 @@ function warnOfMapping(reply: FastifyReply, trigger: FileTriggerFields, mappers:
   if (trigger.mapping === null || trigger.state === "Deleted" || isKnown(trigger, mappers)) return;
   warn(reply, `this hub has no mapper ${trigger.mapping}: files that the trigger claims here fail to convert`);
 }
-
-/** A trigger that was read may be sent back as it is: what the hub itself sets is known, though not taken. */
-function warnOfFields(reply: FastifyReply, schema: z.ZodType, body: unknown): void {
-  warnOfUnknown(reply, unknownNames(SHOWN, unknownNames(schema, Object.keys(body as object))), "field");
-}
-
-const SHOWN = caseless(shownFileTrigger);
 
 /** Of another account's trigger no more is disclosed. */
 function takenToken(): HttpProblem {

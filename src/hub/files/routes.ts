@@ -6,7 +6,6 @@ import { fileIdsQuery, filesQuery, type StoredFile, storedFile, TEMPLATE_TAG } f
 import type { HubContext } from "../context.ts";
 import { NO_PLACE } from "../gateway-places.ts";
 import { callerOf } from "../http/access.ts";
-import { requireKnown } from "../http/parameters.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { offerTemplates } from "../master-data/template.ts";
@@ -96,7 +95,6 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
   app.get("/storage/file", OPTIONS.content, content);
   app.head("/storage/file", OPTIONS.head, content);
   app.delete("/storage", OPTIONS.remove, async (request) => {
-    requireKnown("DELETE /storage", fileIdsQuery, Object.keys(request.query as object));
     const ids = idsOf(request.query);
     const { accountId } = callerOf(request);
     const removal = await store.files.remove(accountId, ids);

@@ -2,16 +2,14 @@
  * POST /storage: the bytes are durable before the record, and the record before the answer. The query is checked, and
  * a body that is too large refused, before a byte of it is read.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { unknownNames } from "../../wire/caseless.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { fileUploadQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { warnOfUnknown } from "../http/warnings.ts";
 import { ONE } from "../structure/pages.ts";
 import { type Allowance, allowed, type FileDraft, logRefusals, noSite, recorded } from "./intake.ts";
 import { requireFileName } from "./names.ts";
@@ -44,7 +42,7 @@ export async function uploadRoute(app: FastifyInstance, context: HubContext, fil
   app.post("/storage", {
     ...OPTIONS,
     bodyLimit: limits.file + FRAME_BYTES_MAX,
-    onRequest: async (request, reply) => void uploads.set(request, await admitted(context, request, reply)),
+    onRequest: async (request) => void uploads.set(request, await admitted(context, request)),
     handler: async (request) => {
       const upload = uploads.get(request);
       if (upload === undefined) throw new Error("the upload was not admitted");
@@ -55,7 +53,7 @@ export async function uploadRoute(app: FastifyInstance, context: HubContext, fil
   });
 }
 
-async function admitted(context: HubContext, request: FastifyRequest, reply: FastifyReply): Promise<Upload> {
+async function admitted(context: HubContext, request: FastifyRequest): Promise<Upload> {
   const { accountId } = callerOf(request);
   const given = request.query as object;
   const query = parsed(fileUploadQuery, given);
@@ -65,7 +63,6 @@ async function admitted(context: HubContext, request: FastifyRequest, reply: Fas
     const { total } = await context.store.structure.sites(accountId, { ids: [query.SiteId] }, ONE);
     if (total === 0) throw noSite(query.SiteId);
   }
-  warnOfUnknown(reply, unknownNames(fileUploadQuery, Object.keys(given)));
   const tags = [...new Set([...(query.Tag ?? []), ...(query.Tags ?? [])])];
   const draft = {
     fileName: query.Filename,

@@ -1,29 +1,17 @@
 /** Forms of the account (`docs/hub-choices.md`, *Forms*). */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { unknownNames } from "../../wire/caseless.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import {
-  form,
-  formBody,
-  formChange,
-  formDataQuery,
-  formFieldBody,
-  formGroupBody,
-  formNameQuery,
-  formsQuery,
-} from "../../wire/index.ts";
+import { form, formBody, formChange, formDataQuery, formNameQuery, formsQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { requireKnown } from "../http/parameters.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { warnOfUnknown } from "../http/warnings.ts";
 import type { StoredForm } from "../store/forms.ts";
 import type { HubStore } from "../store/store.ts";
 import { notFound, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
 import { editOf, entityOf, formOf, refitOf, removedForm, shownForm } from "./definition.ts";
-import { isFields, sameName } from "./names.ts";
+import { sameName } from "./names.ts";
 import { sliceRoutes } from "./slice-routes.ts";
 
 const TAG = "Forms";
@@ -59,6 +47,7 @@ const OPTIONS = {
     summary: "Changes a form that the body names by its id",
     description: "What the body leaves out stays; groups are replaced as a whole. The answer is the whole form.",
     query: formDataQuery,
+    refusesUnknown: "nothing was changed",
     body: formChange,
     answer: form,
     example: { body: { id: "1", name: "Invoices" } },
@@ -68,6 +57,7 @@ const OPTIONS = {
     tag: TAG,
     summary: "Changes a form",
     query: formDataQuery,
+    refusesUnknown: "nothing was changed",
     body: formChange,
     answer: form,
     example: { body: { name: "Invoices" } },
@@ -96,17 +86,14 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
     return rows.map(shownForm);
   });
   app.get<WithId>("/form/:id", OPTIONS.one, async (request) => shownForm(await rowOfPath(forms.list, request, "form")));
-  app.post("/form", OPTIONS.create, (request, reply) => create(store, request, reply));
-  app.put("/form", OPTIONS.change, (request, reply) => {
+  app.post("/form", OPTIONS.create, (request) => create(store, request));
+  app.put("/form", OPTIONS.change, (request) => {
     const { id } = parsed(formChange, request.body);
     if (id === undefined) throw invalidField("id", "the body must name the form to change by its id");
-    return change(store, request, reply, String(id));
+    return change(store, request, String(id));
   });
-  app.put<WithId>("/form/:id", OPTIONS.changeById, (request, reply) =>
-    change(store, request, reply, request.params.id),
-  );
+  app.put<WithId>("/form/:id", OPTIONS.changeById, (request) => change(store, request, request.params.id));
   app.delete<WithId>("/form/:id", OPTIONS.remove, async (request, reply) => {
-    requireKnown("DELETE /form", formDataQuery, Object.keys(request.query as object));
     const { id } = request.params;
     const edit = editOf(withData(request), removedForm);
     if (!(await forms.remove(callerOf(request).accountId, pathId(id), edit))) throw notFound("form", id);
@@ -114,7 +101,7 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
   });
 }
 
-async function create({ forms }: HubStore, request: FastifyRequest, reply: FastifyReply) {
+async function create({ forms }: HubStore, request: FastifyRequest) {
   const { accountId } = callerOf(request);
   const { Name } = parsed(formNameQuery, request.query);
   const given = request.body;
@@ -124,37 +111,17 @@ async function create({ forms }: HubStore, request: FastifyRequest, reply: Fasti
   if (Name !== undefined && !sameName(Name, body.name))
     throw invalidField("Name", `the address says ${Name}, and the body ${body.name}`);
   requireOwn(body.accountId, accountId);
-  warnOfUnknown(reply, unknownFields(request.body), "field");
   return made(await forms.create(accountId, formOf(body, null), refitOf(false)), body.name);
 }
 
-async function change({ forms }: HubStore, request: FastifyRequest, reply: FastifyReply, id: string) {
-  requireKnown("PUT /form", formDataQuery, Object.keys(request.query as object));
+async function change({ forms }: HubStore, request: FastifyRequest, id: string) {
   const { accountId } = callerOf(request);
   const body = parsed(formChange, request.body);
   requireOwn(body.accountId, accountId);
-  warnOfUnknown(reply, unknownFields(request.body), "field");
   const edit = editOf(withData(request), (current) => formOf({ ...body, name: body.name ?? current.name }, current));
   const changed = await forms.change(accountId, pathId(id), edit);
   if (changed === "missing") throw notFound("form", id);
   return made(changed, body.name);
-}
-
-/** Fields of a form, its groups and their fields that bodies do not have: `groups.0.fields.1.timeslice`. */
-function unknownFields(body: unknown): string[] {
-  const below = (path: string, item: unknown, schema: z.ZodType): string[] =>
-    isFields(item) ? unknownNames(schema, Object.keys(item)).map((name) => `${path}${name}`) : [];
-  const listed = (path: string, item: unknown, name: string) => {
-    const list = isFields(item) ? Object.entries(item).find(([key]) => sameName(key, name))?.[1] : undefined;
-    return Array.isArray(list) ? list.map((one, at) => [`${path}${name}.${at}.`, one] as const) : [];
-  };
-  return [
-    ...below("", body, formChange),
-    ...listed("", body, "groups").flatMap(([path, group]) => [
-      ...below(path, group, formGroupBody),
-      ...listed(path, group, "fields").flatMap(([place, field]) => below(place, field, formFieldBody)),
-    ]),
-  ];
 }
 
 function made(result: StoredForm | "taken", name: string | undefined) {

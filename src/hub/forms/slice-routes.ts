@@ -1,5 +1,5 @@
 /** Slices of a time-sliced attribute of a site or a source (`docs/hub-choices.md`, *Time-sliced attributes*). */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { slice, sliceBody, sliceChange, slicesQuery } from "../../wire/index.ts";
@@ -7,7 +7,6 @@ import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { warnOfUnknown } from "../http/warnings.ts";
 import type { HeldForms, ValuesEntity } from "../store/form-values.ts";
 import type { HeldSlice } from "../store/slice-rows.ts";
 import type { JudgeSlice, SliceEdit } from "../store/slices.ts";
@@ -64,27 +63,17 @@ export function sliceRoutes(app: FastifyInstance, context: HubContext): void {
       const atMs = momentOf(context, asked);
       return all.filter(({ EffectiveDate }) => Date.parse(EffectiveDate) <= atMs).slice(-1);
     });
-    app.post<OfField>(path, options.add, async (request, reply) => {
-      warnOfNames(reply, request.body);
-      return edit(request, (held, values) => added(request, held, values, entity));
-    });
-    app.put<OfSlice>(`${path}/:sliceId`, options.change, async (request, reply) => {
-      warnOfNames(reply, request.body);
-      return edit(request, (held, values) => changed(request, held, values, entity));
-    });
+    app.post<OfField>(path, options.add, async (request) =>
+      edit(request, (held, values) => added(request, held, values, entity)),
+    );
+    app.put<OfSlice>(`${path}/:sliceId`, options.change, async (request) =>
+      edit(request, (held, values) => changed(request, held, values, entity)),
+    );
     app.delete<OfSlice>(`${path}/:sliceId`, options.remove, async (request, reply) => {
       await edit(request, (held, values) => removed(request, held, values, entity));
       return reply.code(204).send();
     });
   }
-}
-
-/** A slice that was read may be sent back: its end follows from the others. */
-const SHOWN = ["FromDate", "EffectiveDate", "Value", "EndDate", "id"];
-
-function warnOfNames(reply: FastifyReply, body: unknown): void {
-  const unknown = Object.keys(fieldsOf(body)).filter((name) => !SHOWN.some((known) => sameName(known, name)));
-  warnOfUnknown(reply, unknown, "field");
 }
 
 /** The slice that an edit leaves; undefined: none. */

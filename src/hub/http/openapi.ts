@@ -75,8 +75,8 @@ export function openApi(routes: readonly HubRoute[], { url }: { readonly url: st
       version: API_VERSION,
       description:
         "Measurement data of accounts: sites, sources, variables and their points. Names of query " +
-        "parameters and body fields are matched without regard to case, unknown body fields are " +
-        "ignored.",
+        "parameters and body fields are matched without regard to case. Unknown body fields are ignored and " +
+        "named in the header X-Headgate-Warning; unknown parameters of lists and removals are refused.",
     },
     servers: [{ url }],
     tags: [...new Set(routes.filter(shown).map(({ facts }) => facts.tag))].map((name) => ({ name })),

@@ -1,7 +1,5 @@
 /** Parameters in the address, in a JSON body, or in both. */
 import type { FastifyRequest } from "fastify";
-import type { z } from "zod";
-import { knownNames, unknownNames } from "../../wire/caseless.ts";
 import { invalidRequest } from "../../wire/http-problem.ts";
 
 /**
@@ -18,14 +16,6 @@ export function parametersOf(request: FastifyRequest): Record<string, unknown> {
     parameters[name] = before === undefined || String(before) === String(value) ? value : [before, value].flat();
   }
   return parameters;
-}
-
-/** For removals, such as `DELETE /data`: From in place of FromDateUtc, or WhatIf, must not pass for nothing. */
-export function requireKnown(call: string, schema: z.ZodType, names: readonly string[]): void {
-  const unknown = unknownNames(schema, names);
-  if (unknown.length === 0) return;
-  const known = knownNames(schema).join(", ");
-  throw invalidRequest(`${call} takes ${known}, not ${unknown.slice(0, 20).join(", ")}; nothing was removed`);
 }
 
 function flattened([name, value]: readonly [string, unknown]): [string, unknown][] {

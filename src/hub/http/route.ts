@@ -17,6 +17,12 @@ export interface RouteFacts {
   /** Absent: without a body (204), or of the type in `answerType`. */
   readonly answer?: z.ZodType;
   readonly answerType?: string;
+  /** Fields that answers of other addresses show, and that clients write back: they pass in a body, and are ignored. */
+  readonly shown?: z.ZodType;
+  /** Parameters may stand in the body, too; without `query` the body describes them. */
+  readonly parametersInBody?: true;
+  /** Why unknown parameters are refused here, beside those of lists and removals. */
+  readonly refusesUnknown?: string;
   /** 200 when absent. */
   readonly status?: 200 | 204 | 501;
   /** Works as given in an account that holds a site, a source, a variable, a file trigger and a form 1. */

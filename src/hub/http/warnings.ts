@@ -1,6 +1,5 @@
 /** Warnings on a 200: a header of Headgate, since the specification has no place for them. */
-import type { FastifyInstance, FastifyReply } from "fastify";
-import { unknownNames } from "../../wire/caseless.ts";
+import type { FastifyReply } from "fastify";
 import { WARNING_HEADER } from "../../wire/index.ts";
 
 /** Limits on the names that a warning quotes, and on the characters of each; further names are counted. */
@@ -20,13 +19,4 @@ export function warnOfUnknown(reply: FastifyReply, unknown: readonly string[], w
   const named = unknown.slice(0, NAMED_MAX).map((name) => name.slice(0, CHARACTERS_MAX));
   const more = unknown.length > NAMED_MAX ? ` and ${unknown.length - NAMED_MAX} more` : "";
   warn(reply, `ignored, since this address knows no such ${what}: ${named.join(", ")}${more}`);
-}
-
-/** For every GET that declares its parameters. */
-export function installWarnings(app: FastifyInstance): void {
-  app.addHook("preHandler", async (request, reply) => {
-    const schema = request.routeOptions.config.facts?.query;
-    if (["GET", "HEAD"].includes(request.method) && schema !== undefined)
-      warnOfUnknown(reply, unknownNames(schema, Object.keys(request.query as object)));
-  });
 }

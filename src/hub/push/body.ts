@@ -1,13 +1,13 @@
 /** Reads the body of a push; a refusal is a problem that names the path. */
 
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { PushBodyFault, readPushParts, scanReadings } from "../../wire/index.ts";
+import { PushBodyFault, readPushParts, scanReadings, type UnknownNames } from "../../wire/index.ts";
 
 /** The event loop runs after so many elements and readings: some milliseconds. */
 const YIELD_EVERY = 10_000;
 
-/** Number of readings. Throws a 400 that names the path. */
-export async function countReadings(bytes: Uint8Array): Promise<number> {
+/** Number of readings; `unknown` gets the fields that no push has. Throws a 400 that names the path. */
+export async function countReadings(bytes: Uint8Array, unknown: UnknownNames = new Map()): Promise<number> {
   // Most bodies have the form that is counted at a third of the cost of parsing.
   const scan = scanReadings(bytes);
   for (let turn = scan.next(); ; turn = scan.next()) {
@@ -15,16 +15,16 @@ export async function countReadings(bytes: Uint8Array): Promise<number> {
     else if (turn.value === null) break;
     else return turn.value;
   }
-  return countParsed(bytes);
+  return countParsed(bytes, unknown);
 }
 
 const yieldTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-async function countParsed(bytes: Uint8Array): Promise<number> {
+async function countParsed(bytes: Uint8Array, unknown: UnknownNames): Promise<number> {
   let received = 0;
   let sinceYield = 0;
   try {
-    for (const { data } of readPushParts(bytes)) {
+    for (const { data } of readPushParts(bytes, undefined, unknown)) {
       received += data.length;
       sinceYield += 1 + data.length;
       if (sinceYield < YIELD_EVERY) continue;

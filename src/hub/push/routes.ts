@@ -13,6 +13,7 @@ import {
   pushAccepted,
   pushBody,
   pushQuery,
+  type UnknownNames,
 } from "../../wire/index.ts";
 import { bareOperationId, idempotencyKeyOf } from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
@@ -20,6 +21,7 @@ import { callerOf } from "../http/access.ts";
 import { utf8Of } from "../http/json-bodies.ts";
 import { parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
+import { judgeFields } from "../http/unknown-names.ts";
 import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
@@ -73,9 +75,16 @@ async function receive(
   const query = readQuery(request);
   const key = idempotencyKeyOf(request);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
-  const received = await countReadings(body);
+  const unknown: UnknownNames = new Map();
+  const received = await countReadings(body, unknown);
   const operationId = query.operationId || randomUUID();
   const asked = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
+  judgeFields(
+    request,
+    reply,
+    context.options,
+    Array.from(unknown, ([name, place]) => ({ name, ...place })),
+  );
   const keyed: KeyedPush = {
     accountId: principal.accountId,
     idempotencyKey: key,

@@ -5,18 +5,18 @@
 
 import type { Operation } from "fast-json-patch";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
-import { caseless, queryBoolean } from "../../wire/caseless.ts";
+import type { z } from "zod";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { site, siteBody, source, sourceBody, variable, variableBody } from "../../wire/index.ts";
+import { siteBody, sourceBody, variableBody } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { ChangedForms } from "../forms/changed.ts";
 import { callerOf } from "../http/access.ts";
 import { takeJson } from "../http/json-bodies.ts";
 import { invalidField, parsed } from "../http/problems.ts";
-import { described, type RouteFacts } from "../http/route.ts";
+import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import type { StoredVariable, StructureEntity } from "../store/store.ts";
+import { changeFacts, removalQuery, SCHEMAS, VARIABLE_OF_SOURCE } from "./change-facts.ts";
 import { withEan, withEanNumber } from "./ean-number.ts";
 import { applyPatch, type Fields, mergedValues } from "./json-patch.ts";
 import { requireKnown } from "./known.ts";
@@ -25,53 +25,7 @@ import { notFound, ONE, pathId } from "./pages.ts";
 /** A function from the current fields to the requested ones. */
 type Edit = (current: Fields) => Fields;
 
-const SCHEMAS = { site: siteBody, source: sourceBody, variable: variableBody } as const;
 const PARENTS = { site: "site", source: "siteId", variable: "sourceId" } as const;
-
-const SHOWN = { site, source, variable } as const;
-const TAGS: Readonly<Record<StructureEntity, string>> = {
-  site: "Sites",
-  source: "Sources",
-  variable: "Variables",
-};
-
-const removalQuery = caseless(
-  z.object({
-    WithData: queryBoolean.optional().describe("Removes the points below, too. It cannot be undone."),
-  }),
-);
-const removed = z.object({
-  removed: z.looseObject({ sources: z.int(), variables: z.int(), points: z.int() }),
-});
-
-function optionsOf(entity: StructureEntity) {
-  const base = { access: "manage", tag: TAGS[entity], answer: SHOWN[entity] } as const;
-  const fields = SCHEMAS[entity].out.partial();
-  const example = { body: { name: "Another name" } };
-  return {
-    put: described({
-      ...base,
-      summary: `Changes a ${entity} that the body names by its id`,
-      description: "Fields that the body leaves out stay as they are. The answer is the whole entity.",
-      body: fields.extend({ id: z.int() }),
-      example: { body: { id: 1, ...example.body } },
-    }),
-    putById: described({ ...base, summary: `Changes a ${entity}`, body: fields, example }),
-    patch: described({
-      ...base,
-      summary: `Changes a ${entity} by a JSON Patch or by an object of fields, in which null clears`,
-      body: z.union([z.array(z.looseObject({ op: z.string(), path: z.string() })), z.looseObject({})]),
-      example: { body: [{ op: "replace", path: "/name", value: "Another name" }] },
-    }),
-    remove: described({
-      ...base,
-      summary: `Removes a ${entity} with everything below it`,
-      query: removalQuery,
-      answer: removed,
-      example: { query: { WithData: true } },
-    }),
-  };
-}
 
 export async function changeRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   const bytesMax = context.options.limits.requestBody;
@@ -83,7 +37,7 @@ export async function changeRoutes(app: FastifyInstance, context: HubContext): P
     ["variable", "/variables"],
   ] as const) {
     const withId = `${path}/:id`;
-    const options = optionsOf(entity);
+    const options = changeFacts(entity);
     app.put(path, options.put, (request, reply) =>
       change(context, request, reply, entity, bodyId(request.body), given(request.body)),
     );
@@ -102,29 +56,21 @@ export async function changeRoutes(app: FastifyInstance, context: HubContext): P
 
 function variableOfSourceRoutes(app: FastifyInstance, context: HubContext): void {
   const ofSource = "/sources/:sourceId/variables/:id";
-  const facts: RouteFacts = {
-    access: "manage",
-    tag: "Variables",
-    summary: "Changes a variable of a source",
-    body: variableBody.out.partial(),
-    status: 204,
-    example: { body: { name: "Another name" } },
-  };
-  app.put<WithBoth>(ofSource, described(facts), async (request, reply) => {
+  app.put<WithBoth>(ofSource, described(VARIABLE_OF_SOURCE), async (request, reply) => {
     const sourceId = pathId(request.params.sourceId);
     await requireVariable(context, request, sourceId);
     const edit: Edit = (current) => ({ ...given(request.body)(current), sourceId });
     await change(context, request, reply, "variable", pathId(request.params.id), edit);
     return reply.code(204).send();
   });
-  app.patch<WithBoth>(ofSource, optionsOf("variable").patch, async (request, reply) => {
+  app.patch<WithBoth>(ofSource, changeFacts("variable").patch, async (request, reply) => {
     const sourceId = pathId(request.params.sourceId);
     await requireVariable(context, request, sourceId);
     const wanted = patch(request.body, "variable", context.options.limits.requestBody);
     const edit: Edit = (current) => ({ ...wanted(current), sourceId });
     return change(context, request, reply, "variable", pathId(request.params.id), edit);
   });
-  app.delete<WithBoth>(ofSource, optionsOf("variable").remove, async (request) => {
+  app.delete<WithBoth>(ofSource, changeFacts("variable").remove, async (request) => {
     await requireVariable(context, request, pathId(request.params.sourceId));
     return remove(context, request, "variable", pathId(request.params.id));
   });

@@ -32,6 +32,7 @@ const OPTIONS = {
     summary: "Adds a site",
     description: "The answer is the id, a bare integer.",
     body: siteBody,
+    shown: site,
     answer: z.int(),
     example: { body: { name: "Town hall", typeId: 3, timeZoneId: "Europe/Paris" } },
   }),

@@ -44,6 +44,7 @@ const CREATE = {
   tag: "Variables",
   description: "The answer is the id, a bare integer.",
   body: variableBody,
+  shown: variable,
   answer: z.int(),
 } as const;
 const OPTIONS = {

@@ -183,7 +183,10 @@ test("a parameter of an upload that the address does not know is named in a warn
 test("an unknown parameter stops a removal", async () => {
   const id = await stored("kept");
   const answer = await hub.call("DELETE", "/storage", { query: { ids: id, WhatIf: true } });
-  expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("not WhatIf; nothing was") } });
+  expect(answer).toMatchObject({
+    status: 400,
+    body: { detail: expect.stringContaining("no parameter WhatIf; it takes ids, id; nothing was removed") },
+  });
   expect(await hub.get(`/storage/${id}`)).toMatchObject({ id });
 });
 
