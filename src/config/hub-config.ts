@@ -16,12 +16,13 @@ export function loadHubOptions(path: string): HubOptions {
 export function hubOptionsOf(document: ParsedDocument, path: string): HubOptions {
   requireKind("hub", document, path);
   const options = document.validated(hubOptions);
-  const { store, files, transfer } = options;
+  const { store, files, transfer, mail } = options;
   const at = (own: string) => (isAbsolute(own) ? own : resolve(dirname(resolve(path)), own));
   return Object.freeze({
     ...options,
     store: store.kind === "sqlite" ? { ...store, path: at(store.path) } : store,
     files: filesAt(files, at),
+    ...(mail.outbox === undefined ? {} : { mail: { ...mail, outbox: at(mail.outbox) } }),
     ...(transfer === undefined ? {} : { transfer: transferAt(transfer, at) }),
   });
 }

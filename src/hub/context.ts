@@ -3,6 +3,7 @@ import type { Logger } from "../support/log.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
 import type { StoredFiles } from "./files/service.ts";
 import type { GatewayViewOf } from "./gateway-view.ts";
+import type { HubMail } from "./mail/mail.ts";
 import type { MasterData } from "./master-data/service.ts";
 import type { HubOptions } from "./options.ts";
 import type { Ingestion } from "./push/ingestion.ts";
@@ -30,4 +31,5 @@ export interface HubContext {
   /** Null when there is no folder for them. */
   readonly files: StoredFiles | null;
   readonly masterData: MasterData;
+  readonly mail: HubMail;
 }

@@ -35,6 +35,7 @@ import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import { installUnknownNames } from "./http/unknown-names.ts";
 import type { HubInside } from "./inside.ts";
+import { startMail } from "./mail/mail.ts";
 import { masterDataRoutes } from "./master-data/routes.ts";
 import { createMasterData } from "./master-data/service.ts";
 import { createMetrics, type HubMetrics } from "./metrics.ts";
@@ -125,6 +126,8 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     stops.push(async () => files?.close());
     const masterData = createMasterData(options, store, clock);
     stops.push(() => masterData.close());
+    const mail = startMail(options, store, { log, clock });
+    stops.push(() => mail.close());
     const metrics = createMetrics(options, store, log, gatewayView);
     stops.push(() => metrics.close());
     const { app, routes } = buildServer(metrics, {
@@ -142,9 +145,11 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
       gatewayView,
       files,
       masterData,
+      mail,
     });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
+    mail.listensAt(url);
     const metricsUrl = await metrics.listen();
     const transfer = await startTransfer({ options, store, log, clock, passwords, files });
     stops.push(async () => transfer?.close());

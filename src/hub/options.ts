@@ -6,6 +6,7 @@ import { duration, size } from "../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.ts";
 import { SCOPES } from "../wire/index.ts";
 import { filesOptions } from "./files/options.ts";
+import { mailOptions } from "./mail/options.ts";
 import { sshKey, transferOptions } from "./transfer/options.ts";
 
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
@@ -213,6 +214,7 @@ export const hubOptions = z
     transfer: transferOptions
       .optional()
       .describe("The file-transfer server, to which senders write their files; there is none when absent."),
+    mail: mailOptions.prefault({}).describe("Mails to people: invitations, temporary passwords, new passwords."),
     trustProxy,
     http: httpOptions,
     tokenLifetime: duration("1h").describe("Lifetime of access tokens (`expires_in`); 1h by default."),
@@ -269,6 +271,15 @@ export const hubOptions = z
         if (files.kind !== "s3" || file <= OBJECT_BYTES_MAX) return;
         const message = "is larger than 5GB, which is what object storage copies at once (`files.kind: s3`)";
         context.addIssue({ code: "custom", path: ["limits", "file"], message });
+      },
+    ),
+  )
+  .check(
+    z.superRefine<{ readonly mail: { readonly smtp?: unknown }; readonly publicUrl?: string | undefined }>(
+      ({ mail, publicUrl }, context) => {
+        if (mail.smtp === undefined || publicUrl !== undefined) return;
+        const message = "is required with `mail.smtp`: the links in mails lead there";
+        context.addIssue({ code: "custom", path: ["publicUrl"], message });
       },
     ),
   )

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ATTENTION_STATES } from "../states.ts";
 import { duration } from "../support/quantities.ts";
+import { hasWholeSignIn, smtpFields } from "../support/smtp/options.ts";
 
 /** The kinds of concerns that a notification can report. */
 export const ATTENTION_KINDS = [
@@ -51,35 +52,12 @@ const webhookReceiver = z.strictObject({
 const emailReceiver = z.strictObject({
   kind: z.literal("email").describe("Sends by SMTP."),
   ...common,
-  host: z.string().min(1).describe("SMTP server."),
-  port: z.int().min(1).max(65_535).default(587).describe("Its port; 465 is usual with `security: tls`."),
-  security: z
-    .enum(["starttls", "tls", "none"])
-    .default("starttls")
-    .describe(
-      "starttls: nothing is sent before the connection is encrypted; tls: encrypted from the start; none: in " +
-        "the clear, for a server on this machine. Certificates are verified.",
-    ),
-  ca: z
-    .string()
-    .optional()
-    .describe("Certificates (PEM) to trust instead of the public ones.")
-    .meta({ examples: ["${file:/etc/headgate/ca.pem}"] }),
-  username: z.string().min(1).optional().describe("Without it the gateway does not sign in."),
-  password: z.string().min(1).optional().describe("Password of this user.").meta({ secret: true }),
+  ...smtpFields,
   from: z.string().min(3).describe("Sender, such as `Headgate <headgate@example.com>`."),
   to: z.array(z.string().min(3)).min(1).describe("Recipients."),
 });
 
-export const receiverOptions = z.discriminatedUnion("kind", [webhookReceiver, emailReceiver]).check(
-  z.superRefine<{ kind: string; username?: string | undefined; password?: string | undefined }>(
-    ({ username, password }, context) => {
-      if ((username === undefined) === (password === undefined)) return;
-      const path = [username === undefined ? "username" : "password"];
-      context.addIssue({ code: "custom", path, message: "username and password are needed together" });
-    },
-  ),
-);
+export const receiverOptions = z.discriminatedUnion("kind", [webhookReceiver, emailReceiver]).check(hasWholeSignIn);
 export type ReceiverOptions = z.output<typeof receiverOptions>;
 export type WebhookReceiverOptions = Extract<ReceiverOptions, { kind: "webhook" }>;
 export type EmailReceiverOptions = Extract<ReceiverOptions, { kind: "email" }>;

@@ -5,6 +5,7 @@
 import type { Clock } from "../support/clock.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
 import { masked } from "../support/secrets.ts";
+import { sendBySmtp } from "../support/smtp/transport.ts";
 import { SIGNATURE_HEADER, signWebhook } from "../wire/index.ts";
 import { bodyOf, linesOf, type Notification, oneLine, titleOf } from "./notification-text.ts";
 import type { EmailReceiverOptions, ReceiverOptions, WebhookReceiverOptions } from "./options.ts";
@@ -77,37 +78,16 @@ function webhookSender({ url, format, secret }: WebhookReceiverOptions, clock: C
 }
 
 function emailSender(options: EmailReceiverOptions) {
-  const { host, port, security, ca, username, password, from, to } = options;
+  const { from, to } = options;
   return async (notification: Notification): Promise<Sent> => {
-    // Loaded for the first mail, since most gateways send none and it takes memory.
-    const { createTransport } = await import("nodemailer");
-    const transport = createTransport({
-      host,
-      port,
-      secure: security === "tls",
-      requireTLS: security === "starttls",
-      ignoreTLS: security === "none",
-      tls: { ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" },
-      ...(username === undefined || password === undefined ? {} : { auth: { user: username, pass: password } }),
-      connectionTimeout: TIMEOUT_MS,
-      greetingTimeout: TIMEOUT_MS,
-      socketTimeout: TIMEOUT_MS,
-      disableFileAccess: true,
-      disableUrlAccess: true,
+    const { accepted, rejected } = await sendBySmtp(options, {
+      from,
+      to: [...to],
+      subject: oneLine(titleOf(notification)),
+      text: `${titleOf(notification)}\n\n${linesOf(notification).join("\n")}\n\n${notification.at}\n`,
     });
-    try {
-      const sent = await transport.sendMail({
-        from,
-        to: [...to],
-        subject: oneLine(titleOf(notification)),
-        text: `${titleOf(notification)}\n\n${linesOf(notification).join("\n")}\n\n${notification.at}\n`,
-        headers: { "Auto-Submitted": "auto-generated" },
-      });
-      const refused = sent.rejected.length === 0 ? "" : `, which refused ${sent.rejected.join(", ")}`;
-      const words = `the server took it for ${sent.accepted.length} of ${to.length} recipients${refused}`;
-      return { words, isPartial: sent.rejected.length > 0 };
-    } finally {
-      transport.close();
-    }
+    const refused = rejected.length === 0 ? "" : `, which refused ${rejected.join(", ")}`;
+    const words = `the server took it for ${accepted.length} of ${to.length} recipients${refused}`;
+    return { words, isPartial: rejected.length > 0 };
   };
 }

@@ -52,9 +52,9 @@ export class MailServer {
     this.#server.on("error", () => undefined);
   }
 
-  static async start(options: SMTPServerOptions = {}): Promise<MailServer> {
+  static async start(options: SMTPServerOptions = {}, port = 0): Promise<MailServer> {
     const server = new MailServer(options);
-    server.#server.listen(0, "127.0.0.1");
+    server.#server.listen(port, "127.0.0.1");
     await once(server.#server.server, "listening");
     return server;
   }

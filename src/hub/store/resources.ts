@@ -5,6 +5,7 @@ import { createFileStore } from "./files.ts";
 import { createFormStore } from "./forms.ts";
 import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
+import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
 import { createSliceStore } from "./slices.ts";
 import { createSourceZoneStore } from "./source-zones.ts";
@@ -14,7 +15,18 @@ import { createViewStore } from "./views.ts";
 
 type CommonStores = Pick<
   HubStore,
-  "identity" | "structure" | "forms" | "slices" | "views" | "fileTriggers" | "files" | "groups" | "reports" | "zones"
+  | "identity"
+  | "structure"
+  | "forms"
+  | "slices"
+  | "views"
+  | "fileTriggers"
+  | "files"
+  | "groups"
+  | "reports"
+  | "zones"
+  | "mails"
+  | "links"
 >;
 
 /** Reads what a command needs. */
@@ -28,6 +40,7 @@ export function commonStores(database: Database): CommonStores {
     zones: createSourceZoneStore(database),
     groups: createGroupStore(database),
     reports: createMasterDataReports(database),
+    ...createMailStores(database),
     identity: createIdentityStore(database),
     structure: createStructureStore(database),
     views: createViewStore(database),

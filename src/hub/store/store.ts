@@ -3,13 +3,13 @@
  * none blocks it for long. They throw the database's errors (the request is then answered by 500 and logged),
  * and `ConfigError` only when opening. The store separates accounts, whose ids are parameters everywhere.
  */
-
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
 import type { HeldForms, JudgeValues, ValuePlan } from "./form-values.ts";
 import type { FormStore } from "./forms.ts";
 import type { GroupStore } from "./groups.ts";
+import type { MailStores } from "./mail/stores.ts";
 import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
@@ -279,7 +279,7 @@ export type * from "./ingest.ts";
 
 export type * from "./stored-files.ts";
 
-export interface HubStore {
+export interface HubStore extends MailStores {
   readonly identity: IdentityStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;

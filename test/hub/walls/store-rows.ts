@@ -8,7 +8,17 @@ type Row = Readonly<Record<string, unknown>>;
 type Tables = ReadonlyMap<string, readonly Row[]>;
 
 /** Tables of no account. */
-const SHARED = ["account", "client", "counter", "hub_user", "intake", "migration", "signing_key", "stored_file_folder"];
+const SHARED = [
+  "account",
+  "client",
+  "counter",
+  "hub_user",
+  "intake",
+  "migration",
+  "one_time_link",
+  "signing_key",
+  "stored_file_folder",
+];
 /** Of tables without `account_id`: the column that names the row which has one, and the table and key of that. */
 const PARENTS: Readonly<Record<string, readonly [column: string, table: string, key: string]>> = {
   body: ["seq", "operation", "seq"],

@@ -1,0 +1,39 @@
+/** Section `mail:` of `hub.yaml`. */
+import { z } from "zod";
+import { duration } from "../../support/quantities.ts";
+import { hasWholeSignIn, smtpFields } from "../../support/smtp/options.ts";
+
+const DEFAULT_SENDER = "Headgate <headgate@localhost>";
+
+export const mailOptions = z.strictObject({
+  smtp: z
+    .strictObject(smtpFields)
+    .check(hasWholeSignIn)
+    .optional()
+    .describe("Server that sends the mails; without it each mail becomes a file in the folder `outbox`."),
+  from: z
+    .string()
+    .min(3)
+    .default(DEFAULT_SENDER)
+    .describe(`Sender; ${DEFAULT_SENDER} by default, which most servers refuse.`)
+    .meta({ examples: ["Metering <metering@example.com>"] }),
+  outbox: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder of the mails (.eml) where there is no `smtp`: an operator passes them on. Beside an SQLite store by " +
+        "default (`<store>.outbox`); with PostgreSQL it has to be named.",
+    ),
+  backoff: duration("5s").describe("Wait after the first failure, doubled after each further one; 5s by default."),
+  backoffMax: duration("10m").describe("Longest wait between two attempts; 10m by default."),
+  validity: z
+    .strictObject({
+      invitation: duration("7d").describe("Of the link of an invitation; 7d by default."),
+      temporaryPassword: duration("3d").describe("Of the password that an invited or new user gets; 3d by default."),
+      reset: duration("1h").describe("Of a link to set a new password; 1h by default."),
+    })
+    .prefault({})
+    .describe("How long links and temporary passwords may be used. A mail that could not be sent by then is given up."),
+});
+export type MailOptions = z.output<typeof mailOptions>;

@@ -1,0 +1,55 @@
+/** Links that work once, known by a hash: a reader of the store cannot use them. */
+import { change, type Database, insert, row, type Steps } from "../database.ts";
+import { number } from "../structure-rows.ts";
+
+type LinkPurpose = "invitation" | "reset";
+
+export interface NewLink {
+  readonly purpose: LinkPurpose;
+  /** Id of the invitation, or of the user whose password is set. */
+  readonly subjectId: number;
+  readonly hash: string;
+  readonly createdMs: number;
+  readonly expiresMs: number;
+}
+
+export interface LinkStore {
+  /** The subject of a link that can be used; null when there is none. Does not use it. */
+  find(purpose: LinkPurpose, hash: string, nowMs: number): Promise<number | null>;
+}
+
+const OPEN = "purpose = ? AND hash = ? AND used_ms IS NULL AND expires_ms > ?";
+
+/** For use inside a write, as the next two. */
+export function* addLink({ purpose, subjectId, hash, createdMs, expiresMs }: NewLink): Steps<void> {
+  yield* insert("one_time_link", {
+    purpose,
+    subject_id: subjectId,
+    hash,
+    created_ms: createdMs,
+    expires_ms: expiresMs,
+  });
+}
+
+/** Uses the link, and returns its subject; null when it was used, has expired or does not exist. */
+export function* claimLink(purpose: LinkPurpose, hash: string, nowMs: number): Steps<number | null> {
+  const sql = `UPDATE one_time_link SET used_ms = ? WHERE ${OPEN} RETURNING subject_id`;
+  const found = yield* row(sql, nowMs, purpose, hash, nowMs);
+  return number(found?.["subject_id"]);
+}
+
+/** The open links of the subject can no longer be used. */
+export function* endLinks(purpose: LinkPurpose, subjectId: number, nowMs: number): Steps<void> {
+  const sql = "UPDATE one_time_link SET used_ms = ? WHERE purpose = ? AND subject_id = ? AND used_ms IS NULL";
+  yield* change(sql, nowMs, purpose, subjectId);
+}
+
+export function createLinkStore(database: Database): LinkStore {
+  return {
+    find: (purpose, hash, nowMs) =>
+      database.ask(function* () {
+        const found = yield* row(`SELECT subject_id FROM one_time_link WHERE ${OPEN}`, purpose, hash, nowMs);
+        return number(found?.["subject_id"]);
+      }),
+  };
+}
