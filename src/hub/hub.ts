@@ -108,14 +108,14 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     for (const stop of stops.toReversed()) await stop();
   });
   try {
-    await seedIdentities(store.identity, options, hashCost);
+    await seedIdentities(store, options, clock, hashCost);
     const { tokenThrottle } = options;
     const throttle = createSignInThrottle(tokenThrottle, clock);
     const passwords = await createPasswords(clock, throttle, tokenThrottle.queue, hashCost);
     const keys = createKeyRing(store.identity, options, clock);
     const tokens = createTokens(keys, { lifetimeMs: options.tokenLifetime, clock });
     const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);
-    const guard = createGuard({ identity: store.identity, tokens, passwords });
+    const guard = createGuard({ identity: store.identity, people: store.people, tokens, passwords });
     const webhooks = startWebhooks(store, options.webhook, { log, clock });
     stops.push(() => webhooks.close());
     const { operations } = store;

@@ -55,6 +55,7 @@ const client = z.strictObject({
 const user = z.strictObject({
   username: z.string().min(1).describe("The `username` of token requests."),
   password: ownSecret.describe("Of 8 characters at least; only its hash is stored. Best given as ${env:NAME}."),
+  email: z.email().optional().describe("Address for messages of the hub to the user; none by default."),
   accounts: z
     .array(z.int().positive())
     .min(1)

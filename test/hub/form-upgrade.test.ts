@@ -1,14 +1,11 @@
 /** A store that was written before there were forms. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
 import { silentLog as log } from "../../src/support/log.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
-import { callsOf, type HubCalls, rawOptions, storeAt, temporaryDirectory } from "./fixture.ts";
+import { callsOf, type HubCalls, rawOptions, temporaryDirectory } from "./fixture.ts";
+import { writeOldStore } from "./old-store.ts";
 
 const VALUES = { contract: { Main: { POWER: "36" } }, Free: 1 };
 const ROWS = [
@@ -23,7 +20,7 @@ let running: RunningHub;
 let hub: HubCalls;
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  await writeOldStore();
+  await writeOldStore(directory.path, "forms", ROWS);
   running = await startHub(hubOptions.parse(rawOptions(directory.path)), { log, hashCost });
   hub = callsOf(() => running.url);
 });
@@ -31,31 +28,6 @@ afterAll(async () => {
   await running.close();
   await directory.remove();
 });
-
-async function writeOldStore(): Promise<void> {
-  const store = storeAt(directory.path) as { kind: "sqlite" | "postgres"; path: string; url: string; schema: string };
-  const folder = resolve(import.meta.dirname, "../../src/hub/store", store.kind, "migrations");
-  const all = readdirSync(folder).filter((file) => file.endsWith(".sql"));
-  const old = all.sort().slice(
-    0,
-    all.findIndex((file) => file.endsWith("-forms.sql")),
-  );
-  const texts = old.map((file) => readFileSync(join(folder, file), "utf8"));
-  const version = Number(old.at(-1)?.slice(0, 3));
-  if (store.kind === "sqlite") {
-    const database = new DatabaseSync(store.path);
-    for (const sql of [...texts, ...ROWS, `PRAGMA user_version = ${version}`]) database.exec(sql);
-    database.close();
-    return;
-  }
-  const client = new Client({ connectionString: store.url });
-  await client.connect();
-  await client.query(`CREATE SCHEMA ${store.schema}; SET search_path TO ${store.schema}`);
-  for (const sql of [...texts, ...ROWS]) await client.query(sql);
-  await client.query("CREATE TABLE migration (version bigint PRIMARY KEY, file text NOT NULL)");
-  await client.query("INSERT INTO migration VALUES ($1, $2)", [version, old.at(-1)]);
-  await client.end();
-}
 
 test("keeps its values, and a form takes them up", async () => {
   const [source] = await hub.get("/sources", { DisplayLevel: "Site" });

@@ -14,6 +14,7 @@ afterEach(() => rig.close());
 const shown = captureShown();
 
 const identity = () => (rig.platform().inside.store as HubStore).identity;
+const people = () => (rig.platform().inside.store as HubStore).people;
 
 test("files of an account that came after the start are processed by its triggers", async () => {
   rig = await startRig();
@@ -38,7 +39,8 @@ test("a hub without an account takes files once it has one, also by its file-tra
   expect(rig.platform().gateway).toBeNull();
   await identity().putAccount({ id: 1, name: "First" });
   const passwordHash = await hashPassword("manager-password", LITTLE_HASHING);
-  await identity().putUser({ username: "manager", passwordHash, roles: ["Manager"], accounts: [1] });
+  const manager = { username: "manager", email: null, passwordHash, comparedWith: null };
+  await people().seed([{ ...manager, roles: ["Manager"], accounts: [1] }], 0);
   await rig.variable("K-1");
   await rig.trigger("sent_", "standard", { ingestionType: "SendViaFtp" });
   const hub = { transfer: () => rig.platform().transfer };

@@ -72,7 +72,7 @@ function refuse(query: DataQuery): void {
 function accountOf(query: DataQuery, { user, accountId }: Principal): number {
   const asked = query.AccountId;
   if (asked === undefined || asked === accountId) return accountId;
-  if (!hasRight(user, "every-account"))
+  if (!hasRight(user, accountId, "every-account"))
     throw new HttpProblem(403, "missing-right", "AccountId is for administrators; others take it from the token");
   return asked;
 }

@@ -159,10 +159,10 @@ class Judging {
   user(wanted: Wanted): Verdict {
     const username = String(wanted.key.value);
     const known = this.#found.users.find((one) => one.username === username);
+    const here = known?.memberships.find(({ accountId }) => accountId === this.#accountId);
     const roles = wanted.fields["roles"] as readonly string[] | undefined;
     const isSame =
-      known?.accounts.includes(this.#accountId) === true &&
-      (roles === undefined || isDeepStrictEqual(roles.toSorted(), known.roles.toSorted()));
+      here !== undefined && (roles === undefined || isDeepStrictEqual(roles.toSorted(), here.roles.toSorted()));
     if (isSame) return { result: "unchanged", fields: [], ref: null };
     const rest = roles === undefined ? "" : ` with the roles ${roles.join(", ")}`;
     return this.#refuse(

@@ -11,7 +11,7 @@ import { type MasterDataSettings, masterDataSettings, type ReportedRow } from ".
 import type { HubOptions } from "../options.ts";
 import type { KeptReport } from "../store/master-data.ts";
 import type { FileRecord, HubStore } from "../store/store.ts";
-import { hasRight, mayAccess, RIGHT_WORDS } from "../token/rights.ts";
+import { hasRight, RIGHT_WORDS } from "../token/rights.ts";
 import type { MasterDataJob } from "./process.ts";
 
 export interface MasterDataThread {
@@ -61,7 +61,7 @@ const MEMORY_MEGABYTES = 1_024;
 
 export function createMasterData(
   options: Pick<HubOptions, "store">,
-  store: Pick<HubStore, "files" | "identity">,
+  store: Pick<HubStore, "files" | "people">,
   clock: Clock,
 ): MasterData {
   let pool: Piscina<MasterDataJob, Processed> | null = null;
@@ -119,12 +119,12 @@ function startPool({ store }: Pick<HubOptions, "store">): Piscina<MasterDataJob,
 /** Why the sender of a file may not change structure; null when it may. */
 async function senderFault(
   { accountId, fileId }: MasterDataFile,
-  { files, identity }: Pick<HubStore, "files" | "identity">,
+  { files, people }: Pick<HubStore, "files" | "people">,
 ): Promise<string | null> {
   const record = await files.one(accountId, fileId);
   if (record === null) return "the file was removed";
-  const user = await identity.userByName(record.createdBy);
-  if (user !== null && mayAccess(user, accountId) && hasRight(user, "structure")) return null;
+  const user = await people.entrantByName(record.createdBy);
+  if (user !== null && hasRight(user, accountId, "structure")) return null;
   const needed = RIGHT_WORDS.structure;
   return `${record.createdBy} sent it and may not change structure: master data needs the role ${needed}`;
 }

@@ -23,8 +23,6 @@ export interface Selection {
 
 /** The SQL that differs between the databases. */
 export interface StoreDialect extends SqlDialect {
-  /** The table of users: its plain name is a keyword of PostgreSQL. */
-  readonly users: string;
   /** Tables that have a row for each account beside `account`. */
   readonly accountTables: readonly string[];
   /** Suffix of a SELECT: the rows of a table stay unchanged until the transaction ends. */

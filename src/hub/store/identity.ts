@@ -1,10 +1,40 @@
-/** Accounts, clients, users and the keys that sign tokens. */
+/** Accounts, clients and the keys that sign tokens. */
 import { change, type Database, type Row, row, rows } from "./database.ts";
-import type { ClientRecord, IdentityStore, UserRecord } from "./store.ts";
-import { number, text } from "./structure-rows.ts";
+import { text } from "./structure-rows.ts";
+
+export interface ClientRecord {
+  readonly id: string;
+  readonly name: string | null;
+  /** PHC string. */
+  readonly secretHash: string;
+  /** Null: every scope. */
+  readonly scopes: readonly string[] | null;
+}
+
+interface SigningKey {
+  readonly kid: string;
+  /** JSON Web Key with its private part, as JSON. */
+  readonly privateJwk: string;
+  readonly createdMs: number;
+}
+
+export interface IdentityStore {
+  putAccount(account: { readonly id: number; readonly name: string }): Promise<void>;
+  putClient(client: ClientRecord): Promise<void>;
+  /** Disables clients that are not listed; their records stay. */
+  keepOnly(clientIds: readonly string[]): Promise<void>;
+  account(id: number): Promise<{ readonly id: number; readonly name: string } | null>;
+  /** Ids of all accounts, in their order. */
+  accountIds(): Promise<readonly number[]>;
+  /** Enabled ones only. */
+  client(id: string): Promise<ClientRecord | null>;
+  /** Newest first. */
+  signingKeys(): Promise<readonly SigningKey[]>;
+  addSigningKey(key: SigningKey): Promise<void>;
+  removeSigningKeys(kids: readonly string[]): Promise<void>;
+}
 
 export function createIdentityStore(database: Database): IdentityStore {
-  const { users } = database.dialect;
   return {
     ...writers(database),
     ...keys(database),
@@ -21,21 +51,11 @@ export function createIdentityStore(database: Database): IdentityStore {
       database.ask(function* () {
         return clientOf(yield* row("SELECT * FROM client WHERE id = ? AND enabled", id));
       }),
-    userByName: (username) =>
-      database.ask(function* () {
-        return userOf(yield* row(`SELECT * FROM ${users} WHERE username = ? AND enabled`, username));
-      }),
-    userById: (id) =>
-      database.ask(function* () {
-        return userOf(yield* row(`SELECT * FROM ${users} WHERE id = ? AND enabled`, id));
-      }),
   };
 }
 
-function writers(
-  database: Database,
-): Pick<IdentityStore, "putAccount" | "putClient" | "putUser" | "keepOnly" | "touchAccount"> {
-  const { users, accountTables, among } = database.dialect;
+function writers(database: Database): Pick<IdentityStore, "putAccount" | "putClient" | "keepOnly"> {
+  const { accountTables, among } = database.dialect;
   return {
     putAccount: ({ id, name }) =>
       database.write(function* () {
@@ -49,22 +69,8 @@ function writers(
           SET name = excluded.name, secret_hash = excluded.secret_hash, scopes = excluded.scopes, enabled = TRUE`;
       await database.run(sql, id, name, secretHash, scopes === null ? null : JSON.stringify(scopes));
     },
-    async putUser({ username, passwordHash, roles, accounts }) {
-      const sql = `INSERT INTO ${users} (username, password_hash, roles, accounts) VALUES (?, ?, ?, ?)
-          ON CONFLICT (username) DO UPDATE SET password_hash = excluded.password_hash, roles = excluded.roles,
-            accounts = excluded.accounts, enabled = TRUE`;
-      await database.run(sql, username, passwordHash, JSON.stringify(roles), JSON.stringify(accounts));
-    },
-    keepOnly: (clientIds, usernames) =>
-      database.write(function* () {
-        const disable = (table: string, column: string) =>
-          `UPDATE ${table} SET enabled = FALSE WHERE enabled AND NOT (${among(column)})`;
-        yield* change(disable("client", "id"), clientIds);
-        yield* change(disable(users, "username"), usernames);
-      }),
-    async touchAccount(userId, accountId) {
-      const sql = `UPDATE ${users} SET last_account_id = ? WHERE id = ?`;
-      await database.run(sql, accountId, userId);
+    async keepOnly(clientIds) {
+      await database.run(`UPDATE client SET enabled = FALSE WHERE enabled AND NOT (${among("id")})`, clientIds);
     },
   };
 }
@@ -99,17 +105,5 @@ function clientOf(found: Row | undefined): ClientRecord | null {
     name: text(found["name"]),
     secretHash: String(found["secret_hash"]),
     scopes: scopes === null ? null : JSON.parse(scopes),
-  };
-}
-
-function userOf(found: Row | undefined): UserRecord | null {
-  if (found === undefined) return null;
-  return {
-    id: Number(found["id"]),
-    username: String(found["username"]),
-    passwordHash: String(found["password_hash"]),
-    roles: JSON.parse(String(found["roles"])),
-    accounts: JSON.parse(String(found["accounts"])),
-    lastAccountId: number(found["last_account_id"]),
   };
 }

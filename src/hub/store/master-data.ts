@@ -5,6 +5,7 @@
 import type { MasterDataReport, ReportedRow, RowResult } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
 import { type FoundForms, findForms } from "./found-forms.ts";
+import { USER_ORDER, USER_ROWS, type UserRecord, usersOf } from "./people/records.ts";
 import type { Listing, Page, StoredSite, StoredSource, StoredVariable } from "./store.ts";
 import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
@@ -33,13 +34,7 @@ export interface FoundStructure {
   readonly withPoints: ReadonlySet<number>;
   readonly forms: FoundForms;
   /** Users that can sign in, whatever their accounts. */
-  readonly users: readonly FoundUser[];
-}
-
-interface FoundUser {
-  readonly username: string;
-  readonly roles: readonly string[];
-  readonly accounts: readonly number[];
+  readonly users: readonly UserRecord[];
 }
 
 /** The file, and the run that applies it: a run that is repeated finds its report. */
@@ -123,7 +118,7 @@ function factsOf({ plan, dryRun }: Judgement, items: readonly ReportedRow[]): Re
 }
 
 function* findStructure(database: Database, accountId: number, keys: StructureKeys): Steps<FoundStructure> {
-  const { among, users } = database.dialect;
+  const { among } = database.dialect;
   const either = (columns: readonly string[]) => columns.map((column) => among(column)).join(" OR ");
   const sites = yield* rows(
     `SELECT * FROM site WHERE account_id = ? AND (${either(["id", "name"])}) ORDER BY id`,
@@ -160,23 +155,15 @@ function* findStructure(database: Database, accountId: number, keys: StructureKe
   const known =
     keys.usernames.length === 0
       ? []
-      : yield* rows(
-          `SELECT username, roles, accounts FROM ${users} WHERE enabled AND ${among("username")}`,
-          keys.usernames,
-        );
+      : yield* rows(`${USER_ROWS} WHERE state <> 'Inactive' AND ${among("username")} ${USER_ORDER}`, keys.usernames);
   return {
     sites: sites.map(siteOf),
     sources,
     variables: variables.map(variableOf),
     withPoints: new Set(withPoints.map((one) => Number(one["id"]))),
     forms,
-    users: known.map(userOf),
+    users: usersOf(known),
   };
-}
-
-function userOf(one: Row): FoundUser {
-  const list = (column: string) => JSON.parse(String(one[column]));
-  return { username: String(one["username"]), roles: list("roles"), accounts: list("accounts") };
 }
 
 function* keepReport(accountId: number, { fileId, fileName, run }: ReportKey, report: KeptReport): Steps<void> {

@@ -7,6 +7,7 @@ import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
+import { createPeopleStore } from "./people/people.ts";
 import { createSliceStore } from "./slices.ts";
 import { createSourceZoneStore } from "./source-zones.ts";
 import type { HubStore } from "./store.ts";
@@ -16,6 +17,7 @@ import { createViewStore } from "./views.ts";
 type CommonStores = Pick<
   HubStore,
   | "identity"
+  | "people"
   | "structure"
   | "forms"
   | "slices"
@@ -42,6 +44,7 @@ export function commonStores(database: Database): CommonStores {
     reports: createMasterDataReports(database),
     ...createMailStores(database),
     identity: createIdentityStore(database),
+    people: createPeopleStore(database),
     structure: createStructureStore(database),
     views: createViewStore(database),
     fileTriggers: createFileTriggerStore(database),

@@ -9,64 +9,21 @@ import type { FilterNode } from "./filter.ts";
 import type { HeldForms, JudgeValues, ValuePlan } from "./form-values.ts";
 import type { FormStore } from "./forms.ts";
 import type { GroupStore } from "./groups.ts";
+import type { IdentityStore } from "./identity.ts";
 import type { MailStores } from "./mail/stores.ts";
 import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
+import type { PeopleStore } from "./people/people.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 import type { SliceStore } from "./slices.ts";
 import type { SourceZoneStore } from "./source-zones.ts";
 import type { FileStore } from "./stored-files.ts";
 import type { ViewStore } from "./views.ts";
 
-// ───────────────────────────────────────────────────────────── identity
+// ───────────────────────────────────────────────────────────── people: `identity.ts`, `people/people.ts`
 
-export interface ClientRecord {
-  readonly id: string;
-  readonly name: string | null;
-  /** PHC string. */
-  readonly secretHash: string;
-  /** Null: every scope. */
-  readonly scopes: readonly string[] | null;
-}
-
-export interface UserRecord {
-  readonly id: number;
-  readonly username: string;
-  /** PHC string. */
-  readonly passwordHash: string;
-  readonly roles: readonly string[];
-  /** The first is the default until one is touched. */
-  readonly accounts: readonly number[];
-  readonly lastAccountId: number | null;
-}
-
-interface SigningKey {
-  readonly kid: string;
-  /** JSON Web Key with its private part, as JSON. */
-  readonly privateJwk: string;
-  readonly createdMs: number;
-}
-
-export interface IdentityStore {
-  putAccount(account: { readonly id: number; readonly name: string }): Promise<void>;
-  putClient(client: ClientRecord): Promise<void>;
-  putUser(user: Omit<UserRecord, "id" | "lastAccountId">): Promise<void>;
-  /** Disables clients and users that are not listed; their records stay. */
-  keepOnly(clientIds: readonly string[], usernames: readonly string[]): Promise<void>;
-  account(id: number): Promise<{ readonly id: number; readonly name: string } | null>;
-  /** Ids of all accounts, in their order. */
-  accountIds(): Promise<readonly number[]>;
-  /** Enabled ones only, as the next two methods. */
-  client(id: string): Promise<ClientRecord | null>;
-  userByName(username: string): Promise<UserRecord | null>;
-  userById(id: number): Promise<UserRecord | null>;
-  /** Makes an account the user's default: the last one that was used. */
-  touchAccount(userId: number, accountId: number): Promise<void>;
-  /** Newest first. */
-  signingKeys(): Promise<readonly SigningKey[]>;
-  addSigningKey(key: SigningKey): Promise<void>;
-  removeSigningKeys(kids: readonly string[]): Promise<void>;
-}
+export type * from "./identity.ts";
+export type * from "./people/records.ts";
 
 // ───────────────────────────────────────────────────────────── structure
 
@@ -281,6 +238,7 @@ export type * from "./stored-files.ts";
 
 export interface HubStore extends MailStores {
   readonly identity: IdentityStore;
+  readonly people: PeopleStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;
   readonly fileTriggers: FileTriggerStore;

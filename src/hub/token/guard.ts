@@ -6,8 +6,10 @@ import type { FastifyRequest } from "fastify";
 import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
+import type { PeopleStore } from "../store/people/people.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import { innerUser } from "./inner.ts";
+import { signInByPassword } from "./password-sign-in.ts";
 import type { Passwords } from "./passwords.ts";
 import { defaultAccount, hasRight, mayAccess, RIGHT_WORDS } from "./rights.ts";
 import { generationOf, type Tokens } from "./tokens.ts";
@@ -26,11 +28,12 @@ export interface Guard {
 
 export interface GuardParts {
   readonly identity: IdentityStore;
+  readonly people: PeopleStore;
   readonly tokens: Tokens;
   readonly passwords: Passwords;
 }
 
-export function createGuard({ identity, tokens, passwords }: GuardParts): Guard {
+export function createGuard({ identity, people, tokens, passwords }: GuardParts): Guard {
   const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
     const [scheme, token] = authorizationOf(request);
     if (scheme !== "bearer" || token === "") throw unauthenticated("send `Authorization: Bearer <access token>`");
@@ -40,7 +43,7 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
       throw new HttpProblem(401, "missing-scope", `the access token lacks the scope ${scopes.join(" or ")}`);
     const inner = innerUser(claims);
     if (inner !== null) return { user: inner, accountId: claims.accountId, clientId: claims.clientId };
-    const [user, client] = await Promise.all([identity.userById(claims.userId), identity.client(claims.clientId)]);
+    const [user, client] = await Promise.all([people.entrant(claims.userId), identity.client(claims.clientId)]);
     if (user === null || !mayAccess(user, claims.accountId))
       throw unauthenticated("the user of the access token may no longer enter its account");
     if (client === null || generationOf(user, client) !== claims.generation)
@@ -49,15 +52,13 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
   };
   const byPassword = async (credentials: string, address: string): Promise<Principal> => {
     const { name, password } = basicCredentials(credentials);
-    const attempt = { address, name: `user ${name}` };
-    const user = await identity.userByName(name);
-    const verdict = await passwords.check(attempt, password, user?.passwordHash ?? null);
+    const verdict = await signInByPassword({ people, passwords }, { name, password, address });
     if (verdict.kind === "later")
       throw new HttpProblem(429, "too-many-requests", verdict.why, undefined, verdict.seconds);
-    const accountId = user === null ? undefined : defaultAccount(user);
-    if (verdict.kind === "wrong" || user === null || accountId === undefined)
-      throw unauthenticated("wrong user name or password");
-    return { user, accountId, clientId: null };
+    if (verdict.kind === "refused") throw unauthenticated(verdict.why);
+    const accountId = verdict.kind === "wrong" ? undefined : defaultAccount(verdict.user);
+    if (verdict.kind === "wrong" || accountId === undefined) throw unauthenticated("wrong user name or password");
+    return { user: verdict.user, accountId, clientId: null };
   };
   return {
     async admit(request, { scopes, right, basic }) {
@@ -65,8 +66,8 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
       const [scheme, credentials] = authorizationOf(request);
       const principal =
         basic && scheme === "basic" ? await byPassword(credentials, request.ip) : await byToken(request, scopes);
-      const { user } = principal;
-      if (right !== null && !hasRight(user, right))
+      const { user, accountId } = principal;
+      if (right !== null && !hasRight(user, accountId, right))
         throw new HttpProblem(403, "missing-right", `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`);
       return principal;
     },

@@ -31,11 +31,26 @@ export function createInnerTokens(keys: KeyRing, tokenLifetimeMs: number, clock:
   };
 }
 
+const INNER: Omit<UserRecord, "memberships"> = {
+  id: USER_ID,
+  username: USERNAME,
+  email: null,
+  firstName: null,
+  lastName: null,
+  state: "Active",
+  passwordHash: null,
+  mustChangePassword: false,
+  temporaryUntilMs: null,
+  tokenGeneration: 0,
+  totp: null,
+  origin: "configuration",
+  lastAccountId: null,
+};
+
 /** The user that such a token stands for; null for a token of a user. */
 export function innerUser({ userId, clientId, accountId }: TokenClaims): UserRecord | null {
   if (userId !== USER_ID || clientId !== CLIENT_ID) return null;
-  const user = { id: USER_ID, username: USERNAME, passwordHash: "", roles: ["Datapusher"] };
-  return { ...user, accounts: [accountId], lastAccountId: null };
+  return { ...INNER, memberships: [{ accountId, roles: ["Datapusher"], businessId: null }] };
 }
 
 /** Its requests are work for files that the account sent, and count for no limit of requests. */

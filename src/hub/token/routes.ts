@@ -17,6 +17,7 @@ import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { ClientRecord, UserRecord } from "../store/store.ts";
 import { issuerOf } from "./discovery.ts";
+import { signInByPassword } from "./password-sign-in.ts";
 import { defaultAccount, mayAccess } from "./rights.ts";
 import { generationOf } from "./tokens.ts";
 
@@ -30,7 +31,7 @@ const TOKEN: RouteFacts = {
 };
 
 export function tokenRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
-  const { store, options, rates, tokens, log } = context;
+  const { store, options, passwords, rates, tokens, log } = context;
   const issuer: TokenIssuer<ClientRecord, UserRecord> = {
     client: async (id, secret, address) => {
       const client = await store.identity.client(id);
@@ -39,9 +40,10 @@ export function tokenRoutes(app: FastifyInstance, context: HubContext): Promise<
     },
     scopesOf: (client) => client.scopes ?? SCOPES,
     user: async (name, password, address) => {
-      const user = await store.identity.userByName(name);
-      const attempt = { address, name: `user ${name}` };
-      return (await isSecretRight(context, attempt, password, user?.passwordHash)) ? user : null;
+      const verdict = await signInByPassword({ people: store.people, passwords }, { name, password, address });
+      if (verdict.kind === "later") throw tooMany(verdict.why, verdict.seconds);
+      if (verdict.kind === "refused") throw new OAuthError(400, "invalid_grant", verdict.why);
+      return verdict.kind === "user" ? verdict.user : null;
     },
     issue: async (grant, request) => {
       const { client, user, scopes } = grant;
@@ -80,6 +82,6 @@ async function chosenAccount(
   }
   const accountId = /^\d{1,15}$/.test(account) ? Number(account) : Number.NaN;
   if (!mayAccess(user, accountId) || (await store.identity.account(accountId)) === null) throw accountRefused(account);
-  if (user.lastAccountId !== accountId) await store.identity.touchAccount(user.id, accountId);
+  if (user.lastAccountId !== accountId) await store.people.touchAccount(user.id, accountId);
   return accountId;
 }

@@ -1,35 +1,36 @@
 /** Writes accounts, clients and users of the configuration to the store at start. */
+import type { Clock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
 import type { HubOptions } from "../options.ts";
-import type { IdentityStore } from "../store/store.ts";
+import type { UserSeed } from "../store/people/seed.ts";
+import type { HubStore, IdentityStore } from "../store/store.ts";
 import { type HashCost, hashPassword, verifyPassword } from "./passwords.ts";
 
-export async function seedIdentities(identity: IdentityStore, options: HubOptions, cost?: HashCost): Promise<void> {
+export async function seedIdentities(
+  { identity, people }: Pick<HubStore, "identity" | "people">,
+  options: HubOptions,
+  clock: Clock,
+  cost?: HashCost,
+): Promise<void> {
   const { accounts, clients, users } = options;
   refuseRepeatedIds(options);
   for (const account of accounts) await identity.putAccount(account);
   refuseUnknownAccounts(await unknownAccounts(identity, options));
   // Hashing is slow on purpose: all hashes run concurrently, up to the number of threads.
   const secrets = clients.map(async ({ id, secret }) => hashOf(secret, (await identity.client(id))?.secretHash, cost));
-  const passwords = users.map(async ({ username, password }) =>
-    hashOf(password, (await identity.userByName(username))?.passwordHash, cost),
-  );
+  const seeds = users.map(async ({ username, password, email = null, roles, accounts: entered }): Promise<UserSeed> => {
+    const comparedWith = await people.seedPassword(username);
+    const passwordHash = await hashOf(password, comparedWith ?? undefined, cost);
+    return { username, email, roles, accounts: entered, passwordHash, comparedWith };
+  });
   for (const [index, secretHash] of (await Promise.all(secrets)).entries()) {
     const client = clients[index];
     if (client === undefined) continue;
     const { id, name = null, scopes = null } = client;
     await identity.putClient({ id, name, secretHash, scopes });
   }
-  for (const [index, passwordHash] of (await Promise.all(passwords)).entries()) {
-    const user = users[index];
-    if (user === undefined) continue;
-    const { username, roles, accounts: entered } = user;
-    await identity.putUser({ username, passwordHash, roles, accounts: entered });
-  }
-  await identity.keepOnly(
-    clients.map((client) => client.id),
-    users.map((user) => user.username),
-  );
+  await identity.keepOnly(clients.map((client) => client.id));
+  await people.seed(await Promise.all(seeds), clock.now().epochMilliseconds);
 }
 
 /** Throws `ConfigError` for an account, a client or a user that is configured twice. */

@@ -3,6 +3,7 @@ import { hash, randomUUID } from "node:crypto";
 import { type JWTPayload, jwtVerify, SignJWT } from "jose";
 import { JOSEError } from "jose/errors";
 import type { Clock } from "../../support/clock.ts";
+import type { UserRecord } from "../store/store.ts";
 import { ALGORITHM, type KeyRing } from "./keys.ts";
 
 const VERIFIED_MAX = 2_000;
@@ -19,9 +20,16 @@ export interface TokenClaims {
   readonly generation?: string | undefined;
 }
 
+type Ending = Pick<UserRecord, "passwordHash" | "tokenGeneration">;
+
 /** Changes when the password or the client secret is changed. It is a salted hash and reveals nothing about them. */
-export function generationOf(user: { passwordHash: string }, client: { secretHash: string }): string {
-  return hash("sha256", `${user.passwordHash} ${client.secretHash}`, "base64url").slice(0, 22);
+export function generationOf(user: Ending, client: { readonly secretHash: string }): string {
+  return hash("sha256", `${userGeneration(user)} ${client.secretHash}`, "base64url").slice(0, 22);
+}
+
+/** The part of it that depends on the user: changes when all tokens and sessions of the user end. */
+export function userGeneration({ passwordHash, tokenGeneration }: Ending): string {
+  return tokenGeneration === 0 ? `${passwordHash}` : `${passwordHash} ${tokenGeneration}`;
 }
 
 export interface Tokens {

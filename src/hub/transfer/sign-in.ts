@@ -5,7 +5,9 @@ import { ConfigError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { createRareWarning } from "../../support/rare-warnings.ts";
 import type { HubOptions } from "../options.ts";
-import type { FileRecord, IdentityStore, UserRecord } from "../store/store.ts";
+import type { PeopleStore } from "../store/people/people.ts";
+import type { FileRecord, UserRecord } from "../store/store.ts";
+import { signInByPassword } from "../token/password-sign-in.ts";
 import type { Passwords } from "../token/passwords.ts";
 import { hasRight, RIGHT_WORDS } from "../token/rights.ts";
 import type { FileTree } from "./file-tree.ts";
@@ -39,7 +41,7 @@ export interface SignIn {
 
 interface Parts {
   readonly options: HubOptions;
-  readonly identity: IdentityStore;
+  readonly people: PeopleStore;
   readonly folders: Pick<Folders, "open" | "treeFor">;
   readonly passwords: Passwords;
   readonly log: Logger;
@@ -48,12 +50,14 @@ interface Parts {
 const REFUSED = { kind: "refused" } as const;
 
 /** Throws `ConfigError` for a key of the configuration that cannot be read. */
-export function createSignIn({ options, identity, folders, passwords, log }: Parts): SignIn {
+export function createSignIn({ options, people, folders, passwords, log }: Parts): SignIn {
   const keys = new Map(options.users.map(({ username, sshKeys }) => [username, keysOf(username, sshKeys)]));
   const warn = createRareWarning(log, "refused", "sign-ins to the file-transfer server were refused");
   const admitted = async (user: UserRecord, address: string): Promise<SignedIn> => {
-    const { username, accounts } = user;
-    if (hasRight(user, "push") && accounts.length > 0) {
+    const { username } = user;
+    const entered = user.memberships.map(({ accountId }) => accountId);
+    const accounts = entered.filter((accountId) => hasRight(user, accountId, "push"));
+    if (accounts.length > 0) {
       await folders.open(accounts);
       return { kind: "user", user: { username, treeFor: (via) => folders.treeFor(accounts, { username, via }) } };
     }
@@ -62,11 +66,9 @@ export function createSignIn({ options, identity, folders, passwords, log }: Par
   };
   return {
     async byPassword(username, password, address) {
-      const user = await identity.userByName(username);
-      const attempt = { address, name: `user ${username}` };
-      const verdict = await passwords.check(attempt, password, user?.passwordHash ?? null);
-      if (verdict.kind === "right" && user !== null) return admitted(user, address);
-      const why = verdict.kind === "later" ? verdict.why : "wrong user name or password";
+      const verdict = await signInByPassword({ people, passwords }, { name: username, password, address });
+      if (verdict.kind === "user") return admitted(verdict.user, address);
+      const why = verdict.kind === "wrong" ? "wrong user name or password" : verdict.why;
       warn({ user: username, from: address, why });
       return verdict.kind === "later" ? { kind: "later", why } : REFUSED;
     },
@@ -74,7 +76,7 @@ export function createSignIn({ options, identity, folders, passwords, log }: Par
       const known = keys.get(username)?.find((key) => isEqual(key.getPublicSSH(), data));
       if (known === undefined) return REFUSED;
       if (proof !== null && !known.verify(proof.signed, proof.signature, proof.hash)) return REFUSED;
-      const user = await identity.userByName(username);
+      const user = await people.entrantByName(username);
       return user === null ? REFUSED : admitted(user, address);
     },
   };

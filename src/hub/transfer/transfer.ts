@@ -43,7 +43,7 @@ export async function startTransfer(context: Parts): Promise<RunningTransfer | n
     log,
   });
   try {
-    const signIn = createSignIn({ options, identity: store.identity, folders, passwords, log });
+    const signIn = createSignIn({ options, people: store.people, folders, passwords, log });
     const servers = await startServers(transfer, { signIn, hostKeys, log, clock });
     warnOfPlain(options, log);
     const close = async () => {

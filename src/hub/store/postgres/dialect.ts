@@ -12,7 +12,6 @@ const numberOf = (json: string) =>
     WHEN 'boolean' THEN CASE ${textOf(json)} WHEN 'true' THEN 1 ELSE 0 END END`;
 
 export const POSTGRES: StoreDialect = {
-  users: "hub_user",
   accountTables: ["lane", "structure_change"],
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   forKeyShare: " FOR KEY SHARE",

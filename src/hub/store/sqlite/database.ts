@@ -12,6 +12,7 @@ import { ConfigError, type HeadgateError, wordsOf } from "../../../support/error
 import { createPrivateFile, PRIVATE_FOLDER } from "../../../support/private-files.ts";
 import { startFault } from "../../../support/start-fault.ts";
 import { newerStore } from "../schema-faults.ts";
+import { installFolding } from "./dialect.ts";
 
 const BUSY_WAIT_MS = 5;
 const BUSY_WAITS_MAX = 12_000;
@@ -49,6 +50,7 @@ export function openDatabase(options: OpenOptions): DatabaseSync {
       `PRAGMA foreign_keys = ON; PRAGMA cache_size = -${cacheMegabytes * 1_000};
         PRAGMA wal_autocheckpoint = ${checkpointPages}`,
     );
+    installFolding(database);
     if (migrations !== null) migrate(database, schemaIn(migrations), path);
     return database;
   } catch (thrown) {

@@ -11,7 +11,6 @@ const form = (json: string, value: string) =>
 const FORM_VALUE = "json_extract(held, path)";
 
 export const SQLITE: StoreDialect = {
-  users: "user",
   accountTables: ["structure_change"],
   forUpdate: () => "",
   forKeyShare: "",

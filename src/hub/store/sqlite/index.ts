@@ -10,7 +10,6 @@ import { commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
 import { cannotOpen, lockStore, openDatabase, statements, write } from "./database.ts";
-import { installFolding } from "./dialect.ts";
 import { sqliteDatabase, type Write } from "./driver.ts";
 import { GroupedWrites } from "./grouped-writes.ts";
 import { createOperationStore, intakeId, skipAppliedNumbers } from "./operations.ts";
@@ -53,7 +52,6 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     };
     const main = open(path, "migrations");
     const intake = open(intakePath(path), "intake-migrations");
-    installFolding(main);
     const queueId = intakeId(intake);
     skipAppliedNumbers(statements(intake), statements(main), queueId);
     const partOf = (opened: DatabaseSync, file: string) => {

@@ -1,0 +1,52 @@
+/** People: users, where they may enter, and what was changed about them. */
+import { type Database, rows, type Steps } from "../database.ts";
+import type { Listing, Page } from "../store.ts";
+import { type AuditFilter, type AuditRecord, listAudit } from "./audit.ts";
+import type { UserRecord } from "./records.ts";
+import { applySeed, deactivateOthers, seedPassword, type UserSeed } from "./seed.ts";
+import { touchAccount, userByEmail, userById, userByName } from "./users.ts";
+
+export interface PeopleStore {
+  /** The user who may sign in; null for one that is inactive, as for one that does not exist. */
+  entrant(id: number): Promise<UserRecord | null>;
+  entrantByName(username: string): Promise<UserRecord | null>;
+  /** Whatever their state. Names and addresses are found in any case. */
+  userById(id: number): Promise<UserRecord | null>;
+  userByName(username: string): Promise<UserRecord | null>;
+  userByEmail(email: string): Promise<UserRecord | null>;
+  touchAccount(userId: number, accountId: number): Promise<void>;
+  /** See `seedPassword` in `seed.ts`. */
+  seedPassword(username: string): Promise<string | null>;
+  /** Creates what is new, changes what is changed, and deactivates users that are no longer listed. */
+  seed(users: readonly UserSeed[], atMs: number): Promise<void>;
+  /** Of an account, newest first. */
+  audit(accountId: number, filter: AuditFilter, page: Page): Promise<Listing<AuditRecord>>;
+  /** Several changes and what is recorded of them, in one transaction; see `users.ts` and `audit.ts`. */
+  change<T>(work: () => Steps<T>): Promise<T>;
+}
+
+export function createPeopleStore(database: Database): PeopleStore {
+  const { ask, dialect } = database;
+  const ifActive = (user: UserRecord | null) => (user?.state === "Inactive" ? null : user);
+  return {
+    entrant: async (id) => ifActive(await ask(() => userById(id))),
+    entrantByName: async (username) => ifActive(await ask(() => userByName(username))),
+    userById: (id) => ask(() => userById(id)),
+    userByName: (username) => ask(() => userByName(username)),
+    userByEmail: (email) => ask(() => userByEmail(email)),
+    touchAccount: (userId, accountId) => database.write(() => touchAccount(userId, accountId)),
+    seedPassword: (username) => ask(() => seedPassword(username)),
+    seed: (users, atMs) =>
+      database.write(function* () {
+        // Nodes start one after the other.
+        yield* rows(`SELECT id FROM account ORDER BY id${dialect.forUpdate("account")}`);
+        for (const user of users) yield* applySeed(user, atMs);
+        yield* deactivateOthers(
+          users.map(({ username }) => username),
+          atMs,
+        );
+      }),
+    audit: (accountId, filter, page) => listAudit(database, accountId, filter, page),
+    change: (work) => database.write(work),
+  };
+}

@@ -1,0 +1,172 @@
+/** Users and where they may enter. The functions are for use inside a write; each change of one is recorded by its caller. */
+import { change, insert, type Row, row, rows, type Steps } from "../database.ts";
+import { foldedText, type SqlValue } from "../filter-sql.ts";
+import { jsonOf } from "../structure-rows.ts";
+import { USER_ORDER, USER_ROWS, type UserOrigin, type UserRecord, type UserState, usersOf } from "./records.ts";
+
+export interface NewUser {
+  readonly username: string;
+  readonly email?: string | null;
+  readonly firstName?: string | null;
+  readonly lastName?: string | null;
+  readonly state: UserState;
+  readonly passwordHash: string | null;
+  readonly mustChangePassword?: boolean;
+  readonly temporaryUntilMs?: number | null;
+  readonly origin: UserOrigin;
+}
+
+/** Absent: as it is. */
+export interface UserChange {
+  readonly username?: string | undefined;
+  readonly email?: string | null | undefined;
+  readonly firstName?: string | null | undefined;
+  readonly lastName?: string | null | undefined;
+}
+
+export interface NewMembership {
+  readonly accountId: number;
+  readonly roles: readonly string[];
+  /** Absent: as it is. */
+  readonly businessId?: string | null;
+  readonly origin: UserOrigin;
+}
+
+/** `username-taken` and `email-taken`: another user has it, perhaps in another case. */
+export type Taken = "username-taken" | "email-taken";
+
+export function* userById(id: number): Steps<UserRecord | null> {
+  return yield* one("hub_user.id = ?", id);
+}
+
+/** The user of exactly this name, or else the one whose name differs by case alone. */
+export function* userByName(username: string): Steps<UserRecord | null> {
+  return (yield* one("username = ?", username)) ?? (yield* one("username_key = ?", foldedText(username)));
+}
+
+export function* userByEmail(email: string): Steps<UserRecord | null> {
+  return yield* one("email_key = ?", foldedText(email));
+}
+
+/** The user waits for the end of this transaction before another one changes it. */
+export function* userToChange(id: number, forUpdate: (table: string) => string): Steps<UserRecord | null> {
+  yield* row(`SELECT id FROM hub_user WHERE id = ?${forUpdate("hub_user")}`, id);
+  return yield* userById(id);
+}
+
+export function* createUser(user: NewUser): Steps<number | Taken> {
+  const taken = yield* takenBy(user, null);
+  if (taken !== null) return taken;
+  return yield* addUser(user, foldedText(user.username));
+}
+
+/** `usernameKey`: null where an older user has the name but for its case. */
+export function* addUser(user: NewUser, usernameKey: string | null): Steps<number> {
+  return yield* insert("hub_user", {
+    username: user.username,
+    username_key: usernameKey,
+    email: user.email,
+    email_key: keyOf(user.email),
+    first_name: user.firstName,
+    last_name: user.lastName,
+    state: user.state,
+    password_hash: user.passwordHash,
+    must_change_password: user.mustChangePassword === true,
+    temporary_until_ms: user.temporaryUntilMs,
+    origin: user.origin,
+  });
+}
+
+export function* changeUser(id: number, { username, email, firstName, lastName }: UserChange): Steps<Taken | null> {
+  const taken = yield* takenBy({ username, email }, id);
+  if (taken !== null) return taken;
+  yield* set(id, {
+    ...(username === undefined ? {} : { username, username_key: foldedText(username) }),
+    ...(email === undefined ? {} : { email, email_key: keyOf(email) }),
+    ...(firstName === undefined ? {} : { first_name: firstName }),
+    ...(lastName === undefined ? {} : { last_name: lastName }),
+  });
+  return null;
+}
+
+/** The user's own password: tokens and sessions of the one before end. */
+export function* setPassword(id: number, passwordHash: string): Steps<void> {
+  yield* set(id, { password_hash: passwordHash, must_change_password: false, temporary_until_ms: null });
+  yield* endTokens(id);
+}
+
+/** A password that the user must change, until a time. */
+export function* setTemporaryPassword(id: number, passwordHash: string, untilMs: number): Steps<void> {
+  yield* set(id, { password_hash: passwordHash, must_change_password: true, temporary_until_ms: untilMs });
+  yield* endTokens(id);
+}
+
+/** One that may no longer sign in loses tokens and sessions, personal ones as well. */
+export function* setState(id: number, state: UserState): Steps<void> {
+  yield* set(id, { state });
+  if (state !== "Inactive") return;
+  yield* endTokens(id);
+  yield* change("DELETE FROM api_token WHERE user_id = ?", id);
+}
+
+/** Access tokens and sessions of the user end; personal tokens stay. */
+export function* endTokens(id: number): Steps<void> {
+  yield* change("UPDATE hub_user SET token_generation = token_generation + 1 WHERE id = ?", id);
+}
+
+/** Makes an account the user's default: the last one that was used. */
+export function* touchAccount(id: number, accountId: number): Steps<void> {
+  yield* set(id, { last_account_id: accountId });
+}
+
+/** Adds the membership, or changes its roles. False: another user of the account has the business id. */
+export function* putMembership(userId: number, membership: NewMembership): Steps<boolean> {
+  const { accountId, roles, businessId, origin } = membership;
+  if (typeof businessId === "string") {
+    const sql = "SELECT 1 FROM membership WHERE account_id = ? AND business_id = ? AND user_id <> ?";
+    if ((yield* row(sql, accountId, businessId, userId)) !== undefined) return false;
+  }
+  const last = yield* row("SELECT coalesce(max(place), -1) AS place FROM membership WHERE user_id = ?", userId);
+  yield* change(
+    `INSERT INTO membership (user_id, account_id, place, roles, origin) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (user_id, account_id) DO UPDATE SET roles = excluded.roles`,
+    ...[userId, accountId, Number(last?.["place"]) + 1, jsonOf(roles), origin],
+  );
+  if (businessId !== undefined) {
+    const sql = "UPDATE membership SET business_id = ? WHERE user_id = ? AND account_id = ?";
+    yield* change(sql, businessId, userId, accountId);
+  }
+  return true;
+}
+
+/** With the claims and personal tokens of the user there. False when there was none. */
+export function* removeMembership(userId: number, accountId: number): Steps<boolean> {
+  yield* change("DELETE FROM api_token WHERE user_id = ? AND account_id = ?", userId, accountId);
+  return (yield* change("DELETE FROM membership WHERE user_id = ? AND account_id = ?", userId, accountId)) > 0;
+}
+
+function* one(condition: string, value: SqlValue): Steps<UserRecord | null> {
+  const found: readonly Row[] = yield* rows(`${USER_ROWS} WHERE ${condition} ${USER_ORDER}`, value);
+  return usersOf(found)[0] ?? null;
+}
+
+function* takenBy({ username, email }: UserChange, id: number | null): Steps<Taken | null> {
+  const isFree = function* (column: string, text: string | null | undefined): Steps<boolean> {
+    if (typeof text !== "string") return true;
+    const found = yield* row(`SELECT id FROM hub_user WHERE ${column} = ? AND id <> ?`, foldedText(text), id ?? 0);
+    return found === undefined;
+  };
+  if (!(yield* isFree("username_key", username))) return "username-taken";
+  return (yield* isFree("email_key", email)) ? null : "email-taken";
+}
+
+function keyOf(text: string | null | undefined): string | null | undefined {
+  return typeof text === "string" ? foldedText(text) : text;
+}
+
+function* set(id: number, columns: Readonly<Record<string, SqlValue | undefined>>): Steps<void> {
+  const names = Object.keys(columns);
+  if (names.length === 0) return;
+  const sql = `UPDATE hub_user SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE id = ?`;
+  yield* change(sql, ...Object.values(columns).map((value) => value ?? null), id);
+}
