@@ -1,6 +1,10 @@
 /** Account 1 holds one of everything, with texts that no other account may see. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { addApiToken } from "../../../src/hub/store/people/api-tokens.ts";
+import { putClaim } from "../../../src/hub/store/people/claims.ts";
+import type { HubStore } from "../../../src/hub/store/store.ts";
+import { SCOPES } from "../../../src/wire/index.ts";
 import { createChain, type TestHub } from "../fixture.ts";
 
 /** In every text of account 1 that a request does not name. */
@@ -30,6 +34,7 @@ export async function holdEverything(hub: TestHub): Promise<void> {
   const others = ids.filter((id) => id !== FIRST);
   if (others.length > 0) throw new Error(`the examples name the ids ${FIRST}, and not ${others.join(", ")}`);
   await pushed(hub);
+  await people(hub);
 }
 
 async function structure(hub: TestHub): Promise<number[]> {
@@ -87,6 +92,17 @@ async function stored(hub: TestHub): Promise<number> {
   const applied = await hub.inside().masterData.apply(facts, AbortSignal.timeout(60_000));
   if (applied.kind !== "applied") throw new Error(applied.words);
   return fileId;
+}
+
+async function people(hub: TestHub): Promise<void> {
+  const { people: store } = hub.inside().store as HubStore;
+  const user = await store.userByName("plain");
+  if (user === null) throw new Error("the fixture has a user `plain`");
+  const times = { createdMs: 0, expiresMs: Date.parse("2100-01-01T00:00:00Z") };
+  await store.change(function* () {
+    yield* putClaim(1, { userId: user.id, type: NAMED.text, value: HIDDEN });
+    yield* addApiToken({ userId: user.id, accountId: 1, name: HIDDEN, hash: HIDDEN, scopes: SCOPES, ...times });
+  });
 }
 
 async function pushed(hub: TestHub): Promise<void> {
