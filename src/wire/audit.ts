@@ -1,4 +1,4 @@
-/** What the audit trail of an account records (an extension of Headgate, `docs/hub-choices.md`, *People*). */
+/** Entries of the audit trail of an account (an extension of Headgate, `docs/hub-choices.md`, *People*). */
 
 export const AUDIT_ACTIONS = [
   "user.created",

@@ -17,7 +17,7 @@ const RIGHTS: Readonly<Record<string, readonly Right[]>> = {
   Admin: ["push", "structure", "every-account"],
 };
 
-/** What decides about rights. */
+/** The part of a user that decides about rights. */
 export type Holder = Pick<UserRecord, "memberships">;
 
 /** The roles that count in an account: those of the membership, and Admin of any. */

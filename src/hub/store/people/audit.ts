@@ -5,7 +5,7 @@ import type { Listing, Page } from "../store.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 
-/** Who acts. */
+/** The one who acts. */
 export interface Actor {
   /** Null: the configuration, or the hub by itself. */
   readonly id: number | null;

@@ -1,7 +1,9 @@
 /** People: users, where they may enter, and what was changed about them. */
 import { type Database, rows, type Steps } from "../database.ts";
 import type { Listing, Page } from "../store.ts";
+import { type ApiTokenRecord, apiTokenByHash, apiTokensOf } from "./api-tokens.ts";
 import { type AuditFilter, type AuditRecord, listAudit } from "./audit.ts";
+import { type ClaimRecord, claimsOf } from "./claims.ts";
 import type { UserRecord } from "./records.ts";
 import { applySeed, deactivateOthers, seedPassword, type UserSeed } from "./seed.ts";
 import { touchAccount, userByEmail, userById, userByName } from "./users.ts";
@@ -15,6 +17,12 @@ export interface PeopleStore {
   userByName(username: string): Promise<UserRecord | null>;
   userByEmail(email: string): Promise<UserRecord | null>;
   touchAccount(userId: number, accountId: number): Promise<void>;
+  /** Of these users in the account, by user and type. */
+  claims(accountId: number, userIds: readonly number[]): Promise<readonly ClaimRecord[]>;
+  /** Of a user in an account, the newest first. */
+  apiTokens(userId: number, accountId: number): Promise<readonly ApiTokenRecord[]>;
+  /** By the hash of its value. */
+  apiToken(hash: string): Promise<ApiTokenRecord | null>;
   /** See `seedPassword` in `seed.ts`. */
   seedPassword(username: string): Promise<string | null>;
   /** Creates what is new, changes what is changed, and deactivates users that are no longer listed. */
@@ -35,6 +43,9 @@ export function createPeopleStore(database: Database): PeopleStore {
     userByName: (username) => ask(() => userByName(username)),
     userByEmail: (email) => ask(() => userByEmail(email)),
     touchAccount: (userId, accountId) => database.write(() => touchAccount(userId, accountId)),
+    claims: (accountId, userIds) => ask(() => claimsOf(dialect, accountId, userIds)),
+    apiTokens: (userId, accountId) => ask(() => apiTokensOf(userId, accountId)),
+    apiToken: (hash) => ask(() => apiTokenByHash(hash)),
     seedPassword: (username) => ask(() => seedPassword(username)),
     seed: (users, atMs) =>
       database.write(function* () {

@@ -1,4 +1,4 @@
-/** What the store keeps of people, and how it reads its rows. */
+/** Records of people, and how they are read from rows. */
 import type { Row } from "../database.ts";
 import { number, text } from "../structure-rows.ts";
 

@@ -81,8 +81,8 @@ function* ownsEmail(email: string | null, id: number): Steps<boolean> {
 function* applyFacts(id: number, { email, roles, accounts }: UserSeed): Steps<void> {
   if (email !== null && (yield* ownsEmail(email, id)))
     yield* change("UPDATE hub_user SET email = ?, email_key = ? WHERE id = ?", email, foldedText(email), id);
-  const before: readonly Row[] = yield* rows("SELECT account_id, origin FROM membership WHERE user_id = ?", id);
-  for (const one of before) {
+  const entered: readonly Row[] = yield* rows("SELECT account_id, origin FROM membership WHERE user_id = ?", id);
+  for (const one of entered) {
     const accountId = Number(one["account_id"]);
     if (one["origin"] !== "configuration" || accounts.includes(accountId)) continue;
     yield* change("DELETE FROM membership WHERE user_id = ? AND account_id = ?", id, accountId);

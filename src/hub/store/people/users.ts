@@ -1,4 +1,4 @@
-/** Users and where they may enter. The functions are for use inside a write; each change of one is recorded by its caller. */
+/** Users and where they may enter. The functions are for use inside a write, whose caller records the change. */
 import { change, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { foldedText, type SqlValue } from "../filter-sql.ts";
 import { jsonOf } from "../structure-rows.ts";
