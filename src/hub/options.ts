@@ -7,6 +7,7 @@ import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.
 import { SCOPES } from "../wire/index.ts";
 import { filesOptions } from "./files/options.ts";
 import { mailOptions } from "./mail/options.ts";
+import { signInOptions } from "./sign-on/options.ts";
 import { sshKey, transferOptions } from "./transfer/options.ts";
 
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
@@ -229,6 +230,7 @@ export const hubOptions = z
     accounts: z.array(account).default([]).describe("Accounts to make or rename at start."),
     clients: z.array(client).default([]).describe("Clients of the token interface."),
     users: z.array(user).default([]).describe("Users; one that leaves this list can no longer sign in."),
+    signIn: signInOptions.prefault({}).describe("Sign-in of people in browsers, beside their passwords."),
     metrics: z
       .strictObject({
         listen: listenAddress

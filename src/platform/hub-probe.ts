@@ -5,6 +5,9 @@ import { createServer } from "node:net";
 import { dirname } from "node:path";
 import { NO_PLACE, storedFilesFolder } from "../hub/gateway-places.ts";
 import type { HubOptions } from "../hub/options.ts";
+import { refuseUnknownGrants } from "../hub/sign-on/known-accounts.ts";
+import type { OidcProvider } from "../hub/sign-on/options.ts";
+import { createProviderClient, redirectUriOf } from "../hub/sign-on/provider.ts";
 import { readStore } from "../hub/store/open.ts";
 import { refuseRepeatedIds, refuseUnknownAccounts } from "../hub/token/seed.ts";
 import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
@@ -26,6 +29,7 @@ export async function probeHub(options: HubOptions, say: (finding: HubFinding) =
   const { isRead, accountIds } = await probeStore(options, say);
   if (isRead) say(identities(options, accountIds));
   for (const [about, address] of addresses(options)) say(await addressFinding(about, address));
+  for (const provider of options.signIn.oidc) say(await providerFinding(provider, options));
   say(await filesFinding(options));
   return isRead;
 }
@@ -59,6 +63,7 @@ function identities(options: HubOptions, stored: readonly number[]): HubFinding 
     refuseRepeatedIds(options);
     const entered = users.flatMap((user) => user.accounts.map((accountId) => ({ username: user.username, accountId })));
     refuseUnknownAccounts(entered.filter(({ accountId }) => !known.has(accountId)));
+    refuseUnknownGrants(options, [...known]);
   } catch (thrown) {
     if (!(thrown instanceof HeadgateError)) throw thrown;
     return { part, level: "failed", about, what: wordsOf(thrown), hint: thrown.advice };
@@ -121,6 +126,21 @@ async function isHub(address: string): Promise<boolean> {
     // Another program, which need not speak HTTP.
     return false;
   }
+}
+
+/** The hub starts without an answer of the provider, and asks again when a person signs in. */
+async function providerFinding(provider: OidcProvider, { publicUrl }: HubOptions): Promise<HubFinding> {
+  const [part, about] = ["hub", `sign-in by ${provider.name}`] as const;
+  try {
+    await createProviderClient(provider).discover();
+  } catch (thrown) {
+    const hint = "Check `issuer`, and that this machine reaches it: until then nobody can sign in by it.";
+    return { part, level: "failed", about, what: wordsOf(thrown), hint };
+  }
+  const what = `${provider.issuer} answers; the redirect URI to register there is ${redirectUriOf(provider, publicUrl)}`;
+  if (publicUrl !== undefined) return { part, level: "ok", about, what };
+  const hint = "Set `publicUrl`: people sign in at the address that the provider knows.";
+  return { part, level: "warning", about, what, hint };
 }
 
 async function filesFinding(options: HubOptions): Promise<HubFinding> {

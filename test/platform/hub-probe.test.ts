@@ -12,6 +12,7 @@ import { type HubFinding, probeHub } from "../../src/platform/hub-probe.ts";
 import { silentLog as log } from "../../src/support/log.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
 import { temporaryDirectory } from "../hub/fixture.ts";
+import { startProvider } from "../hub/sign-on/real-provider.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeEach(async () => {
@@ -91,6 +92,32 @@ test("a user of an unknown account, a repeated client, and nobody to sign in are
   expect((await probed({ users: [] })).found).toMatchObject({
     "warning hub sign-in": "the configuration has 1 account, 1 client, no users",
   });
+});
+
+test("a provider of single sign-on is asked for its discovery, and its grants must name accounts", async () => {
+  const provider = await startProvider([]);
+  const by = (more: object = {}) => {
+    const own = { name: "company", label: "Company", issuer: provider.issuer, clientId: "hub", ...more };
+    return { publicUrl: "https://hub.example.org/", signIn: { oidc: [own] } };
+  };
+  const redirect = "https://hub.example.org/sign-in/oidc/company/callback";
+  expect((await probed(by())).found).toMatchObject({
+    "ok hub sign-in by company": `${provider.issuer} answers; the redirect URI to register there is ${redirect}`,
+  });
+  expect((await probed({ ...by(), publicUrl: undefined })).found).toMatchObject({
+    "warning hub sign-in by company": expect.stringContaining("https://<the hub>/sign-in/oidc/company/callback"),
+  });
+  const unknown = by({ grants: [{ accounts: [1, 9] }] });
+  expect((await probed(unknown)).found).toMatchObject({
+    "failed hub sign-in": expect.stringContaining("company grants the account 9, which does not exist"),
+  });
+  await expect(startHub(hubOptions.parse(raw(unknown)), { log })).rejects.toThrow("grants the account 9");
+  await provider.stop();
+  const { found, hints } = await probed(by());
+  expect(found).toMatchObject({
+    "failed hub sign-in by company": expect.stringMatching(/does not answer.*fetch failed/),
+  });
+  expect(hints.join()).toContain("Check `issuer`");
 });
 
 test("a store and a place of files that cannot be used fail, with what to do", async () => {
