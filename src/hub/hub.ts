@@ -44,7 +44,6 @@ import { startIngestion } from "./push/ingestion.ts";
 import { operationRoutes } from "./push/operations.ts";
 import { pushRoutes } from "./push/routes.ts";
 import { startWebhooks } from "./push/webhooks.ts";
-import { refuseUnknownGrants } from "./sign-on/known-accounts.ts";
 import { openStore } from "./store/open.ts";
 import type { HubStore } from "./store/store.ts";
 import { changeRoutes } from "./structure/changes.ts";
@@ -110,7 +109,6 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
   });
   try {
     await seedIdentities(store, options, clock, hashCost);
-    refuseUnknownGrants(options, await store.identity.accountIds());
     const { tokenThrottle } = options;
     const throttle = createSignInThrottle(tokenThrottle, clock);
     const passwords = await createPasswords(clock, throttle, tokenThrottle.queue, hashCost);

@@ -134,10 +134,11 @@ async function providerFinding(provider: OidcProvider, { publicUrl }: HubOptions
   try {
     await createProviderClient(provider).discover();
   } catch (thrown) {
-    const hint = "Check `issuer`, and that this machine reaches it: until then nobody can sign in by it.";
+    const hint = "Check `issuer`, and that this machine reaches it: until then no user can sign in by it.";
     return { part, level: "failed", about, what: wordsOf(thrown), hint };
   }
-  const what = `${provider.issuer} answers; the redirect URI to register there is ${redirectUriOf(provider, publicUrl)}`;
+  const redirectUri = redirectUriOf(provider, publicUrl);
+  const what = `${provider.issuer} answers; the redirect URI to register there is ${redirectUri}`;
   if (publicUrl !== undefined) return { part, level: "ok", about, what };
   const hint = "Set `publicUrl`: people sign in at the address that the provider knows.";
   return { part, level: "warning", about, what, hint };

@@ -1,4 +1,4 @@
-/** What the claims of a person give: accounts, and roles in each. */
+/** Accounts, and roles in each, by the claims of a person. */
 import type { OidcProvider } from "./options.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { duration } from "../../support/quantities.ts";
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/;
-/** Those that a provider may give; others are of the operator's own. */
+/** Roles that a provider may give. */
 const GIVEN_ROLES = ["User", "Datapusher", "Manager", "Admin"] as const;
 
 const issuer = z.url().refine((text) => {
@@ -19,7 +19,7 @@ const grant = z
       .optional()
       .describe(
         "Name of a claim of the provider, such as `groups`; a dot leads into an object (`realm_access.roles`). " +
-          "Everybody whom the provider signs in, when absent.",
+          "All people whom the provider signs in, when absent.",
       ),
     value: z
       .union([z.string().min(1), z.number(), z.boolean()])

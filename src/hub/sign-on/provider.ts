@@ -22,7 +22,7 @@ import { SignOnFault } from "./faults.ts";
 import type { Claims } from "./grants.ts";
 import type { OidcProvider } from "./options.ts";
 
-/** What the answer of the provider is checked against. */
+/** Values that the answer of the provider is checked against. */
 export interface Checks {
   readonly state: string;
   readonly nonce: string;
@@ -43,7 +43,7 @@ export interface ProviderClient {
   begin(redirectUri: string): Promise<{ readonly url: string; readonly checks: Checks }>;
   /** `callback`: the redirect URI with what the provider added. */
   finish(callback: URL, checks: Checks): Promise<ExternalPerson>;
-  /** Whether the provider can be found: its discovery, asked for anew. */
+  /** Whether the provider can be found: its discovery, asked for again. */
   discover(): Promise<void>;
 }
 
@@ -100,7 +100,7 @@ export function createProviderClient(settings: OidcProvider, nowMs = () => perfo
         const own = tokens.claims();
         if (own === undefined) throw new SignOnFault("provider", `${name} sent no ID token`);
         const { issuer, userinfo_endpoint: endpoint } = configuration.serverMetadata();
-        // Many providers tell e-mail and groups here alone.
+        // Many providers have e-mail and groups here alone.
         const more = endpoint === undefined ? {} : await fetchUserInfo(configuration, tokens.access_token, own.sub);
         return { issuer, subject: own.sub, claims: { ...more, ...own } };
       }),
@@ -158,7 +158,7 @@ function faultOf(name: string, thrown: unknown): SignOnFault {
   return new SignOnFault(kind, `${name} does not answer as a provider of OpenID Connect: ${chainOf(thrown)}`);
 }
 
-/** Nobody answers, or says that it is at fault itself: the same may succeed later. */
+/** No answer, or one by which the provider is at fault itself: the same may succeed later. */
 function isAway(thrown: unknown): boolean {
   for (let at = thrown; typeof at === "object" && at !== null; at = "cause" in at ? at.cause : null) {
     if (at instanceof Response) return at.status >= 500 || at.status === 429;

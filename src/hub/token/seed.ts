@@ -2,6 +2,7 @@
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
 import type { HubOptions } from "../options.ts";
+import { refuseUnknownGrants } from "../sign-on/known-accounts.ts";
 import type { UserSeed } from "../store/people/seed.ts";
 import type { HubStore, IdentityStore } from "../store/store.ts";
 import { type HashCost, hashPassword, verifyPassword } from "./passwords.ts";
@@ -16,6 +17,7 @@ export async function seedIdentities(
   refuseRepeatedIds(options);
   for (const account of accounts) await identity.putAccount(account);
   refuseUnknownAccounts(await unknownAccounts(identity, options));
+  refuseUnknownGrants(options, await identity.accountIds());
   // Hashing is slow on purpose: all hashes run concurrently, up to the number of threads.
   const secrets = clients.map(async ({ id, secret }) => hashOf(secret, (await identity.client(id))?.secretHash, cost));
   const seeds = users.map(async ({ username, password, email = null, roles, accounts: entered }): Promise<UserSeed> => {

@@ -30,7 +30,7 @@ const begun = async (own = client) => await own.begin(CALLBACK);
 const fault = (kind: string, words: RegExp) => expect.objectContaining({ kind, message: expect.stringMatching(words) });
 
 describe("a sign-in at the provider", () => {
-  test("tells who it is: issuer, subject, and the claims of the ID token and of the provider's own interface", async () => {
+  test("leads to issuer, subject, and the claims of the ID token and of the provider's interface", async () => {
     const { url, checks } = await begun();
     const asked = new URL(url).searchParams;
     expect(asked.get("code_challenge_method")).toBe("S256");
