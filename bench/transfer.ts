@@ -4,6 +4,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { ReadableStream } from "node:stream/web";
 import { startChild } from "./child.ts";
 import { inFolder, linkFiles, print, row, writeFiles } from "./delivery-field.ts";
 import { runGateway } from "./delivery-gateway.ts";

@@ -145,7 +145,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "wire",
   ],
   operations: ["model.ts", "states.ts", "ledger/ledger.ts", "support", "wire"],
-  hub: ["wire", "triggers", "master-data", "readers", "mapping", "sql", "support"],
+  // Components of pages, which a browser may load: nothing of ours.
+  web: [],
+  hub: ["web/kit", "wire", "triggers", "master-data", "readers", "mapping", "sql", "support"],
   wire: ["support"],
   sql: ["support"],
   support: [],

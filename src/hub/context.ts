@@ -1,5 +1,6 @@
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
+import type { SignInThrottle } from "../support/sign-in-throttle.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
 import type { StoredFiles } from "./files/service.ts";
 import type { GatewayViewOf } from "./gateway-view.ts";
@@ -7,6 +8,7 @@ import type { HubMail } from "./mail/mail.ts";
 import type { MasterData } from "./master-data/service.ts";
 import type { HubOptions } from "./options.ts";
 import type { Ingestion } from "./push/ingestion.ts";
+import type { Sessions } from "./sessions/sessions.ts";
 import type { HubStore } from "./store/store.ts";
 import type { Guard } from "./token/guard.ts";
 import type { KeyRing } from "./token/keys.ts";
@@ -25,6 +27,9 @@ export interface HubContext {
   readonly rates: TokenRates;
   readonly tokens: Tokens;
   readonly guard: Guard;
+  /** Counts the wrong credentials of all ways to sign in. */
+  readonly throttle: SignInThrottle;
+  readonly sessions: Sessions;
   readonly ingestion: Ingestion;
   readonly mappersOf: MappersOf;
   readonly gatewayView: GatewayViewOf;

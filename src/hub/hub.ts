@@ -2,6 +2,7 @@
  * The measurement data service. `base_url` is the URL itself, `push_url` is `<url>/push`, `token_url` is
  * `<url>/connect/token` or `<url>/realms/<realm>/protocol/openid-connect/token`.
  */
+import cookie from "@fastify/cookie";
 import Fastify, { type FastifyInstance } from "fastify";
 import { z } from "zod";
 import { type Clock, systemClock } from "../support/clock.ts";
@@ -40,10 +41,13 @@ import { masterDataRoutes } from "./master-data/routes.ts";
 import { createMasterData } from "./master-data/service.ts";
 import { createMetrics, type HubMetrics } from "./metrics.ts";
 import type { HubOptions } from "./options.ts";
+import { pageRoutes } from "./pages/routes.ts";
+import { startPurge } from "./purge.ts";
 import { startIngestion } from "./push/ingestion.ts";
 import { operationRoutes } from "./push/operations.ts";
 import { pushRoutes } from "./push/routes.ts";
 import { startWebhooks } from "./push/webhooks.ts";
+import { createSessions } from "./sessions/sessions.ts";
 import { openStore } from "./store/open.ts";
 import type { HubStore } from "./store/store.ts";
 import { changeRoutes } from "./structure/changes.ts";
@@ -54,7 +58,6 @@ import { sourceRoutes } from "./structure/sources.ts";
 import { unsupportedRoutes } from "./structure/unsupported.ts";
 import { variableRoutes } from "./structure/variables.ts";
 import { viewRoutes } from "./structure/views.ts";
-import { isoOfMs } from "./time.ts";
 import { discoveryRoutes } from "./token/discovery.ts";
 import { createGuard } from "./token/guard.ts";
 import { createInnerTokens } from "./token/inner.ts";
@@ -92,11 +95,8 @@ export interface RunningHub {
   close(): Promise<void>;
 }
 
-const PURGE_MS = 3_600_000;
 /** A client that stalls for this long in the middle of a request does not delay the shutdown. */
 const SILENCE_MS = 30_000;
-/** Usage of earlier days is no longer needed. */
-const USAGE_MS = 2 * 86_400_000;
 
 /** When the store or the port is not available: `TransientError` where that may pass by itself, else `ConfigError`. */
 export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
@@ -109,13 +109,15 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
   });
   try {
     await seedIdentities(store, options, clock, hashCost);
+    const base = { options, store, log, clock };
     const { tokenThrottle } = options;
     const throttle = createSignInThrottle(tokenThrottle, clock);
     const passwords = await createPasswords(clock, throttle, tokenThrottle.queue, hashCost);
     const keys = createKeyRing(store.identity, options, clock);
     const tokens = createTokens(keys, { lifetimeMs: options.tokenLifetime, clock });
     const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);
-    const guard = createGuard({ identity: store.identity, people: store.people, tokens, passwords });
+    const sessions = createSessions(base);
+    const guard = createGuard({ identity: store.identity, people: store.people, tokens, passwords, sessions });
     const webhooks = startWebhooks(store, options.webhook, { log, clock });
     stops.push(() => webhooks.close());
     const { operations } = store;
@@ -131,15 +133,14 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const metrics = createMetrics(options, store, log, gatewayView);
     stops.push(() => metrics.close());
     const { app, routes } = buildServer(metrics, {
-      options,
-      store,
-      log,
-      clock,
+      ...base,
       passwords,
       keys,
       rates,
       tokens,
       guard,
+      throttle,
+      sessions,
       ingestion,
       mappersOf,
       gatewayView,
@@ -151,7 +152,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const url = await listen(app, options.listen);
     mail.listensAt(url);
     const metricsUrl = await metrics.listen();
-    const transfer = await startTransfer({ options, store, log, clock, passwords, files });
+    const transfer = await startTransfer({ ...base, passwords, files });
     stops.push(async () => transfer?.close());
     const addresses = transfer?.addresses ?? null;
     log.info({ ...startFacts(options), url, metricsUrl, ...addresses }, "hub listens");
@@ -184,7 +185,8 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
   takeJson(app, "application/json");
   metrics.watch(app);
   installProblems(app, context.log);
-  const routes = installAccess(app, context.guard);
+  void app.register(cookie);
+  const routes = installAccess(app, context.guard, context.sessions);
   installRates(app, context.options);
   installQueryNames(app);
   installUnknownNames(app, context.options);
@@ -212,6 +214,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     genericPushRoutes,
     changeRoutes,
     removalRoutes,
+    pageRoutes,
     referentialRoutes,
     unsupportedRoutes,
   ];
@@ -272,27 +275,4 @@ async function listen(app: FastifyInstance, address: string): Promise<string> {
   const bound = app.addresses()[0];
   if (bound === undefined || typeof bound === "string") throw new Error("the server has no address");
   return `http://${bound.family === "IPv6" ? `[${bound.address}]` : bound.address}:${bound.port}`;
-}
-
-/** Records of operations are purged after their time: at start, and every hour. */
-function startPurge(store: HubStore, { keep }: HubOptions, log: Logger, clock: Clock): () => Promise<void> {
-  const closing = new AbortController();
-  const run = async () => {
-    do {
-      const nowMs = clock.now().epochMilliseconds;
-      try {
-        // An operation stays as long as its key, and would look unfinished without its outcome.
-        const outcomes = Math.max(keep.outcomes, keep.idempotencyKeys);
-        await store.operations.purge(nowMs - keep.idempotencyKeys, nowMs - outcomes);
-        await store.usage.purge(isoOfMs(nowMs - USAGE_MS).slice(0, 10));
-      } catch (thrown) {
-        log.error({ err: thrown }, "old records of operations could not be removed; this is tried again");
-      }
-    } while (await clock.sleep(PURGE_MS, closing.signal));
-  };
-  const running = run();
-  return async () => {
-    closing.abort();
-    await running;
-  };
 }

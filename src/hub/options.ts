@@ -7,6 +7,7 @@ import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.
 import { SCOPES } from "../wire/index.ts";
 import { filesOptions } from "./files/options.ts";
 import { mailOptions } from "./mail/options.ts";
+import { sessionOptions } from "./sessions/options.ts";
 import { signInOptions } from "./sign-on/options.ts";
 import { sshKey, transferOptions } from "./transfer/options.ts";
 
@@ -224,6 +225,7 @@ export const hubOptions = z
     tokenThrottle: tokenThrottle
       .prefault({})
       .describe("Slows down callers that repeatedly try credentials or request tokens."),
+    sessions: sessionOptions.prefault({}).describe("Sessions of browsers, on the pages for people."),
     customerLimits: customerLimits
       .prefault({})
       .describe("Limits of every account that has none of its own; what is absent has no limit."),

@@ -1,6 +1,6 @@
 /** Every route that the server has, tried with less than it asks for. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ACCESS } from "../../src/hub/http/access.ts";
+import { ACCESS, isPage } from "../../src/hub/http/access.ts";
 import type { HubRoute } from "../../src/hub/http/route.ts";
 import { addressOf, startTestHub, type TestHub } from "./fixture.ts";
 
@@ -14,7 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => hub.close());
 
-const guarded = (): readonly HubRoute[] => hub.routes.filter(({ facts }) => facts.access !== "open");
+const pages = (): readonly HubRoute[] => hub.routes.filter(({ facts }) => isPage(facts));
+const guarded = (): readonly HubRoute[] => hub.routes.filter(({ facts }) => facts.access !== "open" && !isPage(facts));
 
 /** What comes back of every route for one way to call; the keys are `GET /sites` and so on. */
 async function answers(routes: readonly HubRoute[], more: Parameters<TestHub["call"]>[2]) {
@@ -76,5 +77,33 @@ describe("every route", () => {
         ACCESS[facts.access]?.right === null,
     );
     expect(careless.map(({ method, url }) => `${method} ${url}`)).toEqual([]);
+  });
+});
+
+describe("every page", () => {
+  test("is left out of the documentation of the interface", () => {
+    expect(pages().length).toBeGreaterThan(10);
+    expect(pages().filter(({ facts }) => facts.hidden !== true)).toEqual([]);
+  });
+
+  test("that is not for visitors leads to the sign-in, with a token as without one", async () => {
+    const closed = pages().filter(({ facts }) => facts.access !== "visitor");
+    for (const authorization of ["", `Bearer ${await hub.token("admin")}`])
+      for (const route of closed) {
+        const headers = { "content-type": "application/x-www-form-urlencoded", authorization };
+        const init = { method: route.method, headers, redirect: "manual" as const };
+        const answer = await fetch(hub.url() + addressOf(route, {}), init);
+        const led = [answer.status, answer.headers.get("location")?.split("?")[0]];
+        expect(led, `${route.method} ${route.url}`).toEqual([303, "/sign-in"]);
+      }
+  });
+
+  test("takes no form without the token of its own session", async () => {
+    for (const route of pages().filter(({ method, facts }) => method === "POST" && facts.access === "visitor")) {
+      const headers = { "content-type": "application/x-www-form-urlencoded" };
+      const init = { method: "POST", headers, body: "x=1", redirect: "manual" as const };
+      const answer = await fetch(hub.url() + addressOf(route, {}), init);
+      expect(answer.status, route.url).toBe(403);
+    }
   });
 });

@@ -3,6 +3,7 @@
  * sends the file again, continues it where the protocol can, or gives it up.
  */
 import { Readable } from "node:stream";
+import { ReadableStream } from "node:stream/web";
 import { setImmediate as turn } from "node:timers/promises";
 import { Client } from "basic-ftp";
 import { type HubCalls, multipartOf } from "../hub/fixture.ts";

@@ -3,8 +3,11 @@
  * *Authentication* 3 to 7, and *Errors*).
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { Guard, Principal } from "../token/guard.ts";
-import type { Right } from "../token/rights.ts";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import { admitToPage, type PageAccess } from "../sessions/page-access.ts";
+import type { BrowserSession, Sessions } from "../sessions/sessions.ts";
+import { callerBy, type Guard, type Principal } from "../token/guard.ts";
+import { hasRight, type Right } from "../token/rights.ts";
 import type { HubRoute, RouteFacts } from "./route.ts";
 
 export interface AccessRule {
@@ -14,9 +17,12 @@ export interface AccessRule {
   readonly right: Right | null;
   /** Accepts user name and password instead of a token. */
   readonly basic: boolean;
+  /** A page of a browser: no token counts, only a session. */
+  readonly page?: PageAccess;
 }
 
 const BASE = { scopes: ["datahub-api"], basic: false } as const;
+const PAGE = { scopes: [], right: null, basic: false } as const;
 
 /** Null: no authentication. */
 export const ACCESS = {
@@ -26,6 +32,12 @@ export const ACCESS = {
   upload: { ...BASE, right: "push" },
   push: { scopes: ["push-data"], right: "push", basic: true },
   follow: { scopes: ["push-data", "datahub-api"], right: null, basic: false },
+  /** Pages for every visitor, with or without a session. */
+  visitor: { ...PAGE, page: "visitor" },
+  /** Pages for one who has begun to sign in. */
+  entering: { ...PAGE, page: "entering" },
+  /** Pages for one who has signed in. */
+  member: { ...PAGE, page: "member" },
 } as const satisfies Record<string, AccessRule | null>;
 
 /** Path of the documentation page. */
@@ -34,9 +46,16 @@ const PAGE_FILE: RouteFacts = { access: "open", tag: "Hub", summary: "A file of 
 
 export type Access = keyof typeof ACCESS;
 
+export function isPage({ access }: Pick<RouteFacts, "access">): boolean {
+  const rule: AccessRule | null = ACCESS[access];
+  return rule?.page !== undefined;
+}
+
 declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
+    /** Of pages; null without one. */
+    session: BrowserSession | null;
   }
   interface FastifyContextConfig {
     facts?: RouteFacts;
@@ -47,9 +66,10 @@ declare module "fastify" {
  * Called before any route is added: from here on a route without facts fails the start. The list grows as routes are
  * added.
  */
-export function installAccess(app: FastifyInstance, guard: Guard): readonly HubRoute[] {
+export function installAccess(app: FastifyInstance, guard: Guard, sessions: Sessions): readonly HubRoute[] {
   const routes: HubRoute[] = [];
   app.decorateRequest("principal", null);
+  app.decorateRequest("session", null);
   app.addHook("onRoute", (route) => {
     const { method, url } = route;
     // The documentation plug-in adds routes of its own, without facts.
@@ -58,11 +78,21 @@ export function installAccess(app: FastifyInstance, guard: Guard): readonly HubR
     if (facts === undefined) throw new Error(`the route ${String(method)} ${url} declares no access rule`);
     for (const one of [method].flat()) routes.push({ method: one, url, facts });
   });
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", async (request, reply) => {
     const access = request.routeOptions.config.facts?.access;
     // Without facts: no route has this address, and every caller may learn that.
-    const rule = access === undefined ? null : ACCESS[access];
-    if (rule !== null) request.principal = await guard.admit(request, rule);
+    const rule: AccessRule | null = access === undefined ? null : ACCESS[access];
+    if (rule === null) return;
+    if (rule.page === undefined) {
+      request.principal = await guard.admit(request, rule);
+      return;
+    }
+    const session = await admitToPage(sessions, rule.page, request, reply);
+    if (session === "led") return reply;
+    request.session = session;
+    if (session !== null && session.missing === null) request.principal = callerBy(session);
+    if (rule.right !== null && (session === null || !hasRight(session.user, session.accountId, rule.right)))
+      throw new HttpProblem(403, "missing-right", "your roles in this account do not permit this page");
   });
   return routes;
 }

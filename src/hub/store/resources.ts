@@ -8,6 +8,7 @@ import { createIdentityStore } from "./identity.ts";
 import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
 import { createPeopleStore } from "./people/people.ts";
+import { createSessionStore } from "./sessions/sessions.ts";
 import { createSliceStore } from "./slices.ts";
 import { createSourceZoneStore } from "./source-zones.ts";
 import type { HubStore } from "./store.ts";
@@ -29,6 +30,7 @@ type CommonStores = Pick<
   | "zones"
   | "mails"
   | "links"
+  | "sessions"
 >;
 
 /** Reads what a command needs. */
@@ -46,6 +48,7 @@ export function commonStores(database: Database): CommonStores {
     identity: createIdentityStore(database),
     people: createPeopleStore(database),
     structure: createStructureStore(database),
+    sessions: createSessionStore(database),
     views: createViewStore(database),
     fileTriggers: createFileTriggerStore(database),
   };

@@ -15,6 +15,7 @@ import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
 import type { PeopleStore } from "./people/people.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
+import type { SessionStore } from "./sessions/sessions.ts";
 import type { SliceStore } from "./slices.ts";
 import type { SourceZoneStore } from "./source-zones.ts";
 import type { FileStore } from "./stored-files.ts";
@@ -253,5 +254,6 @@ export interface HubStore extends MailStores {
   readonly reports: MasterDataReports;
   /** The zones of sources, for dates of files that have none. */
   readonly zones: SourceZoneStore;
+  readonly sessions: SessionStore;
   close(): Promise<void>;
 }

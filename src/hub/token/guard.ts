@@ -6,6 +6,8 @@ import type { FastifyRequest } from "fastify";
 import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
+import { CSRF_HEADER } from "../sessions/browser.ts";
+import type { BrowserSession, Sessions } from "../sessions/sessions.ts";
 import type { PeopleStore } from "../store/people/people.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import { innerUser } from "./inner.ts";
@@ -17,8 +19,15 @@ import { generationOf, type Tokens } from "./tokens.ts";
 export interface Principal {
   readonly user: UserRecord;
   readonly accountId: number;
-  /** Null: Basic credentials name none. */
+  /** Null: Basic credentials and browsers name none. */
   readonly clientId: string | null;
+  /** The user who acts as the other one, in a browser; null: the user himself. */
+  readonly impersonator?: UserRecord | null;
+}
+
+/** A session counts as its user. */
+export function callerBy({ user, accountId, impersonator }: BrowserSession): Principal {
+  return { user, accountId, clientId: null, impersonator };
 }
 
 export interface Guard {
@@ -31,9 +40,15 @@ export interface GuardParts {
   readonly people: PeopleStore;
   readonly tokens: Tokens;
   readonly passwords: Passwords;
+  readonly sessions: Sessions;
 }
 
-export function createGuard({ identity, people, tokens, passwords }: GuardParts): Guard {
+export function createGuard({ identity, people, tokens, passwords, sessions }: GuardParts): Guard {
+  const bySession = async (request: FastifyRequest): Promise<Principal> => {
+    const session = await sessions.ofScript(request);
+    if (session !== null) return callerBy(session);
+    throw unauthenticated("the session of this browser has ended, or X-CSRF-Token is not its own: sign in again");
+  };
   const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
     const [scheme, token] = authorizationOf(request);
     if (scheme !== "bearer" || token === "") throw unauthenticated("send `Authorization: Bearer <access token>`");
@@ -64,8 +79,10 @@ export function createGuard({ identity, people, tokens, passwords }: GuardParts)
     async admit(request, { scopes, right, basic }) {
       checkApiVersion(request, "hub");
       const [scheme, credentials] = authorizationOf(request);
-      const principal =
-        basic && scheme === "basic" ? await byPassword(credentials, request.ip) : await byToken(request, scopes);
+      const isScript = request.headers.authorization === undefined && request.headers[CSRF_HEADER] !== undefined;
+      const byHeader = () =>
+        basic && scheme === "basic" ? byPassword(credentials, request.ip) : byToken(request, scopes);
+      const principal = await (isScript ? bySession(request) : byHeader());
       const { user, accountId } = principal;
       if (right !== null && !hasRight(user, accountId, right))
         throw new HttpProblem(403, "missing-right", `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`);

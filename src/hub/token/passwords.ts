@@ -61,6 +61,8 @@ type Verdict =
 export interface Passwords {
   /** Takes as long for an unknown name (`encoded` null) as for a wrong password. */
   check(attempt: Attempt, password: string, encoded: string | null): Promise<Verdict>;
+  /** For a new password, as a PHC string. */
+  hash(password: string): Promise<string>;
 }
 
 export async function createPasswords(
@@ -92,6 +94,7 @@ export async function createPasswords(
     }
   };
   return {
+    hash: (password) => hashPassword(password, cost),
     // There is no wait between the count and its use: otherwise concurrent attempts would see each other's counts.
     check(attempt, password, encoded) {
       const digest = createHmac("sha256", key)

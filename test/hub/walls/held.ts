@@ -5,6 +5,7 @@ import { addApiToken } from "../../../src/hub/store/people/api-tokens.ts";
 import { putClaim } from "../../../src/hub/store/people/claims.ts";
 import type { HubStore } from "../../../src/hub/store/store.ts";
 import { SCOPES } from "../../../src/wire/index.ts";
+import { openBrowser } from "../browser.ts";
 import { createChain, type TestHub } from "../fixture.ts";
 
 /** In every text of account 1 that a request does not name. */
@@ -99,6 +100,8 @@ async function people(hub: TestHub): Promise<void> {
   const user = await store.userByName("plain");
   if (user === null) throw new Error("the fixture has a user `plain`");
   const times = { createdMs: 0, expiresMs: Date.parse("2100-01-01T00:00:00Z") };
+  const browser = openBrowser(hub);
+  await browser.signIn("plain");
   await store.change(function* () {
     yield* putClaim(1, { userId: user.id, type: NAMED.text, value: HIDDEN });
     yield* addApiToken({ userId: user.id, accountId: 1, name: HIDDEN, hash: HIDDEN, scopes: SCOPES, ...times });

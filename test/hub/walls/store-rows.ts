@@ -16,6 +16,7 @@ const SHARED = [
   "intake",
   "migration",
   "one_time_link",
+  "recovery_code",
   "signing_key",
   "stored_file_folder",
 ];

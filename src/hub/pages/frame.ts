@@ -1,0 +1,83 @@
+/** The frame of the hub's pages, with what it shows of the session, and the headers of every page. */
+import { hash } from "node:crypto";
+import type { FastifyReply } from "fastify";
+import { Button, type Content, Form, html, Layout, type PageLink, STYLESHEET } from "../../web/kit/index.ts";
+import { documentOf } from "../../web/kit/render.ts";
+import type { BrowserSession } from "../sessions/sessions.ts";
+
+const PRODUCT = "Headgate hub";
+export const STYLESHEET_PATH = "/assets/kit.css";
+/** Browsers keep the stylesheet until it changes. */
+const VERSION = hash("sha256", STYLESHEET, "hex").slice(0, 12);
+
+/** Nothing of other addresses, no script, no frame around a page, and forms to our own address alone. */
+const CONTENT_POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const PAGE_HEADERS = {
+  "content-security-policy": CONTENT_POLICY,
+  "x-frame-options": "DENY",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+export function protect(reply: FastifyReply): void {
+  void reply.headers(PAGE_HEADERS);
+}
+
+export interface Page {
+  readonly title: string;
+  readonly children: Content;
+  /** 200 when absent. */
+  readonly status?: number;
+  /** A page that is one form. */
+  readonly isNarrow?: boolean;
+  readonly retryAfterSec?: number | undefined;
+}
+
+interface Frame {
+  readonly base: string;
+  readonly csrf: string;
+  /** Null: no user has signed in. */
+  readonly session: BrowserSession | null;
+  readonly accountName: string;
+  readonly links: readonly PageLink[];
+}
+
+export function textOfPage({ title, children, isNarrow = false }: Page, frame: Frame): string {
+  const { base, csrf, session, accountName, links } = frame;
+  const signOut = `${base}/sign-out`;
+  const person =
+    session === null ? null : { name: session.user.username, href: `${base}/me`, account: accountName, signOut };
+  const banner = session === null || session.impersonator === null ? {} : { banner: Banner(session, frame) };
+  return documentOf(
+    Layout({
+      title,
+      product: PRODUCT,
+      home: session?.missing === null ? `${base}/me` : `${base}/`,
+      stylesheet: `${base}${STYLESHEET_PATH}?v=${VERSION}`,
+      links,
+      person,
+      csrf,
+      isNarrow,
+      children,
+      ...banner,
+    }),
+  );
+}
+
+function Banner({ user, impersonator }: BrowserSession, { base, csrf, accountName }: Frame): Content {
+  return [
+    html`<p>You are <strong>${impersonator?.username}</strong> and act as <strong>${user.username}</strong> in the
+      account ${accountName}. What you do is recorded under both names.</p>`,
+    Form({ action: `${base}/sign-out`, csrf, children: Button({ words: "End, and sign out", small: true }) }),
+  ];
+}

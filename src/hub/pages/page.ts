@@ -1,0 +1,177 @@
+/** Routes of pages: what a handler is given of a visit, and what becomes of its answer. */
+import formbody from "@fastify/formbody";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type Element, html, Notice, type PageLink } from "../../web/kit/index.ts";
+import { HttpProblem, TITLES } from "../../wire/http-problem.ts";
+import type { HubContext } from "../context.ts";
+import type { Access } from "../http/access.ts";
+import { described } from "../http/route.ts";
+import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "../sessions/browser.ts";
+import type { BrowserSession } from "../sessions/sessions.ts";
+import { type Page, protect, textOfPage } from "./frame.ts";
+import { linksFor } from "./links.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Cookie of a visitor who came without one. */
+    visitorCookie?: string;
+  }
+}
+
+const FORM_BYTES_MAX = 65_536;
+/** Characters of a field; longer values are cut. */
+const FIELD_CHARACTERS_MAX = 2_000;
+
+/** A page, or the path of another one, to which the browser is led. */
+export type Answer = Page | { readonly leadTo: string };
+
+export interface Visit {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** Null where no user has signed in, on pages for visitors alone. */
+  readonly session: BrowserSession | null;
+  /** For the forms of the page. */
+  readonly csrf: string;
+  /** The address of a path of this hub, for links and forms. */
+  href(path: string): string;
+  /** A field of the form that was sent, or a parameter of the address; `""` without one. */
+  text(name: string): string;
+  /** All values of a field. */
+  texts(name: string): readonly string[];
+  /** The path `next` of the form or the address, to which a sign-in leads; null without a valid one. */
+  next(): string | null;
+  /** The notice for the word `done` of the address. */
+  done(words: Readonly<Record<string, string>>): Element | null;
+}
+
+/** A visit of one who has signed in. */
+export interface MemberVisit extends Visit {
+  readonly session: BrowserSession;
+}
+
+type Handler<Kind extends Visit> = (visit: Kind) => Promise<Answer>;
+
+export interface Pages {
+  /** Shows something, and changes nothing. */
+  get(path: string, access: "visitor", summary: string, handler: Handler<Visit>): void;
+  get(path: string, access: PageWithSession, summary: string, handler: Handler<MemberVisit>): void;
+  /** Takes a form, whose token was checked. */
+  post(path: string, access: "visitor", summary: string, handler: Handler<Visit>): void;
+  post(path: string, access: PageWithSession, summary: string, handler: Handler<MemberVisit>): void;
+  /** Sends a page outside of these routes' handlers. */
+  send(request: FastifyRequest, reply: FastifyReply, page: Page): Promise<FastifyReply>;
+}
+
+type PageWithSession = Exclude<PageAccessKey, "visitor">;
+type PageAccessKey = Extract<Access, "visitor" | "entering" | "member">;
+
+/** For a scope of its own: faults of its routes are shown as pages. */
+export async function openPages(app: FastifyInstance, context: HubContext): Promise<Pages> {
+  await app.register(formbody, { bodyLimit: FORM_BYTES_MAX });
+  app.addHook("onRequest", async (_request, reply) => protect(reply));
+  const send = (request: FastifyRequest, reply: FastifyReply, page: Page) => sendPage(context, request, reply, page);
+  app.setErrorHandler(async (thrown: Error & { statusCode?: number }, request, reply) => {
+    protect(reply);
+    return send(request, reply, faultPage(context, thrown, request));
+  });
+  const add = (method: "GET" | "POST", url: string, access: Access, summary: string, handler: Handler<never>) => {
+    app.route({
+      method,
+      url,
+      ...described({ access, tag: "Pages", summary, hidden: true }),
+      handler: async (request, reply) => {
+        const visit = visitOf(context, request, reply);
+        if (method === "POST" && !isCsrfToken(context.sessions.browser.cookieOf(request), fieldOf(request, "csrf")[0]))
+          return send(request, reply, OLD_FORM);
+        const answer = await handler(visit as never);
+        if (!("leadTo" in answer)) return send(request, reply, answer);
+        return reply.redirect(visit.href(localPath(answer.leadTo) ?? "/me"), 303);
+      },
+    });
+  };
+  return {
+    get: (path: string, access: Access, summary: string, handler: Handler<never>) =>
+      add("GET", path, access, summary, handler),
+    post: (path: string, access: Access, summary: string, handler: Handler<never>) =>
+      add("POST", path, access, summary, handler),
+    send,
+  };
+}
+
+const OLD_FORM: Page = {
+  title: "This form is too old",
+  status: 403,
+  isNarrow: true,
+  children: html`<p>The page that it stands on was opened in another session, or this browser refuses cookies. Nothing
+    was done. Go back, load the page again, and send the form once more.</p>`,
+};
+
+function visitOf(context: HubContext, request: FastifyRequest, reply: FastifyReply): Visit {
+  const { browser } = context.sessions;
+  const texts = (name: string) => fieldOf(request, name).map((text) => text.slice(0, FIELD_CHARACTERS_MAX));
+  const text = (name: string) => texts(name)[0] ?? "";
+  return {
+    request,
+    reply,
+    session: request.session,
+    csrf: csrfOf(context, request, reply),
+    href: (path) => browser.base + path,
+    text,
+    texts,
+    next: () => localPath(text("next")),
+    done(words) {
+      const found = Object.hasOwn(words, text("done")) ? words[text("done")] : undefined;
+      return found === undefined ? null : Notice({ kind: "success", children: html`<p>${found}</p>` });
+    },
+  };
+}
+
+/** A visitor without a session has a cookie, too, to which the token of the forms belongs. */
+function csrfOf({ sessions: { browser } }: HubContext, request: FastifyRequest, reply: FastifyReply): string {
+  const known = browser.cookieOf(request);
+  if (known !== null) return csrfTokenOf(known);
+  request.visitorCookie ??= newCookieValue();
+  browser.setCookie(reply, request.visitorCookie);
+  return csrfTokenOf(request.visitorCookie);
+}
+
+function fieldOf({ method, body, query }: FastifyRequest, name: string): readonly string[] {
+  const fields = Object(method === "POST" ? body : query) as Readonly<Record<string, unknown>>;
+  const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  return [value].flat().filter((one) => typeof one === "string" && !one.includes("\0")) as string[];
+}
+
+async function sendPage(
+  context: HubContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: Page,
+): Promise<FastifyReply> {
+  const { session } = request;
+  const { base } = context.sessions.browser;
+  const account = session === null ? null : await context.store.identity.account(session.accountId);
+  const links: readonly PageLink[] =
+    session?.missing === null ? linksFor(session, (path) => base + path, request.url) : [];
+  const csrf = csrfOf(context, request, reply);
+  if (page.retryAfterSec !== undefined) void reply.header("retry-after", page.retryAfterSec);
+  const text = textOfPage(page, { base, csrf, session, accountName: account?.name ?? "", links });
+  return reply
+    .code(page.status ?? 200)
+    .type("text/html; charset=utf-8")
+    .send(text);
+}
+
+function faultPage(context: HubContext, thrown: Error & { statusCode?: number }, request: FastifyRequest): Page {
+  const isProblem = thrown instanceof HttpProblem;
+  const status = isProblem ? thrown.status : (thrown.statusCode ?? 500);
+  const facts = { title: TITLES[status] ?? "This did not work", status, isNarrow: true };
+  if (status < 500) {
+    const words = isProblem ? thrown.message : "The hub cannot read what the browser sent.";
+    const retryAfterSec = isProblem ? thrown.retryAfterSec : undefined;
+    return { ...facts, retryAfterSec, children: html`<p>${words}</p>` };
+  }
+  const url = request.url.split("?")[0];
+  context.log.error({ err: thrown, method: request.method, url }, "page failed");
+  const words = "The hub failed to answer; its log says why. Try again later.";
+  return { ...facts, title: "This did not work", children: html`<p>${words}</p>` };
+}

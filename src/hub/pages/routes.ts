@@ -1,0 +1,26 @@
+/** Pages for people: sign-in, and what is their own. */
+import type { FastifyInstance } from "fastify";
+import { STYLESHEET } from "../../web/kit/index.ts";
+import type { HubContext } from "../context.ts";
+import { described } from "../http/route.ts";
+import { STYLESHEET_PATH } from "./frame.ts";
+import { mePages } from "./me.ts";
+import { openPages } from "./page.ts";
+import { passwordPages } from "./password.ts";
+import { secondFactorPages } from "./second-factor.ts";
+import { signInPages } from "./sign-in.ts";
+
+export async function pageRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  const facts = { access: "open", tag: "Pages", summary: "The stylesheet of all pages", hidden: true } as const;
+  app.get(STYLESHEET_PATH, described(facts), (_request, reply) => {
+    void reply.header("cache-control", "public, max-age=31536000, immutable");
+    return reply.type("text/css; charset=utf-8").send(STYLESHEET);
+  });
+  await app.register(async (scope) => {
+    const pages = await openPages(scope, context);
+    signInPages(pages, context);
+    passwordPages(pages, context);
+    mePages(pages, context);
+    secondFactorPages(pages, context);
+  });
+}

@@ -1,0 +1,39 @@
+/** The password of a user: what is accepted as one, and its change by the user. */
+import type { FastifyRequest } from "fastify";
+import type { HubContext } from "../context.ts";
+import { recordAboutPerson } from "../store/people/audit.ts";
+import { setPassword, setState } from "../store/people/users.ts";
+import { endOpenedBy } from "../store/sessions/sessions.ts";
+import type { UserRecord } from "../store/store.ts";
+import { ownFact } from "./actor.ts";
+import type { BrowserSession } from "./sessions.ts";
+
+const CHARACTERS_LEAST = 8;
+const CHARACTERS_MAX = 500;
+
+/** Why a user cannot have this password; null when it is fit. */
+export function passwordFault(password: string, { username, email }: UserRecord): string | null {
+  if ([...password].length < CHARACTERS_LEAST) return `Choose a password of ${CHARACTERS_LEAST} characters at least.`;
+  if (password.length > CHARACTERS_MAX) return `Choose a password of ${CHARACTERS_MAX} characters at most.`;
+  const own = [username, email, email?.split("@")[0]].map((text) => text?.toLowerCase());
+  if (own.includes(password.toLowerCase())) return "Choose a password that is not your name or address.";
+  return new Set(password).size < 3 ? "Choose a password of more than two different characters." : null;
+}
+
+/** All other sessions, and the tokens of the password before, end. The caller renews this session. */
+export async function changeOwnPassword(
+  { store, clock, passwords }: HubContext,
+  session: BrowserSession,
+  request: FastifyRequest,
+  password: string,
+): Promise<void> {
+  const { user } = session;
+  const passwordHash = await passwords.hash(password);
+  const atMs = clock.now().epochMilliseconds;
+  await store.people.change(function* () {
+    yield* setPassword(user.id, passwordHash);
+    if (user.state === "Invited") yield* setState(user.id, "Active");
+    yield* endOpenedBy(user.id, { except: session.id });
+    yield* recordAboutPerson(user.id, ownFact(session, request, { action: "password.changed", atMs }));
+  });
+}
