@@ -5,6 +5,7 @@ import type { HubContext } from "../context.ts";
 import { described } from "../http/route.ts";
 import { STYLESHEET_PATH } from "./frame.ts";
 import { mePages } from "./me.ts";
+import { oidcPages } from "./oidc.ts";
 import { openPages } from "./page.ts";
 import { passwordPages } from "./password.ts";
 import { secondFactorPages } from "./second-factor.ts";
@@ -22,5 +23,6 @@ export async function pageRoutes(app: FastifyInstance, context: HubContext): Pro
     passwordPages(pages, context);
     mePages(pages, context);
     secondFactorPages(pages, context);
+    oidcPages(scope, pages, context);
   });
 }

@@ -6,6 +6,7 @@ import { checkCode } from "../sessions/second-factor.ts";
 import type { UserRecord } from "../store/store.ts";
 import { attemptOf } from "../token/password-sign-in.ts";
 import type { Page } from "./frame.ts";
+import { SignOnLinks } from "./oidc.ts";
 import type { MemberVisit, Pages, Visit } from "./page.ts";
 
 const DONE = {
@@ -22,20 +23,22 @@ export function signInPages(pages: Pages, context: HubContext): void {
   const { sessions } = context;
   pages.get("/sign-in", "visitor", "Sign-in", async (visit) => {
     if (visit.session?.missing === null) return { leadTo: visit.next() ?? "/me" };
-    return signInPage(visit);
+    return signInPage(context, visit);
   });
   pages.post("/sign-in", "visitor", "Takes name and password", async (visit) => {
     const [username, password] = [visit.text("username").trim(), visit.text("password")];
-    if (username === "") return signInPage(visit, { username: "Write your user name." });
-    if (password === "") return signInPage(visit, { password: "Write your password." });
+    if (username === "") return signInPage(context, visit, { username: "Write your user name." });
+    if (password === "") return signInPage(context, visit, { password: "Write your password." });
     const { user, hasLapsed } = await entrantOf(context, username);
     const attempt = attemptOf(username, visit.request.ip);
     const verdict = await context.passwords.check(attempt, password, user?.passwordHash ?? null);
-    if (verdict.kind === "later") return tooManyPage(signInPage(visit, waitFault(verdict.seconds)), verdict.seconds);
-    if (verdict.kind === "wrong" || user === null) return signInPage(visit, { "": WRONG });
-    if (hasLapsed) return signInPage(visit, { "": LAPSED });
+    if (verdict.kind === "later")
+      return tooManyPage(signInPage(context, visit, waitFault(verdict.seconds)), verdict.seconds);
+    if (verdict.kind === "wrong" || user === null) return signInPage(context, visit, { "": WRONG });
+    if (hasLapsed) return signInPage(context, visit, { "": LAPSED });
     const session = await sessions.open(visit.request, visit.reply, { user, secondFactor: false });
-    if (session === null) return signInPage(visit, { "": "You belong to no account. Ask the one who invited you." });
+    if (session === null)
+      return signInPage(context, visit, { "": "You belong to no account. Ask the one who invited you." });
     return { leadTo: nextPath(session.missing, visit.next()) };
   });
   pages.get("/sign-out", "visitor", "Sign-out", async (visit) => {
@@ -83,7 +86,7 @@ interface Entrant {
   readonly hasLapsed: boolean;
 }
 
-function signInPage(visit: Visit, faults: Faults = {}): Page {
+function signInPage(context: HubContext, visit: Visit, faults: Faults = {}): Page {
   const children = [
     visit.done(DONE),
     Form({
@@ -104,6 +107,7 @@ function signInPage(visit: Visit, faults: Faults = {}): Page {
         html`<div class="actions">${Button({ words: "Sign in" })}</div>`,
       ],
     }),
+    SignOnLinks(context, visit.next()),
   ];
   return { title: "Sign in", isNarrow: true, children, ...statusOf(faults) };
 }

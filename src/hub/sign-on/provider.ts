@@ -29,7 +29,7 @@ export interface Checks {
   readonly verifier: string;
 }
 
-export interface ExternalPerson {
+export interface SignedOn {
   readonly issuer: string;
   /** Unique and never given to another person by its issuer. */
   readonly subject: string;
@@ -39,10 +39,10 @@ export interface ExternalPerson {
 /** Each method throws `SignOnFault`. */
 export interface ProviderClient {
   readonly settings: OidcProvider;
-  /** Address to which the browser is sent. */
-  begin(redirectUri: string): Promise<{ readonly url: string; readonly checks: Checks }>;
+  /** Address for the browser. `isOther`: the provider asks who it is, also when a person has signed in there. */
+  begin(redirectUri: string, isOther?: boolean): Promise<{ readonly url: string; readonly checks: Checks }>;
   /** `callback`: the redirect URI with what the provider added. */
-  finish(callback: URL, checks: Checks): Promise<ExternalPerson>;
+  finish(callback: URL, checks: Checks): Promise<SignedOn>;
   /** Whether the provider can be found: its discovery, asked for again. */
   discover(): Promise<void>;
 }
@@ -76,7 +76,7 @@ export function createProviderClient(settings: OidcProvider, nowMs = () => perfo
   };
   return {
     settings,
-    begin: (redirectUri) =>
+    begin: (redirectUri, isOther = false) =>
       explained(name, async () => {
         const configuration = await found();
         const checks = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier() };
@@ -87,6 +87,7 @@ export function createProviderClient(settings: OidcProvider, nowMs = () => perfo
           nonce: checks.nonce,
           code_challenge: await calculatePKCECodeChallenge(checks.verifier),
           code_challenge_method: "S256",
+          ...(isOther ? { prompt: "login" } : {}),
         });
         return { url: url.href, checks };
       }),

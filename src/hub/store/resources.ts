@@ -9,6 +9,7 @@ import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
 import { createPeopleStore } from "./people/people.ts";
 import { createSessionStore } from "./sessions/sessions.ts";
+import { createExternalIdentityStore } from "./sign-on/external-identities.ts";
 import { createSliceStore } from "./slices.ts";
 import { createSourceZoneStore } from "./source-zones.ts";
 import type { HubStore } from "./store.ts";
@@ -31,6 +32,7 @@ type CommonStores = Pick<
   | "mails"
   | "links"
   | "sessions"
+  | "externalIdentities"
 >;
 
 /** Reads what a command needs. */
@@ -47,6 +49,7 @@ export function commonStores(database: Database): CommonStores {
     ...createMailStores(database),
     identity: createIdentityStore(database),
     people: createPeopleStore(database),
+    externalIdentities: createExternalIdentityStore(database),
     structure: createStructureStore(database),
     sessions: createSessionStore(database),
     views: createViewStore(database),

@@ -16,6 +16,7 @@ import type { OperationStore } from "./operations.ts";
 import type { PeopleStore } from "./people/people.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 import type { SessionStore } from "./sessions/sessions.ts";
+import type { ExternalIdentityStore } from "./sign-on/external-identities.ts";
 import type { SliceStore } from "./slices.ts";
 import type { SourceZoneStore } from "./source-zones.ts";
 import type { FileStore } from "./stored-files.ts";
@@ -240,6 +241,7 @@ export type * from "./stored-files.ts";
 export interface HubStore extends MailStores {
   readonly identity: IdentityStore;
   readonly people: PeopleStore;
+  readonly externalIdentities: ExternalIdentityStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;
   readonly fileTriggers: FileTriggerStore;

@@ -12,10 +12,13 @@ export interface NamedPassword {
 export type PasswordSignIn =
   | { readonly kind: "user"; readonly user: UserRecord }
   | { readonly kind: "wrong" }
-  /** The password is right, but does not do by itself. */
+  /** The password is right, but does not do by itself; or there is none. */
   | { readonly kind: "refused"; readonly why: string }
   /** The password was not compared. */
   | { readonly kind: "later"; readonly why: string; readonly seconds: number };
+
+const NO_PASSWORD =
+  "the user has no password here: sign in with a browser at /sign-in, and make a personal token at /me for programs";
 
 export async function signInByPassword(
   { people, passwords }: { readonly people: Pick<PeopleStore, "entrantByName">; readonly passwords: Passwords },
@@ -24,6 +27,7 @@ export async function signInByPassword(
   const user = await people.entrantByName(name);
   const verdict = await passwords.check(attemptOf(name, address), password, user?.passwordHash ?? null);
   if (verdict.kind === "later") return verdict;
+  if (user?.passwordHash === null) return { kind: "refused", why: NO_PASSWORD };
   if (verdict.kind === "wrong" || user === null) return { kind: "wrong" };
   const why = passwordFault(user);
   return why === null ? { kind: "user", user } : { kind: "refused", why };

@@ -22,6 +22,7 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   "form/:id": FIRST,
   "generic/:guid": TOKEN,
   "groups/:id": FIRST,
+  "oidc/:provider": NAMED.text,
   "operations/*": encodeURIComponent(NAMED.operation),
   "realms/:realm": NAMED.text,
   "sites/:id": FIRST,

@@ -12,6 +12,7 @@ const SHARED = [
   "account",
   "client",
   "counter",
+  "external_identity",
   "hub_user",
   "intake",
   "migration",

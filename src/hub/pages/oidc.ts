@@ -1,0 +1,107 @@
+/** Sign-in by a provider of OpenID Connect: the way there, and back. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { wordsOf } from "../../support/errors.ts";
+import { type Content, html } from "../../web/kit/index.ts";
+import type { HubContext } from "../context.ts";
+import { described, type RouteFacts } from "../http/route.ts";
+import { localPath } from "../sessions/browser.ts";
+import { nextPath } from "../sessions/page-access.ts";
+import { ATTEMPT_MS, createAttemptCookie } from "../sign-on/attempt.ts";
+import { SignOnFault } from "../sign-on/faults.ts";
+import { personOf } from "../sign-on/person.ts";
+import { createProviderClient, type ProviderClient, redirectUriOf, type SignedOn } from "../sign-on/provider.ts";
+import type { UserRecord } from "../store/store.ts";
+import { type SignOnPage, signOnFaultPage } from "./oidc-faults.ts";
+import type { Pages } from "./page.ts";
+
+interface WithProvider {
+  Params: { provider: string };
+  Querystring: Readonly<Record<string, unknown>>;
+}
+
+const FACTS = { access: "visitor", tag: "Pages", hidden: true } as const;
+const BEGIN: RouteFacts = { ...FACTS, summary: "Leads to a provider of single sign-on" };
+const CALLBACK: RouteFacts = { ...FACTS, summary: "Takes the answer of a provider of single sign-on" };
+
+export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContext): void {
+  const { options, sessions, clock, log } = context;
+  const clients = new Map(options.signIn.oidc.map((settings) => [settings.name, createProviderClient(settings)]));
+  const cookie = createAttemptCookie(options.publicUrl?.startsWith("https:") === true);
+  const nowMs = () => clock.now().epochMilliseconds;
+  const redirectUri = (request: FastifyRequest, { settings }: ProviderClient) =>
+    redirectUriOf(settings, options.publicUrl ?? `${request.protocol}://${request.host}`);
+  const handled = async (
+    request: FastifyRequest<WithProvider>,
+    reply: FastifyReply,
+    work: (client: ProviderClient) => Promise<FastifyReply>,
+  ): Promise<FastifyReply> => {
+    const client = clients.get(request.params.provider);
+    const page = (what: SignOnPage) =>
+      pages.send(
+        request,
+        reply,
+        signOnFaultPage(what, (path) => sessions.browser.base + path),
+      );
+    if (client === undefined) return page({ kind: "no-provider", label: "", name: "" });
+    try {
+      return await work(client);
+    } catch (thrown) {
+      if (!(thrown instanceof SignOnFault)) throw thrown;
+      const { name, label } = client.settings;
+      const facts = { provider: name, why: thrown.kind, cause: wordsOf(thrown), from: request.ip };
+      log.warn(facts, "a sign-in by a provider of single sign-on failed");
+      return page({ kind: thrown.kind, name, label });
+    }
+  };
+  app.get<WithProvider>("/sign-in/oidc/:provider", described(BEGIN), (request, reply) =>
+    handled(request, reply, async (client) => {
+      const isOther = request.query["as"] === "another";
+      const { url, checks } = await client.begin(redirectUri(request, client), isOther);
+      const to = localPath(request.query["next"]) ?? null;
+      cookie.write(reply, { provider: client.settings.name, checks, to, expiresMs: nowMs() + ATTEMPT_MS });
+      return reply.redirect(url, 303);
+    }),
+  );
+  app.get<WithProvider>("/sign-in/oidc/:provider/callback", described(CALLBACK), (request, reply) =>
+    handled(request, reply, async (client) => {
+      const attempt = cookie.read(request, nowMs());
+      cookie.clear(reply);
+      if (attempt === null || attempt.provider !== client.settings.name)
+        throw new SignOnFault("expired", "this browser has no attempt in progress at the provider");
+      const asked = new URL(request.url, "http://hub.invalid");
+      const callback = new URL(redirectUri(request, client) + asked.search);
+      const user = await entered(context, client, await client.finish(callback, attempt.checks), request.ip);
+      const session = await sessions.open(request, reply, { user, secondFactor: true });
+      if (session === null) throw new SignOnFault("no-account", `the user ${user.username} has no account`);
+      return reply.redirect(sessions.browser.base + nextPath(session.missing, attempt.to), 303);
+    }),
+  );
+}
+
+async function entered(
+  { store, clock }: HubContext,
+  { settings }: ProviderClient,
+  signedOn: SignedOn,
+  address: string,
+): Promise<UserRecord> {
+  const actor = { id: null, name: `single sign-on by ${settings.name}`, impersonator: null, address };
+  const occasion = { atMs: clock.now().epochMilliseconds, actor };
+  const found = await store.externalIdentities.enter(personOf(settings, signedOn), occasion);
+  if (found.kind === "user") return found.user;
+  throw new SignOnFault(found.kind, `the subject ${signedOn.subject} of ${signedOn.issuer}`);
+}
+
+/** Links of the sign-in page, one for each provider. */
+export function SignOnLinks(
+  { options, sessions }: Pick<HubContext, "options" | "sessions">,
+  next: string | null,
+): Content {
+  const { oidc } = options.signIn;
+  if (oidc.length === 0) return null;
+  const query = next === null ? "" : `?next=${encodeURIComponent(next)}`;
+  const links = oidc.map(({ name, label }) => {
+    const href = `${sessions.browser.base}/sign-in/oidc/${name}${query}`;
+    return html`<a class="button plain" href=${href}>${label}</a>`;
+  });
+  return html`<nav class="actions" aria-label="Single sign-on">${links}</nav>`;
+}

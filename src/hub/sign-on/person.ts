@@ -1,0 +1,28 @@
+/** The facts that the hub takes from the claims of a person. */
+import type { ExternalPerson } from "../store/sign-on/external-identities.ts";
+import { grantedBy, textOf } from "./grants.ts";
+import type { OidcProvider } from "./options.ts";
+import type { SignedOn } from "./provider.ts";
+
+const NAME_CHARACTERS_MAX = 200;
+
+export function personOf(settings: OidcProvider, { issuer, subject, claims }: SignedOn): ExternalPerson {
+  const { createUsers, matchByEmail, usernameClaim } = settings;
+  const text = (name: string) => {
+    const found = textOf(claims, name);
+    return found === null || found.length > NAME_CHARACTERS_MAX || /\p{Cc}/u.test(found) ? null : found;
+  };
+  // An address that the provider did not verify may be that of another person.
+  const email = claims["email_verified"] === true ? text("email") : null;
+  const names = [text(usernameClaim), email, subject.length <= NAME_CHARACTERS_MAX ? subject : null];
+  return {
+    issuer,
+    subject,
+    usernames: createUsers ? names.filter((name) => name !== null) : [],
+    email,
+    matchesEmail: matchByEmail,
+    firstName: text("given_name"),
+    lastName: text("family_name"),
+    granted: grantedBy(settings, claims),
+  };
+}
