@@ -36,6 +36,7 @@ import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import { installUnknownNames } from "./http/unknown-names.ts";
 import type { HubInside } from "./inside.ts";
+import { invitationRoutes } from "./invitations/routes.ts";
 import { startMail } from "./mail/mail.ts";
 import { masterDataRoutes } from "./master-data/routes.ts";
 import { createMasterData } from "./master-data/service.ts";
@@ -216,6 +217,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     removalRoutes,
     pageRoutes,
     referentialRoutes,
+    invitationRoutes,
     unsupportedRoutes,
   ];
   for (const resource of resources) void app.register((scope) => resource(scope, context));

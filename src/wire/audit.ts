@@ -12,6 +12,7 @@ export const AUDIT_ACTIONS = [
   "claim.removed",
   "password.changed",
   "password.link-sent",
+  "password.link-made",
   "password.reset",
   "second-factor.added",
   "second-factor.removed",

@@ -14,6 +14,7 @@ export type ProblemCode =
   | "missing-right"
   | "unknown-token"
   | "not-found"
+  | "gone"
   | "method-not-allowed"
   | "unsupported-media-type"
   | "unsupported-api-version"
@@ -34,6 +35,7 @@ export const TITLES: Readonly<Record<number, string>> = {
   404: "Not Found",
   408: "Request Timeout",
   409: "Conflict",
+  410: "Gone",
   413: "Content Too Large",
   414: "URI Too Long",
   416: "Range Not Satisfiable",

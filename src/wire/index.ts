@@ -4,6 +4,7 @@ export * from "./data.ts";
 export * from "./file-trigger.ts";
 export * from "./form.ts";
 export * from "./group.ts";
+export * from "./invitation.ts";
 export * from "./listed-trigger.ts";
 export * from "./master-data.ts";
 export * from "./problem.ts";

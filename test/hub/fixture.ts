@@ -96,6 +96,7 @@ export function rawOptions(directory: string, options: object = {}): object {
     listen: "127.0.0.1:0",
     store: storeAt(directory),
     files: { path: join(directory, "files") },
+    mail: { outbox: join(directory, "outbox") },
     accounts: [
       { id: 1, name: "First" },
       { id: 2, name: "Second" },

@@ -16,7 +16,7 @@ let hub: TestHub;
 const OTHER = { as: "second", account: 2 };
 const NOBODYS = { id: 987_654, text: "nowhere" };
 /** Tables that hold rows of an account only for a moment, or only with settings that other tests make. */
-const EMPTY = ["body", "mail", "usage"];
+const EMPTY = ["body", "usage"];
 
 /** What the other account calls with. */
 const FOREIGN: Readonly<Record<string, () => Promise<Record<string, string>>>> = {
@@ -63,9 +63,9 @@ let forms = 0;
 
 async function made(attempt: Attempt, foreign: Readonly<Record<string, string>>) {
   const { raw, headers } = sentOf(attempt);
-  // Forms have names of their own, and each attempt may make one.
+  // Forms and invited people have names of their own, and each attempt may make one.
   forms += 1;
-  const body = typeof raw === "string" ? raw.replace("Billing", `Form ${forms}`) : raw;
+  const body = typeof raw === "string" ? raw.replace("Billing", `Form ${forms}`).replace("bob@", `bob${forms}@`) : raw;
   const { authorization = "", ...more } = foreign;
   const answer = await hub.call(attempt.route.method, attempt.path, {
     authorization,

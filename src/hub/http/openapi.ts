@@ -54,6 +54,7 @@ const STATUS_WORDS: Readonly<Record<number, string>> = {
   403: "The user lacks the right.",
   404: "No such thing in the account of the token.",
   409: "The stored data conflicts with the request.",
+  410: "No longer does anything; `detail` says what does.",
   413: "The body is too large.",
   429: "Too many requests; `Retry-After` says how many seconds to wait.",
   501: "Not supported by this hub; `detail` says why.",
@@ -139,7 +140,7 @@ function operationOf(route: HubRoute, schemas: Record<string, unknown>): Json {
     parameters: parametersOf(template, facts, rule, schemas),
     ...(facts.body === undefined ? {} : { requestBody: bodyOf(facts, schemas) }),
     responses: {
-      ...(status === 501 ? {} : { [status]: answerOf(facts, status, schemas) }),
+      ...(status >= 400 ? {} : { [status]: answerOf(facts, status, schemas) }),
       ...problemsOf(facts, url),
     },
     security: rule === null ? [] : securityOf(rule),
@@ -202,7 +203,7 @@ function answerOf(
   return { description, content: { [answerType]: { schema } } };
 }
 
-function problemsOf({ access, tag, status, query, body }: RouteFacts, url: string): Json {
+function problemsOf({ access, tag, status = 200, query, body }: RouteFacts, url: string): Json {
   const rule = ACCESS[access];
   const statuses = [
     ...(query === undefined && body === undefined ? [] : [400]),
@@ -211,7 +212,7 @@ function problemsOf({ access, tag, status, query, body }: RouteFacts, url: strin
     ...(url.includes(":") ? [404] : []),
     ...(body === undefined ? [] : [413]),
     429,
-    ...(status === 501 ? [501] : []),
+    ...(status >= 400 ? [status] : []),
   ];
   const [type, schema, example] =
     tag === "Token" && body !== undefined

@@ -24,7 +24,7 @@ export interface RouteFacts {
   /** Why unknown parameters are refused here, beside those of lists and removals. */
   readonly refusesUnknown?: string;
   /** 200 when absent. */
-  readonly status?: 200 | 204 | 501;
+  readonly status?: 200 | 204 | 410 | 501;
   /** Works as given in an account that holds a site, a source, a variable, a file trigger and a form 1. */
   readonly example?: { readonly query?: Readonly<Record<string, unknown>>; readonly body?: unknown };
   /** Name of the wildcard at the end of the address. */

@@ -33,6 +33,7 @@ type CommonStores = Pick<
   | "links"
   | "sessions"
   | "externalIdentities"
+  | "invitations"
 >;
 
 /** Reads what a command needs. */

@@ -59,6 +59,8 @@ type Verdict =
   | { readonly kind: "later"; readonly why: string; readonly seconds: number };
 
 export interface Passwords {
+  /** The PHC string of a new password. */
+  hash(password: string): Promise<string>;
   /** Takes as long for an unknown name (`encoded` null) as for a wrong password. */
   check(attempt: Attempt, password: string, encoded: string | null): Promise<Verdict>;
   /** For a new password, as a PHC string. */

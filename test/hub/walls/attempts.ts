@@ -11,6 +11,8 @@ export interface Attempt {
   readonly body?: unknown;
 }
 
+/** A user of account 1 alone. */
+const PERSON = 4;
 const NOWHERE = { id: 987_654, text: "nowhere", token: TOKEN.replaceAll("1", "2") };
 
 /** What account 1 has for each parameter of an address, by the part before it and its name. */
@@ -23,6 +25,7 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   "generic/:guid": TOKEN,
   "groups/:id": FIRST,
   "oidc/:provider": NAMED.text,
+  "invitations/:id": FIRST,
   "operations/*": encodeURIComponent(NAMED.operation),
   "realms/:realm": NAMED.text,
   "sites/:id": FIRST,
@@ -68,6 +71,7 @@ const IN_QUERY: Readonly<Record<string, string>> = {
   To: "2027-01-01T00:00:00Z",
   ToDateUtc: "2027-01-01T00:00:00Z",
   Token: TOKEN,
+  UserId: String(PERSON),
   VersionTag: NAMED.text,
   operationId: NAMED.operation,
   webhookUrl: "https://gateway.example.org/outcome",
@@ -137,7 +141,7 @@ function parametersOf(route: HubRoute): (readonly [name: string, value: string])
     const { type, enum: words } = items ?? own;
     if (words !== undefined) return [name, String(words[0])];
     if (type === "boolean") return [name, "true"];
-    const value = type === "integer" ? String(FIRST) : IN_QUERY[name];
+    const value = IN_QUERY[name] ?? (type === "integer" ? String(FIRST) : undefined);
     if (value === undefined) throw missing(route, `a text for the parameter ${name}`, "IN_QUERY");
     return [name, value];
   });
@@ -161,6 +165,7 @@ export function elsewhere({ route, path, query, body }: Attempt): Attempt {
         (_, name, open, close) =>
           `"${name}":${open}${query?.[name] === undefined ? NOWHERE.id : `"${NOWHERE.id}"`}${close}`,
       )
+      .replaceAll(`"UserId":"${PERSON}"`, `"UserId":"${NOWHERE.id}"`)
       .replaceAll(/\[1\]/g, `[${NOWHERE.id}]`)
       .replaceAll(/\/1(?=[/"])/g, `/${NOWHERE.id}`),
   );

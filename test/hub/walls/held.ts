@@ -6,7 +6,7 @@ import { putClaim } from "../../../src/hub/store/people/claims.ts";
 import type { HubStore } from "../../../src/hub/store/store.ts";
 import { SCOPES } from "../../../src/wire/index.ts";
 import { openBrowser } from "../browser.ts";
-import { createChain, type TestHub } from "../fixture.ts";
+import { createChain, type TestHub, until } from "../fixture.ts";
 
 /** In every text of account 1 that a request does not name. */
 export const HIDDEN = "hidden-7f3a";
@@ -31,7 +31,13 @@ const MASTER_DATA =
   `${HIDDEN} 2;Office;Europe/Brussels;${HIDDEN};Electricity;kWh;kWh;15 minutes;Integrated\n`;
 
 export async function holdEverything(hub: TestHub): Promise<void> {
-  const ids = [...(await structure(hub)), ...(await selections(hub)), await trigger(hub), await stored(hub)];
+  const ids = [
+    ...(await structure(hub)),
+    ...(await selections(hub)),
+    await invitation(hub),
+    await trigger(hub),
+    await stored(hub),
+  ];
   const others = ids.filter((id) => id !== FIRST);
   if (others.length > 0) throw new Error(`the examples name the ids ${FIRST}, and not ${others.join(", ")}`);
   await pushed(hub);
@@ -75,6 +81,15 @@ async function selections(hub: TestHub): Promise<number[]> {
   for (const path of [`/sources/${FIRST}`, `/sites/${FIRST}`])
     await hub.ok("PATCH", path, { body: { clientData: { [text]: { [text]: { Kept: HIDDEN } } } } });
   return [view, group, Number(form.id), ofSource.id];
+}
+
+/** The mail of an invitation leaves by itself, and nothing changes afterwards. */
+async function invitation(hub: TestHub): Promise<number> {
+  const named = { firstName: HIDDEN, lastName: HIDDEN };
+  const { id } = await hub.post("/account/invitations", { email: `${HIDDEN}@example.com`, ...named });
+  const isSent = async () => (await hub.get("/account/invitations"))[0].mail === "sent" || undefined;
+  await until(isSent);
+  return id;
 }
 
 function trigger(hub: TestHub): Promise<number> {

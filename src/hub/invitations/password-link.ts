@@ -1,0 +1,55 @@
+/** A link to set a new password, without a mail: its reader is the user, or a manager who passes it on. */
+import { HttpProblem } from "../../wire/http-problem.ts";
+import type { HubContext } from "../context.ts";
+import { newLinkSecret } from "../mail/mail.ts";
+import type { Steps } from "../store/database.ts";
+import { addLink } from "../store/mail/links.ts";
+import { recordAboutPerson } from "../store/people/audit.ts";
+import type { UserRecord } from "../store/store.ts";
+import { notFound } from "../structure/pages.ts";
+import { type Acting, rankIn } from "./rank.ts";
+
+export interface MadeLink {
+  readonly link: string;
+  readonly expiresMs: number;
+}
+
+/** `userId`: null for the caller's own. */
+export async function makePasswordLink(context: HubContext, acting: Acting, userId: number | null): Promise<MadeLink> {
+  const { store, mail, clock } = context;
+  const { actor } = acting;
+  if (actor.impersonator !== null)
+    throw forbidden("who acts as another user makes no link to a password: sign out first");
+  const user = userId === null || userId === acting.user.id ? acting.user : await othersUser(context, acting, userId);
+  const { token, hash } = newLinkSecret();
+  const nowMs = clock.now().epochMilliseconds;
+  const expiresMs = nowMs + mail.validity.reset;
+  await store.people.change(function* (): Steps<void> {
+    yield* addLink({ purpose: "reset", subjectId: user.id, hash, createdMs: nowMs, expiresMs });
+    const subject = { kind: "user", id: user.id, name: user.username } as const;
+    yield* recordAboutPerson(user.id, { atMs: nowMs, actor, action: "password.link-made", subject });
+  });
+  return { link: mail.linkTo("/password/reset", token), expiresMs };
+}
+
+/** A password opens every account of its user: a manager of one of them may not set it. */
+async function othersUser(
+  { store }: HubContext,
+  { user: manager, accountId }: Acting,
+  id: number,
+): Promise<UserRecord> {
+  const user = await store.people.userById(id);
+  const rank = rankIn(manager, accountId);
+  const isMember = user?.memberships.some((one) => one.accountId === accountId) === true;
+  if (rank < 2) throw forbidden("only a Manager makes links for other users; leave out UserId for your own");
+  if (user === null || !isMember) throw notFound("user", String(id));
+  if (rankIn(user, accountId) > rank) throw forbidden(`the user ${user.username} has a higher role than you`);
+  if (user.memberships.length > 1 && rank < 3)
+    throw forbidden(`the user ${user.username} belongs to other accounts, too: only the user himself asks for a link`);
+  if (user.state === "Inactive") throw new HttpProblem(409, "conflict", `the user ${user.username} is deactivated`);
+  return user;
+}
+
+function forbidden(why: string): HttpProblem {
+  return new HttpProblem(403, "missing-right", why);
+}
