@@ -11,6 +11,7 @@ import { hubOptions } from "../src/hub/options.ts";
 import { metricsReference } from "../src/operations/metrics-reference.ts";
 import type { RegisterEntry } from "../src/support/register/entry.ts";
 import { REGISTER } from "../src/support/register.ts";
+import { rightsPage, routesOfHub } from "./rights-page.ts";
 import { specificationCoverage } from "./specification-coverage.ts";
 
 interface JsonSchema {
@@ -148,6 +149,7 @@ const derived: Readonly<Record<string, string>> = {
     schemaOf(hubOptions),
   ),
   "docs/errors.md": errorsPage(),
+  "docs/hub-rights.md": rightsPage(await routesOfHub()),
   "docs/metrics.md": metricsReference(hubRegistry()),
   "docs/specification-coverage.md": coverage.page,
 };

@@ -118,7 +118,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const tokens = createTokens(keys, { lifetimeMs: options.tokenLifetime, clock });
     const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);
     const sessions = createSessions(base);
-    const guard = createGuard({ identity: store.identity, people: store.people, tokens, passwords, sessions });
+    const guard = createGuard({ identity: store.identity, people: store.people, tokens, passwords, sessions, clock });
     const webhooks = startWebhooks(store, options.webhook, { log, clock });
     stops.push(() => webhooks.close());
     const { operations } = store;

@@ -1,5 +1,8 @@
 /** Every route that the server has, tried with less than it asks for. */
+
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rightsPage, rolesOf } from "../../config/rights-page.ts";
 import { ACCESS, isPage } from "../../src/hub/http/access.ts";
 import type { HubRoute } from "../../src/hub/http/route.ts";
 import { addressOf, startTestHub, type TestHub } from "./fixture.ts";
@@ -58,9 +61,26 @@ describe("every route", () => {
   });
 
   test("that changes or pushes refuses a user without the right", async () => {
-    const routes = guarded().filter(({ facts }) => (ACCESS[facts.access]?.right ?? null) !== null);
+    const routes = guarded().filter(({ facts }) => !rolesOf(facts).includes("User"));
     expect(routes.length).toBeGreaterThan(15);
     expect(await answers(routes, { as: "plain" })).toEqual(all(routes, "403 missing-right"));
+  });
+
+  test.each([
+    ["plain", "User"],
+    ["pusher", "Datapusher"],
+    ["manager", "Manager"],
+    ["admin", "Admin"],
+  ] as const)("%s may call what docs/hub-rights.md says of a %s, and no more", async (as, role) => {
+    const refused = Object.entries(await answers(guarded(), { as })).filter(([, words]) => words.startsWith("403"));
+    const forbidden = guarded().filter(({ facts }) => !rolesOf(facts).includes(role));
+    const calls = forbidden.map(({ method, url }) => `${method} ${url}`);
+    expect(refused.map(([call]) => call).sort()).toEqual(calls.sort());
+  });
+
+  test("is in docs/hub-rights.md as it is", () => {
+    const page = readFileSync(new URL("../../docs/hub-rights.md", import.meta.url), "utf8");
+    expect(page).toBe(rightsPage(hub.routes));
   });
 
   test("accepts a manager", async () => {
@@ -74,7 +94,7 @@ describe("every route", () => {
         !["GET", "HEAD"].includes(method) &&
         (facts.status ?? 200) < 400 &&
         !QUESTIONS.includes(url) &&
-        ACCESS[facts.access]?.right === null,
+        ACCESS[facts.access]?.right === "read",
     );
     expect(careless.map(({ method, url }) => `${method} ${url}`)).toEqual([]);
   });

@@ -13,7 +13,7 @@ import type { HubRoute, RouteFacts } from "./route.ts";
 export interface AccessRule {
   /** Any of them is enough. */
   readonly scopes: readonly string[];
-  /** Null: the scope is enough. */
+  /** Null: a page that everyone may see. */
   readonly right: Right | null;
   /** Accepts user name and password instead of a token. */
   readonly basic: boolean;
@@ -27,11 +27,13 @@ const PAGE = { scopes: [], right: null, basic: false } as const;
 /** Null: no authentication. */
 export const ACCESS = {
   open: null,
-  read: { ...BASE, right: null },
+  read: { ...BASE, right: "read" },
+  own: { ...BASE, right: "own" },
+  people: { ...BASE, right: "people" },
   manage: { ...BASE, right: "structure" },
   upload: { ...BASE, right: "push" },
   push: { scopes: ["push-data"], right: "push", basic: true },
-  follow: { scopes: ["push-data", "datahub-api"], right: null, basic: false },
+  follow: { scopes: ["push-data", "datahub-api"], right: "read", basic: false },
   /** Pages for every visitor, with or without a session. */
   visitor: { ...PAGE, page: "visitor" },
   /** Pages for one who has begun to sign in. */

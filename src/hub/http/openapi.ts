@@ -208,7 +208,7 @@ function problemsOf({ access, tag, status = 200, query, body }: RouteFacts, url:
   const statuses = [
     ...(query === undefined && body === undefined ? [] : [400]),
     ...(rule === null ? [] : [401]),
-    ...(rule !== null && rule.right !== null ? [403] : []),
+    ...(rule !== null && ![null, "read", "own"].includes(rule.right) ? [403] : []),
     ...(url.includes(":") ? [404] : []),
     ...(body === undefined ? [] : [413]),
     429,

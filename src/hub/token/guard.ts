@@ -3,6 +3,7 @@
  * *Errors*).
  */
 import type { FastifyRequest } from "fastify";
+import type { Clock } from "../../support/clock.ts";
 import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
@@ -13,14 +14,20 @@ import type { IdentityStore, UserRecord } from "../store/store.ts";
 import { innerUser } from "./inner.ts";
 import { signInByPassword } from "./password-sign-in.ts";
 import type { Passwords } from "./passwords.ts";
+import { hashOfPersonalToken, isPersonalToken } from "./personal-token.ts";
 import { defaultAccount, hasRight, mayAccess, RIGHT_WORDS } from "./rights.ts";
 import { generationOf, type Tokens } from "./tokens.ts";
+
+/** The last use of a personal token is noted no more often. */
+const USE_NOTED_MS = 60_000;
 
 export interface Principal {
   readonly user: UserRecord;
   readonly accountId: number;
-  /** Null: Basic credentials and browsers name none. */
+  /** Null: Basic credentials, personal tokens and browsers name none. */
   readonly clientId: string | null;
+  /** The scopes of a personal token; absent with other credentials. */
+  readonly personalScopes?: readonly string[];
   /** The user who acts as the other one, in a browser; null: the user himself. */
   readonly impersonator?: UserRecord | null;
 }
@@ -41,21 +48,35 @@ export interface GuardParts {
   readonly tokens: Tokens;
   readonly passwords: Passwords;
   readonly sessions: Sessions;
+  readonly clock: Clock;
 }
 
-export function createGuard({ identity, people, tokens, passwords, sessions }: GuardParts): Guard {
+export function createGuard({ identity, people, tokens, passwords, sessions, clock }: GuardParts): Guard {
   const bySession = async (request: FastifyRequest): Promise<Principal> => {
     const session = await sessions.ofScript(request);
     if (session !== null) return callerBy(session);
     throw unauthenticated("the session of this browser has ended, or X-CSRF-Token is not its own: sign in again");
   };
+  const byPersonalToken = async (value: string, scopes: readonly string[]): Promise<Principal> => {
+    const nowMs = clock.now().epochMilliseconds;
+    const token = await people.apiToken(hashOfPersonalToken(value));
+    if (token === null || token.expiresMs <= nowMs)
+      throw unauthenticated("the personal token does not exist, was removed, or has expired");
+    requireScope(scopes, token.scopes, "personal");
+    const { id, userId, accountId, lastUsedMs } = token;
+    const user = await people.entrant(userId);
+    if (user === null || !mayAccess(user, accountId))
+      throw unauthenticated("the user of the personal token may no longer enter its account");
+    if (lastUsedMs === null || nowMs - lastUsedMs >= USE_NOTED_MS) await people.touchApiToken(id, nowMs);
+    return { user, accountId, clientId: null, personalScopes: token.scopes };
+  };
   const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
     const [scheme, token] = authorizationOf(request);
     if (scheme !== "bearer" || token === "") throw unauthenticated("send `Authorization: Bearer <access token>`");
+    if (isPersonalToken(token)) return byPersonalToken(token, scopes);
     const claims = await tokens.verify(token);
     if (claims === null) throw unauthenticated("the access token is not valid or has expired");
-    if (!scopes.some((scope) => claims.scopes.includes(scope)))
-      throw new HttpProblem(401, "missing-scope", `the access token lacks the scope ${scopes.join(" or ")}`);
+    requireScope(scopes, claims.scopes, "access");
     const inner = innerUser(claims);
     if (inner !== null) return { user: inner, accountId: claims.accountId, clientId: claims.clientId };
     const [user, client] = await Promise.all([people.entrant(claims.userId), identity.client(claims.clientId)]);
@@ -89,4 +110,9 @@ export function createGuard({ identity, people, tokens, passwords, sessions }: G
       return principal;
     },
   };
+}
+
+function requireScope(wanted: readonly string[], given: readonly string[], kind: "access" | "personal"): void {
+  if (wanted.some((scope) => given.includes(scope))) return;
+  throw new HttpProblem(401, "missing-scope", `the ${kind} token lacks the scope ${wanted.join(" or ")}`);
 }

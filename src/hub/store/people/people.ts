@@ -1,7 +1,7 @@
 /** People: users, where they may enter, and what was changed about them. */
 import { type Database, rows, type Steps } from "../database.ts";
 import type { Listing, Page } from "../store.ts";
-import { type ApiTokenRecord, apiTokenByHash, apiTokensOf } from "./api-tokens.ts";
+import { type ApiTokenRecord, apiTokenByHash, apiTokensOf, touchApiToken } from "./api-tokens.ts";
 import { type AuditFilter, type AuditRecord, listAudit } from "./audit.ts";
 import { type ClaimRecord, claimsOf } from "./claims.ts";
 import type { UserRecord } from "./records.ts";
@@ -23,6 +23,8 @@ export interface PeopleStore {
   apiTokens(userId: number, accountId: number): Promise<readonly ApiTokenRecord[]>;
   /** By the hash of its value. */
   apiToken(hash: string): Promise<ApiTokenRecord | null>;
+  /** Notes its last use. */
+  touchApiToken(id: number, atMs: number): Promise<void>;
   /** See `seedPassword` in `seed.ts`. */
   seedPassword(username: string): Promise<string | null>;
   /** Creates what is new, changes what is changed, and deactivates users that are no longer listed. */
@@ -45,6 +47,7 @@ export function createPeopleStore(database: Database): PeopleStore {
     touchAccount: (userId, accountId) => database.write(() => touchAccount(userId, accountId)),
     claims: (accountId, userIds) => ask(() => claimsOf(dialect, accountId, userIds)),
     apiTokens: (userId, accountId) => ask(() => apiTokensOf(userId, accountId)),
+    touchApiToken: (id, atMs) => database.write(() => touchApiToken(id, atMs)),
     apiToken: (hash) => ask(() => apiTokenByHash(hash)),
     seedPassword: (username) => ask(() => seedPassword(username)),
     seed: (users, atMs) =>

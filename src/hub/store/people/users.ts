@@ -92,6 +92,8 @@ export function* changeUser(id: number, { username, email, firstName, lastName }
 /** The user's own password: tokens and sessions of the one before end. */
 export function* setPassword(id: number, passwordHash: string): Steps<void> {
   yield* set(id, { password_hash: passwordHash, must_change_password: false, temporary_until_ms: null });
+  // The first own password ends an invitation.
+  yield* change("UPDATE hub_user SET state = 'Active' WHERE id = ? AND state = 'Invited'", id);
   yield* endTokens(id);
 }
 
