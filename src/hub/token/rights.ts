@@ -63,7 +63,7 @@ export function rolesWith(right: Right): readonly RoleName[] {
   return RIGHTS[right];
 }
 
-/** Whoever may enter an account reads it, whatever the roles. */
+/** A user who may enter an account reads it, whatever the roles. */
 export function hasRight(user: Holder, accountId: number, right: Right): boolean {
   const allowed: readonly RoleName[] = RIGHTS[right];
   const held: readonly RoleName[] = mayAccess(user, accountId) ? ["User", ...rolesIn(user, accountId)] : [];
@@ -89,13 +89,13 @@ function rankOf(role: RoleName): number {
   return ROLE_NAMES.indexOf(role);
 }
 
-/** Nobody gives a role above the own one in that account. */
+/** No user gives a role above the own one in that account. */
 export function mayGive(giver: Holder, accountId: number, roles: readonly RoleName[]): boolean {
   const rank = rankIn(giver, accountId);
   return hasRight(giver, accountId, "people") && roles.every((role) => rankOf(role) <= rank);
 }
 
-/** Nobody changes a user of a higher rank, nor anyone where he may not change people. */
+/** No user changes one of a higher rank; only Managers and Admins change others at all. */
 export function mayManage(manager: Holder, accountId: number, user: Holder): boolean {
   return hasRight(manager, accountId, "people") && rankIn(user, accountId) <= rankIn(manager, accountId);
 }
