@@ -13,9 +13,9 @@ const INTRO = `# Rights at the hub
 
 Which role may call which route. The roles of a user belong to a membership: they count in the account of the token
 alone. \`Admin\` is of the operator, and counts in every account. A user without a role may do what \`User\` may. Calls
-without the role are answered by 403, those of nobody by 401.
+without the role are answered by 403, those without credentials by 401.
 
-Beside this table: nobody gives a role above the own one, nor changes a user of a higher rank (User, Datapusher,
+Beside this table: no user gives a role above the own one, nor changes a user of a higher rank (User, Datapusher,
 Manager, Admin); \`User\` and \`Datapusher\` see only themselves among users; and what belongs to the person (names,
 address, password, deactivation) is changed by a Manager only where the user belongs to no other account
 ([hub-choices](hub-choices.md), *People*).
