@@ -36,7 +36,7 @@ export function passwordPages(pages: Pages, context: HubContext): void {
       if (verdict.kind === "wrong") return changePage(visit, { current: "This is not your password." });
     }
     const same = await passwords.check(attempt, password, session.user.passwordHash);
-    if (same.kind === "right") return changePage(visit, { password: "Choose another password than the present one." });
+    if (same.kind === "right") return changePage(visit, { password: "Choose another password than the current one." });
     await changeOwnPassword(context, session, visit.request, password);
     await sessions.renew(visit.request, visit.reply, {});
     return { leadTo: visit.next() ?? "/me?done=password" };
@@ -81,7 +81,7 @@ function changePage(visit: MemberVisit, faults: Faults = {}): Page {
           ? null
           : Field({
               name: "current",
-              label: "Present password",
+              label: "Current password",
               type: "password",
               autocomplete: "current-password",
               faults,

@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { STYLESHEET } from "../../web/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { described } from "../http/route.ts";
+import { forgottenPages } from "./forgotten.ts";
 import { STYLESHEET_PATH } from "./frame.ts";
 import { mePages } from "./me.ts";
 import { oidcPages } from "./oidc.ts";
@@ -21,6 +22,7 @@ export async function pageRoutes(app: FastifyInstance, context: HubContext): Pro
     const pages = await openPages(scope, context);
     signInPages(pages, context);
     passwordPages(pages, context);
+    forgottenPages(pages, context);
     mePages(pages, context);
     secondFactorPages(pages, context);
     oidcPages(scope, pages, context);

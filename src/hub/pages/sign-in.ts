@@ -97,14 +97,15 @@ function signInPage(context: HubContext, visit: Visit, faults: Faults = {}): Pag
       children: [
         Field({
           name: "username",
-          label: "User name",
+          label: "User name or e-mail",
           value: visit.text("username"),
           autocomplete: "username",
           focused: true,
           faults,
         }),
         Field({ name: "password", label: "Password", type: "password", autocomplete: "current-password", faults }),
-        html`<div class="actions">${Button({ words: "Sign in" })}</div>`,
+        html`<div class="actions">${Button({ words: "Sign in" })}<a href=${visit.href("/password/forgot")}
+          >Forgot your password?</a></div>`,
       ],
     }),
     SignOnLinks(context, visit.next()),

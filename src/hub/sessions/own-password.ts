@@ -1,6 +1,9 @@
 /** The password of a user: what is accepted as one, and its change by the user. */
 import type { FastifyRequest } from "fastify";
 import type { HubContext } from "../context.ts";
+import { passwordChangedMessage } from "../mail/messages.ts";
+import type { Steps } from "../store/database.ts";
+import { queueMail } from "../store/mail/mails.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
 import { setPassword, setState } from "../store/people/users.ts";
 import { endOpenedBy } from "../store/sessions/sessions.ts";
@@ -8,6 +11,8 @@ import type { UserRecord } from "../store/store.ts";
 import { ownFact } from "./actor.ts";
 import type { BrowserSession } from "./sessions.ts";
 
+/** A mail about a change is of use for this long. */
+const NEWS_MS = 7 * 86_400_000;
 const CHARACTERS_LEAST = 8;
 const CHARACTERS_MAX = 500;
 
@@ -22,7 +27,7 @@ export function passwordFault(password: string, { username, email }: UserRecord)
 
 /** All other sessions, and the tokens of the password before, end. The caller renews this session. */
 export async function changeOwnPassword(
-  { store, clock, passwords }: HubContext,
+  { store, clock, passwords, mail }: HubContext,
   session: BrowserSession,
   request: FastifyRequest,
   password: string,
@@ -35,5 +40,20 @@ export async function changeOwnPassword(
     if (user.state === "Invited") yield* setState(user.id, "Active");
     yield* endOpenedBy(user.id, { except: session.id });
     yield* recordAboutPerson(user.id, ownFact(session, request, { action: "password.changed", atMs }));
+    if (mail.isSetUp) yield* mailChange(user, session.accountId, atMs);
+  });
+  mail.wake();
+}
+
+/** For use inside a write: the owner of the password is to know of a change that was not his own. */
+export function* mailChange({ username, email }: UserRecord, accountId: number | null, nowMs: number): Steps<void> {
+  if (email === null) return;
+  const times = { createdMs: nowMs, expiresMs: nowMs + NEWS_MS };
+  yield* queueMail({
+    accountId,
+    kind: "password-changed",
+    to: email,
+    ...passwordChangedMessage({ username }),
+    ...times,
   });
 }

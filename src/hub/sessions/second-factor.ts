@@ -2,6 +2,7 @@
 import type { FastifyRequest } from "fastify";
 import type { HubContext } from "../context.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
+import { endTokens } from "../store/people/users.ts";
 import {
   confirmSecondFactor,
   offerSecondFactor,
@@ -65,6 +66,8 @@ export async function addSecondFactor(
   const added = await store.people.change(function* () {
     if (!(yield* confirmSecondFactor(id, { secret: totp.secret, nowMs, step }))) return false;
     yield* replaceRecoveryCodes(id, hashesOf(codes));
+    // Tokens that a password alone has given end, and so do all other sessions.
+    yield* endTokens(id);
     yield* recordAboutPerson(id, ownFact(session, request, { action: "second-factor.added", atMs: nowMs }));
     return true;
   });

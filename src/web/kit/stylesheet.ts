@@ -78,8 +78,8 @@ tr:last-child td { border-bottom: 0; }
 dl.facts { display: grid; grid-template-columns: minmax(8rem, auto) 1fr; gap: .45rem 1.25rem; margin: 0 0 1rem; }
 dl.facts dt { color: var(--muted); }
 dl.facts dd { margin: 0; }
-.secret { display: block; background: var(--ground); border: 1px dashed var(--edge); border-radius: 6px; padding: .6rem
-  .75rem; margin-bottom: .75rem; user-select: all; }
+.secret { display: block; max-width: 28rem; background: var(--ground); border: 1px dashed var(--edge);
+  border-radius: 6px; padding: .6rem .75rem; margin-bottom: .75rem; user-select: all; }
 .codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: .4rem 1rem; list-style:
   none; margin: 0 0 1rem; padding: 0; }
 .qr { display: block; background: #fff; border-radius: 6px; width: 13rem; height: 13rem; max-width: 100%;
