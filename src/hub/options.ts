@@ -9,6 +9,7 @@ import { filesOptions } from "./files/options.ts";
 import { mailOptions } from "./mail/options.ts";
 import { sessionOptions } from "./sessions/options.ts";
 import { signInOptions } from "./sign-on/options.ts";
+import { refreshTokens, signingKeys } from "./token/options.ts";
 import { sshKey, transferOptions } from "./transfer/options.ts";
 
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
@@ -126,22 +127,6 @@ const limits = z.strictObject({
     .describe("Entries of discarded targets in an outcome; further ones are summed up. 1000 by default."),
 });
 
-const signingKeys = z.strictObject({
-  renewAfter: duration("90d").describe(
-    "Age at which a key is followed by a new one; the old one verifies until its tokens have lapsed. 90d by default.",
-  ),
-  renewedSince: z.iso
-    .datetime({ offset: true })
-    .optional()
-    .describe("Keys made before this moment sign no more: set it to now to renew at the next start.")
-    .meta({ examples: ["2026-03-01T00:00:00Z"] }),
-  revokedBefore: z.iso
-    .datetime({ offset: true })
-    .optional()
-    .describe("Keys made before this moment verify no more either, since one has leaked: their tokens end at once.")
-    .meta({ examples: ["2026-03-01T00:00:00Z"] }),
-});
-
 const tokenThrottle = z.strictObject({
   ...signInLimits,
   queue: z
@@ -221,6 +206,7 @@ export const hubOptions = z
     trustProxy,
     http: httpOptions,
     tokenLifetime: duration("1h").describe("Lifetime of access tokens (`expires_in`); 1h by default."),
+    refreshTokens: refreshTokens.prefault({}).describe("Refresh tokens, given with the scope offline_access."),
     signingKeys: signingKeys.prefault({}).describe("Keys that sign the access tokens."),
     tokenThrottle: tokenThrottle
       .prefault({})

@@ -12,7 +12,9 @@ import { SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRe
  * Requested by standard clients of OpenID Connect; they grant nothing here and are omitted from the answer's
  * `scope`.
  */
-const TOLERATED = ["openid", "profile", "email", "offline_access"];
+const TOLERATED = ["openid", "profile", "email"];
+/** Asks for a refresh token; no scope of any interface. */
+const OFFLINE = "offline_access";
 /** Older names of scopes, which older clients ask for. */
 const OLDER_SCOPES: ReadonlyMap<string, string> = new Map([["opisense-api", "datahub-api"]]);
 const FORM_BYTES_MAX = 65_536;
@@ -47,6 +49,24 @@ export interface Grant<Client, User> {
   readonly scopes: readonly string[];
   /** Null when none was asked for. */
   readonly account: string | null;
+  /** Whether a refresh token was asked for. */
+  readonly isOffline: boolean;
+}
+
+export interface Issued {
+  readonly token: string;
+  readonly lifetimeSec: number;
+  readonly refresh?: { readonly value: string; readonly lifetimeSec: number };
+}
+
+/** A request by a refresh token. */
+export interface Refresh<Client> {
+  readonly client: Client;
+  readonly value: string;
+  /** The scopes to grant of those that the refresh token has; throws where one is not among them. */
+  narrowed(scopes: readonly string[]): readonly string[];
+  /** Null when none was asked for. */
+  readonly account: string | null;
 }
 
 /**
@@ -58,10 +78,9 @@ export interface TokenIssuer<Client, User> {
   /** The scopes that a client may be granted. */
   scopesOf(client: Client): readonly string[];
   user(name: string, password: string, address: string): Promise<User | null>;
-  issue(
-    grant: Grant<Client, User>,
-    request: FastifyRequest,
-  ): Promise<{ readonly token: string; readonly lifetimeSec: number }>;
+  issue(grant: Grant<Client, User>, request: FastifyRequest): Promise<Issued>;
+  /** Absent: there are no refresh tokens. */
+  refresh?(refresh: Refresh<Client>, request: FastifyRequest): Promise<Issued & { readonly scopes: readonly string[] }>;
 }
 
 /** The routes, on a scope of their own. */
@@ -94,16 +113,39 @@ async function answer<Client, User>(
 ): Promise<TokenResponse> {
   const client = await issuer.client(form.client_id, form.client_secret, request.ip);
   if (client === null) throw new OAuthError(401, "invalid_client", "wrong client_id or client_secret");
-  if (form.grant_type !== "password")
-    throw new OAuthError(400, "unsupported_grant_type", "grant_type is always password");
+  if (form.grant_type === "refresh_token" && issuer.refresh !== undefined) {
+    const { refresh_token: value, scope } = form;
+    if (value === undefined) throw new OAuthError(400, "invalid_request", "the refresh_token is missing");
+    const narrowed = (scopes: readonly string[]) => narrowedScopes(scope, scopes);
+    const { scopes, ...issued } = await issuer.refresh(
+      { client, value, narrowed, account: askedAccount(form) },
+      request,
+    );
+    return responseOf(issued, scopes);
+  }
+  if (form.grant_type !== "password") {
+    const known = issuer.refresh === undefined ? "always password" : "password or refresh_token";
+    throw new OAuthError(400, "unsupported_grant_type", `grant_type is ${known}`);
+  }
   const scopes = grantedScopes(form.scope, issuer.scopesOf(client));
   if (form.username === undefined || form.password === undefined)
     throw new OAuthError(400, "invalid_request", "the password grant needs username and password");
   const user = await issuer.user(form.username, form.password, request.ip);
   if (user === null) throw new OAuthError(401, "invalid_grant", "wrong username or password");
-  const grant = { client, user, scopes, account: askedAccount(form) };
-  const { token, lifetimeSec } = await issuer.issue(grant, request);
-  return { access_token: token, expires_in: lifetimeSec, token_type: "Bearer", scope: scopes.join(" ") };
+  const isOffline = namesOf(form.scope).includes(OFFLINE);
+  const grant = { client, user, scopes, account: askedAccount(form), isOffline };
+  return responseOf(await issuer.issue(grant, request), scopes);
+}
+
+function responseOf({ token, lifetimeSec, refresh }: Issued, scopes: readonly string[]): TokenResponse {
+  const granted = refresh === undefined ? scopes : [...scopes, OFFLINE];
+  return {
+    access_token: token,
+    expires_in: lifetimeSec,
+    token_type: "Bearer",
+    scope: granted.join(" "),
+    ...(refresh === undefined ? {} : { refresh_token: refresh.value, refresh_expires_in: refresh.lifetimeSec }),
+  };
 }
 
 /** Client credentials are in the form, or in a Basic header (RFC 6749, 2.3.1). */
@@ -128,10 +170,25 @@ function withoutNul(form: TokenRequest): TokenRequest {
   throw new OAuthError(400, "invalid_request", "a field holds a NUL character, which no name or secret has");
 }
 
-function grantedScopes(asked: string | undefined, allowed: readonly string[]): string[] {
+function namesOf(asked: string | undefined): readonly string[] {
   const given = (asked ?? "").split(" ").filter((name) => name !== "");
-  const names = [...new Set(given.map((name) => OLDER_SCOPES.get(name) ?? name))];
-  const granted = names.filter((name) => !TOLERATED.includes(name));
+  return [...new Set(given.map((name) => OLDER_SCOPES.get(name) ?? name))];
+}
+
+/** Without scopes that grant nothing on any interface. */
+function realScopes(asked: string | undefined): readonly string[] {
+  return namesOf(asked).filter((name) => !TOLERATED.includes(name) && name !== OFFLINE);
+}
+
+function narrowedScopes(asked: string | undefined, scopes: readonly string[]): readonly string[] {
+  const wanted = realScopes(asked);
+  const more = wanted.filter((name) => !scopes.includes(name));
+  if (more.length === 0) return wanted.length === 0 ? scopes : wanted;
+  throw new OAuthError(400, "invalid_scope", `the refresh token does not have: ${more.join(" ")}`);
+}
+
+function grantedScopes(asked: string | undefined, allowed: readonly string[]): readonly string[] {
+  const granted = realScopes(asked);
   if (granted.length === 0)
     throw new OAuthError(400, "invalid_scope", `scope is required: one or more of ${SCOPES.join(" ")}`);
   const refused = granted.filter((name) => !allowed.includes(name));

@@ -27,6 +27,8 @@ export const tokenResponse = z.object({
   token_type: z.string().optional(),
   scope: z.string().optional(),
   refresh_token: z.string().optional(),
+  /** In seconds. */
+  refresh_expires_in: z.number().positive().optional(),
 });
 export type TokenResponse = z.infer<typeof tokenResponse>;
 

@@ -24,7 +24,7 @@ describe("discovery", () => {
     const running = await start();
     const issuer = `${running.url()}${realm}`;
     const found = await json(`${issuer}/.well-known/openid-configuration`);
-    expect(found).toMatchObject({ issuer, grant_types_supported: ["password"] });
+    expect(found).toMatchObject({ issuer, grant_types_supported: ["password", "refresh_token"] });
     const answer = await fetch(String(found["token_endpoint"]), {
       method: "POST",
       body: new URLSearchParams(FORM),

@@ -8,6 +8,7 @@ import { createIdentityStore } from "./identity.ts";
 import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
 import { createPeopleStore } from "./people/people.ts";
+import { createRefreshTokenStore } from "./people/refresh-tokens.ts";
 import { createSessionStore } from "./sessions/sessions.ts";
 import { createExternalIdentityStore } from "./sign-on/external-identities.ts";
 import { createSliceStore } from "./slices.ts";
@@ -20,6 +21,7 @@ type CommonStores = Pick<
   HubStore,
   | "identity"
   | "people"
+  | "refreshTokens"
   | "structure"
   | "forms"
   | "slices"
@@ -51,6 +53,7 @@ export function commonStores(database: Database): CommonStores {
     identity: createIdentityStore(database),
     people: createPeopleStore(database),
     externalIdentities: createExternalIdentityStore(database),
+    refreshTokens: createRefreshTokenStore(database),
     structure: createStructureStore(database),
     sessions: createSessionStore(database),
     views: createViewStore(database),

@@ -14,6 +14,7 @@ import type { MailStores } from "./mail/stores.ts";
 import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
 import type { PeopleStore } from "./people/people.ts";
+import type { RefreshTokenStore } from "./people/refresh-tokens.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 import type { SessionStore } from "./sessions/sessions.ts";
 import type { ExternalIdentityStore } from "./sign-on/external-identities.ts";
@@ -242,6 +243,7 @@ export interface HubStore extends MailStores {
   readonly identity: IdentityStore;
   readonly people: PeopleStore;
   readonly externalIdentities: ExternalIdentityStore;
+  readonly refreshTokens: RefreshTokenStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;
   readonly fileTriggers: FileTriggerStore;

@@ -38,12 +38,12 @@ export async function discoveryRoutes(app: FastifyInstance, context: HubContext)
       issuer,
       token_endpoint: inRealm ? `${issuer}/protocol/openid-connect/token` : `${issuer}/connect/token`,
       jwks_uri: inRealm ? `${issuer}/protocol/openid-connect/certs` : `${issuer}/.well-known/jwks.json`,
-      grant_types_supported: ["password"],
+      grant_types_supported: ["password", "refresh_token"],
       response_types_supported: [],
       subject_types_supported: ["public"],
       id_token_signing_alg_values_supported: [ALGORITHM],
       token_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic"],
-      scopes_supported: SCOPES,
+      scopes_supported: [...SCOPES, "offline_access"],
       claims_supported: ["sub", "account", "scope", "name", "client_id"],
     };
   };

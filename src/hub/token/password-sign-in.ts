@@ -39,7 +39,7 @@ export function attemptOf(name: string, address: string) {
 }
 
 /** Why a user with the right password has to take another way; null when the password is enough. */
-function passwordFault({ mustChangePassword, totp }: UserRecord): string | null {
+export function passwordFault({ mustChangePassword, totp }: UserRecord): string | null {
   if (mustChangePassword) return "the password is temporary: sign in with a browser at /sign-in and change it first";
   if (totp !== null && totp.confirmedMs !== null)
     return "the user has a second factor: make a personal token at /me, or sign in with a browser";

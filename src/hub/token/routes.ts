@@ -2,13 +2,15 @@
  * POST {token_url}: users and clients of the store (specification, *Authentication* 1 to 3 and 8; platform facts,
  * *Tokens*).
  */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Attempt } from "../../support/sign-in-throttle.ts";
 import { SCOPES, tokenRequest, tokenResponse } from "../../wire/index.ts";
 import {
   accountRefused,
   type Grant,
+  type Issued,
   OAuthError,
+  type Refresh,
   serveTokens,
   type TokenIssuer,
   tooMany,
@@ -17,9 +19,10 @@ import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { ClientRecord, UserRecord } from "../store/store.ts";
 import { issuerOf } from "./discovery.ts";
-import { signInByPassword } from "./password-sign-in.ts";
+import { passwordFault, signInByPassword } from "./password-sign-in.ts";
+import { endedRefreshToken, knownRefreshToken, newRefreshToken, rotatedRefreshToken } from "./refresh-tokens.ts";
 import { defaultAccount, mayAccess } from "./rights.ts";
-import { generationOf } from "./tokens.ts";
+import { generationOf, type TokenClaims } from "./tokens.ts";
 
 const TOKEN: RouteFacts = {
   access: "open",
@@ -31,7 +34,7 @@ const TOKEN: RouteFacts = {
 };
 
 export function tokenRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
-  const { store, options, passwords, rates, tokens, log } = context;
+  const { store, passwords, log } = context;
   const issuer: TokenIssuer<ClientRecord, UserRecord> = {
     client: async (id, secret, address) => {
       const client = await store.identity.client(id);
@@ -48,16 +51,50 @@ export function tokenRoutes(app: FastifyInstance, context: HubContext): Promise<
     issue: async (grant, request) => {
       const { client, user, scopes } = grant;
       const accountId = await chosenAccount(context, grant);
-      const wait = rates.issuing(JSON.stringify([client.id, user.username]));
-      if (wait > 0) throw tooMany("keep a token until it expires instead of asking for one at every call", wait);
-      const token = await tokens.issue(
-        { userId: user.id, accountId, scopes, clientId: client.id, generation: generationOf(user, client) },
-        { username: user.username, issuer: issuerOf(context, request) },
-      );
-      return { token, lifetimeSec: Math.round(options.tokenLifetime / 1_000) };
+      const claims = claimsOf(client, user, accountId, scopes);
+      const issued = await accessToken(context, claims, user, request);
+      return grant.isOffline ? { ...issued, refresh: await newRefreshToken(context, claims) } : issued;
     },
+    refresh: (refresh, request) => refreshed(context, refresh, request),
   };
   return serveTokens(app, issuer, { log, route: described(TOKEN) });
+}
+
+function claimsOf(client: ClientRecord, user: UserRecord, accountId: number, scopes: readonly string[]) {
+  return { userId: user.id, accountId, scopes, clientId: client.id, generation: generationOf(user, client) };
+}
+
+async function accessToken(
+  context: HubContext,
+  claims: TokenClaims,
+  { username }: UserRecord,
+  request: FastifyRequest,
+): Promise<Issued> {
+  const { rates, tokens, options } = context;
+  const wait = rates.issuing(JSON.stringify([claims.clientId, username]));
+  if (wait > 0) throw tooMany("keep a token until it expires instead of asking for one at every call", wait);
+  const token = await tokens.issue(claims, { username, issuer: issuerOf(context, request) });
+  return { token, lifetimeSec: Math.round(options.tokenLifetime / 1_000) };
+}
+
+/** The account is that of the sign-in. */
+async function refreshed(
+  context: HubContext,
+  { client, value, narrowed, account }: Refresh<ClientRecord>,
+  request: FastifyRequest,
+): Promise<Issued & { readonly scopes: readonly string[] }> {
+  const current = await knownRefreshToken(context, value, client.id);
+  const { accountId, userId } = current;
+  const user = await context.store.people.entrant(userId);
+  if (user === null || passwordFault(user) !== null || generationOf(user, client) !== current.generation)
+    throw await endedRefreshToken(context, current);
+  if (!mayAccess(user, accountId) || (account !== null && account !== String(accountId)))
+    throw accountRefused(account ?? String(accountId));
+  const allowed = client.scopes ?? SCOPES;
+  const scopes = narrowed(current.scopes.filter((scope) => allowed.includes(scope)));
+  if (scopes.length === 0) throw await endedRefreshToken(context, current);
+  const issued = await accessToken(context, claimsOf(client, user, accountId, scopes), user, request);
+  return { ...issued, refresh: await rotatedRefreshToken(context, current), scopes };
 }
 
 async function isSecretRight(

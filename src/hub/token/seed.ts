@@ -8,7 +8,7 @@ import type { HubStore, IdentityStore } from "../store/store.ts";
 import { type HashCost, hashPassword, verifyPassword } from "./passwords.ts";
 
 export async function seedIdentities(
-  { identity, people }: Pick<HubStore, "identity" | "people">,
+  { identity, people, refreshTokens }: Pick<HubStore, "identity" | "people" | "refreshTokens">,
   options: HubOptions,
   clock: Clock,
   cost?: HashCost,
@@ -31,7 +31,9 @@ export async function seedIdentities(
     const { id, name = null, scopes = null } = client;
     await identity.putClient({ id, name, secretHash, scopes });
   }
-  await identity.keepOnly(clients.map((client) => client.id));
+  const clientIds = clients.map((client) => client.id);
+  await identity.keepOnly(clientIds);
+  await refreshTokens.keepClients(clientIds);
   await people.seed(await Promise.all(seeds), clock.now().epochMilliseconds);
 }
 

@@ -6,7 +6,7 @@ import { putClaim } from "../../../src/hub/store/people/claims.ts";
 import type { HubStore } from "../../../src/hub/store/store.ts";
 import { SCOPES } from "../../../src/wire/index.ts";
 import { openBrowser } from "../browser.ts";
-import { createChain, type TestHub, until } from "../fixture.ts";
+import { createChain, GRANT, type TestHub, until } from "../fixture.ts";
 
 /** In every text of account 1 that a request does not name. */
 export const HIDDEN = "hidden-7f3a";
@@ -42,6 +42,14 @@ export async function holdEverything(hub: TestHub): Promise<void> {
   if (others.length > 0) throw new Error(`the examples name the ids ${FIRST}, and not ${others.join(", ")}`);
   await pushed(hub);
   await people(hub);
+  await signedIn(hub);
+}
+
+/** With a refresh token. */
+async function signedIn(hub: TestHub): Promise<void> {
+  const user = { username: "manager", password: "manager-password", account: String(FIRST) };
+  const answer = await hub.form({ ...GRANT, ...user, scope: "datahub-api offline_access" });
+  if (!answer.ok) throw new Error(await answer.text());
 }
 
 async function structure(hub: TestHub): Promise<number[]> {
