@@ -119,12 +119,19 @@ async function stored(hub: TestHub): Promise<number> {
 }
 
 async function people(hub: TestHub): Promise<void> {
-  const { people: store } = hub.inside().store as HubStore;
+  const { people: store, externalIdentities } = hub.inside().store as HubStore;
   const user = await store.userByName("plain");
   if (user === null) throw new Error("the fixture has a user `plain`");
   const times = { createdMs: 0, expiresMs: Date.parse("2100-01-01T00:00:00Z") };
   const browser = openBrowser(hub);
   await browser.signIn("plain");
+  const names = { usernames: [HIDDEN], firstName: HIDDEN, lastName: HIDDEN };
+  const granted = [{ accountId: 1, roles: ["User"] }];
+  const actor = { id: null, name: HIDDEN, impersonator: null, address: null };
+  await externalIdentities.enter(
+    { issuer: HIDDEN, subject: HIDDEN, ...names, email: `${HIDDEN}@example.org`, matchesEmail: false, granted },
+    { atMs: 0, actor },
+  );
   await store.change(function* () {
     yield* putClaim(1, { userId: user.id, type: NAMED.text, value: HIDDEN });
     yield* addApiToken({ userId: user.id, accountId: 1, name: HIDDEN, hash: HIDDEN, scopes: SCOPES, ...times });

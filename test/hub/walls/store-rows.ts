@@ -12,18 +12,16 @@ const SHARED = [
   "account",
   "client",
   "counter",
-  "external_identity",
-  "hub_user",
   "intake",
   "migration",
   "one_time_link",
-  "recovery_code",
   "signing_key",
   "stored_file_folder",
 ];
 /** Of tables without `account_id`: the column that names the row which has one, and the table and key of that. */
 const PARENTS: Readonly<Record<string, readonly [column: string, table: string, key: string]>> = {
   body: ["seq", "operation", "seq"],
+  external_identity: ["user_id", "hub_user", "id"],
   file_trigger_change: ["trigger_id", "file_trigger", "id"],
   file_trigger_token: ["trigger_id", "file_trigger", "id"],
   form_field: ["group_id", "form_group", "id"],
@@ -32,6 +30,7 @@ const PARENTS: Readonly<Record<string, readonly [column: string, table: string, 
   outcome: ["seq", "operation", "seq"],
   point: ["variable_id", "variable", "id"],
   point_version: ["variable_id", "variable", "id"],
+  recovery_code: ["user_id", "hub_user", "id"],
   site_group_member: ["group_id", "site_group", "id"],
 };
 
@@ -52,11 +51,18 @@ export async function rowsOf(
 
 function ownerOf(tables: Tables, table: string, row: Row): number | null {
   if ("account_id" in row) return row["account_id"] === null ? null : Number(row["account_id"]);
+  if (table === "hub_user") return onlyAccountOf(tables, row);
   const parent = PARENTS[table];
   if (parent === undefined) throw new Error(`test/hub/walls/store-rows.ts: whose are the rows of the table ${table}?`);
   const [column, above, key] = parent;
   const found = tables.get(above)?.find((one) => String(one[key]) === String(row[column]));
   return found === undefined ? null : ownerOf(tables, above, found);
+}
+
+/** A user of several accounts is of none. */
+function onlyAccountOf(tables: Tables, user: Row): number | null {
+  const entered = tables.get("membership")?.filter((one) => String(one["user_id"]) === String(user["id"])) ?? [];
+  return entered.length === 1 ? Number(entered[0]?.["account_id"]) : null;
 }
 
 function wordsOf(row: Row): string {
