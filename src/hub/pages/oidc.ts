@@ -57,7 +57,7 @@ export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContex
     handled(request, reply, async (client) => {
       const isOther = request.query["as"] === "another";
       const { url, checks } = await client.begin(redirectUri(request, client), isOther);
-      const to = localPath(request.query["next"]) ?? null;
+      const to = localPath(request.query["next"]);
       cookie.write(reply, { provider: client.settings.name, checks, to, expiresMs: nowMs() + ATTEMPT_MS });
       return reply.redirect(url, 303);
     }),
@@ -66,6 +66,9 @@ export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContex
     handled(request, reply, async (client) => {
       const attempt = cookie.read(request, nowMs());
       cookie.clear(reply);
+      // A page that was loaded again, or reached by the way back.
+      if (attempt === null && request.session?.missing === null)
+        return reply.redirect(`${sessions.browser.base}/me`, 303);
       if (attempt === null || attempt.provider !== client.settings.name)
         throw new SignOnFault("expired", "this browser has no attempt in progress at the provider");
       const asked = new URL(request.url, "http://hub.invalid");
@@ -73,7 +76,7 @@ export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContex
       const user = await entered(context, client, await client.finish(callback, attempt.checks), request.ip);
       const session = await sessions.open(request, reply, { user, secondFactor: true });
       if (session === null) throw new SignOnFault("no-account", `the user ${user.username} has no account`);
-      return reply.redirect(sessions.browser.base + nextPath(session.missing, attempt.to), 303);
+      return reply.redirect(sessions.browser.base + nextPath(session.missing, localPath(attempt.to)), 303);
     }),
   );
 }

@@ -87,6 +87,7 @@ describe("the configuration", () => {
     [{ issuer: "http://login.example.org" }, /must be an https address/],
     [{ name: "Company Ltd" }, /lower-case letters/],
     [{ scopes: ["email"] }, /must hold openid/],
+    [{ createUsers: true }, /must let people into an account/],
     [{ grants: [{ accounts: [1], value: "x" }] }, /is missing: `value`/],
     [{ grants: [{ accounts: [1], roles: ["Admin"] }] }, /Admin enters every account/],
     [{ grants: [{ accounts: [1], roles: ["Admin"], claim: "groups" }] }, /Admin enters every account/],

@@ -221,7 +221,7 @@ describe("a page says why, and what to do, when", () => {
 
   test("the answer comes twice, in another browser, or from another provider", async () => {
     provider.people.set("jon", { preferred_username: "jon", groups: ["readers"] });
-    const { url, come } = await begun("company");
+    const { browser, url, come } = await begun("company");
     const callback = await provider.signIn(url, "jon");
     const other = openBrowser(hub);
     const stolen = await other.open(pathOf(callback));
@@ -229,6 +229,9 @@ describe("a page says why, and what to do, when", () => {
     expect(stolen.html).toContain("This sign-in has lapsed");
     expect(await other.open("/me")).toMatchObject({ path: expect.stringMatching(/^\/sign-in/) });
     expect(await come(callback)).toMatchObject({ status: 200, path: "/me" });
+    // Loaded again: the person is signed in.
+    expect(await come(callback)).toMatchObject({ status: 200, path: "/me" });
+    await browser.request("POST", "/sign-out", { body: new URLSearchParams({ csrf: browser.csrf() }) });
     expect(await come(callback)).toMatchObject({ status: 400 });
     const mixed = await begun("closed");
     expect(await mixed.come(await provider.signIn((await begun("company")).url, "jon"))).toMatchObject({ status: 400 });
