@@ -85,8 +85,8 @@ const provider = z
       .boolean()
       .default(false)
       .describe(
-        "Whether a person with a verified e-mail address (`email_verified`) is the user who has it. Only for providers " +
-          "who verify addresses themselves; false by default.",
+        "Whether a person with a verified e-mail address (`email_verified`) is the user who has it. Only for " +
+          "providers who verify addresses themselves; false by default.",
       ),
     grants: z
       .array(grant)
