@@ -72,6 +72,7 @@ export function installAccess(app: FastifyInstance, guard: Guard, sessions: Sess
   const routes: HubRoute[] = [];
   app.decorateRequest("principal", null);
   app.decorateRequest("session", null);
+  app.decorateRequest("newCookie", null);
   app.addHook("onRoute", (route) => {
     const { method, url } = route;
     // The documentation plug-in adds routes of its own, without facts.

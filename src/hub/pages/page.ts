@@ -11,13 +11,6 @@ import type { BrowserSession } from "../sessions/sessions.ts";
 import { type Page, protect, textOfPage } from "./frame.ts";
 import { linksFor } from "./links.ts";
 
-declare module "fastify" {
-  interface FastifyRequest {
-    /** Cookie of a visitor who came without one. */
-    visitorCookie?: string;
-  }
-}
-
 const FORM_BYTES_MAX = 65_536;
 /** Characters of a field; longer values are cut. */
 const FIELD_CHARACTERS_MAX = 2_000;
@@ -114,7 +107,9 @@ function visitOf(context: HubContext, request: FastifyRequest, reply: FastifyRep
     request,
     reply,
     session: request.session,
-    csrf: csrfOf(context, request, reply),
+    get csrf() {
+      return csrfOf(context, request, reply);
+    },
     href: (path) => browser.base + path,
     text,
     texts,
@@ -128,11 +123,12 @@ function visitOf(context: HubContext, request: FastifyRequest, reply: FastifyRep
 
 /** A visitor without a session has a cookie, too, to which the token of the forms belongs. */
 function csrfOf({ sessions: { browser } }: HubContext, request: FastifyRequest, reply: FastifyReply): string {
-  const known = browser.cookieOf(request);
+  // A cookie that this very answer sets is the one that the form comes back with.
+  const known = request.newCookie ?? browser.cookieOf(request);
   if (known !== null) return csrfTokenOf(known);
-  request.visitorCookie ??= newCookieValue();
-  browser.setCookie(reply, request.visitorCookie);
-  return csrfTokenOf(request.visitorCookie);
+  const value = newCookieValue();
+  browser.setCookie(reply, value);
+  return csrfTokenOf(value);
 }
 
 function fieldOf({ method, body, query }: FastifyRequest, name: string): readonly string[] {

@@ -11,6 +11,13 @@ const COOKIE = "headgate-session";
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
 export const CSRF_HEADER = "x-csrf-token";
 
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The cookie that its answer sets; null when it sets none. */
+    newCookie: string | null;
+  }
+}
+
 export interface Browser {
   /** In front of the path of every page: the path of `publicUrl`, without a slash at the end. */
   readonly base: string;
@@ -37,7 +44,10 @@ export function createBrowser({ publicUrl }: Pick<HubOptions, "publicUrl">): Bro
       const value = request.server.parseCookie(request.headers.cookie ?? "")[name] ?? "";
       return VALUE.test(value) ? value : null;
     },
-    setCookie: (reply, value) => void reply.setCookie(name, value, attributes),
+    setCookie(reply, value) {
+      reply.request.newCookie = value;
+      void reply.setCookie(name, value, attributes);
+    },
     clearCookie: (reply) => void reply.clearCookie(name, attributes),
     isSameOrigin(request) {
       const site = request.headers["sec-fetch-site"];

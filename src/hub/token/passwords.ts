@@ -63,8 +63,6 @@ export interface Passwords {
   hash(password: string): Promise<string>;
   /** Takes as long for an unknown name (`encoded` null) as for a wrong password. */
   check(attempt: Attempt, password: string, encoded: string | null): Promise<Verdict>;
-  /** For a new password, as a PHC string. */
-  hash(password: string): Promise<string>;
 }
 
 export async function createPasswords(
