@@ -17,7 +17,7 @@ import { queueMail } from "../store/mail/mails.ts";
 import { recordAudit } from "../store/people/audit.ts";
 import { userByEmail } from "../store/people/users.ts";
 import { notFound } from "../structure/pages.ts";
-import { type Acting, assertMayGive } from "./rank.ts";
+import { type Acting, assertMayGive } from "./actor.ts";
 
 /** Open at one time in an account. */
 const OPEN_MAX = 1_000;
@@ -29,7 +29,7 @@ export async function invite(context: HubContext, acting: Acting, body: Invitati
   const { accountId, user, actor } = acting;
   const { email, firstName = null, lastName = null } = body;
   const roles = [...new Set<string>(body.roles)];
-  assertMayGive(user, accountId, roles);
+  assertMayGive(acting, roles);
   assertMail(context);
   const account = await nameOf(context, accountId);
   const createdMs = clock.now().epochMilliseconds;
@@ -55,13 +55,13 @@ export async function invite(context: HubContext, acting: Acting, body: Invitati
 /** The link of the mail before no longer works. */
 export async function sendAgain(context: HubContext, acting: Acting, id: number): Promise<InvitationRecord> {
   const { store, mail, clock } = context;
-  const { accountId, actor, user } = acting;
+  const { accountId, actor } = acting;
   assertMail(context);
   const account = await nameOf(context, accountId);
   const nowMs = clock.now().epochMilliseconds;
   const sent = await store.people.change(function* (): Steps<InvitationRecord> {
     const { state, email, roles, sentMs } = yield* own(id, accountId, nowMs);
-    assertMayGive(user, accountId, roles);
+    assertMayGive(acting, roles);
     if (state !== "Open" && state !== "Expired") throw conflict(`the invitation is ${state.toLowerCase()}`);
     const waitMs = sentMs + AGAIN_MS - nowMs;
     if (waitMs > 0) {

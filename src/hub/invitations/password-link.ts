@@ -7,7 +7,8 @@ import { addLink } from "../store/mail/links.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
 import type { UserRecord } from "../store/store.ts";
 import { notFound } from "../structure/pages.ts";
-import { type Acting, rankIn } from "./rank.ts";
+import { hasRight, mayManage, mayManagePerson } from "../token/rights.ts";
+import type { Acting } from "./actor.ts";
 
 export interface MadeLink {
   readonly link: string;
@@ -38,13 +39,13 @@ async function othersUser(
   { user: manager, accountId }: Acting,
   id: number,
 ): Promise<UserRecord> {
+  if (!hasRight(manager, accountId, "people"))
+    throw forbidden("only a Manager makes links for other users; leave out UserId for your own");
   const user = await store.people.userById(id);
-  const rank = rankIn(manager, accountId);
   const isMember = user?.memberships.some((one) => one.accountId === accountId) === true;
-  if (rank < 2) throw forbidden("only a Manager makes links for other users; leave out UserId for your own");
   if (user === null || !isMember) throw notFound("user", String(id));
-  if (rankIn(user, accountId) > rank) throw forbidden(`the user ${user.username} has a higher role than you`);
-  if (user.memberships.length > 1 && rank < 3)
+  if (!mayManage(manager, accountId, user)) throw forbidden(`the user ${user.username} has a higher role than you`);
+  if (!mayManagePerson(manager, accountId, user))
     throw forbidden(`the user ${user.username} belongs to other accounts, too: only the user himself asks for a link`);
   if (user.state === "Inactive") throw new HttpProblem(409, "conflict", `the user ${user.username} is deactivated`);
   return user;

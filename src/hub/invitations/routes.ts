@@ -20,15 +20,15 @@ import { described } from "../http/route.ts";
 import type { InvitationRecord } from "../store/mail/invitations.ts";
 import { pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
+import { actingOf } from "./actor.ts";
 import { invite, sendAgain, withdraw } from "./invite.ts";
 import { makePasswordLink } from "./password-link.ts";
-import { actingOf } from "./rank.ts";
 
 const TAG = "Invitations";
 
 const OPTIONS = {
   list: described({
-    access: "manage",
+    access: "people",
     tag: TAG,
     summary: "Invitations of the account, the newest first",
     query: invitationsQuery,
@@ -36,7 +36,7 @@ const OPTIONS = {
     example: { query: { State: "Open" } },
   }),
   create: described({
-    access: "manage",
+    access: "people",
     tag: TAG,
     summary: "Invites a person by e-mail",
     description:
@@ -47,15 +47,15 @@ const OPTIONS = {
     example: { body: { email: "bob@example.com", roles: ["User"] } },
   }),
   send: described({
-    access: "manage",
+    access: "people",
     tag: TAG,
     summary: "Sends the mail of an invitation again, with a new link",
     description: "The link before no longer works. Once a minute; also for one that has expired.",
     answer: invitation,
   }),
-  withdraw: described({ access: "manage", tag: TAG, summary: "Withdraws an invitation", status: 204 }),
+  withdraw: described({ access: "people", tag: TAG, summary: "Withdraws an invitation", status: 204 }),
   link: described({
-    access: "read",
+    access: "own",
     tag: "Users",
     summary: "Makes a link at which a user sets a new password",
     query: passwordLinkQuery,
@@ -63,7 +63,7 @@ const OPTIONS = {
     example: { query: {} },
   }),
   password: described({
-    access: "read",
+    access: "own",
     tag: "Users",
     summary: "No longer changes passwords",
     description: "`GET /user/updatePasswordLink` makes a link to the page that does.",
@@ -101,8 +101,8 @@ export async function invitationRoutes(app: FastifyInstance, context: HubContext
 async function linkFor(context: HubContext, request: FastifyRequest): Promise<z.infer<typeof passwordLink>> {
   const { UserId = null } = parsed(passwordLinkQuery, request.query);
   // Credentials of a program must not lead to those of its user.
-  if (callerOf(request).clientId === null)
-    throw new HttpProblem(403, "missing-right", "a link to a new password needs an access token of the user's own");
+  if (callerOf(request).personalScopes !== undefined)
+    throw new HttpProblem(403, "missing-right", "a link to a new password needs an access token, not a personal token");
   const { link, expiresMs } = await makePasswordLink(context, actingOf(request), UserId);
   return { link, expires: isoOfMs(expiresMs) };
 }

@@ -5,6 +5,7 @@ import type { HubContext } from "../context.ts";
 import { described } from "../http/route.ts";
 import { forgottenPages } from "./forgotten.ts";
 import { STYLESHEET_PATH } from "./frame.ts";
+import { invitationPages } from "./invitation.ts";
 import { mePages } from "./me.ts";
 import { oidcPages } from "./oidc.ts";
 import { openPages } from "./page.ts";
@@ -23,6 +24,7 @@ export async function pageRoutes(app: FastifyInstance, context: HubContext): Pro
     signInPages(pages, context);
     passwordPages(pages, context);
     forgottenPages(pages, context);
+    invitationPages(pages, context);
     mePages(pages, context);
     secondFactorPages(pages, context);
     oidcPages(scope, pages, context);

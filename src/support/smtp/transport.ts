@@ -41,13 +41,19 @@ export async function sendBySmtp(
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  const end = () => void socket.destroy(new Error("the time for the message is over"));
+  // The transport listens only while it waits for the socket.
+  socket.on("error", () => undefined);
+  // It connects a socket that was destroyed while a name was resolved.
+  socket.on("connect", () => void (signal?.aborted === true && socket.destroy()));
+  const aborted = Promise.withResolvers<never>();
+  const end = () => {
+    socket.destroy();
+    aborted.reject(new Error("the time for the message is over"));
+  };
   signal?.addEventListener("abort", end, { once: true });
   try {
-    const { accepted, rejected } = await transport.sendMail({
-      ...message,
-      headers: { "Auto-Submitted": "auto-generated" },
-    });
+    const sending = transport.sendMail({ ...message, headers: { "Auto-Submitted": "auto-generated" } });
+    const { accepted, rejected } = await Promise.race([sending, aborted.promise]);
     return { accepted, rejected };
   } finally {
     signal?.removeEventListener("abort", end);

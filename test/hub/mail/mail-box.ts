@@ -29,6 +29,21 @@ export async function openMailBox(publicUrl = "https://hub.example.com") {
     mails: server.mails,
     to,
     linkTo,
+    /** The temporary password of the last mail to this address. */
+    passwordOf: (address: string): string => {
+      const texts = to(address).map(({ text }) => /Temporary password: (\S+)/.exec(text)?.[1]);
+      return texts.findLast((password) => password !== undefined) ?? "";
+    },
     close: () => server.close(),
   };
+}
+
+/** For a hub of tests, which is at another address than its links say. */
+export function pathOf(link: string): string {
+  const { pathname, search } = new URL(link);
+  return pathname + search;
+}
+
+export function tokenOf(link: string): string {
+  return new URL(link).searchParams.get("token") ?? "";
 }
