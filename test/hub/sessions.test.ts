@@ -158,6 +158,30 @@ describe("a session", () => {
     expect(await other.open("/me")).toMatchObject({ path: "/me" });
   });
 
+  test("ends when it was not used for long", async () => {
+    const browser = openBrowser(hub);
+    await browser.signIn("manager");
+    const user = await store().people.userByName("manager");
+    const [session] = await store().sessions.openedBy(user?.id ?? 0);
+    await store().sessions.touch(session?.id ?? 0, Date.now() - hub.options.sessions.idle + 60_000);
+    expect(await browser.open("/me")).toMatchObject({ path: "/me" });
+    const [seen] = await store().sessions.openedBy(user?.id ?? 0);
+    expect(Date.now() - (seen?.seenMs ?? 0)).toBeLessThan(60_000);
+    await store().sessions.touch(session?.id ?? 0, Date.now() - hub.options.sessions.idle - 1);
+    expect((await browser.open("/me")).path).toContain("/sign-in");
+  });
+
+  test("ends after its lifetime, however it is used", async () => {
+    const own = await startTestHub({ sessions: { lifetime: "1s" } });
+    try {
+      const browser = openBrowser(own);
+      await browser.signIn("plain");
+      await expect.poll(async () => (await browser.open("/me")).path).toContain("/sign-in");
+    } finally {
+      await own.close();
+    }
+  });
+
   test("ends at once with the user", async () => {
     const browser = openBrowser(hub);
     await browser.signIn("second");

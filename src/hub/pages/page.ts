@@ -95,8 +95,9 @@ const OLD_FORM: Page = {
   title: "This form is too old",
   status: 403,
   isNarrow: true,
-  children: html`<p>The page that it stands on was opened in another session, or this browser refuses cookies. Nothing
-    was done. Go back, load the page again, and send the form once more.</p>`,
+  children: html`<p>The page that it stands on was opened in another session, or this browser refuses cookies, or the
+    hub was reached by another address than its public one. Nothing was done. Go back, load the page again, and send
+    the form once more.</p>`,
 };
 
 function visitOf(context: HubContext, request: FastifyRequest, reply: FastifyReply): Visit {

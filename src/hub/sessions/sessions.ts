@@ -13,7 +13,9 @@ import { userGeneration } from "../token/tokens.ts";
 import { actorIn, ownFact, subjectOf } from "./actor.ts";
 import { type Browser, CSRF_HEADER, createBrowser, hashOfCookie, isCsrfToken, newCookieValue } from "./browser.ts";
 
+/** A session is noted as seen so often at most, and ten times within the time after which it ends unused. */
 const SEEN_MS = 60_000;
+const SEEN_TIMES = 10;
 const AGENT_CHARACTERS_MAX = 300;
 
 export interface BrowserSession {
@@ -153,7 +155,8 @@ async function sessionOf(parts: SessionParts, cookie: string): Promise<BrowserSe
   const person = impersonatorId === null ? user : impersonator;
   if (user === null || person === null || record.generation !== generationOf(person)) return null;
   if (!mayAccess(user, accountId) || !mayAccess(person, accountId)) return null;
-  if (record.seenMs + SEEN_MS <= nowMs) await store.sessions.touch(id, nowMs);
+  if (record.seenMs + Math.min(SEEN_MS, options.sessions.idle / SEEN_TIMES) <= nowMs)
+    await store.sessions.touch(id, nowMs);
   const missing = impersonator === null ? missingOf(user, secondFactor) : null;
   return { id, user, accountId, impersonator, missing };
 }

@@ -25,7 +25,7 @@ code { font: .95em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 .bar nav a:hover, .tabs a:hover { text-decoration: underline; }
 [aria-current="page"] { color: var(--text); font-weight: 600; box-shadow: inset 0 -2px var(--accent); }
 .tabs { border-bottom: 1px solid var(--line); margin-bottom: 1.25rem; }
-.who { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: center; margin: 0; }
+.who { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: center; margin-left: auto; }
 .who span { color: var(--muted); }
 main { display: block; max-width: 64rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
 main.narrow { max-width: 28rem; padding-top: 3rem; }
@@ -87,6 +87,7 @@ dl.facts dd { margin: 0; }
 .muted { color: var(--muted); }
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 @media (max-width: 40rem) {
+  .who { margin-left: 0; }
   main { padding-top: 1.25rem; }
   main.narrow { padding-top: 1.5rem; }
   dl.facts { grid-template-columns: 1fr; gap: 0; }
