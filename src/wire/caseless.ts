@@ -61,7 +61,7 @@ export function numberOrName(numbers: Readonly<Record<string, number>>) {
   const known = new Map(Object.entries(numbers).map(([name, number]) => [name.toLowerCase(), number]));
   return z.preprocess(
     (input) => (typeof input === "string" ? (known.get(input.toLowerCase()) ?? input) : input),
-    z.number().int(),
+    z.int(),
   );
 }
 

@@ -18,7 +18,7 @@ function answered<Shape extends z.core.$ZodShape>(fields: Shape) {
 }
 
 const named = z.string().min(1);
-const integer = z.number().int();
+const integer = z.int();
 const text = z.string().optional();
 
 /** Values of forms: form, then group, then field. */

@@ -62,6 +62,41 @@ describe("variables below a source", () => {
   });
 });
 
+describe("a new entity without a name or a type", () => {
+  test("is a variable with the name of its type or its mappingConfig, or a Generic one", async () => {
+    const { sourceId } = await createChain(hub, { variables: [] });
+    const made = async (body: object) =>
+      hub.get(`/variables/${(await hub.post(`/variables/source/${sourceId}`, body)).id}`);
+    const every = { granularity: 10, granularityTimeBase: "Minute" };
+    const typed = { variableTypeId: 0, unitId: 8, divider: 1, ...every };
+    expect(await made(typed)).toMatchObject({ name: "General consumption", variableTypeId: 0 });
+    const named = {
+      name: "Temperature",
+      unitId: 8,
+      quantityType: "Instantaneous",
+      mappingConfig: "temperature",
+      ...every,
+    };
+    expect(await made(named)).toMatchObject({ name: "Temperature", variableTypeId: 131 });
+    expect(await made({ unitId: 8, mappingConfig: "humidity" })).toMatchObject({
+      name: "humidity",
+      variableTypeId: 131,
+    });
+    const answer = await hub.call("POST", `/variables/source/${sourceId}`, { body: { unitId: 8 } });
+    expect(answer).toMatchObject({ status: 400, body: { detail: "name is missing" } });
+  });
+
+  test("is a source of Pushed Data with its serial number as the name, and a site of another type", async () => {
+    const siteId = await hub.post("/sites", { name: "S", timeZoneId: "UTC", typeId: null });
+    expect(await hub.get(`/sites/${siteId}`)).toMatchObject({ typeId: 15 });
+    const types: { id: number; name: string }[] = await hub.get("/sourceTypes");
+    const source = await hub.post("/sources", { siteId, SerialNumber: "MTR-1", name: null });
+    const pushed = types.find(({ name }) => name === "Pushed Data")?.id;
+    expect(source).toMatchObject({ name: "MTR-1", sourceTypeId: pushed });
+    expect(await hub.post("/sources", { siteId, eanNumber: "541-2" })).toMatchObject({ name: "541-2", ean: "541-2" });
+  });
+});
+
 test("DELETE /data answers the number of points of each variable in results", async () => {
   const { variableIds } = await createChain(hub, { variables: [{}, {}] });
   const [variableId = 0, other = 0] = variableIds;

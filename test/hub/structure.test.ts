@@ -62,7 +62,7 @@ describe("creating", () => {
 
   test.each([
     ["/sites", { name: "S", typeId: 1, timeZoneId: "Mars/Olympus" }, "timeZoneId"],
-    ["/sites", { name: "S", timeZoneId: "UTC" }, "typeId"],
+    ["/sites", { name: "S", typeId: 3 }, "timeZoneId"],
     ["/sources", { name: "S", siteId: 999, sourceTypeId: 1 }, "siteId"],
     ["/variables", { name: "V", sourceId: 999, variableTypeId: 0, unitId: 8 }, "sourceId"],
     ["/variables", [], ""],

@@ -25,6 +25,11 @@ export function fieldWords(issue: Issue): string | undefined {
     const expected = TYPES[isInteger ? "int" : issue.expected];
     return expected === undefined ? undefined : `must be ${expected}, and not ${shown(input)}${several(issue)}`;
   }
+  if (issue.code === "invalid_union") {
+    const kinds = issue.errors.flatMap(([first]) => (first?.code === "invalid_type" ? [TYPES[first.expected]] : []));
+    if (kinds.length === 0) return `has no form that is known here: ${shown(input)}`;
+    return `must be ${[...new Set(kinds)].join(" or ")}, and not ${shown(input)}`;
+  }
   if (issue.code === "invalid_value") return `must be one of ${issue.values.join(", ")}, and not ${shown(input)}`;
   if (issue.code === "too_small") return bound("least", issue.origin, Number(issue.minimum));
   if (issue.code === "too_big") return bound("most", issue.origin, Number(issue.maximum));

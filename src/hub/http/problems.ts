@@ -34,7 +34,12 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, input: unknown)
     path: placeOf(issue.path, input),
     message: issue.message,
   }));
-  throw invalidRequest(errors.map((error) => `${error.path || "body"}: ${error.message}`).join("; "), errors);
+  throw invalidRequest(errors.map((error) => sentence(error.path || "the body", error.message)).join("; "), errors);
+}
+
+/** `typeId is missing`; other words of a schema stand behind a colon. */
+function sentence(path: string, words: string): string {
+  return /^(is|are|must|has|have|holds|may) /.test(words) ? `${path} ${words}` : `${path}: ${words}`;
 }
 
 /** `ids` for a single value, which counts as a list, and `ids.1` in a list. */

@@ -9,6 +9,7 @@ import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { StoredSite } from "../store/store.ts";
+import { withDefaults } from "./defaults.ts";
 import { requireKnown } from "./known.ts";
 import { both, displayLevel, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
@@ -30,8 +31,8 @@ const OPTIONS = {
     access: "manage",
     tag: "Sites",
     summary: "Adds a site",
-    description: "The answer is the id, a bare integer.",
-    body: siteBody,
+    description: "The answer is the id, a bare integer. Without a type it is one of Other.",
+    body: siteBody.out.partial({ typeId: true }),
     shown: site,
     answer: z.int(),
     example: { body: { name: "Town hall", typeId: 3, timeZoneId: "Europe/Paris" } },
@@ -61,7 +62,7 @@ export async function siteRoutes(app: FastifyInstance, context: HubContext): Pro
   });
 
   app.post("/sites", OPTIONS.create, async (request, reply) => {
-    const body = parsed(siteBody, request.body);
+    const body = parsed(siteBody, withDefaults("site", request.body));
     requireKnown(body);
     const values = new ChangedForms(context, request, reply);
     const id = await store.structure.createSite(callerOf(request).accountId, body, values.ofNew(body));

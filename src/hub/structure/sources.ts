@@ -9,6 +9,7 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore, StoredSource } from "../store/store.ts";
+import { withDefaults } from "./defaults.ts";
 import { newWithEan, withEanNumber } from "./ean-number.ts";
 import { requireKnown } from "./known.ts";
 import { both, displayLevel, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
@@ -45,8 +46,10 @@ const OPTIONS = {
     access: "manage",
     tag: "Sources",
     summary: "Adds a source",
-    description: "The answer is the whole source.",
-    body: sourceBody,
+    description:
+      "The answer is the whole source. Without a name it has its serial number, EAN or meter number as one; " +
+      "without a type it is one of Pushed Data.",
+    body: sourceBody.out.partial({ name: true, sourceTypeId: true }),
     answer: source,
     example: {
       body: {
@@ -96,7 +99,7 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
   });
 
   app.post("/sources", OPTIONS.create, async (request, reply) => {
-    const body = parsed(sourceBody, newWithEan(request.body));
+    const body = parsed(sourceBody, withDefaults("source", newWithEan(request.body)));
     requireKnown(body);
     const values = new ChangedForms(context, request, reply);
     const made = await store.structure.createSource(callerOf(request).accountId, body, values.ofNew(body));

@@ -6,6 +6,7 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
+import { withDefaults } from "./defaults.ts";
 import { requireKnown } from "./known.ts";
 import {
   both,
@@ -33,6 +34,8 @@ const NEW_VARIABLE = {
   mappingConfig: "kWh",
 };
 
+const NEW_BODY = variableBody.out.partial({ name: true, variableTypeId: true });
+
 const LIST = {
   access: "read",
   tag: "Variables",
@@ -42,8 +45,10 @@ const LIST = {
 const CREATE = {
   access: "manage",
   tag: "Variables",
-  description: "The answer is the id, a bare integer.",
-  body: variableBody,
+  description:
+    "The answer is the id, a bare integer. Without a name it has that of its type, or its mappingConfig; without " +
+    "a type it is Generic.",
+  body: NEW_BODY,
   shown: variable,
   answer: z.int(),
 } as const;
@@ -61,7 +66,7 @@ const OPTIONS = {
     summary: "Adds a variable to the source of the path",
     description: "The answer is an object with the id, as the clients of this address read it.",
     answer: z.object({ id: z.int() }),
-    body: variableBody.out.partial({ sourceId: true }),
+    body: NEW_BODY.partial({ sourceId: true }),
     example: { body: NEW_VARIABLE },
   }),
 };
@@ -114,7 +119,7 @@ async function create({ store }: HubContext, request: FastifyRequest, fixed: obj
     throw notSupported("calculated", "it has no calculated variables yet");
   const names = Object.keys(fixed).map((name) => name.toLowerCase());
   const kept = given.filter(([field]) => !names.includes(field.toLowerCase()));
-  const body = parsed(variableBody, { ...Object.fromEntries(kept), ...fixed });
+  const body = parsed(variableBody, withDefaults("variable", { ...Object.fromEntries(kept), ...fixed }));
   requireKnown(body);
   const id = await store.structure.createVariable(callerOf(request).accountId, body);
   if (id === null) throw invalidField("sourceId", `no source ${body.sourceId} in this account`);
