@@ -6,8 +6,9 @@ import { ACCESS } from "../src/hub/http/access.ts";
 import type { HubRoute, RouteFacts } from "../src/hub/http/route.ts";
 import { startHub } from "../src/hub/hub.ts";
 import { hubOptions } from "../src/hub/options.ts";
-import { ROLE_NAMES, type RoleName, rolesWith } from "../src/hub/token/rights.ts";
+import { rolesWith } from "../src/hub/token/rights.ts";
 import { silentLog as log } from "../src/support/log.ts";
+import { ROLE_NAMES, type RoleName } from "../src/wire/index.ts";
 
 const INTRO = `# Rights at the hub
 

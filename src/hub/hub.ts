@@ -69,6 +69,7 @@ import { seedIdentities } from "./token/seed.ts";
 import { createTokenRates } from "./token/token-rates.ts";
 import { createTokens } from "./token/tokens.ts";
 import { type RunningTransfer, startTransfer } from "./transfer/transfer.ts";
+import { userRoutes } from "./users/routes.ts";
 
 export interface HubParts {
   readonly log: Logger;
@@ -218,6 +219,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     pageRoutes,
     referentialRoutes,
     invitationRoutes,
+    userRoutes,
     unsupportedRoutes,
   ];
   for (const resource of resources) void app.register((scope) => resource(scope, context));

@@ -19,6 +19,7 @@ export * from "./target.ts";
 export * from "./token.ts";
 export * from "./trigger.ts";
 export * from "./units.ts";
+export * from "./user.ts";
 export * from "./view.ts";
 export * from "./webhook.ts";
 export * from "./zones.ts";

@@ -9,6 +9,7 @@ const WORDS: Readonly<Record<string, string>> = {
   groupname: "Name of the group of the form.",
   fieldname: "Name of the field.",
   sliceid: "Id of the slice.",
+  claimtype: "Type of the claim.",
   guid: "The `token` of the file trigger.",
   rest: "Anything: this hub does not have the resource.",
   // Tokens.

@@ -17,7 +17,10 @@ const CHARACTERS_LEAST = 8;
 const CHARACTERS_MAX = 500;
 
 /** Why a user cannot have this password; null when it is fit. */
-export function passwordFault(password: string, { username, email }: UserRecord): string | null {
+export function passwordFault(
+  password: string,
+  { username, email }: Pick<UserRecord, "username" | "email">,
+): string | null {
   if ([...password].length < CHARACTERS_LEAST) return `Choose a password of ${CHARACTERS_LEAST} characters at least.`;
   if (password.length > CHARACTERS_MAX) return `Choose a password of ${CHARACTERS_MAX} characters at most.`;
   const own = [username, email, email?.split("@")[0]].map((text) => text?.toLowerCase());

@@ -26,8 +26,10 @@ export interface Principal {
   readonly accountId: number;
   /** Null: Basic credentials, personal tokens and browsers name none. */
   readonly clientId: string | null;
-  /** The scopes of a personal token; absent with other credentials. */
-  readonly personalScopes?: readonly string[];
+  /** Scopes of the token; absent: all. */
+  readonly scopes?: readonly string[];
+  /** A personal token, and no other credentials. */
+  readonly isPersonal?: true;
   /** The user who acts as the other one, in a browser; null: the user himself. */
   readonly impersonator?: UserRecord | null;
 }
@@ -68,7 +70,7 @@ export function createGuard({ identity, people, tokens, passwords, sessions, clo
     if (user === null || !mayAccess(user, accountId))
       throw unauthenticated("the user of the personal token may no longer enter its account");
     if (lastUsedMs === null || nowMs - lastUsedMs >= USE_NOTED_MS) await people.touchApiToken(id, nowMs);
-    return { user, accountId, clientId: null, personalScopes: token.scopes };
+    return { user, accountId, clientId: null, scopes: token.scopes, isPersonal: true };
   };
   const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
     const [scheme, token] = authorizationOf(request);
@@ -84,7 +86,7 @@ export function createGuard({ identity, people, tokens, passwords, sessions, clo
       throw unauthenticated("the user of the access token may no longer enter its account");
     if (client === null || generationOf(user, client) !== claims.generation)
       throw unauthenticated("the client of the access token was removed, or its password or secret changed");
-    return { user, accountId: claims.accountId, clientId: claims.clientId };
+    return { user, accountId: claims.accountId, clientId: claims.clientId, scopes: claims.scopes };
   };
   const byPassword = async (credentials: string, address: string): Promise<Principal> => {
     const { name, password } = basicCredentials(credentials);

@@ -2,11 +2,8 @@
  * Roles and what they allow (platform facts, *Rights and alarms*; specification, *Authentication* 6). This table is the
  * only one: the access rules of routes name its actions, and `docs/hub-rights.md` derives from both.
  */
+import { ROLE_NAMES, type RoleName } from "../../wire/index.ts";
 import type { UserRecord } from "../store/store.ts";
-
-/** In the order of their ranks. */
-export const ROLE_NAMES = ["User", "Datapusher", "Manager", "Admin"] as const;
-export type RoleName = (typeof ROLE_NAMES)[number];
 
 /** Roles that may do it. */
 const RIGHTS = {

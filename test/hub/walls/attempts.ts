@@ -20,6 +20,7 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   ":formName/:groupName": NAMED.text,
   ":groupName/:fieldName": NAMED.text,
   "attributes/:formName": NAMED.text,
+  "claims/:claimType": NAMED.text,
   "fileTrigger/:id": FIRST,
   "form/:id": FIRST,
   "generic/:guid": TOKEN,
@@ -33,6 +34,8 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   "slices/:sliceId": FIRST,
   "source/:sourceId": FIRST,
   "sources/:id": FIRST,
+  "tokens/:id": FIRST,
+  "users/:id": THEIR_USER,
   "sources/:sourceId": FIRST,
   "static/*": "index.html",
   "storage/:id": FIRST,
@@ -42,6 +45,7 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
 
 /** Texts of queries. */
 const IN_QUERY: Readonly<Record<string, string>> = {
+  "BusinessKeys.Values": String(THEIR_USER),
   AsOf: "2026-04-01T00:00:00Z",
   CustomFilter: "Id > 0",
   Delimiter: ";",

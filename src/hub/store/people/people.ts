@@ -4,6 +4,7 @@ import type { Listing, Page } from "../store.ts";
 import { type ApiTokenRecord, apiTokenByHash, apiTokensOf, touchApiToken } from "./api-tokens.ts";
 import { type AuditFilter, type AuditRecord, listAudit } from "./audit.ts";
 import { type ClaimRecord, claimsOf } from "./claims.ts";
+import { type HeldMember, listMembers, type MembersFilter, memberToChange } from "./members.ts";
 import type { UserRecord } from "./records.ts";
 import { applySeed, deactivateOthers, seedPassword, type UserSeed } from "./seed.ts";
 import { touchAccount, userByEmail, userById, userByName } from "./users.ts";
@@ -17,6 +18,10 @@ export interface PeopleStore {
   userByName(username: string): Promise<UserRecord | null>;
   userByEmail(email: string): Promise<UserRecord | null>;
   touchAccount(userId: number, accountId: number): Promise<void>;
+  /** Users of the account, ordered by id. */
+  members(accountId: number, filter: MembersFilter, page: Page): Promise<Listing<UserRecord>>;
+  /** One transaction about a user of the account; `missing`: the account has no such user. */
+  changeMember<T>(accountId: number, userId: number, work: (held: HeldMember) => Steps<T>): Promise<T | "missing">;
   /** Of these users in the account, by user and type. */
   claims(accountId: number, userIds: readonly number[]): Promise<readonly ClaimRecord[]>;
   /** Of a user in an account, the newest first. */
@@ -45,6 +50,12 @@ export function createPeopleStore(database: Database): PeopleStore {
     userByName: (username) => ask(() => userByName(username)),
     userByEmail: (email) => ask(() => userByEmail(email)),
     touchAccount: (userId, accountId) => database.write(() => touchAccount(userId, accountId)),
+    members: (accountId, filter, page) => listMembers(database, accountId, filter, page),
+    changeMember: <T>(accountId: number, userId: number, work: (held: HeldMember) => Steps<T>) =>
+      database.write(function* (): Steps<T | "missing"> {
+        const held = yield* memberToChange(dialect, accountId, userId);
+        return held === null ? "missing" : yield* work(held);
+      }),
     claims: (accountId, userIds) => ask(() => claimsOf(dialect, accountId, userIds)),
     apiTokens: (userId, accountId) => ask(() => apiTokensOf(userId, accountId)),
     touchApiToken: (id, atMs) => database.write(() => touchApiToken(id, atMs)),

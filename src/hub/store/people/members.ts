@@ -1,0 +1,71 @@
+/** Users of an account: lists, and changes that wait for each other. */
+import { type Database, type Row, rows, type Steps, type StoreDialect } from "../database.ts";
+import { foldedText } from "../filter-sql.ts";
+import type { Listing, Page } from "../store.ts";
+import { Where } from "../where.ts";
+import { USER_ORDER, USER_ROWS, type UserRecord, usersOf } from "./records.ts";
+import { userToChange } from "./users.ts";
+
+/** Fields combine with AND; absent ones do not filter. Names and addresses are found in any case. */
+export interface MembersFilter {
+  readonly ids?: readonly number[] | undefined;
+  readonly usernames?: readonly string[] | undefined;
+  readonly emails?: readonly string[] | undefined;
+  readonly businessIds?: readonly string[] | undefined;
+}
+
+const MEMBERS = {
+  columns: "hub_user.id",
+  from: "membership JOIN hub_user ON hub_user.id = membership.user_id",
+  order: "hub_user.id",
+};
+
+/** Ordered by id. */
+export function listMembers(
+  { ask, dialect }: Database,
+  accountId: number,
+  { ids, usernames, emails, businessIds }: MembersFilter,
+  page: Page,
+): Promise<Listing<UserRecord>> {
+  const where = new Where(dialect)
+    .equal("membership.account_id", accountId)
+    .among("hub_user.id", ids)
+    .among("hub_user.email_key", emails?.map(foldedText))
+    .among("membership.business_id", businessIds);
+  if (usernames !== undefined) {
+    const either = `(${dialect.among("hub_user.username")} OR ${dialect.among("hub_user.username_key")})`;
+    where.condition({ sql: either, values: [usernames, usernames.map(foldedText)] });
+  }
+  return ask(function* (): Steps<Listing<UserRecord>> {
+    const { rows: listed, total } = yield* dialect.page(MEMBERS, where, page);
+    const wanted = listed.map((one) => Number(one["id"]));
+    const found: readonly Row[] = yield* rows(
+      `${USER_ROWS} WHERE ${dialect.among("hub_user.id")} ${USER_ORDER}`,
+      wanted,
+    );
+    return { rows: usersOf(found), total };
+  });
+}
+
+/** For use inside a write: all members of the account, which no other transaction changes until this one ends. */
+export function* heldMembers({ forUpdate }: StoreDialect, accountId: number): Steps<readonly UserRecord[]> {
+  const sql = `SELECT user_id FROM membership WHERE account_id = ? ORDER BY user_id${forUpdate("membership")}`;
+  yield* rows(sql, accountId);
+  const members = "hub_user.id IN (SELECT user_id FROM membership WHERE account_id = ?)";
+  return usersOf(yield* rows(`${USER_ROWS} WHERE ${members} ${USER_ORDER}`, accountId));
+}
+
+/** A member and the others of the account, at the begin of a change. */
+export interface HeldMember {
+  readonly user: UserRecord;
+  /** With the user. */
+  readonly members: readonly UserRecord[];
+}
+
+/** For use inside a write. Null: the account has no such user. */
+export function* memberToChange(dialect: StoreDialect, accountId: number, userId: number): Steps<HeldMember | null> {
+  const members = yield* heldMembers(dialect, accountId);
+  if (!members.some(({ id }) => id === userId)) return null;
+  const user = yield* userToChange(userId, dialect.forUpdate);
+  return user === null ? null : { user, members };
+}

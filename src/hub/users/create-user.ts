@@ -1,0 +1,83 @@
+/** New users of an account, made by its managers. */
+import type { FastifyRequest } from "fastify";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import type { RoleName, UserBody } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { callerOf } from "../http/access.ts";
+import { invalidField } from "../http/problems.ts";
+import { temporaryPassword } from "../mail/link-secret.ts";
+import { NO_MAIL } from "../mail/mail.ts";
+import { temporaryPasswordMessage } from "../mail/messages.ts";
+import { passwordFault } from "../sessions/own-password.ts";
+import type { Steps } from "../store/database.ts";
+import { queueMail } from "../store/mail/mails.ts";
+import { type Actor, recordAudit } from "../store/people/audit.ts";
+import { createUser, type NewUser, putMembership } from "../store/people/users.ts";
+import { conflict, takenProblem } from "./edit.ts";
+import { actorOf, requireGivable } from "./member-change.ts";
+
+/** The place of a new user, and who gives it. */
+export interface NewPlace {
+  readonly accountId: number;
+  readonly roles: readonly RoleName[];
+  readonly businessId: string | null;
+  readonly actor: Actor;
+  readonly nowMs: number;
+}
+
+/** For use inside a write. Throws a 409 for names that are taken. */
+export function* addUserTo(user: NewUser, { accountId, roles, businessId, actor, nowMs }: NewPlace): Steps<number> {
+  const id = yield* createUser(user);
+  if (typeof id === "string") throw takenProblem(id);
+  if (!(yield* putMembership(id, { accountId, roles, businessId, origin: "people" })))
+    throw conflict("businessId", `another user of this account has ${businessId}`);
+  const subject = { kind: "user", id, name: user.username } as const;
+  yield* recordAudit(accountId, { atMs: nowMs, actor, action: "user.created", subject, facts: { roles } });
+  return id;
+}
+
+/** Returns the id. Without a password, a temporary one is sent by mail. */
+export async function createMember(context: HubContext, request: FastifyRequest, body: UserBody): Promise<number> {
+  const caller = callerOf(request);
+  const { accountId } = caller;
+  const { email = null, firstName = null, lastName = null, businessId = null } = body;
+  const username = body.username ?? body.email;
+  const roles = [...new Set(body.roles ?? ["User" as const])];
+  if (username === undefined) throw invalidField("username", "is missing (or an email, which then is the name)");
+  requireGivable(caller, roles);
+  const sent = body.password === undefined ? mailedPassword(context, email) : null;
+  const password = body.password ?? temporaryPassword();
+  if (body.password !== undefined) requireFit(password, username, email);
+  const passwordHash = await context.passwords.hash(password);
+  const nowMs = context.clock.now().epochMilliseconds;
+  const mustChangePassword = sent !== null || body.mustChangePassword !== false;
+  const temporaryUntilMs = mustChangePassword ? nowMs + context.mail.validity.temporaryPassword : null;
+  const state = mustChangePassword ? "Invited" : "Active";
+  const user = { username, email, firstName, lastName, state, passwordHash, mustChangePassword } as const;
+  const account = (await context.store.identity.account(accountId))?.name ?? String(accountId);
+  const place = { accountId, roles, businessId, actor: actorOf(request), nowMs };
+  const id = await context.store.people.change(function* () {
+    const made = yield* addUserTo({ ...user, temporaryUntilMs, origin: "people" }, place);
+    if (sent !== null && temporaryUntilMs !== null) {
+      const link = context.mail.linkTo("/sign-in");
+      const message = temporaryPasswordMessage({ account, username, password, link, expiresMs: temporaryUntilMs });
+      const times = { createdMs: nowMs, expiresMs: temporaryUntilMs };
+      yield* queueMail({ accountId, kind: "temporary-password", to: sent, ...message, ...times });
+    }
+    return made;
+  });
+  if (sent !== null) context.mail.wake();
+  return id;
+}
+
+/** The address to which it goes. Throws where it cannot be sent. */
+function mailedPassword({ mail }: HubContext, email: string | null): string {
+  if (email === null) throw invalidField("email", "is missing: without a password, a temporary one is sent there");
+  if (!mail.isSetUp) throw new HttpProblem(409, "conflict", `${NO_MAIL}; or give the user a password`);
+  return email;
+}
+
+function requireFit(password: string, username: string, email: string | null): void {
+  const why = passwordFault(password, { username, email });
+  if (why !== null) throw invalidField("password", why);
+}

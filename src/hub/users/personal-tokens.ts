@@ -1,0 +1,93 @@
+/** Personal API tokens of the caller, in the account of the token. */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { newPersonalToken, type PersonalToken, personalToken, personalTokenBody } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { boundMs } from "../data/query.ts";
+import { callerOf } from "../http/access.ts";
+import { invalidField, parsed } from "../http/problems.ts";
+import { described } from "../http/route.ts";
+import { type ApiTokenRecord, addApiToken, removeApiToken } from "../store/people/api-tokens.ts";
+import { type AuditFact, recordAudit } from "../store/people/audit.ts";
+import { notFound, pathId, type WithId } from "../structure/pages.ts";
+import { isoOfMs } from "../time.ts";
+import { hashOfPersonalToken, newPersonalToken as newValue } from "../token/personal-token.ts";
+import { actorOf, forbidden } from "./member-change.ts";
+
+const YEAR_MS = 366 * 86_400_000;
+
+const OPTIONS = {
+  list: described({
+    access: "own",
+    tag: "Users",
+    summary: "Personal tokens of the caller",
+    answer: z.array(personalToken),
+  }),
+  create: described({
+    access: "own",
+    tag: "Users",
+    summary: "Makes a personal token",
+    description: "The answer shows its value, once. It works within its scopes and the rights that the user has then.",
+    body: personalTokenBody,
+    answer: newPersonalToken,
+    example: { body: { name: "report", expires: "2026-12-31T00:00:00Z" } },
+  }),
+  remove: described({ access: "own", tag: "Users", summary: "Ends a personal token of the caller", status: 204 }),
+};
+
+export function personalTokenRoutes(app: FastifyInstance, context: HubContext): void {
+  const { people } = context.store;
+  app.get("/user/tokens", OPTIONS.list, async (request) => {
+    const { user, accountId } = callerOf(request);
+    return (await people.apiTokens(user.id, accountId)).map(shownToken);
+  });
+  app.post("/user/tokens", OPTIONS.create, (request) => create(context, request));
+  app.delete<WithId>("/user/tokens/:id", OPTIONS.remove, async (request, reply) => {
+    const { user, accountId } = callerOf(request);
+    const id = pathId(request.params.id);
+    const about = factOf(context, request, "token.removed");
+    await people.change(function* () {
+      const removed = yield* removeApiToken(user.id, accountId, id);
+      if (removed === null) throw notFound("personal token", String(id));
+      yield* recordAudit(accountId, about(removed, {}));
+    });
+    return reply.code(204).send();
+  });
+}
+
+async function create(context: HubContext, request: FastifyRequest) {
+  const { user, accountId, scopes: own, isPersonal, impersonator = null } = callerOf(request);
+  if (isPersonal === true) throw forbidden("a personal token cannot make another one: sign in with the password");
+  if (impersonator !== null) throw forbidden("whoever acts as another user cannot make tokens of that user");
+  const body = parsed(personalTokenBody, request.body);
+  const scopes = [...new Set(body.scopes ?? ["datahub-api" as const])];
+  const beyond = scopes.filter((scope) => own?.includes(scope) === false);
+  if (beyond.length > 0) throw forbidden(`your own token lacks the scope ${beyond.join(" and ")}`);
+  const nowMs = context.clock.now().epochMilliseconds;
+  const expiresMs = boundMs("expires", body.expires, "UTC") ?? 0;
+  if (expiresMs <= nowMs) throw invalidField("expires", "is in the past");
+  if (expiresMs > nowMs + YEAR_MS) throw invalidField("expires", "is a year from now at most");
+  const value = newValue();
+  const token = { userId: user.id, accountId, name: body.name, scopes, createdMs: nowMs, expiresMs };
+  const about = factOf(context, request, "token.created");
+  const id = await context.store.people.change(function* () {
+    const made = yield* addApiToken({ ...token, hash: hashOfPersonalToken(value) });
+    yield* recordAudit(accountId, about({ id: made, name: body.name }, { scopes, expires: isoOfMs(expiresMs) }));
+    return made;
+  });
+  return { ...shownToken({ ...token, id, lastUsedMs: null }), token: value };
+}
+
+function factOf({ clock }: HubContext, request: FastifyRequest, action: "token.created" | "token.removed") {
+  const head = { atMs: clock.now().epochMilliseconds, actor: actorOf(request), action };
+  return ({ id, name }: Pick<ApiTokenRecord, "id" | "name">, facts: Readonly<Record<string, unknown>>): AuditFact => ({
+    ...head,
+    subject: { kind: "token", id, name },
+    facts,
+  });
+}
+
+function shownToken({ id, name, scopes, createdMs, expiresMs, lastUsedMs }: ApiTokenRecord): PersonalToken {
+  const lastUsed = lastUsedMs === null ? null : isoOfMs(lastUsedMs);
+  return { id, name, scopes: [...scopes], created: isoOfMs(createdMs), expires: isoOfMs(expiresMs), lastUsed };
+}

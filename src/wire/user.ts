@@ -1,0 +1,138 @@
+/** Users, their roles and claims (specification, *User role and claim*), and personal tokens. */
+import { z } from "zod";
+import { AUDIT_ACTIONS, AUDIT_SUBJECTS } from "./audit.ts";
+import { anyCase, caseless, listOf, paging, queryInteger } from "./caseless.ts";
+import { SCOPES } from "./token.ts";
+
+/** In the order of their ranks. */
+export const ROLE_NAMES = ["User", "Datapusher", "Manager", "Admin"] as const;
+export type RoleName = (typeof ROLE_NAMES)[number];
+
+export const USER_STATES = ["Active", "Invited", "Inactive"] as const;
+export const BUSINESS_KEYS = ["Id", "Username", "Email", "BusinessId"] as const;
+
+/** A role by its name in any case, or as the object that answers show. */
+const roleNamed = z.preprocess((input) => {
+  const name =
+    typeof input === "object" && input !== null ? (Reflect.get(input, "id") ?? Reflect.get(input, "name")) : input;
+  return typeof name === "string" && name.toLowerCase() === "datapusher.standard" ? "Datapusher" : name;
+}, anyCase(ROLE_NAMES));
+
+const SHORT = 200;
+const short = z.string().trim().min(1).max(SHORT);
+
+const fields = {
+  // A colon would end the name in Basic credentials.
+  username: short.regex(/^[^\p{Cc}:]+$/u, "has no colon and no control characters").describe("Name to sign in with."),
+  email: z.email().max(320).optional().describe("Address for messages, unique in the hub."),
+  firstName: short.optional().describe("First name."),
+  lastName: short.optional().describe("Last name."),
+  businessId: short.optional().describe("Identifier that the account gives to the user."),
+  roles: z.array(roleNamed).max(ROLE_NAMES.length).describe("Names of the roles of the user in the account."),
+};
+
+/** Fields of a user that PUT and PATCH change. */
+export const userFields = caseless(z.object(fields));
+export type UserFields = z.infer<typeof userFields>;
+
+export const userBody = caseless(
+  z.object({
+    ...fields,
+    username: fields.username.optional().describe("Name to sign in with; the email where it is absent."),
+    roles: fields.roles.optional().describe("Names of the roles of the user in the account; User by default."),
+    password: z.string().optional().describe("Password; without it the hub sends a temporary one by mail."),
+    mustChangePassword: z
+      .boolean()
+      .optional()
+      .describe("Whether the given password has to be changed at the first sign-in; true by default."),
+  }),
+);
+export type UserBody = z.infer<typeof userBody>;
+
+/** Body of PUT …/roles. */
+export const rolesBody = fields.roles;
+
+export const role = z.object({ id: z.string(), name: z.string() });
+export const claim = z.object({
+  id: z.literal(0),
+  userId: z.int(),
+  claimType: z.string(),
+  claimValue: z.string(),
+});
+export type Claim = z.infer<typeof claim>;
+
+export const claimBody = caseless(z.object({ claimValue: z.string().max(4_000).describe("Value of the claim.") }));
+
+export const user = z.object({
+  id: z.int(),
+  username: z.string(),
+  email: z.string().nullish(),
+  firstName: z.string().nullish(),
+  lastName: z.string().nullish(),
+  businessId: z.string().nullish(),
+  state: z.enum(USER_STATES).optional(),
+  roles: z.array(role).optional(),
+  claims: z.array(claim).optional(),
+  memberships: z.array(z.object({ accountId: z.int(), roles: z.array(role) })).optional(),
+  mustChangePassword: z.boolean().optional(),
+  secondFactor: z.boolean().optional(),
+});
+export type User = z.infer<typeof user>;
+
+const displayLevel = z.string().optional().describe("How much is shown of each user: UserLight, User or VerboseUser.");
+
+export const usersQuery = caseless(
+  z.object({
+    DisplayLevel: displayLevel,
+    "BusinessKeys.Name": anyCase(BUSINESS_KEYS).optional().describe("The key by which users are found."),
+    "BusinessKeys.Values": listOf(z.string()).optional().describe("Values of the key; repeat it for several users."),
+    ...paging,
+  }),
+);
+export type UsersQuery = z.infer<typeof usersQuery>;
+export const userQuery = caseless(z.object({ DisplayLevel: displayLevel }));
+
+export const account = z.object({ id: z.int(), name: z.string() });
+
+/** Date-times are ISO 8601. */
+export const personalTokenBody = caseless(
+  z.object({
+    name: short.describe("What the token is for."),
+    scopes: z.array(anyCase(SCOPES)).min(1).optional().describe("Scopes of the token; datahub-api by default."),
+    expires: z.string().describe("When it expires (ISO 8601), a year from now at most."),
+  }),
+);
+
+export const personalToken = z.object({
+  id: z.int(),
+  name: z.string(),
+  scopes: z.array(z.string()),
+  created: z.string(),
+  expires: z.string(),
+  lastUsed: z.string().nullable(),
+});
+export type PersonalToken = z.infer<typeof personalToken>;
+/** The value is shown once. */
+export const newPersonalToken = personalToken.extend({ token: z.string() });
+
+export const auditQuery = caseless(
+  z.object({
+    UserId: queryInteger.optional().describe("Only what this user did, or what was done about him."),
+    From: z.string().optional(),
+    To: z.string().optional(),
+    ...paging,
+  }),
+);
+
+const person = z.object({ id: z.int().nullable(), name: z.string() });
+export const auditEntry = z.object({
+  id: z.int(),
+  at: z.string(),
+  actor: person,
+  impersonator: person.nullable(),
+  action: z.enum(AUDIT_ACTIONS),
+  subject: z.object({ kind: z.enum(AUDIT_SUBJECTS), id: z.string(), name: z.string() }),
+  facts: z.record(z.string(), z.unknown()),
+  address: z.string().nullable(),
+});
+export type AuditEntry = z.infer<typeof auditEntry>;
