@@ -94,12 +94,11 @@ export const userQuery = caseless(z.object({ DisplayLevel: displayLevel }));
 
 export const account = z.object({ id: z.int(), name: z.string() });
 
-/** Date-times are ISO 8601. */
 export const personalTokenBody = caseless(
   z.object({
     name: short.describe("What the token is for."),
     scopes: z.array(anyCase(SCOPES)).min(1).optional().describe("Scopes of the token; datahub-api by default."),
-    expires: z.string().describe("When it expires (ISO 8601), a year from now at most."),
+    days: z.int().min(1).max(366).describe("Days until it expires, 366 at most."),
   }),
 );
 

@@ -300,7 +300,7 @@ export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
 export function addressOf(route: HubRoute, ids: Readonly<Record<string, number | string>>, rest = "x"): string {
   const entity =
     /^\/(fileTrigger|storage|form|(?:site|source|variable|view|group)(?=s))s?\//.exec(route.url)?.[1] ?? "";
-  const last = /variables\/:id$/.test(route.url) ? "variable" : entity;
+  const last = /variables\/:id$/.test(route.url) ? "variable" : /\/users\/:id/.test(route.url) ? "user" : entity;
   return route.url
     .replace(/:id\b/, String(ids[last] ?? 999_999))
     .replace(/:sourceId\b/, String(ids["source"] ?? 999_999))

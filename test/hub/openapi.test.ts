@@ -14,6 +14,8 @@ interface Operation {
   readonly tags: readonly string[];
 }
 
+/** The user `plain` of the fixture. */
+const PLAIN = 4;
 let hub: TestHub;
 let document: Json & {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -151,7 +153,8 @@ test("every example works as given", async () => {
       route.method === "DELETE" && route.url !== "/data"
         ? await createChain(hub)
         : { siteId: 1, sourceId: 1, variableIds: [1] };
-    const path = addressOf(route, { site: siteId, source: sourceId, variable: variableIds[0] ?? 0, form: 1 });
+    const ids = { site: siteId, source: sourceId, variable: variableIds[0] ?? 0, form: 1, user: PLAIN };
+    const path = addressOf(route, ids);
     const { query, body } = route.facts.example ?? {};
     const answer = await hub.call(route.method, path, {
       ...(query === undefined ? {} : { query: query as Query }),

@@ -65,7 +65,10 @@ async function made(attempt: Attempt, foreign: Readonly<Record<string, string>>)
   const { raw, headers } = sentOf(attempt);
   // Forms and invited people have names of their own, and each attempt may make one.
   forms += 1;
-  const body = typeof raw === "string" ? raw.replace("Billing", `Form ${forms}`).replace("bob@", `bob${forms}@`) : raw;
+  const body =
+    typeof raw === "string"
+      ? raw.replace("Billing", `Form ${forms}`).replace(/bob@|"ada"/, (name) => name.replace(/bob|ada/, `$&${forms}`))
+      : raw;
   const query = attempt.query === undefined ? "" : `?${new URLSearchParams(attempt.query)}`;
   const answer = await fetch(hub.url() + attempt.path + query, {
     method: attempt.route.method,

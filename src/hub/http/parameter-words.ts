@@ -10,6 +10,11 @@ const WORDS: Readonly<Record<string, string>> = {
   fieldname: "Name of the field.",
   sliceid: "Id of the slice.",
   claimtype: "Type of the claim.",
+  email: "Address for messages, unique in the hub.",
+  firstname: "First name.",
+  lastname: "Last name.",
+  businessid: "Identifier that the account gives to the user.",
+  roles: "Names of the roles of the user in the account.",
   guid: "The `token` of the file trigger.",
   rest: "Anything: this hub does not have the resource.",
   // Tokens.

@@ -30,7 +30,9 @@ const OPTIONS = {
     description: "Managers see all of them, other users themselves alone.",
     query: usersQuery,
     answer: z.array(user),
-    example: { query: { DisplayLevel: "VerboseUser", "BusinessKeys.Name": "Username", "BusinessKeys.Values": "x" } },
+    example: {
+      query: { DisplayLevel: "VerboseUser", "BusinessKeys.Name": "Username", "BusinessKeys.Values": ["ada"] },
+    },
   }),
   self: described({ access: "read", tag: TAG, summary: "The caller", query: userQuery, answer: user }),
   account: described({ access: "read", tag: TAG, summary: "The account of the token", answer: account }),

@@ -34,19 +34,19 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   "slices/:sliceId": FIRST,
   "source/:sourceId": FIRST,
   "sources/:id": FIRST,
-  "tokens/:id": FIRST,
-  "users/:id": THEIR_USER,
   "sources/:sourceId": FIRST,
   "static/*": "index.html",
   "storage/:id": FIRST,
+  "tokens/:id": FIRST,
+  "users/:id": PERSON,
   "variables/:id": FIRST,
   "views/:id": FIRST,
 };
 
 /** Texts of queries. */
 const IN_QUERY: Readonly<Record<string, string>> = {
-  "BusinessKeys.Values": String(THEIR_USER),
   AsOf: "2026-04-01T00:00:00Z",
+  "BusinessKeys.Values": String(PERSON),
   CustomFilter: "Id > 0",
   Delimiter: ";",
   DisplayLevel: "Verbose",
@@ -95,6 +95,14 @@ const BODIES: Readonly<Record<string, unknown>> = {
   "PUT /sources/:id/attributes/:formName/:groupName/:fieldName/slices/:sliceId": SLICE,
 };
 
+/** Without a selection there is nothing to see. */
+const BY_ID = { "BusinessKeys.Name": "Id", "BusinessKeys.Values": String(PERSON) };
+const SELECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "/account/users": BY_ID,
+  "/data": { VariableIds: String(FIRST), SourceIds: String(FIRST) },
+  "/user/users": BY_ID,
+};
+
 const keyOf = ({ method, url }: HubRoute) => `${method} ${url}`;
 
 /** One request without parameters, one for each parameter of the query; with a body where the route takes one. */
@@ -103,8 +111,7 @@ export function attemptsOf(route: HubRoute): Attempt[] {
   const path = pathOf(route);
   const withBody = facts.body === undefined ? {} : { body: bodyOf(route) };
   const queries = parametersOf(route).map(([name, value]) => {
-    // Without a selection there is nothing to see of data.
-    const selection = url === "/data" ? { VariableIds: String(FIRST), SourceIds: String(FIRST) } : {};
+    const selection = SELECTIONS[url] ?? {};
     return { ...selection, [name]: value };
   });
   return [{ route, path, ...withBody }, ...queries.map((query) => ({ route, path, query, ...withBody }))];
@@ -170,6 +177,8 @@ export function elsewhere({ route, path, query, body }: Attempt): Attempt {
           `"${name}":${open}${query?.[name] === undefined ? NOWHERE.id : `"${NOWHERE.id}"`}${close}`,
       )
       .replaceAll(`"UserId":"${PERSON}"`, `"UserId":"${NOWHERE.id}"`)
+      .replaceAll(`"BusinessKeys.Values":"${PERSON}"`, `"BusinessKeys.Values":"${NOWHERE.id}"`)
+      .replaceAll(`/users/${PERSON}`, `/users/${NOWHERE.id}`)
       .replaceAll(/\[1\]/g, `[${NOWHERE.id}]`)
       .replaceAll(/\/1(?=[/"])/g, `/${NOWHERE.id}`),
   );
