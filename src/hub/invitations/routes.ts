@@ -101,7 +101,7 @@ export async function invitationRoutes(app: FastifyInstance, context: HubContext
 async function linkFor(context: HubContext, request: FastifyRequest): Promise<z.infer<typeof passwordLink>> {
   const { UserId = null } = parsed(passwordLinkQuery, request.query);
   // Credentials of a program must not lead to those of its user.
-  if (callerOf(request).personalScopes !== undefined)
+  if (callerOf(request).isPersonal === true)
     throw new HttpProblem(403, "missing-right", "a link to a new password needs an access token, not a personal token");
   const { link, expiresMs } = await makePasswordLink(context, actingOf(request), UserId);
   return { link, expires: isoOfMs(expiresMs) };
