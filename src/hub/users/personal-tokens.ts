@@ -57,7 +57,7 @@ export function personalTokenRoutes(app: FastifyInstance, context: HubContext): 
 async function create(context: HubContext, request: FastifyRequest) {
   const { user, accountId, scopes: own, isPersonal, impersonator = null } = callerOf(request);
   if (isPersonal === true) throw forbidden("a personal token cannot make another one: sign in with the password");
-  if (impersonator !== null) throw forbidden("whoever acts as another user cannot make tokens of that user");
+  if (impersonator !== null) throw forbidden("you act as another user, and cannot make tokens of that user");
   const body = parsed(personalTokenBody, request.body);
   const scopes = [...new Set(body.scopes ?? ["datahub-api" as const])];
   const beyond = scopes.filter((scope) => own?.includes(scope) === false);
