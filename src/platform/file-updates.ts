@@ -59,10 +59,13 @@ export class FileUpdates {
   }
 
   note({ what, drop, path }: Pick<FileEvent, "what" | "drop" | "path">): void {
-    if (WITHOUT_CHANGE.has(what) || this.#parts.accountOf(drop) === undefined) return;
+    const isEntry = path.includes("!/");
+    // A container has ended when its last entry is finished.
+    const isEnd = isEntry && what === "source.left";
+    if ((WITHOUT_CHANGE.has(what) && !isEnd) || this.#parts.accountOf(drop) === undefined) return;
     const id = fileIdOf(path);
     // The record of a container names the entry that is worked on.
-    if (ONWARDS.has(what) && !path.includes("!/") && this.#inProgress.has(id)) return;
+    if (ONWARDS.has(what) && !isEntry && this.#inProgress.has(id)) return;
     this.#add(drop, id);
     this.#rest.abort();
   }

@@ -78,6 +78,39 @@ test("a reason that is over goes, also when its run continues while the ledger i
   await updates.close();
 }, 20_000);
 
+test("a container is stored once its last entry is finished, which follows the end of that entry's run", async () => {
+  let file = { id: 3, fileName: "all.zip", size: 9, createdMs: 1_000, offers: 1, state: "received" } as FileRecord;
+  const container = { id: "r", state: "opened", reason: null, points: {}, binding: { trigger: "" } } as unknown as Run;
+  const entry = { id: "e", state: "empty", reason: null, path: "3/all.zip!/a.csv" } as Run;
+  let inProgress: Run | null = entry;
+  const ledger = {
+    arrivalsAt: async () => [{ id: 1, ...entryOf(file) } as Arrival],
+    runOf: async () => container,
+    entries: async () => ({ unclaimed: [], inProgress, done: inProgress === null ? 1 : 0, staying: [] }),
+    awaitedEntries: async () => 0,
+  } as unknown as Ledger;
+  const advance: FileStore["advance"] = async (_account, changes) => {
+    for (const { state, reason, run } of changes) file = { ...file, state, reason: reason ?? null, run: run ?? null };
+    return changes.map(() => true);
+  };
+  const updates = new FileUpdates({
+    files: { list: async (_account, { ids }) => ({ rows: ids === undefined ? [] : [file], total: 1 }), advance },
+    accountOf: () => 1,
+    drops: () => ["account-1"],
+    ledger,
+    clock: systemClock,
+    log: silentLog,
+  });
+  const note = (what: string) => updates.note({ what, drop: "account-1", path: entry.path });
+  updates.start();
+  note("run.empty");
+  await expect.poll(() => file.state).toBe("processing");
+  inProgress = null;
+  note("source.left");
+  await expect.poll(() => file.state).toBe("stored");
+  await updates.close();
+}, 20_000);
+
 test("a file keeps its trigger while its container is opened, and that of its token always", async () => {
   const shown = async (via: FileRecord["via"], trigger: string, triggerId: number | null) => {
     const file = { id: 3, fileName: "all.zip", size: 9, createdMs: 1_000, offers: 1, via, triggerId } as FileRecord;
