@@ -128,7 +128,7 @@ describeInChromium("the pages in Chromium", () => {
     await page.keyboard.type(totp.generate({ timestamp: began + 30_000 }));
     await page.keyboard.press("Enter");
     await reached(/^\/me$/);
-    for (const path of ["/me/sessions", "/password/change", "/password/forgot", "/sign-out"]) {
+    for (const path of ["/me/sessions", "/me/tokens", "/password/change", "/password/forgot", "/sign-out"]) {
       await page.goto(hub.url() + path);
       faults.push(...(await faultsOf(page)));
     }

@@ -1,6 +1,6 @@
 /** Sessions of browsers: how they begin and end, and what they are accepted for. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { localPath } from "../../src/hub/sessions/browser.ts";
+import { hashOfCookie, localPath } from "../../src/hub/sessions/browser.ts";
 import { setState } from "../../src/hub/store/people/users.ts";
 import type { HubStore } from "../../src/hub/store/store.ts";
 import { openBrowser } from "./browser.ts";
@@ -232,6 +232,73 @@ describe("a password that is changed", () => {
     } finally {
       await own.close();
     }
+  });
+});
+
+describe("a personal token", () => {
+  test("is made on a page, shown once, works within its scopes, and ends there", async () => {
+    const browser = openBrowser(hub);
+    await browser.signIn("manager");
+    await browser.open("/me/tokens");
+    expect(await browser.send("/me/tokens", { name: "", scopes: "every", days: "9999" })).toMatchObject({
+      status: 422,
+    });
+    const made = await browser.send("/me/tokens", { name: "report <1>", scopes: "datahub-api", days: "30" });
+    const token = /hgp_[\w-]{43}/.exec(made.html)?.[0] ?? "";
+    const authorization = `Bearer ${token}`;
+    expect(await hub.call("GET", "/sites", { authorization })).toMatchObject({ status: 200 });
+    const pushed = await hub.call("POST", "/push/api/data", { authorization, body: [] });
+    expect(pushed).toMatchObject({ status: 401, body: { code: "missing-scope" } });
+    const listed = (await browser.open("/me/tokens")).html;
+    expect(listed).toContain("report &lt;1>");
+    expect(listed).not.toContain("hgp_");
+    const [, id = ""] = /name="end" value="(\d+)"/.exec(listed) ?? [];
+    const other = openBrowser(hub);
+    await other.signIn("plain");
+    await other.open("/me/tokens");
+    await other.send("/me/tokens", { end: id });
+    expect(await hub.call("GET", "/sites", { authorization })).toMatchObject({ status: 200 });
+    await browser.send("/me/tokens", { end: id });
+    expect(await hub.call("GET", "/sites", { authorization })).toMatchObject({ status: 401 });
+  });
+});
+
+describe("acting as another user", () => {
+  test("shows both names, keeps what is the user's own out of reach, and ends with the sign-out", async () => {
+    const browser = openBrowser(hub);
+    await browser.signIn("manager");
+    const user = await store().people.userByName("plain");
+    // The page for it belongs to the people of an account.
+    const manager = await store().people.userByName("manager");
+    const [session] = await store().sessions.openedBy(manager?.id ?? 0);
+    const [cookie = ""] = browser.cookies.values();
+    await store().sessions.end({ id: session?.id ?? 0, accountId: 1 }, null);
+    const facts = { userId: user?.id ?? 0, impersonatorId: manager?.id ?? 0 };
+    const actor = { id: manager?.id ?? 0, name: "manager", impersonator: null, address: null };
+    const subject = { kind: "user", id: user?.id ?? 0, name: "plain" } as const;
+    const fact = { atMs: Date.now(), actor, action: "impersonation.began", subject } as const;
+    await store().sessions.open(hashOfCookie(cookie), { ...session!, ...facts }, fact);
+    const shown = await browser.open("/me");
+    expect(shown.html).toMatch(/You are <strong>manager<\/strong> and act as <strong>plain<\/strong>/);
+    for (const path of [
+      "/me/tokens",
+      "/me/second-factor",
+      "/me/second-factor/set-up",
+      "/me/sessions",
+      "/password/change",
+    ])
+      expect(await browser.open(path), path).toMatchObject({ status: 403 });
+    for (const path of ["/me", "/me/tokens", "/me/second-factor", "/me/sessions", "/password/change"]) {
+      await browser.open("/me");
+      const sent = await browser.send(path, { name: "x", scopes: "datahub-api", days: "30", firstName: "x" });
+      expect(sent, path).toMatchObject({ status: 403 });
+    }
+    await browser.open("/me");
+    await browser.send("/sign-out", {});
+    expect((await browser.open("/me")).path).toContain("/sign-in");
+    const { rows } = await store().people.audit(1, {}, { offset: 0, limit: 1 });
+    expect(rows[0]).toMatchObject({ action: "impersonation.ended", actor: { name: "plain" } });
+    expect(rows[0]?.actor.impersonator?.name).toBe("manager");
   });
 });
 

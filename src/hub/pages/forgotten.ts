@@ -71,8 +71,8 @@ function sentPage(visit: Visit, validityMs: number): Page {
   const children = [
     Notice({
       kind: "success",
-      children: html`<p>If this is a user with an e-mail address, a link is sent to it. It works once, for
-        ${time}.</p>`,
+      children: html`<p>If this is a user with an e-mail address, a link is sent to it. It works
+        once, for ${time}.</p>`,
     }),
     html`<p>If nothing comes, ask a manager of your account: without an e-mail address, or where another service signs
       you in, there is no link.</p>

@@ -6,13 +6,19 @@ import type { MemberVisit } from "./page.ts";
 const TABS = [
   { path: "/me", words: "Profile" },
   { path: "/me/second-factor", words: "Second factor" },
+  { path: "/me/tokens", words: "Tokens" },
   { path: "/me/sessions", words: "Sessions" },
 ];
 
 export function ownPage(visit: MemberVisit, title: string, children: Content): Page {
   const current = visit.request.url.split("?")[0];
-  const links = TABS.map(({ path, words }) => ({ href: visit.href(path), words, isCurrent: path === current }));
+  const links = TABS.map(({ path, words }) => ({ href: visit.href(path), words, isCurrent: isWithin(current, path) }));
   return { title, children: [Tabs({ label: "My account", links }), children] };
+}
+
+/** The profile is above all the others. */
+function isWithin(current: string | undefined, path: string): boolean {
+  return current === path || (path !== "/me" && current?.startsWith(`${path}/`) === true);
 }
 
 /** Null when the user acts for himself: what is his own stays out of the reach of those who act as him. */

@@ -12,6 +12,7 @@ import { openPages } from "./page.ts";
 import { passwordPages } from "./password.ts";
 import { secondFactorPages } from "./second-factor.ts";
 import { signInPages } from "./sign-in.ts";
+import { tokenPages } from "./tokens.ts";
 
 export async function pageRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   const facts = { access: "open", tag: "Pages", summary: "The stylesheet of all pages", hidden: true } as const;
@@ -27,6 +28,7 @@ export async function pageRoutes(app: FastifyInstance, context: HubContext): Pro
     invitationPages(pages, context);
     mePages(pages, context);
     secondFactorPages(pages, context);
+    tokenPages(pages, context);
     oidcPages(scope, pages, context);
   });
 }

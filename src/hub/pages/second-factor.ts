@@ -57,7 +57,8 @@ async function statePage(context: HubContext, visit: MemberVisit, faults: Faults
       visit.done({ removed: "The second factor is removed." }),
       html`<p>With a second factor, a password alone is not enough to sign in: you also write a code that an app on
         your phone shows, and that changes all the time.</p>
-        <p>Programs cannot write such a code. They then sign in with a personal token instead of your password.</p>
+        <p>Programs cannot write such a code. They then sign in with
+          a <a href=${visit.href("/me/tokens")}>personal token</a> instead of your password.</p>
         <p><a class="button" href=${visit.href(SET_UP_PATH)}>Set up a second factor</a></p>`,
     ];
     return ownPage(visit, TITLE, children);

@@ -36,6 +36,7 @@ main:focus { outline: none; }
 form { margin: 0; }
 .field { margin-bottom: 1.1rem; max-width: 28rem; }
 .field > label, .field > .label, legend { display: block; font-weight: 600; margin-bottom: .25rem; }
+legend { padding: 0; }
 fieldset { border: 0; margin: 0 0 1.1rem; padding: 0; }
 .hint { color: var(--muted); font-size: .925rem; margin: 0 0 .3rem; }
 .fault { color: var(--danger); font-weight: 600; font-size: .925rem; margin: 0 0 .3rem; }
