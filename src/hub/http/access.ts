@@ -40,6 +40,8 @@ export const ACCESS = {
   entering: { ...PAGE, page: "entering" },
   /** Pages for one who has signed in. */
   member: { ...PAGE, page: "member" },
+  /** Pages for managers. */
+  peoplePage: { ...PAGE, right: "people", page: "member" },
 } as const satisfies Record<string, AccessRule | null>;
 
 /** Path of the documentation page. */

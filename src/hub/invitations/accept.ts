@@ -7,7 +7,7 @@ import { finishInvitation, type InvitationRecord, invitationById } from "../stor
 import { claimLink } from "../store/mail/links.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
-import { createUser, putMembership, userByEmail, userById, userByName } from "../store/people/users.ts";
+import { createUser, putMembership, setState, userByEmail, userById, userByName } from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
 import { mayGive, rolesNamed } from "../token/rights.ts";
 
@@ -86,7 +86,8 @@ function* acceptSteps(work: Work, id: number): Steps<Accepted> {
     inviter !== null && inviter.state !== "Inactive" && mayGive(inviter, accountId, rolesNamed(roles));
   if (!mayStillGive) return { kind: "void", account };
   const known = yield* userByEmail(email);
-  if (known?.state === "Inactive") return { kind: "inactive" };
+  // One who was removed from the last account is invited back.
+  if (known?.state === "Inactive" && known.memberships.length > 0) return { kind: "inactive" };
   const isTaken = known === null && (yield* userByName(acceptance.username)) !== null;
   if (isTaken) return { kind: "username-taken" };
   if (known === null && passwordHash === null) return { kind: "gone" };
@@ -102,6 +103,7 @@ function* join({ acceptance, account, nowMs }: Work, invitation: InvitationRecor
   const actor: Actor = { id: user.id, name: username, impersonator: null, address: acceptance.address };
   const isMember = user.memberships.some((one) => one.accountId === accountId);
   if (!isMember) yield* putMembership(user.id, { accountId, roles, origin: "people" });
+  if (user.state === "Inactive") yield* setState(user.id, user.mustChangePassword ? "Invited" : "Active");
   yield* finishInvitation(id, "Accepted", user.id);
   const subject = { kind: "user", id: user.id, name: username } as const;
   const facts = { invitation: id, email, roles };

@@ -22,6 +22,8 @@ export async function makePasswordLink(context: HubContext, acting: Acting, user
   if (actor.impersonator !== null)
     throw forbidden("who acts as another user makes no link to a password: sign out first");
   const user = userId === null || userId === acting.user.id ? acting.user : await othersUser(context, acting, userId);
+  if (user.passwordHash === null)
+    throw new HttpProblem(409, "conflict", `the user ${user.username} has no password here: another service knows it`);
   const { token, hash } = newLinkSecret();
   const nowMs = clock.now().epochMilliseconds;
   const expiresMs = nowMs + mail.validity.reset;

@@ -5,6 +5,7 @@ import { hasRight, type Right } from "../token/rights.ts";
 
 const LINKS: readonly { readonly path: string; readonly words: string; readonly right?: Right }[] = [
   { path: "/me", words: "My account" },
+  { path: "/people", words: "People", right: "people" },
   { path: "/docs/", words: "API" },
 ];
 

@@ -56,7 +56,7 @@ export interface Pages {
 }
 
 type PageWithSession = Exclude<PageAccessKey, "visitor">;
-type PageAccessKey = Extract<Access, "visitor" | "entering" | "member">;
+type PageAccessKey = Extract<Access, "visitor" | "entering" | "member" | "peoplePage">;
 
 /** For a scope of its own: faults of its routes are shown as pages. */
 export async function openPages(app: FastifyInstance, context: HubContext): Promise<Pages> {

@@ -10,6 +10,8 @@ import { mePages } from "./me.ts";
 import { oidcPages } from "./oidc.ts";
 import { openPages } from "./page.ts";
 import { passwordPages } from "./password.ts";
+import { peoplePages } from "./people.ts";
+import { personPages } from "./person.ts";
 import { secondFactorPages } from "./second-factor.ts";
 import { signInPages } from "./sign-in.ts";
 import { tokenPages } from "./tokens.ts";
@@ -26,6 +28,8 @@ export async function pageRoutes(app: FastifyInstance, context: HubContext): Pro
     passwordPages(pages, context);
     forgottenPages(pages, context);
     invitationPages(pages, context);
+    peoplePages(pages, context);
+    personPages(pages, context);
     mePages(pages, context);
     secondFactorPages(pages, context);
     tokenPages(pages, context);

@@ -8,7 +8,7 @@ import type { Clock } from "../../support/clock.ts";
 import type { HubOptions } from "../options.ts";
 import type { AuditFact } from "../store/people/audit.ts";
 import type { HubStore, UserRecord } from "../store/store.ts";
-import { defaultAccount, mayAccess } from "../token/rights.ts";
+import { defaultAccount, isAdmin, mayAccess, mayManage } from "../token/rights.ts";
 import { userGeneration } from "../token/tokens.ts";
 import { actorIn, ownFact, subjectOf } from "./actor.ts";
 import { type Browser, CSRF_HEADER, createBrowser, hashOfCookie, isCsrfToken, newCookieValue } from "./browser.ts";
@@ -155,6 +155,8 @@ async function sessionOf(parts: SessionParts, cookie: string): Promise<BrowserSe
   const person = impersonatorId === null ? user : impersonator;
   if (user === null || person === null || record.generation !== generationOf(person)) return null;
   if (!mayAccess(user, accountId) || !mayAccess(person, accountId)) return null;
+  // One who has lost the right to manage the user meanwhile no longer acts as him.
+  if (impersonator !== null && (isAdmin(user) || !mayManage(impersonator, accountId, user))) return null;
   if (record.seenMs + Math.min(SEEN_MS, options.sessions.idle / SEEN_TIMES) <= nowMs)
     await store.sessions.touch(id, nowMs);
   const missing = impersonator === null ? missingOf(user, secondFactor) : null;

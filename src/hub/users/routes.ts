@@ -8,12 +8,12 @@ import { takeJson } from "../http/json-bodies.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { MembersFilter } from "../store/people/members.ts";
-import { removeMembership, setState } from "../store/people/users.ts";
 import { pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
 import { hasRight } from "../token/rights.ts";
 import { createMember } from "./create-user.ts";
+import { activateMember, deactivateMember, removeMember } from "./departure.ts";
 import { applyEdit, type Edit, given, patched } from "./edit.ts";
-import { changeMember, requireOtherManager, requirePerson } from "./member-change.ts";
+import { changeMember } from "./member-change.ts";
 import { memberRoutes } from "./member-routes.ts";
 import { personalTokenRoutes } from "./personal-tokens.ts";
 import { memberFor, shownUsers, userLevel } from "./shown.ts";
@@ -109,41 +109,24 @@ export async function userRoutes(app: FastifyInstance, context: HubContext): Pro
   app.patch<WithId>("/account/users/:id", OPTIONS.patch, (request) =>
     edited(request, patched(request.body, context.options.limits.requestBody)),
   );
-  leavingRoutes(app, context);
+  departureRoutes(app, context);
   memberRoutes(app, context);
   personalTokenRoutes(app, context);
 }
 
-function leavingRoutes(app: FastifyInstance, context: HubContext): void {
+function departureRoutes(app: FastifyInstance, context: HubContext): void {
   app.delete<WithId>("/account/users/:id", OPTIONS.remove, async (request, reply) => {
-    await changeMember(context, request, pathId(request.params.id), function* (change) {
-      const { user, accountId } = change;
-      requireOtherManager(change);
-      yield* removeMembership(user.id, accountId);
-      yield* change.record("membership.removed");
-      if (user.memberships.length === 1) yield* setState(user.id, "Inactive");
-    });
+    await removeMember(context, request, pathId(request.params.id));
     return reply.code(204).send();
   });
   app.post<WithId>("/account/users/:id/deactivate", OPTIONS.deactivate, async (request) => {
     const id = pathId(request.params.id);
-    await changeMember(context, request, id, function* (change) {
-      requirePerson(change);
-      requireOtherManager(change);
-      if (change.user.state === "Inactive") return;
-      yield* setState(id, "Inactive");
-      yield* change.recordPerson("user.deactivated");
-    });
+    await deactivateMember(context, request, id);
     return shownMember(context, request, id, "verbose");
   });
   app.post<WithId>("/account/users/:id/activate", OPTIONS.activate, async (request) => {
     const id = pathId(request.params.id);
-    await changeMember(context, request, id, function* (change) {
-      requirePerson(change);
-      if (change.user.state !== "Inactive") return;
-      yield* setState(id, change.user.mustChangePassword ? "Invited" : "Active");
-      yield* change.recordPerson("user.activated");
-    });
+    await activateMember(context, request, id);
     return shownMember(context, request, id, "verbose");
   });
 }

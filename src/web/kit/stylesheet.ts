@@ -38,6 +38,7 @@ form { margin: 0; }
 .field > label, .field > .label, legend { display: block; font-weight: 600; margin-bottom: .25rem; }
 legend { padding: 0; }
 fieldset { border: 0; margin: 0 0 1.1rem; padding: 0; }
+legend { padding: 0; }
 .hint { color: var(--muted); font-size: .925rem; margin: 0 0 .3rem; }
 .fault { color: var(--danger); font-weight: 600; font-size: .925rem; margin: 0 0 .3rem; }
 input, select, textarea { font: inherit; color: var(--text); background: var(--surface); width: 100%;
@@ -55,6 +56,10 @@ button.plain, .button.plain { background: transparent; color: var(--accent); bor
 button.danger { background: transparent; color: var(--danger); border-color: var(--danger); }
 button.small, .button.small { min-height: 2.25rem; padding: .25rem .75rem; font-size: .925rem; }
 .actions { display: flex; flex-wrap: wrap; gap: .6rem 1rem; align-items: center; margin-top: 1.25rem; }
+.buttons { display: flex; flex-wrap: wrap; gap: .4rem .6rem; }
+.deed { display: flex; flex-wrap: wrap; gap: .4rem 1rem; align-items: center; justify-content: space-between;
+  border-top: 1px solid var(--line); padding: .75rem 0; }
+.deed p { margin: 0; flex: 1 1 16rem; }
 .notice { border: 1px solid var(--line); border-left: 5px solid var(--accent); border-radius: 6px;
   background: var(--surface); padding: .75rem 1rem; margin-bottom: 1.25rem; }
 .notice > :last-child { margin-bottom: 0; }
