@@ -13,8 +13,9 @@ import {
   Table,
 } from "../../web/kit/index.ts";
 import type { HubContext } from "../context.ts";
-import { endOwnToken, makeOwnToken } from "../sessions/own-tokens.ts";
+import { actorIn } from "../sessions/actor.ts";
 import type { ApiTokenRecord } from "../store/people/api-tokens.ts";
+import { endToken, makeToken } from "../users/token-changes.ts";
 import { notAsAnother, ownPage } from "./own.ts";
 import type { Answer, MemberVisit, Pages } from "./page.ts";
 import { statusOf } from "./sign-in.ts";
@@ -43,16 +44,17 @@ export function tokenPages(pages: Pages, context: HubContext): void {
   pages.post(PATH, "member", "Makes or ends a personal token", async (visit) => {
     const refused = notAsAnother(visit, TITLE);
     if (refused !== null) return refused;
-    const { session, request } = visit;
+    const { user, accountId } = visit.session;
+    const owner = { userId: user.id, accountId, actor: actorIn(visit.session, visit.request) };
     if (visit.text("end") !== "") {
-      await endOwnToken(context, session, request, Number(visit.text("end")) || 0);
+      await endToken(context, owner, Number(visit.text("end")) || 0);
       return { leadTo: `${PATH}?done=ended` };
     }
     const faults = await faultsOf(context, visit);
     if (Object.keys(faults).length > 0) return tokensPage(context, visit, faults);
-    const expiresMs = context.clock.now().epochMilliseconds + Number(visit.text("days")) * DAY_MS;
-    const token = { name: visit.text("name").trim(), scopes: visit.texts("scopes"), expiresMs };
-    return madePage(visit, token.name, await makeOwnToken(context, session, request, token));
+    const lifetimeMs = Number(visit.text("days")) * DAY_MS;
+    const token = { name: visit.text("name").trim(), scopes: visit.texts("scopes"), lifetimeMs };
+    return madePage(visit, token.name, (await makeToken(context, owner, token)).value);
   });
 }
 

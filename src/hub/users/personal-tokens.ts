@@ -6,12 +6,11 @@ import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { type ApiTokenRecord, addApiToken, removeApiToken } from "../store/people/api-tokens.ts";
-import { type AuditFact, recordAudit } from "../store/people/audit.ts";
+import type { ApiTokenRecord } from "../store/people/api-tokens.ts";
 import { notFound, pathId, type WithId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
-import { hashOfPersonalToken, newPersonalToken as newValue } from "../token/personal-token.ts";
 import { actorOf, forbidden } from "./member-change.ts";
+import { endToken, makeToken } from "./token-changes.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -42,46 +41,28 @@ export function personalTokenRoutes(app: FastifyInstance, context: HubContext): 
   });
   app.post("/user/tokens", OPTIONS.create, (request) => create(context, request));
   app.delete<WithId>("/user/tokens/:id", OPTIONS.remove, async (request, reply) => {
-    const { user, accountId } = callerOf(request);
     const id = pathId(request.params.id);
-    const about = factOf(context, request, "token.removed");
-    await people.change(function* () {
-      const removed = yield* removeApiToken(user.id, accountId, id);
-      if (removed === null) throw notFound("personal token", String(id));
-      yield* recordAudit(accountId, about(removed, {}));
-    });
+    if (!(await endToken(context, ownerOf(request), id))) throw notFound("personal token", String(id));
     return reply.code(204).send();
   });
 }
 
 async function create(context: HubContext, request: FastifyRequest) {
-  const { user, accountId, scopes: own, isPersonal, impersonator = null } = callerOf(request);
+  const { scopes: own, isPersonal, impersonator = null } = callerOf(request);
   if (isPersonal === true) throw forbidden("a personal token cannot make another one: sign in with the password");
   if (impersonator !== null) throw forbidden("you act as another user, and cannot make tokens of that user");
   const body = parsed(personalTokenBody, request.body);
   const scopes = [...new Set(body.scopes ?? ["datahub-api" as const])];
   const beyond = scopes.filter((scope) => own?.includes(scope) === false);
   if (beyond.length > 0) throw forbidden(`your own token lacks the scope ${beyond.join(" and ")}`);
-  const nowMs = context.clock.now().epochMilliseconds;
-  const expiresMs = nowMs + body.days * DAY_MS;
-  const value = newValue();
-  const token = { userId: user.id, accountId, name: body.name, scopes, createdMs: nowMs, expiresMs };
-  const about = factOf(context, request, "token.created");
-  const id = await context.store.people.change(function* () {
-    const made = yield* addApiToken({ ...token, hash: hashOfPersonalToken(value) });
-    yield* recordAudit(accountId, about({ id: made, name: body.name }, { scopes, expires: isoOfMs(expiresMs) }));
-    return made;
-  });
-  return { ...shownToken({ ...token, id, lastUsedMs: null }), token: value };
+  const token = { name: body.name, scopes, lifetimeMs: body.days * DAY_MS };
+  const { value, record } = await makeToken(context, ownerOf(request), token);
+  return { ...shownToken(record), token: value };
 }
 
-function factOf({ clock }: HubContext, request: FastifyRequest, action: "token.created" | "token.removed") {
-  const head = { atMs: clock.now().epochMilliseconds, actor: actorOf(request), action };
-  return ({ id, name }: Pick<ApiTokenRecord, "id" | "name">, facts: Readonly<Record<string, unknown>>): AuditFact => ({
-    ...head,
-    subject: { kind: "token", id, name },
-    facts,
-  });
+function ownerOf(request: FastifyRequest) {
+  const { user, accountId } = callerOf(request);
+  return { userId: user.id, accountId, actor: actorOf(request) };
 }
 
 function shownToken({ id, name, scopes, createdMs, expiresMs, lastUsedMs }: ApiTokenRecord): PersonalToken {
