@@ -9,37 +9,7 @@ import { contrastOf } from "../../src/web/kit/palette.ts";
 import { describeInChromium, openChromium } from "../support/chromium.ts";
 import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
-
-/** What a screen reader and a keyboard need of every page; empty when nothing is missing. */
-async function faultsOf(page: Page): Promise<readonly string[]> {
-  const faults: string[] = [];
-  for (const width of [1280, 320]) {
-    await page.setViewportSize({ width, height: 800 });
-    const found = await page.evaluate(() => {
-      const out: string[] = [];
-      const nameOf = (one: Element) => one.getAttribute("id") ?? one.outerHTML.slice(0, 80);
-      if (document.documentElement.lang !== "en") out.push("the language is missing");
-      if (document.querySelectorAll("h1").length !== 1) out.push("there is not one h1");
-      if (document.querySelectorAll("main").length !== 1) out.push("there is not one main");
-      if (!document.title.includes(" · ")) out.push(`title: ${document.title}`);
-      for (const field of document.querySelectorAll<HTMLInputElement>("input:not([type=hidden]), select, textarea")) {
-        if (field.getAttribute("aria-hidden") === "true") continue;
-        if ((field.labels?.length ?? 0) === 0) out.push(`${nameOf(field)} has no label`);
-        for (const id of (field.getAttribute("aria-describedby") ?? "").split(" ").filter((one) => one !== ""))
-          if (document.getElementById(id) === null) out.push(`${nameOf(field)} is described by nothing: ${id}`);
-      }
-      const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
-      for (const id of new Set(ids)) if (ids.filter((one) => one === id).length > 1) out.push(`two elements are ${id}`);
-      for (const one of document.querySelectorAll("a, button"))
-        if ((one.textContent ?? "").trim() === "") out.push(`${nameOf(one)} has no words`);
-      const { scrollWidth, clientWidth } = document.documentElement;
-      if (scrollWidth > clientWidth) out.push(`it is ${scrollWidth - clientWidth} px too wide`);
-      return out;
-    });
-    faults.push(...found.map((words) => `${page.url()} at ${width} px: ${words}`));
-  }
-  return faults;
-}
+import { pageFaults } from "./page-faults.ts";
 
 /** Moves the focus by the Tab key to an element, as a person without a mouse does. */
 async function tabTo(page: Page, selector: string): Promise<void> {
@@ -71,7 +41,7 @@ describeInChromium("the pages in Chromium", () => {
     const faults: string[] = [];
     const reached = async (path: RegExp) => {
       await page.waitForURL((url) => path.test(url.pathname + url.search));
-      faults.push(...(await faultsOf(page)));
+      faults.push(...(await pageFaults(page)));
     };
 
     await page.goto(`${hub.url()}/me/second-factor`);
@@ -82,7 +52,7 @@ describeInChromium("the pages in Chromium", () => {
     await page.keyboard.type("wrong words");
     await page.keyboard.press("Enter");
     await page.waitForSelector("[role=alert]");
-    faults.push(...(await faultsOf(page)));
+    faults.push(...(await pageFaults(page)));
     expect(await page.inputValue("#username")).toBe("plain");
     await tabTo(page, "#password");
     await page.keyboard.type("temporary-words");
@@ -94,7 +64,7 @@ describeInChromium("the pages in Chromium", () => {
     await page.keyboard.press("Enter");
     await page.waitForSelector("#password[aria-invalid=true]");
     expect(await page.getAttribute("#password", "aria-describedby")).toBe("password-hint password-fault");
-    faults.push(...(await faultsOf(page)));
+    faults.push(...(await pageFaults(page)));
     await tabTo(page, '[role=alert] a[href="#password"]');
     await page.keyboard.press("Enter");
     await page.keyboard.press("Tab");
@@ -114,7 +84,7 @@ describeInChromium("the pages in Chromium", () => {
     await page.keyboard.type(totp.generate({ timestamp: began }));
     await page.keyboard.press("Enter");
     await page.waitForSelector(".codes");
-    faults.push(...(await faultsOf(page)));
+    faults.push(...(await pageFaults(page)));
     expect(await page.locator(".codes li").count()).toBe(10);
 
     await tabTo(page, 'form[action="/sign-out"] button');
@@ -130,7 +100,7 @@ describeInChromium("the pages in Chromium", () => {
     await reached(/^\/me$/);
     for (const path of ["/me/sessions", "/me/tokens", "/password/change", "/password/forgot", "/sign-out"]) {
       await page.goto(hub.url() + path);
-      faults.push(...(await faultsOf(page)));
+      faults.push(...(await pageFaults(page)));
     }
     expect(faults).toEqual([]);
     await page.close();

@@ -1,5 +1,6 @@
 /** Mails of the hub for other parts: whether they can be sent, and the links that they carry. */
 import type { Clock } from "../../support/clock.ts";
+import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
 import type { HubStore } from "../store/store.ts";
@@ -39,7 +40,10 @@ export function startMail(
   return {
     isSetUp: delivery !== null,
     validity: options.mail.validity,
-    wake: () => delivery?.wake(),
+    wake() {
+      faultPoint("hub mail queued");
+      delivery?.wake();
+    },
     linkTo: (path, token) => `${base}${path}${token === undefined ? "" : `?token=${token}`}`,
     listensAt(url) {
       if (base === "") base = url;

@@ -56,7 +56,7 @@ export function mePages(pages: Pages, context: HubContext): void {
       await sessions.end(visit.request, visit.reply);
       return { leadTo: "/sign-in?done=signed-out" };
     }
-    const which = visit.text("session") === "" ? { except: session.id } : { only: Math.trunc(only) || 0 };
+    const which = Number.isSafeInteger(only) && only > 0 ? { only } : { except: session.id };
     const fact = ownFact(session, visit.request, { action: "sessions.ended", atMs: clock.now().epochMilliseconds });
     await store.sessions.endOpenedBy(session.user.id, which, { accountId: session.accountId, fact });
     return { leadTo: "/me/sessions?done=ended" };

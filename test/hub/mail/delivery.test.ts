@@ -12,6 +12,7 @@ import { systemClock as clock } from "../../../src/support/clock.ts";
 import { createLog } from "../../../src/support/log.ts";
 import { testCertificate } from "../../drops/certificate.ts";
 import { MAIL_USER, MailServer } from "../../operations/mail-server.ts";
+import { JumpingClock } from "../../support/jumping-clock.ts";
 import { rawOptions, temporaryDirectory } from "../fixture.ts";
 import { linkIn, readMail } from "./mail-parts.ts";
 
@@ -178,6 +179,28 @@ test("the hub ends while a server keeps it waiting, and sends the mail after its
   await own.queue();
   await expect.poll(() => held.length).toBe(1);
   await own.restart();
+  await expect.poll(() => server?.mails.length).toBe(1);
+});
+
+test("a mail that a hub had taken when it was killed is sent by the next one", async () => {
+  server = await MailServer.start();
+  const { path: directory, remove } = await temporaryDirectory();
+  const options = hubOptions.parse(rawOptions(directory, smtp(server.port)));
+  const log = createLog("silent");
+  const store = await openStore(options.store, log);
+  const nowMs = Date.now();
+  const times = { createdMs: nowMs, expiresMs: nowMs + DAY_MS };
+  await store.mails.queue({ accountId: null, kind: "invitation", to: "bob@example.com", ...content, ...times });
+  expect(await store.mails.take(nowMs, nowMs + 60_000)).toMatchObject({ attempts: 0 });
+  expect(await store.mails.take(nowMs, nowMs + 60_000)).toBeNull();
+  const later = new JumpingClock();
+  const mail = startMail(options, store, { log, clock: later });
+  close = async () => {
+    await mail.close();
+    await store.close();
+    await remove();
+  };
+  later.jump(60_000);
   await expect.poll(() => server?.mails.length).toBe(1);
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "vitest";
 import { openBrowser } from "../browser.ts";
 import { GRANT, startTestHub, type TestHub } from "../fixture.ts";
-import { type MailBox, openMailBox, pathOf } from "../mail/mail-box.ts";
+import { type MailBox, openMailBox, pathOf, tokenOf } from "../mail/mail-box.ts";
 import { rule } from "./rule.ts";
 
 let box: MailBox;
@@ -22,8 +22,7 @@ rule("user.invitation", async () => {
   // 3 and 4: the user is created with a temporary password, which comes with a link to sign in.
   const browser = openBrowser(hub);
   await browser.open(pathOf(link));
-  const token = new URL(link).searchParams.get("token") ?? "";
-  expect(await browser.send("/invitation", { token, username: "bob" })).toMatchObject({ status: 200 });
+  expect(await browser.send("/invitation", { token: tokenOf(link), username: "bob" })).toMatchObject({ status: 200 });
   await box.linkTo("bob@example.com", "/sign-in");
   const password = box.passwordOf("bob@example.com");
   const grant = { ...GRANT, username: "bob", account: "1", scope: "datahub-api" };
@@ -39,4 +38,14 @@ rule("user.invitation", async () => {
   expect((await hub.form({ ...grant, password })).status).toBe(401);
   expect((await hub.form({ ...grant, password: own })).status).toBe(200);
   expect(await hub.get("/account/invitations")).toMatchObject([{ state: "Accepted", email: "bob@example.com" }]);
+});
+
+rule("users.password-link", async () => {
+  const { link } = await hub.get("/user/updatePasswordLink", undefined, { as: "plain" });
+  const browser = openBrowser(hub);
+  expect(await browser.open(pathOf(link))).toMatchObject({ status: 200 });
+  const own = "four plain words here";
+  await browser.send("/password/reset", { token: tokenOf(link), password: own, again: own });
+  expect(await browser.signIn("plain", own)).toMatchObject({ status: 200, path: "/me" });
+  expect(await openBrowser(hub).open(pathOf(link))).toMatchObject({ status: 410 });
 });
