@@ -9,6 +9,7 @@ import { refuseUnknownGrants } from "../hub/sign-on/known-accounts.ts";
 import type { OidcProvider } from "../hub/sign-on/options.ts";
 import { createProviderClient, redirectUriOf } from "../hub/sign-on/provider.ts";
 import { readStore } from "../hub/store/open.ts";
+import { changeWords } from "../hub/store/referential-changes.ts";
 import { refuseRepeatedIds, refuseUnknownAccounts } from "../hub/token/seed.ts";
 import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
 
@@ -46,11 +47,24 @@ async function probeStore({ store }: HubOptions, say: (finding: HubFinding) => v
     const fault = accountIds === null && "path" in store ? await unwritable(store.path) : null;
     if (fault === null) say({ part, level: "ok", what });
     else say({ part, level: "failed", what: fault, hint: "Correct `store.path`, or give this user the right." });
+    const changes = accountIds === null ? [] : await referentialChanges(store);
+    const changed = `an upgrade changed ids of referentials: ${changes.map(changeWords).join(", ")}`;
+    if (changes.length > 0) say({ part, level: "ok", what: changed });
     return { isRead: fault === null, accountIds: accountIds ?? [] };
   } catch (thrown) {
     if (!(thrown instanceof HeadgateError)) throw thrown;
     say({ part, level: "failed", what: wordsOf(thrown), hint: thrown.advice });
     return { isRead: false, accountIds: [] };
+  }
+}
+
+/** A store that no hub has brought up to date yet has no such report. */
+async function referentialChanges(store: HubOptions["store"]) {
+  try {
+    return (await readStore(store, (stores) => stores.referentialChanges.list())) ?? [];
+  } catch (thrown) {
+    if (thrown instanceof HeadgateError) return [];
+    throw thrown;
   }
 }
 

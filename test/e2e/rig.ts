@@ -25,7 +25,7 @@ const CREDENTIALS = {
   username: "pusher",
   password: "pusher-password",
 };
-const PUSHED_DATA = 114;
+const PUSHED_DATA = 72;
 const ROWS_PER_PAGE = 10_000;
 
 export const never = new AbortController().signal;

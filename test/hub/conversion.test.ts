@@ -7,7 +7,7 @@ const KILOWATT_HOUR = 8;
 const WATT_HOUR = 7;
 const MEGAWATT_HOUR = 9;
 const WATT = 1;
-const CELSIUS = 51;
+const CELSIUS = 28;
 const KELVIN = 52;
 const FAHRENHEIT = 53;
 

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
+import { installFolding } from "../../src/hub/store/sqlite/dialect.ts";
 import { storeAt } from "./fixture.ts";
 
 /** `before`: name of the first migration that it had not seen; `rows`: SQL of both databases, or of each. */
@@ -23,6 +24,7 @@ export async function writeOldStore(
   const version = Number(old.at(-1)?.slice(0, 3));
   if (store.kind === "sqlite") {
     const database = new DatabaseSync(store.path);
+    installFolding(database);
     for (const sql of [...texts, ...own, `PRAGMA user_version = ${version}`]) database.exec(sql);
     database.close();
     return;

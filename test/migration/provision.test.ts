@@ -169,10 +169,7 @@ describe("a table of sites, sources and variables", () => {
   it("may be a workbook; existing differences are reported and kept, and a conflict prevents all creations", async () => {
     putHistory(...ALL);
     const siteId = await rig.client.postSite({ name: "Depot", typeId: 10, timeZoneId: "Europe/Brussels" }, never);
-    const source = await rig.client.postSource(
-      { name: "GM-2", siteId, serialNumber: "GM-2", sourceTypeId: 114 },
-      never,
-    );
+    const source = await rig.client.postSource({ name: "GM-2", siteId, serialNumber: "GM-2", sourceTypeId: 72 }, never);
     await rig.client.postVariable(
       { name: "import", sourceId: source.id, variableTypeId: 131, unitId: 9, mappingConfig: "import" },
       never,

@@ -82,7 +82,7 @@ export class GatewayRig {
 
   async variable(name: string, isVersioned = false): Promise<number> {
     const siteId = await this.client.postSite({ name, typeId: 3, timeZoneId: "UTC" }, never);
-    const source = await this.client.postSource({ name, siteId, serialNumber: name, sourceTypeId: 114 }, never);
+    const source = await this.client.postSource({ name, siteId, serialNumber: name, sourceTypeId: 72 }, never);
     return this.client.postVariable(
       { name, sourceId: source.id, variableTypeId: 0, unitId: 8, mappingConfig: "v", isVersioned },
       never,

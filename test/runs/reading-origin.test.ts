@@ -69,7 +69,7 @@ it("tells texts of targets apart that hold what separates batches", async () => 
   const name = `a][{"data":[]}] b`;
   const siteId = await rig.client.postSite({ name: "S", typeId: 3, timeZoneId: "UTC" }, AbortSignal.timeout(5_000));
   const { id } = await rig.client.postSource(
-    { name: "S", siteId, serialNumber: name, sourceTypeId: 114 },
+    { name: "S", siteId, serialNumber: name, sourceTypeId: 72 },
     AbortSignal.timeout(5_000),
   );
   await rig.client.postVariable(

@@ -8,14 +8,17 @@ import type { HubOptions } from "../options.ts";
 import type { OpenMasterData } from "./master-data.ts";
 import { openPostgresMasterData, openPostgresStore, readPostgresStore } from "./postgres/index.ts";
 import { openPostgresIngest } from "./postgres/ingest.ts";
+import { logReferentialChanges } from "./referential-changes.ts";
 import type { ReadStore } from "./resources.ts";
 import { openSqliteMasterData, openSqliteStore, readSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
 import type { HubStore, IngestStore } from "./store.ts";
 import type { Retention } from "./version-plan.ts";
 
-export function openStore(options: HubOptions["store"], log: Logger = silentLog): Promise<HubStore> {
-  return options.kind === "sqlite" ? openSqliteStore(options.path) : openPostgresStore(options, log);
+export async function openStore(options: HubOptions["store"], log: Logger = silentLog): Promise<HubStore> {
+  const store = await (options.kind === "sqlite" ? openSqliteStore(options.path) : openPostgresStore(options, log));
+  await logReferentialChanges(store.referentialChanges, log);
+  return store;
 }
 
 /** For a command, beside a hub or without one. Null where there is no store yet. Throws as `openStore` does. */

@@ -9,6 +9,7 @@ import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
 import { createPeopleStore } from "./people/people.ts";
 import { createRefreshTokenStore } from "./people/refresh-tokens.ts";
+import { createReferentialChangeStore } from "./referential-changes.ts";
 import { createSessionStore } from "./sessions/sessions.ts";
 import { createExternalIdentityStore } from "./sign-on/external-identities.ts";
 import { createSliceStore } from "./slices.ts";
@@ -22,6 +23,7 @@ type CommonStores = Pick<
   | "identity"
   | "people"
   | "refreshTokens"
+  | "referentialChanges"
   | "structure"
   | "forms"
   | "slices"
@@ -54,6 +56,7 @@ export function commonStores(database: Database): CommonStores {
     people: createPeopleStore(database),
     externalIdentities: createExternalIdentityStore(database),
     refreshTokens: createRefreshTokenStore(database),
+    referentialChanges: createReferentialChangeStore(database),
     structure: createStructureStore(database),
     sessions: createSessionStore(database),
     views: createViewStore(database),

@@ -16,6 +16,7 @@ import type { OperationStore } from "./operations.ts";
 import type { PeopleStore } from "./people/people.ts";
 import type { RefreshTokenStore } from "./people/refresh-tokens.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
+import type { ReferentialChangeStore } from "./referential-changes.ts";
 import type { SessionStore } from "./sessions/sessions.ts";
 import type { ExternalIdentityStore } from "./sign-on/external-identities.ts";
 import type { SliceStore } from "./slices.ts";
@@ -244,6 +245,7 @@ export interface HubStore extends MailStores {
   readonly people: PeopleStore;
   readonly externalIdentities: ExternalIdentityStore;
   readonly refreshTokens: RefreshTokenStore;
+  readonly referentialChanges: ReferentialChangeStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;
   readonly fileTriggers: FileTriggerStore;
