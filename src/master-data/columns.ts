@@ -133,7 +133,16 @@ export const COLUMNS: readonly Column[] = [
   column("variable", "versions_max", "versionsMax", "How many of them.", versions),
   column("variable", "divider", "divider", "Number that values are divided by.", decimal),
   column("variable", "variable_tags", "tags", "Tags, separated by |.", tags),
-  column("user", "user_name username", "username", "Name by which the user signs in."),
+  column(
+    "user",
+    "user_name username",
+    "username",
+    "Name by which the user signs in; it names the user in the account.",
+  ),
+  column("user", "user_id user_business_id", "businessId", "Identifier of the account's own, kept as BusinessId."),
+  column("user", "user_email", "email", "Address for messages."),
+  column("user", "user_first_name", "firstName", "First name."),
+  column("user", "user_last_name", "lastName", "Last name."),
   column("user", "user_roles user_role", "roles", "Roles, separated by |.", tags),
 ];
 

@@ -281,11 +281,13 @@ test("a file in a ZIP has a report of its own", async () => {
   expect(await report(id, { File: "md_b.csv" })).toMatchObject({ fileName: "md_b.csv", rows: { created: 1 } });
 });
 
-test("users come with the configuration: those that it has are unchanged, others are refused", async () => {
-  const good = await rig.store("md_users1.csv", "user_name,user_roles\nmanager,Manager\n");
+test("users are created and changed by a manager, and refused where the manager could not do it", async () => {
+  const good = await rig.store("md_users1.csv", "user_name,user_id,user_roles\nmanager,,Manager\nmd-user,77,User\n");
   await rig.became(good, "stored");
-  const id = await rig.store("md_users2.csv", "user_name,user_roles\nnobody,User\n");
-  expect((await rig.became(id, "quarantined"))["reason"]).toMatch(/users come with the configuration of the hub/);
+  const query = { "BusinessKeys.Name": "BusinessId", "BusinessKeys.Values": "77" };
+  expect(await rig.get("/user/users", query)).toMatchObject([{ username: "md-user", state: "Invited" }]);
+  const id = await rig.store("md_users2.csv", "user_name,user_roles\nnobody,Admin\n");
+  expect((await rig.became(id, "quarantined"))["reason"]).toMatch(/cannot give the roles Admin/);
 });
 
 test("a trigger for master data names no mapper, and its settings are checked", async () => {

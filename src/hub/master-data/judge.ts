@@ -2,14 +2,15 @@
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
 import { bodyOf, customKey } from "../../master-data/columns.ts";
-import { columnOf } from "../../master-data/rows.ts";
 import { type RowResult, SOURCE_TYPES, siteBody, sourceBody, variableBody } from "../../wire/index.ts";
 import type { ValuePlan, ValuesEntity } from "../store/form-values.ts";
 import type { FoundStructure } from "../store/master-data.ts";
+import type { MemberPlan } from "../store/people/member-plan.ts";
 import type { Ref, StructurePlan } from "../store/structure-plan.ts";
 
 import { CustomValues } from "./custom-values.ts";
-import { placeWords, type Wanted, type WantedStructure, wordsOf } from "./wanted.ts";
+import { type Sender, UserJudging, type UserVerdict } from "./judge-users.ts";
+import { placeWords, refuse, type Wanted, type WantedStructure, wordsOf } from "./wanted.ts";
 
 /** The result that an entity will have. */
 export interface Verdict {
@@ -20,6 +21,7 @@ export interface Verdict {
 
 export interface Verdicts {
   readonly plan: StructurePlan;
+  readonly people: MemberPlan;
   readonly of: ReadonlyMap<Wanted, Verdict>;
 }
 
@@ -29,19 +31,21 @@ const GENERIC_TYPE = 131;
 const PUSHED_DATA = SOURCE_TYPES.find(({ name }) => name === "Pushed Data")?.id ?? 1;
 
 interface JudgedAt {
+  readonly sender: Sender;
   readonly accountId: number;
   readonly atMs: number;
 }
 
 /** Rows get the reasons why what they say is refused. */
-export function judge(wanted: WantedStructure, found: FoundStructure, { accountId, atMs }: JudgedAt): Verdicts {
-  const judging = new Judging(found, accountId, new CustomValues(found.forms, atMs));
+export function judge(wanted: WantedStructure, found: FoundStructure, { accountId, atMs, sender }: JudgedAt): Verdicts {
+  const judging = new Judging(found, new CustomValues(found.forms, atMs));
   const of = judging.verdicts;
   for (const site of wanted.sites) of.set(site, judging.site(site));
   for (const source of wanted.sources) of.set(source, judging.source(source));
   for (const variable of wanted.variables) of.set(variable, judging.variable(variable));
-  for (const user of wanted.users) of.set(user, judging.user(user));
-  return { plan: judging.plan, of };
+  const users = new UserJudging(found.users, { accountId, atMs, sender });
+  for (const user of wanted.users) of.set(user, ofUser(user, users.judge(user)));
+  return { plan: judging.plan, people: users.plan, of };
 }
 
 type Item = Readonly<Record<string, unknown>> & { readonly id: number };
@@ -70,16 +74,14 @@ class Judging {
     changedVariables: [],
   };
   readonly #found: FoundStructure;
-  readonly #accountId: number;
   readonly #custom: CustomValues;
   readonly #indexes = new Map<string, Map<unknown, Item[]>>();
   /** The first that names an entity of the account. */
   readonly #taken = new Map<string, Wanted>();
 
-  constructor(found: FoundStructure, accountId: number, custom: CustomValues) {
+  constructor(found: FoundStructure, custom: CustomValues) {
     this.#custom = custom;
     this.#found = found;
-    this.#accountId = accountId;
   }
 
   site(wanted: Wanted): Verdict {
@@ -153,22 +155,6 @@ class Judging {
     if (body === null) return REFUSED;
     plan.changedVariables.push({ id: current.id, body });
     return settled(current, fields);
-  }
-
-  /** Users come with the configuration of the hub, which would undo any change at its next start. */
-  user(wanted: Wanted): Verdict {
-    const username = String(wanted.key.value);
-    const known = this.#found.users.find((one) => one.username === username);
-    const here = known?.memberships.find(({ accountId }) => accountId === this.#accountId);
-    const roles = wanted.fields["roles"] as readonly string[] | undefined;
-    const isSame =
-      here !== undefined && (roles === undefined || isDeepStrictEqual(roles.toSorted(), here.roles.toSorted()));
-    if (isSame) return { result: "unchanged", fields: [], ref: null };
-    const rest = roles === undefined ? "" : ` with the roles ${roles.join(", ")}`;
-    return this.#refuse(
-      wanted,
-      `the account has no such user${rest}, and users come with the configuration of the hub: add it to \`users\``,
-    );
   }
 
   /** Null: the file does not say in what it is. */
@@ -245,9 +231,7 @@ class Judging {
   }
 
   #refuse(wanted: Wanted, why: string, field?: string): Verdict {
-    const row = (field === undefined ? undefined : wanted.saidIn.get(field)) ?? wanted.owner ?? wanted.rows[0];
-    const column = row === undefined || field === undefined ? null : columnOf(row, wanted.entity, field);
-    row?.reasons.push({ column, message: `${wordsOf(wanted)}: ${why}` });
+    refuse(wanted, why, field);
     return REFUSED;
   }
 
@@ -263,7 +247,14 @@ function created({ fields }: Wanted, count: number): Verdict {
   return { result: "created", fields: Object.keys(fields), ref: { created: count - 1 } };
 }
 
-function settled({ id }: Item, fields: readonly string[]): Verdict {
+function ofUser({ fields }: Wanted, verdict: UserVerdict): Verdict {
+  if (verdict.kind === "refused") return REFUSED;
+  if (verdict.kind === "created")
+    return { result: "created", fields: Object.keys(fields), ref: { created: verdict.at } };
+  return settled(verdict, verdict.fields);
+}
+
+function settled({ id }: Pick<Item, "id">, fields: readonly string[]): Verdict {
   return { result: fields.length === 0 ? "unchanged" : "changed", fields, ref: { id } };
 }
 

@@ -6,6 +6,7 @@ import type { MasterDataSettings, ReportedEntity, ReportedRow, RowResult } from 
 import type { Judgement, KeptReport, MasterDataStore, ReportKey, StructureKeys } from "../store/master-data.ts";
 import type { CreatedIds } from "../store/structure-plan.ts";
 import { idOf, judge, type Verdict } from "./judge.ts";
+import type { Sender } from "./judge-users.ts";
 import { type Wanted, type WantedStructure, wantedOf } from "./wanted.ts";
 
 const RULES: TableRules = {
@@ -21,10 +22,11 @@ export interface MasterDataJob extends ReportKey {
   readonly path: string;
   readonly settings: MasterDataSettings;
   readonly atMs: number;
+  readonly sender: Sender;
 }
 
 export async function processMasterData(
-  { accountId, path, settings, atMs, ...key }: MasterDataJob,
+  { accountId, path, settings, atMs, sender, ...key }: MasterDataJob,
   store: MasterDataStore,
   signal: AbortSignal,
 ): Promise<KeptReport> {
@@ -41,10 +43,11 @@ export async function processMasterData(
         reasons.length = before[at]?.reasons ?? 0;
         notes.length = before[at]?.notes ?? 0;
       }
-      const { plan, of } = judge(wanted, found, { accountId, atMs });
+      const { plan, people, of } = judge(wanted, found, { accountId, atMs, sender });
       const isGood = rows.every(({ reasons }) => reasons.length === 0);
       return {
         plan: isGood && !settings.dryRun ? plan : null,
+        people,
         dryRun: settings.dryRun,
         report: (created) => reportOf(rows, wanted, of, created),
       };
@@ -56,6 +59,8 @@ export async function processMasterData(
 function keysOf({ sites, sources, variables, users }: WantedStructure): StructureKeys {
   const texts = (all: readonly Wanted[], by: string) =>
     all.filter(({ key }) => key.by === by).map(({ key }) => String(key.value));
+  const said = (all: readonly Wanted[], field: string) =>
+    all.flatMap(({ fields }) => (fields[field] === undefined ? [] : [String(fields[field])]));
   const ids = (all: readonly Wanted[]) => texts(all, "id").map(Number);
   return {
     siteIds: ids(sites),
@@ -66,7 +71,11 @@ function keysOf({ sites, sources, variables, users }: WantedStructure): Structur
     meterNumbers: texts(sources, "meterNumber"),
     sourceNames: texts(sources, "name"),
     variableIds: ids(variables),
-    usernames: texts(users, "username"),
+    users: {
+      usernames: said(users, "username"),
+      emails: said(users, "email"),
+      businessIds: said(users, "businessId"),
+    },
     customIds: [...sites, ...sources].flatMap(({ fields }) => customIdsOf(fields)),
   };
 }

@@ -48,7 +48,7 @@ export async function masterDataRoutes(app: FastifyInstance, context: HubContext
     return shown(file.id, report, report.items.rows);
   });
   app.post<WithId>("/storage/:id/dryRun", OPTIONS.dryRun, async (request, reply) => {
-    const { accountId } = callerOf(request);
+    const { accountId, user } = callerOf(request);
     const file = await existing(context, accountId, request.params.id);
     const query = parsed(dryRunQuery, request.query);
     if (file.scan === "infected") throw new HttpProblem(409, "conflict", `the virus scan found the file infected`);
@@ -57,7 +57,9 @@ export async function masterDataRoutes(app: FastifyInstance, context: HubContext
     const ended = new AbortController();
     request.raw.once("close", () => ended.abort());
     try {
-      const report = await masterData.dryRun(file, local.path, settings, ended.signal).catch(asProblem);
+      const report = await masterData
+        .dryRun(file, local.path, settings, { sender: user, signal: ended.signal })
+        .catch(asProblem);
       const wanted = report.items.filter(({ result }) => query.Result?.includes(result) !== false);
       const { offset, limit } = pageOf(query);
       if (wantsCount(request, query)) sendCount(reply, wanted.length);

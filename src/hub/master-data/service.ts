@@ -12,6 +12,7 @@ import type { HubOptions } from "../options.ts";
 import type { KeptReport } from "../store/master-data.ts";
 import type { FileRecord, HubStore } from "../store/store.ts";
 import { hasRight, RIGHT_WORDS } from "../token/rights.ts";
+import type { Sender } from "./judge-users.ts";
 import type { MasterDataJob } from "./process.ts";
 
 export interface MasterDataThread {
@@ -50,7 +51,7 @@ export interface MasterData {
     file: FileRecord,
     path: string,
     settings: Pick<MasterDataSettings, "delimiter" | "encoding">,
-    signal: AbortSignal,
+    by: { readonly sender: Sender; readonly signal: AbortSignal },
   ): Promise<KeptReport>;
   close(): Promise<void>;
 }
@@ -78,16 +79,18 @@ export function createMasterData(
   };
   return {
     async apply(file, signal) {
-      const fault = await senderFault(file, store);
-      if (fault !== null) return { kind: "refused", words: fault, place: {} };
+      const sender = await senderOf(file, store);
+      if (typeof sender === "string") return { kind: "refused", words: sender, place: {} };
       const settings = masterDataSettings.safeParse(file.settings);
       if (!settings.success) return { kind: "refused", words: settingsWords(settings.error.issues), place: {} };
-      return appliedOf(file, await run({ ...file, settings: settings.data }, signal));
+      return appliedOf(file, await run({ ...file, sender, settings: settings.data }, signal));
     },
-    dryRun: (file, path, settings, signal) => {
+    dryRun: (file, path, settings, { sender: { id, username, memberships }, signal }) => {
       const { accountId, id: fileId } = file;
+      const sender = { id, username, memberships };
       const fileName = file.fileName.slice(file.fileName.lastIndexOf("/") + 1);
-      return run({ accountId, fileId, fileName, path, run: null, settings: { ...settings, dryRun: true } }, signal);
+      const job = { accountId, fileId, fileName, path, run: null, sender };
+      return run({ ...job, settings: { ...settings, dryRun: true } }, signal);
     },
     close: async () => await pool?.destroy(),
   };
@@ -116,15 +119,18 @@ function startPool({ store }: Pick<HubOptions, "store">): Piscina<MasterDataJob,
   });
 }
 
-/** Why the sender of a file may not change structure; null when it may. */
-async function senderFault(
+/** The sender of a file, or why the sender may not change structure. */
+async function senderOf(
   { accountId, fileId }: MasterDataFile,
   { files, people }: Pick<HubStore, "files" | "people">,
-): Promise<string | null> {
+): Promise<Sender | string> {
   const record = await files.one(accountId, fileId);
   if (record === null) return "the file was removed";
   const user = await people.entrantByName(record.createdBy);
-  if (user !== null && hasRight(user, accountId, "structure")) return null;
+  if (user !== null && hasRight(user, accountId, "structure")) {
+    const { id, username, memberships } = user;
+    return { id, username, memberships };
+  }
   const needed = RIGHT_WORDS.structure;
   return `${record.createdBy} sent it and may not change structure: master data needs the role ${needed}`;
 }

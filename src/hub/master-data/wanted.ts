@@ -40,7 +40,7 @@ const KEYS: Readonly<Record<MasterDataEntity, readonly string[]>> = {
   site: ["id", "name"],
   source: ["id", "serialNumber", "ean", "meterNumber", "name"],
   variable: ["id", "mappingConfig", "variableTypeId"],
-  user: ["username"],
+  user: ["username", "businessId"],
 };
 
 /** Names of the columns that name an entity, for people. */
@@ -48,7 +48,7 @@ const KEY_COLUMNS: Readonly<Record<MasterDataEntity, string>> = {
   site: "site_name",
   source: "source_serial_number, source_ean, meter_number or source_name",
   variable: "mapping_config or variable_type",
-  user: "user_name",
+  user: "user_name or user_id",
 };
 
 export function wantedOf(rows: readonly StatedRow[]): WantedStructure {
@@ -181,4 +181,16 @@ function agreeOn(wanted: Wanted, field: string, value: unknown, row: StatedRow):
 export function wordsOf({ entity, key, parent }: Pick<Wanted, "entity" | "key" | "parent">): string {
   const own = `the ${entity} ${key.by === "id" ? `with the id ${key.value}` : key.value}`;
   return entity === "variable" && parent !== null ? `${own} of ${wordsOf(parent)}` : own;
+}
+
+/** Records why an entity is refused, at the row that says the field. */
+export function refuse(wanted: Wanted, why: string, field?: string): void {
+  const row = (field === undefined ? undefined : wanted.saidIn.get(field)) ?? wanted.owner ?? wanted.rows[0];
+  const column = row === undefined || field === undefined ? null : columnOf(row, wanted.entity, field);
+  row?.reasons.push({ column, message: `${wordsOf(wanted)}: ${why}` });
+}
+
+/** Names of users are compared without regard to case. */
+export function foldedName(name: string): string {
+  return name.normalize("NFC").toLowerCase();
 }

@@ -5,7 +5,7 @@
 import type { MasterDataReport, ReportedRow, RowResult } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
 import { type FoundForms, findForms } from "./found-forms.ts";
-import { USER_ORDER, USER_ROWS, type UserRecord, usersOf } from "./people/records.ts";
+import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
 import type { Listing, Page, StoredSite, StoredSource, StoredVariable } from "./store.ts";
 import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
@@ -20,7 +20,7 @@ export interface StructureKeys {
   readonly meterNumbers: readonly string[];
   readonly sourceNames: readonly string[];
   readonly variableIds: readonly number[];
-  readonly usernames: readonly string[];
+  readonly users: UserKeys;
   /** Ids in custom columns, which may refer to sites or sources. */
   readonly customIds: readonly number[];
 }
@@ -33,8 +33,7 @@ export interface FoundStructure {
   /** Variables of `variables` that have points. */
   readonly withPoints: ReadonlySet<number>;
   readonly forms: FoundForms;
-  /** Users that can sign in, whatever their accounts. */
-  readonly users: readonly UserRecord[];
+  readonly users: FoundUsers;
 }
 
 /** The file, and the run that applies it: a run that is repeated finds its report. */
@@ -50,6 +49,8 @@ type ReportFacts = Omit<MasterDataReport, "fileId" | "fileName" | "date" | "item
 export interface Judgement {
   /** Null: nothing is changed. */
   readonly plan: StructurePlan | null;
+  /** Of the users; applied with the plan. */
+  readonly people: MemberPlan;
   readonly dryRun: boolean;
   /** The rows of the report, once the ids of created entities are known. */
   report(created: CreatedIds | null): readonly ReportedRow[];
@@ -102,7 +103,11 @@ export function createMasterDataStore(database: Database): MasterDataStore {
         const before = yield* reportOfRun(accountId, key);
         if (before !== null) return before;
         const judgement = judge(yield* findStructure(database, accountId, keys));
-        const created = judgement.plan === null ? null : yield* changeStructure(accountId, judgement.plan);
+        const { plan, people } = judgement;
+        const created =
+          plan === null
+            ? null
+            : { ...(yield* changeStructure(accountId, plan)), users: yield* changeMembers(accountId, people) };
         const items = judgement.report(created);
         const report = { ...factsOf(judgement, items), fileName: key.fileName, createdMs: atMs, items };
         if (key.run !== null) yield* keepReport(accountId, key, report);
@@ -152,17 +157,13 @@ function* findStructure(database: Database, accountId: number, keys: StructureKe
     site: siteIds,
     source: sources.map(({ id }) => id),
   });
-  const known =
-    keys.usernames.length === 0
-      ? []
-      : yield* rows(`${USER_ROWS} WHERE state <> 'Inactive' AND ${among("username")} ${USER_ORDER}`, keys.usernames);
   return {
     sites: sites.map(siteOf),
     sources,
     variables: variables.map(variableOf),
     withPoints: new Set(withPoints.map((one) => Number(one["id"]))),
     forms,
-    users: usersOf(known),
+    users: yield* findUsers(database.dialect, accountId, keys.users),
   };
 }
 

@@ -32,6 +32,7 @@ export interface CreatedIds {
   readonly sites: readonly number[];
   readonly sources: readonly number[];
   readonly variables: readonly number[];
+  readonly users: readonly number[];
 }
 
 type Columns = Readonly<Record<string, SqlValue | undefined>>;
@@ -39,7 +40,7 @@ type Columns = Readonly<Record<string, SqlValue | undefined>>;
 /** SQLite takes 32,766 values in a statement. */
 const VALUES_MAX = 20_000;
 
-export function* changeStructure(accountId: number, plan: StructurePlan): Steps<CreatedIds> {
+export function* changeStructure(accountId: number, plan: StructurePlan): Steps<Omit<CreatedIds, "users">> {
   yield* noteChange(accountId);
   const account = { account_id: accountId };
   const own = (body: Columns) => ({ ...account, ...body });

@@ -1,0 +1,195 @@
+/** Compares the users that a file wants with those of the account, by the rules that hold for managers elsewhere. */
+import { isDeepStrictEqual } from "node:util";
+import { ROLE_NAMES, type RoleName, userFields } from "../../wire/index.ts";
+import type { FoundUsers, MemberPlan } from "../store/people/member-plan.ts";
+import type { UserRecord } from "../store/store.ts";
+import { mayGive, mayManage, mayManagePerson, roleNamed, rolesIn } from "../token/rights.ts";
+import { foldedName, refuse, type Wanted } from "./wanted.ts";
+
+/** The user who sends a file, and the rights of that user. */
+export type Sender = Pick<UserRecord, "id" | "username" | "memberships">;
+
+interface JudgedFor {
+  readonly accountId: number;
+  readonly atMs: number;
+  readonly sender: Sender;
+}
+
+export type UserVerdict =
+  | { readonly kind: "refused" }
+  /** `at`: place among the users that the plan creates. */
+  | { readonly kind: "created"; readonly at: number }
+  | { readonly kind: "known"; readonly id: number; readonly fields: readonly string[] };
+
+const REFUSED = { kind: "refused" } as const;
+const PERSONAL = ["username", "email", "firstName", "lastName"] as const;
+
+type Growing<List> = List extends readonly (infer One)[] ? One[] : never;
+
+/** The fields of a user, as `userFields` names them. */
+interface Facts {
+  readonly username: string;
+  readonly email: string | null;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly businessId: string | null;
+  readonly roles: readonly RoleName[];
+}
+
+export class UserJudging {
+  readonly #found: FoundUsers;
+  readonly #for: JudgedFor;
+  readonly #users: Growing<MemberPlan["users"]> = [];
+  readonly #changed: Growing<MemberPlan["changedUsers"]> = [];
+  /** Names, addresses and ids that the file gives, by their kind. */
+  readonly #given = new Map<string, Wanted>();
+
+  constructor(found: FoundUsers, judgedFor: JudgedFor) {
+    this.#found = found;
+    this.#for = judgedFor;
+  }
+
+  get plan(): MemberPlan {
+    const { sender, atMs } = this.#for;
+    const actor = { id: sender.id, name: sender.username, impersonator: null, address: null };
+    return { users: this.#users, changedUsers: this.#changed, actor, atMs };
+  }
+
+  judge(wanted: Wanted): UserVerdict {
+    const known = this.#known(wanted);
+    const current = known === undefined ? null : this.#factsOf(known);
+    const facts = this.#wanted(wanted, current);
+    if (facts === null || !this.#isFree(wanted, facts, known)) return REFUSED;
+    return known === undefined || current === null
+      ? this.#created(wanted, facts)
+      : this.#changes(wanted, facts, known, current);
+  }
+
+  #created(wanted: Wanted, facts: Facts): UserVerdict {
+    const { username, email, firstName, lastName, roles, businessId } = facts;
+    if (!this.#mayGive(wanted, roles)) return REFUSED;
+    const names = { username, email, firstName, lastName };
+    const user = { ...names, state: "Invited", passwordHash: null, origin: "people" } as const;
+    const at = this.#users.push({ user, roles, businessId }) - 1;
+    const note = `${username} has no password yet: send a link to set one (GET /user/updatePasswordLink?UserId=…)`;
+    wanted.owner?.notes.push(note);
+    return { kind: "created", at };
+  }
+
+  #changes(wanted: Wanted, facts: Facts, known: UserRecord, current: Facts): UserVerdict {
+    const { accountId, sender } = this.#for;
+    const names = Object.keys(facts) as (keyof Facts)[];
+    const fields = names.filter((name) => !isDeepStrictEqual(facts[name], current[name]));
+    if (fields.length === 0) return { kind: "known", id: known.id, fields };
+    const personal = PERSONAL.filter((name) => fields.includes(name));
+    if (!mayManage(sender, accountId, known))
+      return this.#refused(wanted, `it has a higher role than ${sender.username}, who sent the file`);
+    if (personal.length > 0 && known.id !== sender.id && !mayManagePerson(sender, accountId, known))
+      return this.#refused(wanted, `it belongs to another account, too: its ${personal.join(", ")} cannot be changed`);
+    if (personal.includes("username") && known.origin === "configuration")
+      return this.#refused(wanted, "its name comes from the configuration of the hub", "username");
+    if (fields.includes("roles")) {
+      if (
+        !this.#mayGive(
+          wanted,
+          facts.roles.filter((role) => !current.roles.includes(role)),
+        )
+      )
+        return REFUSED;
+      if (known.id === sender.id && !facts.roles.includes("Manager") && !facts.roles.includes("Admin"))
+        return this.#refused(wanted, `${sender.username} sent the file, and cannot lose the own role by it`, "roles");
+    }
+    const { username, email, firstName, lastName, roles, businessId } = facts;
+    const change = {
+      ...{ firstName, lastName },
+      ...(fields.includes("username") ? { username } : {}),
+      ...(fields.includes("email") ? { email } : {}),
+    };
+    this.#changed.push({ user: known, change, fields, roles, businessId });
+    return { kind: "known", id: known.id, fields };
+  }
+
+  /** By the name, else by the business id. */
+  #known({ fields }: Wanted): UserRecord | undefined {
+    const { members } = this.#found;
+    const { username, businessId } = fields;
+    const named = members.find((one) => one.username === username);
+    const alike = members.find((one) => foldedName(one.username) === foldedName(String(username ?? "")));
+    const numbered = members.find((one) => businessId !== undefined && this.#factsOf(one).businessId === businessId);
+    return named ?? alike ?? numbered;
+  }
+
+  #factsOf(user: UserRecord): Facts {
+    const { accountId } = this.#for;
+    const { username, email, firstName, lastName } = user;
+    const businessId = user.memberships.find((one) => one.accountId === accountId)?.businessId ?? null;
+    return { username, email, firstName, lastName, businessId, roles: rolesIn(user, accountId) };
+  }
+
+  /** The wanted facts of the user; null: they are refused. */
+  #wanted(wanted: Wanted, current: Facts | null): Facts | null {
+    const said = wanted.fields;
+    const unknown = ((said["roles"] ?? []) as readonly string[]).find((name) => roleNamed(name) === undefined);
+    if (unknown !== undefined) {
+      refuse(wanted, `there is no role ${unknown}, but ${ROLE_NAMES.join(", ")}`, "roles");
+      return null;
+    }
+    // A name that differs by case alone is the same name.
+    const isAlike = current !== null && foldedName(String(said["username"] ?? "")) === foldedName(current.username);
+    const names = isAlike ? { username: current.username } : {};
+    const before = Object.fromEntries(Object.entries(current ?? { roles: ["User"] }).filter(([, one]) => one !== null));
+    const parsed = userFields.safeParse({ ...before, ...said, ...names });
+    if (!parsed.success) {
+      for (const { path, message } of parsed.error.issues) {
+        const field = String(path[0] ?? "");
+        const isMissing = field === "username" && said["username"] === undefined;
+        refuse(wanted, isMissing ? "a new user needs its user_name" : message, field);
+      }
+      return null;
+    }
+    const { username, email = null, firstName = null, lastName = null, businessId = null, roles } = parsed.data;
+    return {
+      username,
+      email,
+      firstName,
+      lastName,
+      businessId,
+      roles: ROLE_NAMES.filter((role) => roles.includes(role)),
+    };
+  }
+
+  /** In the hub, in the account, and in the file. */
+  #isFree(wanted: Wanted, { username, email, businessId }: Facts, known: UserRecord | undefined): boolean {
+    const { usernames, emails, members } = this.#found;
+    const isOthers = (id: number | undefined) => id !== undefined && id !== known?.id;
+    const numbered = members.find((one) => businessId !== null && this.#factsOf(one).businessId === businessId);
+    const faults = [
+      isOthers(usernames.get(foldedName(username))) ? ["username", "a user of this hub has this name"] : [],
+      email !== null && isOthers(emails.get(foldedName(email)))
+        ? ["email", "a user of this hub has this address: invite that person to the account instead"]
+        : [],
+      isOthers(numbered?.id) ? ["businessId", `${numbered?.username} has this id`] : [],
+      ...Object.entries({ username, email, businessId }).map(([field, value]) => {
+        if (value === null) return [];
+        const key = `${field} ${field === "businessId" ? value : foldedName(value)}`;
+        const other = this.#given.get(key);
+        this.#given.set(key, other ?? wanted);
+        return other === undefined || other === wanted ? [] : [field, "another row gives it to another user"];
+      }),
+    ];
+    for (const [field, why] of faults) if (why !== undefined) refuse(wanted, why, field);
+    return faults.every((fault) => fault.length === 0);
+  }
+
+  #mayGive(wanted: Wanted, roles: readonly RoleName[]): boolean {
+    const { sender, accountId } = this.#for;
+    if (mayGive(sender, accountId, roles)) return true;
+    refuse(wanted, `${sender.username}, who sent the file, cannot give the roles ${roles.join(", ")}`, "roles");
+    return false;
+  }
+
+  #refused(wanted: Wanted, why: string, field?: string): UserVerdict {
+    refuse(wanted, why, field);
+    return REFUSED;
+  }
+}
