@@ -21,6 +21,11 @@ const EMPTY = ["body", "recovery_code", "referential_change", "usage"];
 /** What the other account calls with. */
 const FOREIGN: Readonly<Record<string, () => Promise<Record<string, string>>>> = {
   "the access token of a manager": async () => ({ authorization: `Bearer ${await hub.token("second", 2)}` }),
+  "a personal token of a manager": async () => {
+    const body = { name: "walls", days: 1, scopes: ["datahub-api", "push-data"] };
+    const { token } = await hub.ok("POST", "/user/tokens", { ...OTHER, body });
+    return { authorization: `Bearer ${token}` };
+  },
   "the session of a manager's browser": async () => {
     const browser = openBrowser(hub);
     await browser.signIn("second");
