@@ -5,7 +5,7 @@ import { passwordChangedMessage } from "../mail/messages.ts";
 import type { Steps } from "../store/database.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
-import { setPassword, setState } from "../store/people/users.ts";
+import { setPassword } from "../store/people/users.ts";
 import { endOpenedBy } from "../store/sessions/sessions.ts";
 import type { UserRecord } from "../store/store.ts";
 import { ownFact } from "./actor.ts";
@@ -40,7 +40,6 @@ export async function changeOwnPassword(
   const atMs = clock.now().epochMilliseconds;
   await store.people.change(function* () {
     yield* setPassword(user.id, passwordHash);
-    if (user.state === "Invited") yield* setState(user.id, "Active");
     yield* endOpenedBy(user.id, { except: session.id });
     yield* recordAboutPerson(user.id, ownFact(session, request, { action: "password.changed", atMs }));
     if (mail.isSetUp) yield* mailChange(user, session.accountId, atMs);

@@ -6,7 +6,7 @@ import { resetMessage } from "../mail/messages.ts";
 import { addLink, claimLink, endLinks } from "../store/mail/links.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
-import { setPassword, setState } from "../store/people/users.ts";
+import { setPassword } from "../store/people/users.ts";
 import { endOpenedBy } from "../store/sessions/sessions.ts";
 import type { UserRecord } from "../store/store.ts";
 import { ownFact, subjectOf } from "./actor.ts";
@@ -60,7 +60,6 @@ export async function resetPassword(
     if ((yield* claimLink("reset", hashOfToken(token), atMs)) !== user.id) return false;
     yield* endLinks("reset", user.id, atMs);
     yield* setPassword(user.id, passwordHash);
-    if (user.state === "Invited") yield* setState(user.id, "Active");
     yield* endOpenedBy(user.id, { except: null });
     const person = { user, impersonator: null };
     yield* recordAboutPerson(user.id, ownFact(person, request, { action: "password.reset", atMs }));

@@ -7,6 +7,7 @@ import { parsed } from "../http/problems.ts";
 import type { Steps } from "../store/database.ts";
 import { changeUser, putMembership, type Taken } from "../store/people/users.ts";
 import { applyPatch, type Fields } from "../structure/json-patch.ts";
+import type { Principal } from "../token/guard.ts";
 import { rolesIn } from "../token/rights.ts";
 import { forbidden, type MemberChange, requireGivable, requireOtherManager, requirePerson } from "./member-change.ts";
 
@@ -89,6 +90,7 @@ export function takenProblem(taken: Taken): HttpProblem {
 function* changePerson(change: MemberChange, wanted: UserFields, personal: readonly string[]): Steps<void> {
   const { user, caller } = change;
   if (caller.user.id !== user.id) requirePerson(change);
+  else if (personal.includes("username") || personal.includes("email")) requireSelf(caller);
   if (personal.includes("username") && user.origin === "configuration")
     throw conflict("username", "it comes from the configuration of the hub (hub.yaml), and is changed there");
   const { username, email = null, firstName = null, lastName = null } = wanted;
@@ -100,6 +102,12 @@ function* changePerson(change: MemberChange, wanted: UserFields, personal: reado
   });
   if (taken !== null) throw takenProblem(taken);
   yield* change.recordPerson("user.changed", { fields: personal });
+}
+
+/** Links to a new password go to the address: one who acts as the user, or has a token of a program, sets none. */
+function requireSelf({ isPersonal, impersonator = null }: Principal): void {
+  if (isPersonal === true) throw forbidden("a personal token cannot change the username or email of its own user");
+  if (impersonator !== null) throw forbidden("you act as another user, and cannot change that user's name or email");
 }
 
 /** As `userFields` has them; absent ones are undefined. */

@@ -86,6 +86,7 @@ export function* changeUser(id: number, { username, email, firstName, lastName }
     ...(firstName === undefined ? {} : { first_name: firstName }),
     ...(lastName === undefined ? {} : { last_name: lastName }),
   });
+  if (email !== undefined) yield* endPasswordLinks(id);
   return null;
 }
 
@@ -95,12 +96,14 @@ export function* setPassword(id: number, passwordHash: string): Steps<void> {
   // The first own password ends an invitation.
   yield* change("UPDATE hub_user SET state = 'Active' WHERE id = ? AND state = 'Invited'", id);
   yield* endTokens(id);
+  yield* endPasswordLinks(id);
 }
 
 /** A password that the user must change, until a time. */
 export function* setTemporaryPassword(id: number, passwordHash: string, untilMs: number): Steps<void> {
   yield* set(id, { password_hash: passwordHash, must_change_password: true, temporary_until_ms: untilMs });
   yield* endTokens(id);
+  yield* endPasswordLinks(id);
 }
 
 /** One that may no longer sign in loses tokens and sessions, personal ones as well. */
@@ -108,12 +111,21 @@ export function* setState(id: number, state: UserState): Steps<void> {
   yield* set(id, { state });
   if (state !== "Inactive") return;
   yield* endTokens(id);
+  yield* endPasswordLinks(id);
   yield* change("DELETE FROM api_token WHERE user_id = ?", id);
 }
 
 /** Access tokens and sessions of the user end; personal tokens stay. */
 export function* endTokens(id: number): Steps<void> {
   yield* change("UPDATE hub_user SET token_generation = token_generation + 1 WHERE id = ?", id);
+}
+
+/**
+ * Links to a new password that were made before: the user has another password or address since, or belongs to one
+ * account more, into which no manager of the others may lead himself.
+ */
+function* endPasswordLinks(id: number): Steps<void> {
+  yield* change("DELETE FROM one_time_link WHERE purpose = 'reset' AND subject_id = ? AND used_ms IS NULL", id);
 }
 
 /** Makes an account the user's default: the last one that was used. */
@@ -128,6 +140,8 @@ export function* putMembership(userId: number, membership: NewMembership): Steps
     const sql = "SELECT 1 FROM membership WHERE account_id = ? AND business_id = ? AND user_id <> ?";
     if ((yield* row(sql, accountId, businessId, userId)) !== undefined) return false;
   }
+  const known = yield* row("SELECT 1 FROM membership WHERE user_id = ? AND account_id = ?", userId, accountId);
+  if (known === undefined) yield* endPasswordLinks(userId);
   const last = yield* row("SELECT coalesce(max(place), -1) AS place FROM membership WHERE user_id = ?", userId);
   yield* change(
     `INSERT INTO membership (user_id, account_id, place, roles, origin) VALUES (?, ?, ?, ?, ?)
@@ -158,7 +172,8 @@ function* takenBy({ username, email }: UserChange, id: number | null): Steps<Tak
     const found = yield* row(`SELECT id FROM hub_user WHERE ${column} = ? AND id <> ?`, foldedText(text), id ?? 0);
     return found === undefined;
   };
-  if (!(yield* isFree("username_key", username))) return "username-taken";
+  // Users sign in by their address as well, and ask for a new password by it.
+  for (const column of ["username_key", "email_key"]) if (!(yield* isFree(column, username))) return "username-taken";
   return (yield* isFree("email_key", email)) ? null : "email-taken";
 }
 

@@ -1,0 +1,91 @@
+/** What a manager of one account, or a program of a user, might try to reach the user's own credentials. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { putMembership } from "../../src/hub/store/people/users.ts";
+import type { HubStore } from "../../src/hub/store/store.ts";
+import { openBrowser } from "./browser.ts";
+import { startTestHub, type TestHub } from "./fixture.ts";
+import { type MailBox, openMailBox, pathOf } from "./mail/mail-box.ts";
+
+let box: MailBox;
+let hub: TestHub;
+beforeEach(async () => {
+  box = await openMailBox();
+  const user = (username: string, accounts: readonly number[], roles: readonly string[]) => ({
+    ...{ username, password: `${username}-password`, accounts: [...accounts], roles: [...roles] },
+    email: `${username}@example.com`,
+  });
+  const users = [user("boss", [1], ["Manager"]), user("peer", [1], ["Manager"]), user("ann", [1], ["User"])];
+  hub = await startTestHub({ ...box.options, users: [...users, user("other", [2], ["Manager"])] });
+});
+afterEach(async () => {
+  await hub.close();
+  await box.close();
+});
+
+const people = () => (hub.inside().store as HubStore).people;
+const idOf = async (username: string) => (await people().userByName(username))?.id ?? 0;
+const BOSS = { as: "boss", account: 1 };
+const OTHER = { as: "other", account: 2 };
+
+describe("the own address, to which links to a new password go,", () => {
+  test("is not changed by a personal token", async () => {
+    const { token } = await hub.post("/user/tokens", { name: "program", days: 1 }, BOSS);
+    const change = (body: object) =>
+      hub.call("PATCH", `/account/users/${id}`, { authorization: `Bearer ${token}`, body });
+    const id = await idOf("boss");
+    expect(await change({ email: "eve@example.com" })).toMatchObject({ status: 403 });
+    expect(await change({ firstName: "Bo" })).toMatchObject({ status: 200, body: { email: "boss@example.com" } });
+  });
+
+  test("is not changed by one who acts as the user", async () => {
+    const browser = openBrowser(hub);
+    await browser.signIn("boss");
+    const id = await idOf("peer");
+    await browser.open(`/people/${id}`);
+    await browser.send(`/people/${id}/act-as`, {});
+    const headers = { ...browser.script(), "content-type": "application/json" };
+    const change = { method: "PATCH", headers, body: JSON.stringify({ email: "eve@example.com" }) };
+    const answer = await fetch(`${hub.url()}/account/users/${id}`, change);
+    expect(answer.status).toBe(403);
+    expect(await answer.text()).toContain("act as another user");
+    expect(await people().userById(id)).toMatchObject({ email: "peer@example.com" });
+  });
+});
+
+describe("a link to a new password that a manager has made", () => {
+  const made = async () => {
+    const query = { UserId: await idOf("ann") };
+    return pathOf((await hub.get("/user/updatePasswordLink", query, BOSS)).link);
+  };
+  const open = async (path: string) => (await openBrowser(hub).open(path)).status;
+
+  test("ends when the user enters another account, too", async () => {
+    const path = await made();
+    expect(await open(path)).toBe(200);
+    const membership = { accountId: 2, roles: ["Manager"], origin: "people" } as const;
+    const id = await idOf("ann");
+    await people().change(() => putMembership(id, membership));
+    expect(await open(path)).toBe(410);
+  });
+
+  test("ends with a password that the user has chosen, and with another address", async () => {
+    const path = await made();
+    const browser = openBrowser(hub);
+    await browser.signIn("ann");
+    await browser.open("/password/change");
+    const words = "three plain words";
+    await browser.send("/password/change", { current: "ann-password", password: words, again: words });
+    expect(await open(path)).toBe(410);
+    const next = await made();
+    await hub.call("PATCH", `/account/users/${await idOf("ann")}`, { ...BOSS, body: { email: "anna@example.com" } });
+    expect(await open(next)).toBe(410);
+  });
+});
+
+test("nobody gets the address of another user as a name", async () => {
+  const body = { username: "ANN@example.com", password: "three plain words" };
+  expect(await hub.call("POST", "/account/users", { ...OTHER, body })).toMatchObject({
+    status: 409,
+    body: { errors: [{ path: "username" }] },
+  });
+});
