@@ -1,5 +1,5 @@
 /** Forms of the account (`docs/hub-choices.md`, *Forms*). */
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { form, formBody, formChange, formDataQuery, formNameQuery, formsQuery } from "../../wire/index.ts";
@@ -7,10 +7,12 @@ import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
+import { warn } from "../http/warnings.ts";
 import type { StoredForm } from "../store/forms.ts";
 import type { HubStore } from "../store/store.ts";
 import { notFound, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
 import { editOf, entityOf, formOf, refitOf, removedForm, shownForm } from "./definition.ts";
+import { namedForms, viewsThatLost } from "./named-by-views.ts";
 import { sameName } from "./names.ts";
 import { sliceRoutes } from "./slice-routes.ts";
 
@@ -87,18 +89,38 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
   });
   app.get<WithId>("/form/:id", OPTIONS.one, async (request) => shownForm(await rowOfPath(forms.list, request, "form")));
   app.post("/form", OPTIONS.create, (request) => create(store, request));
-  app.put("/form", OPTIONS.change, (request) => {
+  app.put("/form", OPTIONS.change, (request, reply) => {
     const { id } = parsed(formChange, request.body);
     if (id === undefined) throw invalidField("id", "the body must name the form to change by its id");
-    return change(store, request, String(id));
+    return reportingViews(store, request, reply, () => change(store, request, String(id)));
   });
-  app.put<WithId>("/form/:id", OPTIONS.changeById, (request) => change(store, request, request.params.id));
+  app.put<WithId>("/form/:id", OPTIONS.changeById, (request, reply) =>
+    reportingViews(store, request, reply, () => change(store, request, request.params.id)),
+  );
   app.delete<WithId>("/form/:id", OPTIONS.remove, async (request, reply) => {
     const { id } = request.params;
     const edit = editOf(withData(request), removedForm);
-    if (!(await forms.remove(callerOf(request).accountId, pathId(id), edit))) throw notFound("form", id);
+    await reportingViews(store, request, reply, async () => {
+      if (!(await forms.remove(callerOf(request).accountId, pathId(id), edit))) throw notFound("form", id);
+    });
     return reply.code(204).send();
   });
+}
+
+/** Makes a change, and warns of views that name what it took away: from then on they would find nothing. */
+async function reportingViews<Result>(
+  store: HubStore,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { accountId } = callerOf(request);
+  const before = await namedForms(store, accountId);
+  const result = await work();
+  if (before.views.length === 0) return result;
+  const lost = viewsThatLost(before, (await namedForms(store, accountId)).forms);
+  if (lost.length > 0) warn(reply, `views that name what is gone: ${lost.join(", ")} (GET /views)`);
+  return result;
 }
 
 async function create({ forms }: HubStore, request: FastifyRequest) {

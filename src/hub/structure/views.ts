@@ -3,8 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { type View, view, viewBody, viewsQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
-import { formsFor } from "../filter/forms.ts";
+import { type FilterForms, formsFor } from "../filter/forms.ts";
 import { parseFilter } from "../filter/parse.ts";
+import { fieldsIn } from "../forms/named-by-views.ts";
+import { named } from "../forms/names.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
@@ -83,5 +85,23 @@ export async function viewNodes(
   if (found.entityType !== type)
     throw invalidField("ViewId", `the view ${viewId} selects by ${found.entityType}, not by ${type}`);
   const forms = await formsFor(store, accountId, [found.customFilter], atMs);
+  await requireNamed(store, accountId, found, forms);
   return [parseFilter("ViewId", found.customFilter, entityOf(type), forms)];
+}
+
+/** Throws a 400 where the view names a form that is not there, and there are no values under its name either. */
+async function requireNamed(
+  { structure }: HubStore,
+  accountId: number,
+  { id, customFilter }: View,
+  forms: FilterForms,
+): Promise<void> {
+  for (const { entity, path } of fieldsIn(customFilter)) {
+    if (named(forms.forms, path[0]) !== undefined) continue;
+    const field = path.map((level) => `"${level}"`).join(".");
+    const where = [parseFilter("ViewId", `${entity}.${field} is not empty`, entity, forms)];
+    const list = entity === "site" ? structure.sites : structure.sources;
+    if ((await list(accountId, { where }, ONE)).total > 0) continue;
+    throw invalidField("ViewId", `the view ${id} names ${field}, which no form and no ${entity} of this account has`);
+  }
 }
