@@ -163,6 +163,33 @@ describe("ranks", () => {
   });
 });
 
+test("managers who take each other's role at the same time leave one", async () => {
+  const password = { password: "manager-password", accounts: [1], roles: ["Manager"] };
+  const two = await startTestHub({ users: ["manager", "other"].map((username) => ({ username, ...password })) });
+  try {
+    const [one, other] = await two.get("/account/users");
+    const token = await two.form({ ...GRANT, scope: "datahub-api", username: "other", password: "manager-password" });
+    const { access_token: value } = (await token.json()) as { access_token: string };
+    const answers = await Promise.all([
+      two.call("PUT", `/account/users/${other.id}/roles`, { body: ["User"] }),
+      two.call("PUT", `/account/users/${one.id}/roles`, { authorization: `Bearer ${value}`, body: ["User"] }),
+    ]);
+    expect(answers.map((answer) => answer.status).sort()).toEqual([200, 403]);
+  } finally {
+    await two.close();
+  }
+});
+
+test("of requests that take the same name at the same time, one has it", async () => {
+  const body = { username: "contested", password: "a-good-password" };
+  const answers = await Promise.all(
+    ["contested", "Contested", "CONTESTED"].map((username) =>
+      hub.call("POST", "/account/users", { body: { ...body, username } }),
+    ),
+  );
+  expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409]);
+});
+
 describe("changes", () => {
   test("by PUT, merge patch and JSON Patch; names are unique in the hub in any case", async () => {
     const { id } = await create({ username: "Édith", email: "edith@example.org", businessId: "E-1" });

@@ -11,7 +11,7 @@ import type { HeldMember } from "../store/people/members.ts";
 import type { UserRecord } from "../store/store.ts";
 import { notFound } from "../structure/pages.ts";
 import type { Principal } from "../token/guard.ts";
-import { mayGive, mayManage, mayManagePerson, rolesIn } from "../token/rights.ts";
+import { hasRight, mayGive, mayManage, mayManagePerson, rolesIn } from "../token/rights.ts";
 
 export interface MemberChange extends HeldMember {
   readonly caller: Principal;
@@ -38,14 +38,18 @@ export async function changeMember<T>(
   const actor = actorOf(request);
   const nowMs = clock.now().epochMilliseconds;
   const result = await store.people.changeMember(accountId, userId, (held) => {
-    if (!mayManage(caller.user, accountId, held.user))
+    // The rights of this moment: another manager may have taken them away since the guard looked.
+    const user = held.members.find(({ id }) => id === caller.user.id) ?? caller.user;
+    if (user.state === "Inactive" || !hasRight(user, accountId, "people"))
+      throw forbidden("you may not change users of this account any more");
+    if (!mayManage(user, accountId, held.user))
       throw forbidden(`the user ${held.user.username} has a higher role than you have in this account`);
     const about = (action: AuditAction, facts: Readonly<Record<string, unknown>> = {}) => ({
       ...{ atMs: nowMs, actor, action, facts },
       subject: subjectOf(held.user),
     });
     return work({
-      ...{ ...held, caller, accountId, nowMs },
+      ...{ ...held, caller: { ...caller, user }, accountId, nowMs },
       record: (action, facts) => recordAudit(accountId, about(action, facts)),
       recordPerson: (action, facts) => recordAboutPerson(userId, about(action, facts)),
     });

@@ -1,4 +1,5 @@
 /** People: users, where they may enter, and what was changed about them. */
+import { isUniqueViolation } from "../../../sql/postgres/faults.ts";
 import { type Database, rows, type Steps } from "../database.ts";
 import type { Listing, Page } from "../store.ts";
 import { type ApiTokenRecord, apiTokenByHash, apiTokensOf, touchApiToken } from "./api-tokens.ts";
@@ -42,6 +43,12 @@ export interface PeopleStore {
 
 export function createPeopleStore(database: Database): PeopleStore {
   const { ask, dialect } = database;
+  // Another request or node took the same name meanwhile: the repetition finds it.
+  const write = <T>(work: () => Steps<T>): Promise<T> =>
+    database.write(work).catch((thrown: unknown) => {
+      if (isUniqueViolation(thrown)) return database.write(work);
+      throw thrown;
+    });
   const ifActive = (user: UserRecord | null) => (user?.state === "Inactive" ? null : user);
   return {
     entrant: async (id) => ifActive(await ask(() => userById(id))),
@@ -52,7 +59,7 @@ export function createPeopleStore(database: Database): PeopleStore {
     touchAccount: (userId, accountId) => database.write(() => touchAccount(userId, accountId)),
     members: (accountId, filter, page) => listMembers(database, accountId, filter, page),
     changeMember: <T>(accountId: number, userId: number, work: (held: HeldMember) => Steps<T>) =>
-      database.write(function* (): Steps<T | "missing"> {
+      write(function* (): Steps<T | "missing"> {
         const held = yield* memberToChange(dialect, accountId, userId);
         return held === null ? "missing" : yield* work(held);
       }),
@@ -72,6 +79,6 @@ export function createPeopleStore(database: Database): PeopleStore {
         );
       }),
     audit: (accountId, filter, page) => listAudit(database, accountId, filter, page),
-    change: (work) => database.write(work),
+    change: write,
   };
 }
