@@ -41,7 +41,7 @@ export async function changeMember<T>(
     // The rights of this moment: another manager may have taken them away since the guard looked.
     const user = held.members.find(({ id }) => id === caller.user.id) ?? caller.user;
     if (user.state === "Inactive" || !hasRight(user, accountId, "people"))
-      throw forbidden("you may not change users of this account any more");
+      throw forbidden("you may no longer change users of this account");
     if (!mayManage(user, accountId, held.user))
       throw forbidden(`the user ${held.user.username} has a higher role than you have in this account`);
     const about = (action: AuditAction, facts: Readonly<Record<string, unknown>> = {}) => ({
