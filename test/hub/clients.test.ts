@@ -311,6 +311,14 @@ describe("eanNumber", () => {
     expect(await hub.call("POST", "/sources", { body })).toMatchObject({ status: 400 });
   });
 
+  test("is another name of the filter ean, with a prefix and in the plural, too", async () => {
+    const [one, other] = [await made({ ean: "541-7" }), await made({ ean: "541-8" })];
+    const ids = async (query: Query) => (await hub.get("/sources", query)).map(({ id }: { id: number }) => id);
+    expect(await ids({ EanNumber: "541-7" })).toEqual([one]);
+    expect(await ids({ "sourcesFilter.eanNumber": "541-8" })).toEqual([other]);
+    expect(await ids({ eanNumbers: ["541-7", "541-8"] })).toEqual([one, other]);
+  });
+
   test("changes by either name, also where a client writes back both", async () => {
     const id = await made({ ean: "A" });
     const path = `/sources/${id}`;

@@ -3,7 +3,11 @@ import type { FastifyInstance } from "fastify";
 import { knownNames } from "../../wire/caseless.ts";
 
 /** Names of other services, in lower case, for parameters of the hub. */
-const SYNONYMS: ReadonlyMap<string, string> = new Map([["harddelete", "WithData"]]);
+const SYNONYMS: ReadonlyMap<string, string> = new Map([
+  ["harddelete", "WithData"],
+  ["eannumber", "Ean"],
+  ["eannumbers", "Eans"],
+]);
 
 /** Called after the access rules, so that nothing is done for strangers. */
 export function installQueryNames(app: FastifyInstance): void {
