@@ -95,7 +95,7 @@ describe("a user", () => {
     expect(await other.signIn("plain", password)).toMatchObject({ path: "/me" });
   });
 
-  test("who was removed from the last account is invited back, with the password as before", async () => {
+  test("who was removed from the last account is invited back, with a new password by mail", async () => {
     const id = await idOf("plain");
     await people().change(() => changeUser(id, { email: "plain@example.com" }));
     await post("plain", "remove");
@@ -106,7 +106,10 @@ describe("a user", () => {
     const other = openBrowser(hub);
     await other.open(pathOf(link));
     await other.send("/invitation", { token: tokenOf(link) });
-    expect(await other.signIn("plain")).toMatchObject({ path: "/me" });
+    await box.linkTo("plain@example.com", "/sign-in");
+    expect(await other.signIn("plain")).toMatchObject({ status: 422 });
+    const password = box.passwordOf("plain@example.com");
+    expect(await other.signIn("plain", password)).toMatchObject({ path: "/password/change" });
   });
 });
 

@@ -4,7 +4,7 @@ import { putMembership } from "../../src/hub/store/people/users.ts";
 import type { HubStore } from "../../src/hub/store/store.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
-import { type MailBox, openMailBox, pathOf } from "./mail/mail-box.ts";
+import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";
 
 let box: MailBox;
 let hub: TestHub;
@@ -88,4 +88,31 @@ test("nobody gets the address of another user as a name", async () => {
     status: 409,
     body: { errors: [{ path: "username" }] },
   });
+});
+
+test("an invitation to the address of a user lets that user in who signs in, and no one else", async () => {
+  // The manager of account 1 knows the password of a user to whom he gave the address of another person.
+  const body = {
+    username: "trap",
+    email: "carl@example.com",
+    password: "three plain words",
+    mustChangePassword: false,
+  };
+  await hub.post("/account/users", body, BOSS);
+  await hub.post("/account/invitations", { email: "carl@example.com", roles: ["Manager"] }, OTHER);
+  const link = await box.linkTo("carl@example.com", "/invitation");
+  const carl = openBrowser(hub);
+  const accounts = async () => (await people().userByName("trap"))?.memberships.map(({ accountId }) => accountId);
+  const accept = () => carl.send("/invitation", { token: tokenOf(link) });
+  expect((await carl.open(pathOf(link))).html).toContain("Sign in first");
+  expect((await accept()).html).toContain("Sign in first");
+  await carl.signIn("ann");
+  expect((await carl.open(pathOf(link))).html).toContain("You have signed in as");
+  expect((await accept()).html).toContain("You have signed in as");
+  expect(await accounts()).toEqual([1]);
+  const own = openBrowser(hub);
+  await own.signIn("trap", "three plain words");
+  await own.open(pathOf(link));
+  expect((await own.send("/invitation", { token: tokenOf(link) })).html).toContain("You may now enter");
+  expect(await accounts()).toEqual([1, 2]);
 });

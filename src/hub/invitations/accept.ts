@@ -1,4 +1,7 @@
-/** The invited person accepts: a new user with a temporary password, or one more account for a user of the hub. */
+/**
+ * The invited person accepts: a new user with a temporary password, or one more account for a user of the hub, who
+ * signs in first. Any manager can give a user an address, so that the one who reads its mails may be another person.
+ */
 import type { HubContext } from "../context.ts";
 import { hashOfToken, temporaryPassword } from "../mail/link-secret.ts";
 import { temporaryPasswordMessage } from "../mail/messages.ts";
@@ -7,7 +10,15 @@ import { finishInvitation, type InvitationRecord, invitationById } from "../stor
 import { claimLink } from "../store/mail/links.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
-import { createUser, putMembership, setState, userByEmail, userById, userByName } from "../store/people/users.ts";
+import {
+  createUser,
+  putMembership,
+  setState,
+  setTemporaryPassword,
+  userByEmail,
+  userById,
+  userByName,
+} from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
 import { mayGive, rolesNamed } from "../token/rights.ts";
 
@@ -17,6 +28,8 @@ export interface Acceptance {
   readonly firstName: string | null;
   readonly lastName: string | null;
   readonly address: string;
+  /** The user who has signed in himself in this browser; null without one. */
+  readonly signedInId: number | null;
 }
 
 export type Accepted =
@@ -28,6 +41,8 @@ export type Accepted =
   | { readonly kind: "gone" }
   /** The one who invited may no longer give these roles. */
   | { readonly kind: "void"; readonly account: string }
+  /** The user with this address has to sign in first: the mail alone does not prove that the user is his. */
+  | { readonly kind: "sign-in" }
   /** The user with this address was deactivated. */
   | { readonly kind: "inactive" }
   | { readonly kind: "username-taken" };
@@ -58,7 +73,7 @@ export async function accept(context: HubContext, acceptance: Acceptance): Promi
   const shown = await invitationOfLink(context, acceptance.token);
   if (shown === null) return { kind: "gone" };
   const password = temporaryPassword();
-  const passwordHash = shown.known === null ? await context.passwords.hash(password) : null;
+  const passwordHash = needsPassword(shown.known) ? await context.passwords.hash(password) : null;
   const nowMs = clock.now().epochMilliseconds;
   const work = { context, acceptance, account: shown.account, password, passwordHash, nowMs };
   const accepted = await store.people.change(() => acceptSteps(work, shown.invitation.id));
@@ -71,7 +86,7 @@ interface Work {
   readonly acceptance: Acceptance;
   readonly account: string;
   readonly password: string;
-  /** Null: the address belonged to a user. */
+  /** Null: the address belonged to a user who has a password. */
   readonly passwordHash: string | null;
   readonly nowMs: number;
 }
@@ -86,37 +101,45 @@ function* acceptSteps(work: Work, id: number): Steps<Accepted> {
     inviter !== null && inviter.state !== "Inactive" && mayGive(inviter, accountId, rolesNamed(roles));
   if (!mayStillGive) return { kind: "void", account };
   const known = yield* userByEmail(email);
-  // One who was removed from the last account is invited back.
-  if (known?.state === "Inactive" && known.memberships.length > 0) return { kind: "inactive" };
-  const isTaken = known === null && (yield* userByName(acceptance.username)) !== null;
-  if (isTaken) return { kind: "username-taken" };
-  if (known === null && passwordHash === null) return { kind: "gone" };
+  if (known?.state === "Inactive" && !needsPassword(known)) return { kind: "inactive" };
+  if (known !== null && !needsPassword(known) && known.id !== acceptance.signedInId) return { kind: "sign-in" };
+  const { username } = acceptance;
+  const holder = known === null ? ((yield* userByName(username)) ?? (yield* userByEmail(username))) : null;
+  if (holder !== null) return { kind: "username-taken" };
+  if (needsPassword(known) && passwordHash === null) return { kind: "gone" };
   // Everything that may refuse is above: from here on the link is used.
   if ((yield* claimLink("invitation", hashOfToken(acceptance.token), nowMs)) !== id) return { kind: "gone" };
   if (known !== null) return yield* join(work, invitation, known);
-  return yield* create(work, invitation, passwordHash);
+  return yield* create(work, invitation);
 }
 
-function* join({ acceptance, account, nowMs }: Work, invitation: InvitationRecord, user: UserRecord): Steps<Accepted> {
+/** A user who was removed from the last account is invited back; the password may be one that others know. */
+function needsPassword(known: UserRecord | null): boolean {
+  return known === null || (known.state === "Inactive" && known.memberships.length === 0);
+}
+
+function* join(work: Work, invitation: InvitationRecord, user: UserRecord): Steps<Accepted> {
+  const { acceptance, account, nowMs, passwordHash } = work;
   const { id, accountId, email, roles } = invitation;
   const { username } = user;
   const actor: Actor = { id: user.id, name: username, impersonator: null, address: acceptance.address };
   const isMember = user.memberships.some((one) => one.accountId === accountId);
   if (!isMember) yield* putMembership(user.id, { accountId, roles, origin: "people" });
-  if (user.state === "Inactive") yield* setState(user.id, user.mustChangePassword ? "Invited" : "Active");
   yield* finishInvitation(id, "Accepted", user.id);
   const subject = { kind: "user", id: user.id, name: username } as const;
   const facts = { invitation: id, email, roles };
   yield* recordAudit(accountId, { atMs: nowMs, actor, action: "invitation.accepted", subject, facts });
-  return { kind: "joined", username, account };
+  if (!needsPassword(user) || passwordHash === null) return { kind: "joined", username, account };
+  yield* setState(user.id, "Invited");
+  yield* setTemporaryPassword(user.id, passwordHash, nowMs + work.context.mail.validity.temporaryPassword);
+  return yield* mailPassword(work, invitation, username);
 }
 
-function* create(work: Work, invitation: InvitationRecord, passwordHash: string | null): Steps<Accepted> {
-  const { context, acceptance, account, password, nowMs } = work;
+function* create(work: Work, invitation: InvitationRecord): Steps<Accepted> {
+  const { context, acceptance, passwordHash, nowMs } = work;
   const { username, firstName, lastName, address } = acceptance;
   const { id, accountId, email, roles } = invitation;
-  const { mail } = context;
-  const untilMs = nowMs + mail.validity.temporaryPassword;
+  const untilMs = nowMs + context.mail.validity.temporaryPassword;
   const temporary = { passwordHash, mustChangePassword: true, temporaryUntilMs: untilMs };
   const userId = yield* createUser({
     ...{ username, email, firstName, lastName, state: "Invited", origin: "people" },
@@ -131,9 +154,15 @@ function* create(work: Work, invitation: InvitationRecord, passwordHash: string 
     ...{ atMs: nowMs, actor, action: "invitation.accepted", subject },
     facts: { invitation: id, email, roles },
   });
-  const link = mail.linkTo("/sign-in");
-  const message = temporaryPasswordMessage({ account, username, password, link, expiresMs: untilMs });
-  const sending = { accountId, kind: "temporary-password", to: email, createdMs: nowMs, expiresMs: untilMs } as const;
+  return yield* mailPassword(work, invitation, username);
+}
+
+function* mailPassword(work: Work, { accountId, email }: InvitationRecord, username: string): Steps<Accepted> {
+  const { context, account, password, nowMs } = work;
+  const expiresMs = nowMs + context.mail.validity.temporaryPassword;
+  const link = context.mail.linkTo("/sign-in");
+  const message = temporaryPasswordMessage({ account, username, password, link, expiresMs });
+  const sending = { accountId, kind: "temporary-password", to: email, createdMs: nowMs, expiresMs } as const;
   yield* queueMail({ ...sending, ...message });
   return { kind: "created", username, email, account };
 }

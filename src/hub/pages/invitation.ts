@@ -1,5 +1,5 @@
 /** The page of an invitation, at the end of the link in its mail. */
-import { Button, Facts, type Faults, Field, Form, html, Moment, Notice } from "../../web/kit/index.ts";
+import { Button, type Content, Facts, type Faults, Field, Form, html, Moment, Notice } from "../../web/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { type Accepted, accept, invitationOfLink } from "../invitations/accept.ts";
 import type { Page } from "./frame.ts";
@@ -30,10 +30,17 @@ export function invitationPages(pages: Pages, context: HubContext): void {
       firstName: entered.firstName === "" ? null : entered.firstName,
       lastName: entered.lastName === "" ? null : entered.lastName,
       address: visit.request.ip,
+      signedInId: signedInId(visit),
     });
+    if (accepted.kind === "sign-in") return formPage(visit, shown);
     if (accepted.kind !== "username-taken") return outcomePage(visit, accepted);
     return formPage(visit, shown, { username: "Another user has this name. Choose another one." });
   });
+}
+
+/** The user who has signed in himself. */
+function signedInId({ session }: Visit): number | null {
+  return session !== null && session.missing === null && session.impersonator === null ? session.user.id : null;
 }
 
 type Shown = NonNullable<Awaited<ReturnType<typeof invitationOfLink>>>;
@@ -73,7 +80,7 @@ function formPage(visit: Visit, shown: Shown, faults: Faults = {}): Page {
     html`<p class="hint">A temporary password comes by mail to ${invitation.email}.</p>`,
   ];
   const joining = html`<p>You are the user <strong>${known?.username}</strong> of this hub. If you accept, you may enter
-    this account, too; your password stays as it is.</p>`;
+    this account, too.</p>`;
   const form = Form({
     action: visit.href("/invitation"),
     csrf: visit.csrf,
@@ -81,10 +88,25 @@ function formPage(visit: Visit, shown: Shown, faults: Faults = {}): Page {
     carried: { token: visit.text("token") },
     children: [known === null ? fields : joining, html`<div class="actions">${Button({ words: "Accept" })}</div>`],
   });
-  return { title: `Invitation to ${account}`, isNarrow: true, children: [Facts({ facts }), form], ...statusOf(faults) };
+  const mustSignIn = known !== null && known.state !== "Inactive" && signedInId(visit) !== known.id;
+  const children = [Facts({ facts }), mustSignIn ? signInFirst(visit, known.username) : form];
+  return { title: `Invitation to ${account}`, isNarrow: true, children, ...statusOf(faults) };
 }
 
-function outcomePage(visit: Visit, accepted: Exclude<Accepted, { kind: "username-taken" }>): Page {
+function signInFirst(visit: Visit, username: string): Content {
+  const own = `/invitation?token=${encodeURIComponent(visit.text("token"))}`;
+  const isOther = visit.session?.missing === null;
+  const path = isOther ? "/sign-out" : `/sign-in?next=${encodeURIComponent(own)}`;
+  const words = isOther
+    ? html`<p>This address belongs to the user <strong>${username}</strong>. You have signed in as
+        <strong> ${visit.session?.user.username}</strong>: sign out, and open the link of the mail again.</p>`
+    : html`<p>This address belongs to the user <strong>${username}</strong> of this hub. Sign in first, then accept. If
+        you do not know that user, do not accept, and ask the one who invited you.</p>`;
+  const button = html`<a class="button" href=${visit.href(path)}>${isOther ? "Sign out" : "Sign in"}</a>`;
+  return [words, html`<div class="actions">${button}</div>`];
+}
+
+function outcomePage(visit: Visit, accepted: Exclude<Accepted, { kind: "username-taken" | "sign-in" }>): Page {
   const signIn = html`<div class="actions"><a class="button" href=${visit.href("/sign-in")}>Sign in</a></div>`;
   switch (accepted.kind) {
     case "created": {
