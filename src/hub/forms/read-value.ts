@@ -63,8 +63,13 @@ export function numberOf(text: string): number | null {
 
 function readNumber(raw: unknown): number {
   const number = typeof raw === "string" ? numberOf(raw) : raw;
-  if (typeof number !== "number" || !Number.isFinite(number)) throw unfit("a number", raw);
+  if (typeof number !== "number" || !Number.isFinite(number))
+    throw unfit(hasComma(raw) ? "a number with a decimal point" : "a number", raw);
   return number;
+}
+
+function hasComma(raw: unknown): boolean {
+  return typeof raw === "string" && /^\s*[+-]?\d+,\d+\s*$/.test(raw);
 }
 
 function readBoolean(raw: unknown): boolean {
