@@ -116,3 +116,20 @@ test("an invitation to the address of a user lets that user in who signs in, and
   expect((await own.send("/invitation", { token: tokenOf(link) })).html).toContain("You may now enter");
   expect(await accounts()).toEqual([1, 2]);
 });
+
+test("of two managers who take the role from each other at one time, one keeps it", async () => {
+  const [boss, peer] = [await idOf("boss"), await idOf("peer")];
+  await Promise.all([hub.token("boss"), hub.token("peer")]);
+  const take = (as: string, id: number) => hub.call("PUT", `/account/users/${id}/roles`, { as, body: ["User"] });
+  const answers = await Promise.all([take("boss", peer), take("peer", boss)]);
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 403]);
+});
+
+test("no cache keeps an answer with a secret", async () => {
+  const made = await hub.call("POST", "/user/tokens", { ...BOSS, body: { name: "program", days: 1 } });
+  const link = await hub.call("GET", "/user/updatePasswordLink", BOSS);
+  for (const { status, headers } of [made, link]) {
+    expect(status).toBe(200);
+    expect(headers.get("cache-control")).toBe("no-store");
+  }
+});

@@ -91,7 +91,10 @@ export async function invitationRoutes(app: FastifyInstance, context: HubContext
     await withdraw(context, actingOf(request), pathId(request.params.id));
     return reply.code(204).send();
   });
-  app.get("/user/updatePasswordLink", OPTIONS.link, (request) => linkFor(context, request));
+  app.get("/user/updatePasswordLink", OPTIONS.link, (request, reply) => {
+    void reply.header("cache-control", "no-store");
+    return linkFor(context, request);
+  });
   app.post("/user/password", OPTIONS.password, async () => {
     const why = "POST /user/password no longer changes passwords: open the link of GET /user/updatePasswordLink";
     throw new HttpProblem(410, "gone", why);

@@ -33,11 +33,12 @@ export async function changeMember<T>(
   userId: number,
   work: (change: MemberChange) => Steps<T>,
 ): Promise<T> {
-  const caller = callerOf(request);
-  const { accountId } = caller;
+  const admitted = callerOf(request);
+  const { accountId } = admitted;
   const actor = actorOf(request);
   const nowMs = clock.now().epochMilliseconds;
   const result = await store.people.changeMember(accountId, userId, (held) => {
+    const caller = { ...admitted, user: asOfNow(admitted, held) };
     // The rights of this moment: another manager may have taken them away since the guard looked.
     const user = held.members.find(({ id }) => id === caller.user.id) ?? caller.user;
     if (user.state === "Inactive" || !hasRight(user, accountId, "people"))
@@ -56,6 +57,13 @@ export async function changeMember<T>(
   });
   if (result === "missing") throw notFound("user", String(userId));
   return result;
+}
+
+/** Another manager may have changed the roles of the caller since the request began. */
+function asOfNow({ user, accountId }: Principal, { members }: HeldMember): UserRecord {
+  const member = members.find(({ id }) => id === user.id);
+  if (member?.state === "Inactive") throw forbidden("you were deactivated meanwhile");
+  return member ?? { ...user, memberships: user.memberships.filter((one) => one.accountId !== accountId) };
 }
 
 export function actorOf(request: FastifyRequest): Actor {

@@ -39,7 +39,10 @@ export function personalTokenRoutes(app: FastifyInstance, context: HubContext): 
     const { user, accountId } = callerOf(request);
     return (await people.apiTokens(user.id, accountId)).map(shownToken);
   });
-  app.post("/user/tokens", OPTIONS.create, (request) => create(context, request));
+  app.post("/user/tokens", OPTIONS.create, (request, reply) => {
+    void reply.header("cache-control", "no-store");
+    return create(context, request);
+  });
   app.delete<WithId>("/user/tokens/:id", OPTIONS.remove, async (request, reply) => {
     const id = pathId(request.params.id);
     if (!(await endToken(context, ownerOf(request), id))) throw notFound("personal token", String(id));
