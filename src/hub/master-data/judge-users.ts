@@ -86,6 +86,9 @@ export class UserJudging {
       return this.#refused(wanted, `it has a higher role than ${sender.username}, who sent the file`);
     if (personal.length > 0 && known.id !== sender.id && !mayManagePerson(sender, accountId, known))
       return this.#refused(wanted, `it belongs to another account, too: its ${personal.join(", ")} cannot be changed`);
+    // A file may come by a token of a program, which is not to lead to the password of its user.
+    if (known.id === sender.id && (personal.includes("username") || personal.includes("email")))
+      return this.#refused(wanted, `${sender.username} sent the file, and cannot change the own name or email by it`);
     if (personal.includes("username") && known.origin === "configuration")
       return this.#refused(wanted, "its name comes from the configuration of the hub", "username");
     if (fields.includes("roles")) {
@@ -164,7 +167,9 @@ export class UserJudging {
     const isOthers = (id: number | undefined) => id !== undefined && id !== known?.id;
     const numbered = members.find((one) => businessId !== null && this.#factsOf(one).businessId === businessId);
     const faults = [
-      isOthers(usernames.get(foldedName(username))) ? ["username", "a user of this hub has this name"] : [],
+      isOthers(usernames.get(foldedName(username))) || isOthers(emails.get(foldedName(username)))
+        ? ["username", "a user of this hub has this name"]
+        : [],
       email !== null && isOthers(emails.get(foldedName(email)))
         ? ["email", "a user of this hub has this address: invite that person to the account instead"]
         : [],

@@ -38,7 +38,7 @@ export async function changeMember<T>(
   const actor = actorOf(request);
   const nowMs = clock.now().epochMilliseconds;
   const result = await store.people.changeMember(accountId, userId, (held) => {
-    const caller = { ...admitted, user: asOfNow(admitted, held) };
+    const caller = { ...admitted, user: currentUser(admitted, held) };
     // The rights of this moment: another manager may have taken them away since the guard looked.
     const user = held.members.find(({ id }) => id === caller.user.id) ?? caller.user;
     if (user.state === "Inactive" || !hasRight(user, accountId, "people"))
@@ -60,7 +60,7 @@ export async function changeMember<T>(
 }
 
 /** Another manager may have changed the roles of the caller since the request began. */
-function asOfNow({ user, accountId }: Principal, { members }: HeldMember): UserRecord {
+function currentUser({ user, accountId }: Principal, { members }: HeldMember): UserRecord {
   const member = members.find(({ id }) => id === user.id);
   if (member?.state === "Inactive") throw forbidden("you were deactivated meanwhile");
   return member ?? { ...user, memberships: user.memberships.filter((one) => one.accountId !== accountId) };

@@ -112,6 +112,8 @@ rule("users.business-id", async () => {
   expect(await applied(`${columns}\nabove;901;;Admin\n`)).toContain("cannot give the roles Admin");
   expect(await applied(`${columns}\nadmin;902;;\n`)).toContain("has a higher role");
   expect(await applied(`${columns}\nsecond;903;;User\n`)).toContain("a user of this hub has this name");
+  expect(await applied(`${columns}\nother@example.org;905;;User\n`)).toContain("a user of this hub has this name");
+  expect(await applied(`${columns}\nmanager;;eve@example.org;\n`)).toContain("cannot change the own name or email");
   expect(await applied(`${columns}\nother;900;;User\n`)).toBe(null);
   expect(await hub.get("/user/users", keys)).toMatchObject([{ id: made.id, username: "other" }]);
   expect(await hub.get("/user/users", undefined, { as: "second", account: 2 })).toHaveLength(2);

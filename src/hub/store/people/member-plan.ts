@@ -48,7 +48,7 @@ export function* findUsers(dialect: StoreDialect, accountId: number, keys: UserK
   const { among } = dialect;
   const either = `${among("username_key")} OR ${among("email_key")}`;
   const sql = `SELECT id, username_key, email_key FROM hub_user WHERE ${either}`;
-  const found: readonly Row[] = yield* rows(sql, usernames, emails);
+  const found: readonly Row[] = yield* rows(sql, usernames, [...emails, ...usernames]);
   const byKey = (column: string) =>
     new Map(found.flatMap((one) => (text(one[column]) === null ? [] : [[String(one[column]), Number(one["id"])]])));
   return { members, usernames: byKey("username_key"), emails: byKey("email_key") };
