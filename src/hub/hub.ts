@@ -114,7 +114,9 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const base = { options, store, log, clock };
     const { tokenThrottle } = options;
     const throttle = createSignInThrottle(tokenThrottle, clock);
-    const passwords = await createPasswords(clock, throttle, tokenThrottle.queue, hashCost);
+    const metrics = createMetrics(options, store, base, gatewayView);
+    stops.push(() => metrics.close());
+    const passwords = metrics.withCounts(await createPasswords(clock, throttle, tokenThrottle.queue, hashCost));
     const keys = createKeyRing(store.identity, options, clock);
     const tokens = createTokens(keys, { lifetimeMs: options.tokenLifetime, clock });
     const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);
@@ -123,7 +125,8 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const webhooks = startWebhooks(store, options.webhook, { log, clock });
     stops.push(() => webhooks.close());
     const { operations } = store;
-    const ingestion = startIngestion({ options, operations, log, clock, fault, onFinished: webhooks.wake });
+    const onApplied = metrics.countReadings;
+    const ingestion = startIngestion({ ...base, operations, fault, onApplied, onFinished: webhooks.wake });
     stops.push(() => ingestion.close());
     stops.push(startPurge(store, options, log, clock));
     const files = await openStoredFiles({ options, store: store.files, log, clock });
@@ -132,8 +135,6 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     stops.push(() => masterData.close());
     const mail = startMail(options, store, { log, clock });
     stops.push(() => mail.close());
-    const metrics = createMetrics(options, store, log, gatewayView);
-    stops.push(() => metrics.close());
     const { app, routes } = buildServer(metrics, {
       ...base,
       passwords,
@@ -156,8 +157,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const metricsUrl = await metrics.listen();
     const transfer = await startTransfer({ ...base, passwords, files });
     stops.push(async () => transfer?.close());
-    const addresses = transfer?.addresses ?? null;
-    log.info({ ...startFacts(options), url, metricsUrl, ...addresses }, "hub listens");
+    log.info({ ...startFacts(options), url, metricsUrl, ...transfer?.addresses }, "hub listens");
     const inside = {
       accountIds: () => store.identity.accountIds(),
       mint: createInnerTokens(keys, options.tokenLifetime, clock),
@@ -165,7 +165,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
       files,
       masterData,
     };
-    return { url, metricsUrl, transfer: addresses, routes, inside, close: stopAll };
+    return { url, metricsUrl, transfer: transfer?.addresses ?? null, routes, inside, close: stopAll };
   } catch (thrown) {
     await stopAll();
     throw thrown;

@@ -1,19 +1,26 @@
 /** Prometheus metrics of the hub, on a separate listener: clients of the hub cannot see them. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { type Clock, systemClock } from "../support/clock.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import type { HubOptions } from "./options.ts";
+import type { AppliedReadings } from "./push/ingestion.ts";
+import type { QueueCounts } from "./store/operations.ts";
 import type { HubStore } from "./store/store.ts";
+import type { Passwords } from "./token/passwords.ts";
 
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
 export interface HubMetrics {
   /** Counts the requests of this server from now on; called before its routes are added. */
   watch(app: FastifyInstance): void;
+  countReadings(readings: AppliedReadings): void;
+  /** The same, with what is refused counted. */
+  withCounts(passwords: Passwords): Passwords;
   /** Returns the URL, or null where no listener is configured. */
   listen(): Promise<string | null>;
   close(): Promise<void>;
@@ -22,11 +29,11 @@ export interface HubMetrics {
 export function createMetrics(
   options: HubOptions,
   { operations }: Pick<HubStore, "operations">,
-  log: Logger,
+  { log, clock }: { readonly log: Logger; readonly clock: Clock },
   gatewayView: GatewayViewOf = NO_GATEWAY,
 ): HubMetrics {
   const registry = new Registry();
-  const requests = registerMetrics(registry, () => operations.counts());
+  const { requests, readings, refused } = registerMetrics(registry, clock, () => operations.counts());
   const app = Fastify({ forceCloseConnections: true, http: serverLimits(options.http) });
   limitConnections(app, options.http, log);
   const { listen, token } = options.metrics;
@@ -51,42 +58,81 @@ export function createMetrics(
         requests.observe({ method: request.method, status }, reply.elapsedTime / 1000);
       });
     },
+    countReadings({ stored, discarded }) {
+      readings.inc({ end: "stored" }, stored);
+      readings.inc({ end: "discarded" }, discarded);
+    },
+    withCounts: (passwords) => ({
+      ...passwords,
+      async check(...attempt) {
+        const verdict = await passwords.check(...attempt);
+        if (verdict.kind !== "right") refused.inc({ reason: REASON_OF[verdict.kind] });
+        return verdict;
+      },
+    }),
     listen: async () => (listen === undefined ? null : listenOrExplain(app, listen, "metrics.listen")),
     close: () => app.close(),
   };
 }
 
-/** Returns the histogram of requests, which the caller fills. */
-function registerMetrics(registry: Registry, counts: () => Promise<Counts>): Histogram<"method" | "status"> {
-  const gauge = (name: string, help: string, of: keyof Counts) =>
+const REASON_OF = { wrong: "wrong", later: "throttled" } as const;
+
+/** Returns those that the caller fills. */
+function registerMetrics(registry: Registry, clock: Clock, counts: () => Promise<QueueCounts>) {
+  const registers = [registry];
+  const gauge = (name: string, help: string, of: (counts: QueueCounts) => number) =>
     new Gauge({
       name,
       help,
-      registers: [registry],
+      registers,
       async collect() {
-        this.set((await counts())[of]);
+        this.set(of(await counts()));
       },
     });
-  gauge("headgate_hub_operations_pending", "Pushes that were accepted and are not applied yet", "waiting");
-  gauge("headgate_hub_operations_failed", "Pushes that failed, whose bodies are kept", "failed");
-  return new Histogram({
+  gauge(
+    "headgate_hub_operations_pending",
+    "Pushes that were accepted and are not applied yet",
+    ({ waiting }) => waiting,
+  );
+  gauge("headgate_hub_operations_failed", "Pushes that failed, whose bodies are kept", ({ failed }) => failed);
+  gauge(
+    "headgate_hub_oldest_pending_seconds",
+    "Age of the push that waits longest to be applied; 0 when none waits",
+    ({ oldestMs }) => (oldestMs === null ? 0 : Math.max(0, clock.now().epochMilliseconds - oldestMs) / 1_000),
+  );
+  gauge(
+    "headgate_hub_webhooks_due",
+    "Outcomes that are still to be delivered to the webhook of their push",
+    ({ webhooks }) => webhooks,
+  );
+  const readings = new Counter({
+    name: "headgate_hub_readings_total",
+    help: "Readings of pushes that this hub applied, by what became of them (stored, discarded)",
+    labelNames: ["end"],
+    registers,
+  });
+  const refused = new Counter({
+    name: "headgate_hub_sign_ins_refused_total",
+    help: "Passwords and client secrets that were refused: wrong, or not compared since too many came (throttled)",
+    labelNames: ["reason"],
+    registers,
+  });
+  for (const end of ["stored", "discarded"]) readings.inc({ end }, 0);
+  for (const reason of Object.values(REASON_OF)) refused.inc({ reason }, 0);
+  const requests = new Histogram({
     name: "headgate_hub_request_duration_seconds",
     help: "Requests that were answered, by method and by the class of the status (2xx, 4xx, 5xx)",
     labelNames: ["method", "status"],
     buckets: SECONDS,
-    registers: [registry],
+    registers,
   });
-}
-
-interface Counts {
-  readonly waiting: number;
-  readonly failed: number;
+  return { requests, readings, refused };
 }
 
 /** The hub's own metrics, for their reference. */
 export function hubRegistry(): Registry {
   const registry = new Registry();
-  registerMetrics(registry, async () => ({ waiting: 0, failed: 0 }));
+  registerMetrics(registry, systemClock, async () => ({ waiting: 0, failed: 0, webhooks: 0, oldestMs: null }));
   return registry;
 }
 

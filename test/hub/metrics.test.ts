@@ -4,7 +4,8 @@ import { startHub } from "../../src/hub/hub.ts";
 import { hubRegistry } from "../../src/hub/metrics.ts";
 import { hubOptions } from "../../src/hub/options.ts";
 import { silentLog as log } from "../../src/support/log.ts";
-import { rawOptions, temporaryDirectory } from "./fixture.ts";
+import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
+import { callsOf, createChain, GRANT, rawOptions, startReceiver, temporaryDirectory } from "./fixture.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeEach(async () => {
@@ -36,6 +37,41 @@ test(
     }
   },
 );
+
+test("readings are counted by end, refused sign-ins by reason, and outcomes until they are delivered", async () => {
+  const receiver = await startReceiver(Array.from({ length: 50 }, () => 503));
+  const webhook = { hosts: [new URL(receiver.url).host], backoff: "1h", backoffMax: "1h" };
+  const raw = rawOptions(directory.path, { metrics: { listen: "127.0.0.1:0" }, webhook });
+  const hub = await startHub(hubOptions.parse(raw), { log, hashCost });
+  const shown = async (name: string) => {
+    const text = await (await fetch(`${hub.metricsUrl}/metrics`)).text();
+    const line = text.split("\n").find((one) => one.startsWith(`${name} `));
+    return Number(line?.slice(name.length + 1));
+  };
+  try {
+    expect(await shown("headgate_hub_oldest_pending_seconds")).toBe(0);
+    expect(await shown('headgate_hub_readings_total{end="stored"}')).toBe(0);
+    const calls = callsOf(() => hub.url);
+    const { variableIds } = await createChain(calls);
+    const data = [1, 2].map((value) => ({ date: `2026-03-0${value}T00:00:00Z`, value }));
+    const body = [
+      { variableId: variableIds[0], data },
+      { variableId: 999_999, data: data.slice(1) },
+    ];
+    await calls.post("/push/api/data", body, { query: { operationId: "a", webhookUrl: receiver.url } });
+    await expect.poll(() => shown('headgate_hub_readings_total{end="stored"}')).toBe(2);
+    expect(await shown('headgate_hub_readings_total{end="discarded"}')).toBe(1);
+    await expect.poll(() => receiver.received.length).toBeGreaterThan(0);
+    expect(await shown("headgate_hub_webhooks_due")).toBe(1);
+    const grant = new URLSearchParams({ ...GRANT, username: "manager", password: "guessed", scope: "datahub-api" });
+    await fetch(`${hub.url}/connect/token`, { method: "POST", body: grant });
+    expect(await shown('headgate_hub_sign_ins_refused_total{reason="wrong"}')).toBe(1);
+    expect(await shown('headgate_hub_sign_ins_refused_total{reason="throttled"}')).toBe(0);
+  } finally {
+    await hub.close();
+    await receiver.close();
+  }
+});
 
 test("no listener starts without an address, and beyond loopback a token is required", async () => {
   const hub = await startHub(optionsWith({}), { log });

@@ -36,7 +36,7 @@ export const AGAIN = 1;
 export const WAKES = 2;
 
 export type FromWorker =
-  | { readonly type: "finished"; readonly seqs: readonly number[] }
+  | { readonly type: "finished"; readonly seqs: readonly number[]; readonly readings: AppliedReadings }
   | { readonly type: "trouble"; readonly message: string }
   | {
       readonly type: "failed";
@@ -44,6 +44,12 @@ export type FromWorker =
       readonly operationId: string;
       readonly message: string;
     };
+
+/** Readings of the operations that were applied, by what became of them. */
+export interface AppliedReadings {
+  readonly stored: number;
+  readonly discarded: number;
+}
 
 export interface Ingestion {
   /** Called when an operation waits in the queue. */
@@ -63,6 +69,7 @@ export interface IngestionParts {
   readonly log: Logger;
   readonly clock: Clock;
   readonly fault: string | null;
+  onApplied(readings: AppliedReadings): void;
   /** Called after outcomes were recorded: webhooks may be due. */
   onFinished(): void;
 }
@@ -110,7 +117,7 @@ export function startIngestion(parts: IngestionParts): Ingestion {
 }
 
 function startPool(
-  { options, log, fault }: IngestionParts,
+  { options, log, fault, onApplied }: IngestionParts,
   words: Int32Array,
   note: (seqs: readonly number[]) => void,
 ): Piscina<void, void> {
@@ -133,8 +140,10 @@ function startPool(
   // The replacement of a thread that failed has no task: its pool is about to end.
   pool.on("error", (thrown) => log.debug({ err: thrown }, "the ingestion thread failed without a task"));
   pool.on("message", (message: FromWorker) => {
-    if (message.type === "finished") note(message.seqs);
-    else if (message.type === "trouble")
+    if (message.type === "finished") {
+      onApplied(message.readings);
+      note(message.seqs);
+    } else if (message.type === "trouble")
       log.warn({ cause: message.message }, "operations wait: the store refuses them for now");
     else {
       const { seq, operationId, message: cause } = message;

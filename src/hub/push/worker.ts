@@ -10,9 +10,9 @@ import { wordsOf } from "../../support/errors.ts";
 import { armFault, faultPoint } from "../../support/faults.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import { isDatabaseTrouble, openIngestStore } from "../store/open.ts";
-import type { GroupLimits, QueuedOperation } from "../store/store.ts";
+import type { GroupLimits, Outcome, QueuedOperation } from "../store/store.ts";
 import { applyOperations, OperationTimeout } from "./apply.ts";
-import { AGAIN, type FromWorker, STOP, WAKES, type WorkerData } from "./ingestion.ts";
+import { AGAIN, type AppliedReadings, type FromWorker, STOP, WAKES, type WorkerData } from "./ingestion.ts";
 
 const RETRY_MS = 1_000;
 /** Limit on the group in memory; a larger operation is a group of its own, written in parts within its transaction. */
@@ -62,10 +62,12 @@ export async function perform(): Promise<void> {
 
 async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
   faultPoint("hub.ingest.before");
+  let outcomes: readonly Outcome[] = [];
   try {
-    await store.apply(group, (transaction, operations) =>
-      applyOperations(transaction, operations, { discardsMax, horizon, clock: systemClock, columns }),
-    );
+    await store.apply(group, async (transaction, operations) => {
+      outcomes = await applyOperations(transaction, operations, { discardsMax, horizon, clock: systemClock, columns });
+      return outcomes;
+    });
   } catch (thrown) {
     if (isDatabaseTrouble(thrown)) throw thrown;
     // A defect must not stop the queue: applying each operation alone finds the one that has it.
@@ -75,7 +77,12 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
     return;
   }
   faultPoint("hub.ingest.after");
-  report({ type: "finished", seqs: group.map(({ seq }) => seq) });
+  report({ type: "finished", seqs: group.map(({ seq }) => seq), readings: readingsOf(outcomes) });
+}
+
+function readingsOf(outcomes: readonly Outcome[]): AppliedReadings {
+  const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + of(outcome), 0);
+  return { stored: sum(({ stored }) => stored), discarded: sum(({ received, stored }) => received - stored) };
 }
 
 /** Nothing of the operation is stored, its outcome says why, and its body is kept so that it can be applied again. */

@@ -64,6 +64,18 @@ interface BusyReceivers {
   readonly accounts: readonly number[];
 }
 
+/** Of all accounts. */
+export interface QueueCounts {
+  /** Operations that wait to be applied. */
+  readonly waiting: number;
+  /** When the longest waiting one was accepted; null when none waits. */
+  readonly oldestMs: number | null;
+  /** Failed operations, whose bodies are kept. */
+  readonly failed: number;
+  /** Outcomes that are still to be delivered to the webhook of their push. */
+  readonly webhooks: number;
+}
+
 export interface OperationStore {
   /**
    * Returns the response to a push whose Idempotency-Key belongs to an accepted operation; null when the key
@@ -79,8 +91,7 @@ export interface OperationStore {
   finish(seqs: readonly number[]): Promise<void>;
   /** The newest operation of that id. */
   operation(accountId: number, operationId: string): Promise<OperationRecord | null>;
-  /** Of all accounts: operations that wait to be applied, and failed ones whose bodies are kept. */
-  counts(): Promise<{ readonly waiting: number; readonly failed: number }>;
+  counts(): Promise<QueueCounts>;
   /** In the order of their acceptance. */
   list(accountId: number, state: "accepted" | "failed", page: Page): Promise<Listing<OperationRecord>>;
   /**

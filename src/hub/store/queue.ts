@@ -5,6 +5,7 @@
 import { change, type Database, row, type Steps } from "./database.ts";
 import { earlierAcceptance, KEY_HOLDER } from "./operation-rows.ts";
 import type { EarlierAcceptance, KeyedPush, OperationStore } from "./store.ts";
+import { number } from "./structure-rows.ts";
 
 type QueueMethods = Pick<OperationStore, "earlier" | "counts" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed">;
 
@@ -15,9 +16,13 @@ export function queueMethods(queue: Database): QueueMethods {
       queue.ask(function* () {
         const found = yield* row(
           `SELECT (SELECT count(*) FROM operation WHERE state = 'accepted') AS waiting,
-            (SELECT count(*) FROM operation WHERE state = 'failed') AS failed`,
+            (SELECT min(accepted_ms) FROM operation WHERE state = 'accepted') AS oldest,
+            (SELECT count(*) FROM operation WHERE state = 'failed') AS failed,
+            (SELECT count(*) FROM operation WHERE webhook_state = 'due') AS webhooks`,
         );
-        return { waiting: Number(found?.["waiting"]), failed: Number(found?.["failed"]) };
+        const count = (name: string) => Number(found?.[name]);
+        const [waiting, failed, webhooks] = [count("waiting"), count("failed"), count("webhooks")];
+        return { waiting, failed, webhooks, oldestMs: number(found?.["oldest"]) };
       }),
     nextWebhookMs: (afterMs) =>
       queue.ask(function* () {
