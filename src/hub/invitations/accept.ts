@@ -6,7 +6,7 @@ import type { HubContext } from "../context.ts";
 import { hashOfToken, temporaryPassword } from "../mail/link-secret.ts";
 import { temporaryPasswordMessage } from "../mail/messages.ts";
 import type { Steps } from "../store/database.ts";
-import { finishInvitation, type InvitationRecord, invitationById } from "../store/mail/invitations.ts";
+import { finishInvitation, type InvitationRecord, invitationById, lockInvitation } from "../store/mail/invitations.ts";
 import { claimLink } from "../store/mail/links.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
@@ -93,6 +93,7 @@ interface Work {
 
 function* acceptSteps(work: Work, id: number): Steps<Accepted> {
   const { acceptance, account, passwordHash, nowMs } = work;
+  yield* lockInvitation(id);
   const invitation = yield* invitationById(id, nowMs);
   if (invitation?.state !== "Open") return { kind: "gone" };
   const { accountId, email, roles, inviterId } = invitation;

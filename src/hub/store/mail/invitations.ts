@@ -90,6 +90,11 @@ export function* invitationById(id: number, nowMs: number): Steps<InvitationReco
   return found === undefined ? null : invitationOf(found, nowMs);
 }
 
+/** Another transaction that locks it waits until this one has ended, and then reads what it left. */
+export function* lockInvitation(id: number): Steps<void> {
+  yield* change("UPDATE invitation SET state = state WHERE id = ?", id);
+}
+
 export function* setMail(id: number, mailId: number, sentMs: number, expiresMs: number): Steps<void> {
   const sql = "UPDATE invitation SET mail_id = ?, sent_ms = ?, expires_ms = ? WHERE id = ?";
   yield* change(sql, mailId, sentMs, expiresMs, id);
