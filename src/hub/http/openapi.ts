@@ -77,7 +77,10 @@ export function openApi(routes: readonly HubRoute[], { url }: { readonly url: st
       description:
         "Measurement data of accounts: sites, sources, variables and their points. Names of query " +
         "parameters and body fields are matched without regard to case. Unknown body fields are ignored and " +
-        "named in the header X-Headgate-Warning; unknown parameters of lists and removals are refused.",
+        "named in the header X-Headgate-Warning; unknown parameters of lists and removals are refused. Query " +
+        "parameters are also taken behind the prefixes `filter.`, `parameters.`, `options.` and " +
+        "`<resource>Filter.`, in singular and plural (`siteIds` on /sites for `Ids`), `EanNumber` for `Ean`, and " +
+        "`hardDelete` for `WithData`. Enumerations take numbers and names.",
     },
     servers: [{ url }],
     tags: [...new Set(routes.filter(shown).map(({ facts }) => facts.tag))].map((name) => ({ name })),
