@@ -56,15 +56,22 @@ export function anyCase<const Names extends readonly string[]>(
   }, z.enum(names));
 }
 
-/** The number of a list, or its name in any case. Whether the list has a number is not checked. */
-export function numberOrName(numbers: Readonly<Record<string, number>>) {
-  const known = new Map(Object.entries(numbers).map(([name, number]) => [name.toLowerCase(), number]));
-  return z.preprocess(
-    (input) => (typeof input === "string" ? (known.get(input.toLowerCase()) ?? input) : input),
-    z.int(),
-  );
+/**
+ * A value of the list, written in any case, or by its place in the list from 0: where no client shows other numbers,
+ * values are counted as enumerations of .NET are.
+ */
+export function inOrder<const Names extends readonly string[]>(names: Names) {
+  return anyCase(names, Object.fromEntries(names.map((name, place) => [name, place])));
 }
 
+/** The number of a list, also as text, or its name in any case. Whether the list has a number is not checked. */
+export function numberOrName(numbers: Readonly<Record<string, number>>) {
+  const known = new Map(Object.entries(numbers).map(([name, number]) => [name.toLowerCase(), number]));
+  const read = (text: string) => known.get(text.toLowerCase()) ?? (WHOLE.test(text) ? Number(text) : text);
+  return z.preprocess((input) => (typeof input === "string" ? read(input) : input), z.int());
+}
+
+const WHOLE = /^-?\d+$/;
 const TRUTHS = new Map([
   ["true", true],
   ["false", false],
@@ -77,7 +84,7 @@ export const queryBoolean = z.preprocess(
 );
 
 export const queryInteger = z.preprocess(
-  (input) => (typeof input === "string" && /^-?\d+$/.test(input) ? Number(input) : input),
+  (input) => (typeof input === "string" && WHOLE.test(input) ? Number(input) : input),
   z.int(),
 );
 

@@ -1,6 +1,6 @@
 /** The data interface: GET and POST {base_url}/data (specification, *Data endpoints*). */
 import { z } from "zod";
-import { anyCase, caseless, listOf, paging, queryBoolean, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, inOrder, listOf, paging, queryBoolean, queryInteger } from "./caseless.ts";
 
 export const GRANULARITIES = {
   Raw: 0,
@@ -43,9 +43,9 @@ export const dataQuery = caseless(
     Aggregations: listOf(anyCase(Object.keys(AGGREGATES) as Aggregate[], AGGREGATES)).optional(),
     TargetUnits: listOf(queryInteger).optional(),
     UnitTransformation: listOf(queryInteger).optional(),
-    DisplayLevel: anyCase(DATA_DISPLAY_LEVELS).optional(),
+    DisplayLevel: inOrder(DATA_DISPLAY_LEVELS).optional(),
     ...paging,
-    PagingOrder: anyCase(["ASC", "DESC"] as const).optional(),
+    PagingOrder: inOrder(["ASC", "DESC"]).optional(),
     // Extensions of Headgate, since the specification shows no way to read versions (docs/hub-choices.md):
     /** Only the version with this VersionTag of each point. */
     VersionTag: z.string().optional(),

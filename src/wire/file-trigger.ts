@@ -4,7 +4,7 @@
  * (`docs/hub-choices.md`, *File triggers*).
  */
 import { z } from "zod";
-import { anyCase, caseless, listOf, paging, queryInteger } from "./caseless.ts";
+import { caseless, inOrder, listOf, paging, queryInteger } from "./caseless.ts";
 import {
   FILE_TYPES,
   FILTER_TYPES,
@@ -29,20 +29,20 @@ const metadata = z
 
 const written = z.object({
   name: z.string().min(1).max(200).optional().describe("Name that people read."),
-  fileType: anyCase(FILE_TYPES).optional().describe("Format of the file; CustomFormat by default."),
-  ingestionType: anyCase(INGESTION_TYPES).optional().describe("How the file comes; SendViaFtp by default."),
-  triggerType: anyCase(TRIGGER_TYPES).optional().describe("Added, its only value, by default."),
+  fileType: inOrder(FILE_TYPES).optional().describe("Format of the file; CustomFormat by default."),
+  ingestionType: inOrder(INGESTION_TYPES).optional().describe("How the file comes; SendViaFtp by default."),
+  triggerType: inOrder(TRIGGER_TYPES).optional().describe("Added, its only value, by default."),
   fileNamePatternMatches: z
-    .array(caseless(z.object({ filterType: anyCase(FILTER_TYPES), value: z.string().min(1).max(PATTERN_VALUE_MAX) })))
+    .array(caseless(z.object({ filterType: inOrder(FILTER_TYPES), value: z.string().min(1).max(PATTERN_VALUE_MAX) })))
     .max(PATTERNS_MAX)
     .optional()
     .describe(
       "Conditions on the name of the file, case-sensitive; at least one, unless the files come by SendViaHttp.",
     ),
-  fileTriggerCombination: anyCase(TRIGGER_COMBINATIONS)
+  fileTriggerCombination: inOrder(TRIGGER_COMBINATIONS)
     .optional()
     .describe("And, the default: every condition must hold. Or: any one."),
-  state: anyCase(TRIGGER_STATES).optional().describe("Active by default. Updated: Active, and changed since."),
+  state: inOrder(TRIGGER_STATES).optional().describe("Active by default. Updated: Active, and changed since."),
   token: z.guid().toLowerCase().optional().describe("GUID of the custom push route; made when it is left out."),
   mapping: z
     .string()
@@ -102,8 +102,8 @@ export const fileTriggerChange = z.object({
 export type FileTriggerChange = Readonly<z.infer<typeof fileTriggerChange>>;
 
 const filters = {
-  State: listOf(anyCase(TRIGGER_STATES)).optional().describe("Active and Inactive by default."),
-  IngestionType: listOf(anyCase(INGESTION_TYPES)).optional(),
+  State: listOf(inOrder(TRIGGER_STATES)).optional().describe("Active and Inactive by default."),
+  IngestionType: listOf(inOrder(INGESTION_TYPES)).optional(),
 };
 const pages = {
   ItemsPerPage: queryInteger.optional(),
@@ -123,7 +123,7 @@ export const fileTriggerIdsQuery = caseless(
 export const fileTriggerTestQuery = caseless(
   z.object({
     Filename: z.string().min(1),
-    IngestionType: anyCase(INGESTION_TYPES).default("UploadInStorage").describe("How the file would come."),
+    IngestionType: inOrder(INGESTION_TYPES).default("UploadInStorage").describe("How the file would come."),
     Token: z.guid().optional().describe("With SendViaHttp the token of the request decides, and not the name."),
     Entry: listOf(z.string().min(1))
       .pipe(z.array(z.string()).max(IDS_MAX))

@@ -1,6 +1,6 @@
 /** Invitations to an account (an extension of Headgate, `docs/hub-choices.md`, *Invitations and mail*). */
 import { z } from "zod";
-import { anyCase, caseless, paging, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, inOrder, paging, queryInteger } from "./caseless.ts";
 
 export const INVITATION_STATES = ["Open", "Accepted", "Withdrawn", "Expired"] as const;
 export type InvitationState = (typeof INVITATION_STATES)[number];
@@ -54,7 +54,7 @@ export type Invitation = z.infer<typeof invitation>;
 
 export const invitationsQuery = caseless(
   z.object({
-    State: anyCase(INVITATION_STATES).optional().describe("Only invitations in this state."),
+    State: inOrder(INVITATION_STATES).optional().describe("Only invitations in this state."),
     ...paging,
   }),
 );

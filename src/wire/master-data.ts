@@ -3,7 +3,7 @@
  * (`docs/master-data.md`).
  */
 import { z } from "zod";
-import { anyCase, caseless, listOf, paging } from "./caseless.ts";
+import { caseless, inOrder, listOf, paging } from "./caseless.ts";
 
 /** The file type whose files change structure, and bring no readings. */
 export const MASTER_DATA = "OpisenseMasterData";
@@ -58,7 +58,7 @@ export const masterDataReport = z.object({
 export type MasterDataReport = z.infer<typeof masterDataReport>;
 
 const rowsQuery = {
-  Result: listOf(anyCase(ROW_RESULTS)).optional().describe("Only rows with these results."),
+  Result: listOf(inOrder(ROW_RESULTS)).optional().describe("Only rows with these results."),
   ...paging,
 };
 

@@ -1,6 +1,6 @@
 /** The push interface: POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*). */
 import { z } from "zod";
-import { caseless, paging, queryInteger } from "./caseless.ts";
+import { caseless, inOrder, paging, queryInteger } from "./caseless.ts";
 import type { TargetField } from "./target.ts";
 
 const tags = z.record(z.string(), z.string());
@@ -61,10 +61,7 @@ export const OPERATION_TIMEOUT_DEFAULT_SEC = 60;
  */
 export const operationsQuery = caseless(
   z.object({
-    State: z.preprocess(
-      (input) => (typeof input === "string" ? input.toLowerCase() : input),
-      z.enum(["failed", "accepted"]),
-    ),
+    State: inOrder(["failed", "accepted"]),
     ...paging,
   }),
 );

@@ -1,6 +1,6 @@
 /** Stored files as the read and management interface shows them (specification, *Storage endpoints*). */
 import { z } from "zod";
-import { anyCase, caseless, listOf, paging, queryInteger } from "./caseless.ts";
+import { caseless, inOrder, listOf, paging, queryInteger } from "./caseless.ts";
 
 /** Values of CloudItemTypeId. */
 export const FILE_KINDS = ["Image", "Word", "Excel", "Pdf", "Text", "Archive", "Data"] as const;
@@ -46,8 +46,8 @@ export const filesQuery = caseless(
     GroupId: listOf(queryInteger).optional().describe("Groups of the files' sites (GET /groups)."),
     Tags: listOf(z.string()).optional(),
     Tag: listOf(z.string()).optional(),
-    CloudItemTypeId: listOf(anyCase(FILE_KINDS)).optional(),
-    State: listOf(anyCase(FILE_STATE_NAMES)).optional().describe("What became of the files."),
+    CloudItemTypeId: listOf(inOrder(FILE_KINDS)).optional(),
+    State: listOf(inOrder(FILE_STATE_NAMES)).optional().describe("What became of the files."),
     ...paging,
   }),
 );

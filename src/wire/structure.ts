@@ -2,7 +2,7 @@
  * Sites, sources and variables as the read and management interface shows them (specification, *Resources*).
  */
 import { z } from "zod";
-import { caseless, listOf, numberOrName, paging, queryBoolean, queryInteger } from "./caseless.ts";
+import { caseless, inOrder, listOf, numberOrName, paging, queryBoolean, queryInteger } from "./caseless.ts";
 import { AGGREGATES } from "./data.ts";
 import quantityTypes from "./referentials/quantity-types.json" with { type: "json" };
 import timePeriods from "./referentials/time-periods.json" with { type: "json" };
@@ -103,9 +103,13 @@ const timeSliced = {
   AsOf: z.string().optional().describe("The moment at which time-sliced values are read; the present when left out."),
 };
 
+export const SITE_LEVELS = ["SiteLight", "Site", "VerboseSite"] as const;
+export const SOURCE_LEVELS = ["Light", "Normal", "Verbose", "Site"] as const;
+export const VARIABLE_LEVELS = ["Normal", "Verbose"] as const;
+
 export const sitesQuery = caseless(
   z.object({
-    DisplayLevel: z.string().optional(),
+    DisplayLevel: inOrder(SITE_LEVELS).optional(),
     Id: listOf(queryInteger).optional(),
     Ids: listOf(queryInteger).optional(),
     CustomFilter: z.string().optional(),
@@ -121,7 +125,7 @@ export const siteQuery = caseless(z.object({ ...timeSliced }));
 
 export const sourcesQuery = caseless(
   z.object({
-    DisplayLevel: z.string().optional(),
+    DisplayLevel: inOrder(SOURCE_LEVELS).optional(),
     Id: listOf(queryInteger).optional(),
     Ids: listOf(queryInteger).optional(),
     SiteId: listOf(queryInteger).optional(),
@@ -149,14 +153,14 @@ export type SourcesQuery = z.infer<typeof sourcesQuery>;
 /** Query of GET /sources/{sourceId}. */
 export const sourceQuery = caseless(
   z.object({
-    DisplayLevel: z.string().optional(),
+    DisplayLevel: inOrder(SOURCE_LEVELS).optional(),
     ...timeSliced,
   }),
 );
 
 export const variablesQuery = caseless(
   z.object({
-    DisplayLevel: z.string().optional(),
+    DisplayLevel: inOrder(VARIABLE_LEVELS).optional(),
     Id: listOf(queryInteger).optional(),
     Ids: listOf(queryInteger).optional(),
     SourceId: listOf(queryInteger).optional(),

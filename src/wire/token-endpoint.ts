@@ -6,7 +6,7 @@ import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import type { Logger } from "../support/log.ts";
 import { formDecoded } from "./push-request.ts";
-import { SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRequest } from "./token.ts";
+import { newerScope, SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRequest } from "./token.ts";
 
 /**
  * Requested by standard clients of OpenID Connect; they grant nothing here and are omitted from the answer's
@@ -15,8 +15,6 @@ import { SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRe
 const TOLERATED = ["openid", "profile", "email"];
 /** Asks for a refresh token; no scope of any interface. */
 const OFFLINE = "offline_access";
-/** Older names of scopes, which older clients ask for. */
-const OLDER_SCOPES: ReadonlyMap<string, string> = new Map([["opisense-api", "datahub-api"]]);
 const FORM_BYTES_MAX = 65_536;
 
 /** A refusal (RFC 6749, 5.2). */
@@ -172,7 +170,7 @@ function withoutNul(form: TokenRequest): TokenRequest {
 
 function namesOf(asked: string | undefined): readonly string[] {
   const given = (asked ?? "").split(" ").filter((name) => name !== "");
-  return [...new Set(given.map((name) => OLDER_SCOPES.get(name) ?? name))];
+  return [...new Set(given.map(newerScope))];
 }
 
 /** Without scopes that grant nothing on any interface. */

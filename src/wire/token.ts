@@ -2,6 +2,12 @@
 import { z } from "zod";
 
 export const SCOPES = ["datahub-api", "push-data", "dashboards-api", "geozones-api", "odm-api"] as const;
+/** Older names of scopes, which older clients ask for. */
+const OLDER_SCOPES: ReadonlyMap<string, string> = new Map([["opisense-api", "datahub-api"]]);
+
+export function newerScope(name: string): string {
+  return OLDER_SCOPES.get(name.toLowerCase()) ?? name;
+}
 
 /**
  * Form body of POST {token_url}. `account` is the account id; `acr_values=accountId:<id>` is the older form

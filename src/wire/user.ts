@@ -1,8 +1,8 @@
 /** Users, their roles and claims (specification, *User role and claim*), and personal tokens. */
 import { z } from "zod";
 import { AUDIT_ACTIONS, AUDIT_SUBJECTS } from "./audit.ts";
-import { anyCase, caseless, listOf, paging, queryInteger } from "./caseless.ts";
-import { SCOPES } from "./token.ts";
+import { anyCase, caseless, inOrder, listOf, paging, queryInteger } from "./caseless.ts";
+import { newerScope, SCOPES } from "./token.ts";
 
 /** In the order of their ranks. */
 export const ROLE_NAMES = ["User", "Datapusher", "Manager", "Admin"] as const;
@@ -17,6 +17,8 @@ const roleNamed = z.preprocess((input) => {
     typeof input === "object" && input !== null ? (Reflect.get(input, "id") ?? Reflect.get(input, "name")) : input;
   return typeof name === "string" && name.toLowerCase() === "datapusher.standard" ? "Datapusher" : name;
 }, anyCase(ROLE_NAMES));
+
+const scopeNamed = z.preprocess((input) => (typeof input === "string" ? newerScope(input) : input), anyCase(SCOPES));
 
 const SHORT = 200;
 const short = z.string().trim().min(1).max(SHORT);
@@ -79,12 +81,16 @@ export const user = z.object({
 });
 export type User = z.infer<typeof user>;
 
-const displayLevel = z.string().optional().describe("How much is shown of each user: UserLight, User or VerboseUser.");
+/** The levels of other resources count as well. */
+export const USER_LEVELS = ["UserLight", "User", "VerboseUser", "Light", "Normal", "Verbose"] as const;
+const displayLevel = anyCase(USER_LEVELS, { UserLight: 0, User: 1, VerboseUser: 2 })
+  .optional()
+  .describe("How much is shown of each user: UserLight, User or VerboseUser.");
 
 export const usersQuery = caseless(
   z.object({
     DisplayLevel: displayLevel,
-    "BusinessKeys.Name": anyCase(BUSINESS_KEYS).optional().describe("The key by which users are found."),
+    "BusinessKeys.Name": inOrder(BUSINESS_KEYS).optional().describe("The key by which users are found."),
     "BusinessKeys.Values": listOf(z.string()).optional().describe("Values of the key; repeat it for several users."),
     ...paging,
   }),
@@ -97,7 +103,7 @@ export const account = z.object({ id: z.int(), name: z.string() });
 export const personalTokenBody = caseless(
   z.object({
     name: short.describe("What the token is for."),
-    scopes: z.array(anyCase(SCOPES)).min(1).optional().describe("Scopes of the token; datahub-api by default."),
+    scopes: z.array(scopeNamed).min(1).optional().describe("Scopes of the token; datahub-api by default."),
     days: z.int().min(1).max(366).describe("Days until it expires, 366 at most."),
   }),
 );

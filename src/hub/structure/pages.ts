@@ -47,18 +47,6 @@ export function both<Value>(
   return one === undefined && many === undefined ? undefined : [...(one ?? []), ...(many ?? [])];
 }
 
-/** A DisplayLevel by its name in any case. */
-export function displayLevel<Level extends string>(
-  asked: string | undefined,
-  levels: readonly [Level, ...Level[]],
-  fallback: Level,
-): Level {
-  if (asked === undefined) return fallback;
-  const level = levels.find((name) => name.toLowerCase() === asked.toLowerCase());
-  if (level === undefined) throw invalidField("DisplayLevel", `is one of ${levels.join(", ")}`);
-  return level;
-}
-
 export function pathId(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw invalidField("id", `${text} is no id`);
   return Number(text);

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { site, siteBody, siteQuery, sitesQuery } from "../../wire/index.ts";
+import { type SITE_LEVELS, site, siteBody, siteQuery, sitesQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { expressions } from "../filter/expressions.ts";
 import { ChangedForms } from "../forms/changed.ts";
@@ -11,11 +11,10 @@ import { described } from "../http/route.ts";
 import type { StoredSite } from "../store/store.ts";
 import { withDefaults } from "./defaults.ts";
 import { requireKnown } from "./known.ts";
-import { both, displayLevel, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
+import { both, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
 
-const LEVELS = ["SiteLight", "Site", "VerboseSite"] as const;
-type Level = (typeof LEVELS)[number];
+type Level = (typeof SITE_LEVELS)[number];
 
 const OPTIONS = {
   list: described({
@@ -44,7 +43,7 @@ export async function siteRoutes(app: FastifyInstance, context: HubContext): Pro
   app.get("/sites", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(sitesQuery, request.query);
-    const level = displayLevel(query.DisplayLevel, LEVELS, "Site");
+    const level = query.DisplayLevel ?? "Site";
     const ids = both(query.Id, query.Ids);
     const values = shownValues(context, query);
     const inView = await viewNodes(store, accountId, query.ViewId, "Site", values.atMs);

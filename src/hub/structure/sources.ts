@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { source, sourceBody, sourceQuery, sourcesQuery } from "../../wire/index.ts";
+import { type SOURCE_LEVELS, source, sourceBody, sourceQuery, sourcesQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { expressions } from "../filter/expressions.ts";
 import { ChangedForms } from "../forms/changed.ts";
@@ -12,11 +12,10 @@ import type { HubStore, StoredSource } from "../store/store.ts";
 import { withDefaults } from "./defaults.ts";
 import { newWithEan, withEanNumber } from "./ean-number.ts";
 import { requireKnown } from "./known.ts";
-import { both, displayLevel, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
+import { both, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
 
-const LEVELS = ["Light", "Normal", "Verbose", "Site"] as const;
-type Level = (typeof LEVELS)[number];
+type Level = (typeof SOURCE_LEVELS)[number];
 
 const OPTIONS = {
   list: described({
@@ -70,7 +69,7 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
   app.get("/sources", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(sourcesQuery, request.query);
-    const level = displayLevel(query.DisplayLevel, LEVELS, "Normal");
+    const level = query.DisplayLevel ?? "Normal";
     const values = shownValues(context, query);
     const inView = await viewNodes(store, accountId, query.ViewId, "Source", values.atMs);
     const filter = {
@@ -91,7 +90,7 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
 
   app.get<WithId>("/sources/:id", OPTIONS.one, async (request) => {
     const query = parsed(sourceQuery, request.query);
-    const level = displayLevel(query.DisplayLevel, LEVELS, "Verbose");
+    const level = query.DisplayLevel ?? "Verbose";
     const found = await rowOfPath(store.structure.sources, request, "source");
     const values = shownValues(context, query);
     const [one] = await shown(store, callerOf(request).accountId, [found], level, values);

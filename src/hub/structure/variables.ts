@@ -8,20 +8,8 @@ import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import { withDefaults } from "./defaults.ts";
 import { requireKnown } from "./known.ts";
-import {
-  both,
-  displayLevel,
-  notFound,
-  ONE,
-  pageOf,
-  pathId,
-  rowOfPath,
-  sendCount,
-  type WithId,
-  wantsCount,
-} from "./pages.ts";
+import { both, notFound, ONE, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
 
-const LEVELS = ["Normal", "Verbose"] as const;
 const OF_SOURCE = "/variables/source/:sourceId";
 const NEW_VARIABLE = {
   name: "Active energy",
@@ -97,7 +85,6 @@ export async function variableRoutes(app: FastifyInstance, context: HubContext):
 async function list({ store }: HubContext, request: FastifyRequest, reply: FastifyReply, sourceId: number | undefined) {
   const { accountId } = callerOf(request);
   const query = parsed(variablesQuery, request.query);
-  displayLevel(query.DisplayLevel, LEVELS, "Normal");
   // No variable of this hub is calculated (a body that says so is refused), so no input impacts any.
   const impacted = query["CalculatedFilter.ImpactingVariableId"] !== undefined;
   if (impacted) warn(reply, "this hub has no calculated variables yet");

@@ -1,19 +1,18 @@
 /** Users as answers show them, at each DisplayLevel. */
 import type { FastifyRequest } from "fastify";
-import type { Claim, RoleName, User } from "../../wire/index.ts";
+import type { Claim, RoleName, USER_LEVELS, User } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import type { ClaimRecord } from "../store/people/claims.ts";
 import type { UserRecord } from "../store/store.ts";
-import { displayLevel, notFound, ONE } from "../structure/pages.ts";
+import { notFound, ONE } from "../structure/pages.ts";
 import type { Principal } from "../token/guard.ts";
 import { hasRight, isAdmin, rolesIn, rolesNamed } from "../token/rights.ts";
 
-const LEVELS = ["UserLight", "User", "VerboseUser", "Light", "Normal", "Verbose"] as const;
+type Level = (typeof USER_LEVELS)[number];
 
-/** The levels of other resources count as well. */
-export function userLevel(asked: string | undefined, fallback: (typeof LEVELS)[number]): "light" | "user" | "verbose" {
-  const level = displayLevel(asked, LEVELS, fallback);
+export function userLevel(asked: Level | undefined, fallback: Level): "light" | "user" | "verbose" {
+  const level = asked ?? fallback;
   if (level === "UserLight" || level === "Light") return "light";
   return level === "VerboseUser" || level === "Verbose" ? "verbose" : "user";
 }
