@@ -27,12 +27,6 @@ function respell(input: unknown, spelling: ReadonlyMap<string, string>): unknown
   return out;
 }
 
-/** The names that the schema, made by `caseless`, does not know. */
-export function unknownNames(schema: z.ZodType, names: readonly string[]): string[] {
-  const known = new Set(knownNames(schema).map((name) => name.toLowerCase()));
-  return known.size === 0 ? [] : names.filter((name) => !known.has(name.toLowerCase()));
-}
-
 /** Of a schema made by `caseless`, in its own spelling; of any other schema none. */
 export function knownNames(schema: z.ZodType): readonly string[] {
   return schema instanceof z.ZodPipe && schema.out instanceof z.ZodObject ? Object.keys(schema.out.shape) : [];

@@ -13,15 +13,11 @@ const APART = [
   "turns", // of SQLite, whose reads are synchronous
   "start", // `postgres.slow.test.ts` says what can be wrong
   // What they test lies before the store.
-  "access",
   "files/bytes",
   "files/kinds",
   "keys",
-  "openapi",
   "referentials",
-  "specification/access",
   "specification/referentials",
-  "token",
 ];
 
 await usePostgres();

@@ -1,6 +1,8 @@
 /** Odd but legal ways to say what is wanted, and those that must not pass in silence. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createChain, startTestHub, type TestHub } from "./fixture.ts";
+import { z } from "zod";
+import { isPage } from "../../src/hub/http/access.ts";
+import { addressOf, createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;
 let id = 0;
@@ -35,6 +37,20 @@ describe("an unknown parameter", () => {
   ])("of a list is refused with the nearest: %s", async (path, words) => {
     const answer = await hub.call("GET", path);
     expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(words) } });
+  });
+
+  test("is refused by every list and every removal, and named by all other routes", async () => {
+    const judged = hub.routes.filter(({ facts }) => facts.access !== "open" && !isPage(facts) && facts.status !== 501);
+    expect(judged.length).toBeGreaterThan(80);
+    for (const route of judged) {
+      const path = `${addressOf(route, {})}?fooo=1`;
+      const answer = await hub.call(route.method, path, ["GET", "HEAD"].includes(route.method) ? {} : { body: {} });
+      const told = `${answer.headers.get("x-headgate-warning")} ${JSON.stringify(answer.body)}`;
+      const isHarm = route.method === "DELETE" || route.facts.answer instanceof z.ZodArray;
+      if (isHarm) expect(answer.status, `${route.method} ${path}`).toBe(400);
+      // What is refused for another reason passes nothing in silence.
+      if (isHarm || answer.status < 400) expect(told, `${route.method} ${path}`).toContain("fooo");
+    }
   });
 
   test("in the body of POST /data is refused, and known ones in any case are not", async () => {

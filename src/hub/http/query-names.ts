@@ -17,10 +17,10 @@ export function installQueryNames(app: FastifyInstance): void {
     const names = Object.keys(request.query as object);
     if (schema === undefined || names.length === 0) return;
     const known = new Set(knownNames(schema).map((name) => name.toLowerCase()));
-    const resource = /^\/(\w*)/.exec(request.routeOptions.url ?? "")?.[1]?.toLowerCase() ?? "";
+    const resources = (request.routeOptions.url ?? "").toLowerCase().match(/(?<=\/)\w+/g) ?? [];
     // A removal by a name that was only meant alike could not be undone.
     const plurals = request.method !== "DELETE";
-    request.query = renamed(request.query as object, (name) => ownName(name, { known, resource, plurals }));
+    request.query = renamed(request.query as object, (name) => ownName(name, { known, resources, plurals }));
   });
 }
 
@@ -28,26 +28,27 @@ export function installQueryNames(app: FastifyInstance): void {
 interface Address {
   /** In lower case. */
   readonly known: ReadonlySet<string>;
-  /** First word of the address, in lower case. */
-  readonly resource: string;
+  /** Words of the address, in lower case: `account` and `users` of `/account/users`. */
+  readonly resources: readonly string[];
   readonly plurals: boolean;
 }
 
 /** The same name where the address knows neither it nor what it stands for. */
 function ownName(name: string, address: Address): string {
-  const { known, resource, plurals } = address;
+  const { known, resources, plurals } = address;
   if (known.has(name.toLowerCase())) return name;
   const [, prefix = "", bare = name] = /^(\w+)\.(.+)$/.exec(name) ?? [];
-  const prefixes = ["", "filter", "parameters", "options", ...bothNumbers(resource).map((word) => `${word}filter`)];
+  const ofResources = resources.flatMap(bothNumbers).map((word) => `${word}filter`);
+  const prefixes = ["", "filter", "parameters", "options", ...ofResources];
   if (!prefixes.includes(prefix.toLowerCase())) return name;
   const lower = bare.toLowerCase();
-  const candidates = [bare, SYNONYMS.get(lower) ?? bare, ...(plurals ? relatives(lower, resource) : [])];
+  const candidates = [bare, SYNONYMS.get(lower) ?? bare, ...(plurals ? relatives(lower, resources) : [])];
   return candidates.find((candidate) => known.has(candidate.toLowerCase())) ?? name;
 }
 
 /** The other number of a name, and `id` for the id of the listed resource itself (`siteIds` of `/sites`). */
-function relatives(lower: string, resource: string): readonly string[] {
-  const own = bothNumbers(resource).find((word) => [`${word}id`, `${word}ids`].includes(lower));
+function relatives(lower: string, resources: readonly string[]): readonly string[] {
+  const own = resources.flatMap(bothNumbers).find((word) => [`${word}id`, `${word}ids`].includes(lower));
   return [...bothNumbers(lower), ...(own === undefined ? [] : bothNumbers(lower.slice(own.length)))];
 }
 

@@ -6,10 +6,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { nearestName } from "../../support/nearest-name.ts";
-import { knownNames, unknownNames } from "../../wire/caseless.ts";
+import { knownNames } from "../../wire/caseless.ts";
 import { type HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { bareOperationId } from "../../wire/push-request.ts";
 import type { HubOptions } from "../options.ts";
+import { isPage } from "./access.ts";
 import { parametersOf } from "./parameters.ts";
 import type { RouteFacts } from "./route.ts";
 import { type UnknownField, unknownFields } from "./unknown-fields.ts";
@@ -56,17 +57,23 @@ function fieldsOf({ body, method }: FastifyRequest, facts: RouteFacts): readonly
 }
 
 function judgeParameters(request: FastifyRequest, reply: FastifyReply, facts: RouteFacts, isStrict: boolean): void {
-  const { query, body, parametersInBody = false, answer } = facts;
-  const schema = query ?? (parametersInBody ? body : undefined);
-  if (schema === undefined) return;
-  const given = Object.keys(parametersInBody ? parametersOf(request) : (request.query as object));
-  const unknown = unknownNames(schema, given).filter((name) => name !== CACHE_BUSTER && !isBare(request, name));
+  const known = parametersIn(facts);
+  if (known === null) return;
+  const given = Object.keys(facts.parametersInBody === true ? parametersOf(request) : (request.query as object));
+  const isKnown = (name: string) => known.some((one) => one.toLowerCase() === name.toLowerCase());
+  const unknown = given.filter((name) => !isKnown(name) && name !== CACHE_BUSTER && !isBare(request, name));
   if (unknown.length === 0) return;
-  const known = knownNames(schema);
   const call = `${request.method} ${request.routeOptions.url?.replace(/:(\w+)/g, "{$1}")}`;
-  const why = facts.refusesUnknown ?? harmOf(request.method, answer) ?? (isStrict ? STRICT : undefined);
+  const why = facts.refusesUnknown ?? harmOf(request.method, facts.answer) ?? (isStrict ? STRICT : undefined);
   if (why !== undefined) throw refusedNames(call, unknown, known, why);
   warnOfUnknown(reply, unknown);
+}
+
+/** Null: what is open and pages read their own. */
+function parametersIn({ query, body, parametersInBody, access }: RouteFacts): readonly string[] | null {
+  const schema = query ?? (parametersInBody === true ? body : undefined);
+  if (schema !== undefined) return knownNames(schema);
+  return access === "open" || isPage({ access }) ? null : [];
 }
 
 /** Why an unknown parameter is no small matter. */
@@ -92,7 +99,7 @@ function patchedFields(operations: readonly unknown[]): object {
 
 function refusedNames(call: string, unknown: readonly string[], known: readonly string[], why: string): HttpProblem {
   const near = unknown.map((name) => ({ name, nearest: nearestParameter(name, known) }));
-  return refused(`${call} knows no parameter`, near, `it takes ${known.join(", ")}`, why);
+  return refused(`${call} knows no parameter`, near, `it takes ${known.length === 0 ? "none" : known.join(", ")}`, why);
 }
 
 /** Names behind dots are compared without what stands before, too: `PageNumber` is near `Paging.PageNumber`. */

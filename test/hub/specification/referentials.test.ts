@@ -30,9 +30,10 @@ const PATHS =
 
 rule("referentials.full", async () => {
   for (const path of PATHS.split(" ")) {
-    const whole = await hub.get(`/${path}`);
-    expect(await hub.get(`/${path}`, { "Paging.ItemsPerPage": 1, Name: "x" })).toEqual(whole);
-    expect(Object.keys(whole).length).toBeGreaterThan(5);
+    expect(Object.keys(await hub.get(`/${path}`)).length).toBeGreaterThan(5);
+    // A part of it is never answered, so that a filter would select nothing.
+    const { headers, status } = await hub.call("GET", `/${path}`, { query: { Name: "x" } });
+    expect(status === 400 || headers.get("x-headgate-warning")?.includes("Name") === true).toBe(true);
   }
 });
 rule("referentials.sitetypes", () => expectNamed("/sitetypes"));
