@@ -3,6 +3,7 @@
  * `problem.ts`.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { frameworkWords } from "./framework-words.ts";
 import type { Problem } from "./problem.ts";
 
 export type ProblemCode =
@@ -128,7 +129,8 @@ export function installProblemHandlers(
   app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
     if (thrown instanceof HttpProblem) return sendProblem(reply, thrown, challenge);
     const status = thrown.statusCode ?? 500;
-    if (status >= 400 && status < 500) return sendProblem(reply, frameworkProblem(status, thrown.message), challenge);
+    if (status >= 400 && status < 500)
+      return sendProblem(reply, frameworkProblem(status, frameworkWords(thrown, request)), challenge);
     return sendProblem(reply, faultOf(thrown, placeOf(request)), challenge);
   });
   app.setNotFoundHandler((request, reply) => {

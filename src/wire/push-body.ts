@@ -3,6 +3,7 @@
  * afterwards. Written by hand since bodies hold tens of thousands of readings; `push.ts` is the same contract
  * as a schema.
  */
+import { jsonFaultWords } from "./json-fault.ts";
 import type { PushElement, PushReading } from "./push.ts";
 
 /** A fault of a body. `path` is its place, such as `[0].data[3].value`; null when the body is not JSON. */
@@ -67,11 +68,13 @@ export function countReadings(elements: readonly PushElement[]): number {
 }
 
 function parseJson(bytes: Uint8Array): unknown {
+  let text: string | null = null;
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return JSON.parse(text);
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError || thrown instanceof TypeError)) throw thrown;
-    const why = thrown instanceof TypeError ? "it is not UTF-8" : thrown.message;
+    const why = text === null ? "it is not UTF-8" : jsonFaultWords(text);
     throw new PushBodyFault(null, `the body is not valid JSON: ${why}`);
   }
 }

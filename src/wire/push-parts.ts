@@ -4,6 +4,7 @@
  * inside of a piece; here only strings and brackets count.
  */
 import { randomUUID } from "node:crypto";
+import { jsonFault } from "./json-fault.ts";
 import type { PushElement } from "./push.ts";
 import { PushBodyFault, readElement, readPushBody, type UnknownNames } from "./push-body.ts";
 
@@ -188,7 +189,7 @@ function parseText(text: string, from: number): unknown {
     return JSON.parse(text);
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
-    throw broken(from, thrown.message);
+    throw broken(from, jsonFault(text)?.words ?? "it cannot be read");
   }
 }
 

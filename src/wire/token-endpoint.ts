@@ -5,6 +5,7 @@
 import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import type { Logger } from "../support/log.ts";
+import { frameworkWords } from "./framework-words.ts";
 import { formDecoded } from "./push-request.ts";
 import { newerScope, SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRequest } from "./token.ts";
 
@@ -92,7 +93,7 @@ export async function serveTokens<Client, User>(
   app.setErrorHandler((thrown: Error & { status?: number; statusCode?: number }, request, reply) => {
     if (thrown instanceof OAuthError) return sendError(reply, thrown);
     const status = thrown.status ?? thrown.statusCode ?? 500;
-    if (status < 500) return sendError(reply, new OAuthError(400, "invalid_request", thrown.message));
+    if (status < 500) return sendError(reply, new OAuthError(400, "invalid_request", frameworkWords(thrown, request)));
     log.error({ err: thrown, url: request.url }, "token request failed");
     return reply.code(500).send({ error: "server_error" } satisfies TokenError);
   });

@@ -65,3 +65,52 @@ test.each([
   const answer = await hub.call("POST", path, { body });
   expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(words) } });
 });
+
+const JSON_TYPE = { "content-type": "application/json" };
+const typed = (charset: string) => ({ "content-type": `application/json; charset=${charset}` });
+const refused = (status: number, words: string) => ({ status, body: { detail: expect.stringContaining(words) } });
+
+test.each([
+  ['{"name":"S",}', "the body is not valid JSON: line 1, column 13: a name in double quotes"],
+  ['{"name":"S"', "the body is not valid JSON: line 1, column 12: it ends too early"],
+  ['{"__proto__":{"a":1}}', 'the body is not valid JSON: a field is named "__proto__"'],
+])("the body %s: %s", async (raw, words) => {
+  expect(await hub.call("POST", "/sites", { raw, headers: JSON_TYPE })).toMatchObject(refused(400, words));
+});
+
+test("a push that is no JSON is told where", async () => {
+  const answer = await hub.call("POST", "/push/api/data", { raw: '[{"variableId":1,"data":[}]', headers: JSON_TYPE });
+  expect(answer).toMatchObject(refused(400, "the body is not valid JSON: line 1, column 26: a value must stand there"));
+});
+
+test("a path that is not encoded, and a media type that is not accepted, are answered in words", async () => {
+  const path = await hub.call("GET", "/sites/%ff");
+  expect(path).toMatchObject(refused(400, 'the path "/sites/%ff" holds a percent sign that begins no character'));
+  const csv = { raw: "a;b", headers: { "content-type": "text/csv" } };
+  const type = await hub.call("POST", "/sites", csv);
+  expect(type).toMatchObject(refused(415, "Content-Type must be application/json"));
+  expect(type.body.detail).toContain('and not "text/csv"');
+  const token = await hub.call("POST", "/connect/token", csv);
+  expect(token.body.error_description).toBe(
+    'Content-Type must be application/x-www-form-urlencoded, and not "text/csv"',
+  );
+});
+
+test("a body is read in the character set that it names, or refused", async () => {
+  const site = { name: "Café", typeId: 3, timeZoneId: "UTC" };
+  const latin1 = new Uint8Array(Buffer.from(JSON.stringify(site), "latin1"));
+  const utf8 = new Uint8Array(Buffer.from(JSON.stringify(site)));
+  for (const [raw, charset] of [
+    [latin1, "iso-8859-1"],
+    [latin1, "Windows-1252"],
+    [utf8, "iso-8859-1"],
+  ] as const) {
+    const id = await hub.ok("POST", "/sites", { raw, headers: typed(charset) });
+    expect(await hub.get(`/sites/${id}`)).toMatchObject({ name: "Café" });
+  }
+  for (const path of ["/sites", "/push/api/data"]) {
+    const call = (charset: string) => hub.call("POST", path, { raw: latin1, headers: typed(charset) });
+    expect(await call("utf-8")).toMatchObject(refused(400, "the body is not valid JSON: it is not UTF-8"));
+    expect(await call("utf-32")).toMatchObject(refused(415, "the charset utf-32"));
+  }
+});

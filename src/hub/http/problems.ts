@@ -4,6 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { z } from "zod";
 import { TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
+import { frameworkWords } from "../../wire/framework-words.ts";
 import {
   frameworkProblem,
   HttpProblem,
@@ -98,10 +99,9 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
  * is not HTTP.
  */
 export const belowRoutes = {
-  frameworkErrors: (thrown: FastifyError, _request: FastifyRequest, reply: FastifyReply): void => {
+  frameworkErrors: (thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const status = thrown.statusCode ?? 400;
-    const detail = status === 414 ? "a part of the path is too long" : thrown.message;
-    void sendProblem(reply, frameworkProblem(status, detail), CHALLENGE);
+    void sendProblem(reply, frameworkProblem(status, frameworkWords(thrown, request)), CHALLENGE);
   },
   clientErrorHandler: (thrown: Error & { readonly code?: string }, socket: Socket): void => {
     if (thrown.code === "ECONNRESET" || !socket.writable) {
