@@ -9,7 +9,7 @@ interface JsonFault {
 const BLANKS = /[ \t\n\r]*/y;
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
-/** What is quoted of an unexpected word. */
+/** A word or a character that is not expected. */
 const WORD = /[\p{L}\p{N}_.+-]{1,20}|./suy;
 
 type Expected = "value" | "value or ]" | "name" | "name or }" | "colon" | "next" | "end";
