@@ -3,6 +3,7 @@
  * (platform facts, *Push* and *Read and management interface*); values keep theirs.
  */
 import { z } from "zod";
+import { shownBeside } from "../support/shown-value.ts";
 
 /**
  * Wraps an object schema so that keys of the input are first brought to the schema's own spelling; unknown
@@ -62,7 +63,10 @@ export function inOrder<const Names extends readonly string[]>(names: Names) {
 export function numberOrName(numbers: Readonly<Record<string, number>>) {
   const known = new Map(Object.entries(numbers).map(([name, number]) => [name.toLowerCase(), number]));
   const read = (text: string) => known.get(text.toLowerCase()) ?? (WHOLE.test(text) ? Number(text) : text);
-  return z.preprocess((input) => (typeof input === "string" ? read(input) : input), z.int());
+  const names = Object.keys(numbers);
+  const error = ({ input }: { readonly input?: unknown }) =>
+    `must be one of ${names.join(", ")}, or the number of one, and not ${shownBeside(input, names)}`;
+  return z.preprocess((input) => (typeof input === "string" ? read(input) : input), z.int({ error }));
 }
 
 const WHOLE = /^-?\d+$/;

@@ -3,6 +3,7 @@
  * types and entities, and the fields `options` and `referenceTo`, are the hub's own (`docs/hub-choices.md`, *Forms*).
  */
 import { z } from "zod";
+import { shownBeside } from "../support/shown-value.ts";
 import { caseless, listOf, paging, queryBoolean } from "./caseless.ts";
 
 export const FORM_ENTITIES = { Site: 1, Source: 2 } as const;
@@ -20,7 +21,9 @@ function numbered<const Ids extends Readonly<Record<string, number>>>(ids: Ids) 
     return known.find(([name, id]) => name.toLowerCase() === text || String(id) === text)?.[1] ?? input;
   };
   const values = Object.values(ids) as Ids[keyof Ids][];
-  return z.preprocess(read, z.literal(values, { error: `must be one of ${words}` })).describe(`One of ${words}.`);
+  const error = ({ input }: { readonly input?: unknown }) =>
+    `must be one of ${words}, and not ${shownBeside(input, Object.keys(ids))}`;
+  return z.preprocess(read, z.literal(values, { error })).describe(`One of ${words}.`);
 }
 
 const NAME_MAX = 100;

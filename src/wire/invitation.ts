@@ -1,5 +1,6 @@
 /** Invitations to an account (an extension of Headgate, `docs/hub-choices.md`, *Invitations and mail*). */
 import { z } from "zod";
+import { shownValue } from "../support/shown-value.ts";
 import { anyCase, caseless, inOrder, paging, queryInteger } from "./caseless.ts";
 
 export const INVITATION_STATES = ["Open", "Accepted", "Withdrawn", "Expired"] as const;
@@ -11,11 +12,11 @@ export const ACCOUNT_ROLES = ["User", "Datapusher", "Manager"] as const;
 const EMAIL_CHARACTERS_MAX = 254;
 const NAME_CHARACTERS_MAX = 100;
 
-/** One address, without a name. */
-export const emailAddress = z
-  .email({ error: "is no e-mail address, such as bob@example.com" })
-  .max(EMAIL_CHARACTERS_MAX)
-  .describe("E-mail address.");
+/** For schemas of one address, without a name. */
+export const emailWords = ({ input }: { readonly input?: unknown }): string =>
+  input === undefined ? "is missing" : `is no e-mail address, such as bob@example.com: ${shownValue(input)}`;
+
+export const emailAddress = z.email({ error: emailWords }).max(EMAIL_CHARACTERS_MAX).describe("E-mail address.");
 
 const personName = z.string().trim().max(NAME_CHARACTERS_MAX);
 

@@ -3,6 +3,7 @@
  * afterwards. Written by hand since bodies hold tens of thousands of readings; `push.ts` is the same contract
  * as a schema.
  */
+import { shownValue } from "../support/shown-value.ts";
 import { jsonFaultWords } from "./json-fault.ts";
 import type { PushElement, PushReading } from "./push.ts";
 
@@ -59,7 +60,7 @@ function noteUnknown(unknown: UnknownNames, name: string, { path, fields }: { pa
  */
 export function readPushBody(bytes: Uint8Array, unknown?: UnknownNames): readonly PushElement[] {
   const body = parseJson(bytes);
-  if (!Array.isArray(body)) throw fault("", "must be an array of elements");
+  if (!Array.isArray(body)) throw fault("", `must be an array of elements, and not ${shownValue(body)}`);
   return body.map((element, index) => readElement(element, index, 0, unknown));
 }
 
@@ -86,7 +87,7 @@ function parseJson(bytes: Uint8Array): unknown {
 export function readElement(input: unknown, index: number, firstReading = 0, unknown?: UnknownNames): PushElement {
   const element = isPlain(input, PLAIN_ELEMENT) ? input : readFields(input, ELEMENT_FIELDS, `[${index}]`, unknown);
   const data = element["data"];
-  if (!Array.isArray(data)) throw fault(`[${index}].data`, "is required");
+  if (!Array.isArray(data)) throw fault(`[${index}].data`, "is missing");
   for (let reading = 0; reading < data.length; reading += 1)
     if (!isPlain(data[reading], PLAIN_READING) || !hasDateAndValue(data[reading]))
       data[reading] = readReading(data[reading], `[${index}].data[${firstReading + reading}]`, unknown);
@@ -119,8 +120,8 @@ function hasDateAndValue(reading: Record<string, unknown>): boolean {
 
 function readReading(input: unknown, path: string, unknown: UnknownNames | undefined): PushReading {
   const reading = readFields(input, READING_FIELDS, path, unknown);
-  if (reading["date"] === undefined) throw fault(`${path}.date`, "is required");
-  if (reading["value"] === undefined) throw fault(`${path}.value`, "is required");
+  if (reading["date"] === undefined) throw fault(`${path}.date`, "is missing");
+  if (reading["value"] === undefined) throw fault(`${path}.value`, "is missing");
   return reading as PushReading;
 }
 
@@ -131,7 +132,8 @@ function readFields(
   path: string,
   unknown: UnknownNames | undefined,
 ): Record<string, unknown> {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) throw fault(path, "must be an object");
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    throw fault(path, `must be an object, and not ${shownValue(input)}`);
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(input)) {
     const lower = key.toLowerCase();
@@ -142,7 +144,7 @@ function readFields(
       if (unknown !== undefined) noteUnknown(unknown, key, { path: `${path}.${key}`, fields });
       continue;
     }
-    if (!hasType(value, field[1])) throw fault(`${path}.${key}`, `must be ${EXPECTED[field[1]]}`);
+    if (!hasType(value, field[1])) throw fault(`${path}.${key}`, misfitWords(field[1], value));
     out[field[0]] = field[1] === "tags" ? withoutNulls(value) : value;
   }
   return out;
@@ -155,6 +157,15 @@ const EXPECTED: Readonly<Record<string, string>> = {
   tags: "an object of string to string",
   data: "an array of readings",
 };
+
+/** Of tags, the first that is no text is named. */
+function misfitWords(type: string, value: unknown): string {
+  const words = `must be ${EXPECTED[type]}, and not `;
+  if (type !== "tags" || typeof value !== "object" || value === null || Array.isArray(value))
+    return words + shownValue(value);
+  const misfit = Object.entries(value).find(([, tag]) => typeof tag !== "string" && tag !== null);
+  return `${words}${shownValue(misfit?.[1])} (${shownValue(misfit?.[0])})`;
+}
 
 function hasType(value: unknown, type: string): boolean {
   if (type === "integer") return Number.isSafeInteger(value);

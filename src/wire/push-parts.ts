@@ -201,6 +201,6 @@ function broken(at: number, why: string): PushBodyFault {
 function misshapen(bytes: Uint8Array, begin: number): PushBodyFault {
   const isOther = bytes[skipBlanks(bytes, begin)] === OPEN_OBJECT;
   return isOther
-    ? new PushBodyFault("", "must be an array of elements")
+    ? new PushBodyFault("", "must be an array of elements, and not an object")
     : broken(begin, "it is not an array of elements");
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { AUDIT_ACTIONS, AUDIT_SUBJECTS } from "./audit.ts";
 import { anyCase, caseless, inOrder, listOf, paging, queryInteger } from "./caseless.ts";
+import { emailWords } from "./invitation.ts";
 import { newerScope, SCOPES } from "./token.ts";
 
 /** In the order of their ranks. */
@@ -26,7 +27,7 @@ const short = z.string().trim().min(1).max(SHORT);
 const fields = {
   // A colon would end the name in Basic credentials.
   username: short.regex(/^[^\p{Cc}:]+$/u, "has no colon and no control characters").describe("Name to sign in with."),
-  email: z.email().max(320).optional().describe("Address for messages, unique in the hub."),
+  email: z.email({ error: emailWords }).max(320).optional().describe("Address for messages, unique in the hub."),
   firstName: short.optional().describe("First name."),
   lastName: short.optional().describe("Last name."),
   businessId: short.optional().describe("Identifier that the account gives to the user."),

@@ -130,7 +130,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
     it.each([
       ["not json", "invalid-json", /not valid JSON/],
       ["{}", "invalid-request", /must be an array/],
-      ['[{"variableId":1}]', "invalid-request", /\[0\]\.data is required/],
+      ['[{"variableId":1}]', "invalid-request", /\[0\]\.data is missing/],
       [
         '[{"variableId":1,"data":[{"date":"2026-03-01T00:00:00Z","value":"1"}]}]',
         "invalid-request",

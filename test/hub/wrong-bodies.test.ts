@@ -61,9 +61,39 @@ test.each([
   ["/sources", { name: "S" }, "siteId is missing"],
   ["/variables", { name: "V", sourceId: 1 }, "unitId is missing"],
   ["/views", { name: "V", entityType: "Site" }, "customFilter is missing"],
+  [
+    "/variables",
+    { name: "V", sourceId: 1, unitId: 8, granularityTimeBase: "minut" },
+    "granularityTimeBase must be one of Second, Minute, Hour, Day, Week, Month, Year, or the number of one, " +
+      'and not "minut" (did you mean Minute?)',
+  ],
+  ["/account/users", { email: "x" }, 'email is no e-mail address, such as bob@example.com: "x"'],
+  ["/account/invitations", { email: "x" }, 'email is no e-mail address, such as bob@example.com: "x"'],
+  ["/account/invitations", {}, "email is missing"],
+  ["/form", { name: "F", entityType: "Sitte" }, 'entityType must be one of 1 (Site), 2 (Source), and not "Sitte" (did'],
+  ["/form", { name: "F", groups: [{ name: "G", fields: [{ name: "f", type: 9 }] }] }, "6 (Reference), and not 9"],
+  ["/push/api/data", { data: [] }, "the body must be an array of elements, and not an object"],
+  ["/push/api/data", [{ variableId: 1 }], "[0].data is missing"],
+  ["/push/api/data", [{ variableId: 1, data: [{ value: 1 }] }], "[0].data[0].date is missing"],
+  [
+    "/push/api/data",
+    [{ variableId: 1, data: [{ date: "2026-03-01T00:00:00Z", value: "12" }] }],
+    '[0].data[0].value must be a number, and not "12"',
+  ],
+  ["/push/api/data", [{ variableId: 1.5, data: [] }], "[0].variableId must be an integer, and not 1.5"],
+  ["/push/api/data", [{ variableId: 1, data: [], tags: { a: 1 } }], 'of string to string, and not 1 ("a")'],
 ])("POST %s with %j says: %s", async (path, body, words) => {
   const answer = await hub.call("POST", path, { body });
   expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(words) } });
+});
+
+test("a DisplayLevel that is not known is named, with the known ones", async () => {
+  const answer = await hub.call("GET", "/sources?DisplayLevel=Sites");
+  expect(answer).toMatchObject({
+    status: 400,
+    body: { detail: expect.stringMatching(/DisplayLevel must be one of .*Site/) },
+  });
+  expect(answer.body.detail).toContain('and not "Sites" (did you mean Site?)');
 });
 
 const JSON_TYPE = { "content-type": "application/json" };

@@ -112,7 +112,7 @@ test.each([
   ["[]", { elements: [] }],
   [" [ ] \n", { elements: [] }],
   ["\ufeff[]", { elements: [] }],
-  ["{}", { path: "", words: "must be an array of elements" }],
+  ["{}", { path: "", words: "must be an array of elements, and not an object" }],
   ["[] []", { path: null, words: null }],
   ["", { path: null, words: null }],
   ["[", { path: null, words: null }],
@@ -134,7 +134,7 @@ test("a fault deep in a long element names its place", () => {
       { variableId: 2, data },
     ]),
   );
-  expect(inParts(bytes, 300)).toEqual({ path: "[1].data[431].value", words: "must be a number" });
+  expect(inParts(bytes, 300)).toEqual({ path: "[1].data[431].value", words: 'must be a number, and not "x"' });
 });
 
 test("bytes that are not UTF-8 are refused at any place", () => {

@@ -1,10 +1,9 @@
 /** Faults of a parameter or a field, in words for its sender: what it has to be, and what came instead. */
 import { z } from "zod";
+import { shownBeside, shownValue } from "../../support/shown-value.ts";
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0];
 
-/** Characters that are quoted of a value. */
-const QUOTED_MAX = 60;
 const UNITS: Readonly<Record<string, string>> = { string: "character", array: "item", map: "entry", set: "item" };
 const TYPES: Readonly<Record<string, string>> = {
   boolean: "true or false",
@@ -23,24 +22,27 @@ export function fieldWords(issue: Issue): string | undefined {
   if (issue.code === "invalid_type") {
     const isInteger = issue.expected === "number" && isWhole(issue.inst);
     const expected = TYPES[isInteger ? "int" : issue.expected];
-    return expected === undefined ? undefined : `must be ${expected}, and not ${shown(input)}${several(issue)}`;
+    return expected === undefined ? undefined : `must be ${expected}, and not ${shownValue(input)}${several(issue)}`;
   }
   if (issue.code === "invalid_union") {
     const kinds = issue.errors.flatMap(([first]) => (first?.code === "invalid_type" ? [TYPES[first.expected]] : []));
-    if (kinds.length === 0) return `has no form that is known here: ${shown(input)}`;
-    return `must be ${[...new Set(kinds)].join(" or ")}, and not ${shown(input)}`;
+    if (kinds.length === 0) return `has no form that is known here: ${shownValue(input)}`;
+    return `must be ${[...new Set(kinds)].join(" or ")}, and not ${shownValue(input)}`;
   }
-  if (issue.code === "invalid_value") return `must be one of ${issue.values.join(", ")}, and not ${shown(input)}`;
-  if (issue.code === "too_small") return bound("least", issue.origin, Number(issue.minimum));
-  if (issue.code === "too_big") return bound("most", issue.origin, Number(issue.maximum));
+  if (issue.code === "invalid_value") {
+    const names = issue.values.map(String);
+    return `must be one of ${names.join(", ")}, and not ${shownBeside(input, names)}`;
+  }
+  if (issue.code === "too_small") return bound("least", issue.origin, Number(issue.minimum), input);
+  if (issue.code === "too_big") return bound("most", issue.origin, Number(issue.maximum), input);
   if (issue.code === "invalid_format" && issue.format === "guid")
-    return "must be a GUID, such as 01234567-89ab-cdef-0123-456789abcdef";
+    return `must be a GUID, such as 01234567-89ab-cdef-0123-456789abcdef, and not ${shownValue(input)}`;
   return undefined;
 }
 
-function bound(which: "least" | "most", origin: string, limit: number): string {
+function bound(which: "least" | "most", origin: string, limit: number, input: unknown): string {
   const unit = UNITS[origin];
-  if (unit === undefined) return `must be ${limit} at ${which}`;
+  if (unit === undefined) return `must be ${limit} at ${which}, and not ${shownValue(input)}`;
   if (which === "least" && limit === 1) return "must not be empty";
   return `must have ${limit} ${unit}s at ${which}`;
 }
@@ -54,13 +56,4 @@ function several({ input, path = [] }: Issue): string {
   const isList = typeof input === "string" && /^\s*\d+(\s*,\s*\d+)+\s*$/.test(input);
   const name = String(path[0] ?? "");
   return isList ? `; repeat the name for several, such as ${name}=1&${name}=2` : "";
-}
-
-function shown(input: unknown): string {
-  if (input === null) return "null";
-  if (Array.isArray(input)) return "a list";
-  if (typeof input === "object") return "an object";
-  const text = String(input);
-  if (typeof input !== "string") return text;
-  return JSON.stringify(text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX)}…` : text);
 }

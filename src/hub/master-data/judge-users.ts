@@ -1,6 +1,7 @@
 /** Compares the users that a file wants with those of the account, by the rules that hold for managers elsewhere. */
 import { isDeepStrictEqual } from "node:util";
 import { ROLE_NAMES, type RoleName, userFields } from "../../wire/index.ts";
+import { fieldWords } from "../http/field-words.ts";
 import type { FoundUsers, MemberPlan } from "../store/people/member-plan.ts";
 import type { UserRecord } from "../store/store.ts";
 import { mayGive, mayManage, mayManagePerson, roleNamed, rolesIn } from "../token/rights.ts";
@@ -141,7 +142,7 @@ export class UserJudging {
     const isAlike = current !== null && foldedName(String(said["username"] ?? "")) === foldedName(current.username);
     const names = isAlike ? { username: current.username } : {};
     const before = Object.fromEntries(Object.entries(current ?? { roles: ["User"] }).filter(([, one]) => one !== null));
-    const parsed = userFields.safeParse({ ...before, ...said, ...names });
+    const parsed = userFields.safeParse({ ...before, ...said, ...names }, { error: fieldWords });
     if (!parsed.success) {
       for (const { path, message } of parsed.error.issues) {
         const field = String(path[0] ?? "");

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
 import { bodyOf, customKey } from "../../master-data/columns.ts";
 import { type RowResult, SOURCE_TYPES, siteBody, sourceBody, variableBody } from "../../wire/index.ts";
+import { fieldWords } from "../http/field-words.ts";
 import type { ValuePlan, ValuesEntity } from "../store/form-values.ts";
 import type { FoundStructure } from "../store/master-data.ts";
 import type { MemberPlan } from "../store/people/member-plan.ts";
@@ -204,7 +205,7 @@ class Judging {
   #body<Body>(schema: z.ZodType<Body>, wanted: Wanted, current: Readonly<Record<string, unknown>>): Body | null {
     // Values of forms are judged by themselves.
     const standard = Object.entries(wanted.fields).filter(([field]) => customKey(field) === null);
-    const parsed = schema.safeParse(bodyOf(current, Object.fromEntries(standard)));
+    const parsed = schema.safeParse(bodyOf(current, Object.fromEntries(standard)), { error: fieldWords });
     if (parsed.success) return parsed.data;
     for (const { path, message } of parsed.error.issues) {
       const field = String(path[0]);
