@@ -29,6 +29,7 @@ import { formRoutes } from "./forms/routes.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
+import { requireSameIds } from "./http/fixed-fields.ts";
 import { takeJson } from "./http/json-bodies.ts";
 import { belowRoutes, installProblems, ROUTER } from "./http/problems.ts";
 import { installQueryNames } from "./http/query-names.ts";
@@ -192,6 +193,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
   installRates(app, context.options);
   installQueryNames(app);
   installUnknownNames(app, context.options);
+  app.addHook("preHandler", async (request) => requireSameIds(request));
   const files = shareQuery(() => filesHealth(context.gatewayView));
   app.get("/health", described(HEALTH), async () => ({
     status: "ok",

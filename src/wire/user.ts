@@ -38,11 +38,18 @@ const fields = {
 export const userFields = caseless(z.object(fields));
 export type UserFields = z.infer<typeof userFields>;
 
+/** Body of a change. Invited is what the hub says of a user without a password of the own. */
+export const userChange = caseless(
+  z.object({ ...fields, state: inOrder(USER_STATES).describe("Inactive: can sign in no longer; Active: can again.") }),
+);
+export type UserChange = z.infer<typeof userChange>;
+
 export const userBody = caseless(
   z.object({
     ...fields,
     username: fields.username.optional().describe("Name to sign in with; the email where it is absent."),
     roles: fields.roles.optional().describe("Names of the roles of the user in the account; User by default."),
+    state: inOrder(USER_STATES).optional().describe("A new user is Invited with a temporary password, else Active."),
     password: z.string().optional().describe("Password; without it the hub sends a temporary one by mail."),
     mustChangePassword: z
       .boolean()

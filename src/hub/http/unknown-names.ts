@@ -19,7 +19,7 @@ import { warnOfUnknown } from "./warnings.ts";
 /** Some libraries of browsers add it to keep answers out of caches. */
 const CACHE_BUSTER = "_";
 const NAMED_MAX = 20;
-const STRICT = "this client is strict";
+export const STRICT = "this client is strict";
 
 type Clients = Pick<HubOptions, "clients">;
 
@@ -32,7 +32,7 @@ export function installUnknownNames(app: FastifyInstance, options: Clients): voi
   });
 }
 
-function isStrict({ principal }: FastifyRequest, { clients }: Clients): boolean {
+export function isStrict({ principal }: FastifyRequest, { clients }: Clients): boolean {
   return clients.some(({ id, strict }) => strict && id === principal?.clientId);
 }
 

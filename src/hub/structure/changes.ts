@@ -11,6 +11,7 @@ import { siteBody, sourceBody, variableBody } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { ChangedForms } from "../forms/changed.ts";
 import { callerOf } from "../http/access.ts";
+import { changedFixed, judgeFixed } from "../http/fixed-fields.ts";
 import { takeJson } from "../http/json-bodies.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
@@ -100,8 +101,13 @@ async function change(
 ): Promise<unknown> {
   const { accountId } = callerOf(request);
   const changed = <Schema extends z.ZodType>(schema: Schema, current: object): z.output<Schema> => {
-    const body = parsed(schema, edit(current as Fields));
+    const wanted = edit(current as Fields);
+    const body = parsed(schema, wanted);
     requireKnown(body as object, current);
+    // A source that moves to another site has the name of that one.
+    const names = wanted["siteId"] === Reflect.get(current, "siteId") ? ["state", "siteName"] : ["state"];
+    if (entity === "source")
+      judgeFixed(request, reply, context.options, changedFixed(wanted, current as Fields, names));
     return body;
   };
   const { structure } = context.store;

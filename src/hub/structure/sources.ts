@@ -6,6 +6,7 @@ import { expressions } from "../filter/expressions.ts";
 import { ChangedForms } from "../forms/changed.ts";
 import { type ShownValues, shownValues, withSlices } from "../forms/shown.ts";
 import { callerOf } from "../http/access.ts";
+import { changedFixed, judgeFixed, withValues } from "../http/fixed-fields.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore, StoredSource } from "../store/store.ts";
@@ -98,6 +99,8 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
   });
 
   app.post("/sources", OPTIONS.create, async (request, reply) => {
+    const fixed = changedFixed(withValues(request.body), { state: "Enabled" }, ["state"]);
+    judgeFixed(request, reply, context.options, fixed);
     const body = parsed(sourceBody, withDefaults("source", newWithEan(request.body)));
     requireKnown(body);
     const values = new ChangedForms(context, request, reply);

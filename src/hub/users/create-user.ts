@@ -44,6 +44,8 @@ export async function createMember(context: HubContext, request: FastifyRequest,
   const username = body.username ?? body.email;
   const roles = [...new Set(body.roles ?? ["User" as const])];
   if (username === undefined) throw invalidField("username", "is missing (or an email, which then is the name)");
+  if (body.state === "Inactive")
+    throw invalidField("state", "a new user can sign in: POST /account/users/{id}/deactivate ends that");
   requireGivable(caller, roles);
   const sent = body.password === undefined ? mailedPassword(context, email) : null;
   const password = body.password ?? temporaryPassword();

@@ -2,19 +2,20 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Operation } from "fast-json-patch";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { type UserFields, userFields } from "../../wire/index.ts";
+import { type UserChange, type UserFields, userChange } from "../../wire/index.ts";
 import { parsed } from "../http/problems.ts";
 import type { Steps } from "../store/database.ts";
 import { changeUser, putMembership, type Taken } from "../store/people/users.ts";
 import { applyPatch, type Fields } from "../structure/json-patch.ts";
 import type { Principal } from "../token/guard.ts";
 import { rolesIn } from "../token/rights.ts";
+import { changeState } from "./departure.ts";
 import { forbidden, type MemberChange, requireGivable, requireOtherManager, requirePerson } from "./member-change.ts";
 
 /** A function from the current fields to the wanted ones. */
 export type Edit = (current: Fields) => Fields;
 
-const NAMES = Object.keys(userFields.out.shape);
+const NAMES = Object.keys(userChange.out.shape);
 const PERSONAL = ["username", "email", "firstName", "lastName"] as const;
 
 /** The fields of the body; absent and null fields stay as they are. */
@@ -45,7 +46,7 @@ export function patched(body: unknown, bytesMax: number): Edit {
 export function* applyEdit(change: MemberChange, edit: Edit): Steps<void> {
   const { user, accountId } = change;
   const current = fieldsOf(change);
-  const wanted: UserFields = parsed(userFields, edit(current));
+  const wanted: UserChange = parsed(userChange, edit(current));
   const next = { ...wanted, roles: wanted.roles.map(String) };
   const different = NAMES.filter((name) => !isSame(Reflect.get(current, name), Reflect.get(next, name)));
   const personal = PERSONAL.filter((name) => different.includes(name));
@@ -58,6 +59,7 @@ export function* applyEdit(change: MemberChange, edit: Edit): Steps<void> {
     yield* change.record("user.changed", { fields: ["businessId"] });
   }
   if (different.includes("roles")) yield* giveRoles(change, wanted.roles);
+  if (different.includes("state")) yield* changeState(change, wanted.state);
 }
 
 export function* giveRoles(change: MemberChange, roles: UserFields["roles"]): Steps<void> {
@@ -110,11 +112,11 @@ function requireSelf({ isPersonal, impersonator = null }: Principal): void {
   if (impersonator !== null) throw forbidden("you act as another user, and cannot change that user's name or email");
 }
 
-/** As `userFields` has them; absent ones are undefined. */
+/** As `userChange` has them; absent ones are undefined. */
 function fieldsOf({ user, accountId }: MemberChange): Fields {
-  const { username, email, firstName, lastName } = user;
+  const { username, email, firstName, lastName, state } = user;
   const businessId = user.memberships.find((one) => one.accountId === accountId)?.businessId ?? null;
-  return { username, email, firstName, lastName, businessId, roles: [...rolesIn(user, accountId)] };
+  return { username, email, firstName, lastName, businessId, state, roles: [...rolesIn(user, accountId)] };
 }
 
 function isSame(one: unknown, other: unknown): boolean {

@@ -1,9 +1,10 @@
 /** Users of an account (specification, *Other endpoints*; `docs/hub-choices.md`, *People*). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { account, type UsersQuery, user, userBody, userFields, userQuery, usersQuery } from "../../wire/index.ts";
+import { account, type UsersQuery, user, userBody, userChange, userQuery, usersQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
+import { changedFixed, judgeFixed, withValues } from "../http/fixed-fields.ts";
 import { takeJson } from "../http/json-bodies.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
@@ -20,6 +21,8 @@ import { memberFor, shownUsers, userLevel } from "./shown.ts";
 
 const TAG = "Users";
 const CHANGED = { access: "people", tag: TAG, answer: user } as const;
+/** Fields that answers show of a user, and a change of the user does not set. */
+const FIXED = ["claims", "memberships", "mustChangePassword", "secondFactor"];
 const CHANGE_EXAMPLE = { body: { firstName: "Ada" } };
 
 const OPTIONS = {
@@ -51,7 +54,7 @@ const OPTIONS = {
     ...CHANGED,
     summary: "Changes a user",
     description: "Fields that the body leaves out stay as they are.",
-    body: userFields.out.partial(),
+    body: userChange.out.partial(),
     example: CHANGE_EXAMPLE,
   }),
   patch: described({
@@ -61,7 +64,7 @@ const OPTIONS = {
       z.array(z.looseObject({ op: z.string(), path: z.string() })),
       z.object(
         Object.fromEntries(
-          Object.entries(userFields.out.partial().shape).map(([name, type]) => [name, z.nullable(type)]),
+          Object.entries(userChange.out.partial().shape).map(([name, type]) => [name, z.nullable(type)]),
         ),
       ),
     ]),
@@ -96,22 +99,36 @@ export async function userRoutes(app: FastifyInstance, context: HubContext): Pro
     const { DisplayLevel } = parsed(userQuery, request.query);
     return shownMember(context, request, pathId(request.params.id), userLevel(DisplayLevel, "VerboseUser"));
   });
-  app.post("/account/users", OPTIONS.create, async (request) => {
+  app.post("/account/users", OPTIONS.create, async (request, reply) => {
+    const fixed = changedFixed(withValues(request.body), { claims: [] }, ["claims"]);
+    judgeFixed(request, reply, context.options, fixed);
     const id = await createMember(context, request, parsed(userBody, request.body));
     return shownMember(context, request, id, "verbose");
   });
-  const edited = async (request: FastifyRequest<WithId>, edit: Edit) => {
+  const edited = async (request: FastifyRequest<WithId>, reply: FastifyReply, edit: Edit) => {
     const id = pathId(request.params.id);
+    if (namesFixed(request.body)) {
+      const before = (await shownMember(context, request, id, "verbose")) as Readonly<Record<string, unknown>>;
+      judgeFixed(request, reply, context.options, changedFixed(edit(before), before, FIXED));
+    }
     await changeMember(context, request, id, (change) => applyEdit(change, edit));
     return shownMember(context, request, id, "verbose");
   };
-  app.put<WithId>("/account/users/:id", OPTIONS.put, (request) => edited(request, given(request.body)));
-  app.patch<WithId>("/account/users/:id", OPTIONS.patch, (request) =>
-    edited(request, patched(request.body, context.options.limits.requestBody)),
+  app.put<WithId>("/account/users/:id", OPTIONS.put, (request, reply) => edited(request, reply, given(request.body)));
+  app.patch<WithId>("/account/users/:id", OPTIONS.patch, (request, reply) =>
+    edited(request, reply, patched(request.body, context.options.limits.requestBody)),
   );
   departureRoutes(app, context);
   memberRoutes(app, context);
   personalTokenRoutes(app, context);
+}
+
+/** Whether a body, or an operation of a JSON Patch, names a field that only answers have. */
+function namesFixed(body: unknown): boolean {
+  const names = Array.isArray(body)
+    ? body.map((one: unknown) => String(Reflect.get(Object(one), "path")).split("/")[1])
+    : Object.keys(Object(body));
+  return names.some((name) => FIXED.some((field) => field.toLowerCase() === name?.toLowerCase()));
 }
 
 function departureRoutes(app: FastifyInstance, context: HubContext): void {
