@@ -16,6 +16,8 @@ const PHRASES =
   /invalid (input|string|option|key|element|union)|expected .* received|too (small|big)|unrecogni|undefined|NaN|\bzod/i;
 const WRONG: readonly unknown[] = ["wrong", 1.5, true, ["wrong", {}], { wrong: [null] }, "", -1];
 
+const refused = (status: number, words: string) => ({ status, body: { detail: expect.stringContaining(words) } });
+
 function namesOf(schema: z.ZodType): readonly string[] {
   const shown = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
   const objects = [shown, ...(shown.anyOf ?? [])] as readonly { readonly properties?: object }[];
@@ -87,6 +89,32 @@ test.each([
   expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(words) } });
 });
 
+test.each([
+  ["x", 'must be an object, and not "x"'],
+  [{ path: "/name" }, "op is missing: one of add, remove, replace, move, copy, test"],
+  [{ op: "replaced", path: "/name", value: 1 }, 'and not "replaced" (did you mean replace?)'],
+  [
+    { op: "toString", path: "/name", value: 1 },
+    'op must be one of add, remove, replace, move, copy, test, and not "toS',
+  ],
+  [{ op: "_get", path: "/name" }, "op must be one of"],
+  [{ op: "remove" }, "path is missing"],
+  [{ op: "replace", path: "name", value: 1 }, 'path must be a text that begins with a slash, such as "/name", and not'],
+  [{ op: "remove", path: 7 }, 'path must be a text that begins with a slash, such as "/name", and not 7'],
+  [{ op: "copy", path: "/name" }, "from is missing"],
+  [{ op: "replace", path: "/name" }, "value is missing"],
+  [{ op: "test", path: "/name", value: "Other" }, 'the value at "/name" is not "Other", but "Source"'],
+  [{ op: "add", path: "/tags/x", value: "a" }, 'the path "/tags/x" must end in the place of an item, from 0 to 2'],
+  [{ op: "add", path: "/tags/9", value: "a" }, 'from 0 to 2, or in "-" for the end'],
+])("the operation %j of a patch: %s", async (operation, words) => {
+  const { sourceId } = await createChain(hub, { source: { tags: ["a", "b"] } });
+  const body = [{ op: "test", path: "/name", value: "Source" }, operation];
+  const answer = await hub.call("PATCH", `/sources/${sourceId}`, { body });
+  expect(answer).toMatchObject(refused(400, words));
+  expect(answer.body.detail).toMatch(/^operation 1 of the patch/);
+  expect(answer.body.detail).not.toMatch(/OPERATION_|`|RFC/);
+});
+
 test("a DisplayLevel that is not known is named, with the known ones", async () => {
   const answer = await hub.call("GET", "/sources?DisplayLevel=Sites");
   expect(answer).toMatchObject({
@@ -98,7 +126,6 @@ test("a DisplayLevel that is not known is named, with the known ones", async () 
 
 const JSON_TYPE = { "content-type": "application/json" };
 const typed = (charset: string) => ({ "content-type": `application/json; charset=${charset}` });
-const refused = (status: number, words: string) => ({ status, body: { detail: expect.stringContaining(words) } });
 
 test.each([
   ['{"name":"S",}', "the body is not valid JSON: line 1, column 13: a name in double quotes"],

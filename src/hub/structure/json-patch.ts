@@ -4,6 +4,7 @@
  * document again and again.
  */
 import jsonPatch, { type Operation } from "fast-json-patch";
+import { shownBeside, shownValue } from "../../support/shown-value.ts";
 import { invalidRequest } from "../../wire/http-problem.ts";
 import { isFields, sameName } from "../forms/names.ts";
 import { unfit } from "../http/problems.ts";
@@ -14,6 +15,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 const OPERATIONS_MAX = 1_000;
 /** Names of the prototype chain; as the name of a field each would mislead the code that reads it. */
 const RESERVED: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+const OPERATIONS = ["add", "remove", "replace", "move", "copy", "test"] as const;
 /** Operations whose path must exist already. */
 const AT_EXISTING: ReadonlySet<string> = new Set(["remove", "replace", "test"]);
 
@@ -28,6 +30,8 @@ export function applyPatch(current: Fields, operations: readonly Operation[], by
   const document = structuredClone(current);
   let bytesLeft = Math.max(0, bytesMax - sizeOf(current));
   for (const [index, operation] of operations.entries()) {
+    const misshapen = misshapenWords(operation);
+    if (misshapen !== null) throw invalidRequest(`operation ${index} of the patch: ${misshapen}`);
     requireOwn(document, operation, index);
     bytesLeft -= growthBy(document, operation);
     if (bytesLeft < 0)
@@ -70,9 +74,38 @@ function applyOne(document: Fields, operation: Operation, index: number): void {
     jsonPatch.applyOperation(document, operation, true, true, true, index);
   } catch (thrown) {
     if (!(thrown instanceof jsonPatch.JsonPatchError)) throw thrown;
-    const why = thrown.message.split("\n")[0];
-    throw invalidRequest(`operation ${index} of the patch cannot be done: ${thrown.name}: ${why}`);
+    throw invalidRequest(`operation ${index} of the patch cannot be done: ${refusalWords(document, operation)}`);
   }
+}
+
+/** Why something is no operation; null when it is one. */
+function misshapenWords(operation: unknown): string | null {
+  if (!isFields(operation)) return `must be an object, and not ${shownValue(operation)}`;
+  const { op, path, from, value } = operation;
+  if (op === undefined) return `op is missing: one of ${OPERATIONS.join(", ")}`;
+  if (!OPERATIONS.some((known) => known === op))
+    return `op must be one of ${OPERATIONS.join(", ")}, and not ${shownBeside(op, OPERATIONS)}`;
+  const hasFrom = op === "move" || op === "copy";
+  for (const [name, pointer] of [["path", path] as const, ...(hasFrom ? [["from", from] as const] : [])]) {
+    if (pointer === undefined) return `${name} is missing`;
+    if (typeof pointer !== "string" || !/^(?:\/|$)/.test(pointer))
+      return `${name} must be a text that begins with a slash, such as "/name", and not ${shownValue(pointer)}`;
+  }
+  return value === undefined && !hasFrom && op !== "remove" ? "value is missing" : null;
+}
+
+/** A well-formed operation at an own path is refused for a test that fails, or for its place in a list. */
+function refusalWords(document: Fields, operation: Operation): string {
+  const path = shownValue(operation.path);
+  const steps = stepsOf(operation.path);
+  if (operation.op === "test") {
+    const [wanted, found] = [operation.value, valueAt(document, steps)].map(shownValue);
+    const differs = wanted === found ? "is another one than the test names" : `is not ${wanted}, but ${found}`;
+    return `it is a test, and the value at ${path} ${differs}`;
+  }
+  const parent = valueAt(document, steps.slice(0, -1));
+  if (!Array.isArray(parent)) return `the path ${path} leads to nothing`;
+  return `the path ${path} must end in the place of an item, from 0 to ${parent.length}, or in "-" for the end`;
 }
 
 /** An upper bound: bytes that an operation removes are not subtracted. */
@@ -85,9 +118,7 @@ function sizeOf(value: unknown): number {
   return (JSON.stringify(value) ?? "").length;
 }
 
-/** A text that is not a pointer is left to the library, which reports it. */
 function requireOwn(document: Fields, operation: Operation, index: number): void {
-  if (typeof operation !== "object" || operation === null) return;
   const refuse = (path: string, why: string) =>
     invalidRequest(`operation ${index} of the patch cannot be done: the path ${path.slice(0, 200)} ${why}`);
   const { path, from } = operation as { readonly path?: unknown; readonly from?: unknown };
