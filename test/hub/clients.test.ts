@@ -38,6 +38,16 @@ describe("tokens", () => {
   });
 });
 
+test("acr_values without accountId, as some clients write a tenant, gives a token of the default account", async () => {
+  const user = { username: "second", password: "second-password", scope: "datahub-api" };
+  const accountOf = async (acr_values: string) => {
+    const answer = await hub.form({ ...GRANT, ...user, acr_values });
+    const { access_token } = (await answer.json()) as { access_token: string };
+    return (await hub.call("GET", "/account", { authorization: `Bearer ${access_token}` })).body;
+  };
+  expect(await accountOf("tenant:1")).toEqual(await accountOf("accountId:2"));
+});
+
 describe("variables below a source", () => {
   test("POST /variables/source/{id} answers an object with the id", async () => {
     const { sourceId } = await createChain(hub, { variables: [] });

@@ -81,7 +81,7 @@ describe("creating", () => {
     const { sourceId } = await createChain(hub, { variables: [] });
     const { id } = await hub.post(`/variables/source/${sourceId}`, {
       name: "V",
-      SourceId: 1,
+      SourceId: 0,
       variableTypeId: 3,
       unitId: 8,
     });
