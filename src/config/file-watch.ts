@@ -10,6 +10,8 @@ import { systemCode } from "../support/errors.ts";
 
 /** Editors write in several steps: files that have not changed for this time are complete. */
 const SETTLE_MS = 250;
+/** The time of a file may be that much behind the clock. */
+const CLOCK_MS = 1_000;
 
 export interface FileWatchParts {
   /** Absolute paths, read at each check. */
@@ -27,6 +29,8 @@ export class FileWatch {
   readonly #events;
   #pause: AbortController | null = null;
   #asked = false;
+  /** The files differ from what was read last. */
+  #isDue = false;
   #known: string;
   readonly #running: Promise<void>;
 
@@ -62,28 +66,34 @@ export class FileWatch {
     const { clock, everyMs, onChange, paths } = this.#parts;
     while (!this.#stop.signal.aborted) {
       this.#pause = new AbortController();
-      if (!this.#asked) await clock.sleep(everyMs(), this.#pause.signal);
+      if (!this.#asked && !this.#isDue) await clock.sleep(everyMs(), this.#pause.signal);
       if (this.#stop.signal.aborted) return;
       const asked = this.#asked;
       this.#asked = false;
+      this.#isDue = false;
       const found = asked ? await stampsOf(paths()) : await this.#settled();
       if (!asked && found === this.#known) continue;
       this.#known = found;
+      const begunMs = Date.now();
       await onChange();
       if (this.#stop.signal.aborted) return;
       // A change may name other files.
       this.#events.add([...paths()]);
-      this.#known = this.#known === found ? await this.#withNewPaths(found) : this.#known;
+      if (this.#known === found) await this.#addNewPaths(found, begunMs);
     }
   }
 
-  /** Files newly named by the last read count as known when all other files are unchanged. */
-  async #withNewPaths(found: string): Promise<string> {
-    const now = await stampsOf(this.#parts.paths());
+  /**
+   * Files newly named by the read that began then count as known when all other files are unchanged, and they
+   * themselves did not change since: what was read of them may be older.
+   */
+  async #addNewPaths(found: string, begunMs: number): Promise<void> {
+    const now = (await stampsOf(this.#parts.paths())).split("\n");
     const before = new Set(found.split("\n"));
-    const changed = now.split("\n").filter((line) => !before.has(line));
     const pathsBefore = new Set([...before].map(pathOf));
-    return changed.some((line) => pathsBefore.has(pathOf(line))) ? found : now;
+    const fresh = now.filter((line) => !before.has(line));
+    this.#isDue = fresh.some((line) => pathsBefore.has(pathOf(line)) || isSince(line, begunMs - CLOCK_MS));
+    if (!this.#isDue) this.#known = now.join("\n");
   }
 
   async #settled(): Promise<string> {
@@ -106,6 +116,12 @@ async function stampsOf(paths: readonly string[]): Promise<string> {
 
 function pathOf(line: string): string {
   return line.slice(0, line.lastIndexOf("\t"));
+}
+
+/** Whether the file of the line changed then or later. */
+function isSince(line: string, ms: number): boolean {
+  const ctimeNs = line.split(" ").at(-1) ?? "";
+  return /^\d+$/.test(ctimeNs) && BigInt(ctimeNs) / 1_000_000n >= BigInt(Math.trunc(ms));
 }
 
 async function stampOf(path: string): Promise<string> {
