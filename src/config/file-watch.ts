@@ -74,7 +74,7 @@ export class FileWatch {
       const found = asked ? await stampsOf(paths()) : await this.#settled();
       if (!asked && found === this.#known) continue;
       this.#known = found;
-      const begunMs = Date.now();
+      const begunMs = clock.now().epochMilliseconds;
       await onChange();
       if (this.#stop.signal.aborted) return;
       // A change may name other files.

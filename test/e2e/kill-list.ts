@@ -21,6 +21,7 @@ export const NOT_PASSED: Readonly<Record<string, string>> = {
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "hub.ingest.failed": "test/hub/crash.slow.test.ts",
   "hub.file.": "test/hub/files/crash.slow.test.ts",
+  "hub.mail.": "test/hub/invitation.slow.test.ts",
   "hub.transfer.": "test/platform/upload-kills.slow.test.ts",
   "hub.": "test/e2e/hub-kill.test.ts",
   "intake.sharing": "test/e2e/intake-nodes.test.ts",

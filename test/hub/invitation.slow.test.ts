@@ -80,7 +80,7 @@ test("a hub that is killed between an invitation and its mail sends the mail aft
   const { path, remove } = await temporaryDirectory();
   const hub = new HubProcess("hub", box.options);
   try {
-    const dying = await hub.run(path, "hub mail queued");
+    const dying = await hub.run(path, "hub.mail.queued");
     await expect(dying.post("/account/invitations", { email: "bob@example.com" })).rejects.toThrow();
     expect(await hub.killed()).toBe("SIGKILL");
     expect(box.mails).toEqual([]);

@@ -1,6 +1,5 @@
 /** Sends the mails that wait in the store: one at a time, again with growing waits, at least once. */
 import type { Clock } from "../../support/clock.ts";
-import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import type { DueMail, MailStore } from "../store/mail/mails.ts";
 import type { MailCarrier } from "./carrier.ts";
@@ -64,9 +63,7 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
       return mails.givenUp(mail.id, "it could not be sent in time", nowMs());
     }
     try {
-      faultPoint("hub mail taken");
       const file = await carrier.carry(mail, AbortSignal.any([AbortSignal.timeout(SEND_MS), closing.signal]));
-      faultPoint("hub mail sent");
       await mails.sent(mail.id, nowMs());
       failures = 0;
       if (file === null) log.info(facts, "a mail was sent");

@@ -41,7 +41,7 @@ export function startMail(
     isSetUp: delivery !== null,
     validity: options.mail.validity,
     wake() {
-      faultPoint("hub mail queued");
+      faultPoint("hub.mail.queued");
       delivery?.wake();
     },
     linkTo: (path, token) => `${base}${path}${token === undefined ? "" : `?token=${token}`}`,
