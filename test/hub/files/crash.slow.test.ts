@@ -75,13 +75,14 @@ test(`a hub killed at ${ROUNDS} random instants keeps every file that it answere
   for (let round = 0; round < ROUNDS; round += 1) {
     const calls = await hub.run(directory.path);
     await calls.token();
+    const before = answered.size;
     const sender = async (at: number) => {
       for (let index = 0; ; index += 1) {
         // Some contents come again and again, from several senders at a time.
         const content = index % 3 === 0 ? `shared ${index % 2}` : `${round} ${at} ${index} `.repeat(1 + index * 500);
         const name = `${at}/${round}-${index}.csv`;
         const answer = await calls.upload(content, name);
-        expect(answer.status).toBe(200);
+        expect(answer.status, JSON.stringify(answer.body)).toBe(200);
         answered.set(answer.body, `${name} ${digest(content)}`);
         if (index % 4 !== 3) continue;
         // Once it is asked for, a removal that was not answered may have happened.
@@ -90,7 +91,9 @@ test(`a hub killed at ${ROUNDS} random instants keeps every file that it answere
       }
     };
     const sending = Array.from({ length: SENDERS }, (_, at) => sender(at).catch((thrown: unknown) => thrown));
-    await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 250));
+    // On a busy machine, the first answers may take longer than the pause.
+    await expect.poll(() => answered.size, { interval: 5 }).toBeGreaterThan(before + 1);
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 250));
     await hub.end("SIGKILL");
     for (const thrown of await Promise.all(sending)) expect(thrown).toBeInstanceOf(TypeError);
   }
