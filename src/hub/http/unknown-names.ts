@@ -69,11 +69,11 @@ function judgeParameters(request: FastifyRequest, reply: FastifyReply, facts: Ro
   warnOfUnknown(reply, unknown);
 }
 
-/** Null: what is open and pages read their own. */
-function parametersIn({ query, body, parametersInBody, access }: RouteFacts): readonly string[] | null {
+/** Null: what is open and pages read their own, and what is not supported says that first. */
+function parametersIn({ query, body, parametersInBody, access, status }: RouteFacts): readonly string[] | null {
   const schema = query ?? (parametersInBody === true ? body : undefined);
   if (schema !== undefined) return knownNames(schema);
-  return access === "open" || isPage({ access }) ? null : [];
+  return access === "open" || isPage({ access }) || status === 501 ? null : [];
 }
 
 /** Why an unknown parameter is no small matter. */
