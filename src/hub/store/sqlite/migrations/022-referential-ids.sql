@@ -11,19 +11,24 @@ CREATE TABLE referential_change (
 ) STRICT;
 
 INSERT INTO referential_change (account_id, field, old_id, new_id, entities)
-  SELECT account_id, 'unitId', unit_id, CASE unit_id WHEN 28 THEN 51 WHEN 51 THEN 28 WHEN 31 THEN 101 WHEN 101 THEN 31 END, count(*)
+  SELECT account_id, 'unitId', unit_id,
+    CASE unit_id WHEN 28 THEN 51 WHEN 51 THEN 28 WHEN 31 THEN 101 WHEN 101 THEN 31 END, count(*)
   FROM variable WHERE unit_id IN (28, 51, 31, 101) GROUP BY account_id, unit_id;
-UPDATE variable SET unit_id = CASE unit_id WHEN 28 THEN 51 WHEN 51 THEN 28 WHEN 31 THEN 101 WHEN 101 THEN 31 END WHERE unit_id IN (28, 51, 31, 101);
+UPDATE variable SET unit_id = CASE unit_id WHEN 28 THEN 51 WHEN 51 THEN 28 WHEN 31 THEN 101 WHEN 101 THEN 31 END
+  WHERE unit_id IN (28, 51, 31, 101);
 
 INSERT INTO referential_change (account_id, field, old_id, new_id, entities)
-  SELECT account_id, 'variableTypeId', variable_type_id, CASE variable_type_id WHEN 18 THEN 25 WHEN 25 THEN 18 END, count(*)
+  SELECT account_id, 'variableTypeId', variable_type_id,
+    CASE variable_type_id WHEN 18 THEN 25 WHEN 25 THEN 18 END, count(*)
   FROM variable WHERE variable_type_id IN (18, 25) GROUP BY account_id, variable_type_id;
-UPDATE variable SET variable_type_id = CASE variable_type_id WHEN 18 THEN 25 WHEN 25 THEN 18 END WHERE variable_type_id IN (18, 25);
+UPDATE variable SET variable_type_id = CASE variable_type_id WHEN 18 THEN 25 WHEN 25 THEN 18 END
+  WHERE variable_type_id IN (18, 25);
 
 INSERT INTO referential_change (account_id, field, old_id, new_id, entities)
   SELECT account_id, 'sourceTypeId', source_type_id, CASE source_type_id WHEN 72 THEN 114 WHEN 114 THEN 72 END, count(*)
   FROM source WHERE source_type_id IN (72, 114) GROUP BY account_id, source_type_id;
-UPDATE source SET source_type_id = CASE source_type_id WHEN 72 THEN 114 WHEN 114 THEN 72 END WHERE source_type_id IN (72, 114);
+UPDATE source SET source_type_id = CASE source_type_id WHEN 72 THEN 114 WHEN 114 THEN 72 END
+  WHERE source_type_id IN (72, 114);
 
 INSERT INTO referential_change (account_id, field, old_id, new_id, entities)
   SELECT account_id, 'view', id, id, 1 FROM view WHERE renumbered(custom_filter) <> custom_filter;
