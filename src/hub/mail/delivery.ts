@@ -1,6 +1,7 @@
 /** Sends the mails that wait in the store: one at a time, again with growing waits, at least once. */
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
+import { growingWait } from "../growing-wait.ts";
 import type { DueMail, MailStore } from "../store/mail/mails.ts";
 import type { MailCarrier } from "./carrier.ts";
 import type { MailOptions } from "./options.ts";
@@ -27,7 +28,6 @@ const IDLE_MS = 60_000;
 const PURGE_MS = 3_600_000;
 /** Records of sent mails, without their content, show what became of them. */
 const KEEP_MS = 30 * 86_400_000;
-const DOUBLINGS_MAX = 30;
 
 export function startDelivery({ mails, carrier, options, log, clock }: DeliveryParts): MailDelivery {
   const closing = new AbortController();
@@ -36,7 +36,7 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
   let failures = 0;
   const nowMs = () => clock.now().epochMilliseconds;
   const purge = purgeOf(mails, clock);
-  const waitAfter = (attempts: number) => waitOf(options, attempts);
+  const waitAfter = (attempts: number) => growingWait(options, attempts);
 
   const run = async (): Promise<void> => {
     while (!closing.signal.aborted) {
@@ -96,10 +96,6 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
       await running;
     },
   };
-}
-
-function waitOf({ backoff, backoffMax }: DeliveryParts["options"], attempts: number): number {
-  return Math.min(backoff * 2 ** Math.min(attempts, DOUBLINGS_MAX), backoffMax);
 }
 
 /** Called often; works once an hour. */

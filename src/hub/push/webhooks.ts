@@ -8,6 +8,7 @@ import type { Clock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { SIGNATURE_HEADER, signWebhook, type WebhookBody } from "../../wire/index.ts";
+import { growingWait } from "../growing-wait.ts";
 import type { HubOptions } from "../options.ts";
 import type { DueWebhook, OperationStore } from "../store/store.ts";
 import { type OriginStore, originsOf } from "./origin.ts";
@@ -82,7 +83,7 @@ export function startWebhooks(
     if (failure !== null && closing.signal.aborted) return;
     if (failure === null) return operations.webhookDelivered(webhook.seq);
     const tried = webhook.attempts + 1;
-    const wait = Math.min(options.backoff * 2 ** Math.min(webhook.attempts, 30), options.backoffMax);
+    const wait = growingWait(options, webhook.attempts);
     const nextMs = tried < options.attempts ? clock.now().epochMilliseconds + wait : null;
     const facts = { operationId: webhook.body.operationId, url: webhook.url, attempt: tried, failure };
     if (nextMs === null) log.error(facts, "the delivery of an outcome has failed for good");
