@@ -79,7 +79,7 @@ export class FileWatch {
       if (this.#stop.signal.aborted) return;
       // A change may name other files.
       this.#events.add([...paths()]);
-      if (this.#known === found) await this.#addNewPaths(found, begunMs);
+      await this.#addNewPaths(found, begunMs);
     }
   }
 
