@@ -1,18 +1,12 @@
 /** Fields of bodies that no address knows (`docs/hub-choices.md`, *Clients*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createChain, GRANT, startTestHub, type TestHub } from "./fixture.ts";
+import { createChain, type TestHub } from "./fixture.ts";
+import { startStrictHub } from "./strict-hub.ts";
 
 let hub: TestHub;
 let strict = "";
 beforeAll(async () => {
-  const clients = [
-    { id: "gateway", secret: "gateway-secret" },
-    { id: "strict", secret: "strict-secret", strict: true },
-  ];
-  hub = await startTestHub({ clients });
-  const asStrict = { ...GRANT, client_id: "strict", client_secret: "strict-secret", scope: "datahub-api push-data" };
-  const answer = await hub.form({ ...asStrict, username: "manager", password: "manager-password" });
-  strict = `Bearer ${((await answer.json()) as { access_token: string }).access_token}`;
+  ({ hub, strict } = await startStrictHub());
 });
 afterAll(() => hub.close());
 
