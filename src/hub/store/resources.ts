@@ -1,5 +1,6 @@
 /** The parts of the store whose statements are the same in both databases. */
 import type { Database } from "./database.ts";
+import { createEventStore } from "./events/events.ts";
 import { createFileTriggerStore } from "./file-triggers.ts";
 import { createFileStore } from "./files.ts";
 import { createFormStore } from "./forms.ts";
@@ -36,6 +37,7 @@ type CommonStores = Pick<
   | "mails"
   | "links"
   | "sessions"
+  | "events"
   | "externalIdentities"
   | "invitations"
 >;
@@ -45,6 +47,7 @@ export type ReadStore<Found> = (stores: CommonStores) => Promise<Found>;
 
 export function commonStores(database: Database): CommonStores {
   return {
+    events: createEventStore(database),
     files: createFileStore(database),
     forms: createFormStore(database),
     slices: createSliceStore(database),

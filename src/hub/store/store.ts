@@ -4,6 +4,7 @@
  * and `ConfigError` only when opening. The store separates accounts, whose ids are parameters everywhere.
  */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
+import type { EventStore } from "./events/events.ts";
 import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
 import type { HeldForms, JudgeValues, ValuePlan } from "./form-values.ts";
@@ -261,5 +262,6 @@ export interface HubStore extends MailStores {
   /** The zones of sources, for dates of files that have none. */
   readonly zones: SourceZoneStore;
   readonly sessions: SessionStore;
+  readonly events: EventStore;
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 /** Account 1 holds one of everything, with texts that no other account may see. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { addEvents } from "../../../src/hub/store/events/events.ts";
 import { addApiToken } from "../../../src/hub/store/people/api-tokens.ts";
 import { putClaim } from "../../../src/hub/store/people/claims.ts";
 import type { HubStore } from "../../../src/hub/store/store.ts";
@@ -135,6 +136,8 @@ async function people(hub: TestHub): Promise<void> {
   await store.change(function* () {
     yield* putClaim(1, { userId: user.id, type: NAMED.text, value: HIDDEN });
     yield* addApiToken({ userId: user.id, accountId: 1, name: HIDDEN, hash: HIDDEN, scopes: SCOPES, ...times });
+    const subject = { kind: "site", id: FIRST, name: HIDDEN } as const;
+    yield* addEvents([{ accountId: 1, type: "structure.changed", subject, atMs: 0, facts: { HIDDEN } }]);
   });
 }
 
