@@ -5,6 +5,7 @@ import { httpOptions } from "../support/http-options.ts";
 import { duration, size } from "../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.ts";
 import { SCOPES } from "../wire/index.ts";
+import { calculatedOptions } from "./calculated/options.ts";
 import { filesOptions } from "./files/options.ts";
 import { mailOptions } from "./mail/options.ts";
 import { sessionOptions } from "./sessions/options.ts";
@@ -219,6 +220,9 @@ export const hubOptions = z
     clients: z.array(client).default([]).describe("Clients of the token interface."),
     users: z.array(user).default([]).describe("Users; one that leaves this list can no longer sign in."),
     signIn: signInOptions.prefault({}).describe("Sign-in of people in browsers, beside their passwords."),
+    calculated: calculatedOptions
+      .prefault({})
+      .describe("R scripts of calculated variables: what runs them, and its limits."),
     metrics: z
       .strictObject({
         listen: listenAddress
