@@ -1,7 +1,7 @@
 /** Sends the mails that wait in the store: one at a time, again with growing waits, at least once. */
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
-import { growingWait } from "../growing-wait.ts";
+import { growingWait } from "../deliveries/growing-wait.ts";
 import type { DueMail, MailStore } from "../store/mail/mails.ts";
 import type { MailCarrier } from "./carrier.ts";
 import type { MailOptions } from "./options.ts";

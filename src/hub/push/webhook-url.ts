@@ -1,9 +1,9 @@
 /** The `webhookUrl` of a request: where the outcome is sent. */
 import type { FastifyReply } from "fastify";
 import { WEBHOOK_WARNING } from "../../wire/index.ts";
+import { reachOf } from "../deliveries/receivers.ts";
 import { invalidField } from "../http/problems.ts";
 import { warn } from "../http/warnings.ts";
-import { reachOf } from "./receivers.ts";
 
 /** Null, and a warning: the push is accepted, and its outcome is available by GET /operations/{operationId} alone. */
 export function readWebhookUrl(text: string | undefined, hosts: readonly string[], reply: FastifyReply): string | null {

@@ -3,16 +3,16 @@
  * Each account and each of its hosts has a share of the deliveries, so that unreachable receivers delay only their own
  * outcomes.
  */
-import { request } from "undici";
 import type { Clock } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
-import { SIGNATURE_HEADER, signWebhook, type WebhookBody } from "../../wire/index.ts";
-import { growingWait } from "../growing-wait.ts";
+import type { WebhookBody } from "../../wire/index.ts";
+import { growingWait } from "../deliveries/growing-wait.ts";
+import type { LookUpAll } from "../deliveries/receivers.ts";
+import { createSender } from "../deliveries/sender.ts";
+import { createShares } from "../deliveries/shares.ts";
 import type { HubOptions } from "../options.ts";
 import type { DueWebhook, OperationStore } from "../store/store.ts";
 import { type OriginStore, originsOf } from "./origin.ts";
-import { createReceivers, type LookUpAll, reachOf } from "./receivers.ts";
 
 export interface Webhooks {
   /** Checks for due deliveries. */
@@ -36,15 +36,19 @@ export function startWebhooks(
 ): Webhooks {
   const { operations } = store;
   const closing = new AbortController();
-  const receivers = createReceivers(lookUpAll);
+  const sender = createSender(options, { clock, lookUpAll });
   let nap = new AbortController();
   let woken = false;
   const wake = () => {
     woken = true;
     nap.abort();
   };
-  const shares = createShares(options.concurrency, wake);
+  const shares = createShares<DueWebhook>(options.concurrency, wake);
 
+  const busy = () => {
+    const { items, hosts, accounts } = shares.busy();
+    return { seqs: items.map(({ seq }) => seq), hosts, accounts };
+  };
   /** `askedMs`: the time of the query that found no more due deliveries. */
   const rest = async (askedMs: number): Promise<void> => {
     const next = shares.left === 0 ? null : await operations.nextWebhookMs(askedMs);
@@ -58,7 +62,7 @@ export function startWebhooks(
       try {
         const nowMs = clock.now().epochMilliseconds;
         // Started one at a time, since each start changes the shares.
-        const due = shares.left === 0 ? [] : await operations.dueWebhooks(nowMs, 1, shares.busy());
+        const due = shares.left === 0 ? [] : await operations.dueWebhooks(nowMs, 1, busy());
         for (const webhook of due) shares.begin(webhook, () => deliver(webhook));
         if (due.length === 0) await rest(nowMs);
       } catch (thrown) {
@@ -92,26 +96,8 @@ export function startWebhooks(
   };
   /** Null when the receiver accepted it (2xx), otherwise the reason. */
   const post = async (url: string, body: WebhookBody): Promise<string | null> => {
-    const target = URL.parse(url);
-    const reach = target === null ? "refused" : reachOf(target, options.hosts);
-    if (reach === "refused") return "the host is neither public nor in webhook.hosts";
-    const text = JSON.stringify(body);
-    const seconds = Math.floor(clock.now().epochMilliseconds / 1_000);
-    const signature =
-      options.secret === undefined ? {} : { [SIGNATURE_HEADER]: signWebhook(text, options.secret, seconds) };
-    try {
-      const response = await request(url, {
-        dispatcher: receivers.agentFor(reach),
-        method: "POST",
-        headers: { "content-type": "application/json", ...signature },
-        body: text,
-        signal: AbortSignal.any([AbortSignal.timeout(options.timeout), closing.signal]),
-      });
-      await response.body.dump();
-      return response.statusCode >= 200 && response.statusCode < 300 ? null : `answered by ${response.statusCode}`;
-    } catch (thrown) {
-      return wordsOf(thrown);
-    }
+    const answer = await sender.send({ url, text: JSON.stringify(body), secret: options.secret });
+    return answer.kind === "accepted" ? null : answer.words;
   };
 
   const running = run();
@@ -120,8 +106,8 @@ export function startWebhooks(
     async close() {
       closing.abort();
       wake();
+      await sender.close();
       await running;
-      await receivers.close();
     },
   };
 }
@@ -131,35 +117,3 @@ export function startWebhooks(
  * more.
  */
 const NOT_ACCEPTED = "the receiver did not accept it";
-
-/** Running deliveries, and the shares that accounts and hosts have used. */
-function createShares(concurrency: number, onEnd: () => void) {
-  const perHost = Math.max(1, Math.floor(concurrency / 4));
-  const perAccount = Math.max(1, Math.floor((concurrency * 3) / 4));
-  const running = new Map<DueWebhook, Promise<void>>();
-  const count = (wanted: (webhook: DueWebhook) => boolean) => [...running.keys()].filter(wanted).length;
-  const ofHost = ({ accountId, host }: DueWebhook) =>
-    count((other) => other.accountId === accountId && other.host === host);
-  const ofAccount = ({ accountId }: DueWebhook) => count((other) => other.accountId === accountId);
-  return {
-    get left(): number {
-      return concurrency - running.size;
-    },
-    busy() {
-      const webhooks = [...running.keys()];
-      return {
-        seqs: webhooks.map(({ seq }) => seq),
-        hosts: webhooks.filter((webhook) => ofHost(webhook) >= perHost),
-        accounts: webhooks.filter((webhook) => ofAccount(webhook) >= perAccount).map(({ accountId }) => accountId),
-      };
-    },
-    begin(webhook: DueWebhook, deliver: () => Promise<void>): void {
-      const delivery = deliver().finally(() => {
-        running.delete(webhook);
-        onEnd();
-      });
-      running.set(webhook, delivery);
-    },
-    ended: async () => void (await Promise.all(running.values())),
-  };
-}
