@@ -53,6 +53,7 @@ const variable = (id: number): VariableFacts => ({
   sourceId: 1,
   unitId: 8,
   isVersioned: false,
+  isCalculated: false,
   versionsMax: null,
   sourceZoneId: "UTC",
   siteZoneId: "UTC",

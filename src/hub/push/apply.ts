@@ -131,17 +131,17 @@ async function collectOperation(
  */
 async function collect(
   transaction: IngestTransaction,
-  { accountId, body }: QueuedOperation,
+  operation: QueuedOperation,
   parts: CollectParts,
   colliding: ReadonlySet<number> | null,
 ): Promise<Tally | null> {
   const discards = new Discards(parts.discardsMax);
   const cut = new CutNotice();
-  const resolve = createResolver(transaction, accountId);
+  const resolve = createResolver(transaction, operation);
   const collecting = { ...parts, discards, cut, colliding, storable: 0 };
   let received = 0;
   let stored = 0;
-  for (const element of readPushParts(decompressed(body))) {
+  for (const element of readPushParts(decompressed(operation.body))) {
     received += element.data.length;
     const variable = await resolve(element);
     if (typeof variable === "string") {

@@ -8,7 +8,7 @@ import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
 import { besideModule } from "../../support/threads/beside.ts";
 import type { HubOptions } from "../options.ts";
-import type { OperationStore } from "../store/store.ts";
+import type { IngestReport, OperationStore } from "../store/store.ts";
 import type { Retention } from "../store/version-plan.ts";
 
 export interface WorkerData {
@@ -36,7 +36,12 @@ export const AGAIN = 1;
 export const WAKES = 2;
 
 export type FromWorker =
-  | { readonly type: "finished"; readonly seqs: readonly number[]; readonly readings: AppliedReadings }
+  | {
+      readonly type: "finished";
+      readonly seqs: readonly number[];
+      readonly readings: AppliedReadings;
+      readonly effects: IngestReport;
+    }
   | { readonly type: "trouble"; readonly message: string }
   | {
       readonly type: "failed";
@@ -70,6 +75,8 @@ export interface IngestionParts {
   readonly clock: Clock;
   readonly fault: string | null;
   onApplied(readings: AppliedReadings): void;
+  /** Called after a group was applied: calculations may be due. */
+  onEffects?(effects: IngestReport): void;
   /** Called after outcomes were recorded: webhooks may be due. */
   onFinished(): void;
 }
@@ -117,7 +124,7 @@ export function startIngestion(parts: IngestionParts): Ingestion {
 }
 
 function startPool(
-  { options, log, fault, onApplied }: IngestionParts,
+  { options, log, fault, onApplied, onEffects }: IngestionParts,
   words: Int32Array,
   note: (seqs: readonly number[]) => void,
 ): Piscina<void, void> {
@@ -142,6 +149,7 @@ function startPool(
   pool.on("message", (message: FromWorker) => {
     if (message.type === "finished") {
       onApplied(message.readings);
+      onEffects?.(message.effects);
       note(message.seqs);
     } else if (message.type === "trouble")
       log.warn({ cause: message.message }, "operations wait: the store refuses them for now");

@@ -10,7 +10,7 @@ import {
   type PushReading,
   targetWords,
 } from "../../wire/index.ts";
-import type { IngestTransaction, VariableFacts } from "../store/store.ts";
+import type { IngestTransaction, QueuedOperation, VariableFacts } from "../store/store.ts";
 import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
 
 /**
@@ -19,8 +19,12 @@ import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
  */
 export type Resolve = (element: PushElement) => Promise<VariableFacts | string>;
 
-export function createResolver(transaction: IngestTransaction, accountId: number): Resolve {
+export function createResolver(
+  transaction: IngestTransaction,
+  { accountId, calculationId }: Pick<QueuedOperation, "accountId" | "calculationId">,
+): Resolve {
   let kindOfCall: IdentifierKind | null = null;
+  let output: number | null | undefined;
   return async (element) => {
     const kind = identifierKind(element);
     kindOfCall ??= kind;
@@ -36,9 +40,15 @@ export function createResolver(transaction: IngestTransaction, accountId: number
       mappingConfig,
       variableTypeId,
     });
-    return variable ?? "no such variable in this account";
+    if (variable === null) return "no such variable in this account";
+    if (calculationId === null) return variable.isCalculated ? IS_CALCULATED : variable;
+    if (output === undefined) output = await transaction.outputOf(accountId, calculationId);
+    return output === variable.id ? variable : SUPERSEDED;
   };
 }
+
+const IS_CALCULATED = "the variable is calculated: its points come from its formulas alone";
+const SUPERSEDED = "the calculation was superseded: its definition changed, or the variable is no longer calculated";
 
 export function wordsOf(element: PushElement): string {
   return targetWords(element) || "(no target)";

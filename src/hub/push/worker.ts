@@ -10,7 +10,7 @@ import { wordsOf } from "../../support/errors.ts";
 import { armFault, faultPoint } from "../../support/faults.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import { isDatabaseTrouble, openIngestStore } from "../store/open.ts";
-import type { GroupLimits, Outcome, QueuedOperation } from "../store/store.ts";
+import type { GroupLimits, IngestReport, Outcome, QueuedOperation } from "../store/store.ts";
 import { applyOperations, OperationTimeout } from "./apply.ts";
 import { AGAIN, type AppliedReadings, type FromWorker, STOP, WAKES, type WorkerData } from "./ingestion.ts";
 
@@ -63,8 +63,9 @@ export async function perform(): Promise<void> {
 async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
   faultPoint("hub.ingest.before");
   let outcomes: readonly Outcome[] = [];
+  let effects: IngestReport;
   try {
-    await store.apply(group, async (transaction, operations) => {
+    effects = await store.apply(group, async (transaction, operations) => {
       outcomes = await applyOperations(transaction, operations, { discardsMax, horizon, clock: systemClock, columns });
       return outcomes;
     });
@@ -77,7 +78,7 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
     return;
   }
   faultPoint("hub.ingest.after");
-  report({ type: "finished", seqs: group.map(({ seq }) => seq), readings: readingsOf(outcomes) });
+  report({ type: "finished", seqs: group.map(({ seq }) => seq), readings: readingsOf(outcomes), effects });
 }
 
 function readingsOf(outcomes: readonly Outcome[]): AppliedReadings {

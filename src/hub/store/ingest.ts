@@ -9,6 +9,8 @@ export interface QueuedOperation {
   readonly operationId: string;
   readonly timeoutSec: number;
   readonly received: number;
+  /** The calculation that made its readings; null: it is a push. */
+  readonly calculationId: number | null;
   /** As received, or compressed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;
 }
@@ -22,6 +24,8 @@ export interface TargetQuery {
 }
 
 export interface IngestTransaction {
+  /** The variable whose outputs an open calculation stores; null: it was superseded. */
+  outputOf(accountId: number, calculationId: number): Promise<number | null>;
   /**
    * The first match in order of source and variable, within the account. Results are cached until the
    * structure changes.
@@ -33,6 +37,12 @@ export interface IngestTransaction {
    * `readings`.
    */
   write(readings: ReadingColumns): Promise<readonly number[]>;
+}
+
+/** The effects of a group beside its points. */
+export interface IngestReport {
+  /** Accounts that have calculations due. */
+  readonly due: readonly number[];
 }
 
 /** Limits of one group of operations, which has at least one operation. */
@@ -59,6 +69,6 @@ export interface IngestStore {
     operations: readonly QueuedOperation[],
     work: (transaction: IngestTransaction, operations: readonly QueuedOperation[]) => Promise<readonly Outcome[]>,
     state?: "done" | "failed",
-  ): Promise<void>;
+  ): Promise<IngestReport>;
   close(): Promise<void>;
 }

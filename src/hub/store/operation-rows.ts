@@ -9,7 +9,7 @@ import type {
   Outcome,
   QueuedOperation,
 } from "./store.ts";
-import { text } from "./structure-rows.ts";
+import { number, text } from "./structure-rows.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -41,6 +41,7 @@ export function queuedOf(row: Row, accountId: number): QueuedOperation {
     operationId: String(row["operation_id"]),
     timeoutSec: Number(row["timeout_sec"]),
     received: Number(row["received"]),
+    calculationId: number(row["calculation_id"]),
     body: row["bytes"] as Uint8Array,
   };
 }
@@ -81,7 +82,7 @@ export function dueWebhookOf(row: Row, outcome: Outcome): DueWebhook {
 
 /** The columns of a new waiting operation, in the order of the values. */
 export const NEW_OPERATION = `account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received,
-    accepted_ms, webhook_url, webhook_host, webhook_state, state`;
+    accepted_ms, webhook_url, webhook_host, webhook_state, state, calculation_id`;
 
 export function newOperationValues(operation: NewOperation): (string | number | null)[] {
   return [
@@ -97,6 +98,7 @@ export function newOperationValues(operation: NewOperation): (string | number | 
     operation.webhookUrl === null ? null : (URL.parse(operation.webhookUrl)?.host ?? ""),
     operation.webhookUrl === null ? null : "waiting",
     "accepted",
+    operation.calculationId ?? null,
   ];
 }
 

@@ -13,6 +13,8 @@ export interface NewOperation {
   /** Readings in the body. */
   readonly received: number;
   readonly webhookUrl: string | null;
+  /** The calculation that made its readings; absent: it is a push. No request sets it. */
+  readonly calculationId?: number | null;
   readonly acceptedMs: number;
   /** As received, or compressed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;

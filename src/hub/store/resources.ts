@@ -1,4 +1,5 @@
 /** The parts of the store whose statements are the same in both databases. */
+import { createCalculatedStore } from "./calculated/calculated.ts";
 import type { Database } from "./database.ts";
 import { createEventStore } from "./events/events.ts";
 import { createFileTriggerStore } from "./file-triggers.ts";
@@ -29,6 +30,7 @@ type CommonStores = Pick<
   | "forms"
   | "slices"
   | "views"
+  | "calculated"
   | "fileTriggers"
   | "files"
   | "groups"
@@ -63,6 +65,7 @@ export function commonStores(database: Database): CommonStores {
     structure: createStructureStore(database),
     sessions: createSessionStore(database),
     views: createViewStore(database),
+    calculated: createCalculatedStore(database),
     fileTriggers: createFileTriggerStore(database),
   };
 }

@@ -4,6 +4,7 @@
  * and `ConfigError` only when opening. The store separates accounts, whose ids are parameters everywhere.
  */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
+import type { CalculatedStore } from "./calculated/calculated.ts";
 import type { EventStore } from "./events/events.ts";
 import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
@@ -151,6 +152,8 @@ export interface VariableFacts {
   readonly sourceId: number;
   readonly unitId: number;
   readonly isVersioned: boolean;
+  /** Its points come from calculations alone. */
+  readonly isCalculated: boolean;
   /** Versions kept of each point; null: the setting of the account. */
   readonly versionsMax: number | null;
   readonly sourceZoneId: string;
@@ -249,6 +252,7 @@ export interface HubStore extends MailStores {
   readonly referentialChanges: ReferentialChangeStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;
+  readonly calculated: CalculatedStore;
   readonly fileTriggers: FileTriggerStore;
   readonly points: PointStore;
   readonly operations: OperationStore;

@@ -32,7 +32,7 @@ export const SOURCES = {
 };
 
 export const FACT_COLUMNS = `variable.id, variable.account_id, variable.source_id, variable.unit_id,
-  variable.is_versioned, variable.versions_max,
+  variable.is_versioned, variable.versions_max, variable.calculated IS NOT NULL AS is_calculated,
   coalesce(source.time_zone_id, site.time_zone_id) AS source_zone, site.time_zone_id AS site_zone`;
 export const VARIABLE_FACTS = `${FACT_COLUMNS}
   FROM variable JOIN source ON source.id = variable.source_id JOIN site ON site.id = source.site_id`;
@@ -157,6 +157,7 @@ export function factsOf(row: Row): VariableFacts {
     sourceId: Number(row["source_id"]),
     unitId: Number(row["unit_id"]),
     isVersioned: truth(row["is_versioned"]),
+    isCalculated: truth(row["is_calculated"]),
     versionsMax: number(row["versions_max"]),
     sourceZoneId: String(row["source_zone"]),
     siteZoneId: String(row["site_zone"]),

@@ -1,6 +1,7 @@
 /** Account 1 holds one of everything, with texts that no other account may see. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { change, insert } from "../../../src/hub/store/database.ts";
 import { addEvents } from "../../../src/hub/store/events/events.ts";
 import { addApiToken } from "../../../src/hub/store/people/api-tokens.ts";
 import { putClaim } from "../../../src/hub/store/people/claims.ts";
@@ -43,6 +44,7 @@ export async function holdEverything(hub: TestHub): Promise<void> {
   if (others.length > 0) throw new Error(`the examples name the ids ${FIRST}, and not ${others.join(", ")}`);
   await pushed(hub);
   await people(hub);
+  await calculated(hub);
   await signedIn(hub);
 }
 
@@ -138,6 +140,19 @@ async function people(hub: TestHub): Promise<void> {
     yield* addApiToken({ userId: user.id, accountId: 1, name: HIDDEN, hash: HIDDEN, scopes: SCOPES, ...times });
     const subject = { kind: "site", id: FIRST, name: HIDDEN } as const;
     yield* addEvents([{ accountId: 1, type: "structure.changed", subject, atMs: 0, facts: { HIDDEN } }]);
+  });
+}
+
+async function calculated(hub: TestHub): Promise<void> {
+  const { people: store } = hub.inside().store as HubStore;
+  const own = { account_id: FIRST, variable_id: FIRST };
+  const period = { from_ms: 0, to_ms: 0, marked_ms: 0 };
+  const run = { state: "done", due: "[]", default_version: HIDDEN, node: HIDDEN, lease_ms: 0, started_ms: 0 };
+  await store.change(function* () {
+    yield* change("INSERT INTO calculated_input VALUES (?, ?, ?, TRUE)", FIRST, FIRST, FIRST);
+    yield* change("INSERT INTO calculated_field VALUES (?, 'site', ?, 1, ?)", FIRST, FIRST, FIRST);
+    yield* insert("calculation_due", { ...own, ...period, cause: "force" });
+    yield* insert("calculation", { ...own, ...period, ...run, message: HIDDEN });
   });
 }
 

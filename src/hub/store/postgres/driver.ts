@@ -14,7 +14,8 @@ export function postgresDatabase(pool: pg.Pool): Database {
   };
 }
 
-async function drive<T>({ get, all, run }: Sql, steps: Steps<T>): Promise<T> {
+/** On one connection, inside its open transaction. */
+export async function drive<T>({ get, all, run }: Sql, steps: Steps<T>): Promise<T> {
   let next = steps.next();
   while (next.done !== true) {
     const { want, sql, values } = next.value;

@@ -6,9 +6,11 @@
  */
 import type pg from "pg";
 import type { Clock } from "../../../support/clock.ts";
+import { IngestEffects, outputOf } from "../ingest-effects.ts";
 import { noticesText, queuedOf } from "../operation-rows.ts";
 import type {
   GroupLimits,
+  IngestReport,
   IngestStore,
   IngestTransaction,
   Outcome,
@@ -21,6 +23,8 @@ import { SOURCE_COLUMNS, TargetCache } from "../targets.ts";
 import type { Retention } from "../version-plan.ts";
 import { type CopySql, copySqlOn } from "./copy.ts";
 import { abandon, createPool, type PostgresOptions, type Sql } from "./database.ts";
+import { POSTGRES } from "./dialect.ts";
+import { drive } from "./driver.ts";
 import { createPartitions, isPartitionMissing } from "./partitions.ts";
 import { createPointWriter, type PointWriter } from "./writer.ts";
 
@@ -49,16 +53,18 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
   const pool = createPool(options, { max: CONNECTIONS, settings: SETTINGS });
   const partitions = createPartitions(pool);
   const writer = createPointWriter(partitions, retention);
-  const targets = createTargets();
+  const effects = new IngestEffects(POSTGRES, clock);
+  const targets = createTargets(effects);
   let held: Claim | null = null;
   const releaseAll = async () => {
     const claim = held;
     held = null;
     if (claim !== null) await abandon(claim.client);
   };
-  const applyHeld: IngestStore["apply"] = async (operations, work, state = "done") => {
+  const applyHeld: IngestStore["apply"] = async (operations, work, state = "done"): Promise<IngestReport> => {
+    effects.begin();
     const [first] = operations;
-    if (first === undefined) return;
+    if (first === undefined) return effects.report();
     // After a failure the group is retried in parts, and the lane is no longer locked.
     held ??= await claimLane(pool, LANE_OF, [first.accountId]);
     const claim = held;
@@ -67,13 +73,15 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
       const due = await waiting(claim, operations);
       if (due.length > 0) {
         await targets.refresh(claim);
-        const outcomes = await work(transactionOn(claim, targets, writer, clock), due);
+        const outcomes = await work(transactionOn(claim, { targets, writer, effects }, clock), due);
         await record(claim, due, outcomes, state);
+        await drive(claim.sql, effects.applied(due, outcomes, state));
       }
       await claim.client.query("COMMIT");
     });
     held = null;
     claim.client.release();
+    return effects.report();
   };
   return {
     pollMs: POLL_MS,
@@ -90,12 +98,12 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
     },
     async apply(operations, work, state = "done") {
       try {
-        await applyHeld(operations, work, state);
+        return await applyHeld(operations, work, state);
       } catch (thrown) {
         if (!isPartitionMissing(thrown)) throw thrown;
         // An administrator dropped or detached the partition since it was created: it is created again.
         partitions.forget();
-        await applyHeld(operations, work, state);
+        return await applyHeld(operations, work, state);
       }
     },
     async close() {
@@ -143,7 +151,7 @@ const GROUP_OPERATIONS = 1_000;
 
 async function nextGroup({ sql, accountId }: Claim, limits: GroupLimits): Promise<QueuedOperation[]> {
   const rows = await sql.all(
-    `SELECT operation.seq, operation_id, timeout_sec, received, bytes FROM (
+    `SELECT operation.seq, operation_id, timeout_sec, received, calculation_id, bytes FROM (
       SELECT seq, row_number() OVER earlier AS place, sum(received) OVER earlier AS readings,
         sum(size) OVER earlier AS bytes_sum FROM (
         SELECT seq, received, octet_length(bytes) AS size FROM operation JOIN body USING (seq)
@@ -169,15 +177,24 @@ async function waiting({ sql }: Claim, operations: readonly QueuedOperation[]): 
   return operations.filter(({ seq }) => due.has(seq));
 }
 
-function transactionOn(claim: Claim, targets: Targets, writer: PointWriter, clock: Clock): IngestTransaction {
+interface TransactionParts {
+  readonly targets: Targets;
+  readonly writer: PointWriter;
+  readonly effects: IngestEffects;
+}
+
+function transactionOn(claim: Claim, { targets, writer, effects }: TransactionParts, clock: Clock): IngestTransaction {
   return {
     findVariable: (accountId, target) => targets.find(claim, accountId, target),
     write: async (readings) => {
       // The clock in microseconds, but strictly increasing, on every node and with every clock.
       const firstUs = Math.max(claim.lastUs, Number(clock.now().epochNanoseconds / 1_000n)) + 1;
       claim.lastUs = firstUs + readings.length - 1;
-      return writer.write(claim.sql, readings, firstUs);
+      const replaced = await writer.write(claim.sql, readings, firstUs);
+      effects.written(readings);
+      return replaced;
     },
+    outputOf: (accountId, calculationId) => drive(claim.sql, outputOf(accountId, calculationId)),
   };
 }
 
@@ -220,17 +237,20 @@ interface Targets {
 /** Number of accounts with cached targets. */
 const ACCOUNTS = 50;
 
-function createTargets(): Targets {
+function createTargets(effects: IngestEffects): Targets {
   const accounts = new Map<number, { readonly changes: number; readonly cache: TargetCache }>();
   return {
     async refresh({ sql, accountId }) {
       const row = await sql.get("SELECT changes FROM structure_change WHERE account_id = ?", accountId);
       const changes = Number(row?.["changes"]);
       const known = accounts.get(accountId);
+      if (known?.changes !== changes) effects.forget(accountId);
       accounts.delete(accountId);
       accounts.set(accountId, known?.changes === changes ? known : { changes, cache: new TargetCache() });
       const [oldest] = accounts.keys();
-      if (accounts.size > ACCOUNTS && oldest !== undefined) accounts.delete(oldest);
+      if (accounts.size <= ACCOUNTS || oldest === undefined) return;
+      accounts.delete(oldest);
+      effects.forget(oldest);
     },
     async find({ sql }, accountId, target) {
       const cache = accounts.get(accountId)?.cache;

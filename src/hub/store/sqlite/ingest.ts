@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { syncFault } from "../../../sql/sqlite/faults.ts";
 import { LogSync } from "../../../sql/sqlite/log-sync.ts";
 import type { Clock } from "../../../support/clock.ts";
+import { IngestEffects, outputOf } from "../ingest-effects.ts";
 import { noticesText, queuedOf } from "../operation-rows.ts";
 import type {
   GroupLimits,
@@ -17,6 +18,8 @@ import { FACT_COLUMNS, factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
 import { SOURCE_COLUMNS, TargetCache } from "../targets.ts";
 import type { Retention } from "../version-plan.ts";
 import { openDatabase, type Statements, statements } from "./database.ts";
+import { SQLITE } from "./dialect.ts";
+import { drive } from "./driver.ts";
 import { intakePath } from "./index.ts";
 import { intakeId } from "./operations.ts";
 import { createPointWriter } from "./writer.ts";
@@ -35,7 +38,8 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   const tools = statements(main);
   const queue = statements(intake);
   const queueLog = new LogSync(intake, intakePath(path));
-  const attempts = createAttempts(main, tools, retention, clock);
+  const effects = new IngestEffects(SQLITE, clock);
+  const attempts = createAttempts({ main, tools, effects }, retention, clock);
   const isApplied = ({ seq }: QueuedOperation): boolean =>
     tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
   let bytes = 0;
@@ -59,14 +63,16 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
     async apply(operations, work, state = "done") {
       tidyQueue(operations);
       const due = operations.filter((operation) => !isApplied(operation));
-      if (due.length === 0) return;
+      if (due.length === 0) return { due: [] };
       const record = (outcomes: readonly Outcome[]) => {
         for (const [index, { seq }] of due.entries()) recordOutcome(tools, { queueId, seq, state }, outcomes[index]);
+        drive(tools, effects.applied(due, outcomes, state));
       };
       // Targets are resolved before the writer's lock is taken, so that other writers can proceed; when one
       // of them wrote meanwhile, they are resolved once more under the lock.
-      if (await attempts.run("lazy", (transaction) => work(transaction, due), record)) return;
-      await attempts.run("eager", (transaction) => work(transaction, due), record);
+      if (!(await attempts.run("lazy", (transaction) => work(transaction, due), record)))
+        await attempts.run("eager", (transaction) => work(transaction, due), record);
+      return effects.report();
     },
     async close() {
       queueLog.close();
@@ -77,7 +83,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
 }
 
 function nextGroup({ get }: Statements, afterSeq: number, limits: GroupLimits): QueuedOperation[] {
-  const sql = `SELECT operation.seq, account_id, operation_id, timeout_sec, received, bytes
+  const sql = `SELECT operation.seq, account_id, operation_id, timeout_sec, received, calculation_id, bytes
     FROM operation JOIN body USING (seq) WHERE state = 'accepted' AND operation.seq > ? ORDER BY operation.seq LIMIT 1`;
   const group: QueuedOperation[] = [];
   let readings = 0;
@@ -120,19 +126,28 @@ function recordOutcome(
 /** Thrown through `work` to its attempt: the resolved targets may be outdated. */
 class StructureChanged extends Error {}
 
+interface AttemptParts {
+  readonly main: DatabaseSync;
+  readonly tools: Statements;
+  readonly effects: IngestEffects;
+}
+
 /**
  * Runs `work` and records its result, in one transaction. `eager` takes the writer's lock at once, `lazy`
  * only with the first write; a lazy attempt returns false, and nothing was changed, when another writer
  * committed between its beginning and that moment.
  */
-function createAttempts(main: DatabaseSync, tools: Statements, retention: Retention, clock: Clock) {
+function createAttempts({ main, tools, effects }: AttemptParts, retention: Retention, clock: Clock) {
   const targets = new TargetCache();
   const stamps = versionStamps(tools, clock);
   const points = createPointWriter(main, retention);
   let known = -1;
   const version = () => Number(tools.get("PRAGMA data_version")?.["data_version"]);
   const refresh = () => {
-    if (version() !== known) targets.clear();
+    if (version() !== known) {
+      targets.clear();
+      effects.forget();
+    }
     known = version();
   };
   const begin = () => {
@@ -151,8 +166,11 @@ function createAttempts(main: DatabaseSync, tools: Statements, retention: Retent
     },
     write: async (readings) => {
       begin();
-      return points.write(readings, stamps.reserve(readings.length));
+      const replaced = points.write(readings, stamps.reserve(readings.length));
+      effects.written(readings);
+      return replaced;
     },
+    outputOf: async (accountId, calculationId) => drive(tools, outputOf(accountId, calculationId)),
   };
   return {
     async run(
@@ -161,6 +179,7 @@ function createAttempts(main: DatabaseSync, tools: Statements, retention: Retent
       record: (outcomes: readonly Outcome[]) => void,
     ): Promise<boolean> {
       try {
+        effects.begin();
         if (mode === "eager") main.exec("BEGIN IMMEDIATE");
         refresh();
         if (mode === "eager") stamps.load();

@@ -1,0 +1,134 @@
+/**
+ * Further effects of the transaction that applies operations: calculated variables whose inputs got points become due,
+ * and calculations whose outputs were stored count them. The watches of an account are read once and remembered until
+ * its structure changes, so that a push costs nothing more in an account without any.
+ */
+import type { Clock } from "../../support/clock.ts";
+import { graphOf } from "./calculated/calculated.ts";
+import { applied, applyFailed } from "./calculated/claims.ts";
+import { markDue } from "./calculated/marks.ts";
+import type { ReadingColumns } from "./columns.ts";
+import { row, type Steps, type StoreDialect } from "./database.ts";
+import type { IngestReport, Outcome, QueuedOperation } from "./store.ts";
+
+/** The watches of an account. Add a field for a further effect of points. */
+interface Watched {
+  /** The calculated variables that an input triggers. */
+  readonly triggered: ReadonlyMap<number, readonly number[]>;
+}
+
+interface Touched {
+  readonly accountId: number;
+  readonly variableId: number;
+  fromMs: number;
+  toMs: number;
+}
+
+export type AppliedState = "done" | "failed";
+
+export class IngestEffects {
+  readonly #dialect: StoreDialect;
+  readonly #clock: Clock;
+  readonly #watched = new Map<number, Watched>();
+  /** By variable. */
+  readonly #touched = new Map<number, Touched>();
+  #due = new Set<number>();
+
+  constructor(dialect: StoreDialect, clock: Clock) {
+    this.#dialect = dialect;
+    this.#clock = clock;
+  }
+
+  /** Must be called when structure changed. Without an account: of any. */
+  forget(accountId?: number): void {
+    if (accountId === undefined) this.#watched.clear();
+    else this.#watched.delete(accountId);
+  }
+
+  /** Begins a transaction; what an earlier one left, which was undone, is dropped. */
+  begin(): void {
+    this.#touched.clear();
+    this.#due = new Set();
+  }
+
+  /** Notes the variables whose readings were written. */
+  written({ length, variables, variable, atMs }: ReadingColumns): void {
+    const from = new Float64Array(variables.length).fill(Number.POSITIVE_INFINITY);
+    const to = new Float64Array(variables.length).fill(Number.NEGATIVE_INFINITY);
+    for (let index = 0; index < length; index += 1) {
+      const position = variable[index] ?? 0;
+      const at = atMs[index] ?? 0;
+      if (at < (from[position] ?? 0)) from[position] = at;
+      if (at > (to[position] ?? 0)) to[position] = at;
+    }
+    for (const [position, { id, accountId }] of variables.entries()) {
+      const [fromMs = 0, toMs = 0] = [from[position], to[position]];
+      // A variable whose readings were all discarded.
+      if (fromMs > toMs) continue;
+      const known = this.#touched.get(id);
+      if (known === undefined) this.#touched.set(id, { accountId, variableId: id, fromMs, toMs });
+      else {
+        known.fromMs = Math.min(known.fromMs, fromMs);
+        known.toMs = Math.max(known.toMs, toMs);
+      }
+    }
+  }
+
+  /** In the transaction, when all is written and the outcomes are known. */
+  *applied(operations: readonly QueuedOperation[], outcomes: readonly Outcome[], state: AppliedState): Steps<void> {
+    const nowMs = this.#clock.now().epochMilliseconds;
+    for (const [accountId, touched] of Map.groupBy(this.#touched.values(), (one) => one.accountId)) {
+      const { triggered } = yield* this.#watchedBy(accountId);
+      if (triggered.size === 0) continue;
+      const marks = touched.flatMap(({ variableId: inputId, fromMs, toMs }) =>
+        (triggered.get(inputId) ?? []).map((variableId) => ({
+          variableId,
+          inputId,
+          fromMs,
+          toMs,
+          cause: "input" as const,
+        })),
+      );
+      if (marks.length === 0) continue;
+      yield* markDue(this.#dialect, accountId, marks, nowMs);
+      this.#due.add(accountId);
+    }
+    for (const [index, { calculationId }] of operations.entries()) {
+      const outcome = outcomes[index];
+      if (calculationId === null || outcome === undefined) continue;
+      const { stored, replaced, discarded } = outcome;
+      const counts = { stored, replaced, discarded: discarded.reduce((sum, { count }) => sum + count, 0) };
+      if (state === "done") yield* applied(calculationId, counts, nowMs);
+      else yield* applyFailed(calculationId, discarded[0]?.reason ?? "its outputs could not be stored", nowMs);
+    }
+  }
+
+  /** The effects of the transaction, for the main thread; after the commit. */
+  report(): IngestReport {
+    return { due: [...this.#due] };
+  }
+
+  *#watchedBy(accountId: number): Steps<Watched> {
+    const known = this.#watched.get(accountId);
+    if (known !== undefined) return known;
+    const edges = (yield* graphOf(accountId)).filter(({ isTrigger }) => isTrigger);
+    const triggered = new Map(
+      Map.groupBy(edges, ({ inputId }) => inputId)
+        .entries()
+        .map(([inputId, users]) => [inputId, users.map(({ calculatedId }) => calculatedId)] as const),
+    );
+    const watched = { triggered };
+    this.#watched.set(accountId, watched);
+    return watched;
+  }
+}
+
+/** The variable whose outputs an open calculation stores; null: it was superseded. */
+export function* outputOf(accountId: number, calculationId: number): Steps<number | null> {
+  const found = yield* row(
+    `SELECT variable_id FROM calculation
+      WHERE id = ? AND account_id = ? AND state IN ('running', 'waiting', 'storing')`,
+    ...[calculationId, accountId],
+  );
+  return found === undefined ? null : Number(found["variable_id"]);
+}
