@@ -27,7 +27,7 @@ export function targetUnits(name: string, ids: readonly number[] | undefined): r
   });
 }
 
-export function conversionOf({ unitId }: VariableFacts, targets: readonly Unit[]): Conversion {
+export function conversionOf({ unitId }: Pick<VariableFacts, "unitId">, targets: readonly Unit[]): Conversion {
   const from = unitsById.get(unitId);
   const to = from === undefined ? undefined : targets.find((unit) => unit.unitFamilyId === from.unitFamilyId);
   if (from === undefined || to === undefined) return { unitId, convert: null };
