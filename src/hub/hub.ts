@@ -49,6 +49,7 @@ import { startIngestion } from "./push/ingestion.ts";
 import { operationRoutes } from "./push/operations.ts";
 import { pushRoutes } from "./push/routes.ts";
 import { startWebhooks } from "./push/webhooks.ts";
+import { qualityRoutes } from "./quality/routes.ts";
 import { createSessions } from "./sessions/sessions.ts";
 import { openStore } from "./store/open.ts";
 import type { HubStore } from "./store/store.ts";
@@ -211,6 +212,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     formRoutes,
     fileTriggerRoutes,
     dataRoutes,
+    qualityRoutes,
     pushRoutes,
     operationRoutes,
     fileRoutes,

@@ -70,6 +70,7 @@ export function numberOrName(numbers: Readonly<Record<string, number>>) {
 }
 
 const WHOLE = /^-?\d+$/;
+const NUMBER = /^-?\d+(\.\d+)?$/;
 const TRUTHS = new Map([
   ["true", true],
   ["false", false],
@@ -85,6 +86,10 @@ export const queryInteger = z.preprocess(
   (input) => (typeof input === "string" && WHOLE.test(input) ? Number(input) : input),
   z.int(),
 );
+
+export function queryNumber(number: z.ZodNumber) {
+  return z.preprocess((input) => (typeof input === "string" && NUMBER.test(input) ? Number(input) : input), number);
+}
 
 /** Parameters of lists. */
 export const paging = {

@@ -14,6 +14,7 @@ export * from "./push.ts";
 export * from "./push-body.ts";
 export * from "./push-parts.ts";
 export * from "./push-scan.ts";
+export * from "./quality.ts";
 export * from "./referentials.ts";
 export * from "./storage.ts";
 export * from "./structure.ts";

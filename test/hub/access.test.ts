@@ -8,7 +8,7 @@ import type { HubRoute } from "../../src/hub/http/route.ts";
 import { addressOf, startTestHub, type TestHub } from "./fixture.ts";
 
 /** Routes that change nothing, with any method but DELETE. */
-const QUESTIONS = ["/data", "/fileTrigger/test"];
+const QUESTIONS = ["/data", "/dataLossDetection", "/dataQuality", "/fileTrigger/test"];
 const WITHOUT_BODY = ["GET", "HEAD", "DELETE"];
 
 let hub: TestHub;

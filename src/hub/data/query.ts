@@ -34,7 +34,7 @@ export interface DataRequest {
 
 export function readDataRequest(input: unknown, principal: Principal): DataRequest {
   const query = parsed(dataQuery, input);
-  refuse(query);
+  requireOneZone(query);
   const filter = {
     ids: both(query.VariableId, query.VariableIds),
     sourceIds: both(query.SourceId, query.SourceIds),
@@ -58,7 +58,10 @@ export function readDataRequest(input: unknown, principal: Principal): DataReque
   };
 }
 
-function refuse(query: DataQuery): void {
+/** How the zone of a period is asked for. */
+export type ZoneQuery = Pick<DataQuery, "TimeZoneId" | "UseReportingTimezone">;
+
+export function requireOneZone(query: ZoneQuery): void {
   if (query.TimeZoneId !== undefined && query.UseReportingTimezone === true)
     throw invalidRequest("TimeZoneId and UseReportingTimezone are mutually exclusive");
   if (query.TimeZoneId !== undefined && ianaZone(query.TimeZoneId) === undefined)
@@ -69,7 +72,7 @@ function refuse(query: DataQuery): void {
  * "Administrators only; others take the account from the token": another account is refused rather than silently
  * replaced.
  */
-function accountOf(query: DataQuery, { user, accountId }: Principal): number {
+export function accountOf(query: Pick<DataQuery, "AccountId">, { user, accountId }: Principal): number {
   const asked = query.AccountId;
   if (asked === undefined || asked === accountId) return accountId;
   if (!hasRight(user, accountId, "every-account"))
@@ -124,7 +127,10 @@ export interface Zones {
 /**
  * Without TimeZoneId and UseReportingTimezone: bounds in UTC, dates in the zone of the source (platform facts, *Time*).
  */
-export function zonesOf({ query }: DataRequest, variable: VariableFacts): Zones {
+export function zonesOf(
+  { query }: { readonly query: ZoneQuery },
+  variable: Pick<VariableFacts, "siteZoneId" | "sourceZoneId">,
+): Zones {
   const asked = query.UseReportingTimezone === true ? variable.siteZoneId : query.TimeZoneId;
   return {
     period: asked === undefined ? "UTC" : (ianaZone(asked) ?? "UTC"),

@@ -8,10 +8,13 @@ import type { HubOptions } from "../options.ts";
 import type { OpenMasterData } from "./master-data.ts";
 import { openPostgresMasterData, openPostgresStore, readPostgresStore } from "./postgres/index.ts";
 import { openPostgresIngest } from "./postgres/ingest.ts";
+import { openPostgresSeries } from "./postgres/series.ts";
+import type { OpenSeries } from "./quality/series.ts";
 import { logReferentialChanges } from "./referential-changes.ts";
 import type { ReadStore } from "./resources.ts";
 import { openSqliteMasterData, openSqliteStore, readSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
+import { openSqliteSeries } from "./sqlite/series.ts";
 import type { HubStore, IngestStore } from "./store.ts";
 import type { Retention } from "./version-plan.ts";
 
@@ -40,6 +43,11 @@ export async function openIngestStore(
 /** For the thread that applies master data; after `openStore`. */
 export function openMasterData(options: HubOptions["store"]): OpenMasterData {
   return options.kind === "sqlite" ? openSqliteMasterData(options.path) : openPostgresMasterData(options);
+}
+
+/** For the threads that read whole series; after `openStore`. */
+export function openSeries(options: HubOptions["store"]): OpenSeries {
+  return options.kind === "sqlite" ? openSqliteSeries(options.path) : openPostgresSeries(options);
 }
 
 /** True when the database, not the data, is at fault: a repetition may succeed. */

@@ -11,6 +11,7 @@ import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
 import { createPeopleStore } from "./people/people.ts";
 import { createRefreshTokenStore } from "./people/refresh-tokens.ts";
+import { createMeasuredStore } from "./quality/variables.ts";
 import { createReferentialChangeStore } from "./referential-changes.ts";
 import { createSessionStore } from "./sessions/sessions.ts";
 import { createExternalIdentityStore } from "./sign-on/external-identities.ts";
@@ -31,6 +32,7 @@ type CommonStores = Pick<
   | "slices"
   | "views"
   | "calculated"
+  | "measured"
   | "fileTriggers"
   | "files"
   | "groups"
@@ -66,6 +68,7 @@ export function commonStores(database: Database): CommonStores {
     sessions: createSessionStore(database),
     views: createViewStore(database),
     calculated: createCalculatedStore(database),
+    measured: createMeasuredStore(database),
     fileTriggers: createFileTriggerStore(database),
   };
 }

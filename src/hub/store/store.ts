@@ -18,6 +18,7 @@ import type { OperationStore } from "./operations.ts";
 import type { PeopleStore } from "./people/people.ts";
 import type { RefreshTokenStore } from "./people/refresh-tokens.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
+import type { MeasuredStore } from "./quality/variables.ts";
 import type { ReferentialChangeStore } from "./referential-changes.ts";
 import type { SessionStore } from "./sessions/sessions.ts";
 import type { ExternalIdentityStore } from "./sign-on/external-identities.ts";
@@ -253,6 +254,8 @@ export interface HubStore extends MailStores {
   readonly structure: StructureStore;
   readonly views: ViewStore;
   readonly calculated: CalculatedStore;
+  /** For reports of quality. */
+  readonly measured: MeasuredStore;
   readonly fileTriggers: FileTriggerStore;
   readonly points: PointStore;
   readonly operations: OperationStore;

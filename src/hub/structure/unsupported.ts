@@ -14,8 +14,6 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "dashboards",
     "geozones",
     "odm",
-    "dataLossDetection",
-    "dataQuality",
     "tenants",
     "accounts",
     "impersonation",

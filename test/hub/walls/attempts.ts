@@ -57,13 +57,16 @@ const IN_QUERY: Readonly<Record<string, string>> = {
   File: `${NAMED.text}.csv`,
   FileName: NAMED.text,
   Filename: NAMED.text,
+  FlatLineHours: "24",
   From: "2026-01-01T00:00:00Z",
   FromDateUtc: "2026-01-01T00:00:00Z",
+  MaxScore: "100",
   MeterNumber: NAMED.meter,
   MeterNumbers: NAMED.meter,
   Name: NAMED.text,
   Names: NAMED.text,
   OdmSqlFilter: "Id > 0 or Site.Id > 0 or Variable.Id > 0",
+  OutlierDeviations: "8",
   SearchText: NAMED.text,
   SerialNumber: NAMED.serial,
   SerialNumbers: NAMED.serial,
@@ -100,6 +103,8 @@ const BY_ID = { "BusinessKeys.Name": "Id", "BusinessKeys.Values": String(PERSON)
 const SELECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "/account/users": BY_ID,
   "/data": { VariableIds: String(FIRST), SourceIds: String(FIRST) },
+  "/dataLossDetection": { VariableIds: String(FIRST) },
+  "/dataQuality": { VariableIds: String(FIRST) },
   "/user/users": BY_ID,
 };
 
