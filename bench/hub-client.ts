@@ -11,6 +11,8 @@ export interface BenchHub {
   drained(): Promise<void>;
   /** POST /data; the text of the answer. */
   query(query: object): Promise<string>;
+  /** Any call; the text of the answer. */
+  call(method: "GET" | "POST", path: string, body?: object): Promise<string>;
   /** Ends it; its peak of memory in megabytes. */
   stop(): Promise<number>;
 }
@@ -56,6 +58,7 @@ export async function startBenchHub(store: object): Promise<BenchHub> {
       }
     },
     query: (query) => text("POST", "/data", JSON.stringify(query)),
+    call: (method, path, body) => text(method, path, body === undefined ? undefined : JSON.stringify(body)),
     async stop() {
       await pool.close();
       child.send("memory");

@@ -6,6 +6,7 @@ import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
 import { benchHub } from "./hub.ts";
 import { benchMapping } from "./mapper.ts";
+import { benchQuality } from "./quality.ts";
 import { benchTransfer } from "./transfer.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   drops: benchDrops,
   hub: benchHub,
   mapping: benchMapping,
+  quality: benchQuality,
   transfer: benchTransfer,
 };
 

@@ -1,5 +1,7 @@
 /** What /dataQuality finds in the points of a variable. */
+import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { outliersOf } from "../../src/hub/quality/outliers.ts";
 import { type QualityRow, qualityRows } from "../../src/wire/index.ts";
 import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
 
@@ -151,4 +153,50 @@ test("the score is 0 without points, null without a step, and MaxScore keeps the
   expect(rows[2]?.warnings).toEqual([expect.stringContaining("expected points are not known")]);
   const bad = qualityRows.parse(await hub.get("/dataQuality", { ...query, MaxScore: 50 }));
   expect(bad.map(({ variableId }) => variableId)).toEqual([empty, unknown]);
+});
+
+const median = (values: readonly number[]) => {
+  const sorted = values.toSorted((one, other) => one - other);
+  const at = (index: number) => sorted[index] ?? Number.NaN;
+  return (at(Math.floor((sorted.length - 1) / 2)) + at(Math.ceil((sorted.length - 1) / 2))) / 2;
+};
+
+function plainUsual(values: readonly number[]) {
+  const middle = median(values);
+  const distances = values.map((value) => Math.abs(value - middle));
+  const mean = distances.reduce((sum, one) => sum + one, 0) / values.length;
+  return { middle, deviation: median(distances) > 0 ? 1.4826 * median(distances) : 1.2533 * mean };
+}
+
+test("outliers agree with a plain calculation over random values, of the whole and by hour of the week", () => {
+  const values = fc.array(fc.oneof(fc.integer({ min: -5, max: 5 }), fc.double({ min: -1e3, max: 1e3, noNaN: true })), {
+    minLength: 24,
+    maxLength: 200,
+  });
+  const facts = fc.record({ isWeekly: fc.boolean(), deviations: fc.constantFrom(1, 3, 8) });
+  fc.assert(
+    fc.property(values, facts, (all, { isWeekly, deviations }) => {
+      // By eight hours: few hours of the week, each with several values.
+      const stepHours = isWeekly ? 8 : 1;
+      const atMs = all.map((_, index) => BEGIN_MS + index * stepHours * HOUR_MS);
+      const found = outliersOf(Float64Array.from(atMs), Float64Array.from(all), {
+        stepMs: isWeekly ? HOUR_MS : null,
+        zone: "Asia/Kathmandu",
+        deviations,
+      });
+      const whole = plainUsual(all);
+      const weeks = 4 * 168 * HOUR_MS;
+      const usual = all.map((_, index) => {
+        const same = all.filter((__, other) => ((other - index) * stepHours) % 168 === 0);
+        if (!isWeekly || (all.length - 1) * stepHours * HOUR_MS < weeks || same.length < 8) return whole;
+        const own = plainUsual(same);
+        return { ...own, deviation: Math.max(own.deviation, whole.deviation / 4) };
+      });
+      const wanted = all.flatMap((value, index) => {
+        const { middle, deviation } = usual[index] ?? whole;
+        return deviation > 0 && Math.abs(value - middle) > deviations * deviation ? [atMs[index]] : [];
+      });
+      expect(found.map((one) => one.atMs)).toEqual(wanted);
+    }),
+  );
 });

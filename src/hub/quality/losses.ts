@@ -19,7 +19,7 @@ const LEARNED_FROM = 1_000;
 /** Limit on the rows of one variable. */
 const PERIODS_MAX = 4_000;
 /** Slots that one statement counts. A stretch that is whole needs no more. */
-const TALLY_SLOTS = 8_000;
+const TALLY_SLOTS = 3_000;
 
 /** A variable whose period is known. */
 export interface Begun extends VariableAsk {

@@ -91,10 +91,35 @@ function usualOf(values: Float64Array): Usual {
 }
 
 function medianOf(values: Float64Array): number {
-  values.sort();
   const middle = values.length >> 1;
+  select(values, middle);
   const high = values[middle] ?? 0;
-  return values.length % 2 === 1 ? high : ((values[middle - 1] ?? 0) + high) / 2;
+  if (values.length % 2 === 1) return high;
+  let low = Number.NEGATIVE_INFINITY;
+  for (let index = 0; index < middle; index += 1) low = Math.max(low, values[index] ?? 0);
+  return (low + high) / 2;
+}
+
+/** Moves the value of this rank to its place, smaller ones before it: quickselect, a third of the cost of a sort. */
+function select(values: Float64Array, rank: number): void {
+  for (let low = 0, high = values.length - 1; low < high; ) {
+    const pivot = values[(low + high) >> 1] ?? 0;
+    let left = low;
+    let right = high;
+    while (left <= right) {
+      while ((values[left] ?? 0) < pivot) left += 1;
+      while ((values[right] ?? 0) > pivot) right -= 1;
+      if (left > right) break;
+      const moved = values[left] ?? 0;
+      values[left] = values[right] ?? 0;
+      values[right] = moved;
+      left += 1;
+      right -= 1;
+    }
+    if (rank <= right) high = right;
+    else if (rank >= left) low = left;
+    else return;
+  }
 }
 
 /** Hours of the local week, 0 to 167. */

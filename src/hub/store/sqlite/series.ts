@@ -25,9 +25,9 @@ async function* readChunks(tools: Statements, id: number, { fromMs, untilMs }: S
     const found = tools.arrays(sql, id, low, untilMs);
     const atMs = new Float64Array(found.length);
     const values = new Float64Array(found.length);
-    for (const [index, [at, value]] of found.entries()) {
-      atMs[index] = Number(at);
-      values[index] = Number(value);
+    for (let index = 0; index < found.length; index += 1) {
+      atMs[index] = Number(found[index]?.[0]);
+      values[index] = Number(found[index]?.[1]);
     }
     if (found.length > 0) yield { atMs, values };
     if (found.length < CHUNK) return;
