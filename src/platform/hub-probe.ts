@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { access, constants } from "node:fs/promises";
 import { createServer } from "node:net";
 import { dirname } from "node:path";
+import { tryREngine } from "../hub/calculated/engines/r/r-engine.ts";
 import { NO_PLACE, storedFilesFolder } from "../hub/gateway-places.ts";
 import type { HubOptions } from "../hub/options.ts";
 import { refuseUnknownGrants } from "../hub/sign-on/known-accounts.ts";
@@ -32,6 +33,7 @@ export async function probeHub(options: HubOptions, say: (finding: HubFinding) =
   for (const [about, address] of addresses(options)) say(await addressFinding(about, address));
   for (const provider of options.signIn.oidc) say(await providerFinding(provider, options));
   say(await filesFinding(options));
+  say(await scriptsFinding(options));
   return isRead;
 }
 
@@ -156,6 +158,16 @@ async function providerFinding(provider: OidcProvider, { publicUrl }: HubOptions
   if (publicUrl !== undefined) return { part, level: "ok", about, what };
   const hint = "Set `publicUrl`: people sign in at the address that the provider knows.";
   return { part, level: "warning", about, what, hint };
+}
+
+async function scriptsFinding({ calculated }: HubOptions): Promise<HubFinding> {
+  const [part, about] = ["hub", "R scripts"] as const;
+  try {
+    return { part, level: "ok", about, what: await tryREngine(calculated) };
+  } catch (thrown) {
+    if (!(thrown instanceof HeadgateError)) throw thrown;
+    return { part, level: "failed", about, what: wordsOf(thrown), hint: thrown.advice };
+  }
 }
 
 async function filesFinding(options: HubOptions): Promise<HubFinding> {

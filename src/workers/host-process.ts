@@ -4,9 +4,9 @@ import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, extname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { rssOf } from "../support/threads/resident-memory.ts";
 import { lendCaches, resolved } from "./compiled-modules.ts";
 import type { HostStart, MapperModule } from "./messages.ts";
-import { rssOf } from "./resident-memory.ts";
 
 export interface HostLimits {
   /** Bytes for each thread, beyond the bytes that the host takes before its first task. */

@@ -3,9 +3,9 @@
  * loaded.
  */
 import { type MessagePort, workerData } from "node:worker_threads";
+import { confineThread } from "../support/threads/rights.ts";
 import { dropLinks, returnCache } from "./compiled-modules.ts";
 import type { TaskRequest, ThreadStart } from "./messages.ts";
-import { confineThread } from "./thread-rights.ts";
 import { captureOutput, performTask, takeOwn } from "./thread-tasks.ts";
 
 /** Without a request, it returns when the thread is loaded. */
@@ -21,7 +21,7 @@ if (own !== null) await takeOwn(own).catch(() => undefined);
 if (cache !== "") returnCache(cache);
 // Also in a thread for which no link was left.
 if (cachesFolder !== null) dropLinks(cachesFolder);
-await confineThread();
+await confineThread("a mapper");
 captureOutput();
 // A thread of a mapper could be started without any limits. Absent when the process was started without permissions.
 if (process.permission !== undefined) process.permission.drop("worker");

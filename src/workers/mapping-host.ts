@@ -6,6 +6,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Socket } from "node:net";
 import { wordsOf } from "../support/errors.ts";
+import { preferWhenMemoryIsShort, rssOf } from "../support/threads/resident-memory.ts";
 import { Channel, sendSecret } from "./channel.ts";
 import { endLoan } from "./compiled-modules.ts";
 import {
@@ -18,7 +19,6 @@ import {
   startHost,
 } from "./host-process.ts";
 import type { Answered, FromHost, MapperModule, TaskEnd, TaskRequest, TaskWords, ToHost } from "./messages.ts";
-import { preferWhenMemoryIsShort, rssOf } from "./resident-memory.ts";
 
 export interface AskOptions {
   readonly signal?: AbortSignal;

@@ -26,6 +26,7 @@ const raw = (more: object = {}) => ({
   accounts: [{ id: 1, name: "First" }],
   clients: [{ id: "client", secret: "a-long-client-secret" }],
   users: [{ username: "manager", password: "a-long-password", accounts: [1], roles: ["Manager"] }],
+  calculated: { engine: "none" },
   ...more,
 });
 
@@ -39,12 +40,13 @@ async function probed(more: object = {}) {
 
 test("a hub that never ran is checked by its file, in words, and nothing of it is made", async () => {
   const config = join(directory.path, "hub.yaml");
-  await writeFile(config, stringify(raw()));
+  await writeFile(config, stringify(raw({ calculated: {} })));
   const { code, stdout } = await new HeadgateProcess(["check", "-c", config]).ended();
   expect(code).toBe(0);
   expect(stdout).toMatch(/^ok +store +\S+hub\.sqlite does not exist yet; the hub makes it when it starts$/m);
   expect(stdout).toMatch(/^ok +hub +sign-in +the configuration has 1 account, 1 client, 1 user$/m);
   expect(stdout).toMatch(/^ok +hub +listen +127\.0\.0\.1:0 is available$/m);
+  expect(stdout).toMatch(/^ok +hub +R scripts +the engine webr runs R scripts$/m);
   expect(stdout).toMatch(/^ok +stored files +\S+hub\.sqlite\.files can be written$/m);
   for (const made of ["hub.sqlite", "hub.sqlite.lock", "hub.sqlite.files"])
     expect(existsSync(join(directory.path, made)), made).toBe(false);

@@ -17,6 +17,13 @@ const rscript = z.strictObject({
     .min(1)
     .default("bwrap")
     .describe("Program bubblewrap, in which scripts run without network and without writing; `bwrap` by default."),
+  readable: z
+    .array(z.string().startsWith("/"))
+    .default([])
+    .describe(
+      "Folders that scripts may read in the sandbox beside /usr, such as that of an R in /opt. None by default.",
+    )
+    .meta({ examples: [["/opt/R"]] }),
   trusted: z
     .boolean()
     .default(false)

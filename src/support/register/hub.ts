@@ -48,4 +48,13 @@ export const HUB_ERRORS = {
     again: "It is asked again.",
     hint: "Check the object storage (`files`): whether it can be reached, its space, and the rights of the access key.",
   },
+  "HG-HUB-011": {
+    title: "the engine that runs R scripts is away",
+    again: "The calculation is tried again.",
+    hint: "Look whether the machine has memory for it (`calculated.memory`, `calculated.processes`).",
+  },
+  "HG-HUB-012": {
+    title: "the engine that runs R scripts cannot be used as it is configured",
+    hint: "Correct `calculated` as the message says.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

@@ -1,6 +1,7 @@
 /**
- * Rights of a thread that the permission model of Node does not know, and that a mapper must not have: signals to other
- * processes, and functions that reach other files or processes without a question to that model.
+ * Rights of a thread that the permission model of Node does not know, and that code of others (mappers, scripts) must
+ * not have: signals to other processes, and functions that reach other files or processes without a question to that
+ * model.
  */
 import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
@@ -9,9 +10,10 @@ import v8 from "node:v8";
 const kill = process.kill.bind(process);
 const { pid } = process;
 
-/** Before a mapper is loaded that does not come with Headgate. */
-export async function confineThread(): Promise<void> {
-  confineKill();
+/** Before code of others is loaded; `who` is its name in the words of what it may not do, such as `a mapper`. */
+export async function confineThread(who: string): Promise<void> {
+  const refuse = (module: object, name: string, what: string) => refuseTo(who, module, name, what);
+  confineKill(who);
   // SQLite writes any file by ATTACH, VACUUM INTO and backups. An import would make its names permanent.
   const sqlite = process.getBuiltinModule("node:sqlite");
   for (const [name, value] of Object.entries(sqlite))
@@ -21,22 +23,22 @@ export async function confineThread(): Promise<void> {
   refuse(os, "setPriority", "change the priority of processes");
   // Modules that are imported by name see the replaced functions only then.
   syncBuiltinESMExports();
-  if ((await import("node:sqlite")).backup !== sqlite.backup) throw new Error("mappers could open databases");
+  if ((await import("node:sqlite")).backup !== sqlite.backup) throw new Error(`${who} could open databases`);
 }
 
-function refuse(module: object, name: string, what: string): void {
+function refuseTo(who: string, module: object, name: string, what: string): void {
   // Also as a class, hence no arrow function.
   const refused = function refused(): never {
-    throw new Error(`a mapper may not ${what}`);
+    throw new Error(`${who} may not ${what}`);
   };
   Object.defineProperty(module, name, { value: refused, writable: false, configurable: false });
 }
 
-/** Mappers cannot reach other processes: 0 and negative numbers stand for groups, the gateway's own among them. */
-function confineKill(): void {
+/** No signal reaches other processes: 0 and negative numbers stand for groups, the gateway's own among them. */
+function confineKill(who: string): void {
   const raw = Reflect.get(process, "_kill") as (target: number, signal: number) => number;
   const confined = (target: number) => {
-    if (target !== pid) throw new Error("a mapper may not send signals to other processes");
+    if (target !== pid) throw new Error(`${who} may not send signals to other processes`);
   };
   process.kill = (target, signal) => {
     confined(target);
