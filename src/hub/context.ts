@@ -1,6 +1,7 @@
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { SignInThrottle } from "../support/sign-in-throttle.ts";
+import type { Deliveries } from "./deliveries/start.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
 import type { StoredFiles } from "./files/service.ts";
 import type { GatewayViewOf } from "./gateway-view.ts";
@@ -31,6 +32,7 @@ export interface HubContext {
   readonly throttle: SignInThrottle;
   readonly sessions: Sessions;
   readonly ingestion: Ingestion;
+  readonly deliveries: Deliveries;
   readonly mappersOf: MappersOf;
   readonly gatewayView: GatewayViewOf;
   /** Null when there is no folder for them. */

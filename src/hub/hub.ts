@@ -20,6 +20,8 @@ import { packageVersion } from "../support/version.ts";
 import type { HubContext } from "./context.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
+import { startDeliveries } from "./deliveries/start.ts";
+import { eventRoutes } from "./events/routes.ts";
 import { genericPushRoutes } from "./file-triggers/generic-push.ts";
 import { type MappersOf, NO_MAPPERS } from "./file-triggers/mappers.ts";
 import { fileTriggerRoutes } from "./file-triggers/routes.ts";
@@ -48,7 +50,6 @@ import { startPurge } from "./purge.ts";
 import { startIngestion } from "./push/ingestion.ts";
 import { operationRoutes } from "./push/operations.ts";
 import { pushRoutes } from "./push/routes.ts";
-import { startWebhooks } from "./push/webhooks.ts";
 import { qualityRoutes } from "./quality/routes.ts";
 import { createSessions } from "./sessions/sessions.ts";
 import { openStore } from "./store/open.ts";
@@ -124,11 +125,11 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);
     const sessions = createSessions(base);
     const guard = createGuard({ identity: store.identity, people: store.people, tokens, passwords, sessions, clock });
-    const webhooks = startWebhooks(store, options.webhook, { log, clock });
-    stops.push(() => webhooks.close());
+    const deliveries = startDeliveries(store, options, { log, clock });
+    stops.push(() => deliveries.close());
     const { operations } = store;
     const onApplied = metrics.countReadings;
-    const ingestion = startIngestion({ ...base, operations, fault, onApplied, onFinished: webhooks.wake });
+    const ingestion = startIngestion({ ...base, operations, fault, onApplied, onFinished: deliveries.wake });
     stops.push(() => ingestion.close());
     stops.push(startPurge(store, options, log, clock));
     const files = await openStoredFiles({ options, store: store.files, log, clock });
@@ -139,19 +140,8 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     stops.push(() => mail.close());
     const { app, routes } = buildServer(metrics, {
       ...base,
-      passwords,
-      keys,
-      rates,
-      tokens,
-      guard,
-      throttle,
-      sessions,
-      ingestion,
-      mappersOf,
-      gatewayView,
-      files,
-      masterData,
-      mail,
+      ...{ passwords, keys, rates, tokens, guard, throttle, sessions },
+      ...{ ingestion, deliveries, mappersOf, gatewayView, files, masterData, mail },
     });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
@@ -214,6 +204,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     dataRoutes,
     qualityRoutes,
     pushRoutes,
+    eventRoutes,
     operationRoutes,
     fileRoutes,
     masterDataRoutes,

@@ -6,6 +6,7 @@ import { duration, size } from "../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.ts";
 import { SCOPES } from "../wire/index.ts";
 import { calculatedOptions } from "./calculated/options.ts";
+import { eventOptions } from "./events/options.ts";
 import { filesOptions } from "./files/options.ts";
 import { mailOptions } from "./mail/options.ts";
 import { sessionOptions } from "./sessions/options.ts";
@@ -153,6 +154,10 @@ const keep = z.strictObject({
   outcomes: duration("90d").describe(
     "How long the outcome of an operation can be asked for, at least as long as keys are remembered; 90d by default.",
   ),
+  events: duration("90d").describe("How long events of an account are kept; 90d by default."),
+  undeliveredEvents: duration("365d").describe(
+    "How long events are kept that a webhook of a subscription has still to get; 365d by default.",
+  ),
 });
 
 const OBJECT_BYTES_MAX = 5_000_000_000;
@@ -247,9 +252,12 @@ export const hubOptions = z
         }),
       )
       .describe("Metrics of the hub."),
-    webhook: webhook.prefault({}).describe("Delivery of outcomes to the `webhookUrl` of a push."),
+    webhook: webhook
+      .prefault({})
+      .describe("Delivery of outcomes to the `webhookUrl` of a push, and of events to subscriptions."),
+    events: eventOptions.prefault({}).describe("Events of accounts, and subscriptions to them."),
     limits: limits.prefault({}).describe("Named limits."),
-    keep: keep.prefault({}).describe("How long records of operations are kept."),
+    keep: keep.prefault({}).describe("How long records of operations and events are kept."),
     log: z
       .strictObject({
         level: z

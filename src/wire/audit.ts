@@ -28,8 +28,12 @@ export const AUDIT_ACTIONS = [
   "impersonation.began",
   "impersonation.ended",
   "sign-on.linked",
+  "subscription.created",
+  "subscription.changed",
+  "subscription.removed",
+  "subscription.resumed",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-export const AUDIT_SUBJECTS = ["user", "invitation", "token"] as const;
+export const AUDIT_SUBJECTS = ["user", "invitation", "token", "subscription"] as const;
 export type AuditSubject = (typeof AUDIT_SUBJECTS)[number];

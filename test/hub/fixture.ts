@@ -299,7 +299,9 @@ export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
  */
 export function addressOf(route: HubRoute, ids: Readonly<Record<string, number | string>>, rest = "x"): string {
   const entity =
-    /^\/(fileTrigger|storage|form|(?:site|source|variable|view|group)(?=s))s?\//.exec(route.url)?.[1] ?? "";
+    /^\/(fileTrigger|storage|form|events(?=\/subscriptions)|(?:site|source|variable|view|group)(?=s))s?\//.exec(
+      route.url,
+    )?.[1] ?? "";
   const last = /variables\/:id$/.test(route.url) ? "variable" : /\/users\/:id/.test(route.url) ? "user" : entity;
   return route.url
     .replace(/:id\b/, String(ids[last] ?? 999_999))

@@ -153,7 +153,7 @@ test("every example works as given", async () => {
       route.method === "DELETE" && route.url !== "/data"
         ? await createChain(hub)
         : { siteId: 1, sourceId: 1, variableIds: [1] };
-    const ids = { site: siteId, source: sourceId, variable: variableIds[0] ?? 0, form: 1, user: PLAIN };
+    const ids = { site: siteId, source: sourceId, variable: variableIds[0] ?? 0, form: 1, events: 1, user: PLAIN };
     const path = addressOf(route, ids);
     const { query, body } = route.facts.example ?? {};
     const answer = await hub.call(route.method, path, {

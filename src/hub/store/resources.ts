@@ -1,7 +1,9 @@
 /** The parts of the store whose statements are the same in both databases. */
 import { createCalculatedStore } from "./calculated/calculated.ts";
 import type { Database } from "./database.ts";
+import { createEventDeliveryStore } from "./events/deliveries.ts";
 import { createEventStore } from "./events/events.ts";
+import { createSubscriptionStore } from "./events/subscriptions.ts";
 import { createFileTriggerStore } from "./file-triggers.ts";
 import { createFileStore } from "./files.ts";
 import { createFormStore } from "./forms.ts";
@@ -42,6 +44,8 @@ type CommonStores = Pick<
   | "links"
   | "sessions"
   | "events"
+  | "subscriptions"
+  | "eventDeliveries"
   | "externalIdentities"
   | "invitations"
 >;
@@ -52,6 +56,8 @@ export type ReadStore<Found> = (stores: CommonStores) => Promise<Found>;
 export function commonStores(database: Database): CommonStores {
   return {
     events: createEventStore(database),
+    subscriptions: createSubscriptionStore(database),
+    eventDeliveries: createEventDeliveryStore(database),
     files: createFileStore(database),
     forms: createFormStore(database),
     slices: createSliceStore(database),

@@ -5,7 +5,9 @@
  */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { CalculatedStore } from "./calculated/calculated.ts";
+import type { EventDeliveryStore } from "./events/deliveries.ts";
 import type { EventStore } from "./events/events.ts";
+import type { SubscriptionStore } from "./events/subscriptions.ts";
 import type { FileTriggerStore } from "./file-triggers.ts";
 import type { FilterNode } from "./filter.ts";
 import type { HeldForms, JudgeValues, ValuePlan } from "./form-values.ts";
@@ -270,5 +272,7 @@ export interface HubStore extends MailStores {
   readonly zones: SourceZoneStore;
   readonly sessions: SessionStore;
   readonly events: EventStore;
+  readonly subscriptions: SubscriptionStore;
+  readonly eventDeliveries: EventDeliveryStore;
   close(): Promise<void>;
 }

@@ -37,6 +37,7 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   "sources/:sourceId": FIRST,
   "static/*": "index.html",
   "storage/:id": FIRST,
+  "subscriptions/:id": FIRST,
   "tokens/:id": FIRST,
   "users/:id": PERSON,
   "variables/:id": FIRST,
@@ -80,6 +81,8 @@ const IN_QUERY: Readonly<Record<string, string>> = {
   Token: TOKEN,
   UserId: String(PERSON),
   VersionTag: NAMED.text,
+  severities: NAMED.text,
+  states: NAMED.text,
   operationId: NAMED.operation,
   webhookUrl: "https://gateway.example.org/outcome",
 };

@@ -86,12 +86,20 @@ async function selections(hub: TestHub): Promise<number[]> {
   const slices = `/attributes/${text}/${text}/${text}/slices`;
   const slice = { FromDate: DATE, Value: VALUE };
   const form = await hub.post("/form", { name: text, groups });
+  const hooked = {
+    name: HIDDEN,
+    active: false,
+    types: ["file.state"],
+    filter: { states: [HIDDEN] },
+    url: "http://127.0.0.1:1/x",
+  };
+  const subscribed = await hub.post("/events/subscriptions", hooked);
   const ofSource = await hub.post(`/sources/${FIRST}${slices}`, slice);
   await hub.post("/form", { name: text, entityType: "Site", groups });
   await hub.post(`/sites/${FIRST}${slices}`, slice);
   for (const path of [`/sources/${FIRST}`, `/sites/${FIRST}`])
     await hub.ok("PATCH", path, { body: { clientData: { [text]: { [text]: { Kept: HIDDEN } } } } });
-  return [view, group, Number(form.id), ofSource.id];
+  return [view, group, Number(form.id), ofSource.id, subscribed.id];
 }
 
 /** The mail of an invitation leaves by itself, and nothing changes afterwards. */

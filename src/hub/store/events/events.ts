@@ -5,6 +5,7 @@ import { change, type Database, type Row, row, rows, type Steps, type StoreDiale
 import type { SqlValue } from "../filter-sql.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
+import { type EventPurge, purgeEvents } from "./purge.ts";
 
 export interface NewEvent {
   readonly accountId: number;
@@ -55,7 +56,11 @@ export interface EventStore {
   after(accountId: number, id: number | null, filter: EventFilter, limit: number): Promise<EventPage>;
   /** The newest event of each of these accounts; 0 without one. */
   newest(accountIds: readonly number[]): Promise<ReadonlyMap<number, number>>;
+  purge(times: EventPurge): Promise<void>;
 }
+
+/** Events that one query scans, however few fit its filter. */
+const SCAN_MAX = 20_000;
 
 const COLUMNS = `account_id, id, at_ms, type, subject_kind, subject_id, subject_name, state, severity, failure,
   site_id, source_id, variable_id, facts`;
@@ -93,6 +98,7 @@ export function createEventStore(database: Database): EventStore {
         const known = new Map(found.map((one) => [Number(one["account_id"]), Number(one["last"])]));
         return new Map(accountIds.map((id) => [id, known.get(id) ?? 0]));
       }),
+    purge: (times) => purgeEvents(database, times),
   };
 }
 
@@ -108,12 +114,13 @@ export function* eventsAfter(
     const { last, purged } = yield* counterOf(accountId);
     const after = id ?? purged;
     if (after > last) return { kind: "ahead", last };
-    const where = whereOf(dialect, accountId, filter).condition({ sql: "id > ? AND id <= ?", values: [after, last] });
+    const end = Math.min(last, after + SCAN_MAX);
+    const where = whereOf(dialect, accountId, filter).condition({ sql: "id > ? AND id <= ?", values: [after, end] });
     const sql = `SELECT * FROM event ${where.sql} ORDER BY id LIMIT ?`;
     const events = (yield* rows(sql, ...where.values, limit)).map(eventOf);
     const now = yield* counterOf(accountId);
     if (after >= now.purged)
-      return { kind: "page", events, next: events.length < limit ? last : (events.at(-1)?.id ?? after), last };
+      return { kind: "page", events, next: events.length < limit ? end : (events.at(-1)?.id ?? after), last };
     if (id !== null) return { kind: "gone", oldest: now.purged + 1 };
   }
 }
