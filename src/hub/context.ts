@@ -1,6 +1,7 @@
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { SignInThrottle } from "../support/sign-in-throttle.ts";
+import type { Recalculation } from "./calculated/recalculation/recalculation.ts";
 import type { Deliveries } from "./deliveries/start.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
 import type { StoredFiles } from "./files/service.ts";
@@ -33,6 +34,7 @@ export interface HubContext {
   readonly sessions: Sessions;
   readonly ingestion: Ingestion;
   readonly deliveries: Deliveries;
+  readonly recalculation: Recalculation;
   readonly mappersOf: MappersOf;
   readonly gatewayView: GatewayViewOf;
   /** Null when there is no folder for them. */

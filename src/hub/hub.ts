@@ -17,10 +17,12 @@ import { trustedProxies } from "../support/sign-in-options.ts";
 import { createSignInThrottle } from "../support/sign-in-throttle.ts";
 import { startFault } from "../support/start-fault.ts";
 import { packageVersion } from "../support/version.ts";
+import { startBackground } from "./background.ts";
+import { wakeAfterChanges } from "./calculated/recalculation/recalculation.ts";
+import { calculationRoutes } from "./calculated/recalculation/routes.ts";
 import type { HubContext } from "./context.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
-import { startDeliveries } from "./deliveries/start.ts";
 import { eventRoutes } from "./events/routes.ts";
 import { genericPushRoutes } from "./file-triggers/generic-push.ts";
 import { type MappersOf, NO_MAPPERS } from "./file-triggers/mappers.ts";
@@ -46,8 +48,6 @@ import { createMasterData } from "./master-data/service.ts";
 import { createMetrics, type HubMetrics } from "./metrics.ts";
 import type { HubOptions } from "./options.ts";
 import { pageRoutes } from "./pages/routes.ts";
-import { startPurge } from "./purge.ts";
-import { startIngestion } from "./push/ingestion.ts";
 import { operationRoutes } from "./push/operations.ts";
 import { pushRoutes } from "./push/routes.ts";
 import { qualityRoutes } from "./quality/routes.ts";
@@ -125,13 +125,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);
     const sessions = createSessions(base);
     const guard = createGuard({ identity: store.identity, people: store.people, tokens, passwords, sessions, clock });
-    const deliveries = startDeliveries(store, options, { log, clock });
-    stops.push(() => deliveries.close());
-    const { operations } = store;
-    const onApplied = metrics.countReadings;
-    const ingestion = startIngestion({ ...base, operations, fault, onApplied, onFinished: deliveries.wake });
-    stops.push(() => ingestion.close());
-    stops.push(startPurge(store, options, log, clock));
+    const background = startBackground({ ...base, fault, metrics, stops });
     const files = await openStoredFiles({ options, store: store.files, log, clock });
     stops.push(async () => files?.close());
     const masterData = createMasterData(options, store, clock);
@@ -141,7 +135,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const { app, routes } = buildServer(metrics, {
       ...base,
       ...{ passwords, keys, rates, tokens, guard, throttle, sessions },
-      ...{ ingestion, deliveries, mappersOf, gatewayView, files, masterData, mail },
+      ...{ ...background, mappersOf, gatewayView, files, masterData, mail },
     });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
@@ -178,6 +172,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
   limitConnections(app, context.options.http, context.log);
   takeJson(app, "application/json");
   metrics.watch(app);
+  wakeAfterChanges(app, context.recalculation);
   installProblems(app, context.log);
   void app.register(cookie);
   const routes = installAccess(app, context.guard, context.sessions);
@@ -201,6 +196,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     groupRoutes,
     formRoutes,
     fileTriggerRoutes,
+    calculationRoutes,
     dataRoutes,
     qualityRoutes,
     pushRoutes,

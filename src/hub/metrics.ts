@@ -6,6 +6,8 @@ import { type Clock, systemClock } from "../support/clock.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
+import { registerCalculations } from "./calculated/recalculation/metrics.ts";
+import type { RunEnd } from "./calculated/recalculation/run.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import type { HubOptions } from "./options.ts";
 import type { AppliedReadings } from "./push/ingestion.ts";
@@ -19,6 +21,7 @@ export interface HubMetrics {
   /** Counts the requests of this server from now on; called before its routes are added. */
   watch(app: FastifyInstance): void;
   countReadings(readings: AppliedReadings): void;
+  countCalculation(end: RunEnd, seconds: number): void;
   /** The same, with what is refused counted. */
   withCounts(passwords: Passwords): Passwords;
   /** Returns the URL, or null where no listener is configured. */
@@ -28,12 +31,13 @@ export interface HubMetrics {
 
 export function createMetrics(
   options: HubOptions,
-  { operations }: Pick<HubStore, "operations">,
+  { operations, calculations }: Pick<HubStore, "operations" | "calculations">,
   { log, clock }: { readonly log: Logger; readonly clock: Clock },
   gatewayView: GatewayViewOf = NO_GATEWAY,
 ): HubMetrics {
   const registry = new Registry();
   const { requests, readings, refused } = registerMetrics(registry, clock, () => operations.counts());
+  const durations = registerCalculations(registry, clock, () => calculations.counts());
   const app = Fastify({ forceCloseConnections: true, http: serverLimits(options.http) });
   limitConnections(app, options.http, log);
   const { listen, token } = options.metrics;
@@ -61,6 +65,9 @@ export function createMetrics(
     countReadings({ stored, discarded }) {
       readings.inc({ end: "stored" }, stored);
       readings.inc({ end: "discarded" }, discarded);
+    },
+    countCalculation(end, seconds) {
+      if (end !== "lost") durations.observe({ end }, seconds);
     },
     withCounts: (passwords) => ({
       ...passwords,
@@ -133,6 +140,7 @@ function registerMetrics(registry: Registry, clock: Clock, counts: () => Promise
 export function hubRegistry(): Registry {
   const registry = new Registry();
   registerMetrics(registry, systemClock, async () => ({ waiting: 0, failed: 0, webhooks: 0, oldestMs: null }));
+  registerCalculations(registry, systemClock, async () => ({ waiting: 0, oldestMs: null, running: 0, failed: 0 }));
   return registry;
 }
 

@@ -24,6 +24,7 @@ export function startPurge(
         // An operation stays as long as its key, and would look unfinished without its outcome.
         const outcomes = Math.max(keep.outcomes, keep.idempotencyKeys);
         await store.operations.purge(nowMs - keep.idempotencyKeys, nowMs - outcomes);
+        await store.calculations.purge(nowMs - outcomes);
         await store.refreshTokens.purge(nowMs);
         await store.usage.purge(isoOfMs(nowMs - USAGE_MS).slice(0, 10));
         const undelivered = Math.max(keep.events, keep.undeliveredEvents);

@@ -1,6 +1,7 @@
 /** The service's contract, as clients and the hub share it: `headgate/wire`. */
 export * from "./audit.ts";
 export * from "./calculated.ts";
+export * from "./calculation.ts";
 export * from "./data.ts";
 export * from "./events.ts";
 export * from "./file-trigger.ts";

@@ -5,8 +5,8 @@
 import type { DataDisplayLevel, DataRow } from "../../wire/index.ts";
 import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { isoOfUs, ZoneWriter } from "../time.ts";
-import { Accumulator, type Bucket, bucketOf } from "./buckets.ts";
 import { conversionOf } from "./conversion.ts";
+import { type CollectedPeriod, collectPeriods } from "./periods.ts";
 import { type DataRequest, rangeOf, zonesOf } from "./query.ts";
 import { readRaw } from "./raw.ts";
 
@@ -72,40 +72,26 @@ async function* aggregatedRows(
   const { unitId, convert } = conversionOf(variable, request.targetUnits);
   const last = page.limit === null ? Number.POSITIVE_INFINITY : page.offset + page.limit;
   let index = 0;
-  let open: { bucket: Bucket; sums: Accumulator } | null = null;
-  const finished = (): DataRow[] => {
-    if (open === null) return [];
-    const { bucket, sums } = open;
-    index += 1;
-    if (index <= page.offset || index > last) return [];
+  const rowOf = ({ bucket, sums }: CollectedPeriod): DataRow => {
     const startMs = bucket.startMs ?? range.fromMs ?? sums.earliestMs;
     const columns = sums.columns(aggregates);
-    return [{ ...columns, ...discriminants(request.level, variable, unitId, () => writer.write(startMs)) }];
+    return { ...columns, ...discriminants(request.level, variable, unitId, () => writer.write(startMs)) };
   };
-  for await (const chunk of points.read(variable, range)) {
+  const parts = { granularity, zone: zones.period, convert };
+  for await (const periods of collectPeriods(points.read(variable, range), parts)) {
     const rows: DataRow[] = [];
-    for (const point of chunk) {
-      if (open === null || !holds(open.bucket, point.atMs)) {
-        rows.push(...finished());
-        open = { bucket: bucketOf(point.atMs, granularity, zones.period), sums: new Accumulator() };
-      }
-      // Converts each value separately: a sum of temperatures cannot be converted afterwards.
-      open.sums.add(convert === null ? point.value : convert(point.value), point.atMs);
+    for (const period of periods) {
+      index += 1;
+      if (index > page.offset && index <= last) rows.push(rowOf(period));
     }
     if (rows.length > 0) yield rows;
     if (index >= last) return;
   }
-  const rest = finished();
-  if (rest.length > 0) yield rest;
 }
 
 /** Omitted where the value in the target unit exceeds the range of JSON numbers. */
 function rawColumn(value: number): Partial<DataRow> {
   return Number.isFinite(value) ? { rawValue: value } : {};
-}
-
-function holds({ startMs, endMs }: Bucket, ms: number): boolean {
-  return (startMs === null || ms >= startMs) && ms < endMs;
 }
 
 /** "Each level adds variableId, then date, then sourceId"; unitId is always there. */

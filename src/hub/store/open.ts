@@ -6,13 +6,18 @@ import type { Clock } from "../../support/clock.ts";
 import { type Logger, silentLog } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
 import type { OpenMasterData } from "./master-data.ts";
-import { openPostgresMasterData, openPostgresStore, readPostgresStore } from "./postgres/index.ts";
+import {
+  openPostgresCalculations,
+  openPostgresMasterData,
+  openPostgresStore,
+  readPostgresStore,
+} from "./postgres/index.ts";
 import { openPostgresIngest } from "./postgres/ingest.ts";
 import { openPostgresSeries } from "./postgres/series.ts";
 import type { OpenSeries } from "./quality/series.ts";
 import { logReferentialChanges } from "./referential-changes.ts";
-import type { ReadStore } from "./resources.ts";
-import { openSqliteMasterData, openSqliteStore, readSqliteStore } from "./sqlite/index.ts";
+import type { CalculationStore, ReadStore } from "./resources.ts";
+import { openSqliteCalculations, openSqliteMasterData, openSqliteStore, readSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
 import { openSqliteSeries } from "./sqlite/series.ts";
 import type { HubStore, IngestStore } from "./store.ts";
@@ -48,6 +53,11 @@ export function openMasterData(options: HubOptions["store"]): OpenMasterData {
 /** For the threads that read whole series; after `openStore`. */
 export function openSeries(options: HubOptions["store"]): OpenSeries {
   return options.kind === "sqlite" ? openSqliteSeries(options.path) : openPostgresSeries(options);
+}
+
+/** For the thread that calculates; after `openStore`. */
+export function openCalculationStore(options: HubOptions["store"]): Promise<CalculationStore> {
+  return options.kind === "sqlite" ? openSqliteCalculations(options.path) : openPostgresCalculations(options);
 }
 
 /** True when the database, not the data, is at fault: a repetition may succeed. */

@@ -1,5 +1,7 @@
 /** The parts of the store whose statements are the same in both databases. */
 import { createCalculatedStore } from "./calculated/calculated.ts";
+import { createCalculationsStore } from "./calculated/calculations.ts";
+import { createClaimStore } from "./calculated/claims.ts";
 import type { Database } from "./database.ts";
 import { createEventDeliveryStore } from "./events/deliveries.ts";
 import { createEventStore } from "./events/events.ts";
@@ -35,6 +37,8 @@ type CommonStores = Pick<
   | "views"
   | "calculated"
   | "measured"
+  | "claims"
+  | "calculations"
   | "fileTriggers"
   | "files"
   | "groups"
@@ -52,6 +56,9 @@ type CommonStores = Pick<
 
 /** Reads what a command needs. */
 export type ReadStore<Found> = (stores: CommonStores) => Promise<Found>;
+
+/** The parts for the thread that calculates. */
+export type CalculationStore = CommonStores & Pick<HubStore, "points" | "close">;
 
 export function commonStores(database: Database): CommonStores {
   return {
@@ -75,6 +82,8 @@ export function commonStores(database: Database): CommonStores {
     views: createViewStore(database),
     calculated: createCalculatedStore(database),
     measured: createMeasuredStore(database),
+    claims: createClaimStore(database),
+    calculations: createCalculationsStore(database),
     fileTriggers: createFileTriggerStore(database),
   };
 }

@@ -5,6 +5,8 @@
  */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { CalculatedStore } from "./calculated/calculated.ts";
+import type { CalculationsStore } from "./calculated/calculations.ts";
+import type { ClaimStore } from "./calculated/claims.ts";
 import type { EventDeliveryStore } from "./events/deliveries.ts";
 import type { EventStore } from "./events/events.ts";
 import type { SubscriptionStore } from "./events/subscriptions.ts";
@@ -256,6 +258,8 @@ export interface HubStore extends MailStores {
   readonly structure: StructureStore;
   readonly views: ViewStore;
   readonly calculated: CalculatedStore;
+  readonly claims: ClaimStore;
+  readonly calculations: CalculationsStore;
   /** For reports of quality. */
   readonly measured: MeasuredStore;
   readonly fileTriggers: FileTriggerStore;

@@ -57,4 +57,9 @@ export const HUB_ERRORS = {
     title: "the engine that runs R scripts cannot be used as it is configured",
     hint: "Correct `calculated` as the message says.",
   },
+  "HG-HUB-013": {
+    title: "the outputs of a calculation could not be accepted",
+    again: "They are calculated and handed over again.",
+    hint: "Check the store of the hub: its disk, or its server.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

@@ -1,5 +1,190 @@
-/** Runs of calculations: what becomes of one when its operations are applied. */
-import { change, type Steps } from "../database.ts";
+/**
+ * Runs of calculations: who claims what is due, how far a run is, and what became of it. A run belongs to a node for
+ * the time of its lease; who takes it over continues where it was.
+ */
+import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
+import { addEvents } from "../events/events.ts";
+import { number } from "../structure-rows.ts";
+import { graphOf } from "./calculated.ts";
+import { type Calculation, calculationOfRow, type DueDates } from "./calculation-rows.ts";
+
+export type { Calculation, CalculationState, DueDates } from "./calculation-rows.ts";
+
+export interface ClaimTerms {
+  readonly node: string;
+  readonly nowMs: number;
+  readonly untilMs: number;
+  readonly defaultVersion: string;
+}
+
+/** Variables that may be calculated, the first one first. */
+export type ChooseReady = (
+  graph: ReadonlyMap<number, readonly number[]>,
+  due: readonly number[],
+  busy: ReadonlySet<number>,
+) => readonly number[];
+
+export interface BegunPart {
+  /** Of all outputs. */
+  readonly beginMs: number;
+  readonly endMs: number;
+  readonly partMs: number;
+}
+
+export interface PassedPart {
+  readonly cursorMs: number;
+  /** Of its rows: those that were handed over, and those that are dropped. */
+  readonly outputs: number;
+  readonly dropped: number;
+}
+
+export interface ClaimStore {
+  /** Accounts in which something waits for a node, the longest waiting first. */
+  waitingAccounts(nowMs: number): Promise<readonly number[]>;
+  /** Takes over a run whose lease has ended, or begins one. Null: nothing can begin now. */
+  claim(accountId: number, terms: ClaimTerms, choose: ChooseReady): Promise<Calculation | null>;
+  /** False: the run belongs to another node now, or is over. This and the next five methods are of its owner. */
+  renew(id: number, node: string, untilMs: number): Promise<boolean>;
+  begin(id: number, node: string, part: BegunPart): Promise<boolean>;
+  /** A part without rows to store. */
+  pass(id: number, node: string, part: PassedPart): Promise<boolean>;
+  /** No part is left. */
+  complete(run: Calculation, node: string, message: string | null, nowMs: number): Promise<boolean>;
+  fail(run: Calculation, node: string, message: string, nowMs: number): Promise<boolean>;
+  /** A node tries again from that time on. */
+  wait(id: number, node: string, message: string, nextMs: number): Promise<boolean>;
+  /** The operation of a part was accepted; `sent`: operations before it. Nothing happens the second time. */
+  sent(id: number, sent: number, part: PassedPart): Promise<void>;
+  /** For the only node of a store: what runs or waits is free at once. */
+  free(): Promise<void>;
+}
+
+const OPEN = "state IN ('running', 'waiting', 'storing')";
+const OWNED = "id = ? AND node = ? AND state = 'running'";
+
+export function createClaimStore(database: Database): ClaimStore {
+  const { dialect } = database;
+  const own = async (sql: string, ...values: (string | number | null)[]) => (await database.run(sql, ...values)) > 0;
+  return {
+    waitingAccounts: (nowMs) =>
+      database.ask(function* () {
+        const sql = `SELECT account_id, min(marked_ms) AS since FROM (
+            SELECT account_id, marked_ms FROM calculation_due UNION ALL
+            SELECT account_id, marked_ms FROM calculation WHERE state IN ('running', 'waiting') AND lease_ms <= ?
+          ) AS waiting GROUP BY account_id ORDER BY since, account_id`;
+        return (yield* rows(sql, nowMs)).map((one) => Number(one["account_id"]));
+      }),
+    claim: (accountId, terms, choose) =>
+      database.write(function* () {
+        // Marks are written by the holder of the lane as well.
+        yield* dialect.holdLane(accountId);
+        return (yield* takeOver(accountId, terms)) ?? (yield* start(accountId, terms, choose));
+      }),
+    renew: (id, node, untilMs) => own(`UPDATE calculation SET lease_ms = ? WHERE ${OWNED}`, untilMs, id, node),
+    begin: (id, node, { beginMs, endMs, partMs }) =>
+      own(
+        `UPDATE calculation SET begin_ms = coalesce(begin_ms, ?), end_ms = ?, part_ms = ? WHERE ${OWNED}`,
+        ...[beginMs, endMs, partMs, id, node],
+      ),
+    pass: (id, node, { cursorMs, dropped }) =>
+      own(
+        `UPDATE calculation SET cursor_ms = ?, part_ms = NULL, dropped = dropped + ? WHERE ${OWNED}`,
+        ...[cursorMs, dropped, id, node],
+      ),
+    complete: ({ id, accountId }, node, message, nowMs) =>
+      database.write(function* () {
+        // Events are numbered by the holder of the lane.
+        yield* dialect.holdLane(accountId);
+        const sql = `UPDATE calculation SET parts = sent, message = ?,
+          state = CASE WHEN applied >= sent THEN 'done' ELSE 'storing' END,
+          finished_ms = CASE WHEN applied >= sent THEN CAST(? AS BIGINT) END WHERE ${OWNED}`;
+        if ((yield* change(sql, message, nowMs, id, node)) === 0) return false;
+        yield* report(id, nowMs);
+        return true;
+      }),
+    fail: ({ id, accountId }, node, message, nowMs) =>
+      database.write(function* () {
+        yield* dialect.holdLane(accountId);
+        const sql = `UPDATE calculation SET state = 'failed', message = ?, finished_ms = ? WHERE ${OWNED}`;
+        if ((yield* change(sql, message, nowMs, id, node)) === 0) return false;
+        yield* report(id, nowMs);
+        return true;
+      }),
+    wait: (id, node, message, nextMs) =>
+      own(
+        `UPDATE calculation SET state = 'waiting', message = ?, lease_ms = ? WHERE ${OWNED}`,
+        ...[message, nextMs],
+        id,
+        node,
+      ),
+    async sent(id, sent, { cursorMs, outputs, dropped }) {
+      const sql = `UPDATE calculation SET sent = sent + 1, cursor_ms = ?, part_ms = NULL, outputs = outputs + ?,
+        dropped = dropped + ? WHERE id = ? AND sent = ? AND state IN ('running', 'waiting')`;
+      await database.run(sql, cursorMs, outputs, dropped, id, sent);
+    },
+    async free() {
+      await database.run("UPDATE calculation SET lease_ms = 0 WHERE state IN ('running', 'waiting')");
+    },
+  };
+}
+
+function* takeOver(accountId: number, { node, nowMs, untilMs }: ClaimTerms): Steps<Calculation | null> {
+  const left = yield* row(
+    `SELECT id FROM calculation WHERE account_id = ? AND state IN ('running', 'waiting') AND lease_ms <= ?
+      ORDER BY id LIMIT 1`,
+    ...[accountId, nowMs],
+  );
+  if (left === undefined) return null;
+  const id = Number(left["id"]);
+  yield* change(
+    "UPDATE calculation SET state = 'running', node = ?, lease_ms = ?, attempts = attempts + 1 WHERE id = ?",
+    ...[node, untilMs, id],
+  );
+  return yield* calculationOf(id);
+}
+
+function* start(
+  accountId: number,
+  { node, nowMs, untilMs, defaultVersion }: ClaimTerms,
+  choose: ChooseReady,
+): Steps<Calculation | null> {
+  const waiting = yield* rows(
+    `SELECT variable_id, min(marked_ms) AS since FROM calculation_due WHERE account_id = ?
+      GROUP BY variable_id ORDER BY since, variable_id`,
+    accountId,
+  );
+  if (waiting.length === 0) return null;
+  const open = yield* rows(`SELECT variable_id FROM calculation WHERE account_id = ? AND ${OPEN}`, accountId);
+  const graph = new Map<number, number[]>();
+  for (const { calculatedId, inputId } of yield* graphOf(accountId))
+    graph.set(calculatedId, [...(graph.get(calculatedId) ?? []), inputId]);
+  const ids = (found: readonly Row[]) => found.map((one) => Number(one["variable_id"]));
+  const [variableId] = choose(graph, ids(waiting), new Set(ids(open)));
+  if (variableId === undefined) return null;
+  const due = yield* rows("SELECT * FROM calculation_due WHERE variable_id = ? ORDER BY from_ms", variableId);
+  yield* change("DELETE FROM calculation_due WHERE variable_id = ?", variableId);
+  const dates = due.map((one): DueDates => [number(one["input_id"]), Number(one["from_ms"]), Number(one["to_ms"])]);
+  const id = yield* insert("calculation", {
+    account_id: accountId,
+    variable_id: variableId,
+    state: "running",
+    from_ms: Math.min(...dates.map(([, fromMs]) => fromMs)),
+    to_ms: Math.max(...dates.map(([, , toMs]) => toMs)),
+    due: JSON.stringify(dates),
+    default_version: defaultVersion,
+    node,
+    lease_ms: untilMs,
+    marked_ms: Math.min(...due.map((one) => Number(one["marked_ms"]))),
+    started_ms: nowMs,
+    attempts: 1,
+  });
+  return yield* calculationOf(id);
+}
+
+function* calculationOf(id: number): Steps<Calculation | null> {
+  const found = yield* row("SELECT * FROM calculation WHERE id = ?", id);
+  return found === undefined ? null : calculationOfRow(found);
+}
 
 /** Counts of an applied operation. */
 export interface AppliedCounts {
@@ -8,26 +193,53 @@ export interface AppliedCounts {
   readonly discarded: number;
 }
 
-/** For use inside the transaction that applies an operation of the calculation. */
+/** For use inside the transaction that applies an operation of the calculation, as its last statements. */
 export function* applied(
   calculationId: number,
   { stored, replaced, discarded }: AppliedCounts,
   nowMs: number,
 ): Steps<void> {
-  yield* change(
+  const changed = yield* change(
     `UPDATE calculation SET stored = stored + ?, replaced = replaced + ?, discarded = discarded + ?,
-      applied = applied + 1, state = CASE WHEN parts = applied + 1 THEN 'done' ELSE state END,
-      finished_ms = CASE WHEN parts = applied + 1 THEN CAST(? AS BIGINT) ELSE finished_ms END
-      WHERE id = ? AND state IN ('running', 'waiting', 'storing')`,
-    ...[stored, replaced, discarded, nowMs, calculationId],
+      applied = applied + 1 WHERE id = ?`,
+    ...[stored, replaced, discarded, calculationId],
   );
+  if (changed === 0) return;
+  const sql = `UPDATE calculation SET state = 'done', finished_ms = ?
+    WHERE id = ? AND state = 'storing' AND parts <= applied`;
+  if ((yield* change(sql, nowMs, calculationId)) > 0) yield* report(calculationId, nowMs);
 }
 
-/** For use inside the transaction that records the failure of such an operation. */
+/** For use inside the transaction that records the failure of such an operation, as its last statements. */
 export function* applyFailed(calculationId: number, message: string, nowMs: number): Steps<void> {
-  yield* change(
-    `UPDATE calculation SET state = 'failed', message = ?, finished_ms = ?
-      WHERE id = ? AND state IN ('running', 'waiting', 'storing')`,
-    ...[message, nowMs, calculationId],
+  const sql = `UPDATE calculation SET state = 'failed', message = ?, finished_ms = ? WHERE id = ? AND ${OPEN}`;
+  if ((yield* change(sql, message, nowMs, calculationId)) > 0) yield* report(calculationId, nowMs);
+}
+
+/** Adds the event of a calculation that is over. */
+function* report(id: number, nowMs: number): Steps<void> {
+  const found = yield* row(
+    `SELECT calculation.*, variable.name, variable.source_id, source.site_id FROM calculation
+      JOIN variable ON variable.id = calculation.variable_id JOIN source ON source.id = variable.source_id
+      WHERE calculation.id = ? AND calculation.state IN ('done', 'failed')`,
+    id,
   );
+  if (found === undefined) return;
+  const { accountId, variableId, state, message, defaultVersion, ...counts } = calculationOfRow(found);
+  const isFailure = state === "failed";
+  const { outputs, stored, replaced, discarded } = counts;
+  yield* addEvents([
+    {
+      accountId,
+      type: isFailure ? "calculation.failed" : "calculation.recalculated",
+      subject: { kind: "variable", id: variableId, name: String(found["name"]) },
+      atMs: nowMs,
+      state,
+      isFailure,
+      siteId: Number(found["site_id"]),
+      sourceId: Number(found["source_id"]),
+      variableId,
+      facts: { calculationId: id, defaultVersion, outputs, stored, replaced, discarded, message },
+    },
+  ]);
 }

@@ -3,13 +3,16 @@
 import type { Logger } from "../../../support/log.ts";
 import { once } from "../../../support/once.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
-import { commonStores, type ReadStore } from "../resources.ts";
+import { type CalculationStore, commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
 import { cannotOpen, createPool, openPool, type PostgresOptions } from "./database.ts";
 import { postgresDatabase } from "./driver.ts";
 import { createOperationStore } from "./operations.ts";
 import { createPointStore } from "./points.ts";
+
+/** Calculations run side by side. */
+const CALCULATION_CONNECTIONS = 3;
 
 /** Throws `ConfigError` when the database cannot be opened, or was written by a newer version. */
 export async function openPostgresStore(options: PostgresOptions, log: Logger): Promise<HubStore> {
@@ -35,6 +38,13 @@ export async function openPostgresStore(options: PostgresOptions, log: Logger): 
 export function openPostgresMasterData(options: PostgresOptions): OpenMasterData {
   const pool = createPool(options, { max: 1, settings: { jit: "off" } });
   return { ...createMasterDataStore(postgresDatabase(pool)), close: () => pool.end() };
+}
+
+/** In another thread than the store. */
+export async function openPostgresCalculations(options: PostgresOptions): Promise<CalculationStore> {
+  const pool = createPool(options, { max: CALCULATION_CONNECTIONS, settings: { jit: "off" } });
+  const database = postgresDatabase(pool);
+  return { ...commonStores(database), points: createPointStore(pool, database), close: () => pool.end() };
 }
 
 /** For a command, beside a hub or without one. */

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
-import { commonStores, type ReadStore } from "../resources.ts";
+import { type CalculationStore, commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
 import { cannotOpen, lockStore, openDatabase, statements, write } from "./database.ts";
@@ -86,6 +86,19 @@ export function openSqliteMasterData(path: string): OpenMasterData {
   });
   const database = sqliteDatabase(statements(file), (work) => write(file, work));
   return { ...createMasterDataStore(database), close: async () => file.close() };
+}
+
+/** In another thread than the store. */
+export async function openSqliteCalculations(path: string): Promise<CalculationStore> {
+  const file = openDatabase({
+    path,
+    migrations: null,
+    timeoutMs: BLOCKING_MS,
+    checkpointPages: CHECKPOINT_PAGES.migrations,
+  });
+  const tools = statements(file);
+  const database = sqliteDatabase(tools, (work) => write(file, work));
+  return { ...commonStores(database), points: createPointStore(tools, database), close: async () => file.close() };
 }
 
 /** For a command, beside a hub or without one. */

@@ -1,0 +1,48 @@
+/** Work of the hub beside requests: operations are applied, variables calculated, outcomes sent, old records purged. */
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../support/log.ts";
+import { type Recalculation, startRecalculation } from "./calculated/recalculation/recalculation.ts";
+import { type Deliveries, startDeliveries } from "./deliveries/start.ts";
+import type { HubMetrics } from "./metrics.ts";
+import type { HubOptions } from "./options.ts";
+import { startPurge } from "./purge.ts";
+import { type Ingestion, startIngestion } from "./push/ingestion.ts";
+import type { HubStore } from "./store/store.ts";
+
+interface Background {
+  readonly deliveries: Deliveries;
+  readonly ingestion: Ingestion;
+  readonly recalculation: Recalculation;
+}
+
+export interface BackgroundParts {
+  readonly options: HubOptions;
+  readonly store: HubStore;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** A fault point to arm in the threads; null: none. */
+  readonly fault: string | null;
+  readonly metrics: HubMetrics;
+  /** Ends what was started, the last first. */
+  readonly stops: (() => Promise<void>)[];
+}
+
+export function startBackground({ metrics, stops, ...base }: BackgroundParts): Background {
+  const { options, store, log, clock } = base;
+  const deliveries = startDeliveries(store, options, { log, clock });
+  stops.push(() => deliveries.close());
+  const ingestion = startIngestion({
+    ...base,
+    operations: store.operations,
+    onApplied: metrics.countReadings,
+    onFinished: deliveries.wake,
+    onEffects: ({ due }) => {
+      if (due.length > 0) recalculation.wake();
+    },
+  });
+  stops.push(() => ingestion.close());
+  const recalculation = startRecalculation({ ...base, ingestion, onEnded: metrics.countCalculation });
+  stops.push(() => recalculation.close());
+  stops.push(startPurge(store, options, log, clock));
+  return { deliveries, ingestion, recalculation };
+}

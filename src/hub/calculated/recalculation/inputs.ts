@@ -1,0 +1,141 @@
+/** Reads what a formula sees of its inputs for one window. */
+import { FORM_ENTITIES, UNITS } from "../../../wire/index.ts";
+import { conversionOf } from "../../data/conversion.ts";
+import { collectPeriods } from "../../data/periods.ts";
+import { fieldValues } from "../../forms/slices.ts";
+import type { CalculationStore } from "../../store/resources.ts";
+import type { PointRange, PointRow, VariableFacts } from "../../store/store.ts";
+import type { InputForm, InputVariable } from "../engines/engine.ts";
+import { DefinitionFault, type PlannedFormula, type PlannedInput } from "./formulas.ts";
+import { type Interval, type PointSteps, seenDates, union } from "./reach.ts";
+
+const LATEST = { order: "ASC", view: { kind: "latest" } } as const;
+const WHOLE = { offset: 0, limit: null } as const;
+
+/** Steps from point to point of an input. */
+export function stepsOf(store: CalculationStore, facts: VariableFacts): PointSteps {
+  return {
+    after: (ms, count) => dateOf(store, facts, { fromMs: ms + 1, lastMs: null, order: "ASC" }, count),
+    before: (ms, count) => dateOf(store, facts, { fromMs: null, lastMs: ms - 1, order: "DESC" }, count),
+  };
+}
+
+/** The date of the n-th point, counted from 1; null: there are fewer. */
+export async function dateOf(
+  { points }: CalculationStore,
+  facts: VariableFacts,
+  range: Pick<PointRange, "fromMs" | "lastMs" | "order">,
+  nth: number,
+): Promise<number | null> {
+  const page = { offset: nth - 1, limit: 1 };
+  const asked: PointRange = { ...LATEST, ...range, page, labels: false };
+  for await (const [point] of points.read(facts, asked)) if (point !== undefined) return point.atMs;
+  return null;
+}
+
+/** From the first to the last point of the inputs; null: there is none. */
+export async function extentOf(store: CalculationStore, inputs: readonly PlannedInput[]): Promise<Interval | null> {
+  const variables = new Map(inputs.map(({ facts }) => [facts.id, facts]));
+  const extents: Interval[] = [];
+  for (const facts of variables.values()) {
+    const fromMs = await dateOf(store, facts, { fromMs: null, lastMs: null, order: "ASC" }, 1);
+    const toMs = await dateOf(store, facts, { fromMs: null, lastMs: null, order: "DESC" }, 1);
+    if (fromMs !== null && toMs !== null) extents.push({ fromMs, toMs });
+  }
+  return extents.length === 0 ? null : extents.reduce(union);
+}
+
+export async function readVariable(
+  store: CalculationStore,
+  input: PlannedInput,
+  window: Interval,
+  zone: string,
+): Promise<InputVariable> {
+  const { alias, facts, reach, aggregate, units } = input;
+  const seen = await seenDates(reach, window, zone, stepsOf(store, facts));
+  const { unitId, convert } = conversionOf(facts, units);
+  const bound = (ms: number | null) => (ms === null || !Number.isFinite(ms) ? null : ms);
+  const range: PointRange = { ...LATEST, fromMs: bound(seen.fromMs), lastMs: bound(seen.toMs), page: WHOLE };
+  const named = { alias, metadata: metadataOf(input), unitId };
+  const { granularity } = reach;
+  if (granularity === "Raw" || aggregate === null) {
+    const rows = (await Array.fromAsync(store.points.read(facts, range))).flat();
+    return { ...named, ...rawColumns(rows, convert) };
+  }
+  const dates: number[] = [];
+  const values: number[] = [];
+  const chunks = store.points.read(facts, { ...range, labels: false });
+  for await (const periods of collectPeriods(chunks, { granularity, zone, convert })) {
+    for (const { bucket, sums } of periods) {
+      // An aggregate that no number can hold is left out, as in /data.
+      const [value] = Object.values(sums.columns([aggregate]));
+      if (typeof value !== "number") continue;
+      dates.push(bucket.startMs ?? range.fromMs ?? sums.earliestMs);
+      values.push(value);
+    }
+  }
+  return { ...named, atMs: Float64Array.from(dates), values: Float64Array.from(values), versions: null, tags: null };
+}
+
+function rawColumns(all: readonly PointRow[], convert: ((value: number) => number) | null) {
+  const shown = ({ value }: PointRow) => (convert === null ? value : convert(value));
+  const rows = convert === null ? all : all.filter((row) => Number.isFinite(shown(row)));
+  const tags = rows.map(tagsOf);
+  return {
+    atMs: Float64Array.from(rows, ({ atMs }) => atMs),
+    values: Float64Array.from(rows, shown),
+    versions: rows.some(({ version }) => version !== null) ? rows.map(({ version }) => version) : null,
+    tags: tags.some((one) => one !== null) ? tags : null,
+  };
+}
+
+/** "Each input Tags object also holds the reserved key version" (rule 4). */
+function tagsOf({ version, tags, batchTags }: PointRow): Readonly<Record<string, string>> | null {
+  if (version === null && tags === null && batchTags === null) return null;
+  return { ...batchTags, ...tags, ...(version === null ? {} : { version }) };
+}
+
+function metadataOf({ stored, facts, isCalculated }: PlannedInput): InputVariable["metadata"] {
+  const { id, name, sourceId, variableTypeId, unitId, isVersioned } = stored;
+  const { granularity = null, granularityTimeBase = null, quantityType = null } = stored;
+  const { aggregate = null, mappingConfig = null, divider = null } = stored;
+  const unit = UNITS.find((one) => one.id === unitId)?.name ?? null;
+  const known = { id, name, sourceId, variableTypeId, unitId, unit, granularity, granularityTimeBase, quantityType };
+  const zones = { timeZoneId: facts.sourceZoneId, siteTimeZoneId: facts.siteZoneId };
+  return { ...known, aggregate, mappingConfig, divider, isVersioned: isVersioned === true, isCalculated, ...zones };
+}
+
+/** Values of the fields of forms that the formula names. */
+export async function readForms(
+  store: CalculationStore,
+  accountId: number,
+  { definition }: PlannedFormula,
+): Promise<readonly InputForm[]> {
+  const forms: InputForm[] = [];
+  for (const { alias, entityType, siteId, sourceId, propId } of definition.entities ?? []) {
+    const entity = entityType === FORM_ENTITIES.Site ? "site" : "source";
+    const id = entity === "site" ? siteId : sourceId;
+    const found = id === undefined ? null : await fieldValues(store, accountId, { entity, id, fieldId: propId });
+    if (found === null)
+      throw new DefinitionFault(`the entity ${alias}: there is no field ${propId} of ${entity} ${id}`);
+    const timeSliced = found.slices.every(({ fromMs }) => Number.isFinite(fromMs));
+    const held = found.slices.filter(({ value }) => value !== null);
+    forms.push({
+      alias,
+      timeSliced,
+      fromMs: timeSliced ? held.map(({ fromMs }) => fromMs) : [],
+      untilMs: timeSliced ? held.map(({ endMs }) => (endMs >= FAR_END_MS ? null : endMs)) : [],
+      values: held.map(({ value }) => plainValue(value)),
+    });
+  }
+  return forms;
+}
+
+const FAR_END_MS = Date.UTC(9999, 11, 31);
+
+/** Lists of references become text. */
+function plainValue(value: unknown): string | number | boolean | null {
+  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+    return value;
+  return JSON.stringify(value);
+}

@@ -1,0 +1,90 @@
+/** The stretches of time that one calculation calculates, each with its formula, in order of time. */
+import type { Calculation } from "../../store/calculated/claims.ts";
+import { FAR_MS } from "../../store/point-rows.ts";
+import type { CalculationStore } from "../../store/resources.ts";
+import type { PlannedFormula, PlannedInput, PlannedVariable } from "./formulas.ts";
+import { dateOf, extentOf, stepsOf } from "./inputs.ts";
+import { endOfPart, PART_POINTS, type Stretch, stretchesOf } from "./parts.ts";
+import { affectedBy, type Interval, merged, wholePeriods } from "./reach.ts";
+
+export interface PlannedStretch extends Stretch<PlannedFormula> {
+  /** Of the inputs of the formula. */
+  readonly extent: Interval;
+}
+
+/** A part of an input has fewer points where a formula reads many inputs. */
+const PLAIN_INPUTS = 4;
+
+export async function stretchesToCalculate(
+  store: CalculationStore,
+  { zone, formulas }: PlannedVariable,
+  { due }: Calculation,
+  nowMs: number,
+): Promise<readonly PlannedStretch[]> {
+  const all: PlannedStretch[] = [];
+  for (const formula of formulas) {
+    const extent = (await extentOf(store, formula.inputs)) ?? extentWithout(formula, nowMs);
+    if (extent === null) continue;
+    const affected: Interval[] = [];
+    for (const [inputId, fromMs, toMs] of due) {
+      const change = {
+        fromMs: fromMs <= -FAR_MS ? extent.fromMs : fromMs,
+        toMs: toMs >= FAR_MS ? extent.toMs : toMs,
+      };
+      if (change.fromMs > change.toMs) continue;
+      affected.push(...(await outputsOf(store, formula, inputId, { change, extent, zone })));
+    }
+    const days = affected.map((one) => (formula.isExpression ? one : wholePeriods(one, "Day", zone)));
+    for (const interval of merged(days))
+      for (const stretch of stretchesOf([formula], interval)) all.push({ ...stretch, extent });
+  }
+  return all.toSorted((one, other) => one.fromMs - other.fromMs);
+}
+
+/** A formula without inputs gives its rows for the dates since its beginning. */
+function extentWithout({ inputs, fromMs }: PlannedFormula, nowMs: number): Interval | null {
+  return inputs.length > 0 || fromMs === null || fromMs > nowMs ? null : { fromMs, toMs: nowMs };
+}
+
+interface Change {
+  readonly change: Interval;
+  readonly extent: Interval;
+  readonly zone: string;
+}
+
+/** `inputId` null: the dates are those of the outputs. */
+async function outputsOf(
+  store: CalculationStore,
+  { inputs }: PlannedFormula,
+  inputId: number | null,
+  { change, extent, zone }: Change,
+): Promise<readonly Interval[]> {
+  if (inputId === null) {
+    // Outputs of a granularity have the date of their period's beginning.
+    const wholes = inputs.flatMap(({ reach }) => [reach.granularity, ...reach.collected]);
+    return [change, ...wholes.map((one) => wholePeriods(change, one, zone))];
+  }
+  const affected: Interval[] = [];
+  for (const { facts, reach } of inputs.filter(({ facts: { id } }) => id === inputId)) {
+    const found = await affectedBy(reach, change, { zone, extent, steps: stepsOf(store, facts) });
+    if (found !== null) affected.push(found);
+  }
+  return affected;
+}
+
+/** The end of the part that begins with the stretch. */
+export async function endOfNextPart(
+  store: CalculationStore,
+  { formula, fromMs, toMs }: PlannedStretch,
+  zone: string,
+): Promise<number> {
+  const inputs: readonly PlannedInput[] = formula.inputs;
+  const points = Math.max(1, Math.floor((PART_POINTS * PLAIN_INPUTS) / Math.max(inputs.length, PLAIN_INPUTS)));
+  const full: number[] = [];
+  for (const facts of new Map(inputs.map((input) => [input.facts.id, input.facts])).values()) {
+    const atMs = await dateOf(store, facts, { fromMs, lastMs: toMs, order: "ASC" }, points);
+    if (atMs !== null) full.push(atMs);
+  }
+  const granularities = inputs.flatMap(({ reach }) => [reach.granularity, ...reach.collected]);
+  return endOfPart({ fromMs, toMs }, full.length === 0 ? null : Math.min(...full), granularities, zone);
+}

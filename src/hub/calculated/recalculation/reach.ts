@@ -1,0 +1,154 @@
+/**
+ * The part of an input that a formula reads for a window of outputs, and the outputs that a change of the input
+ * affects. Intervals are milliseconds since 1970 in UTC, both ends included.
+ */
+import type { Granularity } from "../../../wire/index.ts";
+import { bucketOf } from "../../data/buckets.ts";
+
+export interface Interval {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The dates of an input that a formula sees beside those of the window. */
+export type InputPeriod =
+  | { readonly kind: "window" }
+  /** So many units of the calendar before the window. */
+  | { readonly kind: "relative"; readonly count: number; readonly unit: CalendarUnit }
+  /** Always the same dates; null: open. The end is excluded. */
+  | { readonly kind: "absolute"; readonly fromMs: number | null; readonly endMs: number | null };
+
+export const CALENDAR_UNITS = ["seconds", "minutes", "hours", "days", "weeks", "months", "years"] as const;
+export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
+
+export interface InputReach {
+  /** In which the formula sees the input. */
+  readonly granularity: Granularity;
+  /** Periods that an expression collects by itself. */
+  readonly collected: readonly Granularity[];
+  readonly period: InputPeriod;
+  /** Points before the window; of a granularity: periods that have points. */
+  readonly points: number;
+}
+
+/** Finds points of one input. */
+export interface PointSteps {
+  /** The date of the point so many points after a date; null: there are fewer. */
+  after(ms: number, count: number): Promise<number | null>;
+  before(ms: number, count: number): Promise<number | null>;
+}
+
+/** Moves an instant by units of the calendar in a zone. */
+export function shifted(ms: number, count: number, unit: CalendarUnit, zone: string): number {
+  const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
+  return at.add({ [unit]: count }).epochMilliseconds;
+}
+
+/** The whole periods of a granularity that an interval touches. */
+export function wholePeriods({ fromMs, toMs }: Interval, granularity: Granularity, zone: string): Interval {
+  if (granularity === "Raw" || granularity === "All") return { fromMs, toMs };
+  return {
+    fromMs: bucketOf(fromMs, granularity, zone).startMs ?? fromMs,
+    toMs: bucketOf(toMs, granularity, zone).endMs - 1,
+  };
+}
+
+function wholesOf({ granularity, collected }: InputReach, interval: Interval, zone: string): Interval {
+  const all = [granularity, ...collected].map((one) => wholePeriods(interval, one, zone));
+  return all.reduce(union, interval);
+}
+
+/** Every date of the input counts for every output. */
+function isTimeless({ granularity, period }: InputReach): boolean {
+  return period.kind === "absolute" || (granularity === "All" && period.kind === "window");
+}
+
+/** The dates of an input that a formula sees; null: open. */
+export async function seenDates(
+  reach: InputReach,
+  window: Interval,
+  zone: string,
+  steps: PointSteps,
+): Promise<{ readonly fromMs: number | null; readonly toMs: number | null }> {
+  const { period, points } = reach;
+  if (period.kind === "absolute")
+    return { fromMs: period.fromMs, toMs: period.endMs === null ? null : period.endMs - 1 };
+  if (isTimeless(reach)) return { fromMs: null, toMs: null };
+  const { fromMs, toMs } = wholesOf(reach, window, zone);
+  const starts = [fromMs];
+  if (period.kind === "relative") {
+    const before = shifted(fromMs, -period.count, period.unit, zone);
+    starts.push(wholesOf(reach, { fromMs: before, toMs: before }, zone).fromMs);
+  }
+  if (points > 0) starts.push(await stepped(reach, zone, { atMs: fromMs, step: steps.before, end: "fromMs" }));
+  return { fromMs: Math.min(...starts), toMs };
+}
+
+interface Stepping {
+  readonly atMs: number;
+  readonly step: PointSteps["after"];
+  readonly end: keyof Interval;
+}
+
+/** The date that the points of a reach lead to; where there are fewer, an infinite one. */
+async function stepped(reach: InputReach, zone: string, { atMs, step, end }: Stepping): Promise<number> {
+  const none = end === "fromMs" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  const isPlain = reach.collected.length === 0 && (reach.granularity === "Raw" || reach.granularity === "All");
+  if (isPlain) return (await step(atMs, reach.points)) ?? none;
+  let reached = atMs;
+  for (let nth = 0; nth < reach.points; nth += 1) {
+    const next = await step(reached, 1);
+    if (next === null) return none;
+    reached = wholesOf(reach, { fromMs: next, toMs: next }, zone)[end];
+  }
+  return reached;
+}
+
+/**
+ * The outputs that a change of an input affects. `extent`: from the first to the last date of all inputs, which bounds
+ * what is open.
+ */
+export async function affectedBy(
+  reach: InputReach,
+  change: Interval,
+  { zone, extent, steps }: { readonly zone: string; readonly extent: Interval; readonly steps: PointSteps },
+): Promise<Interval | null> {
+  const { period, points } = reach;
+  if (period.kind === "absolute") {
+    const isSeen =
+      (period.fromMs === null || change.toMs >= period.fromMs) &&
+      (period.endMs === null || change.fromMs < period.endMs);
+    return isSeen ? extent : null;
+  }
+  if (isTimeless(reach)) return extent;
+  const whole = wholesOf(reach, change, zone);
+  const ends = [whole.toMs];
+  if (period.kind === "relative") ends.push(shifted(whole.toMs, period.count, period.unit, zone));
+  if (points > 0) {
+    const reached = await stepped(reach, zone, { atMs: whole.toMs, step: steps.after, end: "toMs" });
+    ends.push(Math.min(reached, Math.max(whole.toMs, extent.toMs)));
+  }
+  return { fromMs: whole.fromMs, toMs: Math.max(...ends) };
+}
+
+export function union(one: Interval, other: Interval): Interval {
+  return { fromMs: Math.min(one.fromMs, other.fromMs), toMs: Math.max(one.toMs, other.toMs) };
+}
+
+/** Null: they have no date in common. */
+export function common(one: Interval, other: Interval): Interval | null {
+  const fromMs = Math.max(one.fromMs, other.fromMs);
+  const toMs = Math.min(one.toMs, other.toMs);
+  return fromMs <= toMs ? { fromMs, toMs } : null;
+}
+
+/** In order of time; those that overlap or adjoin become one. */
+export function merged(intervals: readonly Interval[]): readonly Interval[] {
+  const all: Interval[] = [];
+  for (const interval of intervals.toSorted((one, other) => one.fromMs - other.fromMs)) {
+    const last = all.at(-1);
+    if (last !== undefined && interval.fromMs <= last.toMs + 1) all[all.length - 1] = union(last, interval);
+    else all.push(interval);
+  }
+  return all;
+}

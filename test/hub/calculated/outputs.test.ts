@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { readyVariables } from "../../../src/hub/calculated/recalculation/order.ts";
+import { outputsOf } from "../../../src/hub/calculated/recalculation/outputs.ts";
+import { defaultVersionOf } from "../../../src/hub/calculated/recalculation/version.ts";
+
+test.each([
+  ["2026-03-01T12:00:00.001Z", "2026-03-01T13:00:00"],
+  ["2026-03-01T12:00:00Z", "2026-03-01T12:00:00"],
+  ["2026-12-31T23:59:59.999Z", "2027-01-01T00:00:00"],
+])("the default version of a calculation at %s is %s", (now, version) => {
+  expect(defaultVersionOf(Temporal.Instant.from(now))).toBe(version);
+});
+
+test("a variable waits for its inputs, near and far, that wait or are calculated", () => {
+  const graph = new Map([
+    [2, [1]],
+    [3, [2]],
+    [4, [3, 1]],
+    [5, [1]],
+  ]);
+  expect(readyVariables(graph, [4, 3, 2, 5], new Set())).toEqual([2, 5]);
+  expect(readyVariables(graph, [4, 3], new Set([2]))).toEqual([]);
+  expect(readyVariables(graph, [4, 5], new Set([5]))).toEqual([4]);
+  // Between the two that wait is one that does not.
+  expect(readyVariables(graph, [2, 4], new Set())).toEqual([2]);
+});
+
+const WINDOW = { fromMs: 1_000, toMs: 3_000 };
+const PARTS = { variableId: 7, isVersioned: true, defaultVersion: "2026-03-01T13:00:00", window: WINDOW };
+const ROWS = {
+  atMs: Float64Array.of(0, 1_000, 2_000, 3_000, 4_000),
+  values: Float64Array.of(1, 2, Number.NaN, 4, 5),
+  versions: [null, "own", null, "", null],
+  tags: [null, { site: "A" }, null, null, null],
+};
+const bodyOf = (bytes: Uint8Array | null) => (bytes === null ? null : JSON.parse(Buffer.from(bytes).toString()));
+
+test("rows become a push: the version of a row wins, others get the default one", () => {
+  const { body, ...counts } = outputsOf(ROWS, { ...PARTS, keepsLater: false });
+  expect(counts).toEqual({ rows: 2, outside: 2, withoutValue: 1 });
+  expect(bodyOf(body)).toEqual([
+    {
+      variableId: 7,
+      version: "2026-03-01T13:00:00",
+      data: [
+        { date: "1970-01-01T00:00:01.000Z", value: 2, version: "own", tags: { site: "A" } },
+        { date: "1970-01-01T00:00:03.000Z", value: 4 },
+      ],
+    },
+  ]);
+});
+
+test("a variable without versions gets no default one", () => {
+  const { body } = outputsOf(ROWS, { ...PARTS, isVersioned: false, keepsLater: false });
+  expect(bodyOf(body)[0].version).toBeUndefined();
+});
+
+test("rows after the window are kept where it reaches the newest input", () => {
+  expect(outputsOf(ROWS, { ...PARTS, keepsLater: true }).rows).toBe(3);
+});
+
+test("without a row to store there is no push", () => {
+  const window = { fromMs: 9_000, toMs: 9_000 };
+  expect(outputsOf(ROWS, { ...PARTS, window, keepsLater: false })).toMatchObject({ body: null, outside: 5 });
+});
