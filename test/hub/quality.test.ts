@@ -98,7 +98,7 @@ function historyOf(one: Scene) {
   }
   const kept = dates.filter((date) => !gone.has(date));
   const data = kept.map((date, index) => ({
-    date: iso(one.jitter && plain.base <= 3 && index % 5 === 4 ? date + 20_000 : date),
+    date: iso(one.jitter && plain.base <= 3 && index % 5 === 4 ? date + (index % 2 === 0 ? 20_000 : -20_000) : date),
     value: index,
   }));
   return { dates, kept, data, untilMs: dates[Math.max(1, Math.floor(one.cut * dates.length) - 1)] ?? 0 };
@@ -155,6 +155,30 @@ describe("losses", () => {
     const days = await losses(hourly, { ...spring, To: "2025-03-31T00:00:00", Granularity: "Day" });
     expect(days).toMatchObject([{ expected: 23, present: 23, missing: 0 }]);
     expect(await losses(hourly, { ...autumn, To: "2025-10-27T00:00:00" })).toMatchObject([{ expected: 25 }]);
+  });
+
+  test("of a step of 24 hours are those of days, also after the clocks change", async () => {
+    const days = [25, 26, 27, 28, 29].map((day) => ({ date: `2025-03-${day - 1}T23:00:00Z`, value: 1 }));
+    const id = await variableWith(days, { granularity: 24, granularityTimeBase: 3 });
+    const [row] = await losses(id, { To: "2025-04-02T00:00:00", TimeZoneId: "Europe/Paris" });
+    expect(row?.intervals).toEqual([
+      { from: "2025-03-30T00:00:00+01:00", to: "2025-04-02T00:00:00+02:00", missing: 3 },
+    ]);
+    const before = await losses(id, { From: "2025-03-31T00:00:00", To: "2025-04-02T00:00:00", TimeZoneId: "UTC" });
+    expect(before[0]?.intervals.map(({ from }) => from)).toEqual(["2025-03-31T22:00:00+00:00"]);
+  });
+
+  test("are not hidden by a step with two points, nor by one that is not over yet", async () => {
+    const all = hours("2025-05-01T00:00:00Z", 24);
+    const twice = { date: "2025-05-01T03:10:00Z", value: 1 };
+    const id = await variableWith([...all.filter((_, hour) => hour !== 9), twice], HOUR);
+    expect(await losses(id, { To: "2025-05-02T00:00:00Z" })).toMatchObject([{ expected: 24, missing: 1 }]);
+    const yearly = await variableWith([], { granularity: 1, granularityTimeBase: 7 }, "UTC");
+    const year = new Date().getUTCFullYear();
+    expect(await losses(yearly, { From: `${year - 1}-01-01T00:00:00Z` })).toMatchObject([{ expected: 1, missing: 1 }]);
+    const begun = Date.now() - 23.5 * HOUR_MS;
+    const open = await variableWith([{ date: iso(begun), value: 1 }], { granularity: 23, granularityTimeBase: 3 });
+    expect(await losses(open, { From: iso(begun) })).toMatchObject([{ expected: 1, missing: 0 }]);
   });
 
   test("by period: each has its own, and OnlyLosses leaves the others out", async () => {
