@@ -3,7 +3,7 @@
  * one of a list is taken by number or by name, and answered by number.
  */
 import { z } from "zod";
-import { caseless, numberOrName } from "./caseless.ts";
+import { caseless, numberOrName, queryInteger } from "./caseless.ts";
 import { AGGREGATES, GRANULARITIES } from "./data.ts";
 import { FORM_ENTITIES } from "./form.ts";
 import timePeriods from "./referentials/time-periods.json" with { type: "json" };
@@ -18,8 +18,10 @@ export const INPUTS_MAX = 200;
 export const FORMULA_CHARACTERS_MAX = 200_000;
 
 const id = z.int().positive();
+/** Forms show the ids of their groups and fields as texts. */
+const formPart = queryInteger.describe("An id of GET /form.");
 const alias = z.string().describe("The name in the formula: a valid name of R, unique in the formula.");
-const date = z.string().optional();
+const date = z.string().optional().describe("Without a designator in the zone of the variable's source.");
 
 const inputFields = {
   alias,
@@ -32,7 +34,7 @@ const inputFields = {
     .optional()
     .describe("1 RelativeDate: so far back; 2 AbsoluteDate: a fixed period; 3 LastPoints: so many points."),
   period: z.int().positive().optional().describe("How many of periodTimeBase, or how many points."),
-  periodTimeBase: numberOrName(TIME_BASES).optional(),
+  periodTimeBase: numberOrName(TIME_BASES).optional().describe("A number or name of GET /timePeriods."),
   fromAbsolutePeriod: date,
   toAbsolutePeriod: date.describe("Excluded."),
   unitId: z.int().optional().describe("The unit in which the formula sees the values."),
@@ -40,12 +42,12 @@ const inputFields = {
 };
 const entityFields = {
   alias,
-  entityType: numberOrName(FORM_ENTITIES),
+  entityType: numberOrName(FORM_ENTITIES).describe("1 Site or 2 Source: whose form value the formula reads."),
   siteId: id.optional(),
   sourceId: id.optional(),
-  formId: id,
-  groupId: id,
-  propId: id.describe("The field of the group."),
+  formId: formPart,
+  groupId: formPart,
+  propId: formPart.describe("The field of the group."),
 };
 const constantFields = { alias, value: z.union([z.number(), z.string().max(10_000)]) };
 
@@ -53,7 +55,7 @@ const formula = z.string().max(FORMULA_CHARACTERS_MAX).describe("An R script, or
 
 export const calculatedBody = caseless(
   z.object({
-    friendlyName: z.string().max(200).optional(),
+    friendlyName: z.string().max(200).optional().describe("A name for people."),
     calculatedVariableFormulas: z
       .array(
         caseless(
@@ -64,20 +66,24 @@ export const calculatedBody = caseless(
             variables: z
               .array(caseless(z.object(inputFields)))
               .max(INPUTS_MAX)
-              .optional(),
+              .optional()
+              .describe("Variables that the formula reads."),
             entities: z
               .array(caseless(z.object(entityFields)))
               .max(INPUTS_MAX)
-              .optional(),
+              .optional()
+              .describe("Fields of forms that the formula reads."),
             constants: z
               .array(caseless(z.object(constantFields)))
               .max(INPUTS_MAX)
-              .optional(),
+              .optional()
+              .describe("Numbers and texts of the formula."),
           }),
         ),
       )
       .min(1)
-      .max(FORMULAS_MAX),
+      .max(FORMULAS_MAX)
+      .describe("Each holds in a part of time; the parts do not overlap."),
   }),
 );
 export type Calculated = z.infer<typeof calculatedBody>;

@@ -2,6 +2,7 @@
  * Sites, sources and variables as the read and management interface shows them (specification, *Resources*).
  */
 import { z } from "zod";
+import { calculatedBody } from "./calculated.ts";
 import { caseless, inOrder, listOf, numberOrName, paging, queryBoolean, queryInteger } from "./caseless.ts";
 import { AGGREGATES } from "./data.ts";
 import quantityTypes from "./referentials/quantity-types.json" with { type: "json" };
@@ -89,6 +90,7 @@ const variableFields = {
   /** Extension of Headgate: versions kept of each point, instead of the account's setting. */
   versionsMax: integer.optional(),
   divider: z.number().optional(),
+  calculated: calculatedBody.optional(),
 };
 export const variableBody = caseless(
   z.object({ ...variableFields, name: named, versionsMax: z.int().positive().max(10_000).optional() }),

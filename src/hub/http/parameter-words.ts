@@ -86,6 +86,7 @@ const WORDS: Readonly<Record<string, string>> = {
   isversioned: "Whether earlier versions of points are kept.",
   versionsmax: "Versions kept for a point.",
   divider: "Stored and shown; the hub divides nothing by it.",
+  calculated: "Formulas that calculate the points; a plain variable has none.",
   // Changes by JSON Patch.
   op: "Operation of the JSON Patch.",
   path: "What it changes.",

@@ -4,7 +4,7 @@ import { WARNING_HEADER } from "../../wire/index.ts";
 
 /** Limits on the names that a warning quotes, and on the characters of each; further names are counted. */
 const NAMED_MAX = 10;
-const CHARACTERS_MAX = 60;
+const CHARACTERS_MAX = 120;
 
 /** Several warnings of one response share the header. In ASCII, as headers require. */
 export function warn(reply: FastifyReply, warning: string): void {

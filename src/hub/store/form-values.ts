@@ -1,5 +1,6 @@
 /** Values of forms inside a write: definitions and slices of one entity, the slices that it gets, and references. */
 import { FIELD_TYPES, FORM_ENTITIES } from "../../wire/index.ts";
+import { markReaders, WHOLE_HISTORY } from "./calculated/marks.ts";
 import { change, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { formsOf, type StoredForm } from "./forms.ts";
 import { isOwned } from "./owned.ts";
@@ -81,6 +82,8 @@ export function* putValues(
   if (plan === null) return;
   yield* requireReferences(dialect, accountId, plan.references);
   yield* putSlices(accountId, entity, id, plan);
+  const fieldIds = plan.slices.map(({ fieldId }) => fieldId);
+  if (fieldIds.length > 0) yield* markReaders(dialect, accountId, { entity, ids: [id], fieldIds, ...WHOLE_HISTORY });
 }
 
 export function* putSlices(accountId: number, entity: ValuesEntity, id: number, plan: ValuePlan): Steps<void> {

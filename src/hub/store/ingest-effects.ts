@@ -123,11 +123,10 @@ export class IngestEffects {
   }
 }
 
-/** The variable whose outputs an open calculation stores; null: it was superseded. */
+/** The variable whose outputs a calculation stores; null: it went with its definition. */
 export function* outputOf(accountId: number, calculationId: number): Steps<number | null> {
   const found = yield* row(
-    `SELECT variable_id FROM calculation
-      WHERE id = ? AND account_id = ? AND state IN ('running', 'waiting', 'storing')`,
+    "SELECT variable_id FROM calculation WHERE id = ? AND account_id = ?",
     ...[calculationId, accountId],
   );
   return found === undefined ? null : Number(found["variable_id"]);

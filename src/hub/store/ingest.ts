@@ -24,7 +24,7 @@ export interface TargetQuery {
 }
 
 export interface IngestTransaction {
-  /** The variable whose outputs an open calculation stores; null: it was superseded. */
+  /** The variable whose outputs a calculation stores; null: it went with its definition. */
   outputOf(accountId: number, calculationId: number): Promise<number | null>;
   /**
    * The first match in order of source and variable, within the account. Results are cached until the

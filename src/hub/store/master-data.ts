@@ -107,7 +107,10 @@ export function createMasterDataStore(database: Database): MasterDataStore {
         const created =
           plan === null
             ? null
-            : { ...(yield* changeStructure(accountId, plan)), users: yield* changeMembers(accountId, people) };
+            : {
+                ...(yield* changeStructure(database.dialect, accountId, plan)),
+                users: yield* changeMembers(accountId, people),
+              };
         const items = judgement.report(created);
         const report = { ...factsOf(judgement, items), fileName: key.fileName, createdMs: atMs, items };
         if (key.run !== null) yield* keepReport(accountId, key, report);

@@ -1,5 +1,6 @@
 /** Selects the variables of a query, and removes points. Reads of points differ by database. */
-import { change, type Database, row, rows, type Steps } from "./database.ts";
+import { markDependants, nowMs } from "./calculated/marks.ts";
+import { change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { FAR_MS } from "./point-rows.ts";
 import { selection } from "./point-selection.ts";
 import type { Holding, PointStore } from "./store.ts";
@@ -50,7 +51,9 @@ export function pointMethods(
       for (let low = fromMs ?? -FAR_MS; ; ) {
         const part = await database.write(function* () {
           yield* dialect.holdVariable(id);
-          return yield* removePart(id, low, toMs ?? FAR_MS, removedAtOnce);
+          const removed = yield* removePart(id, low, toMs ?? FAR_MS, removedAtOnce);
+          yield* markRemoved(dialect, id, removed.held);
+          return removed;
         });
         all.points += part.held.points;
         all.versions += part.held.versions;
@@ -62,6 +65,14 @@ export function pointMethods(
       }
     },
   };
+}
+
+/** Outputs that were calculated from removed points are calculated again without them. */
+function* markRemoved(dialect: StoreDialect, inputId: number, { firstMs, lastMs }: Holding): Steps<void> {
+  if (firstMs === null || lastMs === null) return;
+  const variable = yield* row("SELECT account_id FROM variable WHERE id = ?", inputId);
+  const touched = { inputId, fromMs: firstMs, toMs: lastMs };
+  yield* markDependants(dialect, Number(variable?.["account_id"]), [touched], "removal", nowMs());
 }
 
 /** For use inside a write. `nextMs`: beginning of the next part; null after the last. */

@@ -1,4 +1,5 @@
 /** Values of time-sliced fields: each holds from its date until the next one of its field begins. */
+import { markReaders } from "./calculated/marks.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps, update } from "./database.ts";
 import {
   ENTITY_TYPES,
@@ -9,6 +10,7 @@ import {
   type ValuesEntity,
   zoneOfSource,
 } from "./form-values.ts";
+import { FAR_MS } from "./point-rows.ts";
 import type { HeldSlice, SliceValue } from "./slice-rows.ts";
 import { jsonOf, text } from "./structure-rows.ts";
 
@@ -61,6 +63,7 @@ export function createSliceStore(database: Database): SliceStore {
         const plain = text(found["client_data"]);
         const edit = judge(held, plain === null ? null : JSON.parse(plain));
         if (edit.kind === "keep") return edit.id;
+        yield* markReaders(dialect, accountId, { entity, ids: [id], ...spanOf(edit, held.slices) });
         if (edit.kind === "remove") {
           yield* change("DELETE FROM attribute_slice WHERE id = ?", edit.id);
           return edit.id;
@@ -99,6 +102,16 @@ export function createSliceStore(database: Database): SliceStore {
         return found.map(sliceOf);
       }),
   };
+}
+
+/** The field and the part of time whose value an edit changes. */
+function spanOf(edit: Exclude<SliceEdit, { readonly kind: "keep" }>, slices: readonly HeldSlice[]) {
+  const own = edit.kind === "add" ? undefined : slices.find((one) => one.id === edit.id);
+  const fieldId = edit.kind === "add" ? edit.fieldId : (own?.fieldId ?? 0);
+  const dates = [own?.fromMs, edit.kind === "remove" ? undefined : edit.slice.fromMs].filter((at) => at !== undefined);
+  const [fromMs, lastMs] = [Math.min(...dates), Math.max(...dates)];
+  const next = slices.find((one) => one.fieldId === fieldId && one.fromMs > lastMs);
+  return { fieldIds: [fieldId], fromMs, toMs: next === undefined ? FAR_MS : next.fromMs - 1 };
 }
 
 function sliceOf(one: Row): NamedSlice {

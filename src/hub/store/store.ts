@@ -7,6 +7,7 @@ import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { CalculatedStore } from "./calculated/calculated.ts";
 import type { CalculationsStore } from "./calculated/calculations.ts";
 import type { ClaimStore } from "./calculated/claims.ts";
+import type { JudgeDefinition } from "./calculated/definitions.ts";
 import type { EventDeliveryStore } from "./events/deliveries.ts";
 import type { EventStore } from "./events/events.ts";
 import type { SubscriptionStore } from "./events/subscriptions.ts";
@@ -78,6 +79,8 @@ export interface VariablesFilter {
   readonly sourceIds?: readonly number[] | undefined;
   readonly variableTypeIds?: readonly number[] | undefined;
   readonly tags?: readonly string[] | undefined;
+  /** Calculated variables that read one of these variables themselves. */
+  readonly inputIds?: readonly number[] | undefined;
 }
 
 export interface Page {
@@ -107,6 +110,8 @@ export type Removal =
       readonly points: number;
     }
   | { readonly kind: "missing" }
+  /** Nothing was removed: these calculated variables read it, or what is below it. */
+  | { readonly kind: "in-use"; readonly users: readonly { readonly id: number; readonly name: string }[] }
   /** Nothing was removed. */
   | { readonly kind: "holds-points"; readonly variables: number; readonly points: number };
 
@@ -115,8 +120,8 @@ export interface StructureStore {
   createSite(accountId: number, body: SiteBody, judge?: JudgeValues): Promise<number>;
   /** Null when the site is not one of the account. */
   createSource(accountId: number, body: SourceBody, judge?: JudgeValues): Promise<StoredSource | null>;
-  /** Null when the source is not one of the account. */
-  createVariable(accountId: number, body: VariableBody): Promise<number | null>;
+  /** Null when the source is not one of the account. A definition is stored as `judge` says. */
+  createVariable(accountId: number, body: VariableBody, judge?: JudgeDefinition): Promise<number | null>;
   /**
    * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`:
    * no such entity in the account; `no-parent`: the new site or source does not belong to the account.
@@ -136,6 +141,7 @@ export interface StructureStore {
     accountId: number,
     id: number,
     change: (current: StoredVariable, points: number) => VariableBody,
+    judge?: JudgeDefinition,
   ): Promise<StoredVariable | "missing" | "no-parent">;
   /** Removes an entity with everything below it. With points below, only when `withPoints` is set. */
   remove(accountId: number, entity: StructureEntity, id: number, withPoints: boolean): Promise<Removal>;

@@ -1,4 +1,14 @@
 /** Changes and removals of structure, each in one transaction that first waits for the account's writer of points. */
+import { isDeepStrictEqual } from "node:util";
+import type { VariableBody } from "../../wire/index.ts";
+import {
+  definitionFacts,
+  type JudgeDefinition,
+  putDefinition,
+  usersOf,
+  withoutPlaces,
+} from "./calculated/definitions.ts";
+import { markDependants, markDue, markReaders, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
 import { noteChange } from "./source-zones.ts";
@@ -35,6 +45,8 @@ export function structureChanges(database: Database): Changes {
         const held = yield* heldForms(dialect, accountId, "site", id, zone);
         const { body, values } = changed(siteOf(found), held);
         yield* update("site", id, siteColumns(body));
+        if (!isDeepStrictEqual(siteOf(found).clientData, body.clientData ?? null))
+          yield* markReaders(dialect, accountId, { entity: "site", ids: [id], ...WHOLE_HISTORY });
         yield* putValues(dialect, accountId, "site", id, values);
         return siteOf((yield* owned("site", id, accountId)) ?? found);
       }),
@@ -47,17 +59,24 @@ export function structureChanges(database: Database): Changes {
         const { body, values } = changed(sourceOf(found), held);
         if ((yield* owned("site", body.siteId, accountId)) === undefined) return "no-parent";
         yield* update("source", id, sourceColumns(body));
+        if (!isDeepStrictEqual(sourceOf(found).clientData, body.clientData ?? null))
+          yield* markReaders(dialect, accountId, { entity: "source", ids: [id], ...WHOLE_HISTORY });
         yield* putValues(dialect, accountId, "source", id, values);
         return sourceOf((yield* ownedSource(dialect, id, accountId)) ?? found);
       }),
-    changeVariable: (accountId, id, changed) =>
+    changeVariable: (accountId, id, changed, judge) =>
       changing(accountId, function* (): Steps<StoredVariable | "missing" | "no-parent"> {
         const found = yield* owned("variable", id, accountId);
         if (found === undefined) return "missing";
         const held = yield* row("SELECT count(*) AS total FROM point WHERE variable_id = ?", id);
-        const body = changed(variableOf(found), Number(held?.["total"]));
+        const current = variableOf(found);
+        const body = changed(current, Number(held?.["total"]));
         if ((yield* owned("source", body.sourceId, accountId)) === undefined) return "no-parent";
         yield* update("variable", id, variableColumns(body));
+        if (judge !== undefined) yield* changeDefinition(dialect, { accountId, current, body }, judge);
+        // Formulas see its values in another unit than before.
+        if (body.unitId !== current.unitId)
+          yield* markDependants(dialect, accountId, [{ inputId: id, ...WHOLE_HISTORY }], "definition", nowMs());
         return variableOf((yield* owned("variable", id, accountId)) ?? found);
       }),
     remove: (accountId, entity, id, withPoints) =>
@@ -66,6 +85,30 @@ export function structureChanges(database: Database): Changes {
         return yield* removeBelow(dialect, accountId, entity, id, withPoints);
       }),
   };
+}
+
+interface VariableChange {
+  readonly accountId: number;
+  readonly current: StoredVariable;
+  readonly body: VariableBody;
+}
+
+/** A definition that stays as it is is not judged again, so that a name can be changed whatever became of inputs. */
+function* changeDefinition(
+  dialect: StoreDialect,
+  { accountId, current, body: { calculated, sourceId } }: VariableChange,
+  judge: JudgeDefinition,
+): Steps<void> {
+  const before = current.calculated ?? undefined;
+  if (isDeepStrictEqual(before, calculated === undefined ? undefined : withoutPlaces(calculated))) {
+    // The zone of another source may cut days and periods otherwise.
+    const whole = { variableId: current.id, inputId: null, ...WHOLE_HISTORY, cause: "definition" as const };
+    if (before !== undefined && sourceId !== current.sourceId) yield* markDue(dialect, accountId, [whole], nowMs());
+    return;
+  }
+  const place = { accountId, variableId: current.id, sourceId };
+  const plan = calculated === undefined ? null : judge(yield* definitionFacts(dialect, place, calculated), calculated);
+  yield* putDefinition(dialect, accountId, current.id, plan, nowMs());
 }
 
 /** For use inside a write: no other transaction changes or removes the row until this one ends. */
@@ -101,6 +144,13 @@ function* removeBelow(
   const { among } = dialect;
   const below = BELOW[entity];
   const ids = (yield* rows(below.variables, id)).map((one) => Number(one["id"]));
+  const sourceIds = (yield* rows(below.sources, id)).map((one) => Number(one["id"]));
+  const holders = [
+    ["source", sourceIds],
+    ["site", entity === "site" ? [id] : []],
+  ] as const;
+  const users = yield* usersOf(dialect, accountId, ids, holders);
+  if (users.length > 0) return { kind: "in-use", users };
   const held = yield* row(
     `SELECT count(*) AS points, count(DISTINCT variable_id) AS variables FROM point WHERE ${among("variable_id")}`,
     ids,
@@ -109,8 +159,9 @@ function* removeBelow(
   if (points > 0 && !withPoints) return { kind: "holds-points", variables: Number(held?.["variables"]), points };
   for (const table of ["point_version", "point"])
     yield* change(`DELETE FROM ${table} WHERE ${among("variable_id")}`, ids);
+  // One calculated variable may read another one, which goes with it.
+  yield* change(`DELETE FROM calculated_input WHERE ${among("calculated_id")}`, ids);
   const variables = yield* change(`DELETE FROM variable WHERE ${among("id")}`, ids);
-  const sourceIds = (yield* rows(below.sources, id)).map((one) => Number(one["id"]));
   // Slices go with their site or source.
   yield* change(`DELETE FROM source WHERE ${among("id")}`, sourceIds);
   if (entity === "site") yield* change("DELETE FROM site WHERE id = ?", id);

@@ -1,6 +1,7 @@
 /** Creates and changes many sites, sources and variables inside one write. */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
-import { rows, type Steps, update } from "./database.ts";
+import { markDependants, markReaders, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
+import { rows, type Steps, type StoreDialect, update } from "./database.ts";
 import type { SqlValue } from "./filter-sql.ts";
 import { putSlices, type ValuePlan, type ValuesEntity } from "./form-values.ts";
 import { noteChange } from "./source-zones.ts";
@@ -40,7 +41,11 @@ type Columns = Readonly<Record<string, SqlValue | undefined>>;
 /** SQLite takes 32,766 values in a statement. */
 const VALUES_MAX = 20_000;
 
-export function* changeStructure(accountId: number, plan: StructurePlan): Steps<Omit<CreatedIds, "users">> {
+export function* changeStructure(
+  dialect: StoreDialect,
+  accountId: number,
+  plan: StructurePlan,
+): Steps<Omit<CreatedIds, "users">> {
   yield* noteChange(accountId);
   const account = { account_id: accountId };
   const own = (body: Columns) => ({ ...account, ...body });
@@ -67,7 +72,17 @@ export function* changeStructure(accountId: number, plan: StructurePlan): Steps<
   for (const { id, values } of plan.changedSites) yield* put("site", id, values);
   for (const { id, values } of plan.changedSources) yield* put("source", id, values);
   for (const { id, body } of plan.changedVariables) yield* update("variable", id, variableColumns(body));
+  yield* markChanged(dialect, accountId, plan);
   return { sites, sources, variables };
+}
+
+/** Formulas may read what was changed: values of forms, and variables whose unit is another one. */
+function* markChanged(dialect: StoreDialect, accountId: number, plan: StructurePlan): Steps<void> {
+  const idsOf = (changed: readonly { readonly id: number }[]) => changed.map(({ id }) => id);
+  yield* markReaders(dialect, accountId, { entity: "site", ids: idsOf(plan.changedSites), ...WHOLE_HISTORY });
+  yield* markReaders(dialect, accountId, { entity: "source", ids: idsOf(plan.changedSources), ...WHOLE_HISTORY });
+  const touched = plan.changedVariables.map(({ id }) => ({ inputId: id, ...WHOLE_HISTORY }));
+  yield* markDependants(dialect, accountId, touched, "definition", nowMs());
 }
 
 /** Returns the ids in the order of the rows: both databases number the rows of a statement in their order. */

@@ -2,7 +2,7 @@
  * Converts sites, sources and variables from and to rows of their tables, which have the same columns in both
  * stores.
  */
-import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
+import { type Calculated, calculated, type SiteBody, type SourceBody, type VariableBody } from "../../wire/index.ts";
 import type { StoredSite, StoredSource, StoredVariable, VariableFacts } from "./store.ts";
 
 /** JSON as text. A boolean is 1 or 0 where the database has none. */
@@ -146,7 +146,13 @@ export function variableOf(row: Row): StoredVariable {
     isVersioned: truth(row["is_versioned"]),
     versionsMax: number(row["versions_max"]),
     divider: number(row["divider"]),
+    calculated: definitionOf(row["calculated"]),
   };
+}
+
+function definitionOf(value: unknown): Calculated | null {
+  const json = text(value);
+  return json === null ? null : calculated.parse(JSON.parse(json));
 }
 
 /** For a row of the columns `VARIABLE_FACTS`. */

@@ -1,4 +1,6 @@
 /** Sites, sources and variables. */
+import { definitionFacts, putDefinition } from "./calculated/definitions.ts";
+import { nowMs } from "./calculated/marks.ts";
 import { type Database, insert, listed, type Steps } from "./database.ts";
 import { heldForms, putValues, type ValuePlan, zoneOfSource } from "./form-values.ts";
 import { isOwned } from "./owned.ts";
@@ -53,7 +55,8 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
         .among("id", filter.ids)
         .among("source_id", filter.sourceIds)
         .among("variable_type_id", filter.variableTypeIds)
-        .sharing("tags", filter.tags);
+        .sharing("tags", filter.tags)
+        .amongRows("id", "SELECT calculated_id FROM calculated_input", "variable_id", filter.inputIds);
       return listed(database, VARIABLES, where, page, variableOf);
     },
   };
@@ -83,11 +86,17 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
         const added = yield* ownedSource(dialect, id, accountId);
         return added === undefined ? null : sourceOf(added);
       }),
-    createVariable: (accountId, body) =>
+    createVariable: (accountId, body, judge) =>
       database.write(function* (): Steps<number | null> {
+        const { calculated, sourceId } = body;
+        if (calculated !== undefined) yield* dialect.holdLane(accountId);
         yield* noteChange(accountId);
-        if (!(yield* isOwned(dialect, "source", body.sourceId, accountId))) return null;
-        return yield* insert("variable", { account_id: accountId, ...variableColumns(body) });
+        if (!(yield* isOwned(dialect, "source", sourceId, accountId))) return null;
+        const id = yield* insert("variable", { account_id: accountId, ...variableColumns(body) });
+        if (calculated === undefined || judge === undefined) return id;
+        const facts = yield* definitionFacts(dialect, { accountId, variableId: null, sourceId }, calculated);
+        yield* putDefinition(dialect, accountId, id, judge(facts, calculated), nowMs());
+        return id;
       }),
   };
 }

@@ -8,6 +8,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { siteBody, sourceBody, variableBody } from "../../wire/index.ts";
+import { DefinitionChange } from "../calculated/definition/change.ts";
+import { withPlaces } from "../calculated/definition/shown.ts";
 import type { HubContext } from "../context.ts";
 import { ChangedForms } from "../forms/changed.ts";
 import { callerOf } from "../http/access.ts";
@@ -112,6 +114,12 @@ async function change(
   };
   const { structure } = context.store;
   const values = new ChangedForms(context, request, reply);
+  const definition = new DefinitionChange(context, accountId);
+  if (entity === "variable") {
+    const { rows } = await structure.variables(accountId, { ids: [id] }, ONE);
+    for (const current of rows)
+      await definition.check(changed(variableBody, current).calculated, current.calculated ?? null);
+  }
   const result =
     entity === "site"
       ? await structure.changeSite(accountId, id, (now, held) => values.of(now, held, (all) => changed(siteBody, all)))
@@ -119,17 +127,21 @@ async function change(
         ? await structure.changeSource(accountId, id, (now, held) =>
             values.of(now, held, (all) => changed(sourceBody, all)),
           )
-        : await structure.changeVariable(accountId, id, (current, points) => {
-            const body = changed(variableBody, current);
-            const warning = settle(current, body, points);
-            if (warning !== null) warn(reply, warning);
-            return body;
-          });
+        : await structure.changeVariable(
+            accountId,
+            id,
+            (current, points) => {
+              const body = changed(variableBody, current);
+              const warning = settle(current, body, points);
+              if (warning !== null) warn(reply, warning);
+              return body;
+            },
+            definition.judge,
+          );
   if (result === "missing") throw notFound(entity, String(id));
   if (result === "no-parent") throw invalidField(PARENTS[entity], "it is not one of this account");
-  return entity === "variable" || !("clientData" in result)
-    ? result
-    : withEanNumber(await values.shown(entity, result));
+  if ("unitId" in result) return (await withPlaces(context.store, accountId, [result]))[0];
+  return entity === "variable" ? result : withEanNumber(await values.shown(entity, result));
 }
 
 /** Checks a change against the stored points; throws where they do not allow it. */
@@ -165,6 +177,7 @@ async function remove(
       removedBefore += (await store.points.remove(variable, null, null)).points;
     removal = await store.structure.remove(accountId, entity, id, true);
   }
+  if (removal.kind === "in-use") throw inUse(entity, id, removal.users);
   if (removal.kind === "missing") throw notFound(entity, String(id));
   if (removal.kind === "holds-points")
     throw new HttpProblem(
@@ -175,6 +188,23 @@ async function remove(
     );
   const { sources, variables, points } = removal;
   return { removed: { [entity]: id, sources, variables, points: points + removedBefore } };
+}
+
+const SHOWN_USERS = 20;
+
+function inUse(
+  entity: StructureEntity,
+  id: number,
+  users: readonly { readonly id: number; readonly name: string }[],
+): HttpProblem {
+  const shown = users.slice(0, SHOWN_USERS).map((user) => `${user.id} (${user.name})`);
+  const more = users.length > SHOWN_USERS ? ` and ${users.length - SHOWN_USERS} more` : "";
+  return new HttpProblem(
+    409,
+    "conflict",
+    `calculated variables read the ${entity} ${id}${entity === "variable" ? "" : " or what is below it"}: ` +
+      `${shown.join(", ")}${more}. Remove them first, or take it out of their formulas`,
+  );
 }
 
 async function variablesBelow(

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { variable, variableBody, variablesQuery } from "../../wire/index.ts";
+import { DefinitionChange } from "../calculated/definition/change.ts";
+import { withPlaces } from "../calculated/definition/shown.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { invalidField, notSupported, parsed } from "../http/problems.ts";
+import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { warn } from "../http/warnings.ts";
 import { withDefaults } from "./defaults.ts";
 import { requireKnown } from "./known.ts";
 import { both, notFound, ONE, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
@@ -72,9 +73,11 @@ export async function variableRoutes(app: FastifyInstance, context: HubContext):
     return list(context, request, reply, sourceId);
   });
 
-  app.get<WithId>("/variables/:id", OPTIONS.one, (request) =>
-    rowOfPath(store.structure.variables, request, "variable"),
-  );
+  app.get<WithId>("/variables/:id", OPTIONS.one, async (request) => {
+    const found = await rowOfPath(store.structure.variables, request, "variable");
+    const [shown] = await withPlaces(store, callerOf(request).accountId, [found]);
+    return shown;
+  });
 
   app.post("/variables", OPTIONS.create, (request) => create(context, request, {}));
   app.post<{ Params: { sourceId: string } }>(OF_SOURCE, OPTIONS.createOfSource, async (request) => ({
@@ -85,30 +88,32 @@ export async function variableRoutes(app: FastifyInstance, context: HubContext):
 async function list({ store }: HubContext, request: FastifyRequest, reply: FastifyReply, sourceId: number | undefined) {
   const { accountId } = callerOf(request);
   const query = parsed(variablesQuery, request.query);
-  // No variable of this hub is calculated (a body that says so is refused), so no input impacts any.
-  const impacted = query["CalculatedFilter.ImpactingVariableId"] !== undefined;
-  if (impacted) warn(reply, "this hub has no calculated variables yet");
+  const impacting = query["CalculatedFilter.ImpactingVariableId"];
   const filter = {
-    ids: impacted ? [] : both(query.Id, query.Ids),
+    ids: both(query.Id, query.Ids),
+    inputIds: impacting === undefined ? undefined : [impacting],
     sourceIds: sourceId === undefined ? both(query.SourceId, query.SourceIds) : [sourceId],
     variableTypeIds: both(query.VariableTypeId, query.VariableTypeIds),
     tags: query.Tags,
   };
   const { rows, total } = await store.structure.variables(accountId, filter, pageOf(query));
   if (wantsCount(request, query)) sendCount(reply, total);
-  return rows;
+  // Formulas are long, and few clients of a list read them.
+  if (query.DisplayLevel !== "Verbose") return rows.map(({ calculated: _, ...plain }) => plain);
+  return await withPlaces(store, accountId, rows);
 }
 
 /** The source of the path, when there is one, overrides that of the body. */
-async function create({ store }: HubContext, request: FastifyRequest, fixed: object): Promise<number> {
+async function create(context: HubContext, request: FastifyRequest, fixed: object): Promise<number> {
   const given = typeof request.body === "object" && request.body !== null ? Object.entries(request.body) : [];
-  if (given.some(([field, value]) => field.toLowerCase() === "calculated" && value !== null))
-    throw notSupported("calculated", "it has no calculated variables yet");
   const names = Object.keys(fixed).map((name) => name.toLowerCase());
   const kept = given.filter(([field]) => !names.includes(field.toLowerCase()));
   const body = parsed(variableBody, withDefaults("variable", { ...Object.fromEntries(kept), ...fixed }));
   requireKnown(body);
-  const id = await store.structure.createVariable(callerOf(request).accountId, body);
+  const { accountId } = callerOf(request);
+  const definition = new DefinitionChange(context, accountId);
+  await definition.check(body.calculated, null);
+  const id = await context.store.structure.createVariable(accountId, body, definition.judge);
   if (id === null) throw invalidField("sourceId", `no source ${body.sourceId} in this account`);
   return id;
 }

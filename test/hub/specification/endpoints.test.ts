@@ -207,9 +207,13 @@ rule("variables.filters", async () => {
 });
 rule("variables.impacting", async () => {
   const query = { "CalculatedFilter.ImpactingVariableId": ids.x };
-  const answer = await hub.call("GET", "/variables", { query });
-  expect(answer).toMatchObject({ status: 200, body: [] });
-  expect(answer.headers.get("x-headgate-warning")).toContain("calculated");
+  expect(await hub.get("/variables", query)).toEqual([]);
+  const formula = { formula: "= a", variables: [{ alias: "a", variableId: ids.x }] };
+  const body = { name: "C", sourceId: ids.a, variableTypeId: 0, unitId: 8 };
+  const calculated = { calculatedVariableFormulas: [formula] };
+  const id = await hub.post("/variables", { ...body, calculated });
+  expect(await found("/variables", query)).toEqual([id]);
+  await hub.ok("DELETE", `/variables/${id}`);
 });
 
 const SECOND = { as: "second", account: 2 };

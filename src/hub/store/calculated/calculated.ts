@@ -19,6 +19,13 @@ export interface CalculatedEdge {
   readonly isTrigger: boolean;
 }
 
+/** Where variables and sources are now. */
+export interface InputPlaces {
+  readonly variables: ReadonlyMap<number, { readonly siteId: number; readonly sourceId: number }>;
+  /** The site of each source. */
+  readonly sources: ReadonlyMap<number, number>;
+}
+
 export interface CalculatedStore {
   /** Whether any account has a calculated variable. */
   exists(): Promise<boolean>;
@@ -26,6 +33,7 @@ export interface CalculatedStore {
   list(accountId: number, ids?: readonly number[]): Promise<readonly CalculatedVariable[]>;
   /** Every input of every calculated variable of the account. */
   graph(accountId: number): Promise<readonly CalculatedEdge[]>;
+  places(accountId: number, variableIds: readonly number[], sourceIds: readonly number[]): Promise<InputPlaces>;
   /** Makes calculated variables of the account due. */
   mark(accountId: number, marks: readonly Mark[], nowMs: number): Promise<void>;
 }
@@ -45,6 +53,28 @@ export function createCalculatedStore(database: Database): CalculatedStore {
         return (yield* rows(sql, accountId, ...(ids === undefined ? [] : [ids]))).map(calculatedOf);
       }),
     graph: (accountId) => database.ask(() => graphOf(accountId)),
+    places: (accountId, variableIds, sourceIds) =>
+      database.ask(function* () {
+        const { among } = dialect;
+        const variables = yield* rows(
+          `SELECT variable.id, source.id AS source_id, source.site_id FROM variable
+            JOIN source ON source.id = variable.source_id WHERE variable.account_id = ? AND ${among("variable.id")}`,
+          ...[accountId, variableIds],
+        );
+        const sources = yield* rows(
+          `SELECT id, site_id FROM source WHERE account_id = ? AND ${among("id")}`,
+          ...[accountId, sourceIds],
+        );
+        return {
+          variables: new Map(
+            variables.map((one) => [
+              Number(one["id"]),
+              { siteId: Number(one["site_id"]), sourceId: Number(one["source_id"]) },
+            ]),
+          ),
+          sources: new Map(sources.map((one) => [Number(one["id"]), Number(one["site_id"])])),
+        };
+      }),
     mark: (accountId, marks, nowMs) =>
       database.write(function* () {
         yield* dialect.holdLane(accountId);

@@ -2,6 +2,7 @@
  * Intervals that are due to be calculated. A mark is written in the transaction of the change that causes it, by the
  * holder of the account's lane, so that both are durable or neither.
  */
+import { systemClock } from "../../../support/clock.ts";
 import { change, rows, type Steps, type StoreDialect } from "../database.ts";
 import { FAR_MS } from "../point-rows.ts";
 import { number } from "../structure-rows.ts";
@@ -25,6 +26,11 @@ export const WHOLE_HISTORY = { fromMs: -FAR_MS, toMs: FAR_MS } as const;
 export const INTERVALS_MAX = 32;
 /** Intervals that are nearer to each other become one. */
 const NEAR_MS = 86_400_000;
+
+/** For marks of changes, whose callers have no clock. */
+export function nowMs(): number {
+  return systemClock.now().epochMilliseconds;
+}
 
 interface Due {
   /** Null: not stored yet. */
@@ -138,6 +144,7 @@ export function* markDependants(
   cause: DueCause,
   nowMs: number,
 ): Steps<void> {
+  if (touched.length === 0) return;
   const inputs = touched.map(({ inputId }) => inputId);
   const found = yield* rows(
     `SELECT calculated_id, variable_id FROM calculated_input
@@ -149,4 +156,31 @@ export function* markDependants(
     (users.get(one.inputId) ?? []).map((user) => ({ ...one, variableId: Number(user["calculated_id"]), cause })),
   );
   yield* markDue(dialect, accountId, marks, nowMs);
+}
+
+/** Form values of sites or sources, of these fields, or of all. */
+export interface ChangedValues {
+  readonly entity: "site" | "source";
+  readonly ids: readonly number[];
+  readonly fieldIds?: readonly number[];
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Marks the calculated variables whose formulas read the values. For use inside a write that holds the lane. */
+export function* markReaders(
+  dialect: StoreDialect,
+  accountId: number,
+  { entity, ids, fieldIds, fromMs, toMs }: ChangedValues,
+): Steps<void> {
+  if (ids.length === 0) return;
+  const ofFields = fieldIds === undefined ? "" : ` AND ${dialect.among("field_id")}`;
+  const found = yield* rows(
+    `SELECT DISTINCT calculated_id FROM calculated_field
+      WHERE account_id = ? AND entity = ? AND ${dialect.among("entity_id")}${ofFields}`,
+    ...[accountId, entity, ids, ...(fieldIds === undefined ? [] : [fieldIds])],
+  );
+  const period = { inputId: null, fromMs, toMs, cause: "slice" as const };
+  const marks = found.map((one) => ({ variableId: Number(one["calculated_id"]), ...period }));
+  yield* markDue(dialect, accountId, marks, nowMs());
 }
