@@ -11,6 +11,7 @@ import { failed, resultOf } from "./output.ts";
 import { Places } from "./places.ts";
 import { PRELUDE } from "./prelude.ts";
 import { commandOf, ROOM } from "./rscript-sandbox.ts";
+import { KILLED_TWICE } from "./webr-engine.ts";
 
 const STDERR_MAX = 4_000;
 /** Exit code with which a sandbox or a shell says that the kernel ended R, beside the number of the signal. */
@@ -41,8 +42,20 @@ export class RscriptEngine implements CalculationEngine {
   }
 
   async run(input: CalculationInput, signal: AbortSignal): Promise<CalculationResult> {
+    return (await this.#attempt(input, signal)) ?? (await this.#attempt(input, signal)) ?? failed(KILLED_TWICE);
+  }
+
+  /** Null when R was killed from outside. */
+  async #attempt(input: CalculationInput, signal: AbortSignal): Promise<CalculationResult | null> {
     await this.#places.take(signal);
-    const room = await mkdtemp(join(tmpdir(), "headgate-r-"));
+    try {
+      return await this.#runInRoom(await mkdtemp(join(tmpdir(), "headgate-r-")), input, signal);
+    } finally {
+      this.#places.give();
+    }
+  }
+
+  async #runInRoom(room: string, input: CalculationInput, signal: AbortSignal): Promise<CalculationResult | null> {
     try {
       await writeFile(join(room, ROOM.script), SCRIPT);
       await writeFile(join(room, ROOM.input), inputBytes(input));
@@ -51,7 +64,6 @@ export class RscriptEngine implements CalculationEngine {
       const output = await this.#output(room, ended);
       return output instanceof Uint8Array ? resultOf(Buffer.from(output), this.#options) : output;
     } finally {
-      this.#places.give();
       await rm(room, { recursive: true, force: true });
     }
   }
@@ -92,7 +104,7 @@ export class RscriptEngine implements CalculationEngine {
   }
 
   /** The bytes that the script wrote, or why there are none. */
-  async #output(room: string, { code, signal, stderr, isLate }: Ended): Promise<Uint8Array | FailedCalculation> {
+  async #output(room: string, { code, signal, stderr, isLate }: Ended): Promise<Uint8Array | FailedCalculation | null> {
     const { timeout, outputBytes, rscript } = this.#options;
     if (isLate) return failed(`the script took longer than ${timeout / 1000} s (\`calculated.timeout\`) and was ended`);
     if (code === 0 && signal === null) {
@@ -110,12 +122,7 @@ export class RscriptEngine implements CalculationEngine {
     const sandbox = /^bwrap: .*$/m.exec(stderr)?.[0];
     if (sandbox !== undefined && !rscript.trusted) throw sandboxFault(rscript.sandbox, sandbox);
     if (code === 127 || code === 126) throw pathFault(rscript.path, stderr);
-    if (signal === "SIGKILL" || signal === "SIGTERM" || code === KERNEL + constants.signals.SIGKILL)
-      throw new TransientError("HG-HUB-011", {
-        operation: "run a script",
-        subject: "rscript",
-        message: `R ended with ${signal ?? "SIGKILL"}`,
-      });
+    if (signal === "SIGKILL" || code === KERNEL + constants.signals.SIGKILL) return null;
     const last = stderr.split("\n").slice(-3).join(" ");
     return failed(
       `R ended while it ran the script (${signal ?? `exit code ${code}`})${last === "" ? "" : `: ${last}`}`,

@@ -17,6 +17,8 @@ interface Turn {
   readonly refuse: (reason: unknown) => void;
 }
 
+export const KILLED_TWICE = "the process of R was killed twice while it ran the script (memory of the machine?)";
+
 export class WebrEngine implements CalculationEngine {
   readonly #options: WebrOptions;
   readonly #turns: Turn[] = [];
@@ -36,10 +38,17 @@ export class WebrEngine implements CalculationEngine {
 
   async run(input: CalculationInput, signal: AbortSignal): Promise<CalculationResult> {
     signal.throwIfAborted();
+    // A neighbour may have taken the machine's memory; a script that ends its own process does so again.
+    return (await this.#attempt(input, signal)) ?? (await this.#attempt(input, signal)) ?? failed(KILLED_TWICE);
+  }
+
+  /** Null when the process was killed from outside. */
+  async #attempt(input: CalculationInput, signal: AbortSignal): Promise<CalculationResult | null> {
     const process = await this.#processFor(input.accountId, signal);
     let isOver = true;
     try {
       const answer = await process.run(inputBytes(input), signal);
+      if (answer.kind === "killed") return null;
       if (answer.kind === "failed") return failed(answer.message);
       isOver = answer.isOver;
       return resultOf(answer.bytes, this.#options);

@@ -23,6 +23,8 @@ export interface ProcessLimits {
 /** `isOver`: the process has ended, or must not be used again. */
 export type ProcessAnswer =
   | { readonly kind: "result"; readonly bytes: Buffer; readonly isOver: boolean }
+  /** By the kernel, a person, or the script itself: from here they are the same. */
+  | { readonly kind: "killed" }
   | { readonly kind: "failed"; readonly message: string };
 
 const MEBIBYTE = 1024 * 1024;
@@ -122,8 +124,7 @@ export class WebrProcess {
       }
       return { kind: "result", bytes: body, isOver: kind !== ANSWERS.result };
     } catch (ended) {
-      if (this.#reason === null && this.#child.signalCode === "SIGKILL")
-        throw new TransientError("HG-HUB-011", { operation: "run a script", subject: "webr", message: wordsOf(ended) });
+      if (this.#reason === null && this.#child.signalCode === "SIGKILL") return { kind: "killed" };
       return { kind: "failed", message: this.#reason ?? `the script ended the process of R (${wordsOf(ended)})` };
     } finally {
       clearInterval(watch);
