@@ -162,7 +162,6 @@ const ENTRANCES = [
   "src/wire/index.ts",
   "src/workers/host-main.ts",
   "src/workers/host-thread.ts",
-  "src/hub/calculated/engines/expressions/expressions.ts",
   ...sources.filter((file) => /(^|[/-])worker\.ts$/.test(file)),
 ];
 

@@ -78,6 +78,7 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
   const beginMs = Math.min(...all.map((one) => one.fromMs));
   const endMs = Math.max(...all.map(({ toMs }) => toMs));
   const notes = new Set<string>();
+  let left = 0;
   let { sent, partMs } = run;
   for (const stretch of all) {
     let fromMs = Math.max(stretch.fromMs, (run.cursorMs ?? stretch.fromMs - 1) + 1);
@@ -99,6 +100,7 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
       const keepsLater = toMs >= stretch.extent.toMs;
       const outputs = outputsOf(result, { variableId, isVersioned, defaultVersion, window: part, keepsLater });
       const { body, rows, outside, withoutValue } = outputs;
+      left += await countLeft(store, variable, part, result.atMs);
       const passed = { cursorMs: toMs, outputs: rows, dropped: outside + withoutValue };
       faultPoint("hub.calculation.computed");
       if (body === null) {
@@ -111,7 +113,28 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
       fromMs = toMs + 1;
     }
   }
-  return { notes: [...notes] };
+  return { notes: [...notes, ...wordsOfLeft(left)] };
+}
+
+/** Stored values of the part at dates for which the formula gives nothing; they stay as they are. */
+async function countLeft(
+  { points }: CalculationStore,
+  { facts }: PlannedVariable,
+  { fromMs, toMs }: PlannedStretch,
+  computedMs: Float64Array,
+): Promise<number> {
+  const given = new Set(computedMs);
+  const page = { offset: 0, limit: null };
+  const stored = { fromMs, lastMs: toMs, order: "ASC", page, view: { kind: "latest" }, labels: false } as const;
+  let left = 0;
+  for await (const chunk of points.read(facts, stored)) left += chunk.filter(({ atMs }) => !given.has(atMs)).length;
+  return left;
+}
+
+function wordsOfLeft(count: number): readonly string[] {
+  if (count === 0) return [];
+  const words = count === 1 ? "1 stored value of this period is" : `${count} stored values of this period are`;
+  return [`${words} no longer computed: what was calculated before stays until it is removed (DELETE /data)`];
 }
 
 /** Notes of a formula in the message of a calculation. */
