@@ -97,7 +97,14 @@ export const variableBody = caseless(
 );
 export type VariableBody = z.infer<typeof variableBody>;
 
-export const variable = z.object({ id: integer, ...answered(variableFields), name: z.string(), sourceId: integer });
+export const variable = z.object({
+  id: integer,
+  ...answered(variableFields),
+  name: z.string(),
+  sourceId: integer,
+  /** Clients read no formulas: another service may write them as it likes. */
+  calculated: calculatedBody.nullish().catch(null),
+});
 export type Variable = z.infer<typeof variable>;
 
 const timeSliced = {

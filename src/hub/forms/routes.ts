@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { form, formBody, formChange, formDataQuery, formNameQuery, formsQuery } from "../../wire/index.ts";
+import { inUse } from "../calculated/definition/in-use.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -101,7 +102,9 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
     const { id } = request.params;
     const edit = editOf(withData(request), removedForm);
     await reportingViews(store, request, reply, async () => {
-      if (!(await forms.remove(callerOf(request).accountId, pathId(id), edit))) throw notFound("form", id);
+      const removed = await forms.remove(callerOf(request).accountId, pathId(id), edit);
+      if (removed === false) throw notFound("form", id);
+      if (removed !== true) throw inUse(`the form ${id}`, removed.users);
     });
     return reply.code(204).send();
   });
@@ -143,6 +146,8 @@ async function change({ forms }: HubStore, request: FastifyRequest, id: string) 
   const edit = editOf(withData(request), (current) => formOf({ ...body, name: body.name ?? current.name }, current));
   const changed = await forms.change(accountId, pathId(id), edit);
   if (changed === "missing") throw notFound("form", id);
+  if (changed !== "taken" && "users" in changed)
+    throw inUse(`a field that form ${id} would no longer have`, changed.users);
   return made(changed, body.name);
 }
 

@@ -1,5 +1,7 @@
 /** Forms of an account: definitions of fields that its sites or sources have. */
 import type { FormEntity } from "../../wire/index.ts";
+import { markDue, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
+import { type Reader, readersOfFields } from "./calculated/readers.ts";
 import {
   change,
   type Database,
@@ -85,9 +87,15 @@ export interface FormStore {
   create(accountId: number, form: NewForm, refit: Refit): Promise<StoredForm | "taken">;
   /** In their display order. */
   list(accountId: number, filter: FormsFilter, page: Page): Promise<Listing<StoredForm>>;
-  change(accountId: number, id: number, edit: FormEdit): Promise<StoredForm | "missing" | "taken">;
+  /** A field that formulas read is not removed: then nothing is changed, as in the next method. */
+  change(accountId: number, id: number, edit: FormEdit): Promise<StoredForm | "missing" | "taken" | FieldsInUse>;
   /** With its slices. False when the account has no such form. */
-  remove(accountId: number, id: number, edit: FormEdit): Promise<boolean>;
+  remove(accountId: number, id: number, edit: FormEdit): Promise<boolean | FieldsInUse>;
+}
+
+export interface FieldsInUse {
+  /** Calculated variables. */
+  readonly users: readonly Reader[];
 }
 
 const FORMS = { columns: "*", from: "form", order: "display_order, id" };
@@ -121,11 +129,13 @@ export function createFormStore(database: Database): FormStore {
         return { rows: yield* withGroups(dialect, listed.rows), total: listed.total };
       }),
     change: (accountId, id, edit) =>
-      holding(accountId, function* (): Steps<StoredForm | "missing" | "taken"> {
+      holding(accountId, function* (): Steps<StoredForm | "missing" | "taken" | FieldsInUse> {
         const before = yield* ownedForm(dialect, accountId, id);
         if (before === undefined) return "missing";
         const next = edit.change(before);
         if (yield* isTaken(accountId, next, id)) return "taken";
+        const users = yield* readersOfFields(dialect, accountId, withoutKept(before, next));
+        if (users.length > 0) return { users };
         const ids = yield* knownIds(accountId, next);
         for (const slice of edit.refitSlices(before, next, yield* slicesOf(id), ids))
           if (slice.value === null) yield* change("DELETE FROM attribute_slice WHERE id = ?", slice.id);
@@ -134,12 +144,15 @@ export function createFormStore(database: Database): FormStore {
         yield* putGroups(id, before.groups, next.groups);
         const after = (yield* ownedForm(dialect, accountId, id)) ?? before;
         yield* refitAll(accountId, before, after, edit.refit, ids);
+        yield* markReadersOf(dialect, accountId, before);
         return after;
       }),
     remove: (accountId, id, edit) =>
-      holding(accountId, function* (): Steps<boolean> {
+      holding(accountId, function* (): Steps<boolean | FieldsInUse> {
         const before = yield* ownedForm(dialect, accountId, id);
         if (before === undefined) return false;
+        const users = yield* readersOfFields(dialect, accountId, fieldIdsOf(before));
+        if (users.length > 0) return { users };
         const next = edit.change(before);
         const ids = yield* knownIds(accountId, next);
         edit.refitSlices(before, next, yield* slicesOf(id), ids);
@@ -147,6 +160,23 @@ export function createFormStore(database: Database): FormStore {
         return (yield* change("DELETE FROM form WHERE id = ?", id)) > 0;
       }),
   };
+}
+
+const fieldIdsOf = ({ groups }: NewForm) =>
+  groups.flatMap(({ fields }) => fields.map(({ id }) => id)).filter((id) => id !== null);
+
+/** Ids of the fields that the next definition no longer has. */
+function withoutKept(before: StoredForm, next: NewForm): readonly number[] {
+  const kept = new Set(fieldIdsOf(next));
+  return fieldIdsOf(before).filter((id) => !kept.has(id));
+}
+
+/** Values may be others after a change of their fields. */
+function* markReadersOf(dialect: StoreDialect, accountId: number, form: StoredForm): Steps<void> {
+  const readers = yield* readersOfFields(dialect, accountId, fieldIdsOf(form));
+  const whole = { inputId: null, ...WHOLE_HISTORY, cause: "slice" as const };
+  const marks = readers.map(({ id: variableId }) => ({ variableId, ...whole }));
+  yield* markDue(dialect, accountId, marks, nowMs());
 }
 
 /** For use inside a write, which holds the account's lane where the definitions must not change meanwhile. */

@@ -8,6 +8,7 @@ import type { CalculatedStore } from "./calculated/calculated.ts";
 import type { CalculationsStore } from "./calculated/calculations.ts";
 import type { ClaimStore } from "./calculated/claims.ts";
 import type { JudgeDefinition } from "./calculated/definitions.ts";
+import type { Reader } from "./calculated/readers.ts";
 import type { EventDeliveryStore } from "./events/deliveries.ts";
 import type { EventStore } from "./events/events.ts";
 import type { SubscriptionStore } from "./events/subscriptions.ts";
@@ -111,7 +112,7 @@ export type Removal =
     }
   | { readonly kind: "missing" }
   /** Nothing was removed: these calculated variables read it, or what is below it. */
-  | { readonly kind: "in-use"; readonly users: readonly { readonly id: number; readonly name: string }[] }
+  | { readonly kind: "in-use"; readonly users: readonly Reader[] }
   /** Nothing was removed. */
   | { readonly kind: "holds-points"; readonly variables: number; readonly points: number };
 

@@ -1,14 +1,9 @@
 /** Changes and removals of structure, each in one transaction that first waits for the account's writer of points. */
 import { isDeepStrictEqual } from "node:util";
 import type { VariableBody } from "../../wire/index.ts";
-import {
-  definitionFacts,
-  type JudgeDefinition,
-  putDefinition,
-  usersOf,
-  withoutPlaces,
-} from "./calculated/definitions.ts";
+import { definitionFacts, type JudgeDefinition, putDefinition, withoutPlaces } from "./calculated/definitions.ts";
 import { markDependants, markDue, markReaders, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
+import { usersOf } from "./calculated/readers.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
 import { noteChange } from "./source-zones.ts";

@@ -9,6 +9,7 @@ import type { z } from "zod";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { siteBody, sourceBody, variableBody } from "../../wire/index.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
+import { inUse } from "../calculated/definition/in-use.ts";
 import { withPlaces } from "../calculated/definition/shown.ts";
 import type { HubContext } from "../context.ts";
 import { ChangedForms } from "../forms/changed.ts";
@@ -177,7 +178,8 @@ async function remove(
       removedBefore += (await store.points.remove(variable, null, null)).points;
     removal = await store.structure.remove(accountId, entity, id, true);
   }
-  if (removal.kind === "in-use") throw inUse(entity, id, removal.users);
+  if (removal.kind === "in-use")
+    throw inUse(`the ${entity} ${id}${entity === "variable" ? "" : " or what is below it"}`, removal.users);
   if (removal.kind === "missing") throw notFound(entity, String(id));
   if (removal.kind === "holds-points")
     throw new HttpProblem(
@@ -188,23 +190,6 @@ async function remove(
     );
   const { sources, variables, points } = removal;
   return { removed: { [entity]: id, sources, variables, points: points + removedBefore } };
-}
-
-const SHOWN_USERS = 20;
-
-function inUse(
-  entity: StructureEntity,
-  id: number,
-  users: readonly { readonly id: number; readonly name: string }[],
-): HttpProblem {
-  const shown = users.slice(0, SHOWN_USERS).map((user) => `${user.id} (${user.name})`);
-  const more = users.length > SHOWN_USERS ? ` and ${users.length - SHOWN_USERS} more` : "";
-  return new HttpProblem(
-    409,
-    "conflict",
-    `calculated variables read the ${entity} ${id}${entity === "variable" ? "" : " or what is below it"}: ` +
-      `${shown.join(", ")}${more}. Remove them first, or take it out of their formulas`,
-  );
 }
 
 async function variablesBelow(

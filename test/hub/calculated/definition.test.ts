@@ -279,6 +279,27 @@ test("an input in use is not removed before its users, and with them it is", asy
   await hub.ok("DELETE", `/sites/${chain.siteId}`);
 });
 
+test("a form's field in use is not removed, nor its form or site", async () => {
+  const { siteId } = await createChain(hub, { variables: [] });
+  const fields = [{ name: "Area", type: "Number" }];
+  const groups = [{ name: "Main", fields: [...fields, { name: "Note" }] }];
+  const made = await hub.post("/form", { name: "Used", entityType: "Site", groups });
+  const [group] = made.groups;
+  const ids = { formId: made.id, groupId: group.id, propId: group.fields[0].id };
+  const id = await create(one({ formula: "1", entities: [{ alias: "e", entityType: 1, siteId, ...ids }] }));
+  const left = { groups: [{ name: "Main", fields: [{ name: "Note" }] }] };
+  const refusals = [
+    await hub.call("PUT", `/form/${made.id}`, { body: left }),
+    await hub.call("DELETE", `/form/${made.id}`),
+    await hub.call("DELETE", `/sites/${siteId}`),
+  ];
+  expect(refusals.map(({ status }) => status)).toEqual([409, 409, 409]);
+  for (const { body } of refusals) expect(body.detail).toContain(`${id} (Sum)`);
+  await hub.ok("PUT", `/form/${made.id}`, { body: { groups: [{ name: "Main", fields }] } });
+  await hub.ok("DELETE", `/variables/${id}`);
+  expect(await hub.call("DELETE", `/form/${made.id}`)).toMatchObject({ status: 204 });
+});
+
 test("a push to a calculated variable is discarded with the reason", async () => {
   const id = await create(of([reading(kWh)]));
   const data = [{ date: "2026-01-01T00:00:00Z", value: 1 }];

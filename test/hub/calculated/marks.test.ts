@@ -6,6 +6,7 @@ import { applyOperations } from "../../../src/hub/push/apply.ts";
 import { INTERVALS_MAX, type Mark, markDue, WHOLE_HISTORY } from "../../../src/hub/store/calculated/marks.ts";
 import { ReadingColumns } from "../../../src/hub/store/columns.ts";
 import { insert, rows, type StoreDialect } from "../../../src/hub/store/database.ts";
+import { IngestEffects } from "../../../src/hub/store/ingest-effects.ts";
 import { openIngestStore, openStore } from "../../../src/hub/store/open.ts";
 import { POSTGRES } from "../../../src/hub/store/postgres/dialect.ts";
 import { SQLITE } from "../../../src/hub/store/sqlite/dialect.ts";
@@ -115,6 +116,27 @@ describe("points", () => {
     expect(await push(input, [5 * HOUR, 2 * HOUR, 3 * HOUR])).toEqual({ due: [1] });
     expect(await due()).toEqual([{ variable: first, input, from: 2 * HOUR, to: 5 * HOUR, cause: "input" }]);
     expect(second).toBeGreaterThan(first);
+  });
+
+  test("cost no statement more where no variable is calculated, once that is known", () => {
+    const effects = new IngestEffects(dialect, systemClock);
+    const columns = new ReadingColumns(1);
+    const facts = { id: input, accountId: 1, sourceId, unitId: 8, isVersioned: false, isCalculated: false };
+    const zones = { versionsMax: null, sourceZoneId: "UTC", siteZoneId: "UTC" };
+    columns.add(0, columns.positionOf({ ...facts, ...zones }), HOUR, 1, null);
+    const statements = () => {
+      effects.begin();
+      effects.written(columns);
+      const steps = effects.applied([], [], "done");
+      let count = 0;
+      for (let next = steps.next(); next.done !== true; next = steps.next([])) count += 1;
+      return count;
+    };
+    const first = statements();
+    expect(first).toBeGreaterThan(0);
+    expect(statements()).toBe(0);
+    effects.forget(1);
+    expect(statements()).toBe(first);
   });
 
   test("of an account without calculated variables make nothing due", async () => {

@@ -139,33 +139,6 @@ export function* putDefinition(
   yield* markDue(dialect, accountId, [whole], nowMs);
 }
 
-/** Calculated variables that read variables, or form fields of sites or sources, and are not among these themselves. */
-export function* usersOf(
-  { among }: StoreDialect,
-  accountId: number,
-  variableIds: readonly number[],
-  entities: readonly (readonly [entity: ValuesEntity, ids: readonly number[]])[],
-): Steps<readonly { readonly id: number; readonly name: string }[]> {
-  const found = [
-    ...(yield* rows(
-      `SELECT id, name FROM variable WHERE id IN (SELECT calculated_id FROM calculated_input
-        WHERE account_id = ? AND ${among("variable_id")}) ORDER BY id`,
-      ...[accountId, variableIds],
-    )),
-  ];
-  for (const [entity, ids] of entities)
-    found.push(
-      ...(yield* rows(
-        `SELECT id, name FROM variable WHERE id IN (SELECT calculated_id FROM calculated_field
-          WHERE account_id = ? AND entity = ? AND ${among("entity_id")}) ORDER BY id`,
-        ...[accountId, entity, ids],
-      )),
-    );
-  const gone = new Set(variableIds);
-  const users = new Map(found.map((one) => [Number(one["id"]), String(one["name"])]));
-  return [...users].filter(([id]) => !gone.has(id)).map(([id, name]) => ({ id, name }));
-}
-
 /** A formula finds a variable by its id, wherever it is: sources and sites are shown as they are at the time. */
 export function withoutPlaces(definition: Calculated): Calculated {
   return {
