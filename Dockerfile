@@ -15,6 +15,8 @@ COPY package.json LICENSE ./
 COPY src ./src
 COPY mappers ./mappers
 COPY config ./config
+# The pages for browsers, so that nothing is built when the container runs.
+RUN node config/pages.ts
 RUN mkdir -p /var/lib/headgate && chown node:node /var/lib/headgate
 USER node
 VOLUME /var/lib/headgate

@@ -27,6 +27,10 @@ execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "
   cwd: root,
   stdio: "inherit",
 });
+execFileSync(process.execPath, [join(root, "config/pages.ts"), join(dist, "src/web/explorer/built")], {
+  cwd: root,
+  stdio: "inherit",
+});
 for (const path of globSync(READ_AT_RUN_TIME, { cwd: root, exclude: (path) => path.endsWith(".ts") })) {
   const target = join(dist, path);
   if (!existsSync(target)) cpSync(join(root, path), target, { recursive: true });

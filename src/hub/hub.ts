@@ -51,6 +51,7 @@ import { pageRoutes } from "./pages/routes.ts";
 import { operationRoutes } from "./push/operations.ts";
 import { pushRoutes } from "./push/routes.ts";
 import { qualityRoutes } from "./quality/routes.ts";
+import { searchRoutes } from "./search/routes.ts";
 import { createSessions } from "./sessions/sessions.ts";
 import { openStore } from "./store/open.ts";
 import type { HubStore } from "./store/store.ts";
@@ -211,6 +212,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     referentialRoutes,
     invitationRoutes,
     userRoutes,
+    searchRoutes,
     unsupportedRoutes,
   ];
   for (const resource of resources) void app.register((scope) => resource(scope, context));

@@ -35,7 +35,6 @@ const FOREIGN: Readonly<Record<string, () => Promise<Record<string, string>>>> =
 
 /** Routes without a wall, and why. */
 const OPEN: Readonly<Record<string, string>> = {
-  "GET /": "leads to the documentation",
   "GET /health": "counts, for monitoring",
   "POST /connect/token": "asks for the password itself",
   "POST /realms/:realm/protocol/openid-connect/token": "asks for the password itself",
@@ -45,6 +44,7 @@ const OPEN: Readonly<Record<string, string>> = {
   "GET /realms/:realm/protocol/openid-connect/certs": "public keys",
   "GET /openapi.json": "the documentation",
   "GET /assets/kit.css": "the colours of pages",
+  "GET /assets/explorer/:file": "the script and the colours of the explorer",
   "GET /docs": "the documentation",
   "GET /docs/json": "the documentation",
   "GET /docs/yaml": "the documentation",

@@ -15,8 +15,6 @@ const DOCUMENT: RouteFacts = {
   answer: z.looseObject({}),
 };
 
-const FRONT: RouteFacts = { access: "open", tag: "Hub", summary: "Leads to the documentation", hidden: true };
-
 /** Called after every other route: the document names the existing ones. */
 export async function documentationRoutes(
   app: FastifyInstance,
@@ -24,8 +22,6 @@ export async function documentationRoutes(
   routes: readonly HubRoute[],
 ): Promise<void> {
   let document = {};
-  // Relative, so that it also holds behind a proxy that puts the hub below a path.
-  app.get("/", described(FRONT), (_request, reply) => reply.redirect(`${DOCUMENTATION_PATH.slice(1)}/`));
   app.get("/openapi.json", described(DOCUMENT), async () => document);
   document = openApi(routes, { url: options.publicUrl?.replace(/\/$/, "") ?? "/" });
   await app.register(swagger, {

@@ -40,6 +40,11 @@ export interface Page {
   readonly status?: number;
   /** A page that is one form. */
   readonly isNarrow?: boolean;
+  /** A page as wide as the window. */
+  readonly isFull?: boolean;
+  /** Addresses of our own files. */
+  readonly scripts?: readonly string[];
+  readonly stylesheets?: readonly string[];
   readonly retryAfterSec?: number | undefined;
 }
 
@@ -52,7 +57,8 @@ interface Frame {
   readonly links: readonly PageLink[];
 }
 
-export function textOfPage({ title, children, isNarrow = false }: Page, frame: Frame): string {
+export function textOfPage(page: Page, frame: Frame): string {
+  const { title, children, isNarrow = false, isFull = false, scripts = [], stylesheets = [] } = page;
   const { base, csrf, session, accountName, links } = frame;
   const signOut = `${base}/sign-out`;
   const person =
@@ -62,12 +68,14 @@ export function textOfPage({ title, children, isNarrow = false }: Page, frame: F
     Layout({
       title,
       product: PRODUCT,
-      home: session?.missing === null ? `${base}/me` : `${base}/`,
-      stylesheet: `${base}${STYLESHEET_PATH}?v=${VERSION}`,
+      home: `${base}/`,
+      stylesheets: [`${base}${STYLESHEET_PATH}?v=${VERSION}`, ...stylesheets],
+      scripts,
       links,
       person,
       csrf,
       isNarrow,
+      isFull,
       children,
       ...banner,
     }),

@@ -4,6 +4,7 @@ import type { BrowserSession } from "../sessions/sessions.ts";
 import { hasRight, type Right } from "../token/rights.ts";
 
 const LINKS: readonly { readonly path: string; readonly words: string; readonly right?: Right }[] = [
+  { path: "/", words: "Explorer" },
   { path: "/me", words: "My account" },
   { path: "/people", words: "People", right: "people" },
   { path: "/docs/", words: "API" },

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { STYLESHEET } from "../../web/kit/index.ts";
 import type { HubContext } from "../context.ts";
+import { explorerPages } from "../explorer/pages.ts";
 import { described } from "../http/route.ts";
 import { forgottenPages } from "./forgotten.ts";
 import { STYLESHEET_PATH } from "./frame.ts";
@@ -34,5 +35,6 @@ export async function pageRoutes(app: FastifyInstance, context: HubContext): Pro
     secondFactorPages(pages, context);
     tokenPages(pages, context);
     oidcPages(scope, pages, context);
+    explorerPages(app, scope, pages, context);
   });
 }

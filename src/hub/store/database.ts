@@ -5,6 +5,7 @@
  */
 import type { OneStatement } from "../../sql/statements.ts";
 import type { SqlDialect, SqlValue } from "./filter-sql.ts";
+import type { SearchDialect } from "./search/search.ts";
 import type { Listing, Page } from "./store.ts";
 import type { Where } from "./where.ts";
 
@@ -25,6 +26,7 @@ export interface Selection {
 export interface StoreDialect extends SqlDialect {
   /** Tables that have a row for each account beside `account`. */
   readonly accountTables: readonly string[];
+  readonly search: SearchDialect;
   /** Suffix of a SELECT: the rows of a table stay unchanged until the transaction ends. */
   readonly forUpdate: (table: string) => string;
   /** Suffix of a SELECT: the rows are not deleted until the transaction ends. */

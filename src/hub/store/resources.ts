@@ -17,6 +17,7 @@ import { createPeopleStore } from "./people/people.ts";
 import { createRefreshTokenStore } from "./people/refresh-tokens.ts";
 import { createMeasuredStore } from "./quality/variables.ts";
 import { createReferentialChangeStore } from "./referential-changes.ts";
+import { createSearchStore } from "./search/search.ts";
 import { createSessionStore } from "./sessions/sessions.ts";
 import { createExternalIdentityStore } from "./sign-on/external-identities.ts";
 import { createSliceStore } from "./slices.ts";
@@ -50,6 +51,7 @@ type CommonStores = Pick<
   | "events"
   | "subscriptions"
   | "eventDeliveries"
+  | "search"
   | "externalIdentities"
   | "invitations"
 >;
@@ -65,6 +67,7 @@ export function commonStores(database: Database): CommonStores {
     events: createEventStore(database),
     subscriptions: createSubscriptionStore(database),
     eventDeliveries: createEventDeliveryStore(database),
+    search: createSearchStore(database),
     files: createFileStore(database),
     forms: createFormStore(database),
     slices: createSliceStore(database),

@@ -26,6 +26,7 @@ import type { RefreshTokenStore } from "./people/refresh-tokens.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 import type { MeasuredStore } from "./quality/variables.ts";
 import type { ReferentialChangeStore } from "./referential-changes.ts";
+import type { SearchStore } from "./search/search.ts";
 import type { SessionStore } from "./sessions/sessions.ts";
 import type { ExternalIdentityStore } from "./sign-on/external-identities.ts";
 import type { SliceStore } from "./slices.ts";
@@ -285,5 +286,6 @@ export interface HubStore extends MailStores {
   readonly events: EventStore;
   readonly subscriptions: SubscriptionStore;
   readonly eventDeliveries: EventDeliveryStore;
+  readonly search: SearchStore;
   close(): Promise<void>;
 }

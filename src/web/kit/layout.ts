@@ -20,7 +20,7 @@ export interface LayoutProps {
   readonly title: string;
   readonly product: string;
   readonly home: string;
-  readonly stylesheet: string;
+  readonly stylesheets: readonly string[];
   /** Scripts of our own address; none without. */
   readonly scripts?: readonly string[];
   readonly links: readonly PageLink[];
@@ -30,11 +30,14 @@ export interface LayoutProps {
   readonly banner?: Content;
   /** A page that is one form. */
   readonly isNarrow?: boolean;
+  /** A page as wide as the window. */
+  readonly isFull?: boolean;
   readonly children: Content;
 }
 
 export function Layout(props: LayoutProps): Element {
-  const { title, product, stylesheet, scripts = [], csrf, banner, isNarrow = false, children } = props;
+  const { title, product, stylesheets, scripts = [], csrf, banner, isNarrow = false, isFull = false, children } = props;
+  const width = isNarrow ? "narrow" : isFull ? "full" : "wide";
   return html`<html lang="en"><head>
     <meta charset="utf-8" />
     <title>${`${title} · ${product}`}</title>
@@ -42,13 +45,13 @@ export function Layout(props: LayoutProps): Element {
     <meta name="referrer" content="no-referrer" />
     <meta name="csrf-token" content=${csrf} />
     <link rel="icon" href="data:," />
-    <link rel="stylesheet" href=${stylesheet} />
+    ${stylesheets.map((href) => html`<link rel="stylesheet" href=${href} />`)}
     ${scripts.map((src) => html`<script type="module" src=${src}></script>`)}
   </head><body>
     <a class="skip" href="#content">Skip to the content</a>
     ${banner === undefined ? null : html`<aside class="banner" aria-label="Important"><div>${banner}</div></aside>`}
     ${Bar(props)}
-    <main id="content" tabindex="-1" class=${isNarrow ? "narrow" : "wide"}><h1>${title}</h1>${children}</main>
+    <main id="content" tabindex="-1" class=${width}><h1>${title}</h1>${children}</main>
   </body></html>`;
 }
 

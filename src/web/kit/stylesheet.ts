@@ -29,6 +29,8 @@ code { font: .95em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 .who span { color: var(--muted); }
 main { display: block; max-width: 64rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
 main.narrow { max-width: 28rem; padding-top: 3rem; }
+main.full { max-width: none; padding-top: 1rem; }
+body:has(main.full) .bar > div { max-width: none; }
 main:focus { outline: none; }
 .card { background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 1.25rem;
   margin-bottom: 1.25rem; }

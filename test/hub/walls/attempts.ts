@@ -22,6 +22,7 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   "attributes/:formName": NAMED.text,
   "claims/:claimType": NAMED.text,
   "calculations/:id": FIRST,
+  "explorer/:file": "x.js",
   "fileTrigger/:id": FIRST,
   "form/:id": FIRST,
   "generic/:guid": TOKEN,

@@ -73,7 +73,9 @@ function sqliteTables(path: string): Tables {
   const tables = new Map<string, readonly Row[]>();
   for (const file of [path, `${path}.intake`]) {
     const database = new DatabaseSync(file, { readOnly: true });
-    const named = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'user'";
+    // Indexes of a search hold rows of the structure, and lie in tables of their own.
+    const named = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'user'
+      AND name NOT GLOB '*_search' AND name NOT GLOB '*_search_*'`;
     for (const { name } of database.prepare(named).all()) {
       const statement = database.prepare(`SELECT * FROM ${String(name)}`);
       statement.setReadBigInts(true);

@@ -1,5 +1,6 @@
 /** PostgreSQL's SQL for filters and pages of rows. */
 import { row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
+import { questionOf, type SearchDialect } from "../search/search.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
 
@@ -11,8 +12,18 @@ const numberOf = (json: string) =>
   `CASE json_typeof(${json}) WHEN 'number' THEN CAST(${textOf(json)} AS DOUBLE PRECISION)
     WHEN 'boolean' THEN CASE ${textOf(json)} WHEN 'true' THEN 1 ELSE 0 END END`;
 
+const SEARCH: SearchDialect = {
+  found: (table) =>
+    `${table}.id IN (SELECT id FROM search_word WHERE entity = '${table}' AND words @@ CAST(? AS tsquery))`,
+  question: (accountId, words, isWhole) => {
+    const token = (text: string, isBegun: boolean) => `'${text}'${isBegun ? ":*" : ""}`;
+    return `'#${accountId}' & ${questionOf(words, { and: " & ", or: " | ", token }, isWhole)}`;
+  },
+};
+
 export const POSTGRES: StoreDialect = {
   accountTables: ["lane", "structure_change"],
+  search: SEARCH,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   forKeyShare: " FOR KEY SHARE",
   page: pageOf,

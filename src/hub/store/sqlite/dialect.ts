@@ -2,6 +2,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
 import { foldedText, type SqlValue } from "../filter-sql.ts";
+import { questionOf, type SearchDialect } from "../search/search.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
 
@@ -10,8 +11,17 @@ const form = (json: string, value: string) =>
   `(SELECT CASE json_type(held, path) ${value} END FROM (SELECT ${json} AS held, ? AS path))`;
 const FORM_VALUE = "json_extract(held, path)";
 
+const SEARCH: SearchDialect = {
+  found: (table) => `${table}.id IN (SELECT rowid FROM ${table}_search WHERE ${table}_search MATCH ?)`,
+  question: (_accountId, words, isWhole) => {
+    const token = (text: string, isBegun: boolean) => `"${text}"${isBegun ? "*" : ""}`;
+    return questionOf(words, { and: " AND ", or: " OR ", token }, isWhole);
+  },
+};
+
 export const SQLITE: StoreDialect = {
   accountTables: ["structure_change"],
+  search: SEARCH,
   forUpdate: () => "",
   forKeyShare: "",
   page: pageOf,

@@ -1,0 +1,84 @@
+/**
+ * The script and the stylesheet of the explorer. The published package and the image hold them built; a checkout builds
+ * them in memory when the first browser asks, from the sources as they are then.
+ */
+import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { extname, join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, gzip } from "node:zlib";
+
+const SOURCES = join(import.meta.dirname, "../../web/explorer");
+/** Written by `config/pages.ts`. */
+export const BUILT = join(SOURCES, "built");
+const TYPES: Readonly<Record<string, string>> = { ".js": "text/javascript", ".css": "text/css" };
+
+/** A file, whose name holds a digest of its content. */
+export interface BuiltFile {
+  readonly name: string;
+  readonly content: Uint8Array;
+}
+
+export interface ServedFile {
+  readonly type: string;
+  /** By content coding; `identity` is always there. */
+  readonly codings: ReadonlyMap<string, Uint8Array>;
+}
+
+export interface Bundle {
+  readonly script: string;
+  readonly stylesheet: string;
+  readonly files: ReadonlyMap<string, ServedFile>;
+}
+
+export async function buildExplorer(): Promise<readonly BuiltFile[]> {
+  const { build, stop } = await import("esbuild");
+  try {
+    const { outputFiles } = await build({
+      entryPoints: { explorer: join(SOURCES, "main.ts") },
+      outdir: BUILT,
+      bundle: true,
+      format: "esm",
+      target: "es2022",
+      minify: true,
+      write: false,
+      legalComments: "none",
+      logLevel: "silent",
+    });
+    return outputFiles.map(({ path, contents }) => {
+      const digest = hash("sha256", contents, "hex").slice(0, 12);
+      return { name: `explorer-${digest}${extname(path)}`, content: contents };
+    });
+  } finally {
+    // Its helper process would live as long as the hub.
+    await stop();
+  }
+}
+
+export async function loadBundle(): Promise<Bundle> {
+  const built = existsSync(BUILT) ? await readBuilt() : await buildExplorer();
+  const files = new Map<string, ServedFile>();
+  for (const { name, content } of built) files.set(name, await served(name, content));
+  const nameOf = (extension: string) => {
+    const found = built.find(({ name }) => extname(name) === extension);
+    if (found === undefined) throw new Error(`the explorer is built without a ${extension} file`);
+    return found.name;
+  };
+  return { script: nameOf(".js"), stylesheet: nameOf(".css"), files };
+}
+
+async function readBuilt(): Promise<readonly BuiltFile[]> {
+  const names = await readdir(BUILT);
+  return Promise.all(names.map(async (name) => ({ name, content: await readFile(join(BUILT, name)) })));
+}
+
+async function served(name: string, content: Uint8Array): Promise<ServedFile> {
+  const [br, gz] = await Promise.all([promisify(brotliCompress)(content), promisify(gzip)(content)]);
+  const codings = new Map([
+    ["br", br],
+    ["gzip", gz],
+    ["identity", content],
+  ]);
+  return { type: `${TYPES[extname(name)] ?? "application/octet-stream"}; charset=utf-8`, codings };
+}

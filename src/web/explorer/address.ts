@@ -1,0 +1,54 @@
+/** The address of the page, which says all that is shown: it can be kept, and sent to others. */
+export const GRANULARITIES = ["Raw", "Minute", "Hour", "Day", "Week", "Month", "Year"] as const;
+export type Granularity = (typeof GRANULARITIES)[number];
+export const AGGREGATES = ["SUM", "AVG", "MIN", "MAX", "COUNT", "VAR", "STDEV"] as const;
+export type Aggregate = (typeof AGGREGATES)[number];
+
+export interface Shown {
+  readonly variables: readonly number[];
+  /** Local times of the zone; null: the period of the newest data. */
+  readonly from: string | null;
+  /** Excluded. */
+  readonly to: string | null;
+  /** Null: of the site. */
+  readonly zone: string | null;
+  /** Null: by the length of the period. */
+  readonly granularity: Granularity | null;
+  /** Null: by the quantity. */
+  readonly aggregate: Aggregate | null;
+  /** One of a family at most; others stay as stored. */
+  readonly units: readonly number[];
+}
+
+const LOCAL = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$/;
+export const VARIABLES_MAX = 20;
+
+export function readAddress(search: string): Shown {
+  const given = new URLSearchParams(search);
+  const ids = (name: string) =>
+    (given.get(name) ?? "").split(",").flatMap((text) => (/^\d{1,15}$/.test(text) ? [Number(text)] : []));
+  const local = (name: string) => {
+    const text = given.get(name) ?? "";
+    return LOCAL.test(text) && !Number.isNaN(Date.parse(text)) ? text : null;
+  };
+  const [from, to] = [local("from"), local("to")];
+  const isPeriod = from !== null && to !== null && from < to;
+  return {
+    variables: [...new Set(ids("variables"))].slice(0, VARIABLES_MAX),
+    from: isPeriod ? from : null,
+    to: isPeriod ? to : null,
+    zone: given.get("zone"),
+    granularity: GRANULARITIES.find((one) => one === given.get("granularity")) ?? null,
+    aggregate: AGGREGATES.find((one) => one === given.get("aggregate")) ?? null,
+    units: ids("units"),
+  };
+}
+
+export function addressOf({ variables, units, ...more }: Shown): string {
+  const parameters = new URLSearchParams();
+  if (variables.length > 0) parameters.set("variables", variables.join(","));
+  for (const [name, value] of Object.entries(more)) if (value !== null) parameters.set(name, value);
+  if (units.length > 0) parameters.set("units", units.join(","));
+  const text = `${parameters}`.replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%2F", "/");
+  return text === "" ? location.pathname : `?${text}`;
+}

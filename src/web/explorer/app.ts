@@ -1,0 +1,87 @@
+/** The explorer: the tree, and beside it what was chosen there. */
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { type Element, html } from "../kit/html.ts";
+import { Card, Notice } from "../kit/parts.ts";
+import { addressOf, readAddress, type Shown, VARIABLES_MAX } from "./address.ts";
+import { Chart, HINT, periodWords } from "./chart.ts";
+import { Controls } from "./controls.ts";
+import { Exports } from "./exports.ts";
+import { pathOf, SessionEnded } from "./hub.ts";
+import { type Loaded, useLoaded } from "./loaded.ts";
+import { Legend, Values } from "./tables.ts";
+import { TEXTS } from "./texts.ts";
+import { Tree } from "./tree.ts";
+import { localOfMs } from "./zone.ts";
+
+export function App(): Element {
+  const [shown, setShown] = useState(() => readAddress(location.search));
+  const [fault, setFault] = useState<unknown>(null);
+  useEffect(() => {
+    const back = () => setShown(readAddress(location.search));
+    addEventListener("popstate", back);
+    return () => removeEventListener("popstate", back);
+  }, []);
+  const { loaded, isLoading } = useLoaded(shown, setFault);
+  const change = (part: Partial<Shown>) => {
+    const next = { ...shown, ...part };
+    history.pushState(null, "", addressOf(next));
+    setFault(null);
+    setShown(next);
+  };
+  const choose = (id: number, isAdded: boolean) => {
+    const others = isAdded ? shown.variables.filter((one) => one !== id) : [];
+    change({ variables: [...others, id].slice(-VARIABLES_MAX), ...(isAdded ? {} : { units: [] }) });
+  };
+  return html`<div class="explorer">
+    <${Tree} chosen=${shown.variables} onChoose=${choose} onFault=${setFault} />
+    <div class="shown" aria-busy=${isLoading}>
+      ${fault === null ? null : Fault(fault)}
+      <p class="hidden" role="status">${isLoading ? TEXTS.loading : ""}</p>
+      ${shown.variables.length === 0 ? html`<p class="muted">${TEXTS.choose}</p>` : null}
+      ${loaded === null ? null : html`<${Plot} ...${{ shown, loaded }} onChange=${change} onFault=${setFault} />`}
+    </div>
+  </div>`;
+}
+
+function Fault(thrown: unknown): Element {
+  if (!(thrown instanceof SessionEnded)) {
+    const words = thrown instanceof Error ? thrown.message : String(thrown);
+    return Notice({ kind: "danger", children: html`<p>${TEXTS.failed(words)}</p>` });
+  }
+  const next = `${location.pathname}${location.search}`;
+  const link = html`<a href=${pathOf("/sign-in", { next })}>${TEXTS.signIn}</a>`;
+  return Notice({ kind: "danger", children: html`<p>${TEXTS.ended} ${link}</p>` });
+}
+
+interface PlotProps {
+  readonly shown: Shown;
+  readonly loaded: Loaded;
+  onChange(change: Partial<Shown>): void;
+  onFault(thrown: unknown): void;
+}
+
+function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
+  const { series, units, zone, fromMs, toMs, from, to } = loaded;
+  const zoom = useCallback(
+    (start: number, end: number) => {
+      const [first, last] = [localOfMs(start, zone), localOfMs(end, zone)];
+      if (first < last) onChange({ from: first, to: last });
+    },
+    [loaded],
+  );
+  const setUnit = (unitId: number) => {
+    const family = units.get(unitId)?.unitFamilyId;
+    const others = shown.units.filter((one) => units.get(one)?.unitFamilyId !== family);
+    onChange({ units: [...others, unitId] });
+  };
+  const remove = (id: number) => onChange({ variables: shown.variables.filter((one) => one !== id) });
+  const names = series.map(({ variable }) => variable.name).join(", ");
+  const words = TEXTS.plotOf(names, periodWords(from, to));
+  return html`
+    <${Legend} loaded=${loaded} onUnit=${setUnit} onRemove=${remove} />
+    <${Controls} shown=${shown} loaded=${loaded} onChange=${onChange} />
+    <${Chart} ...${{ series, units, zone, fromMs, toMs, words }} onZoom=${zoom} />
+    <p class="hint">${HINT} ${TEXTS.zone}: ${zone}.</p>
+    <${Exports} loaded=${loaded} onFault=${onFault} />
+    ${Card({ id: "values", title: TEXTS.table, children: html`<${Values} loaded=${loaded} />` })}`;
+}

@@ -1,0 +1,153 @@
+/** The plot: one axis for each unit, a band from least to most, and no line over a gap. */
+import { useEffect, useRef } from "preact/hooks";
+import uPlot, { type AlignedData, type Axis, type Series as Line, type Options } from "uplot";
+import { type Element, html } from "../kit/html.ts";
+import type { Unit } from "./hub.ts";
+import { endsOf, type Series } from "./series.ts";
+import { TEXTS } from "./texts.ts";
+
+/** Colours of the stylesheet, which repeat. */
+export const COLOURS = 8;
+const BAND_OPACITY = "33";
+/** Of uPlot.join. */
+const NULL_EXPANDS = 2;
+const AXIS_PIXELS = 64;
+const HEIGHTS = { narrow: 280, wide: 400 };
+
+/** Texts of ticks, by the distance between ticks; the rest where a day or a year begins. */
+const TICKS = [
+  [31_536_000, "{YYYY}", null, null, null, null, null, null, 1],
+  [2_419_200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [86_400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+  [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+];
+
+interface ChartProps {
+  readonly series: readonly Series[];
+  readonly units: ReadonlyMap<number, Unit>;
+  /** IANA. */
+  readonly zone: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly words: string;
+  onZoom(fromMs: number, toMs: number): void;
+}
+
+export function Chart(props: ChartProps): Element {
+  const place = useRef<HTMLDivElement>(null);
+  const { series, units, zone, fromMs, toMs, words, onZoom } = props;
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    let plot = draw(element, props);
+    const redraw = () => {
+      plot.destroy();
+      plot = draw(element, props);
+    };
+    const sizes = new ResizeObserver(() => plot.setSize(sizeOf(element)));
+    sizes.observe(element);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", redraw);
+    return () => {
+      sizes.disconnect();
+      dark.removeEventListener("change", redraw);
+      plot.destroy();
+    };
+  }, [series, units, zone, fromMs, toMs, onZoom]);
+  return html`<div class="plot" ref=${place} role="img" aria-label=${words}></div>`;
+}
+
+function draw(element: HTMLElement, { series, units, zone, fromMs, toMs, onZoom }: ChartProps): uPlot {
+  const style = getComputedStyle(element);
+  const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const symbols = [...new Set(series.map(({ unitId }) => symbolOf(units, unitId)))];
+  const lines: Line[] = [{}];
+  const bands: uPlot.Band[] = [];
+  series.forEach(({ variable, unitId, isStep, band }, at) => {
+    const stroke = colour(`series-${at % COLOURS}`);
+    const scale = symbolOf(units, unitId);
+    const paths = isStep ? uPlot.paths.stepped?.({ align: 1 }) : uPlot.paths.linear?.();
+    const shape = { scale, ...(paths === undefined ? {} : { paths }) };
+    lines.push({ label: variable.name, stroke, width: 1.5, points: isStep ? { show: false } : { size: 5 }, ...shape });
+    if (band === null) return;
+    const first = lines.length;
+    for (const _ of ["most", "least"]) lines.push({ width: 0, points: { show: false }, ...shape });
+    bands.push({ series: [first, first + 1], fill: stroke + BAND_OPACITY });
+  });
+  const axis: Axis = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false } };
+  const options: Options = {
+    ...sizeOf(element),
+    series: lines,
+    bands,
+    legend: { show: false },
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), zone),
+    scales: { x: { time: true, range: [fromMs / 1_000, toMs / 1_000] } },
+    axes: [
+      { ...axis, values: TICKS as NonNullable<Axis["values"]> },
+      ...symbols.map((scale, at): Axis => {
+        const side = at === 0 ? 3 : 1;
+        const grid = { ...axis.grid, show: at === 0 };
+        return { ...axis, scale, side, grid, label: scale, size: AXIS_PIXELS, values: (_, ticks) => ticks.map(tick) };
+      }),
+    ],
+    cursor: { drag: { x: true, y: false, setScale: false } },
+    hooks: {
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width > 3) onZoom(plot.posToVal(left, "x") * 1_000, plot.posToVal(left + width, "x") * 1_000);
+        },
+      ],
+    },
+  };
+  return new uPlot(options, joined(series), element);
+}
+
+function tick(value: number | null): string {
+  return value === null ? "" : value.toLocaleString(undefined, { maximumSignificantDigits: 6 });
+}
+
+function sizeOf(element: HTMLElement): { width: number; height: number } {
+  const width = Math.max(element.clientWidth, 200);
+  return { width, height: width < 600 ? HEIGHTS.narrow : HEIGHTS.wide };
+}
+
+type Column = (number | null)[];
+
+/** All columns on one axis of time; a gap is a value that is null. */
+function joined(series: readonly Series[]): AlignedData {
+  const tables = series.map(columnsOf);
+  // A gap reaches to the next value of its own column, also over the times of others.
+  const modes = tables.map((columns) => columns.map(() => NULL_EXPANDS));
+  return uPlot.join(tables as unknown as AlignedData[], modes);
+}
+
+/** A step holds for its length, and ends before a gap; the last one ends, too. */
+function columnsOf(series: Series): Column[] {
+  const { times, values, band, isStep, length } = series;
+  const ends = new Set(endsOf(series));
+  const given = [times, values, ...(band === null ? [] : [band.most, band.least])];
+  const columns: Column[] = given.map(() => []);
+  const add = (time: number, held: (column: readonly (number | null)[]) => number | null) => {
+    for (const [index, column] of given.entries()) columns[index]?.push(index === 0 ? time : held(column));
+  };
+  times.forEach((time, at) => {
+    const held = (column: readonly (number | null)[]) => column[at] ?? null;
+    add(time, held);
+    if (!ends.has(at)) return;
+    if (isStep && length > 0) add(time + length, held);
+    if (at < times.length - 1) add(time + length + 1, () => null);
+  });
+  return columns;
+}
+
+export function symbolOf(units: ReadonlyMap<number, Unit>, id: number): string {
+  return units.get(id)?.symbol ?? "";
+}
+
+export function periodWords(from: string, to: string): string {
+  return `${from.replace("T", " ")} – ${to.replace("T", " ")}`;
+}
+
+export const HINT = TEXTS.dragHint;

@@ -1,0 +1,128 @@
+/** The shown variables with what the period holds of them, and the values of the plot as a table. */
+import { useMemo, useState } from "preact/hooks";
+import { type Element, html } from "../kit/html.ts";
+import { COLOURS, symbolOf } from "./chart.ts";
+import type { DataRow } from "./hub.ts";
+import type { Loaded } from "./loaded.ts";
+import type { Series } from "./series.ts";
+import { TEXTS } from "./texts.ts";
+import { dateWords } from "./zone.ts";
+
+const ROWS = 200;
+
+/** Decimals of a summary; the table of values shows more. */
+const SUMMARY_DIGITS = 3;
+const VALUE_DIGITS = 9;
+
+function numberWords(value: number | null | undefined, digits: number): string {
+  return value === null || value === undefined
+    ? ""
+    : value.toLocaleString(undefined, { maximumFractionDigits: digits });
+}
+
+const NUMBERS: ReadonlySet<string> = new Set(["total", "mean", "least", "most", "count"]);
+
+interface LegendProps {
+  readonly loaded: Loaded;
+  onUnit(unitId: number): void;
+  onRemove(id: number): void;
+}
+
+export function Legend({ loaded, onUnit, onRemove }: LegendProps): Element {
+  const { columns } = TEXTS;
+  const names = ["variable", "unit", "latest", "total", "mean", "least", "most", "count", "actions"] as const;
+  const heads = names.map(
+    (name) => html`<th scope="col" class=${NUMBERS.has(name) ? "number" : ""}>${columns[name]}</th>`,
+  );
+  const rows = loaded.series.map((one, at) => LegendRow({ loaded, one, at, onUnit, onRemove }));
+  return html`<div class="scroll"><table class="rows legend"><caption class="hidden">${TEXTS.shown}</caption>
+    <thead><tr>${heads}</tr></thead>
+    <tbody>${rows}</tbody></table></div>`;
+}
+
+function LegendRow({ loaded, one, at, onUnit, onRemove }: LegendProps & { one: Series; at: number }): Element {
+  const { variable } = one;
+  const { columns } = TEXTS;
+  const source = loaded.sources.get(variable.sourceId);
+  const own = loaded.summaries.get(variable.id);
+  const number = (name: keyof typeof columns, value: number | null | undefined) =>
+    html`<td class="number" data-label=${columns[name]}>${numberWords(value, SUMMARY_DIGITS)}</td>`;
+  const stored = loaded.units.get(variable.unitId ?? 0);
+  const family = [...loaded.units.values()].filter((unit) => unit.unitFamilyId === stored?.unitFamilyId);
+  const change = (event: Event) => onUnit(Number((event.target as HTMLSelectElement).value));
+  const options = family.map((unit) => html`<option key=${unit.id} value=${unit.id}>${unit.symbol}</option>`);
+  const path = [source?.siteName ?? source?.site?.name, source?.name].filter((text) => text).join(" › ");
+  return html`<tr key=${variable.id}>
+    <th scope="row" data-label=${columns.variable}>
+      <div class="named"><span class=${`swatch series-${at % COLOURS}`} aria-hidden="true"></span>
+      <span><bdi class="name">${variable.name}</bdi><span class="detail"><bdi>${path}</bdi></span></span></div>
+    </th>
+    <td data-label=${columns.unit}>
+      <select aria-label=${TEXTS.unitOf(variable.name)} value=${one.unitId} onChange=${change}>${options}</select>
+    </td>
+    <td data-label=${columns.latest}>${Latest(loaded, own?.latest)}</td>
+    ${number("total", own?.sumValue)}${number("mean", own?.avgValue)}${number("least", own?.minValue)}
+    ${number("most", own?.maxValue)}${number("count", own?.countValue)}
+    <td><button type="button" class="plain small" aria-label=${TEXTS.remove(variable.name)}
+      onClick=${() => onRemove(variable.id)}>×</button></td>
+  </tr>`;
+}
+
+function Latest({ units, atMs }: Loaded, row: DataRow | undefined): Element {
+  if (row === undefined) return html`<span class="muted">${TEXTS.never}</span>`;
+  const ms = atMs - Date.parse(row.date ?? "");
+  const value = `${numberWords(row.rawValue, SUMMARY_DIGITS)} ${symbolOf(units, row.unitId ?? 0)}`;
+  const date = dateWords(row.date ?? "", false);
+  return html`<span>${value}<span class="detail" title=${date}>${ageWords(ms)}</span></span>`;
+}
+
+function ageWords(ms: number): string {
+  const length = Math.abs(ms);
+  const [name, unit] = TEXTS.ages.find(([, one]) => length >= one) ?? ["second", 1_000];
+  const count = Math.floor(length / unit);
+  const words = `${count} ${name}${count === 1 ? "" : "s"}`;
+  return ms < 0 ? TEXTS.ahead(words) : TEXTS.ago(words);
+}
+
+/** The values of the plot, in its order. */
+export function Values({ loaded }: { readonly loaded: Loaded }): Element {
+  const [most, setMost] = useState(ROWS);
+  const rows = useMemo(() => rowsOf(loaded.series), [loaded]);
+  if (rows.length === 0) return html`<p class="muted">${TEXTS.noRows}</p>`;
+  const isDay = ["Day", "Week", "Month", "Year"].includes(loaded.granularity);
+  const heads = loaded.series.map(
+    ({ variable, unitId }) =>
+      html`<th scope="col" class="number"><bdi>${variable.name}</bdi> ${unitIn(loaded, unitId)}</th>`,
+  );
+  const body = rows.slice(0, most).map(
+    ({ date, values }) => html`<tr key=${date}><th scope="row">${dateWords(date, isDay)}</th>
+      ${values.map((value) => html`<td class="number">${numberWords(value, VALUE_DIGITS)}</td>`)}</tr>`,
+  );
+  const more = html`<p>${TEXTS.rowsShown(Math.min(most, rows.length), rows.length)}
+    <button type="button" class="plain small" onClick=${() => setMost(most * 5)}>${TEXTS.more}</button></p>`;
+  return html`<div class="scroll"><table class="values"><caption class="hidden">${TEXTS.table}</caption>
+    <thead><tr><th scope="col">${TEXTS.date(loaded.zone)}</th>${heads}</tr></thead><tbody>${body}</tbody>
+  </table></div>${rows.length > most ? more : null}`;
+}
+
+function unitIn({ units }: Loaded, id: number): string {
+  const symbol = symbolOf(units, id);
+  return symbol === "" ? "" : `(${symbol})`;
+}
+
+interface ValuesRow {
+  readonly date: string;
+  readonly values: (number | null)[];
+}
+
+function rowsOf(series: readonly Series[]): readonly ValuesRow[] {
+  const byTime = new Map<number, ValuesRow>();
+  series.forEach(({ times, dates, values }, column) => {
+    times.forEach((time, at) => {
+      const row = byTime.get(time) ?? { date: dates[at] ?? "", values: series.map(() => null) };
+      row.values[column] = values[at] ?? null;
+      byTime.set(time, row);
+    });
+  });
+  return [...byTime].sort(([one], [other]) => one - other).map(([, row]) => row);
+}
