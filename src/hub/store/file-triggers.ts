@@ -10,6 +10,7 @@ import {
 } from "../../wire/index.ts";
 import { isoOfMs } from "../time.ts";
 import { change, type Database, insert, listed, type Row, row, rows, type Steps, update } from "./database.ts";
+import { addChangeEvent, addStructureEvent, type ChangedStructure } from "./events/structure-events.ts";
 import type { Listing, Page } from "./store.ts";
 import { jsonOf, text } from "./structure-rows.ts";
 import { Where } from "./where.ts";
@@ -102,6 +103,8 @@ function writers(database: Database): Pick<FileTriggerStore, "create" | "change"
           const id = yield* insert("file_trigger", { account_id: accountId, ...columnsOf(fields), ...edits });
           yield* reserve(fields.token, id);
           yield* record(id, null, fields, edit);
+          const facts = { by };
+          yield* addStructureEvent(accountId, "created", { kind: "fileTrigger", id, name: fields.name, facts, atMs });
           return id;
         }),
       ),
@@ -115,7 +118,9 @@ function writers(database: Database): Pick<FileTriggerStore, "create" | "change"
           const fields = changed(current);
           if (fields.token !== current.token) yield* reserve(fields.token, id);
           yield* write(current, fields, edit);
-          return triggerOf((yield* row(sql, id, accountId)) ?? found);
+          const after = triggerOf((yield* row(sql, id, accountId)) ?? found);
+          yield* addChangeEvent(accountId, eventFields(current), eventFields(after), eventOf(after, edit));
+          return after;
         }),
       ),
     remove: (accountId, ids, edit) =>
@@ -126,9 +131,21 @@ function writers(database: Database): Pick<FileTriggerStore, "create" | "change"
         if (missing.length > 0) return { missing, removed: 0 };
         const left = found.filter(({ state }) => state !== "Deleted");
         for (const trigger of left) yield* write(trigger, { ...trigger, state: "Deleted" }, edit);
+        const [first] = left;
+        const more = { others: left.slice(1).map(({ id }) => id) };
+        if (first !== undefined) yield* addStructureEvent(accountId, "removed", eventOf(first, edit, more));
         return { missing, removed: left.length };
       }),
   };
+}
+
+function eventOf({ id, name }: StoredFileTrigger, { by, atMs }: Edit, more: object = {}): ChangedStructure {
+  return { kind: "fileTrigger", id, name, facts: { by, ...more }, atMs };
+}
+
+/** The fields that a person changes. */
+function eventFields(trigger: StoredFileTrigger): object {
+  return fileTriggerFields.parse(trigger);
 }
 
 /** Rolls the transaction back. */

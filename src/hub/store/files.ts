@@ -1,12 +1,14 @@
 /** Records of stored files. */
 import { randomUUID } from "node:crypto";
-import { type FileState, storedFile } from "../../wire/index.ts";
+import type { FileState } from "../../wire/index.ts";
 import { OFFERED_FROM, statesBefore } from "../files/states.ts";
-import { change, type Database, insert, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
+import { change, type Database, insert, row, rows, type Steps, type StoreDialect } from "./database.ts";
+import { addEvents, type NewEvent } from "./events/events.ts";
+import { fileStateEvents } from "./events/file-states.ts";
 import { containing, foldedText, type SqlValue } from "./filter-sql.ts";
 import { isOwned } from "./owned.ts";
 import type { FileAdded, FileChange, FileRecord, FileStore, FilesFilter, FilesRemoved, NewFile } from "./store.ts";
-import { jsonOf } from "./structure-rows.ts";
+import { columnsOf, recordOf } from "./stored/file-rows.ts";
 import { Where } from "./where.ts";
 
 const FILES = { columns: "*", from: "stored_file", order: "id" };
@@ -49,7 +51,9 @@ function writers(database: Database): Writers {
     advance: (accountId, changes) =>
       database.write(function* (): Steps<readonly boolean[]> {
         const advanced: boolean[] = [];
-        for (const one of changes) advanced.push(yield* advance(dialect, accountId, one));
+        const events: NewEvent[] = [];
+        for (const one of changes) advanced.push(yield* advance(dialect, accountId, one, events));
+        yield* addEvents(events);
         return advanced;
       }),
     process: (accountId, id, { atMs, isScanned }) =>
@@ -61,9 +65,12 @@ function writers(database: Database): Writers {
           WHERE id = ? AND account_id = ? AND ${among("state")}`,
           ...[isScanned ? "waiting" : "none", atMs, id, accountId, OFFERED_FROM],
         );
-        if (offered > 0) return "offered";
         const found = yield* row("SELECT * FROM stored_file WHERE id = ? AND account_id = ?", id, accountId);
-        return found === undefined ? "missing" : recordOf(found).state;
+        if (found === undefined) return "missing";
+        const file = recordOf(found);
+        if (offered === 0) return file.state;
+        yield* addEvents(fileStateEvents(accountId, file, { ...file, atMs }));
+        return "offered";
       }),
   };
 }
@@ -131,10 +138,14 @@ function scans(database: Database): Pick<FileStore, "unscanned" | "releaseUnscan
       const own = "WHERE id = ? AND account_id = ? AND scan = 'waiting'";
       if (verdict.kind === "clean") await database.run(`UPDATE stored_file SET scan = 'clean' ${own}`, id, accountId);
       else
-        await database.run(
-          `UPDATE stored_file SET scan = 'infected', state = 'quarantined', reason = ?, updated_ms = ? ${own}`,
-          ...[verdict.reason, atMs, id, accountId],
-        );
+        await database.write(function* () {
+          const set = "scan = 'infected', state = 'quarantined', reason = ?, updated_ms = ?";
+          const sql = `UPDATE stored_file SET ${set} ${own} RETURNING *`;
+          const found = yield* row(sql, verdict.reason, atMs, id, accountId);
+          if (found === undefined) return;
+          const file = recordOf(found);
+          yield* addEvents(fileStateEvents(accountId, file, { ...file, atMs }));
+        });
     },
   };
 }
@@ -144,8 +155,12 @@ function* oneAtATime(dialect: StoreDialect, accountId: number): Steps<void> {
   yield* row(`SELECT bytes FROM stored_bytes WHERE account_id = ?${dialect.forUpdate("stored_bytes")}`, accountId);
 }
 
-function* advance({ among }: StoreDialect, accountId: number, file: FileChange): Steps<boolean> {
+/** Adds the event of the change, if there is one, to `events`. */
+function* advance(dialect: StoreDialect, accountId: number, file: FileChange, events: NewEvent[]): Steps<boolean> {
   const { id, state, reason, atMs, run, triggerId, offers = null } = file;
+  const held = `SELECT * FROM stored_file WHERE id = ? AND account_id = ?${dialect.forUpdate("stored_file")}`;
+  const before = yield* row(held, id, accountId);
+  if (before === undefined) return false;
   const columns: readonly (readonly [string, SqlValue])[] = [
     ["state", state],
     ["reason", reason],
@@ -154,9 +169,13 @@ function* advance({ among }: StoreDialect, accountId: number, file: FileChange):
   ];
   const sql = `UPDATE stored_file SET ${columns.map(([name]) => `${name} = ?`).join(", ")},
       updated_ms = CASE state WHEN ? THEN updated_ms ELSE ? END
-    WHERE id = ? AND account_id = ? AND offers = coalesce(CAST(? AS BIGINT), offers) AND ${among("state")}`;
+    WHERE id = ? AND account_id = ? AND offers = coalesce(CAST(? AS BIGINT), offers) AND ${dialect.among("state")}`;
   const values = [...columns.map(([, value]) => value), state, atMs];
-  return (yield* change(sql, ...values, id, accountId, offers, statesBefore(state))) > 0;
+  if ((yield* change(sql, ...values, id, accountId, offers, statesBefore(state))) === 0) return false;
+  const known = recordOf(before);
+  const changed = { state, reason, atMs, run: run ?? known.run, triggerId: triggerId ?? known.triggerId };
+  if (known.state !== state) events.push(...fileStateEvents(accountId, known, changed));
+  return true;
 }
 
 function* added(dialect: StoreDialect, accountId: number, file: NewFile, bytesMax: number | null): Steps<FileAdded> {
@@ -177,7 +196,12 @@ function* added(dialect: StoreDialect, accountId: number, file: NewFile, bytesMa
   }
   if (siteId !== null && !(yield* isOwned(dialect, "site", siteId, accountId))) return { kind: "no-site" };
   if ((yield* change(TAKE, size, accountId, size, bytesMax)) === 0) return { kind: "full" };
-  return { kind: "added", id: yield* insert("stored_file", columnsOf(accountId, file)) };
+  const id = yield* insert("stored_file", columnsOf(accountId, file));
+  const { unclaimed: reason = null, triggerId } = file;
+  const state = reason === null ? ("received" as const) : ("unclaimed" as const);
+  const stated = { state, reason, atMs: createdMs, triggerId, isFailure: false };
+  yield* addEvents(fileStateEvents(accountId, { ...file, id }, stated));
+  return { kind: "added", id };
 }
 
 function* answered({ among }: StoreDialect, ids: readonly number[]): Steps<void> {
@@ -220,71 +244,4 @@ function whereOf(dialect: StoreDialect, accountId: number, filter: FilesFilter):
     where.condition({ sql, values: [...inName.values, ...inTag.values] });
   }
   return where;
-}
-
-function columnsOf(accountId: number, file: NewFile) {
-  return {
-    account_id: accountId,
-    name: file.fileName,
-    base_name: file.fileName.slice(file.fileName.lastIndexOf("/") + 1),
-    bytes: file.size,
-    sha256: file.sha256,
-    kind: file.cloudItemTypeId,
-    content_type: file.contentType,
-    tags: jsonOf(file.tags),
-    site_id: file.siteId,
-    created_ms: file.createdMs,
-    created_by: file.createdBy,
-    via: file.via,
-    state: file.unclaimed === undefined ? "received" : "unclaimed",
-    reason: file.unclaimed ?? null,
-    trigger_id: file.triggerId,
-    scan: file.isScanned ? "waiting" : "none",
-    updated_ms: file.createdMs,
-    idempotency_key: file.idempotencyKey ?? null,
-    webhook_url: file.webhookUrl ?? null,
-    unanswered_until_ms: file.unansweredUntilMs ?? null,
-  };
-}
-
-/** Many records are read for each file: a schema takes ten times as long. */
-function oneOf<Name extends string>({ options }: { readonly options: readonly Name[] }): (value: unknown) => Name {
-  const names = new Map<unknown, Name>(options.map((name) => [name, name]));
-  return (value) => {
-    const name = names.get(value);
-    if (name === undefined) throw new RangeError(`a stored file has the unknown value ${String(value)}`);
-    return name;
-  };
-}
-
-const { shape } = storedFile;
-const [viaOf, stateOf] = [oneOf(shape.via), oneOf(shape.state)];
-const [scanOf, kindOf] = [oneOf(shape.scan), oneOf(shape.cloudItemTypeId)];
-
-function recordOf(one: Row): FileRecord {
-  const text = (column: string) => (one[column] === null ? null : String(one[column]));
-  const number = (column: string) => (one[column] === null ? null : Number(one[column]));
-  return {
-    id: Number(one["id"]),
-    accountId: Number(one["account_id"]),
-    fileName: String(one["name"]),
-    size: Number(one["bytes"]),
-    sha256: String(one["sha256"]),
-    cloudItemTypeId: kindOf(one["kind"]),
-    contentType: String(one["content_type"]),
-    tags: JSON.parse(String(one["tags"])),
-    siteId: number("site_id"),
-    createdMs: Number(one["created_ms"]),
-    createdBy: String(one["created_by"]),
-    via: viaOf(one["via"]),
-    state: stateOf(one["state"]),
-    reason: text("reason"),
-    updatedMs: Number(one["updated_ms"]),
-    repeatedMs: number("repeated_ms"),
-    webhookUrl: text("webhook_url"),
-    offers: Number(one["offers"]),
-    triggerId: number("trigger_id"),
-    run: text("run"),
-    scan: scanOf(one["scan"]),
-  };
 }

@@ -13,6 +13,7 @@ import {
   type StoreDialect,
   update,
 } from "./database.ts";
+import { addChangeEvent, addStructureEvent } from "./events/structure-events.ts";
 import { foldedText } from "./filter-sql.ts";
 import { type KnownIds, knownIds, type Refit, refitAll } from "./form-refit.ts";
 import { type HeldSlice, sliceColumns, sliceOfRow } from "./slice-rows.ts";
@@ -116,6 +117,7 @@ export function createFormStore(database: Database): FormStore {
         const made = yield* ownedForm(dialect, accountId, id);
         if (made === undefined) throw new Error(`the form ${id} is gone`);
         yield* refitAll(accountId, null, made, refit, yield* knownIds(accountId, made));
+        yield* addStructureEvent(accountId, "created", { kind: "form", id, name: made.name });
         return made;
       }),
     list: (accountId, { ids, names, entityTypes }, page) =>
@@ -145,6 +147,7 @@ export function createFormStore(database: Database): FormStore {
         const after = (yield* ownedForm(dialect, accountId, id)) ?? before;
         yield* refitAll(accountId, before, after, edit.refit, ids);
         yield* markReadersOf(dialect, accountId, before);
+        yield* addChangeEvent(accountId, before, after, { kind: "form", id, name: after.name });
         return after;
       }),
     remove: (accountId, id, edit) =>
@@ -157,7 +160,9 @@ export function createFormStore(database: Database): FormStore {
         const ids = yield* knownIds(accountId, next);
         edit.refitSlices(before, next, yield* slicesOf(id), ids);
         yield* refitAll(accountId, before, null, edit.refit, ids);
-        return (yield* change("DELETE FROM form WHERE id = ?", id)) > 0;
+        yield* change("DELETE FROM form WHERE id = ?", id);
+        yield* addStructureEvent(accountId, "removed", { kind: "form", id, name: before.name });
+        return true;
       }),
   };
 }

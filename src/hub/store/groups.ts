@@ -1,7 +1,9 @@
 /** Groups of sites of an account. */
 import type { Group, GroupBody } from "../../wire/index.ts";
 import { change, type Database, insert, row, rows, type Steps } from "./database.ts";
+import { addStructureEvent, type ChangedStructure } from "./events/structure-events.ts";
 import type { Listing, Page } from "./store.ts";
+import { text } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 
 export interface GroupStore {
@@ -15,6 +17,11 @@ export interface GroupStore {
   removeSite(accountId: number, id: number, siteId: number): Promise<boolean>;
   /** The sites stay. False when the account has no such group. */
   remove(accountId: number, id: number): Promise<boolean>;
+}
+
+function* groupOf(accountId: number, id: number): Steps<ChangedStructure> {
+  const found = yield* row("SELECT name FROM site_group WHERE id = ? AND account_id = ?", id, accountId);
+  return { kind: "group", id, name: text(found?.["name"]) };
 }
 
 const GROUPS = { columns: "*", from: "site_group", order: "id" };
@@ -39,6 +46,7 @@ export function createGroupStore(database: Database): GroupStore {
         if (unknown.length > 0) return unknown;
         const id = yield* insert("site_group", { account_id: accountId, name });
         yield* add(id, siteIds);
+        yield* addStructureEvent(accountId, "created", { kind: "group", id, name });
         return id;
       }),
     list: (accountId, { ids }, page) =>
@@ -60,16 +68,30 @@ export function createGroupStore(database: Database): GroupStore {
         const sql = `SELECT 1 FROM site_group WHERE id = ? AND account_id = ?${forUpdate("site_group")}`;
         if ((yield* row(sql, id, accountId)) === undefined) return "missing";
         const unknown = yield* foreign(accountId, siteIds);
-        if (unknown.length === 0) yield* add(id, siteIds);
-        return unknown;
+        if (unknown.length > 0) return unknown;
+        yield* add(id, siteIds);
+        yield* addStructureEvent(accountId, "changed", { ...(yield* groupOf(accountId, id)), facts: { siteIds } });
+        return [];
       }),
-    async removeSite(accountId, id, siteId) {
-      const own = "group_id IN (SELECT id FROM site_group WHERE id = ? AND account_id = ?)";
-      const sql = `DELETE FROM site_group_member WHERE ${own} AND site_id = ?`;
-      return (await database.run(sql, id, accountId, siteId)) > 0;
-    },
-    async remove(accountId, id) {
-      return (await database.run("DELETE FROM site_group WHERE id = ? AND account_id = ?", id, accountId)) > 0;
-    },
+    removeSite: (accountId, id, siteId) =>
+      database.write(function* (): Steps<boolean> {
+        const own = "group_id IN (SELECT id FROM site_group WHERE id = ? AND account_id = ?)";
+        const removed = yield* change(
+          `DELETE FROM site_group_member WHERE ${own} AND site_id = ?`,
+          ...[id, accountId, siteId],
+        );
+        if (removed === 0) return false;
+        const facts = { removedSiteIds: [siteId] };
+        yield* addStructureEvent(accountId, "changed", { ...(yield* groupOf(accountId, id)), facts });
+        return true;
+      }),
+    remove: (accountId, id) =>
+      database.write(function* (): Steps<boolean> {
+        const group = yield* groupOf(accountId, id);
+        const sql = "DELETE FROM site_group WHERE id = ? AND account_id = ?";
+        if ((yield* change(sql, id, accountId)) === 0) return false;
+        yield* addStructureEvent(accountId, "removed", group);
+        return true;
+      }),
   };
 }

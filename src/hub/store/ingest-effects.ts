@@ -9,12 +9,16 @@ import { applied, applyFailed } from "./calculated/claims.ts";
 import { markDue } from "./calculated/marks.ts";
 import type { ReadingColumns } from "./columns.ts";
 import { row, type Steps, type StoreDialect } from "./database.ts";
+import { addEvents, type NewEvent } from "./events/events.ts";
+import { pushOutcomeEvent, wantsPushOutcomes } from "./events/push-outcomes.ts";
 import type { IngestReport, Outcome, QueuedOperation } from "./store.ts";
 
 /** The watches of an account. Add a field for a further effect of points. */
 interface Watched {
   /** The calculated variables that an input triggers. */
   readonly triggered: ReadonlyMap<number, readonly number[]>;
+  /** Whether outcomes of pushes become events. */
+  readonly outcomes: boolean;
 }
 
 interface Touched {
@@ -101,11 +105,28 @@ export class IngestEffects {
       if (state === "done") yield* applied(calculationId, counts, nowMs);
       else yield* applyFailed(calculationId, discarded[0]?.reason ?? "its outputs could not be stored", nowMs);
     }
+    yield* this.#pushOutcomes(operations, outcomes, state);
   }
 
   /** The effects of the transaction, for the main thread; after the commit. */
   report(): IngestReport {
     return { due: [...this.#due] };
+  }
+
+  *#pushOutcomes(
+    operations: readonly QueuedOperation[],
+    outcomes: readonly Outcome[],
+    state: AppliedState,
+  ): Steps<void> {
+    const events: NewEvent[] = [];
+    for (const [index, operation] of operations.entries()) {
+      const outcome = outcomes[index];
+      // A calculation has events of its own.
+      if (operation.calculationId !== null || outcome === undefined) continue;
+      const watched = yield* this.#watchedBy(operation.accountId);
+      if (watched.outcomes) events.push(pushOutcomeEvent(operation, outcome, state));
+    }
+    yield* addEvents(events);
   }
 
   *#watchedBy(accountId: number): Steps<Watched> {
@@ -117,7 +138,7 @@ export class IngestEffects {
         .entries()
         .map(([inputId, users]) => [inputId, users.map(({ calculatedId }) => calculatedId)] as const),
     );
-    const watched = { triggered };
+    const watched = { triggered, outcomes: yield* wantsPushOutcomes(accountId) };
     this.#watched.set(accountId, watched);
     return watched;
   }

@@ -4,6 +4,7 @@
  */
 import type { MasterDataReport, ReportedRow, RowResult } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
+import { addStructureEvent } from "./events/structure-events.ts";
 import { type FoundForms, findForms } from "./found-forms.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
 import type { Listing, Page, StoredSite, StoredSource, StoredVariable } from "./store.ts";
@@ -114,9 +115,19 @@ export function createMasterDataStore(database: Database): MasterDataStore {
         const items = judgement.report(created);
         const report = { ...factsOf(judgement, items), fileName: key.fileName, createdMs: atMs, items };
         if (key.run !== null) yield* keepReport(accountId, key, report);
+        yield* reportEvent(accountId, key, report);
         return report;
       }),
   };
+}
+
+/** One event for the whole file, where it changed something. */
+function* reportEvent(accountId: number, { fileId, fileName }: ReportKey, report: KeptReport): Steps<void> {
+  const { created, changed } = report.rows;
+  if (!report.applied || created + changed === 0) return;
+  const facts = { created, changed };
+  const about = { kind: "masterData", id: fileId, name: fileName, facts, atMs: report.createdMs } as const;
+  yield* addStructureEvent(accountId, "changed", about);
 }
 
 function factsOf({ plan, dryRun }: Judgement, items: readonly ReportedRow[]): ReportFacts {

@@ -5,6 +5,7 @@ import { definitionFacts, type JudgeDefinition, putDefinition, withoutPlaces } f
 import { markDependants, markDue, markReaders, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
 import { usersOf } from "./calculated/readers.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
+import { aboutSource, aboutVariable, addChangeEvent, addRemovalEvent } from "./events/structure-events.ts";
 import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
 import { noteChange } from "./source-zones.ts";
 import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
@@ -43,7 +44,9 @@ export function structureChanges(database: Database): Changes {
         if (!isDeepStrictEqual(siteOf(found).clientData, body.clientData ?? null))
           yield* markReaders(dialect, accountId, { entity: "site", ids: [id], ...WHOLE_HISTORY });
         yield* putValues(dialect, accountId, "site", id, values);
-        return siteOf((yield* owned("site", id, accountId)) ?? found);
+        const after = siteOf((yield* owned("site", id, accountId)) ?? found);
+        yield* addChangeEvent(accountId, siteOf(found), after, { kind: "site", id, name: after.name, siteId: id });
+        return after;
       }),
     changeSource: (accountId, id, changed) =>
       changing(accountId, function* (): Steps<StoredSource | "missing" | "no-parent"> {
@@ -57,7 +60,9 @@ export function structureChanges(database: Database): Changes {
         if (!isDeepStrictEqual(sourceOf(found).clientData, body.clientData ?? null))
           yield* markReaders(dialect, accountId, { entity: "source", ids: [id], ...WHOLE_HISTORY });
         yield* putValues(dialect, accountId, "source", id, values);
-        return sourceOf((yield* ownedSource(dialect, id, accountId)) ?? found);
+        const after = sourceOf((yield* ownedSource(dialect, id, accountId)) ?? found);
+        yield* addChangeEvent(accountId, sourceOf(found), after, aboutSource(after));
+        return after;
       }),
     changeVariable: (accountId, id, changed, judge) =>
       changing(accountId, function* (): Steps<StoredVariable | "missing" | "no-parent"> {
@@ -72,12 +77,17 @@ export function structureChanges(database: Database): Changes {
         // Formulas see its values in another unit than before.
         if (body.unitId !== current.unitId)
           yield* markDependants(dialect, accountId, [{ inputId: id, ...WHOLE_HISTORY }], "definition", nowMs());
-        return variableOf((yield* owned("variable", id, accountId)) ?? found);
+        const after = variableOf((yield* owned("variable", id, accountId)) ?? found);
+        yield* addChangeEvent(accountId, current, after, aboutVariable(after));
+        return after;
       }),
     remove: (accountId, entity, id, withPoints) =>
       changing(accountId, function* (): Steps<Removal> {
-        if ((yield* owned(entity, id, accountId)) === undefined) return { kind: "missing" };
-        return yield* removeBelow(dialect, accountId, entity, id, withPoints);
+        const found = yield* owned(entity, id, accountId);
+        if (found === undefined) return { kind: "missing" };
+        const removal = yield* removeBelow(dialect, accountId, entity, id, withPoints);
+        if (removal.kind === "removed") yield* addRemovalEvent(accountId, entity, found, removal);
+        return removal;
       }),
   };
 }

@@ -2,6 +2,7 @@
 import { definitionFacts, putDefinition } from "./calculated/definitions.ts";
 import { nowMs } from "./calculated/marks.ts";
 import { type Database, insert, listed, type Steps } from "./database.ts";
+import { aboutVariable, addStructureEvent } from "./events/structure-events.ts";
 import { heldForms, putValues, type ValuePlan, zoneOfSource } from "./form-values.ts";
 import { isOwned } from "./owned.ts";
 import { noteChange } from "./source-zones.ts";
@@ -71,6 +72,7 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
         const values = judge?.(yield* heldForms(dialect, accountId, "site", null, body.timeZoneId)) ?? null;
         const id = yield* insert("site", { account_id: accountId, ...siteColumns({ ...body, ...plainOf(values) }) });
         yield* putValues(dialect, accountId, "site", id, values);
+        yield* addStructureEvent(accountId, "created", { kind: "site", id, name: body.name, siteId: id });
         return id;
       }),
     createSource: (accountId, body, judge) =>
@@ -84,6 +86,8 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
         const id = yield* insert("source", { account_id: accountId, ...columns });
         yield* putValues(dialect, accountId, "source", id, values);
         const added = yield* ownedSource(dialect, id, accountId);
+        const { name, siteId } = body;
+        yield* addStructureEvent(accountId, "created", { kind: "source", id, name, siteId, sourceId: id });
         return added === undefined ? null : sourceOf(added);
       }),
     createVariable: (accountId, body, judge) =>
@@ -93,9 +97,11 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
         yield* noteChange(accountId);
         if (!(yield* isOwned(dialect, "source", sourceId, accountId))) return null;
         const id = yield* insert("variable", { account_id: accountId, ...variableColumns(body) });
-        if (calculated === undefined || judge === undefined) return id;
-        const facts = yield* definitionFacts(dialect, { accountId, variableId: null, sourceId }, calculated);
-        yield* putDefinition(dialect, accountId, id, judge(facts, calculated), nowMs());
+        if (calculated !== undefined && judge !== undefined) {
+          const facts = yield* definitionFacts(dialect, { accountId, variableId: null, sourceId }, calculated);
+          yield* putDefinition(dialect, accountId, id, judge(facts, calculated), nowMs());
+        }
+        yield* addStructureEvent(accountId, "created", aboutVariable({ id, name: body.name, sourceId }));
         return id;
       }),
   };

@@ -2,6 +2,7 @@
 import type { AuditAction, EventFilterBody, EventType, Subscription } from "../../../wire/index.ts";
 import { change, type Database, insert, type Row, row, type Steps, update } from "../database.ts";
 import { type Actor, recordAudit } from "../people/audit.ts";
+import { noteChange } from "../source-zones.ts";
 import type { Listing, Page } from "../store.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
@@ -78,6 +79,8 @@ export const SUBSCRIPTIONS = {
   order: "event_subscription.id",
 };
 
+// `noteChange`: writers of points remember whether an account wants events about outcomes.
+
 /** A delivery that runs at this moment is not recorded, and is made again. */
 const AFRESH = { attempts: 0, failing_ms: null, failure: null, next_ms: 0, taken_by: null, taken_until_ms: 0 };
 
@@ -111,6 +114,7 @@ export function createSubscriptionStore(database: Database): SubscriptionStore {
           ...{ account_id: accountId, ...columnsOf(fields), position: yield* newest(accountId) },
           ...{ created_ms: edit.atMs, created_by: edit.actor.name },
         });
+        yield* noteChange(accountId);
         yield* recorded(accountId, "subscription.created", { id, ...fields }, edit);
         return yield* written(accountId, id);
       }),
@@ -128,6 +132,7 @@ export function createSubscriptionStore(database: Database): SubscriptionStore {
         const isNew = fields.active && !current.active;
         const begun = isNew ? { position: yield* newest(accountId), paused_ms: null } : {};
         yield* update("event_subscription", id, { ...columnsOf(fields), ...AFRESH, ...begun });
+        yield* noteChange(accountId);
         yield* recorded(accountId, "subscription.changed", { id, ...fields }, edit);
         return yield* written(accountId, id);
       }),
@@ -140,6 +145,7 @@ export function createSubscriptionStore(database: Database): SubscriptionStore {
     async remove(accountId, id, edit) {
       const removed = await changing(accountId, id, function* (current): Steps<true> {
         yield* change("DELETE FROM event_subscription WHERE id = ?", id);
+        yield* noteChange(accountId);
         yield* recorded(accountId, "subscription.removed", current, edit);
         return true;
       });
