@@ -43,18 +43,17 @@ export function applyPatch(current: Fields, operations: readonly Operation[], by
   return document;
 }
 
-/** Values of forms merge level by level (RFC 7396), so that a patch of one field leaves the others. */
+/** Objects merge level by level (RFC 7396), so that a patch of one field leaves the others. */
 export function mergedValues(
   current: Fields,
   entries: readonly (readonly [string, unknown])[],
 ): readonly (readonly [string, unknown])[] {
   const why = unfit(Object.fromEntries(entries));
   if (why !== null) throw invalidRequest(why);
-  return entries.map(([name, value]) =>
-    name.toLowerCase() === "clientdata" && isFields(value)
-      ? [name, mergePatch(current["clientData"] ?? {}, value)]
-      : [name, value],
-  );
+  return entries.map(([name, value]) => {
+    const merged = ["clientData", "calculated"].find((field) => field.toLowerCase() === name.toLowerCase());
+    return merged !== undefined && isFields(value) ? [name, mergePatch(current[merged] ?? {}, value)] : [name, value];
+  });
 }
 
 /** Names are matched without regard to case. */

@@ -233,6 +233,8 @@ describe("a definition", () => {
       formula: "= a + 2",
       variables: [{ alias: "a", ...place, variableId: kWh }],
     });
+    const named = await hub.ok("PATCH", `/variables/${id}`, { body: { calculated: { FriendlyName: "Named" } } });
+    expect(named.calculated).toEqual({ ...changed.calculated, friendlyName: "Named" });
     await hub.ok("PATCH", `/variables/${id}`, { body: { calculated: null } });
     expect((await shown(id)).calculated).toBeNull();
   });

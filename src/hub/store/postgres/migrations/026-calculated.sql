@@ -9,7 +9,8 @@ CREATE TABLE calculated_input (
   is_trigger BOOLEAN NOT NULL, -- its new points make the calculated variable due
   PRIMARY KEY (calculated_id, variable_id)
 );
-CREATE INDEX calculated_input_by_variable ON calculated_input(account_id, variable_id);
+CREATE INDEX calculated_input_by_variable ON calculated_input(variable_id);
+CREATE INDEX calculated_input_by_account ON calculated_input(account_id);
 
 -- Fields of forms that formulas read; a field may go before its formula.
 CREATE TABLE calculated_field (
@@ -32,7 +33,8 @@ CREATE TABLE calculation_due (
   marked_ms BIGINT NOT NULL, -- the oldest mark in it
   cause TEXT NOT NULL CHECK (cause IN ('input', 'slice', 'definition', 'removal', 'force'))
 );
-CREATE INDEX calculation_due_by_variable ON calculation_due(account_id, variable_id, input_id, from_ms);
+CREATE INDEX calculation_due_by_variable ON calculation_due(variable_id);
+CREATE INDEX calculation_due_by_account ON calculation_due(account_id, id);
 
 CREATE TABLE calculation (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -62,7 +64,7 @@ CREATE TABLE calculation (
   attempts BIGINT NOT NULL DEFAULT 0,
   message TEXT
 );
-CREATE INDEX calculation_by_variable ON calculation(account_id, variable_id, id);
+CREATE INDEX calculation_by_variable ON calculation(variable_id, id);
 CREATE INDEX calculation_by_account ON calculation(account_id, id);
 CREATE INDEX calculation_open ON calculation(state, lease_ms) WHERE state IN ('running', 'waiting', 'storing');
 

@@ -9,7 +9,8 @@ CREATE TABLE calculated_input (
   is_trigger INTEGER NOT NULL, -- its new points make the calculated variable due
   PRIMARY KEY (calculated_id, variable_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX calculated_input_by_variable ON calculated_input(account_id, variable_id);
+CREATE INDEX calculated_input_by_variable ON calculated_input(variable_id);
+CREATE INDEX calculated_input_by_account ON calculated_input(account_id);
 
 -- Fields of forms that formulas read; a field may go before its formula.
 CREATE TABLE calculated_field (
@@ -32,7 +33,8 @@ CREATE TABLE calculation_due (
   marked_ms INTEGER NOT NULL, -- the oldest mark in it
   cause TEXT NOT NULL CHECK (cause IN ('input', 'slice', 'definition', 'removal', 'force'))
 ) STRICT;
-CREATE INDEX calculation_due_by_variable ON calculation_due(account_id, variable_id, input_id, from_ms);
+CREATE INDEX calculation_due_by_variable ON calculation_due(variable_id);
+CREATE INDEX calculation_due_by_account ON calculation_due(account_id, id);
 
 CREATE TABLE calculation (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -62,6 +64,6 @@ CREATE TABLE calculation (
   attempts INTEGER NOT NULL DEFAULT 0,
   message TEXT
 ) STRICT;
-CREATE INDEX calculation_by_variable ON calculation(account_id, variable_id, id);
+CREATE INDEX calculation_by_variable ON calculation(variable_id, id);
 CREATE INDEX calculation_by_account ON calculation(account_id, id);
 CREATE INDEX calculation_open ON calculation(state, lease_ms) WHERE state IN ('running', 'waiting', 'storing');
