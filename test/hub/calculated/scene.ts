@@ -71,6 +71,7 @@ export interface ShownCalculation {
   readonly state: string;
   readonly outputs: number;
   readonly stored: number;
+  readonly discarded: number;
   readonly message: string | null;
   readonly progress: number;
   readonly defaultVersion: string;
