@@ -41,7 +41,14 @@ export function startBackground({ metrics, stops, ...base }: BackgroundParts): B
     },
   });
   stops.push(() => ingestion.close());
-  const recalculation = startRecalculation({ ...base, ingestion, onEnded: metrics.countCalculation });
+  const recalculation = startRecalculation({
+    ...base,
+    ingestion,
+    onEnded(end, seconds) {
+      metrics.countCalculation(end, seconds);
+      deliveries.wake();
+    },
+  });
   stops.push(() => recalculation.close());
   stops.push(startPurge(store, options, log, clock));
   return { deliveries, ingestion, recalculation };

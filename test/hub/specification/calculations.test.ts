@@ -1,4 +1,4 @@
-/** Rules about when calculated variables are calculated, and about their versions, with expressions; those of scripts are beside. */
+/** Rules about when variables are calculated, and about versions, with expressions; those of scripts are beside. */
 import { afterAll, beforeAll, expect } from "vitest";
 import { defaultVersionOf } from "../../../src/hub/calculated/recalculation/version.ts";
 import {
