@@ -8,6 +8,7 @@ import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
 import { registerCalculations } from "./calculated/recalculation/metrics.ts";
 import type { RunEnd } from "./calculated/recalculation/run.ts";
+import { registerEvents } from "./events/metrics.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import type { HubOptions } from "./options.ts";
 import type { AppliedReadings } from "./push/ingestion.ts";
@@ -31,13 +32,14 @@ export interface HubMetrics {
 
 export function createMetrics(
   options: HubOptions,
-  { operations, calculations }: Pick<HubStore, "operations" | "calculations">,
+  store: Pick<HubStore, "operations" | "calculations" | "eventDeliveries">,
   { log, clock }: { readonly log: Logger; readonly clock: Clock },
   gatewayView: GatewayViewOf = NO_GATEWAY,
 ): HubMetrics {
   const registry = new Registry();
-  const { requests, readings, refused } = registerMetrics(registry, clock, () => operations.counts());
-  const durations = registerCalculations(registry, clock, () => calculations.counts());
+  const { requests, readings, refused } = registerMetrics(registry, clock, () => store.operations.counts());
+  const durations = registerCalculations(registry, clock, () => store.calculations.counts());
+  registerEvents(registry, () => store.eventDeliveries.counts());
   const app = Fastify({ forceCloseConnections: true, http: serverLimits(options.http) });
   limitConnections(app, options.http, log);
   const { listen, token } = options.metrics;
@@ -141,6 +143,7 @@ export function hubRegistry(): Registry {
   const registry = new Registry();
   registerMetrics(registry, systemClock, async () => ({ waiting: 0, failed: 0, webhooks: 0, oldestMs: null }));
   registerCalculations(registry, systemClock, async () => ({ waiting: 0, oldestMs: null, running: 0, failed: 0 }));
+  registerEvents(registry, async () => ({ undelivered: 0, paused: 0 }));
   return registry;
 }
 

@@ -82,6 +82,8 @@ describe("a webhook", () => {
       behind: 3,
       since: expect.stringMatching(/^20/),
     });
+    const { eventDeliveries } = hub.inside().store as HubStore;
+    expect(await eventDeliveries.counts()).toEqual({ undelivered: 3, paused: 1 });
     await hub.restart();
     await add(event("while paused"));
     expect(idsOf()).toEqual([[1], [1], [1]]);
