@@ -2,6 +2,7 @@
  * `npm run bench -- NAME…`: measures speed and memory beside baselines in the same run, and prints ratios.
  * Nothing asserts them.
  */
+import { benchCalculated } from "./calculated.ts";
 import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
 import { benchHub } from "./hub.ts";
@@ -10,6 +11,7 @@ import { benchQuality } from "./quality.ts";
 import { benchTransfer } from "./transfer.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  calculated: benchCalculated,
   delivery: benchDelivery,
   drops: benchDrops,
   hub: benchHub,

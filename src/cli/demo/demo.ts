@@ -11,6 +11,7 @@ import { addCommand, type CommandFrame } from "../command.ts";
 import { print, printJson, printTable, styled, summaryLine } from "../output.ts";
 import { printProgress, printStep } from "../progress.ts";
 import { waitUntilIdle } from "../until-idle.ts";
+import { derivedOutcomes, type Outcome } from "./derived.ts";
 import { HUB_LINE, sendFromDevices } from "./devices.ts";
 import { type DemoGround, prepareGround } from "./ground.ts";
 import { compareWithScenario, type Ended } from "./scenario.ts";
@@ -66,12 +67,14 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
       );
       stored.resolve();
       const ended = [...(await compareWithScenario(ground.scenario, gateway.ledger)), ...(await sending)];
-      if (!quiet) printEnd(ended, ground, options.untilIdle !== true);
+      const { scenario, calculatedId } = ground;
+      const derived = await derivedOutcomes(ground.sentTo, calculatedId, scenario.derived, timely);
+      if (!quiet) printEnd(ended, derived, ground, options.untilIdle !== true);
       if (options.untilIdle !== true && idle === "idle") await untilStopped(stop, say);
       const summary = await gateway.summary();
-      if (quiet) printJson(summary);
+      if (quiet) printJson({ ...summary, derived });
       else print(summaryLine(summary));
-      return idle === "idle" && ended.every((one) => one.fault === null) ? 0 : 1;
+      return idle === "idle" && [...ended, ...derived].every((one) => one.fault === null) ? 0 : 1;
     } finally {
       await gateway.stop();
     }
@@ -95,7 +98,7 @@ function printGround(ground: DemoGround, say: (line: string) => void): void {
 }
 
 /** `staysUp`: the hub responds until a person ends the demo. */
-function printEnd(ended: readonly Ended[], ground: DemoGround, staysUp: boolean): void {
+function printEnd(ended: readonly Ended[], derived: readonly Outcome[], ground: DemoGround, staysUp: boolean): void {
   print("");
   print(styled("bold", "Where each file went"));
   printTable(
@@ -108,6 +111,17 @@ function printEnd(ended: readonly Ended[], ground: DemoGround, staysUp: boolean)
         : styled("red", `${one.found}: ${one.fault}`),
       one.points === 0 ? "" : String(one.points),
       one.where,
+    ]),
+  );
+  print("");
+  print(styled("bold", "What the hub made of the points"));
+  printTable(
+    ["  kind", "name", "ended", "with"],
+    derived.map(({ what, name, found, detail, fault }) => [
+      `  ${what}`,
+      name,
+      fault === null ? styled("green", found) : styled("red", `${found}: ${fault}`),
+      detail,
     ]),
   );
   const config = ground.gatewayConfig;

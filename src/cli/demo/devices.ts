@@ -70,7 +70,12 @@ async function filesOf(to: SentTo): Promise<z.output<typeof records>> {
   return records.parse(await (await call(to, "/storage")).json());
 }
 
-async function call({ hubUrl, token }: SentTo, path: string, body?: unknown): Promise<Response> {
+/** GET, or POST with a body. Throws what the hub refuses. */
+export async function call(
+  { hubUrl, token }: Pick<SentTo, "hubUrl" | "token">,
+  path: string,
+  body?: unknown,
+): Promise<Response> {
   const headers = { Authorization: `Bearer ${token}`, "x-opisense-api-version": API_VERSION };
   const response = await fetch(`${hubUrl}${path}`, {
     ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),

@@ -12,6 +12,7 @@ import { type ProcessLock, takeProcessLock } from "../../sql/process-lock.ts";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
 import { createLog } from "../../support/log.ts";
 import { narrowModes, PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
+import { buildDerived } from "./derived.ts";
 import type { SentTo } from "./devices.ts";
 import { type Field, startField } from "./field.ts";
 import { readScenario, readStructure, type Scenario } from "./scenario.ts";
@@ -28,6 +29,8 @@ export interface DemoGround {
   /** Path of the gateway's configuration, relative where that is shorter. */
   readonly gatewayConfig: string;
   readonly scenario: Scenario;
+  /** Id of the variable that the hub calculates. */
+  readonly calculatedId: number;
   /** A command that shows stored points. */
   readonly queryCommand: string;
   close(): Promise<void>;
@@ -101,6 +104,7 @@ async function prepareLockedGround(state: string, samples: string, keep: boolean
     const field = await startField(users, hostKey, createLog("warn"));
     closers.push(() => field.close());
     const { token, example } = await buildStructure(hub.url, readStructure(samples));
+    const calculatedId = await buildDerived({ hubUrl: hub.url, token }, scenario.derived);
     const tokenFile = join(state, "token");
     writeFileSync(tokenFile, token, { mode: PRIVATE_FILE });
     const gatewayConfig = writeGatewayConfig(state, hub.url, field);
@@ -114,6 +118,7 @@ async function prepareLockedGround(state: string, samples: string, keep: boolean
       folders: { local: shortest(folders.local), sftp: shortest(folders.sftp), ftp: shortest(folders.ftp) },
       gatewayConfig: shortest(gatewayConfig),
       scenario,
+      calculatedId,
       queryCommand:
         `curl -sH "Authorization: Bearer $(cat ${shortest(tokenFile)})" ` +
         `"${hub.url}/data?VariableId=${example}&DisplayLevel=ValueVariableDate` +

@@ -20,8 +20,19 @@ const scenarioSchema = z.strictObject({
     triggers: z.array(z.looseObject({ name: z.string() })),
     files: z.record(z.string(), z.strictObject({ by: z.enum(["sftp", "ftp"]), ends: z.string() })),
   }),
+  derived: z.strictObject({
+    calculated: z.strictObject({
+      source: z.string(),
+      variable: z.looseObject({ name: z.string() }),
+      formula: z.string(),
+      mappingConfig: z.string(),
+      inputs: z.record(z.string(), z.string()),
+      points: z.int(),
+    }),
+  }),
 });
 export type Scenario = z.output<typeof scenarioSchema>;
+export type Derived = Scenario["derived"];
 
 const variableSchema = z.strictObject({
   name: z.string(),
