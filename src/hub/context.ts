@@ -1,6 +1,7 @@
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { SignInThrottle } from "../support/sign-in-throttle.ts";
+import type { Alarms } from "./alarms/service.ts";
 import type { Recalculation } from "./calculated/recalculation/recalculation.ts";
 import type { Deliveries } from "./deliveries/start.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
@@ -41,4 +42,5 @@ export interface HubContext {
   readonly files: StoredFiles | null;
   readonly masterData: MasterData;
   readonly mail: HubMail;
+  readonly alarms: Alarms;
 }

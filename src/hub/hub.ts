@@ -17,6 +17,8 @@ import { trustedProxies } from "../support/sign-in-options.ts";
 import { createSignInThrottle } from "../support/sign-in-throttle.ts";
 import { startFault } from "../support/start-fault.ts";
 import { packageVersion } from "../support/version.ts";
+import { alarmRoutes } from "./alarms/routes.ts";
+import { startAlarms } from "./alarms/service.ts";
 import { startBackground } from "./background.ts";
 import { wakeAfterChanges } from "./calculated/recalculation/recalculation.ts";
 import { calculationRoutes } from "./calculated/recalculation/routes.ts";
@@ -133,10 +135,12 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     stops.push(() => masterData.close());
     const mail = startMail(options, store, { log, clock });
     stops.push(() => mail.close());
+    const alarms = startAlarms({ ...base, ...background, mail });
+    stops.push(() => alarms.close());
     const { app, routes } = buildServer(metrics, {
       ...base,
       ...{ passwords, keys, rates, tokens, guard, throttle, sessions },
-      ...{ ...background, mappersOf, gatewayView, files, masterData, mail },
+      ...{ ...background, mappersOf, gatewayView, files, masterData, mail, alarms },
     });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
@@ -213,6 +217,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     invitationRoutes,
     userRoutes,
     searchRoutes,
+    alarmRoutes,
     unsupportedRoutes,
   ];
   for (const resource of resources) void app.register((scope) => resource(scope, context));

@@ -1,4 +1,5 @@
 /** The service's contract, as clients and the hub share it: `headgate/wire`. */
+export * from "./alarms.ts";
 export * from "./audit.ts";
 export * from "./calculated.ts";
 export * from "./calculation.ts";

@@ -17,6 +17,16 @@ const WORDS: Readonly<Record<string, string>> = {
   roles: "Names of the roles of the user in the account.",
   guid: "The `token` of the file trigger.",
   rest: "Anything: this hub does not have the resource.",
+  // Alarms.
+  templateids: "Templates of alarms.",
+  alarmids: "Alarms.",
+  severities: "Severities of templates.",
+  kinds: "Kinds of conditions.",
+  condition: "When an alarm is present.",
+  notifications: "Who is notified when an alarm changes, beside the readers of events.",
+  template: "The template, as POST /alarms/template takes it.",
+  webhooks: "Receivers of a signed POST of each change.",
+  comment: "A comment, kept with the alarm.",
   // Tokens.
   grant_type: "How the caller signs in.",
   client_id: "The client, as the hub was configured with it.",

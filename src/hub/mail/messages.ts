@@ -67,8 +67,12 @@ export function passwordChangedMessage({ username }: { readonly username: string
   ]);
 }
 
-function text(words: string): Part {
+export function text(words: string): Part {
   return { kind: "text", text: words };
+}
+
+export function value(label: string, words: string): Part {
+  return { kind: "value", label, value: words };
 }
 
 /** Names in a subject or a text come from people: on one line they can form neither a header nor a paragraph. */
@@ -82,7 +86,7 @@ function dateOf(ms: number): string {
   return `${new Intl.DateTimeFormat("en-GB", parts).format(ms).replace(" at ", ", ")} UTC`;
 }
 
-function message(subject: string, parts: readonly Part[]): MailContent {
+export function message(subject: string, parts: readonly Part[]): MailContent {
   return {
     subject: flat(subject),
     text: `${parts.map(textOf).join("\n\n").replaceAll(VALUE_GAP, "\n")}\n`,
@@ -90,7 +94,7 @@ function message(subject: string, parts: readonly Part[]): MailContent {
   };
 }
 
-const VALUE_GAP = /\n\n(?=(?:User name|Temporary password): )/g;
+const VALUE_GAP = /\n\n(?=(?:User name|Temporary password|Where|Value|Limit|Severity|Since|Ended): )/g;
 
 function textOf(part: Part): string {
   if (part.kind === "link") return `${part.words}:\n${part.href}`;

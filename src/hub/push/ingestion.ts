@@ -10,6 +10,7 @@ import { besideModule } from "../../support/threads/beside.ts";
 import type { HubOptions } from "../options.ts";
 import type { IngestReport, OperationStore } from "../store/store.ts";
 import type { Retention } from "../store/version-plan.ts";
+import type { TouchedPoints } from "./touched.ts";
 
 export interface WorkerData {
   readonly store: HubOptions["store"];
@@ -34,6 +35,8 @@ export const STOP = 0;
 export const AGAIN = 1;
 /** The number of times that the thread was woken. */
 export const WAKES = 2;
+/** Not 0: the hub watches points, and receives which variables were written. */
+export const WATCHED = 3;
 
 export type FromWorker =
   | {
@@ -41,6 +44,8 @@ export type FromWorker =
       readonly seqs: readonly number[];
       readonly readings: AppliedReadings;
       readonly effects: IngestReport;
+      /** Null where points are not watched. */
+      readonly touched: TouchedPoints | null;
     }
   | { readonly type: "trouble"; readonly message: string }
   | {
@@ -56,11 +61,15 @@ export interface AppliedReadings {
   readonly discarded: number;
 }
 
+type OnTouched = (touched: TouchedPoints) => void;
+
 export interface Ingestion {
   /** Called when an operation waits in the queue. */
   wake(): void;
   /** Called when a failed operation waits again. */
   again(): void;
+  /** Calls `onTouched` from now on after each group of operations; null: points are not watched. */
+  watch(onTouched: OnTouched | null): void;
   /** Completes the current operation first. */
   close(): Promise<void>;
 }
@@ -84,7 +93,8 @@ export interface IngestionParts {
 export function startIngestion(parts: IngestionParts): Ingestion {
   const { log, clock } = parts;
   const recorder = createRecorder(parts);
-  const words = new Int32Array(new SharedArrayBuffer(12));
+  const words = new Int32Array(new SharedArrayBuffer(16));
+  const watcher: Watcher = { onTouched: null };
   const closing = new AbortController();
   const wake = (): void => {
     Atomics.add(words, WAKES, 1);
@@ -94,7 +104,7 @@ export function startIngestion(parts: IngestionParts): Ingestion {
   /** A thread that failed is replaced; its current operation is still in the queue. */
   const watch = async (): Promise<void> => {
     while (!closing.signal.aborted) {
-      const pool = startPool(parts, words, recorder.add);
+      const pool = startPool(parts, words, recorder.add, watcher);
       try {
         await pool.run();
       } catch (thrown) {
@@ -113,6 +123,10 @@ export function startIngestion(parts: IngestionParts): Ingestion {
       Atomics.store(words, AGAIN, 1);
       wake();
     },
+    watch(onTouched) {
+      watcher.onTouched = onTouched;
+      Atomics.store(words, WATCHED, onTouched === null ? 0 : 1);
+    },
     async close() {
       Atomics.store(words, STOP, 1);
       closing.abort();
@@ -123,10 +137,15 @@ export function startIngestion(parts: IngestionParts): Ingestion {
   };
 }
 
+interface Watcher {
+  onTouched: OnTouched | null;
+}
+
 function startPool(
   { options, log, fault, onApplied, onEffects }: IngestionParts,
   words: Int32Array,
   note: (seqs: readonly number[]) => void,
+  watcher: Watcher,
 ): Piscina<void, void> {
   const { store, limits, customerLimits, accounts } = options;
   const limitOf = (name: "versions" | "futureHorizon") => ({
@@ -150,6 +169,7 @@ function startPool(
     if (message.type === "finished") {
       onApplied(message.readings);
       onEffects?.(message.effects);
+      if (message.touched !== null) watcher.onTouched?.(message.touched);
       note(message.seqs);
     } else if (message.type === "trouble")
       log.warn({ cause: message.message }, "operations wait: the store refuses them for now");

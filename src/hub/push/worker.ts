@@ -10,9 +10,10 @@ import { wordsOf } from "../../support/errors.ts";
 import { armFault, faultPoint } from "../../support/faults.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import { isDatabaseTrouble, openIngestStore } from "../store/open.ts";
-import type { GroupLimits, IngestReport, Outcome, QueuedOperation } from "../store/store.ts";
+import type { GroupLimits, IngestReport, IngestTransaction, Outcome, QueuedOperation } from "../store/store.ts";
 import { applyOperations, OperationTimeout } from "./apply.ts";
-import { AGAIN, type AppliedReadings, type FromWorker, STOP, WAKES, type WorkerData } from "./ingestion.ts";
+import { AGAIN, type AppliedReadings, type FromWorker, STOP, WAKES, WATCHED, type WorkerData } from "./ingestion.ts";
+import { Touched } from "./touched.ts";
 
 const RETRY_MS = 1_000;
 /** Limit on the group in memory; a larger operation is a group of its own, written in parts within its transaction. */
@@ -26,6 +27,7 @@ if (fault !== null) armFault(fault);
 const store = await openIngestStore(storeOptions, retention, systemClock);
 const report = (message: FromWorker) => port.postMessage(message);
 const columns = new ReadingColumns(GROUP.readings);
+const touched = new Touched();
 const isStopping = () => Atomics.load(words, STOP) === 1;
 
 /** Returns at once when the thread was woken since `wakes` were counted. */
@@ -66,7 +68,12 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
   let effects: IngestReport;
   try {
     effects = await store.apply(group, async (transaction, operations) => {
-      outcomes = await applyOperations(transaction, operations, { discardsMax, horizon, clock: systemClock, columns });
+      outcomes = await applyOperations(noting(transaction), operations, {
+        discardsMax,
+        horizon,
+        clock: systemClock,
+        columns,
+      });
       return outcomes;
     });
   } catch (thrown) {
@@ -78,7 +85,28 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
     return;
   }
   faultPoint("hub.ingest.after");
-  report({ type: "finished", seqs: group.map(({ seq }) => seq), readings: readingsOf(outcomes), effects });
+  report({
+    type: "finished",
+    seqs: group.map(({ seq }) => seq),
+    readings: readingsOf(outcomes),
+    effects,
+    touched: touched.report(),
+  });
+}
+
+/** Costs nothing where points are not watched. The work may be repeated: what an earlier attempt wrote is forgotten. */
+function noting(transaction: IngestTransaction): IngestTransaction {
+  touched.clear();
+  if (Atomics.load(words, WATCHED) === 0) return transaction;
+  return {
+    findVariable: transaction.findVariable,
+    outputOf: transaction.outputOf,
+    async write(readings) {
+      const replaced = await transaction.write(readings);
+      touched.add(readings);
+      return replaced;
+    },
+  };
 }
 
 function readingsOf(outcomes: readonly Outcome[]): AppliedReadings {

@@ -1,4 +1,6 @@
 /** The parts of the store whose statements are the same in both databases. */
+
+import { createAlarmStores } from "./alarms/stores.ts";
 import { createCalculatedStore } from "./calculated/calculated.ts";
 import { createCalculationsStore } from "./calculated/calculations.ts";
 import { createClaimStore } from "./calculated/claims.ts";
@@ -28,6 +30,7 @@ import { createViewStore } from "./views.ts";
 
 type CommonStores = Pick<
   HubStore,
+  | "alarms"
   | "identity"
   | "people"
   | "refreshTokens"
@@ -64,6 +67,7 @@ export type CalculationStore = CommonStores & Pick<HubStore, "points" | "close">
 
 export function commonStores(database: Database): CommonStores {
   return {
+    alarms: createAlarmStores(database),
     events: createEventStore(database),
     subscriptions: createSubscriptionStore(database),
     eventDeliveries: createEventDeliveryStore(database),

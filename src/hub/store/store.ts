@@ -4,6 +4,7 @@
  * and `ConfigError` only when opening. The store separates accounts, whose ids are parameters everywhere.
  */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
+import type { AlarmStores } from "./alarms/stores.ts";
 import type { CalculatedStore } from "./calculated/calculated.ts";
 import type { CalculationsStore } from "./calculated/calculations.ts";
 import type { ClaimStore } from "./calculated/claims.ts";
@@ -283,6 +284,7 @@ export interface HubStore extends MailStores {
   /** The zones of sources, for dates of files that have none. */
   readonly zones: SourceZoneStore;
   readonly sessions: SessionStore;
+  readonly alarms: AlarmStores;
   readonly events: EventStore;
   readonly subscriptions: SubscriptionStore;
   readonly eventDeliveries: EventDeliveryStore;

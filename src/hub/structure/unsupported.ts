@@ -9,7 +9,6 @@ import { described } from "../http/route.ts";
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 const REASONS: Readonly<Record<string, readonly string[]>> = {
-  "it comes with a later version": ["alarms"],
   "the specification names it without showing it": [
     "dashboards",
     "geozones",

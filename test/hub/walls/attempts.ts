@@ -19,6 +19,7 @@ const NOWHERE = { id: 987_654, text: "nowhere", token: TOKEN.replaceAll("1", "2"
 const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   ":formName/:groupName": NAMED.text,
   ":groupName/:fieldName": NAMED.text,
+  "alarms/:id": FIRST,
   "attributes/:formName": NAMED.text,
   "claims/:claimType": NAMED.text,
   "calculations/:id": FIRST,
@@ -40,9 +41,11 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
   "static/*": "index.html",
   "storage/:id": FIRST,
   "subscriptions/:id": FIRST,
+  "template/:id": FIRST,
   "tokens/:id": FIRST,
   "users/:id": PERSON,
   "variables/:id": FIRST,
+  "view/:id": FIRST,
   "views/:id": FIRST,
 };
 
@@ -86,13 +89,18 @@ const IN_QUERY: Readonly<Record<string, string>> = {
   VersionTag: NAMED.text,
   severities: NAMED.text,
   states: NAMED.text,
+  from: "2026-01-01T00:00:00Z",
+  name: NAMED.text,
   operationId: NAMED.operation,
+  to: "2027-01-01T00:00:00Z",
   webhookUrl: "https://gateway.example.org/outcome",
 };
 
 const SLICE = { FromDate: "2026-05-01T00:00:00Z", Value: 1 };
 /** Bodies of routes without an example. */
 const BODIES: Readonly<Record<string, unknown>> = {
+  "POST /alarms/:id/acknowledge": { comment: NAMED.text },
+  "POST /alarms/:id/comments": { text: NAMED.text },
   "POST /connect/token": {},
   "POST /groups/:id/sites": [FIRST],
   "POST /push/api/generic/:guid": {},
@@ -100,6 +108,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   "POST /sites/:id/attributes/:formName/:groupName/:fieldName/slices": SLICE,
   "POST /sources/:id/attributes/:formName/:groupName/:fieldName/slices": SLICE,
   "POST /storage": {},
+  "PUT /alarms/template/:id": { name: "t", selection: { variableIds: [FIRST] }, condition: { kind: "Above", set: 1 } },
+  "PUT /alarms/view/:id": { name: "v", filter: { templateIds: [FIRST] } },
   "PUT /sites/:id/attributes/:formName/:groupName/:fieldName/slices/:sliceId": SLICE,
   "PUT /sources/:id/attributes/:formName/:groupName/:fieldName/slices/:sliceId": SLICE,
 };

@@ -1,6 +1,7 @@
 /** Account 1 holds one of everything, with texts that no other account may see. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { addDispatch } from "../../../src/hub/store/alarms/dispatches.ts";
 import { change, insert } from "../../../src/hub/store/database.ts";
 import { addEvents } from "../../../src/hub/store/events/events.ts";
 import { addApiToken } from "../../../src/hub/store/people/api-tokens.ts";
@@ -40,9 +41,10 @@ export async function holdEverything(hub: TestHub): Promise<void> {
     await trigger(hub),
     await stored(hub),
   ];
+  await pushed(hub);
+  ids.push(...(await alarms(hub)));
   const others = ids.filter((id) => id !== FIRST);
   if (others.length > 0) throw new Error(`the examples name the ids ${FIRST}, and not ${others.join(", ")}`);
-  await pushed(hub);
   await people(hub);
   await calculated(hub);
   await signedIn(hub);
@@ -162,6 +164,20 @@ async function calculated(hub: TestHub): Promise<void> {
     yield* insert("calculation_due", { ...own, ...period, cause: "force" });
     yield* insert("calculation", { ...own, ...period, ...run, message: HIDDEN });
   });
+}
+
+/** One that is present by what was pushed, with a webhook that waits. */
+async function alarms(hub: TestHub): Promise<number[]> {
+  const condition = { kind: "Above", set: VALUE };
+  const template = await hub.post("/alarms/template", { name: HIDDEN, selection: { variableIds: [FIRST] }, condition });
+  const view = await hub.post("/alarms/view", { name: HIDDEN, filter: { states: ["Present"] } });
+  const found = await until(async () => (await hub.get("/alarms", { states: "Present" }))[0]);
+  await hub.post(`/alarms/${found.id}/comments`, { text: HIDDEN });
+  const { people: store } = hub.inside().store as HubStore;
+  const nextMs = Date.parse("2100-01-01T00:00:00Z");
+  const waits = { accountId: 1, kind: "webhook", target: `http://127.0.0.1:1/${HIDDEN}`, body: "{}", nextMs } as const;
+  await store.change(() => addDispatch(waits));
+  return [template, view, found.id];
 }
 
 async function pushed(hub: TestHub): Promise<void> {

@@ -1,0 +1,124 @@
+/** Sends what changes of alarms have written: to receivers of webhooks, and as pushes of states into variables. */
+import { createHash } from "node:crypto";
+import type { Clock } from "../../support/clock.ts";
+import type { Logger } from "../../support/log.ts";
+import { growingWait } from "../deliveries/growing-wait.ts";
+import { createSender, type Sender } from "../deliveries/sender.ts";
+import type { HubOptions } from "../options.ts";
+import { compressed } from "../push/body-compression.ts";
+import type { DueDispatch } from "../store/alarms/dispatches.ts";
+import type { HubStore } from "../store/store.ts";
+
+interface DispatchParts {
+  readonly store: HubStore;
+  readonly options: HubOptions["webhook"];
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Called when an operation waits. */
+  onPushed(): void;
+}
+
+/** One that a hub took and did not finish, since it was killed, is taken again after this time. */
+const LEASE_MS = 60_000;
+const IDLE_MS = 60_000;
+/** A push by the hub itself; real users begin at 1. */
+const HUB_USER = 0;
+const TIMEOUT_SEC = 600;
+
+export class AlarmDispatch {
+  readonly #parts: DispatchParts;
+  readonly #sender: Sender;
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  readonly #loop: Promise<void>;
+  #nap = new AbortController();
+
+  constructor(parts: DispatchParts) {
+    this.#parts = parts;
+    this.#sender = createSender(parts.options, { clock: parts.clock });
+    this.#loop = this.#run();
+  }
+
+  /** Checks for what is due. */
+  wake(): void {
+    this.#nap.abort();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#sender.close();
+    await this.#loop;
+  }
+
+  get #nowMs(): number {
+    return this.#parts.clock.now().epochMilliseconds;
+  }
+
+  get #hasSlot(): boolean {
+    return this.#running.size < this.#parts.options.concurrency;
+  }
+
+  async #run(): Promise<void> {
+    const { store, options, log, clock } = this.#parts;
+    const { dispatches } = store.alarms;
+    const closing = this.#closing.signal;
+    while (!closing.aborted) {
+      this.#nap = new AbortController();
+      try {
+        const due = this.#hasSlot ? await dispatches.take(this.#nowMs, this.#nowMs + LEASE_MS) : null;
+        if (due !== null) this.#begin(due);
+        else {
+          const next = this.#hasSlot ? await dispatches.nextMs() : null;
+          const wait = next === null ? IDLE_MS : Math.min(Math.max(1, next - this.#nowMs), IDLE_MS);
+          await clock.sleep(wait, AbortSignal.any([this.#nap.signal, closing]));
+        }
+      } catch (thrown) {
+        log.error({ err: thrown }, "notices of alarms could not be sent; this is tried again");
+        await clock.sleep(options.backoff, closing);
+      }
+    }
+    await Promise.all(this.#running);
+  }
+
+  #begin(due: DueDispatch): void {
+    const work = (due.kind === "variable" ? this.#push(due) : this.#post(due))
+      .catch((thrown) =>
+        this.#parts.log.error({ err: thrown }, "the end of a notice could not be recorded; it is sent again"),
+      )
+      .finally(() => {
+        this.#running.delete(work);
+        this.wake();
+      });
+    this.#running.add(work);
+  }
+
+  async #post(due: DueDispatch): Promise<void> {
+    const { store, options, log } = this.#parts;
+    const { dispatches } = store.alarms;
+    const answer = await this.#sender.send({ url: due.target, text: due.body, secret: options.secret });
+    if (answer.kind === "accepted") return dispatches.remove(due.id);
+    // A delivery that the shutdown interrupts is made again after the restart.
+    if (this.#closing.signal.aborted) return dispatches.later(due.id, this.#nowMs);
+    const facts = { url: due.target, attempt: due.attempts + 1, failure: answer.words };
+    if (due.attempts + 1 >= options.attempts) {
+      log.error(facts, "the webhook of an alarm has failed for good");
+      return dispatches.remove(due.id);
+    }
+    log.warn(facts, "the webhook of an alarm could not be delivered; it is tried again");
+    await dispatches.later(due.id, this.#nowMs + growingWait(options, due.attempts));
+  }
+
+  /** The key makes it one push, however often it is sent. */
+  async #push({ id, accountId, target, body: text }: DueDispatch): Promise<void> {
+    const { store, onPushed } = this.#parts;
+    const body = Buffer.from(text);
+    await store.operations.accept({
+      ...{ accountId, userId: HUB_USER, operationId: target, idempotencyKey: `${target} (by the hub)` },
+      digest: createHash("sha256").update(body).digest("hex"),
+      ...{ timeoutSec: TIMEOUT_SEC, received: 1, webhookUrl: null, acceptedMs: this.#nowMs },
+      body: await compressed(body),
+    });
+    await store.alarms.dispatches.remove(id);
+    onPushed();
+  }
+}

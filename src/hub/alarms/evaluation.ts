@@ -1,0 +1,238 @@
+/**
+ * Evaluates alarms. Points of a variable are read from the newest evaluated one on, in order of date, so that it does
+ * not matter why an alarm is evaluated, or how often: reports of ingestion only make it sooner.
+ */
+import type { Clock } from "../../support/clock.ts";
+import { faultPoint } from "../../support/faults.ts";
+import type { Logger } from "../../support/log.ts";
+import type { TouchedPoints } from "../push/touched.ts";
+import type { NewChange } from "../store/alarms/evaluation.ts";
+import type { HubStore } from "../store/store.ts";
+import { type AlarmPoint, leavesState, type Memory } from "./conditions.ts";
+import { isFilled, judgeMoment, type MomentFacts, nextMoment, readMoments } from "./moments.ts";
+import { noticesOf, notifiedOf } from "./notices.ts";
+import { progressed, type StateChange } from "./progress.ts";
+import { hasBounds, isOfPoints, limitWords } from "./rule.ts";
+import { type Watched, WatchedAlarms } from "./watched.ts";
+
+export interface EvaluationParts {
+  readonly store: HubStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called after a change was written: mails and dispatches may be due. */
+  onChanged(): void;
+}
+
+/** Variables of one statement; the event loop serves others between two. */
+const VARIABLES = 100;
+/** Points of a variable that one statement reads. */
+const POINTS = 500;
+/** Watermarks of one transaction. */
+const KEPT = 500;
+/** Of the changes of an alarm that are found at once, so many of the newest are sent; all are recorded. */
+const SENT = 20;
+
+export class AlarmEvaluation {
+  readonly #parts: EvaluationParts;
+  readonly watched: WatchedAlarms;
+  #change: number | null = null;
+
+  constructor(parts: EvaluationParts) {
+    this.#parts = parts;
+    this.watched = new WatchedAlarms(parts.store, parts.log);
+  }
+
+  get #nowMs(): number {
+    return this.#parts.clock.now().epochMilliseconds;
+  }
+
+  /** Follows templates, structure, and changes by others. New alarms, and those of changed templates, are due. */
+  async refresh(): Promise<void> {
+    await this.#follow();
+    await this.#evaluate(await this.watched.refresh(this.#nowMs, false));
+  }
+
+  /** Evaluates everything, whether it was reported or not, and keeps how far. */
+  async sweep(): Promise<void> {
+    await this.watched.refresh(this.#nowMs, true);
+    await this.#evaluate([...this.watched.all()]);
+    await this.keep();
+  }
+
+  /** Variables that ingestion has written. */
+  async take(touched: readonly TouchedPoints[]): Promise<void> {
+    const due = new Set<Watched>();
+    const filled = new Set<Watched>();
+    for (const { ids, fromMs, toMs, min, max } of touched)
+      for (const [index, id] of ids.entries())
+        for (const watched of this.watched.of(id)) {
+          const [first = 0, last = 0, low = 0, high = 0] = [fromMs[index], toMs[index], min[index], max[index]];
+          if (watched.rule.condition.kind === "NoData") {
+            watched.newestMs = Math.max(watched.newestMs ?? last, last);
+          } else if (!this.#isHarmless(watched, low, high)) due.add(watched);
+          if (isFilled(watched, first)) filled.add(watched);
+        }
+    await this.#evaluate([...due]);
+    await this.#judgeAll([...filled], this.#nowMs);
+  }
+
+  #isHarmless({ rule, stored }: Watched, min: number, max: number): boolean {
+    if (!isOfPoints(rule.condition)) return true;
+    return hasBounds(rule) && leavesState(rule.condition, stored.state !== "NotPresent", min, max);
+  }
+
+  /** Judges what depends on the time, and returns when this is next necessary; null: by nothing that is known. */
+  async tick(): Promise<number | null> {
+    const nowMs = this.#nowMs;
+    const due = [...this.watched.all()].filter((one) => (nextMoment(one, nowMs) ?? Number.POSITIVE_INFINITY) <= nowMs);
+    await this.#judgeAll(due, nowMs);
+    let next: number | null = null;
+    for (const one of this.watched.all()) {
+      const moment = nextMoment(one, nowMs);
+      if (moment !== null && (next === null || moment < next)) next = moment;
+    }
+    return next;
+  }
+
+  async #judgeAll(due: readonly Watched[], nowMs: number): Promise<void> {
+    for (let at = 0; at < due.length; at += VARIABLES) {
+      await this.#judge(due.slice(at, at + VARIABLES), nowMs);
+      await breath();
+    }
+  }
+
+  async #judge(due: readonly Watched[], nowMs: number): Promise<void> {
+    const facts: MomentFacts = await readMoments(this.#parts.store, due);
+    for (const watched of due) {
+      const judged = judgeMoment(watched, facts, nowMs);
+      const memory = judged.memory ?? watched.stored.memory;
+      await this.#advance(watched, { memory, watermarkMs: judged.watermarkMs, changes: judged.changes });
+    }
+  }
+
+  /** Reads the alarms that other hubs, or people, have changed. */
+  async #follow(): Promise<void> {
+    const { alarms, newest } = await this.#parts.store.alarms.evaluation.changedSince(this.#change ?? 0);
+    if (this.#change !== null)
+      for (const row of alarms) {
+        const watched = this.watched.byId(row.id);
+        if (watched !== undefined && watched.stored.revision < row.revision)
+          Object.assign(watched, { stored: row, isAhead: false });
+      }
+    this.#change = newest;
+  }
+
+  async #evaluate(all: readonly Watched[]): Promise<void> {
+    const moments = all.filter(({ rule }) => !isOfPoints(rule.condition));
+    await this.#judgeAll(moments, this.#nowMs);
+    const byVariable = Map.groupBy(
+      all.filter(({ facts, rule }) => facts !== null && isOfPoints(rule.condition)),
+      ({ facts }) => facts?.id ?? 0,
+    );
+    const groups = [...byVariable.values()];
+    for (let at = 0; at < groups.length; at += VARIABLES) {
+      await this.#evaluateGroup(groups.slice(at, at + VARIABLES));
+      await breath();
+    }
+  }
+
+  /** The alarms of some variables, as many points at once as fit, until there are no more. */
+  async #evaluateGroup(groups: readonly (readonly Watched[])[]): Promise<void> {
+    const page = { order: "ASC", page: { offset: 0, limit: POINTS }, view: { kind: "latest" }, labels: false } as const;
+    let left = groups;
+    while (left.length > 0) {
+      const asks = left.flatMap((alarms) => {
+        const [variable] = alarms.flatMap(({ facts }) => facts ?? []);
+        return variable === undefined ? [] : [{ variable, fromMs: earliest(alarms), lastMs: null }];
+      });
+      const heads = await this.#parts.store.points.heads(asks, page);
+      for (const [index, alarms] of left.entries())
+        for (const watched of alarms) await this.#take(watched, heads[index] ?? []);
+      left = left.filter((alarms, index) => {
+        const points = heads[index] ?? [];
+        // The newest evaluated point is read again: only more than that is progress.
+        return points.length === POINTS && (earliest(alarms) ?? 0) > (asks[index]?.fromMs ?? Number.NEGATIVE_INFINITY);
+      });
+      if (left.length > 0) await breath();
+    }
+  }
+
+  async #take(watched: Watched, all: readonly AlarmPoint[]): Promise<void> {
+    const { rule, compiled, zone, stored } = watched;
+    const { watermarkMs, state, memory } = stored;
+    const points = all
+      .filter(({ atMs }) => watermarkMs === null || atMs >= watermarkMs)
+      .map(({ atMs, value }) => ({ atMs, value }));
+    const last = points.at(-1);
+    if (last === undefined) return;
+    const known = memory.last !== undefined && memory.last.atMs < (points[0]?.atMs ?? 0) ? [memory.last] : [];
+    const expression = compiled?.([...known, ...points]) ?? null;
+    const next = progressed({ ...rule, expression }, zone, { state, memory }, points);
+    await this.#advance(watched, { memory: next.memory, watermarkMs: last.atMs, changes: next.changes });
+  }
+
+  /** In memory alone when the state stays, otherwise with all that follows from the change. */
+  async #advance(
+    watched: Watched,
+    next: { readonly memory: Memory; readonly watermarkMs: number | null; readonly changes: readonly StateChange[] },
+  ): Promise<void> {
+    const { stored, template } = watched;
+    const { memory } = next;
+    const watermarkMs = next.watermarkMs ?? stored.watermarkMs;
+    const last = next.changes.at(-1);
+    if (last === undefined) {
+      watched.isAhead ||= watermarkMs !== stored.watermarkMs || memory !== stored.memory;
+      watched.stored = { ...stored, memory, watermarkMs };
+      return;
+    }
+    const recordedMs = this.#nowMs;
+    const limit = limitWords(template.body.condition);
+    const changes = next.changes.map(
+      (change, index): NewChange => ({
+        ...{ ...change, limit, user: null },
+        ...(index < next.changes.length - SENT ? { isQuiet: true } : {}),
+      }),
+    );
+    const { store } = this.#parts;
+    const notified = await notifiedOf(store, stored.accountId, stored.id);
+    faultPoint("hub.alarm.found");
+    const step = { alarm: stored, templateRevision: template.revision, watermarkMs, memory, changes, recordedMs };
+    const isWritten =
+      notified !== null && (await store.alarms.evaluation.advance(step, noticesOf(notified, recordedMs)));
+    if (!isWritten) return this.#again(watched);
+    faultPoint("hub.alarm.changed");
+    const { state, atMs: sinceMs } = last;
+    watched.stored = { ...stored, state, sinceMs, memory, watermarkMs, revision: stored.revision + 1 };
+    watched.isAhead = false;
+    this.#parts.onChanged();
+  }
+
+  /** Another hub, or a person, was first: what is in the store counts. */
+  async #again(watched: Watched): Promise<void> {
+    const row = await this.#parts.store.alarms.evaluation.alarm(watched.stored.id);
+    if (row === null) return this.watched.drop(watched);
+    watched.stored = row;
+    watched.isAhead = false;
+    await this.#evaluate([watched]);
+  }
+
+  /** Writes how far evaluation has come. */
+  async keep(): Promise<void> {
+    const ahead = [...this.watched.all()].filter(({ isAhead }) => isAhead);
+    for (let at = 0; at < ahead.length; at += KEPT) {
+      const part = ahead.slice(at, at + KEPT);
+      const kept = part.map(({ stored }) => stored);
+      await this.#parts.store.alarms.evaluation.keepWatermarks(kept);
+      for (const [index, one] of part.entries()) if (one.stored === kept[index]) one.isAhead = false;
+      await breath();
+    }
+  }
+}
+
+/** From where the points of these alarms of one variable are read; null: from the first one. */
+function earliest(alarms: readonly Watched[]): number | null {
+  const marks = alarms.map(({ stored }) => stored.watermarkMs);
+  return marks.includes(null) ? null : Math.min(...marks.map((mark) => mark ?? 0));
+}
+
+const breath = () => new Promise<void>((resolve) => setImmediate(resolve));

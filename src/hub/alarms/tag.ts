@@ -1,0 +1,2 @@
+/** Heading of the documentation. */
+export const ALARM_TAG = "Alarms";

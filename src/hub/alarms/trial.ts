@@ -1,0 +1,109 @@
+/** A template over a past period, without any effect: `POST /alarms/template/test`. */
+import type { z } from "zod";
+import { type AlarmTest, type alarmTestBody, ianaZone } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { boundMs } from "../data/query.ts";
+import { invalidField } from "../http/problems.ts";
+import type { VariableFacts } from "../store/store.ts";
+import { isoOfMs } from "../time.ts";
+import { progressed, type Rule, type Standing, type StateChange } from "./progress.ts";
+import { isOfPoints, ruleOf } from "./rule.ts";
+import { nextCounted } from "./schedule.ts";
+import { selectedVariables } from "./selection.ts";
+
+/** Limits of one test. */
+const VARIABLES_MAX = 1_000;
+const POINTS_MAX = 2_000_000;
+const CHANGES_MAX = 10_000;
+const MINUTE_MS = 60_000;
+
+interface Period {
+  readonly fromMs: number;
+  /** Excluded. */
+  readonly toMs: number;
+}
+
+export async function tried(
+  { store, clock }: HubContext,
+  accountId: number,
+  { template, from, to }: z.output<typeof alarmTestBody>,
+): Promise<AlarmTest> {
+  const { condition, selection } = template;
+  if (condition.kind === "LateFile" || condition.kind === "CalculationFailed")
+    throw invalidField("template.condition.kind", `${condition.kind} cannot be tested: it depends on no points`);
+  const nowMs = clock.now().epochMilliseconds;
+  const period = { fromMs: boundMs("from", from, "UTC") ?? 0, toMs: boundMs("to", to, "UTC") ?? nowMs };
+  if (period.fromMs >= period.toMs) throw invalidField("from", "is not before to");
+  const variables = await selectedVariables(store, accountId, selection, nowMs);
+  const changes: AlarmTest["changes"] = [];
+  let points = 0;
+  let tested = 0;
+  for (const variable of variables.slice(0, VARIABLES_MAX)) {
+    if (points > POINTS_MAX || changes.length > CHANGES_MAX) break;
+    const range = { order: "ASC", page: { offset: 0, limit: null }, view: { kind: "latest" }, labels: false } as const;
+    const trial = new Trial(ruleOf(template), variable, period);
+    for await (const chunk of store.points.read(variable, {
+      ...range,
+      fromMs: period.fromMs,
+      lastMs: period.toMs - 1,
+    })) {
+      points += chunk.length;
+      trial.take(chunk);
+      if (points > POINTS_MAX) break;
+    }
+    for (const { state, atMs, value } of trial.finish())
+      changes.push({ variableId: variable.id, state, date: isoOfMs(atMs), value });
+    tested += 1;
+  }
+  const complete = tested === variables.length && points <= POINTS_MAX && changes.length <= CHANGES_MAX;
+  return { variables: variables.length, tested, changes: changes.slice(0, CHANGES_MAX), complete };
+}
+
+/** One variable over the period. */
+class Trial {
+  readonly #rule: Rule;
+  readonly #zone: string;
+  readonly #period: Period;
+  readonly #changes: StateChange[] = [];
+  #standing: Standing = { state: "NotPresent", memory: {} };
+  /** NoData: date of the newest point. */
+  #newestMs: number;
+
+  constructor(rule: Rule, { siteZoneId }: VariableFacts, period: Period) {
+    this.#rule = rule;
+    this.#zone = ianaZone(siteZoneId) ?? "UTC";
+    this.#period = period;
+    this.#newestMs = period.fromMs;
+  }
+
+  take(points: readonly { readonly atMs: number; readonly value: number }[]): void {
+    if (isOfPoints(this.#rule.condition)) {
+      const next = progressed(
+        this.#rule,
+        this.#zone,
+        this.#standing,
+        points.map(({ atMs, value }) => ({ atMs, value })),
+      );
+      this.#standing = next;
+      this.#changes.push(...next.changes);
+      return;
+    }
+    for (const { atMs, value } of points) {
+      if (this.#missedUntil(atMs)) this.#changes.push({ state: "NotPresent", atMs, value });
+      this.#newestMs = atMs;
+    }
+  }
+
+  finish(): readonly StateChange[] {
+    if (!isOfPoints(this.#rule.condition)) this.#missedUntil(this.#period.toMs);
+    return this.#changes;
+  }
+
+  #missedUntil(atMs: number): boolean {
+    const dueMs = this.#newestMs + (this.#rule.condition.minutes ?? 0) * MINUTE_MS;
+    const since = nextCounted(this.#rule.schedule, this.#zone, dueMs);
+    if (since >= atMs) return false;
+    this.#changes.push({ state: "Present", atMs: since, value: null });
+    return true;
+  }
+}

@@ -1,0 +1,217 @@
+/** The alarms of all accounts in memory, and how they follow templates and structure. */
+import { wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import { ianaZone } from "../../wire/index.ts";
+import type { NewAlarm } from "../store/alarms/evaluation.ts";
+import type { StoredAlarm, StoredTemplate } from "../store/alarms/records.ts";
+import type { HubStore, VariableFacts } from "../store/store.ts";
+import { type Compiled, expressionOf } from "./expression.ts";
+import type { Rule } from "./progress.ts";
+import { ruleOf } from "./rule.ts";
+import { selectedVariables } from "./selection.ts";
+
+export interface Watched {
+  /** As its row is known, but for `watermarkMs` and `memory`, which may be ahead of it. */
+  stored: StoredAlarm;
+  readonly template: StoredTemplate;
+  readonly rule: Rule;
+  readonly compiled: Compiled | null;
+  readonly facts: VariableFacts | null;
+  /** IANA name, of the site. */
+  readonly zone: string;
+  /** Whether the row lacks watermark or memory. */
+  isAhead: boolean;
+  /** NoData: date of the newest known point. */
+  newestMs: number | null;
+}
+
+const ROWS = 1_000;
+/** Filters by form values and views may select others without a change of the structure. */
+const RESELECT_MS = 3_600_000;
+const NEWEST = { order: "DESC", page: { offset: 0, limit: 1 }, view: { kind: "latest" }, labels: false } as const;
+
+interface Known {
+  readonly version: number;
+  readonly readMs: number;
+}
+
+export class WatchedAlarms {
+  readonly #store: HubStore;
+  readonly #log: Logger;
+  readonly #accounts = new Map<number, Known>();
+  readonly #byId = new Map<number, Watched>();
+  #byVariable = new Map<number, Watched[]>();
+
+  constructor(store: HubStore, log: Logger) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  all(): Iterable<Watched> {
+    return this.#byId.values();
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  of(variableId: number): readonly Watched[] {
+    return this.#byVariable.get(variableId) ?? [];
+  }
+
+  byId(id: number): Watched | undefined {
+    return this.#byId.get(id);
+  }
+
+  drop({ stored: { id } }: Watched): void {
+    this.#byId.delete(id);
+    this.#index();
+  }
+
+  /** `force`: reads every row again. Returns alarms that are new here, or whose template has changed. */
+  async refresh(nowMs: number, force: boolean): Promise<readonly Watched[]> {
+    const versions = await this.#store.alarms.evaluation.versions();
+    const fresh: Watched[] = [];
+    for (const accountId of [...this.#accounts.keys()]) if (!versions.has(accountId)) this.#forget(accountId);
+    for (const [accountId, version] of versions) {
+      const known = this.#accounts.get(accountId);
+      const isOld = known === undefined || known.version !== version || nowMs - known.readMs >= RESELECT_MS;
+      if (isOld) await this.#select(accountId, nowMs);
+      if (isOld || force) fresh.push(...(await this.#read(accountId)));
+      if (isOld) this.#accounts.set(accountId, { version, readMs: nowMs });
+    }
+    return fresh;
+  }
+
+  #forget(accountId: number): void {
+    this.#accounts.delete(accountId);
+    for (const [id, { stored }] of this.#byId) if (stored.accountId === accountId) this.#byId.delete(id);
+    this.#index();
+  }
+
+  /** Adds and removes rows, so that they are those that the templates select. */
+  async #select(accountId: number, nowMs: number): Promise<void> {
+    const { evaluation } = this.#store.alarms;
+    const rows = Map.groupBy(await this.#rows(accountId), ({ templateId }) => templateId);
+    for (const template of await evaluation.templates(accountId)) {
+      const { selection, condition } = template.body;
+      const own = rows.get(template.id) ?? [];
+      try {
+        if (condition.kind === "LateFile") {
+          const wanted = (selection.triggerIds ?? []).map((triggerId) => ({
+            variableId: null,
+            triggerId,
+            watermarkMs: null,
+          }));
+          await this.#bring(template, own, wanted, nowMs);
+        } else {
+          const variables = await selectedVariables(this.#store, accountId, selection, nowMs);
+          const had = new Set(own.map(({ variableId }) => variableId));
+          const kept = variables.filter(({ id }) => had.has(id));
+          const added = await this.#startsOf(
+            variables.filter(({ id }) => !had.has(id)),
+            template,
+          );
+          await this.#bring(template, own, [...kept.map(({ id }) => ofVariable(id, null)), ...added], nowMs);
+        }
+      } catch (thrown) {
+        const facts = { template: template.id, account: accountId, cause: wordsOf(thrown) };
+        this.#log.warn(facts, "the variables of an alarm template could not be selected; its alarms stay as they are");
+      }
+    }
+  }
+
+  async #bring(
+    template: StoredTemplate,
+    own: readonly StoredAlarm[],
+    wanted: readonly NewAlarm[],
+    nowMs: number,
+  ): Promise<void> {
+    const { evaluation } = this.#store.alarms;
+    const keyOf = (one: Pick<NewAlarm, "variableId" | "triggerId">) => `${one.variableId} ${one.triggerId}`;
+    const keys = new Set(wanted.map(keyOf));
+    const had = new Set(own.map(keyOf));
+    const gone = own.filter((one) => !keys.has(keyOf(one))).map(({ id }) => id);
+    if (gone.length > 0) await evaluation.remove(template.accountId, gone);
+    const added = wanted.filter((one) => !had.has(keyOf(one)));
+    for (let at = 0; at < added.length; at += ROWS / 2)
+      await evaluation.add(template.accountId, template, added.slice(at, at + ROWS / 2), nowMs);
+  }
+
+  /** A variable that is older than the template begins with its newest point, a newer one with its first. */
+  async #startsOf(variables: readonly VariableFacts[], { lastVariableId }: StoredTemplate): Promise<NewAlarm[]> {
+    const starts = variables.filter(({ id }) => id > lastVariableId).map(({ id }) => ofVariable(id, null));
+    const older = variables.filter(({ id }) => id <= lastVariableId);
+    for (let at = 0; at < older.length; at += ROWS) {
+      const part = older.slice(at, at + ROWS);
+      const heads = await this.#heads(part);
+      starts.push(...part.map(({ id }, index) => ofVariable(id, heads[index] ?? null)));
+    }
+    return starts;
+  }
+
+  /** Dates of the newest points. */
+  async #heads(variables: readonly VariableFacts[]): Promise<readonly (number | null)[]> {
+    const asks = variables.map((variable) => ({ variable, fromMs: null, lastMs: null }));
+    return (await this.#store.points.heads(asks, NEWEST)).map((points) => points[0]?.atMs ?? null);
+  }
+
+  async #rows(accountId: number): Promise<readonly StoredAlarm[]> {
+    const all: StoredAlarm[] = [];
+    for (let part: readonly StoredAlarm[]; ; ) {
+      part = await this.#store.alarms.evaluation.alarms(accountId, all.at(-1)?.id ?? 0, ROWS);
+      all.push(...part);
+      if (part.length < ROWS) return all;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  async #read(accountId: number): Promise<readonly Watched[]> {
+    const templates = new Map((await this.#store.alarms.evaluation.templates(accountId)).map((one) => [one.id, one]));
+    const rows = await this.#rows(accountId);
+    const ids = [...new Set(rows.flatMap(({ variableId }) => variableId ?? []))];
+    const facts = new Map((await this.#store.points.select(accountId, { ids })).map((one) => [one.id, one]));
+    const rules = new Map([...templates].map(([id, { body }]) => [id, ruleOf(body)]));
+    const fresh: Watched[] = [];
+    const seen = new Set<number>();
+    for (const row of rows) {
+      const template = templates.get(row.templateId);
+      const rule = rules.get(row.templateId);
+      if (template === undefined || rule === undefined) continue;
+      const variable = row.variableId === null ? null : (facts.get(row.variableId) ?? null);
+      const known = this.#byId.get(row.id);
+      const isSame = known !== undefined && known.template.revision === template.revision;
+      const watched: Watched = {
+        stored: current(row, known, template),
+        ...{ template, rule, facts: variable },
+        compiled: isSame ? known.compiled : await expressionOf(template.body.condition, variable),
+        zone: ianaZone(variable?.siteZoneId ?? "UTC") ?? "UTC",
+        isAhead: isSame && known.isAhead,
+        newestMs: known?.newestMs ?? row.watermarkMs,
+      };
+      this.#byId.set(row.id, watched);
+      seen.add(row.id);
+      if (!isSame) fresh.push(watched);
+    }
+    for (const [id, { stored }] of this.#byId)
+      if (stored.accountId === accountId && !seen.has(id)) this.#byId.delete(id);
+    this.#index();
+    return fresh;
+  }
+
+  #index(): void {
+    const own = [...this.#byId.values()].filter(({ facts }) => facts !== null);
+    this.#byVariable = Map.groupBy(own, ({ facts }) => facts?.id ?? 0);
+  }
+}
+
+/** Evaluation here since the row was written counts, while no other hub or person has changed the row. */
+function current(row: StoredAlarm, known: Watched | undefined, { revision }: StoredTemplate): StoredAlarm {
+  if (row.templateRevision !== revision) return { ...row, templateRevision: revision, memory: {} };
+  const isOurs = known?.stored.revision === row.revision && known.stored.templateRevision === revision;
+  return isOurs ? known.stored : row;
+}
+
+function ofVariable(variableId: number, watermarkMs: number | null): NewAlarm {
+  return { variableId, triggerId: null, watermarkMs };
+}

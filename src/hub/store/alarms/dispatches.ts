@@ -1,0 +1,69 @@
+/** Notices of changes of alarms to receivers of webhooks and into variables: written with the change, then taken. */
+import { change, type Database, insert, row, type Steps } from "../database.ts";
+import { number } from "../structure-rows.ts";
+
+export interface NewDispatch {
+  readonly accountId: number;
+  readonly kind: "webhook" | "variable";
+  /** URL of the receiver, or the id of the operation. */
+  readonly target: string;
+  /** JSON. */
+  readonly body: string;
+  readonly nextMs: number;
+}
+
+export interface DueDispatch extends NewDispatch {
+  readonly id: number;
+  /** Number of earlier attempts. */
+  readonly attempts: number;
+}
+
+export interface AlarmDispatchStore {
+  /** The one that is due first, which no other hub takes before `untilMs`; null when none is due. */
+  take(nowMs: number, untilMs: number): Promise<DueDispatch | null>;
+  /** When the next one is due; null when none waits. */
+  nextMs(): Promise<number | null>;
+  /** It was sent, or given up. */
+  remove(id: number): Promise<void>;
+  later(id: number, nextMs: number): Promise<void>;
+}
+
+/** For use inside a write. */
+export function* addDispatch({ accountId, kind, target, body, nextMs }: NewDispatch): Steps<void> {
+  yield* insert("alarm_dispatch", { account_id: accountId, kind, target, body, next_ms: nextMs });
+}
+
+export function createAlarmDispatchStore(database: Database): AlarmDispatchStore {
+  return {
+    take: (nowMs, untilMs) =>
+      database.write(function* (): Steps<DueDispatch | null> {
+        for (;;) {
+          const first = "SELECT * FROM alarm_dispatch WHERE next_ms <= ? ORDER BY next_ms, id LIMIT 1";
+          const found = yield* row(first, nowMs);
+          if (found === undefined) return null;
+          const sql = "UPDATE alarm_dispatch SET next_ms = ?, attempts = attempts + 1 WHERE id = ? AND next_ms = ?";
+          const [id, nextMs] = [Number(found["id"]), Number(found["next_ms"])];
+          if ((yield* change(sql, untilMs, id, nextMs)) === 0) continue;
+          return {
+            id,
+            accountId: Number(found["account_id"]),
+            kind: found["kind"] as NewDispatch["kind"],
+            target: String(found["target"]),
+            body: String(found["body"]),
+            nextMs,
+            attempts: Number(found["attempts"]),
+          };
+        }
+      }),
+    nextMs: () =>
+      database.ask(function* () {
+        return number((yield* row("SELECT min(next_ms) AS next FROM alarm_dispatch"))?.["next"]);
+      }),
+    async remove(id) {
+      await database.run("DELETE FROM alarm_dispatch WHERE id = ?", id);
+    },
+    async later(id, nextMs) {
+      await database.run("UPDATE alarm_dispatch SET next_ms = ? WHERE id = ?", nextMs, id);
+    },
+  };
+}

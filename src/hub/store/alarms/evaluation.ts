@@ -1,0 +1,246 @@
+/**
+ * The reads and writes of evaluation. A change of state is one transaction with its history, mails, events and
+ * dispatches, and counts only where the alarm is as its evaluation knew it: of two hubs one makes it.
+ */
+import type { AlarmState } from "../../../wire/index.ts";
+import type { Memory } from "../../alarms/conditions.ts";
+import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
+import { addEvents, type NewEvent } from "../events/events.ts";
+import { type NewMail, queueMail } from "../mail/mails.ts";
+import { number, text } from "../structure-rows.ts";
+import { ALARMS, addComment, type NewComment } from "./alarms.ts";
+import { addDispatch, type NewDispatch } from "./dispatches.ts";
+import { type StoredAlarm, type StoredTemplate, storedAlarmOf, templateOf } from "./records.ts";
+
+export interface NewAlarm {
+  readonly variableId: number | null;
+  readonly triggerId: number | null;
+  /** Null: every point counts. */
+  readonly watermarkMs: number | null;
+}
+
+export interface NewChange {
+  readonly state: AlarmState;
+  readonly atMs: number;
+  readonly value: number | null;
+  readonly limit: string | null;
+  readonly user: string | null;
+  /** Only recorded: many changes came at once, and newer ones are sent. */
+  readonly isQuiet?: boolean;
+}
+
+/** Everything that a change sends. */
+export interface Notices {
+  readonly mails: readonly NewMail[];
+  readonly dispatches: readonly NewDispatch[];
+  readonly events: readonly NewEvent[];
+}
+
+/** Of a change that was just written. */
+export type NoticesOf = (change: NewChange & { readonly id: number }) => Notices;
+
+export interface AlarmStep {
+  readonly alarm: Pick<StoredAlarm, "id" | "accountId" | "templateId" | "variableId" | "revision">;
+  readonly templateRevision: number;
+  readonly watermarkMs: number | null;
+  readonly memory: Memory;
+  /** In order; not empty. */
+  readonly changes: readonly NewChange[];
+  readonly recordedMs: number;
+}
+
+export interface EndedCalculation {
+  readonly hasFailed: boolean;
+  readonly atMs: number;
+  readonly message: string | null;
+}
+
+export type Watermark = Pick<StoredAlarm, "id" | "revision" | "templateRevision" | "watermarkMs" | "memory">;
+
+export interface AlarmEvaluationStore {
+  /** The number of changes of structure of each account that has templates. */
+  versions(): Promise<ReadonlyMap<number, number>>;
+  /** The enabled templates of an account. */
+  templates(accountId: number): Promise<readonly StoredTemplate[]>;
+  /** The alarms of the enabled templates, in the order of their ids, after one. */
+  alarms(accountId: number, afterId: number, limit: number): Promise<readonly StoredAlarm[]>;
+  alarm(id: number): Promise<StoredAlarm | null>;
+  /** Alarms that have changed since, by the id of a change; and the newest change. */
+  changedSince(changeId: number): Promise<{ readonly alarms: readonly StoredAlarm[]; readonly newest: number }>;
+  /** How the newest ended calculation of each of these variables ended. */
+  calculations(accountId: number, variableIds: readonly number[]): Promise<ReadonlyMap<number, EndedCalculation>>;
+  add(accountId: number, template: StoredTemplate, alarms: readonly NewAlarm[], nowMs: number): Promise<void>;
+  remove(accountId: number, ids: readonly number[]): Promise<void>;
+  /** False, and nothing is written, when the alarm has changed or gone since. */
+  advance(step: AlarmStep, noticesOf: NoticesOf): Promise<boolean>;
+  /** Of alarms that are as they were known; others keep theirs. */
+  keepWatermarks(watermarks: readonly Watermark[]): Promise<void>;
+  /** `missing`: the account has no such alarm; `state`: it is in this one, and cannot be acknowledged. */
+  acknowledge(
+    accountId: number,
+    id: number,
+    by: { readonly user: string; readonly nowMs: number; readonly comment: NewComment | null },
+    noticesOf: NoticesOf,
+  ): Promise<"acknowledged" | "missing" | AlarmState>;
+  /** When the newest file of each of these triggers came. */
+  newestFiles(accountId: number, triggerIds: readonly number[]): Promise<ReadonlyMap<number, number>>;
+}
+
+export function createAlarmEvaluationStore(database: Database): AlarmEvaluationStore {
+  return { ...readers(database), ...writers(database) };
+}
+
+type Readers = Pick<
+  AlarmEvaluationStore,
+  "versions" | "templates" | "alarms" | "alarm" | "changedSince" | "calculations" | "newestFiles"
+>;
+
+const LATE_CHANGES = 50;
+
+function readers(database: Database): Readers {
+  const { dialect } = database;
+  return {
+    versions: () =>
+      database.ask(function* () {
+        const found = yield* rows(`SELECT account_id, changes FROM structure_change
+          WHERE account_id IN (SELECT account_id FROM alarm_template)`);
+        return new Map(found.map((one) => [Number(one["account_id"]), Number(one["changes"])]));
+      }),
+    templates: (accountId) =>
+      database.ask(function* () {
+        const sql = "SELECT * FROM alarm_template WHERE account_id = ? AND enabled ORDER BY id";
+        return (yield* rows(sql, accountId)).map(templateOf);
+      }),
+    alarms: (accountId, afterId, limit) =>
+      database.ask(function* () {
+        const sql = `SELECT alarm.* FROM alarm JOIN alarm_template ON alarm_template.id = alarm.template_id
+          WHERE alarm.account_id = ? AND alarm.id > ? AND alarm_template.enabled ORDER BY alarm.id LIMIT ?`;
+        return (yield* rows(sql, accountId, afterId, limit)).map(storedAlarmOf);
+      }),
+    changedSince: (changeId) =>
+      database.ask(function* () {
+        const found = yield* row("SELECT max(id) AS newest FROM alarm_change");
+        const newest = Number(found?.["newest"] ?? 0);
+        if (newest <= changeId) return { alarms: [], newest };
+        // A change with a smaller number may be committed after one with a larger.
+        const sql = "SELECT * FROM alarm WHERE id IN (SELECT alarm_id FROM alarm_change WHERE id > ?)";
+        return { alarms: (yield* rows(sql, changeId - LATE_CHANGES)).map(storedAlarmOf), newest };
+      }),
+    calculations: (accountId, variableIds) =>
+      database.ask(function* () {
+        const sql = `SELECT variable_id, state, finished_ms, started_ms, message FROM calculation
+          WHERE id IN (SELECT max(id) FROM calculation WHERE account_id = ? AND state IN ('done', 'failed')
+            AND ${dialect.among("variable_id")} GROUP BY variable_id)`;
+        const found = yield* rows(sql, accountId, variableIds);
+        return new Map(found.map((one) => [Number(one["variable_id"]), endedOf(one)] as const));
+      }),
+    alarm: (id) =>
+      database.ask(function* () {
+        const found = yield* row("SELECT * FROM alarm WHERE id = ?", id);
+        return found === undefined ? null : storedAlarmOf(found);
+      }),
+    newestFiles: (accountId, triggerIds) =>
+      database.ask(function* () {
+        const sql = `SELECT trigger_id, max(created_ms) AS newest FROM stored_file
+          WHERE account_id = ? AND ${dialect.among("trigger_id")} GROUP BY trigger_id`;
+        const found = yield* rows(sql, accountId, triggerIds);
+        return new Map(found.map((one) => [Number(one["trigger_id"]), Number(one["newest"])]));
+      }),
+  };
+}
+
+function writers(database: Database): Omit<AlarmEvaluationStore, keyof Readers> {
+  const { dialect } = database;
+  return {
+    add: (accountId, template, alarms, nowMs) =>
+      database.write(function* () {
+        // A template that was removed meanwhile, or a variable, gets no alarm.
+        if ((yield* row("SELECT 1 FROM alarm_template WHERE id = ?", template.id)) === undefined) return;
+        for (const one of alarms) yield* addAlarm(accountId, template, one, nowMs);
+      }),
+    async remove(accountId, ids) {
+      await database.run(`DELETE FROM alarm WHERE account_id = ? AND ${dialect.among("id")}`, accountId, ids);
+    },
+    advance: (step, noticesOf) => database.write(() => advance(step, noticesOf)),
+    keepWatermarks: (watermarks) =>
+      database.write(function* () {
+        const sql = `UPDATE alarm SET watermark_ms = ?, memory = ?, template_revision = ?
+          WHERE id = ? AND revision = ? AND template_revision <= ? AND coalesce(watermark_ms <= ?, TRUE)`;
+        // In one order, so that no two hubs wait for each other.
+        for (const { id, revision, templateRevision, watermarkMs, memory } of watermarks.toSorted(
+          (a, b) => a.id - b.id,
+        )) {
+          const kept = JSON.stringify(memory);
+          yield* change(sql, watermarkMs, kept, templateRevision, id, revision, templateRevision, watermarkMs);
+        }
+      }),
+    acknowledge: (accountId, id, by, noticesOf) =>
+      database.write(function* (): Steps<"acknowledged" | "missing" | AlarmState> {
+        yield* row(`SELECT 1 FROM alarm WHERE id = ?${dialect.forUpdate("alarm")}`, id);
+        const sql = `SELECT ${ALARMS.columns} FROM ${ALARMS.from} WHERE alarm.id = ? AND alarm.account_id = ?`;
+        const found = yield* row(sql, id, accountId);
+        if (found === undefined) return "missing";
+        const alarm = storedAlarmOf(found);
+        if (alarm.state !== "Present") return alarm.state;
+        if (by.comment !== null) yield* addComment(accountId, id, by.comment);
+        const { watermarkMs, memory, templateRevision } = alarm;
+        const value = number(found["value"]);
+        const limit = typeof found["limit_words"] === "string" ? found["limit_words"] : null;
+        const changes = [{ state: "Acknowledged", atMs: by.nowMs, value, limit, user: by.user } as const];
+        const step = { alarm, templateRevision, watermarkMs, memory, changes, recordedMs: by.nowMs };
+        yield* advance(step, noticesOf);
+        return "acknowledged";
+      }),
+  };
+}
+
+function endedOf(one: Row): EndedCalculation {
+  return {
+    hasFailed: one["state"] === "failed",
+    atMs: number(one["finished_ms"]) ?? Number(one["started_ms"]),
+    message: text(one["message"]),
+  };
+}
+
+function* addAlarm(accountId: number, template: StoredTemplate, one: NewAlarm, nowMs: number): Steps<void> {
+  const [table, id] = one.variableId === null ? ["file_trigger", one.triggerId] : ["variable", one.variableId];
+  const sql = `INSERT INTO alarm (account_id, template_id, variable_id, trigger_id, state, template_revision,
+      watermark_ms, memory, created_ms)
+    SELECT CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), 'NotPresent',
+      CAST(? AS BIGINT), CAST(? AS BIGINT), '{}', CAST(? AS BIGINT)
+    FROM ${table} WHERE id = ? AND account_id = ? ON CONFLICT DO NOTHING`;
+  const { id: templateId, revision } = template;
+  const values = [accountId, templateId, one.variableId, one.triggerId, revision, one.watermarkMs, nowMs];
+  yield* change(sql, ...values, id ?? 0, accountId);
+}
+
+function* advance(step: AlarmStep, noticesOf: NoticesOf): Steps<boolean> {
+  const { alarm, templateRevision, watermarkMs, memory, changes, recordedMs } = step;
+  const last = changes.at(-1);
+  if (last === undefined) throw new RangeError("an alarm was advanced without a change");
+  const sql = `UPDATE alarm SET state = ?, since_ms = ?, value = ?, limit_words = ?, template_revision = ?,
+      watermark_ms = ?, memory = ?, revision = revision + 1 WHERE id = ? AND revision = ?`;
+  const facts = [last.state, last.atMs, last.value, last.limit, templateRevision, watermarkMs, JSON.stringify(memory)];
+  if ((yield* change(sql, ...facts, alarm.id, alarm.revision)) === 0) return false;
+  const events: NewEvent[] = [];
+  for (const one of changes) {
+    const id = yield* insert("alarm_change", {
+      account_id: alarm.accountId,
+      alarm_id: alarm.id,
+      template_id: alarm.templateId,
+      variable_id: alarm.variableId,
+      state: one.state,
+      at_ms: one.atMs,
+      recorded_ms: recordedMs,
+      value: one.value,
+      limit_words: one.limit,
+      user_name: one.user,
+    });
+    const notices = noticesOf({ ...one, id });
+    for (const mail of notices.mails) yield* queueMail(mail);
+    for (const dispatch of notices.dispatches) yield* addDispatch(dispatch);
+    events.push(...notices.events);
+  }
+  yield* addEvents(events);
+  return true;
+}

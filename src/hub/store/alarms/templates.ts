@@ -1,0 +1,94 @@
+/** Templates of alarms. Each change notes one of the account's structure, from which evaluation learns of it. */
+import type { AlarmFilter, AlarmTemplateBody } from "../../../wire/index.ts";
+import { change, type Database, insert, listed, row, type Steps } from "../database.ts";
+import { containing } from "../filter-sql.ts";
+import { noteChange } from "../source-zones.ts";
+import type { Listing, Page } from "../store.ts";
+import { jsonOf } from "../structure-rows.ts";
+import { Where } from "../where.ts";
+import { type StoredTemplate, templateOf } from "./records.ts";
+
+export interface ListedTemplate extends StoredTemplate {
+  readonly alarms: number;
+  readonly present: number;
+}
+
+type TemplatesFilter = Pick<AlarmFilter, "severities" | "kinds" | "name"> & {
+  readonly templateIds?: readonly number[] | undefined;
+};
+
+export interface AlarmTemplateStore {
+  create(accountId: number, body: AlarmTemplateBody, nowMs: number): Promise<number>;
+  /** Ordered by id. All filters must fit. */
+  list(accountId: number, filters: readonly TemplatesFilter[], page: Page): Promise<Listing<ListedTemplate>>;
+  /** False when the account has no such template. */
+  replace(accountId: number, id: number, body: AlarmTemplateBody, nowMs: number): Promise<boolean>;
+  /** With its alarms, their history and comments. False when the account has no such template. */
+  remove(accountId: number, id: number): Promise<boolean>;
+}
+
+const TEMPLATES = {
+  columns: `alarm_template.*,
+    (SELECT count(*) FROM alarm WHERE alarm.template_id = alarm_template.id) AS alarms,
+    (SELECT count(*) FROM alarm WHERE alarm.template_id = alarm_template.id AND state <> 'NotPresent') AS present`,
+  from: "alarm_template",
+  order: "id",
+};
+
+export function createAlarmTemplateStore(database: Database): AlarmTemplateStore {
+  const { dialect } = database;
+  return {
+    create: (accountId, body, nowMs) =>
+      database.write(function* (): Steps<number> {
+        yield* noteChange(accountId);
+        return yield* insert("alarm_template", {
+          account_id: accountId,
+          ...columnsOf(body),
+          revision: 1,
+          created_ms: nowMs,
+          changed_ms: nowMs,
+          last_variable_id: yield* newestVariable(),
+        });
+      }),
+    list(accountId, filters, page) {
+      const where = new Where(dialect).equal("account_id", accountId);
+      for (const { templateIds, severities, kinds, name } of filters) {
+        where.among("id", templateIds).among("severity", severities).among("kind", kinds);
+        if (name !== undefined) where.condition(containing("name", name, dialect));
+      }
+      return listed(database, TEMPLATES, where, page, (one) => ({
+        ...templateOf(one),
+        alarms: Number(one["alarms"]),
+        present: Number(one["present"]),
+      }));
+    },
+    replace: (accountId, id, body, nowMs) =>
+      database.write(function* (): Steps<boolean> {
+        yield* noteChange(accountId);
+        const columns = columnsOf(body);
+        const sets = Object.keys(columns).map((name) => `${name} = ?`);
+        const sql = `UPDATE alarm_template SET ${sets.join(", ")}, revision = revision + 1, changed_ms = ?
+          WHERE id = ? AND account_id = ?`;
+        return (yield* change(sql, ...Object.values(columns), nowMs, id, accountId)) > 0;
+      }),
+    remove: (accountId, id) =>
+      database.write(function* (): Steps<boolean> {
+        yield* noteChange(accountId);
+        return (yield* change("DELETE FROM alarm_template WHERE id = ? AND account_id = ?", id, accountId)) > 0;
+      }),
+  };
+}
+
+function* newestVariable(): Steps<number> {
+  return Number((yield* row("SELECT max(id) AS newest FROM variable"))?.["newest"] ?? 0);
+}
+
+function columnsOf(body: AlarmTemplateBody) {
+  return {
+    name: body.name.toWellFormed(),
+    severity: body.severity ?? "Warning",
+    kind: body.condition.kind,
+    enabled: body.enabled !== false,
+    body: jsonOf(body),
+  };
+}
