@@ -72,7 +72,9 @@ export class RscriptEngine implements CalculationEngine {
     for (const child of this.#running) endGroup(child);
   }
 
-  #perform(room: string, signal: AbortSignal): Promise<Ended> {
+  async #perform(room: string, signal: AbortSignal): Promise<Ended> {
+    // An abort that came while the room was filled no longer calls a listener.
+    signal.throwIfAborted();
     const { program, words, environment } = commandOf(this.#options, room);
     // A group of its own, so that what the script starts ends with it.
     const child = spawn(program, words, {
