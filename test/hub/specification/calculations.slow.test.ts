@@ -115,3 +115,17 @@ rule("limits.horizon", async () => {
   const [last] = (await calculationsOf(hub, id)).toReversed();
   expect(last).toMatchObject({ outputs: 3, stored: 2, discarded: 1 });
 });
+
+test("a script that fails is shown with its reason, and is calculated when it is mended", async () => {
+  const { input, id } = await openOne("stop('no tariff for this year')");
+  await pushValues(hub, input, { [DATE]: 1 });
+  await untilCalculated(hub);
+  const [last] = (await calculationsOf(hub, id)).toReversed();
+  expect(last).toMatchObject({ state: "failed", message: expect.stringContaining("no tariff for this year") });
+  expect(await hub.get("/calculations", { VariableIds: [id], State: "failed" })).toHaveLength(1);
+  const formula = { formula: "= a * 2", variables: [{ alias: "a", variableId: input }] };
+  const body = { calculated: { calculatedVariableFormulas: [formula] } };
+  expect((await hub.call("PATCH", `/variables/${id}`, { body })).status).toBeLessThan(300);
+  await untilCalculated(hub);
+  expect(await valuesOf(hub, id)).toEqual({ [DATE]: 2 });
+});
