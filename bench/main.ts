@@ -2,6 +2,7 @@
  * `npm run bench -- NAME…`: measures speed and memory beside baselines in the same run, and prints ratios.
  * Nothing asserts them.
  */
+import { benchAlarms } from "./alarms.ts";
 import { benchCalculated } from "./calculated.ts";
 import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
@@ -11,6 +12,7 @@ import { benchQuality } from "./quality.ts";
 import { benchTransfer } from "./transfer.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  alarms: benchAlarms,
   calculated: benchCalculated,
   delivery: benchDelivery,
   drops: benchDrops,

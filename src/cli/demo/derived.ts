@@ -1,4 +1,4 @@
-/** The part of the demo in which the hub itself adds to the points: a calculated variable. */
+/** The part of the demo in which the hub itself adds to the points: a calculated variable, and an alarm on it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { call, type SentTo } from "./devices.ts";
@@ -8,7 +8,7 @@ type Hub = Pick<SentTo, "hubUrl" | "token">;
 
 /** A line of the summary. */
 export interface Outcome {
-  readonly what: "calculated";
+  readonly what: "calculated" | "alarm";
   readonly name: string;
   readonly found: string;
   readonly detail: string;
@@ -17,10 +17,13 @@ export interface Outcome {
 
 const named = z.array(z.object({ id: z.int(), name: z.string(), mappingConfig: z.string().nullish() }));
 const counted = z.array(z.object({ countValue: z.int() }));
+const alarms = z.array(z.object({ state: z.string(), since: z.string().nullable(), value: z.number().nullable() }));
 const POLL_MS = 200;
+/** Sums have a rounding error in the last of their 17. */
+const DIGITS = 6;
 
-/** Adds the variable, where it is not there yet. Returns its id. */
-export async function buildDerived(hub: Hub, { calculated }: Derived): Promise<number> {
+/** Adds variable and alarm, where they are not there yet. Returns the id of the variable. */
+export async function buildDerived(hub: Hub, { calculated, alarm }: Derived): Promise<number> {
   const { source, variable, formula, mappingConfig, inputs } = calculated;
   const sourceId = await sourceOf(hub, source);
   const known = (await variablesOf(hub, sourceId)).find(({ name }) => name === variable.name);
@@ -33,6 +36,8 @@ export async function buildDerived(hub: Hub, { calculated }: Derived): Promise<n
   }
   const body = { ...variable, sourceId, calculated: { calculatedVariableFormulas: [{ formula, variables }] } };
   const id = z.int().parse(await (await call(hub, "/variables", body)).json());
+  const { ends: _, ...template } = alarm;
+  await call(hub, "/alarms/template", { ...template, selection: { variableIds: [id] } });
   return id;
 }
 
@@ -54,7 +59,7 @@ export async function derivedOutcomes(
   signal: AbortSignal,
 ): Promise<readonly Outcome[]> {
   for (;;) {
-    const outcomes = [await calculatedOutcome(hub, variableId, derived)];
+    const outcomes = [await calculatedOutcome(hub, variableId, derived), await alarmOutcome(hub, variableId, derived)];
     if (signal.aborted || outcomes.every(({ fault }) => fault === null)) return outcomes;
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined); // The signal ends the loop.
   }
@@ -70,4 +75,12 @@ async function calculatedOutcome(hub: Hub, id: number, { calculated }: Derived):
   const found = open.length > 0 ? "due" : "calculated";
   const { name } = calculated.variable;
   return { what: "calculated", name, found, detail: `${points} points, ${calculated.formula}`, fault };
+}
+
+async function alarmOutcome(hub: Hub, id: number, { alarm }: Derived): Promise<Outcome> {
+  const [row] = alarms.parse(await (await call(hub, `/alarms?variableIds=${id}`)).json());
+  const found = row?.state ?? "missing";
+  const value = row?.value == null ? "" : `${Number(row.value.toPrecision(DIGITS))} at ${row.since}`;
+  const fault = found === alarm.ends ? null : `should have ended ${alarm.ends}`;
+  return { what: "alarm", name: alarm.name, found, detail: value, fault };
 }

@@ -29,6 +29,12 @@ const scenarioSchema = z.strictObject({
       inputs: z.record(z.string(), z.string()),
       points: z.int(),
     }),
+    alarm: z.strictObject({
+      name: z.string(),
+      severity: z.string(),
+      condition: z.looseObject({ kind: z.string() }),
+      ends: z.string(),
+    }),
   }),
 });
 export type Scenario = z.output<typeof scenarioSchema>;
