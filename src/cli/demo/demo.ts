@@ -91,6 +91,8 @@ function sendToHub(ground: DemoGround, say: (line: string) => void, signal: Abor
 
 function printGround(ground: DemoGround, say: (line: string) => void): void {
   say(`  hub         ${ground.hubUrl}`);
+  const { explorer, explorerUser, explorerPassword } = ground.links;
+  say(`  explorer    ${explorer}  (sign in as ${explorerUser} with ${explorerPassword})`);
   say(`  sent to it  sftp://device@${ground.sentTo.transfer.sftp}, ftp://device@${ground.sentTo.transfer.ftp}`);
   say(`  local       ${ground.folders.local}`);
   say(`  sftp        sftp://logger@127.0.0.1:${ground.sftpPort}  (${ground.folders.sftp})`);

@@ -21,6 +21,7 @@ import { buildStructure } from "./structure.ts";
 export interface DemoGround {
   readonly state: string;
   readonly hubUrl: string;
+  readonly links: DemoLinks;
   /** Where loggers send their files. */
   readonly sentTo: SentTo;
   readonly sftpPort: number;
@@ -34,6 +35,13 @@ export interface DemoGround {
   /** A command that shows stored points. */
   readonly queryCommand: string;
   close(): Promise<void>;
+}
+
+/** Pages of the demo, as `links.json` of its folder names them for programs. */
+interface DemoLinks {
+  readonly explorer: string;
+  readonly explorerUser: string;
+  readonly explorerPassword: string;
 }
 
 /** Marks a folder as the demo's own, so that no other folder is ever emptied. */
@@ -105,6 +113,7 @@ async function prepareLockedGround(state: string, samples: string, keep: boolean
     closers.push(() => field.close());
     const { token, example } = await buildStructure(hub.url, readStructure(samples));
     const calculatedId = await buildDerived({ hubUrl: hub.url, token }, scenario.derived);
+    const links = writeLinks(state, hub.url);
     const tokenFile = join(state, "token");
     writeFileSync(tokenFile, token, { mode: PRIVATE_FILE });
     const gatewayConfig = writeGatewayConfig(state, hub.url, field);
@@ -112,6 +121,7 @@ async function prepareLockedGround(state: string, samples: string, keep: boolean
     return {
       state,
       hubUrl: hub.url,
+      links,
       sentTo: { hubUrl: hub.url, token, transfer: { sftp, ftp }, hostKey, folder: join(samples, "sent") },
       sftpPort: field.sftpPort,
       ftpPort: field.ftpPort,
@@ -159,6 +169,13 @@ async function startDemoHub(state: string, fresh: boolean) {
   const { sftp, ftp } = hub.transfer ?? {};
   writeFileSync(path, editYaml("demo.hub.yaml", places(new URL(hub.url).host, sftp ?? any, ftp ?? any)));
   return hub;
+}
+
+/** The user is one of `demo.hub.yaml`. */
+function writeLinks(state: string, hubUrl: string): DemoLinks {
+  const links = { explorer: `${hubUrl}/`, explorerUser: "demo", explorerPassword: "demo-password" };
+  writeFileSync(join(state, "links.json"), `${JSON.stringify(links, null, 2)}\n`, { mode: PRIVATE_FILE });
+  return links;
 }
 
 /** One key for the servers of the field and of the hub: the RSA key that the hub would make takes a second. */

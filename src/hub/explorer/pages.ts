@@ -18,6 +18,9 @@ const FRONT: RouteFacts = {
 };
 const FILE: RouteFacts = { access: "open", tag: "Pages", summary: "A file of the explorer", hidden: true };
 
+/** A hub that cannot build the explorer answers all the rest. */
+const NO_FILES: Bundle["files"] = new Map();
+
 /** As for the other pages, and its own script, which asks its own address for data. */
 const CONTENT_POLICY = [
   "default-src 'none'",
@@ -52,7 +55,14 @@ export function explorerPages(app: FastifyInstance, scope: FastifyInstance, page
     });
   });
   app.get<{ Params: { file: string } }>(`${FILES_PATH}/:file`, described(FILE), async (request, reply) => {
-    const file = (await bundle()).files.get(request.params.file);
+    const files = await bundle().then(
+      (loaded) => loaded.files,
+      (thrown: unknown) => {
+        context.log.error({ err: thrown }, "the explorer has no files");
+        return NO_FILES;
+      },
+    );
+    const file = files.get(request.params.file);
     if (file === undefined)
       throw new HttpProblem(404, "not-found", "the explorer has no such file; load its page again");
     const coding = codingOf(request, [...file.codings.keys()]);
@@ -72,7 +82,7 @@ function loadedOnce(): () => Promise<Bundle> {
   return () => {
     loaded ??= loadBundle().catch((thrown: unknown) => {
       loaded = null;
-      throw thrown;
+      throw new Error("the explorer cannot be built: run `npm ci`, which brings its libraries", { cause: thrown });
     });
     return loaded;
   };

@@ -58,7 +58,8 @@ function LegendRow({ loaded, one, at, onUnit, onRemove }: LegendProps & { one: S
       <span><bdi class="name">${variable.name}</bdi><span class="detail"><bdi>${path}</bdi></span></span></div>
     </th>
     <td data-label=${columns.unit}>
-      <select aria-label=${TEXTS.unitOf(variable.name)} value=${one.unitId} onChange=${change}>${options}</select>
+      <label class="hidden" for=${`unit-${variable.id}`}>${TEXTS.unitOf(variable.name)}</label>
+      <select id=${`unit-${variable.id}`} value=${one.unitId} onChange=${change}>${options}</select>
     </td>
     <td data-label=${columns.latest}>${Latest(loaded, own?.latest)}</td>
     ${number("total", own?.sumValue)}${number("mean", own?.avgValue)}${number("least", own?.minValue)}
