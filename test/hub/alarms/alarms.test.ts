@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
+import type { HubStore } from "../../../src/hub/store/store.ts";
+import { systemClock } from "../../../src/support/clock.ts";
+import { createLog } from "../../../src/support/log.ts";
 import type { AlarmChange } from "../../../src/wire/index.ts";
 import { createChain, startReceiver, startTestHub, type TestHub, until } from "../fixture.ts";
 import { sentMails } from "./outbox.ts";
@@ -136,6 +140,22 @@ describe("an alarm", () => {
       ["Present", "2026-03-01T00:00", 12],
       ["NotPresent", "2026-03-02T01:00", 2],
     ]);
+  });
+
+  test("that several hubs evaluate at once changes once, with one history and one event", async () => {
+    const id = await variable();
+    const template = await templateOf(id);
+    const { store } = hub.inside();
+    const others = [1, 2].map(
+      () =>
+        new AlarmEvaluation({ store: store as HubStore, clock: systemClock, log: createLog("silent"), onChanged() {} }),
+    );
+    for (const other of others) await other.refresh();
+    await pushed(id, [12, 5, 20]);
+    await Promise.all(others.map((other) => other.sweep()));
+    expect((await changesOf(template, 3)).map(([state]) => state)).toEqual(["Present", "NotPresent", "Present"]);
+    const { events } = await hub.get("/events", { types: "alarm.changed", variableIds: id });
+    expect(events.map(({ state }: { state: string }) => state)).toEqual(["Present", "NotPresent", "Present"]);
   });
 
   test("of an expression is present where it is true", async () => {
