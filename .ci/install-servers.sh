@@ -12,7 +12,7 @@ ftp_packages=(vsftpd proftpd-core proftpd-mod-crypto pure-ftpd pure-ftpd-common)
 export DEBIAN_FRONTEND=noninteractive
 
 usable() {
-  [ -x /usr/bin/Rscript ] && [ -x /usr/bin/bwrap ] &&
+  [ -x /usr/bin/python3 ] && [ -x /usr/bin/Rscript ] && [ -x /usr/bin/bwrap ] &&
     [ -x /usr/bin/chromium ] && [ -x /usr/sbin/sshd ] && [ -x "$prefix/usr/sbin/vsftpd" ] && [ -x "$prefix/usr/sbin/proftpd" ] &&
     [ -x /usr/bin/sftp ] && [ -x /usr/bin/lftp ] && [ -x /usr/bin/curl ] &&
     [ -f /usr/lib/python3/dist-packages/swift/proxy/server.py ] && [ -f "$prefix/usr/lib/proftpd/mod_sftp.so" ] && [ -x "$prefix/usr/sbin/pure-ftpd" ] && [ -x "$prefix/usr/bin/pure-pw" ]
@@ -59,7 +59,7 @@ mapfile -t libraries < <(
   for package in "$work"/*.deb; do dpkg-deb --field "$package" Depends | tr ',' '\n'; done |
     sed -E 's/^ *//; s/[ |(:].*//' | grep '^lib' | sort -u
 )
-quietly apt-get install -y --no-install-recommends chromium openssh-server openssh-client lftp curl openssl python3-swift r-base-core bubblewrap "${libraries[@]}"
+quietly apt-get install -y --no-install-recommends chromium openssh-server openssh-client lftp curl openssl python3 python3-swift r-base-core bubblewrap "${libraries[@]}"
 
 mkdir -p "$prefix"
 for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$prefix"; done
