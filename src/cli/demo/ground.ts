@@ -171,9 +171,9 @@ async function startDemoHub(state: string, fresh: boolean) {
   return hub;
 }
 
-/** The user is one of `demo.hub.yaml`. */
+/** The user is one of `demo.hub.yaml`; the password is a word that the output may show (`support/secrets.ts`). */
 function writeLinks(state: string, hubUrl: string): DemoLinks {
-  const links = { explorer: `${hubUrl}/`, explorerUser: "demo", explorerPassword: "demo-password" };
+  const links = { explorer: `${hubUrl}/`, explorerUser: "demo", explorerPassword: "headgate-demo" };
   writeFileSync(join(state, "links.json"), `${JSON.stringify(links, null, 2)}\n`, { mode: PRIVATE_FILE });
   return links;
 }
