@@ -126,7 +126,7 @@ rule("variable.mapping-config", async () => {
   expect(await hub.get("/data", { VariableId: variableId, From: date })).toMatchObject([{ rawValue: 9 }]);
 });
 rule("variable.tags", async () => {
-  const found = await hub.get("/variables", { Tags: "billing", SourceId: sourceId });
+  const found = await hub.get("/variables", { Tags: "billing", SourceId: sourceId, DisplayLevel: "Verbose" });
   expect(found).toContainEqual(await variable());
   expect(await hub.get("/variables", { Tags: "Billing" })).toEqual([]);
 });
