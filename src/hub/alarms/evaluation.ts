@@ -46,10 +46,14 @@ export class AlarmEvaluation {
     return this.#parts.clock.now().epochMilliseconds;
   }
 
-  /** Follows templates, structure, and changes by others. New alarms, and those of changed templates, are due. */
+  /**
+   * Follows templates, structure, and changes by others. New alarms, and those of changed templates, are due. So are
+   * those that another hub has changed: points stored here meanwhile were compared with the state before.
+   */
   async refresh(): Promise<void> {
-    await this.#follow();
-    await this.#evaluate(await this.watched.refresh(this.#nowMs, false));
+    const followed = await this.#follow();
+    const fresh = await this.watched.refresh(this.#nowMs, false);
+    await this.#evaluate([...new Set([...fresh, ...followed.flatMap((id) => this.watched.byId(id) ?? [])])]);
   }
 
   /** Evaluates everything, whether it was reported or not, and keeps how far. */
@@ -110,16 +114,19 @@ export class AlarmEvaluation {
     }
   }
 
-  /** Reads the alarms that other hubs, or people, have changed. */
-  async #follow(): Promise<void> {
+  /** Reads the alarms that other hubs, or people, have changed, and returns their ids. */
+  async #follow(): Promise<readonly number[]> {
+    const followed: number[] = [];
     const { alarms, newest } = await this.#parts.store.alarms.evaluation.changedSince(this.#change ?? 0);
     if (this.#change !== null)
       for (const row of alarms) {
         const watched = this.watched.byId(row.id);
-        if (watched !== undefined && watched.stored.revision < row.revision)
-          Object.assign(watched, { stored: row, isAhead: false });
+        if (watched === undefined || watched.stored.revision >= row.revision) continue;
+        Object.assign(watched, { stored: row, isAhead: false });
+        followed.push(row.id);
       }
     this.#change = newest;
+    return followed;
   }
 
   async #evaluate(all: readonly Watched[]): Promise<void> {
