@@ -137,6 +137,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     stops.push(() => mail.close());
     const alarms = startAlarms({ ...base, ...background, mail });
     stops.push(() => alarms.close());
+    metrics.measureAlarms(() => alarms.lagMs());
     const { app, routes } = buildServer(metrics, {
       ...base,
       ...{ passwords, keys, rates, tokens, guard, throttle, sessions },

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../support/clock.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
+import { registerAlarms } from "./alarms/metrics.ts";
 import { registerCalculations } from "./calculated/recalculation/metrics.ts";
 import type { RunEnd } from "./calculated/recalculation/run.ts";
 import { registerEvents } from "./events/metrics.ts";
@@ -23,6 +24,8 @@ export interface HubMetrics {
   watch(app: FastifyInstance): void;
   countReadings(readings: AppliedReadings): void;
   countCalculation(end: RunEnd, seconds: number): void;
+  /** `lagMs`: how long points wait for the evaluation of alarms, from now on. */
+  measureAlarms(lagMs: () => number): void;
   /** The same, with what is refused counted. */
   withCounts(passwords: Passwords): Passwords;
   /** Returns the URL, or null where no listener is configured. */
@@ -32,7 +35,7 @@ export interface HubMetrics {
 
 export function createMetrics(
   options: HubOptions,
-  store: Pick<HubStore, "operations" | "calculations" | "eventDeliveries">,
+  store: Pick<HubStore, "operations" | "calculations" | "eventDeliveries" | "alarms">,
   { log, clock }: { readonly log: Logger; readonly clock: Clock },
   gatewayView: GatewayViewOf = NO_GATEWAY,
 ): HubMetrics {
@@ -40,6 +43,12 @@ export function createMetrics(
   const { requests, readings, refused } = registerMetrics(registry, clock, () => store.operations.counts());
   const durations = registerCalculations(registry, clock, () => store.calculations.counts());
   registerEvents(registry, () => store.eventDeliveries.counts());
+  let alarmLagMs = () => 0;
+  registerAlarms(
+    registry,
+    () => store.alarms.alarms.counts(),
+    () => alarmLagMs(),
+  );
   const app = Fastify({ forceCloseConnections: true, http: serverLimits(options.http) });
   limitConnections(app, options.http, log);
   const { listen, token } = options.metrics;
@@ -70,6 +79,9 @@ export function createMetrics(
     },
     countCalculation(end, seconds) {
       if (end !== "lost") durations.observe({ end }, seconds);
+    },
+    measureAlarms(lagMs) {
+      alarmLagMs = lagMs;
     },
     withCounts: (passwords) => ({
       ...passwords,
@@ -144,6 +156,11 @@ export function hubRegistry(): Registry {
   registerMetrics(registry, systemClock, async () => ({ waiting: 0, failed: 0, webhooks: 0, oldestMs: null }));
   registerCalculations(registry, systemClock, async () => ({ waiting: 0, oldestMs: null, running: 0, failed: 0 }));
   registerEvents(registry, async () => ({ undelivered: 0, paused: 0 }));
+  registerAlarms(
+    registry,
+    async () => [],
+    () => 0,
+  );
   return registry;
 }
 

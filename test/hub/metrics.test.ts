@@ -73,6 +73,31 @@ test("readings are counted by end, refused sign-ins by reason, and outcomes unti
   }
 });
 
+test("alarms are counted by severity and state while they are present", async () => {
+  const hub = await startHub(optionsWith({ listen: "127.0.0.1:0" }), { log, hashCost });
+  const shown = async () => {
+    const text = await (await fetch(`${hub.metricsUrl}/metrics`)).text();
+    const found = text.matchAll(/^headgate_hub_alarms\{severity="(\w+)",state="(\w+)"\} ([1-9]\d*)$/gm);
+    return [...found].map(([, severity, state, count]) => [severity, state, count]);
+  };
+  try {
+    const calls = callsOf(() => hub.url);
+    const { variableIds } = await createChain(calls);
+    const body = { name: "A", severity: "Critical", selection: { variableIds }, condition: { kind: "Above", set: 5 } };
+    await calls.post("/alarms/template", body);
+    expect(await shown()).toEqual([]);
+    await calls.push([{ variableId: variableIds[0], data: [{ date: "2026-03-01T00:00:00Z", value: 9 }] }]);
+    await expect.poll(shown).toEqual([["Critical", "Present", "1"]]);
+    const [{ id }] = await calls.get("/alarms");
+    await calls.post(`/alarms/${id}/acknowledge`, {});
+    await expect.poll(shown).toEqual([["Critical", "Acknowledged", "1"]]);
+    await calls.push([{ variableId: variableIds[0], data: [{ date: "2026-03-02T00:00:00Z", value: 1 }] }]);
+    await expect.poll(shown).toEqual([]);
+  } finally {
+    await hub.close();
+  }
+});
+
 test("no listener starts without an address, and beyond loopback a token is required", async () => {
   const hub = await startHub(optionsWith({}), { log });
   expect(hub.metricsUrl).toBeNull();
