@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
-import { readyVariables } from "../../../src/hub/calculated/recalculation/order.ts";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, readyVariables } from "../../../src/hub/calculated/recalculation/order.ts";
 import { outputsOf } from "../../../src/hub/calculated/recalculation/outputs.ts";
 import { defaultVersionOf } from "../../../src/hub/calculated/recalculation/version.ts";
+import type { MarkedVariable } from "../../../src/hub/store/calculated/claims.ts";
 
 test.each([
   ["2026-03-01T12:00:00.001Z", "2026-03-01T13:00:00"],
@@ -11,18 +12,37 @@ test.each([
   expect(defaultVersionOf(Temporal.Instant.from(now))).toBe(version);
 });
 
-test("a variable waits for its inputs, near and far, that wait or are calculated", () => {
+describe("the order of calculations", () => {
   const graph = new Map([
     [2, [1]],
     [3, [2]],
     [4, [3, 1]],
     [5, [1]],
   ]);
-  expect(readyVariables(graph, [4, 3, 2, 5], new Set())).toEqual([2, 5]);
-  expect(readyVariables(graph, [4, 3], new Set([2]))).toEqual([]);
-  expect(readyVariables(graph, [4, 5], new Set([5]))).toEqual([4]);
-  // Between the two that wait is one that does not.
-  expect(readyVariables(graph, [2, 4], new Set())).toEqual([2]);
+  const at = (markedMs: number, ...ids: readonly number[]) => ids.map((id) => ({ id, markedMs }));
+  const ready = (due: readonly MarkedVariable[], busy: readonly MarkedVariable[] = [], nowMs = 0) => [
+    ...readyVariables(graph, due, busy, nowMs),
+  ];
+
+  test("a variable waits for its inputs, near and far, that wait or are calculated", () => {
+    expect(ready(at(0, 4, 3, 2, 5))).toEqual([2, 5]);
+    expect(ready(at(0, 4, 3), at(0, 2))).toEqual([]);
+    expect(ready(at(0, 4, 5), at(0, 5))).toEqual([4]);
+    // Between the two that wait is one that does not.
+    expect(ready(at(0, 2, 4))).toEqual([2]);
+  });
+
+  test("a variable that waited long reads what is stored, also while newer changes of inputs wait or run", () => {
+    expect(ready([...at(0, 3), ...at(1, 2)], [], PATIENCE_MS - 1)).toEqual([2]);
+    expect(ready([...at(0, 3), ...at(1, 2)], [], PATIENCE_MS)).toEqual([3, 2]);
+    expect(ready(at(0, 4), at(1, 2, 3), PATIENCE_MS)).toEqual([4]);
+    expect(ready(at(0, 3), at(1, 3), PATIENCE_MS)).toEqual([]);
+  });
+
+  test("a variable that waited long still waits for inputs that were marked before it, or with it", () => {
+    expect(ready(at(0, 2, 3, 4), [], PATIENCE_MS)).toEqual([2]);
+    expect(ready(at(1, 4), at(0, 2), PATIENCE_MS + 1)).toEqual([]);
+  });
 });
 
 const WINDOW = { fromMs: 1_000, toMs: 3_000 };

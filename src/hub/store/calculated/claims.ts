@@ -17,12 +17,19 @@ export interface ClaimTerms {
   readonly defaultVersion: string;
 }
 
+/** A variable that waits or is calculated, and since when its oldest change was known. */
+export interface MarkedVariable {
+  readonly id: number;
+  readonly markedMs: number;
+}
+
 /** Variables that may be calculated, the first one first. */
 export type ChooseReady = (
   graph: ReadonlyMap<number, readonly number[]>,
-  due: readonly number[],
-  busy: ReadonlySet<number>,
-) => readonly number[];
+  due: readonly MarkedVariable[],
+  busy: readonly MarkedVariable[],
+  nowMs: number,
+) => Iterable<number>;
 
 export interface BegunPart {
   /** Of all outputs. */
@@ -149,17 +156,20 @@ function* start(
   choose: ChooseReady,
 ): Steps<Calculation | null> {
   const waiting = yield* rows(
-    `SELECT variable_id, min(marked_ms) AS since FROM calculation_due WHERE account_id = ?
-      GROUP BY variable_id ORDER BY since, variable_id`,
+    `SELECT variable_id, min(marked_ms) AS marked_ms FROM calculation_due WHERE account_id = ?
+      GROUP BY variable_id ORDER BY min(marked_ms), variable_id`,
     accountId,
   );
   if (waiting.length === 0) return null;
-  const open = yield* rows(`SELECT variable_id FROM calculation WHERE account_id = ? AND ${OPEN}`, accountId);
+  const open = yield* rows(
+    `SELECT variable_id, marked_ms FROM calculation WHERE account_id = ? AND ${OPEN}`,
+    accountId,
+  );
   const graph = new Map<number, number[]>();
   for (const { calculatedId, inputId } of yield* graphOf(accountId))
     graph.set(calculatedId, [...(graph.get(calculatedId) ?? []), inputId]);
-  const ids = (found: readonly Row[]) => found.map((one) => Number(one["variable_id"]));
-  const [variableId] = choose(graph, ids(waiting), new Set(ids(open)));
+  const marked = (one: Row) => ({ id: Number(one["variable_id"]), markedMs: Number(one["marked_ms"]) });
+  const [variableId] = choose(graph, waiting.map(marked), open.map(marked), nowMs);
   if (variableId === undefined) return null;
   const due = yield* rows("SELECT * FROM calculation_due WHERE variable_id = ? ORDER BY from_ms", variableId);
   yield* change("DELETE FROM calculation_due WHERE variable_id = ?", variableId);
