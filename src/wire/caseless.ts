@@ -7,20 +7,25 @@ import { shownBeside } from "../support/shown-value.ts";
 
 /**
  * Wraps an object schema so that keys of the input are first brought to the schema's own spelling; unknown
- * keys are ignored.
+ * keys are ignored, unless the schema is strict.
  */
 export function caseless<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>) {
   const spelling = new Map(Object.keys(schema.shape).map((key) => [key.toLowerCase(), key]));
-  return z.preprocess((input) => respell(input, spelling), schema);
+  const isStrict = schema.def.catchall instanceof z.ZodNever;
+  return z.preprocess((input) => respell(input, spelling, isStrict), schema);
 }
 
-function respell(input: unknown, spelling: ReadonlyMap<string, string>): unknown {
+function respell(input: unknown, spelling: ReadonlyMap<string, string>, keepsUnknown: boolean): unknown {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(input)) {
     const known = spelling.get(key.toLowerCase());
     // "Null fields are ignored" (specification, Push endpoints).
-    if (known === undefined || value === null || value === undefined) continue;
+    if (value === null || value === undefined) continue;
+    if (known === undefined) {
+      if (keepsUnknown) out[key] = value;
+      continue;
+    }
     // Two spellings of one name are that name given twice: a list where the schema takes lists, an error
     // elsewhere; neither is dropped.
     out[known] = Object.hasOwn(out, known) ? [out[known], value].flat() : value;

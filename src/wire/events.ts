@@ -3,7 +3,9 @@
  * are called (subscriptions). An extension of Headgate (`docs/events.md`).
  */
 import { z } from "zod";
+import { ALARM_SEVERITIES } from "./alarms.ts";
 import { anyCase, caseless, listOf, paging, queryBoolean, queryInteger } from "./caseless.ts";
+import { EVENT_STATES } from "./event-kinds.ts";
 
 export const EVENT_TYPES = [
   "push.outcome",
@@ -52,15 +54,16 @@ export const accountEvent = z.object({
 export type AccountEvent = z.infer<typeof accountEvent>;
 
 const MAX_IDS = 1_000;
-const ids = z.array(z.int().positive()).max(MAX_IDS);
-const words = z.array(z.string().min(1).max(100)).max(100);
+const ids = z.array(z.int().positive()).min(1).max(MAX_IDS);
+const state = anyCase(EVENT_STATES);
+const severity = anyCase(ALARM_SEVERITIES);
 
-/** All fields combine with AND; a list means any of its values. */
+/** All fields combine with AND; a list means any of its values. A field that is dropped would let all events through. */
 export const eventFilter = caseless(
-  z.object({
-    subjects: z.array(anyCase(EVENT_SUBJECTS)).optional().describe("Kinds of subjects."),
-    states: words.optional().describe("States since the event, such as `quarantined` of a file."),
-    severities: words.optional().describe("Severities of alarms."),
+  z.strictObject({
+    subjects: z.array(anyCase(EVENT_SUBJECTS)).min(1).optional().describe("Kinds of subjects."),
+    states: z.array(state).min(1).optional().describe("States since the event, such as `quarantined` of a file."),
+    severities: z.array(severity).min(1).optional().describe("Severities of alarms."),
     siteIds: ids.optional().describe("Only events that belong to one of these sites."),
     sourceIds: ids.optional().describe("Only events that belong to one of these sources."),
     variableIds: ids.optional().describe("Only events that belong to one of these variables."),
@@ -80,8 +83,8 @@ export const eventsQuery = caseless(
       .describe("Events after this one: `next` of the answer before. Without it, from the oldest that is kept."),
     types: listOf(anyCase(EVENT_TYPES)).optional().describe("Types of events."),
     subjects: listOf(anyCase(EVENT_SUBJECTS)).optional().describe("Kinds of subjects."),
-    states: listOf(z.string()).optional().describe("States since the event."),
-    severities: listOf(z.string()).optional().describe("Severities of alarms."),
+    states: listOf(state).optional().describe("States since the event."),
+    severities: listOf(severity).optional().describe("Severities of alarms."),
     siteIds: listOf(queryInteger).optional(),
     sourceIds: listOf(queryInteger).optional(),
     variableIds: listOf(queryInteger).optional(),

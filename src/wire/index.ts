@@ -4,6 +4,7 @@ export * from "./audit.ts";
 export * from "./calculated.ts";
 export * from "./calculation.ts";
 export * from "./data.ts";
+export * from "./event-kinds.ts";
 export * from "./events.ts";
 export * from "./file-trigger.ts";
 export * from "./form.ts";

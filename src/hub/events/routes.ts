@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import { eventsPage, eventsQuery } from "../../wire/index.ts";
+import { EVENT_TYPES, eventsPage, eventsQuery, misfitOf } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -73,7 +73,12 @@ const FILTERS = [
 
 async function filterOf({ store }: HubContext, accountId: number, query: Query): Promise<EventFilter> {
   const { subscriptionId, after: _after, limit: _limit, waitSec: _waitSec, ...filter } = query;
-  if (subscriptionId === undefined) return filter;
+  if (subscriptionId === undefined) {
+    const { types = EVENT_TYPES, ...rest } = filter;
+    const misfit = misfitOf(types, rest);
+    if (misfit !== null) throw invalidField(misfit.field ?? "types", misfit.message);
+    return filter;
+  }
   const both = FILTERS.find((name) => filter[name] !== undefined);
   if (both !== undefined) throw invalidField(both, "stands beside subscriptionId, which has its own filter");
   const { rows } = await store.subscriptions.list(accountId, { ids: [subscriptionId] }, ONE);

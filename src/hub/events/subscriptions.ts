@@ -4,6 +4,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import {
+  type EventFilterBody,
+  misfitOf,
   newSubscription,
   type Subscription,
   type SubscriptionBody,
@@ -95,6 +97,7 @@ export function subscriptionRoutes(app: FastifyInstance, context: HubContext): v
   app.put<WithId>(`${PATH}/:id`, OPTIONS.change, async (request) => {
     const body = parsed(subscriptionBody, request.body);
     const { accountId } = callerOf(request);
+    await requireFitting(context, accountId, body, (await found(context, request)).filter);
     const changed = await subscriptions.change(
       accountId,
       pathId(request.params.id),
@@ -130,6 +133,7 @@ export function subscriptionRoutes(app: FastifyInstance, context: HubContext): v
 async function create(context: HubContext, request: FastifyRequest): Promise<z.infer<typeof newSubscription>> {
   const body = parsed(subscriptionBody, request.body);
   const { accountId } = callerOf(request);
+  await requireFitting(context, accountId, body, {});
   const secret = body.channel === "webhook" ? randomBytes(32).toString("base64url") : null;
   const fields = fieldsOf(context, body, secret);
   const most = context.options.events.subscriptions;
@@ -138,6 +142,28 @@ async function create(context: HubContext, request: FastifyRequest): Promise<z.i
     throw conflict(`the account has ${most} subscriptions, and may not have more (events.subscriptions)`);
   const isOwn = secret !== null && body.secret === undefined;
   return { ...shownOf(made), ...(isOwn ? { secret } : {}) };
+}
+
+/** Ids that the filter had `before` may be of what is gone by now. */
+async function requireFitting(
+  { store: { structure } }: HubContext,
+  accountId: number,
+  { types, filter = {} }: SubscriptionBody,
+  before: EventFilterBody,
+): Promise<void> {
+  const misfit = misfitOf(types, filter);
+  if (misfit !== null) throw invalidField(misfit.field === null ? "filter" : `filter.${misfit.field}`, misfit.message);
+  for (const [field, list, what] of [
+    ["siteIds", structure.sites, "site"],
+    ["sourceIds", structure.sources, "source"],
+    ["variableIds", structure.variables, "variable"],
+  ] as const) {
+    const ids = (filter[field] ?? []).filter((id) => before[field]?.includes(id) !== true);
+    if (ids.length === 0) continue;
+    const { rows } = await list(accountId, { ids }, { offset: 0, limit: ids.length });
+    const missing = ids.find((id) => !rows.some((one) => one.id === id));
+    if (missing !== undefined) throw invalidField(`filter.${field}`, `no ${what} ${missing} in this account`);
+  }
 }
 
 /** `secret`: where the body has none. */

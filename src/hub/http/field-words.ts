@@ -33,6 +33,8 @@ export function fieldWords(issue: Issue): string | undefined {
     const names = issue.values.map(String);
     return `must be one of ${names.join(", ")}, and not ${shownBeside(input, names)}`;
   }
+  if (issue.code === "unrecognized_keys" && issue.inst instanceof z.ZodObject)
+    return `has no field ${issue.keys.join(", ")}; it takes ${Object.keys(issue.inst.shape).join(", ")}`;
   if (issue.code === "too_small") return bound("least", issue.origin, Number(issue.minimum), input);
   if (issue.code === "too_big") return bound("most", issue.origin, Number(issue.maximum), input);
   if (issue.code === "invalid_format" && issue.format === "guid")

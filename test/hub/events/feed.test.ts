@@ -12,6 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => hub.close());
 
+const OF_9 = { variableId: 9, sourceId: 8, subject: { kind: "alarm", id: 1, name: "c" } } as const;
 const PLAIN = { as: "plain" };
 const event = (name: string, more: Partial<NewEvent> = {}): NewEvent => ({
   ...{ accountId: 1, type: "file.state", subject: { kind: "file", id: 7, name }, atMs: 1_000, ...more },
@@ -35,7 +36,7 @@ describe("the feed", () => {
       event("a", { siteId: 3, state: "stored" }),
       event("b", { siteId: 4, isFailure: true, state: "discarded" }),
     );
-    await add(event("c", { type: "alarm.changed", severity: "high", variableId: 9, sourceId: 8 }));
+    await add(event("c", { type: "alarm.changed", severity: "Warning", state: "Present", ...OF_9 }));
     const found = async (query: Record<string, string | number | boolean | string[]>) =>
       names(await hub.get("/events", query));
     expect(await found({ types: ["file.state", "push.outcome"] })).toEqual(["a", "b"]);
@@ -43,7 +44,10 @@ describe("the feed", () => {
     expect(await found({ siteIds: 3 })).toEqual(["a"]);
     expect(await found({ states: ["discarded"], siteIds: 3 })).toEqual([]);
     expect(await found({ onlyFailures: true })).toEqual(["b"]);
-    expect(await found({ severities: "high", sourceIds: 8, variableIds: 9, subjects: "file" })).toEqual(["c"]);
+    expect(await found({ severities: "warning", sourceIds: 8, variableIds: 9, subjects: "alarm" })).toEqual(["c"]);
+    expect(await found({ states: "PRESENT" })).toEqual(["c"]);
+    for (const query of [{ states: "gone" }, { types: "file.state", variableIds: 9 }])
+      expect((await hub.call("GET", "/events", { query })).status).toBe(400);
   });
 
   test("takes types and filter of a subscription instead", async () => {

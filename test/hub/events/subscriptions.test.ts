@@ -39,15 +39,16 @@ const isSigned = ({ text, headers }: Received, secret: string) =>
 
 describe("a webhook", () => {
   test("gets the events that fit, in their order, signed by the key that was shown once", async () => {
-    await add(event("before"));
-    const { secret, ...made } = await subscribe({ filter: { siteIds: [3] } });
-    await add(event("a", { siteId: 3 }), event("b", { siteId: 4 }), event("c", { siteId: 3 }));
+    const siteId = await hub.post("/sites", { name: "S", typeId: 1, timeZoneId: "UTC" });
+    const { secret, ...made } = await subscribe({ filter: { SiteIds: [siteId], states: ["Quarantined"] } });
+    const at = (name: string, place: number) => event(name, { siteId: place, state: "quarantined" });
+    await add(at("a", siteId), at("b", siteId + 1), at("c", siteId));
     await expect.poll(() => idsOf()).toEqual([[2], [4]]);
     expect(receiver.received.every((one) => isSigned(one, secret))).toBe(true);
     expect(bodies()[0]).toMatchObject({
       account: "1",
       subscription: { id: made.id, name: "W" },
-      events: [{ id: 2, type: "file.state", subject: { kind: "file", id: "7", name: "a" }, siteId: 3 }],
+      events: [{ id: 2, type: "file.state", subject: { kind: "file", id: "7", name: "a" }, siteId }],
     });
     await expect.poll(() => seen(made.id)).toMatchObject({ state: "Active", position: 4, behind: 0 });
     expect(JSON.stringify(await seen(made.id))).not.toContain(secret);
@@ -190,6 +191,14 @@ test.each([
   [{ secret: "short" }, "secret"],
   [{ batch: 501 }, "batch"],
   [{ filter: { onlyFailures: "perhaps" } }, "filter.onlyFailures"],
+  [{ filter: { sites: [3] } }, "filter"],
+  [{ filter: { states: ["lost"] } }, "filter.states.0"],
+  [{ filter: { states: ["Present"] } }, "filter.states"],
+  [{ filter: { severities: ["Critical"] } }, "filter.severities"],
+  [{ filter: { siteIds: [] } }, "filter.siteIds"],
+  [{ filter: { siteIds: [99_999] } }, "filter.siteIds"],
+  [{ filter: { variableIds: [1] } }, "filter.variableIds"],
+  [{ types: ["alarm.changed"], filter: { states: ["NotPresent"], onlyFailures: true } }, "filter"],
 ])("a subscription with %j is refused, and its field is named", async (more, path) => {
   const body = { name: "W", types: ["file.state"], url: receiver.url, ...more };
   const { status, body: problem } = await hub.call("POST", SUBSCRIPTIONS, { body });

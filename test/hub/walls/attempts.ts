@@ -87,8 +87,6 @@ const IN_QUERY: Readonly<Record<string, string>> = {
   Token: TOKEN,
   UserId: String(PERSON),
   VersionTag: NAMED.text,
-  severities: NAMED.text,
-  states: NAMED.text,
   from: "2026-01-01T00:00:00Z",
   name: NAMED.text,
   operationId: NAMED.operation,

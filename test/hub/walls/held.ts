@@ -92,7 +92,7 @@ async function selections(hub: TestHub): Promise<number[]> {
     name: HIDDEN,
     active: false,
     types: ["file.state"],
-    filter: { states: [HIDDEN] },
+    filter: { siteIds: [FIRST] },
     url: "http://127.0.0.1:1/x",
   };
   const subscribed = await hub.post("/events/subscriptions", hooked);
