@@ -1,4 +1,4 @@
-/** What events of each type can be: filters that no event can fit are refused, since they would wait in silence. */
+/** The facts that events of each type have. A filter that no event can fit is refused: it would wait in silence. */
 import { ALARM_SEVERITIES, ALARM_STATES } from "./alarms.ts";
 import type { EventFilterBody, EventSubject, EventType } from "./events.ts";
 import { FILE_STATE_NAMES } from "./storage.ts";

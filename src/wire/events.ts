@@ -58,7 +58,7 @@ const ids = z.array(z.int().positive()).min(1).max(MAX_IDS);
 const state = anyCase(EVENT_STATES);
 const severity = anyCase(ALARM_SEVERITIES);
 
-/** All fields combine with AND; a list means any of its values. A field that is dropped would let all events through. */
+/** All fields combine with AND; a list means any of its values. An unknown field would let all events through. */
 export const eventFilter = caseless(
   z.strictObject({
     subjects: z.array(anyCase(EVENT_SUBJECTS)).min(1).optional().describe("Kinds of subjects."),
