@@ -151,6 +151,10 @@ test("the score is 0 without points, null without a step, and MaxScore keeps the
     [unknown, null],
   ]);
   expect(rows[2]?.warnings).toEqual([expect.stringContaining("expected points are not known")]);
+  // Between two expected dates nothing is known.
+  expect(await row(empty, { From: at(0), To: iso(BEGIN_MS + 1_000) })).toMatchObject({ score: 0 });
+  const between = { From: iso(BEGIN_MS + 1_000), To: iso(BEGIN_MS + 1_800_000) };
+  expect(await row(empty, between)).toMatchObject({ points: 0, gaps: { expected: 0 }, score: null, reasons: [] });
   const bad = qualityRows.parse(await hub.get("/dataQuality", { ...query, MaxScore: 50 }));
   expect(bad.map(({ variableId }) => variableId)).toEqual([empty, unknown]);
 });

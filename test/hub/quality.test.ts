@@ -209,6 +209,13 @@ describe("losses", () => {
     expect(await losses(learned, { To: "2025-05-03T00:00:00Z" })).toMatchObject([
       { step: { origin: "learned", ...HOUR }, expected: 48, present: 44, missing: 4 },
     ]);
+    const halved = await variableWith(
+      all.filter((_, hour) => hour % 2 === 0),
+      {},
+    );
+    const hidden = { missing: 0, warnings: [expect.stringContaining("declare its granularity")] };
+    expect(await losses(halved, { To: "2025-05-03T00:00:00Z" })).toMatchObject([hidden]);
+    expect(await quality(halved, { To: "2025-05-03T00:00:00Z" })).toMatchObject({ warnings: hidden.warnings });
     const few = await variableWith(all.slice(0, 3), {});
     const unknown = { step: { origin: "unknown" }, expected: null, present: 3, missing: null, missingShare: null };
     const words = [expect.stringContaining("too few")];

@@ -5,7 +5,7 @@ import { ZoneWriter } from "../time.ts";
 import { CUMULATIVE, type FlatLineRule, FlatLines, Listed, negativesOf, Placement } from "./checks.ts";
 import type { Grid } from "./grid.ts";
 import { type Ask, share } from "./job.ts";
-import { type Begun, begin, cutWords, factsOf, gridFor, intervalOf, unknownWords } from "./losses.ts";
+import { type Begun, begin, cutWords, factsOf, gridFor, intervalOf, stepWords } from "./losses.ts";
 import { HISTORY_POINTS, type Outlier, outliersOf } from "./outliers.ts";
 import { MissingRuns } from "./runs.ts";
 import { scored } from "./score.ts";
@@ -64,8 +64,7 @@ function identity(begun: Begun, dates: ZoneWriter) {
 }
 
 function warningsOf(begun: Begun, found: ReturnType<Pass["columns"]>): string[] {
-  const unknown = unknownWords(begun);
-  const words = unknown === null ? [] : [unknown];
+  const words = [...stepWords(begun)];
   for (const name of ["gaps", "flatLines", "outliers", "negative", "offGrid"] as const) {
     const one = found[name];
     if (one !== null) words.push(...cutWords(name, one.list, one.count));

@@ -18,6 +18,8 @@ export interface LossSettings {
 const LEARNED_FROM = 1_000;
 /** Limit on the rows of one variable. */
 const PERIODS_MAX = 4_000;
+/** Intervals that the rows of one variable list. */
+const INTERVALS_MAX = 10_000;
 /** Slots that one statement counts. A stretch that is whole needs no more. */
 const TALLY_SLOTS = 3_000;
 
@@ -43,6 +45,14 @@ export function unknownWords({ known, begunMs }: Begun): string | null {
   return begunMs === null ? "expected points are not known: no point yet, and no From" : null;
 }
 
+/** A learned step is longer than the true one where the same share of all points is lost. */
+export function stepWords(begun: Begun): readonly string[] {
+  const unknown = unknownWords(begun);
+  if (unknown !== null) return [unknown];
+  if (factsOf(begun).origin !== "learned") return [];
+  return ["the step is learned from the points that are there, so that losses may be hidden; declare its granularity"];
+}
+
 export function gridFor({ known, begunMs, dates, zones, untilMs, nowMs }: Begun): Grid | null {
   if (typeof known === "string" || begunMs === null) return null;
   return gridOf(known.step, dates, zones.source, { fromMs: begunMs, untilMs, nowMs });
@@ -61,16 +71,20 @@ export async function lossRows(series: SeriesStore, ask: Ask<LossSettings>): Pro
   return periods.rows();
 }
 
-/** Stretches in which each slot has exactly its point are only counted. */
+/** Stretches in which each slot has exactly its point are only counted, and empty ones are passed over at once. */
 async function findMissing(series: SeriesStore, id: number, grid: Grid, onRun: OnRun): Promise<void> {
   const runs = new MissingRuns(grid, onRun);
   const size = grid.even === null ? Math.max(1, grid.end - grid.first) : TALLY_SLOTS;
-  for (let low = grid.first; low < grid.end; low += size) {
-    const high = Math.min(grid.end, low + size);
+  for (let low = grid.first, high = low; low < grid.end; low = high) {
+    high = Math.min(grid.end, low + size);
     const span = { fromMs: grid.lowMs(low), untilMs: grid.lowMs(high) };
     if (grid.even !== null) {
       const { points, even } = await series.tally(id, span, grid.even);
-      if (points === 0) continue;
+      if (points === 0) {
+        const nextMs = await series.nextMs(id, { fromMs: span.untilMs, untilMs: grid.lowMs(grid.end) });
+        high = nextMs === null ? grid.end : Math.max(high, grid.slotOf(nextMs));
+        continue;
+      }
       if (points === high - low && even === points) {
         runs.present(low, high);
         continue;
@@ -101,6 +115,7 @@ class Periods {
   readonly #parts: readonly PeriodPart[];
   #isCut = false;
   #at = 0;
+  #listed = 0;
 
   constructor(begun: Begun, grid: Grid | null, settings: LossSettings) {
     this.#begun = begun;
@@ -141,7 +156,10 @@ class Periods {
       const high = Math.min(end, part.endSlot);
       part.missing += high - low;
       part.intervalsTotal += 1;
-      if (part.intervals.length < this.#settings.maxDetails) part.intervals.push(this.#interval(low, high));
+      if (part.intervals.length < this.#settings.maxDetails && this.#listed < INTERVALS_MAX) {
+        part.intervals.push(this.#interval(low, high));
+        this.#listed += 1;
+      }
       low = high;
     }
   }
@@ -170,7 +188,7 @@ class Periods {
     const unknown = unknownWords(this.#begun);
     const expected = unknown === null && begunMs !== null ? endSlot - firstSlot : null;
     const { missing, intervals, intervalsTotal } = part;
-    const warnings = [...(unknown === null ? [] : [unknown]), ...cutWords("intervals", intervals, intervalsTotal)];
+    const warnings = [...stepWords(this.#begun), ...cutWords("intervals", intervals, intervalsTotal)];
     return {
       variableId: variable.id,
       variableName: variable.name,
@@ -204,5 +222,6 @@ export function intervalOf(
 
 export function cutWords(name: string, list: readonly unknown[], total: number): readonly string[] {
   if (list.length >= total) return [];
-  return [`${name}: only the first ${list.length} of ${total} are listed; MaxDetails (at most 10000) lists more`];
+  const more = "MaxDetails (at most 10000) or a shorter period lists more";
+  return [`${name}: only the first ${list.length} of ${total} are listed; ${more}`];
 }

@@ -82,6 +82,8 @@ const WEIGHTS: readonly Weight[] = [
 export function scored(row: Judged): Pick<QualityRow, "score" | "reasons"> {
   if (row.points === 0 && row.gaps.expected !== 0)
     return { score: 0, reasons: [{ check: "gaps", penalty: 100, words: "there is no point in the period" }] };
+  // Nothing was expected yet, and nothing came: nothing is known.
+  if (row.points === 0) return { score: null, reasons: [] };
   const reasons: Reason[] = [];
   for (const { check, share, each, most, least, words } of WEIGHTS) {
     const found = share(row);

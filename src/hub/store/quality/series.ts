@@ -29,6 +29,8 @@ interface Revisions {
 export interface SeriesStore {
   /** Null without points. */
   firstMs(variableId: number): Promise<number | null>;
+  /** The first point of a span; null where it is empty. */
+  nextMs(variableId: number, span: Span): Promise<number | null>;
   /** Dates of the newest points before a moment, ascending. */
   newest(variableId: number, beforeMs: number, count: number): Promise<readonly number[]>;
   count(variableId: number, span: Span): Promise<number>;
@@ -48,6 +50,11 @@ export function seriesMethods({ ask }: Database): Omit<SeriesStore, "read"> {
   return {
     async firstMs(id) {
       const found = await ask(() => row("SELECT at_ms FROM point WHERE variable_id = ? ORDER BY at_ms LIMIT 1", id));
+      return found === undefined ? null : Number(found["at_ms"]);
+    },
+    async nextMs(id, { fromMs, untilMs }) {
+      const sql = `SELECT at_ms FROM point WHERE ${SPAN} ORDER BY at_ms LIMIT 1`;
+      const found = await ask(() => row(sql, id, fromMs, untilMs));
       return found === undefined ? null : Number(found["at_ms"]);
     },
     async newest(id, beforeMs, count) {
