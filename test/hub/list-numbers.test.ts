@@ -34,7 +34,7 @@ describe("DisplayLevel takes the numbers of", () => {
   });
   test("variables", async () => {
     const { sourceId } = await createChain(hub);
-    expect(await same("/variables", { sourceId }, ["Normal", "Verbose"])).toBe(1);
+    expect(await same("/variables", { sourceId }, ["Normal", "Verbose"])).toBe(2);
   });
   test("rows of data", async () => {
     const { variableIds } = await createChain(hub);
