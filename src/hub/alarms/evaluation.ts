@@ -65,19 +65,23 @@ export class AlarmEvaluation {
 
   /** Variables that ingestion has written. */
   async take(touched: readonly TouchedPoints[]): Promise<void> {
+    const nowMs = this.#nowMs;
     const due = new Set<Watched>();
     const filled = new Set<Watched>();
     for (const { ids, fromMs, toMs, min, max } of touched)
       for (const [index, id] of ids.entries())
         for (const watched of this.watched.of(id)) {
           const [first = 0, last = 0, low = 0, high = 0] = [fromMs[index], toMs[index], min[index], max[index]];
-          if (watched.rule.condition.kind === "NoData") {
+          if (last > nowMs) {
+            watched.futureMs = Math.min(watched.futureMs ?? last, last);
+            due.add(watched);
+          } else if (watched.rule.condition.kind === "NoData") {
             watched.newestMs = Math.max(watched.newestMs ?? last, last);
           } else if (!this.#isHarmless(watched, low, high)) due.add(watched);
           if (isFilled(watched, first)) filled.add(watched);
         }
     await this.#evaluate([...due]);
-    await this.#judgeAll([...filled], this.#nowMs);
+    await this.#judgeAll([...filled], nowMs);
   }
 
   #isHarmless({ rule, stored }: Watched, min: number, max: number): boolean {
@@ -88,12 +92,13 @@ export class AlarmEvaluation {
   /** Judges what depends on the time, and returns when this is next necessary; null: by nothing that is known. */
   async tick(): Promise<number | null> {
     const nowMs = this.#nowMs;
+    await this.#evaluate([...this.watched.all()].filter(({ futureMs }) => futureMs !== null && futureMs <= nowMs));
     const due = [...this.watched.all()].filter((one) => (nextMoment(one, nowMs) ?? Number.POSITIVE_INFINITY) <= nowMs);
     await this.#judgeAll(due, nowMs);
     let next: number | null = null;
     for (const one of this.watched.all()) {
-      const moment = nextMoment(one, nowMs);
-      if (moment !== null && (next === null || moment < next)) next = moment;
+      for (const moment of [nextMoment(one, nowMs), one.futureMs])
+        if (moment !== null && (next === null || moment < next)) next = moment;
     }
     return next;
   }
@@ -106,8 +111,9 @@ export class AlarmEvaluation {
   }
 
   async #judge(due: readonly Watched[], nowMs: number): Promise<void> {
-    const facts: MomentFacts = await readMoments(this.#parts.store, due);
+    const facts: MomentFacts = await readMoments(this.#parts.store, due, nowMs);
     for (const watched of due) {
+      if ((watched.futureMs ?? nowMs) <= nowMs) watched.futureMs = null;
       const judged = judgeMoment(watched, facts, nowMs);
       const memory = judged.memory ?? watched.stored.memory;
       await this.#advance(watched, { memory, watermarkMs: judged.watermarkMs, changes: judged.changes });
@@ -146,6 +152,7 @@ export class AlarmEvaluation {
   /** The alarms of some variables, as many points at once as fit, until there are no more. */
   async #evaluateGroup(groups: readonly (readonly Watched[])[]): Promise<void> {
     const page = { order: "ASC", page: { offset: 0, limit: POINTS }, view: { kind: "latest" }, labels: false } as const;
+    const nowMs = this.#nowMs;
     let left = groups;
     while (left.length > 0) {
       const asks = left.flatMap((alarms) => {
@@ -154,21 +161,24 @@ export class AlarmEvaluation {
       });
       const heads = await this.#parts.store.points.heads(asks, page);
       for (const [index, alarms] of left.entries())
-        for (const watched of alarms) await this.#take(watched, heads[index] ?? []);
+        for (const watched of alarms) await this.#take(watched, heads[index] ?? [], nowMs);
       left = left.filter((alarms, index) => {
         const points = heads[index] ?? [];
         // The newest evaluated point is read again: only more than that is progress.
-        return points.length === POINTS && (earliest(alarms) ?? 0) > (asks[index]?.fromMs ?? Number.NEGATIVE_INFINITY);
+        if (points.length < POINTS || (points.at(-1)?.atMs ?? nowMs) > nowMs) return false;
+        return (earliest(alarms) ?? 0) > (asks[index]?.fromMs ?? Number.NEGATIVE_INFINITY);
       });
       if (left.length > 0) await breath();
     }
   }
 
-  async #take(watched: Watched, all: readonly AlarmPoint[]): Promise<void> {
+  /** Points after now wait for their moment: one with a wrong date must not hide those that come before it. */
+  async #take(watched: Watched, all: readonly AlarmPoint[], nowMs: number): Promise<void> {
     const { rule, compiled, zone, stored } = watched;
     const { watermarkMs, state, memory } = stored;
+    watched.futureMs = all.find(({ atMs }) => atMs > nowMs)?.atMs ?? null;
     const points = all
-      .filter(({ atMs }) => watermarkMs === null || atMs >= watermarkMs)
+      .filter(({ atMs }) => atMs <= nowMs && (watermarkMs === null || atMs >= watermarkMs))
       .map(({ atMs, value }) => ({ atMs, value }));
     const last = points.at(-1);
     if (last === undefined) return;

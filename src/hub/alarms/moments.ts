@@ -18,7 +18,7 @@ const ASK_MS = 60_000;
 
 /** Facts of the store about the variables and triggers of some alarms. */
 export interface MomentFacts {
-  /** The newest point of each variable. */
+  /** The newest point of each variable, up to now. */
   readonly newest: ReadonlyMap<number, { readonly atMs: number; readonly value: number }>;
   /** Dates of points around the newest gap, by alarm. */
   readonly around: ReadonlyMap<number, readonly number[]>;
@@ -38,7 +38,11 @@ const NEWEST = { order: "DESC", page: { offset: 0, limit: 1 }, view: { kind: "la
 /** Points in a gap that is filled; a gap with more of them counts as filled. */
 const FILL_MAX = 2_000;
 
-export async function readMoments({ points, alarms }: HubStore, due: readonly Watched[]): Promise<MomentFacts> {
+export async function readMoments(
+  { points, alarms }: HubStore,
+  due: readonly Watched[],
+  nowMs: number,
+): Promise<MomentFacts> {
   const facts = {
     newest: new Map<number, { readonly atMs: number; readonly value: number }>(),
     around: new Map<number, readonly number[]>(),
@@ -48,7 +52,7 @@ export async function readMoments({ points, alarms }: HubStore, due: readonly Wa
   const variables = new Map(
     due.filter(kindIs("NoData")).flatMap(({ facts: one }) => (one === null ? [] : [[one.id, one]])),
   );
-  const asks = [...variables.values()].map((variable) => ({ variable, fromMs: null, lastMs: null }));
+  const asks = [...variables.values()].map((variable) => ({ variable, fromMs: null, lastMs: nowMs }));
   for (const [index, head] of (await points.heads(asks, NEWEST)).entries())
     for (const { atMs, value } of head) facts.newest.set(asks[index]?.variable.id ?? 0, { atMs, value });
   for (const { stored, facts: variable } of due.filter(kindIs("Gap"))) {

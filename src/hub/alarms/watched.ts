@@ -23,6 +23,8 @@ export interface Watched {
   isAhead: boolean;
   /** NoData: date of the newest known point. */
   newestMs: number | null;
+  /** Date of the first known point after now. */
+  futureMs: number | null;
 }
 
 const ROWS = 1_000;
@@ -111,6 +113,7 @@ export class WatchedAlarms {
           const added = await this.#startsOf(
             variables.filter(({ id }) => !had.has(id)),
             template,
+            nowMs,
           );
           await this.#bring(template, own, [...kept.map(({ id }) => ofVariable(id, null)), ...added], nowMs);
         }
@@ -139,20 +142,24 @@ export class WatchedAlarms {
   }
 
   /** A variable that is older than the template begins with its newest point, a newer one with its first. */
-  async #startsOf(variables: readonly VariableFacts[], { lastVariableId }: StoredTemplate): Promise<NewAlarm[]> {
+  async #startsOf(
+    variables: readonly VariableFacts[],
+    { lastVariableId }: StoredTemplate,
+    nowMs: number,
+  ): Promise<NewAlarm[]> {
     const starts = variables.filter(({ id }) => id > lastVariableId).map(({ id }) => ofVariable(id, null));
     const older = variables.filter(({ id }) => id <= lastVariableId);
     for (let at = 0; at < older.length; at += ROWS) {
       const part = older.slice(at, at + ROWS);
-      const heads = await this.#heads(part);
+      const heads = await this.#heads(part, nowMs);
       starts.push(...part.map(({ id }, index) => ofVariable(id, heads[index] ?? null)));
     }
     return starts;
   }
 
-  /** Dates of the newest points. */
-  async #heads(variables: readonly VariableFacts[]): Promise<readonly (number | null)[]> {
-    const asks = variables.map((variable) => ({ variable, fromMs: null, lastMs: null }));
+  /** Dates of the newest points up to now. */
+  async #heads(variables: readonly VariableFacts[], nowMs: number): Promise<readonly (number | null)[]> {
+    const asks = variables.map((variable) => ({ variable, fromMs: null, lastMs: nowMs }));
     return (await this.#store.points.heads(asks, NEWEST)).map((points) => points[0]?.atMs ?? null);
   }
 
@@ -188,6 +195,7 @@ export class WatchedAlarms {
         zone: ianaZone(variable?.siteZoneId ?? "UTC") ?? "UTC",
         isAhead: isSame && known.isAhead,
         newestMs: known?.newestMs ?? row.watermarkMs,
+        futureMs: known?.futureMs ?? null,
       };
       this.#byId.set(row.id, watched);
       seen.add(row.id);

@@ -107,6 +107,30 @@ describe("an alarm", () => {
     ]);
   });
 
+  test("judges a point of the future at its moment, and those before it meanwhile", async () => {
+    const id = await variable();
+    const silent = await variable();
+    const template = await templateOf(id);
+    const noData = await templateOf(silent, { condition: { kind: "NoData", minutes: 1 } });
+    const soonMs = Date.now() + 300 * 86_400_000;
+    const [soon, now, past] = [soonMs, Date.now(), Date.parse(DAY)].map((ms) => new Date(ms).toISOString());
+    await hub.push([{ variableId: id, data: [{ date: soon, value: 3 }] }]);
+    await hub.push([{ variableId: silent, data: [past, soon].map((date) => ({ date, value: 1 })) }]);
+    await hub.push([{ variableId: id, data: [{ date: now, value: 12 }] }]);
+    expect(await changesOf(template, 1)).toEqual([["Present", now?.slice(0, 16), 12]]);
+    expect((await changesOf(noData, 1)).map(([state]) => state)).toEqual(["Present"]);
+    let nowMs = Date.now();
+    const clock = { ...systemClock, now: () => Temporal.Instant.fromEpochMilliseconds(nowMs) };
+    const { store } = hub.inside();
+    const other = new AlarmEvaluation({ store: store as HubStore, clock, log: createLog("silent"), onChanged() {} });
+    await other.sweep();
+    nowMs = soonMs;
+    await other.tick();
+    expect((await changesOf(template, 2))[1]).toEqual(["NotPresent", soon?.slice(0, 16), 3]);
+    await other.sweep();
+    expect((await changesOf(noData, 2))[1]).toEqual(["NotPresent", soon?.slice(0, 16), 1]);
+  });
+
   test("is acknowledged once, under the caller's name, and stays so until it goes away", async () => {
     const id = await variable();
     const template = await templateOf(id);

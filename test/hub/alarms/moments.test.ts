@@ -36,6 +36,7 @@ function watchedOf(condition: object, stored: Partial<StoredAlarm> = {}, schedul
     zone: "UTC",
     isAhead: false,
     newestMs: null,
+    futureMs: null,
   };
 }
 
