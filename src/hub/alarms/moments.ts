@@ -161,7 +161,9 @@ function shownUntil({ rule, stored }: Watched): number {
 
 function gapEnd(watched: Watched, { around }: MomentFacts, nowMs: number): Judged {
   const { stored } = watched;
-  if (stored.state === "NotPresent" || stored.memory.gap === undefined) return { changes: [], watermarkMs: null };
+  if (stored.state === "NotPresent") return { changes: [], watermarkMs: null };
+  // Its template had another condition when it became present.
+  if (stored.memory.gap === undefined) return changed("NotPresent", nowMs, null, {});
   const endMs = shownUntil(watched);
   if (endMs <= nowMs) return changed("NotPresent", endMs, null, {});
   const dates = around.get(stored.id);

@@ -25,6 +25,16 @@ export interface Progress extends Standing {
   readonly changes: readonly StateChange[];
 }
 
+/** For a rule that has changed: it judges the newest point again, by what came before that. A hold begins anew. */
+export function carried({ before, runMs, gap, askedMs }: Memory): Memory {
+  return {
+    ...(before === undefined ? {} : { last: before }),
+    ...(runMs === undefined ? {} : { runMs }),
+    ...(gap === undefined ? {} : { gap }),
+    ...(askedMs === undefined ? {} : { askedMs }),
+  };
+}
+
 /** `points`: none is older than the newest one that the memory knows. */
 export function progressed(rule: Rule, zone: string, from: Standing, points: readonly AlarmPoint[]): Progress {
   let { state, memory } = from;

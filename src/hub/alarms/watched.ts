@@ -6,7 +6,7 @@ import type { NewAlarm } from "../store/alarms/evaluation.ts";
 import type { StoredAlarm, StoredTemplate } from "../store/alarms/records.ts";
 import type { HubStore, VariableFacts } from "../store/store.ts";
 import { type Compiled, expressionOf } from "./expression.ts";
-import type { Rule } from "./progress.ts";
+import { carried, type Rule } from "./progress.ts";
 import { ruleOf } from "./rule.ts";
 import { selectedVariables } from "./selection.ts";
 
@@ -215,9 +215,10 @@ export class WatchedAlarms {
 
 /** Evaluation here since the row was written counts, while no other hub or person has changed the row. */
 function current(row: StoredAlarm, known: Watched | undefined, { revision }: StoredTemplate): StoredAlarm {
-  if (row.templateRevision !== revision) return { ...row, templateRevision: revision, memory: {} };
-  const isOurs = known?.stored.revision === row.revision && known.stored.templateRevision === revision;
-  return isOurs ? known.stored : row;
+  const stored = known?.stored.revision === row.revision ? known.stored : row;
+  if (row.templateRevision !== revision && stored.templateRevision !== revision)
+    return { ...stored, templateRevision: revision, memory: carried(stored.memory) };
+  return stored.templateRevision === revision ? stored : row;
 }
 
 function ofVariable(variableId: number, watermarkMs: number | null): NewAlarm {

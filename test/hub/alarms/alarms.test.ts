@@ -266,6 +266,35 @@ describe("a template", () => {
     expect(await changesOf(template, 1)).toEqual([["Present", "2026-03-01T00:00", 9]]);
   });
 
+  test("with other words leaves a flat line and a gap as they are, and the gap ends when it is filled", async () => {
+    const id = await variable();
+    const flat = await templateOf(id, { condition: { kind: "FlatLine", minutes: 120 } });
+    const gap = await templateOf(id, { condition: { kind: "Gap", minutes: 90, within: 10_000_000 } });
+    const at = (hour: number) => ({ date: `${DAY}T0${hour}:00:00Z`, value: 4 });
+    await hub.push([{ variableId: id, data: [at(0), at(1), at(4)] }]);
+    await changesOf(flat, 1);
+    await changesOf(gap, 1);
+    for (const template of [flat, gap]) {
+      const { selection, condition } = await hub.get(`/alarms/template/${template}`);
+      const body = { name: "Other words", severity: "Critical", selection, condition };
+      await hub.ok("PUT", `/alarms/template/${template}`, { body });
+    }
+    await hub.push([{ variableId: id, data: [at(2), at(3)] }]);
+    expect((await changesOf(gap, 2)).map(([state]) => state)).toEqual(["Present", "NotPresent"]);
+    expect(await changes(flat)).toEqual([["Present", "2026-03-01T04:00", 4]]);
+  });
+
+  test("whose condition becomes a gap ends an alarm that is present without one", async () => {
+    const id = await variable();
+    const template = await templateOf(id);
+    await pushed(id, [12]);
+    await changesOf(template, 1);
+    const { name, selection } = await hub.get(`/alarms/template/${template}`);
+    const body = { name, selection, condition: { kind: "Gap", minutes: 90 } };
+    await hub.ok("PUT", `/alarms/template/${template}`, { body });
+    expect((await changesOf(template, 2)).map(([state]) => state)).toEqual(["Present", "NotPresent"]);
+  });
+
   test("is removed with its alarms", async () => {
     const id = await variable();
     const template = await templateOf(id);

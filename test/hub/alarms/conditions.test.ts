@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type AlarmPoint, isLevel, judgePoint, leavesState, type Memory } from "../../../src/hub/alarms/conditions.ts";
-import { progressed, type Rule } from "../../../src/hub/alarms/progress.ts";
+import { carried, progressed, type Rule } from "../../../src/hub/alarms/progress.ts";
 import { type AlarmCondition, alarmCondition } from "../../../src/wire/index.ts";
 
 const HOUR_MS = 3_600_000;
@@ -145,6 +145,15 @@ describe("the other conditions", () => {
       ["NotPresent", 5, 3],
       ["Present", 7, 3],
     ]);
+  });
+
+  test("FlatLine keeps its run when its rule is changed", () => {
+    const points = hourly([2, 2, 2, 2]);
+    const first = progressed(ruleOf({ kind: "FlatLine", minutes: 120 }), "UTC", FRESH, points);
+    const from = { ...first, memory: carried(first.memory) };
+    const changed = ruleOf({ kind: "FlatLine", minutes: 180 });
+    const next = progressed(changed, "UTC", from, points.slice(-1));
+    expect([next.changes, next.state, next.memory.runMs]).toEqual([[], "Present", START]);
   });
 
   test("Gap is present from the point after it", () => {

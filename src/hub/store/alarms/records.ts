@@ -9,7 +9,7 @@ export interface StoredTemplate {
   readonly id: number;
   readonly accountId: number;
   readonly body: AlarmTemplateBody;
-  /** Grows with each change. */
+  /** Grows with each change of the rule: condition, hold or schedule. */
   readonly revision: number;
   readonly createdMs: number;
   readonly changedMs: number;

@@ -67,9 +67,13 @@ export function createAlarmTemplateStore(database: Database): AlarmTemplateStore
         yield* noteChange(accountId);
         const columns = columnsOf(body);
         const sets = Object.keys(columns).map((name) => `${name} = ?`);
-        const sql = `UPDATE alarm_template SET ${sets.join(", ")}, revision = revision + 1, changed_ms = ?
-          WHERE id = ? AND account_id = ?`;
-        return (yield* change(sql, ...Object.values(columns), nowMs, id, accountId)) > 0;
+        const known = `SELECT * FROM alarm_template WHERE id = ? AND account_id = ?${dialect.forUpdate("alarm_template")}`;
+        const before = yield* row(known, id, accountId);
+        if (before === undefined) return false;
+        const steps = rulePart(templateOf(before).body) === rulePart(body) ? 0 : 1;
+        const sql = `UPDATE alarm_template SET ${sets.join(", ")}, revision = revision + ?, changed_ms = ? WHERE id = ?`;
+        yield* change(sql, ...Object.values(columns), steps, nowMs, id);
+        return true;
       }),
     remove: (accountId, id) =>
       database.write(function* (): Steps<boolean> {
@@ -81,6 +85,11 @@ export function createAlarmTemplateStore(database: Database): AlarmTemplateStore
 
 function* newestVariable(): Steps<number> {
   return Number((yield* row("SELECT max(id) AS newest FROM variable"))?.["newest"] ?? 0);
+}
+
+/** What evaluation judges by; the fields are in the order of their schema. */
+function rulePart({ condition, holdMinutes = 0, schedule = null }: AlarmTemplateBody): string {
+  return JSON.stringify([condition, holdMinutes, schedule]);
 }
 
 function columnsOf(body: AlarmTemplateBody) {
