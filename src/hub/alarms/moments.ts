@@ -6,7 +6,7 @@ import type { AlarmState } from "../../wire/index.ts";
 import type { EndedCalculation } from "../store/alarms/evaluation.ts";
 import type { HubStore } from "../store/store.ts";
 import type { Memory } from "./conditions.ts";
-import type { StateChange } from "./progress.ts";
+import type { Rule, StateChange } from "./progress.ts";
 import { GAP_SHOWN_MS, zoneOf } from "./rule.ts";
 import { lastTime, nextCounted, nextTime } from "./schedule.ts";
 import type { Watched } from "./watched.ts";
@@ -96,7 +96,7 @@ export function nextMoment(watched: Watched, nowMs: number): number | null {
       return sinceMs <= nowMs ? nextCounted(rule.schedule, zone, nowMs) : sinceMs;
     }
     case "Gap":
-      return isPresent ? shownUntil(watched) : null;
+      return isPresent ? shownUntil(rule, stored.memory) : null;
     case "LateFile": {
       if (isPresent) return (stored.memory.askedMs ?? 0) + ASK_MS;
       const from = stored.memory.askedMs ?? stored.createdMs;
@@ -154,9 +154,9 @@ function noData(watched: Watched, { newest }: MomentFacts, nowMs: number): Judge
   return changed("NotPresent", point.atMs, point.value, { watermarkMs });
 }
 
-function shownUntil({ rule, stored }: Watched): number {
-  const { within } = rule.condition;
-  return (stored.memory.gap?.untilMs ?? 0) + (within === undefined ? GAP_SHOWN_MS : within * MINUTE_MS);
+/** When a gap ends by the time. */
+export function shownUntil({ condition: { within } }: Rule, { gap }: Memory): number {
+  return (gap?.untilMs ?? 0) + (within === undefined ? GAP_SHOWN_MS : within * MINUTE_MS);
 }
 
 function gapEnd(watched: Watched, { around }: MomentFacts, nowMs: number): Judged {
@@ -164,7 +164,7 @@ function gapEnd(watched: Watched, { around }: MomentFacts, nowMs: number): Judge
   if (stored.state === "NotPresent") return { changes: [], watermarkMs: null };
   // Its template had another condition when it became present.
   if (stored.memory.gap === undefined) return changed("NotPresent", nowMs, null, {});
-  const endMs = shownUntil(watched);
+  const endMs = shownUntil(watched.rule, stored.memory);
   if (endMs <= nowMs) return changed("NotPresent", endMs, null, {});
   const dates = around.get(stored.id);
   const isHole = (at: number, index: number) => at - (dates?.[index - 1] ?? at) > limitMs(watched);

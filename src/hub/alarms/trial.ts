@@ -6,6 +6,9 @@ import { boundMs } from "../data/query.ts";
 import { invalidField } from "../http/problems.ts";
 import type { VariableFacts } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";
+import type { AlarmPoint } from "./conditions.ts";
+import { type Compiled, expressionOf } from "./expression.ts";
+import { shownUntil } from "./moments.ts";
 import { progressed, type Rule, type Standing, type StateChange } from "./progress.ts";
 import { isOfPoints, ruleOf } from "./rule.ts";
 import { nextCounted } from "./schedule.ts";
@@ -41,7 +44,7 @@ export async function tried(
   for (const variable of variables.slice(0, VARIABLES_MAX)) {
     if (points > POINTS_MAX || changes.length > CHANGES_MAX) break;
     const range = { order: "ASC", page: { offset: 0, limit: null }, view: { kind: "latest" }, labels: false } as const;
-    const trial = new Trial(ruleOf(template), variable, period);
+    const trial = new Trial(ruleOf(template), variable, period, await expressionOf(condition, variable));
     for await (const chunk of store.points.read(variable, {
       ...range,
       fromMs: period.fromMs,
@@ -64,28 +67,30 @@ class Trial {
   readonly #rule: Rule;
   readonly #zone: string;
   readonly #period: Period;
+  readonly #compiled: Compiled | null;
   readonly #changes: StateChange[] = [];
   #standing: Standing = { state: "NotPresent", memory: {} };
   /** NoData: date of the newest point. */
   #newestMs: number;
 
-  constructor(rule: Rule, { siteZoneId }: VariableFacts, period: Period) {
+  constructor(rule: Rule, { siteZoneId }: VariableFacts, period: Period, compiled: Compiled | null) {
     this.#rule = rule;
     this.#zone = ianaZone(siteZoneId) ?? "UTC";
     this.#period = period;
+    this.#compiled = compiled;
     this.#newestMs = period.fromMs;
   }
 
-  take(points: readonly { readonly atMs: number; readonly value: number }[]): void {
+  take(points: readonly AlarmPoint[]): void {
+    if (this.#rule.condition.kind === "Gap") {
+      for (const point of points) {
+        this.#endGap(point.atMs);
+        this.#progress([point]);
+      }
+      return;
+    }
     if (isOfPoints(this.#rule.condition)) {
-      const next = progressed(
-        this.#rule,
-        this.#zone,
-        this.#standing,
-        points.map(({ atMs, value }) => ({ atMs, value })),
-      );
-      this.#standing = next;
-      this.#changes.push(...next.changes);
+      this.#progress(points);
       return;
     }
     for (const { atMs, value } of points) {
@@ -94,7 +99,26 @@ class Trial {
     }
   }
 
+  #progress(all: readonly AlarmPoint[]): void {
+    const points = all.map(({ atMs, value }) => ({ atMs, value }));
+    const { last } = this.#standing.memory;
+    const expression = this.#compiled?.([...(last === undefined ? [] : [last]), ...points]) ?? null;
+    const next = progressed({ ...this.#rule, expression }, this.#zone, this.#standing, points);
+    this.#standing = next;
+    for (const change of next.changes) this.#changes.push(change);
+  }
+
+  /** A gap that is shown for its time by then ends. */
+  #endGap(atMs: number): void {
+    const { state, memory } = this.#standing;
+    const endMs = shownUntil(this.#rule, memory);
+    if (state === "NotPresent" || endMs > atMs) return;
+    this.#changes.push({ state: "NotPresent", atMs: endMs, value: null });
+    this.#standing = { state: "NotPresent", memory };
+  }
+
   finish(): readonly StateChange[] {
+    if (this.#rule.condition.kind === "Gap") this.#endGap(this.#period.toMs - 1);
     if (!isOfPoints(this.#rule.condition)) this.#missedUntil(this.#period.toMs);
     return this.#changes;
   }

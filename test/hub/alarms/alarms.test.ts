@@ -6,6 +6,7 @@ import { createLog } from "../../../src/support/log.ts";
 import type { AlarmChange } from "../../../src/wire/index.ts";
 import { createChain, startReceiver, startTestHub, type TestHub, until } from "../fixture.ts";
 import { sentMails } from "./outbox.ts";
+import { alarmsOf, DAY } from "./scene.ts";
 
 let hub: TestHub;
 beforeAll(async () => {
@@ -13,37 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => hub.close());
 
-const DAY = "2026-03-01";
-const points = (values: readonly number[], date = DAY) =>
-  values.map((value, hour) => ({ date: `${date}T${String(hour).padStart(2, "0")}:00:00Z`, value }));
-const pushed = (variableId: number, values: readonly number[], date?: string) =>
-  hub.push([{ variableId, data: points(values, date) }]);
-
-async function variable(more: object = {}): Promise<number> {
-  const { variableIds } = await createChain(hub, { variables: [more] });
-  return variableIds[0] ?? 0;
-}
-
-async function templateOf(variableId: number, more: object = {}): Promise<number> {
-  return hub.post("/alarms/template", {
-    name: "Too high",
-    selection: { variableIds: [variableId] },
-    condition: { kind: "Above", set: 10, reset: 8 },
-    ...more,
-  });
-}
-
-const alarmOf = (templateId: number) => until(async () => (await hub.get("/alarms", { templateIds: templateId }))[0]);
-/** State and date of each change, oldest first. */
-const changes = async (templateId: number) => {
-  const found: AlarmChange[] = await hub.get("/alarms/history", { templateIds: templateId });
-  return found.map(({ state, date, value }) => [state, date.slice(0, 16), value]).toReversed();
-};
-const changesOf = (templateId: number, count: number) =>
-  until(async () => {
-    const found = await changes(templateId);
-    return found.length >= count ? found : undefined;
-  });
+const { variable, pushed, templateOf, alarmOf, changesOf } = alarmsOf(() => hub);
 
 describe("an alarm", () => {
   test("follows the points of a push in order of date, with the peak inside", async () => {
@@ -231,118 +202,5 @@ describe("an alarm", () => {
       return rows.length === 2 ? rows : undefined;
     });
     expect(values.map(({ rawValue }: { rawValue: number }) => rawValue)).toEqual([1, 0]);
-  });
-});
-
-describe("a template", () => {
-  test("of a disabled kind changes nothing, until it is enabled", async () => {
-    const id = await variable();
-    const template = await templateOf(id, { enabled: false });
-    await pushed(id, [12]);
-    expect(await hub.get(`/alarms/template/${template}`)).toMatchObject({ enabled: false, alarms: 0 });
-    const {
-      id: _,
-      alarms: __,
-      present: ___,
-      creationDate: ____,
-      lastEditDate: _____,
-      ...body
-    } = await hub.get(`/alarms/template/${template}`);
-    expect(await hub.ok("PUT", `/alarms/template/${template}`, { body: { ...body, enabled: true } })).toMatchObject({
-      id: template,
-      enabled: true,
-    });
-    expect(await changesOf(template, 1)).toEqual([["Present", "2026-03-01T00:00", 12]]);
-  });
-
-  test("whose levels change judges the newest point anew", async () => {
-    const id = await variable();
-    const template = await templateOf(id);
-    await pushed(id, [9]);
-    await alarmOf(template);
-    const { name, selection } = await hub.get(`/alarms/template/${template}`);
-    const condition = { kind: "Above", set: 9 };
-    await hub.ok("PUT", `/alarms/template/${template}`, { body: { name, selection, condition } });
-    expect(await changesOf(template, 1)).toEqual([["Present", "2026-03-01T00:00", 9]]);
-  });
-
-  test("with other words leaves a flat line and a gap as they are, and the gap ends when it is filled", async () => {
-    const id = await variable();
-    const flat = await templateOf(id, { condition: { kind: "FlatLine", minutes: 120 } });
-    const gap = await templateOf(id, { condition: { kind: "Gap", minutes: 90, within: 10_000_000 } });
-    const at = (hour: number) => ({ date: `${DAY}T0${hour}:00:00Z`, value: 4 });
-    await hub.push([{ variableId: id, data: [at(0), at(1), at(4)] }]);
-    await changesOf(flat, 1);
-    await changesOf(gap, 1);
-    for (const template of [flat, gap]) {
-      const { selection, condition } = await hub.get(`/alarms/template/${template}`);
-      const body = { name: "Other words", severity: "Critical", selection, condition };
-      await hub.ok("PUT", `/alarms/template/${template}`, { body });
-    }
-    await hub.push([{ variableId: id, data: [at(2), at(3)] }]);
-    expect((await changesOf(gap, 2)).map(([state]) => state)).toEqual(["Present", "NotPresent"]);
-    expect(await changes(flat)).toEqual([["Present", "2026-03-01T04:00", 4]]);
-  });
-
-  test("whose condition becomes a gap ends an alarm that is present without one", async () => {
-    const id = await variable();
-    const template = await templateOf(id);
-    await pushed(id, [12]);
-    await changesOf(template, 1);
-    const { name, selection } = await hub.get(`/alarms/template/${template}`);
-    const body = { name, selection, condition: { kind: "Gap", minutes: 90 } };
-    await hub.ok("PUT", `/alarms/template/${template}`, { body });
-    expect((await changesOf(template, 2)).map(([state]) => state)).toEqual(["Present", "NotPresent"]);
-  });
-
-  test("is removed with its alarms", async () => {
-    const id = await variable();
-    const template = await templateOf(id);
-    const { id: alarmId } = await alarmOf(template);
-    expect(await hub.call("DELETE", `/alarms/template/${template}`)).toMatchObject({ status: 204 });
-    expect(await hub.call("GET", `/alarms/${alarmId}`)).toMatchObject({ status: 404 });
-    expect(await hub.call("DELETE", `/alarms/template/${template}`)).toMatchObject({ status: 404 });
-  });
-
-  test("is tried over a past period, and nothing changes", async () => {
-    const id = await variable();
-    await pushed(id, [5, 12, 9, 7, 11]);
-    const template = { name: "t", selection: { variableIds: [id] }, condition: { kind: "Above", set: 10, reset: 8 } };
-    const answer = await hub.post("/alarms/template/test", { template, from: DAY, to: "2026-03-02" });
-    expect(answer).toEqual({
-      variables: 1,
-      tested: 1,
-      complete: true,
-      changes: [
-        { variableId: id, state: "Present", date: `${DAY}T01:00:00.000Z`, value: 12 },
-        { variableId: id, state: "NotPresent", date: `${DAY}T03:00:00.000Z`, value: 7 },
-        { variableId: id, state: "Present", date: `${DAY}T04:00:00.000Z`, value: 11 },
-      ],
-    });
-    const silent = { ...template, condition: { kind: "NoData", minutes: 90 } };
-    const found = await hub.post("/alarms/template/test", { template: silent, from: DAY, to: `${DAY}T06:00` });
-    expect(found.changes).toEqual([{ variableId: id, state: "Present", date: `${DAY}T05:30:00.000Z`, value: null }]);
-    expect(await hub.get("/alarms", { variableIds: id })).toEqual([]);
-  });
-
-  test.each([
-    [{ condition: { kind: "Above" } }, "set"],
-    [{ condition: { kind: "Above", set: 1, reset: 2 } }, "reset"],
-    [{ condition: { kind: "Abov", set: 1 } }, "kind"],
-    [{ selection: {} }, "selects nothing"],
-    [{ selection: { viewId: 987 } }, "no view 987"],
-    [{ selection: { customFilter: "Nam = 1" } }, "position 1"],
-    [{ condition: { kind: "LateFile", by: "06:00" } }, "triggerIds"],
-    [{ condition: { kind: "LateFile", by: "6:00" } }, "by"],
-    [{ condition: { kind: "Expression", expression: "value >" } }, "column"],
-    [{ notifications: { webhooks: ["http://10.0.0.1/x"] } }, "webhook.hosts"],
-    [{ notifications: { variableId: 999_999 } }, "no variable 999999"],
-    [{ notifications: { userIds: [999_999] } }, "no user 999999"],
-    [{ schedule: { from: "25:00" } }, "time of day"],
-  ])("is refused with the place and the reason: %j", async (wrong, words) => {
-    const body = { name: "t", selection: { variableIds: [1] }, condition: { kind: "Above", set: 1 }, ...wrong };
-    const answer = await hub.call("POST", "/alarms/template", { body });
-    expect(answer.status).toBe(400);
-    expect(JSON.stringify(answer.body)).toContain(words);
   });
 });

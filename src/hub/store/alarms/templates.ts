@@ -88,8 +88,8 @@ function* newestVariable(): Steps<number> {
 }
 
 /** What evaluation judges by; the fields are in the order of their schema. */
-function rulePart({ condition, holdMinutes = 0, schedule = null }: AlarmTemplateBody): string {
-  return JSON.stringify([condition, holdMinutes, schedule]);
+function rulePart({ condition, holdMinutes = 0, schedule }: AlarmTemplateBody): string {
+  return JSON.stringify({ condition, holdMinutes, schedule });
 }
 
 function columnsOf(body: AlarmTemplateBody) {
