@@ -41,6 +41,8 @@ export function progressed(rule: Rule, zone: string, from: Standing, points: rea
   const changes: StateChange[] = [];
   for (const point of points) {
     const judged = judgePoint(rule.condition, memory, point, rule.expression);
+    // The newest point again: it has counted.
+    if (judged.memory === memory) continue;
     memory = judged.memory;
     // A point outside of the schedule is known to later ones, but changes nothing.
     if (!counts(rule.schedule, zone, point.atMs)) continue;
@@ -63,8 +65,7 @@ function held(
 ): { readonly state: AlarmState | null; readonly memory: Memory } {
   const { pendingMs, ...rest } = memory;
   if (state !== "NotPresent") return { state: verdict === "absent" ? "NotPresent" : null, memory: rest };
-  if (verdict === "absent") return { state: null, memory: rest };
-  if (verdict === "same" && pendingMs === undefined) return { state: null, memory: rest };
+  if (verdict !== "present") return { state: null, memory: rest };
   const sinceMs = pendingMs ?? atMs;
   if (atMs - sinceMs < holdMs) return { state: null, memory: { ...rest, pendingMs: sinceMs } };
   return { state: "Present", memory: rest };

@@ -186,6 +186,14 @@ describe("the other conditions", () => {
     ]);
   });
 
+  test("a hold ends between Reset and Set, and not with a point that comes again", () => {
+    const rule = ruleOf({ kind: "Above", set: 500, reset: 100 }, { holdMs: 2 * HOUR_MS });
+    expect(changesOf(rule, [600, 200, 200, 200, 600, 600])).toEqual([]);
+    const points = hourly([600, 600, 600]);
+    const first = progressed(rule, "UTC", FRESH, points.slice(0, 2));
+    expect(progressed(rule, "UTC", first, points.slice(1)).state).toBe("Present");
+  });
+
   test("points outside of the schedule change nothing", () => {
     const rule = ruleOf({ kind: "Above", set: 10 }, { schedule: { from: "02:00", until: "04:00" } });
     expect(changesOf(rule, [11, 11, 11, 3, 11, 3])).toEqual([
