@@ -224,10 +224,12 @@ export class AlarmEvaluation {
     this.#parts.onChanged();
   }
 
-  /** Another hub, or a person, was first: what is in the store counts. */
+  /** Another hub, a person, or a change of the template, was first: what is in the store counts. */
   async #again(watched: Watched): Promise<void> {
     const row = await this.#parts.store.alarms.evaluation.alarm(watched.stored.id);
     if (row === null) return this.watched.drop(watched);
+    // Its template was first: the next refresh reads it.
+    if (row.revision === watched.stored.revision) return;
     watched.stored = row;
     watched.isAhead = false;
     await this.#evaluate([watched]);

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
+import type { HubStore } from "../../../src/hub/store/store.ts";
+import { systemClock } from "../../../src/support/clock.ts";
+import { createLog } from "../../../src/support/log.ts";
 import type { AlarmChange } from "../../../src/wire/index.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { alarmsOf, DAY } from "./scene.ts";
@@ -71,6 +75,42 @@ describe("a template", () => {
     await hub.ok("PUT", `/alarms/template/${template}`, { body });
     expect((await changesOf(template, 2)).map(([state]) => state)).toEqual(["Present", "NotPresent"]);
   });
+
+  test("shows its addresses, and the paths of its webhooks, to Managers alone", async () => {
+    const emails = ["one@example.org"];
+    const notifications = { emails, webhooks: ["https://hooks.example.org/services/secret"] };
+    const template = await templateOf(await variable(), { notifications });
+    const path = `/alarms/template/${template}`;
+    expect((await hub.ok("GET", path)).notifications).toEqual(notifications);
+    const hidden = { webhooks: ["https://hooks.example.org"] };
+    expect((await hub.ok("GET", path, { as: "plain" })).notifications).toEqual(hidden);
+    const [listed] = await hub.ok("GET", "/alarms/template", { as: "plain", query: { templateIds: template } });
+    expect(JSON.stringify(listed)).not.toMatch(/secret|one@/);
+  });
+
+  test.each([{ condition: { kind: "Above", set: 90 } }, { enabled: false }])(
+    "that a hub does not know yet as it is now changes no alarm there: %j",
+    async (change) => {
+      const id = await variable();
+      const template = await templateOf(id);
+      await alarmOf(template);
+      const { store } = hub.inside();
+      const other = new AlarmEvaluation({
+        ...{ store: store as HubStore, clock: systemClock, log: createLog("silent") },
+        onChanged() {},
+      });
+      await other.refresh();
+      const { name, selection, condition } = await hub.get(`/alarms/template/${template}`);
+      const body = { name, selection, condition, ...change };
+      await hub.ok("PUT", `/alarms/template/${template}`, { body });
+      await pushed(id, [12]);
+      const [at, twelve] = [Float64Array.of(Date.parse(DAY)), Float64Array.of(12)];
+      await other.take([{ ids: [id], fromMs: at, toMs: at, min: twelve, max: twelve }]);
+      expect(await changes(template)).toEqual([]);
+      const [{ state }] = await hub.get("/alarms", { templateIds: template });
+      expect(state).toBe("NotPresent");
+    },
+  );
 
   test("is removed with its alarms", async () => {
     const id = await variable();

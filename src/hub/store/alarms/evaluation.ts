@@ -71,7 +71,7 @@ export interface AlarmEvaluationStore {
   calculations(accountId: number, variableIds: readonly number[]): Promise<ReadonlyMap<number, EndedCalculation>>;
   add(accountId: number, template: StoredTemplate, alarms: readonly NewAlarm[], nowMs: number): Promise<void>;
   remove(accountId: number, ids: readonly number[]): Promise<void>;
-  /** False, and nothing is written, when the alarm has changed or gone since. */
+  /** False, and nothing is written, when the alarm or the rule of its template has changed or gone since, or rests. */
   advance(step: AlarmStep, noticesOf: NoticesOf): Promise<boolean>;
   /** Of alarms that are as they were known; others keep theirs. */
   keepWatermarks(watermarks: readonly Watermark[]): Promise<void>;
@@ -161,7 +161,12 @@ function writers(database: Database): Omit<AlarmEvaluationStore, keyof Readers> 
     async remove(accountId, ids) {
       await database.run(`DELETE FROM alarm WHERE account_id = ? AND ${dialect.among("id")}`, accountId, ids);
     },
-    advance: (step, noticesOf) => database.write(() => advance(step, noticesOf)),
+    advance: (step, noticesOf) =>
+      database.write(function* (): Steps<boolean> {
+        const sql = "SELECT 1 FROM alarm_template WHERE id = ? AND revision = ? AND enabled";
+        if ((yield* row(sql, step.alarm.templateId, step.templateRevision)) === undefined) return false;
+        return yield* advance(step, noticesOf);
+      }),
     keepWatermarks: (watermarks) =>
       database.write(function* () {
         const sql = `UPDATE alarm SET watermark_ms = ?, memory = ?, template_revision = ?
