@@ -99,7 +99,12 @@ export class AlarmDispatch {
     if (answer.kind === "accepted") return dispatches.remove(due.id);
     // A delivery that the shutdown interrupts is made again after the restart.
     if (this.#closing.signal.aborted) return dispatches.later(due.id, this.#nowMs);
-    const facts = { url: due.target, attempt: due.attempts + 1, failure: answer.words };
+    const facts = {
+      account: due.accountId,
+      host: new URL(due.target).host,
+      attempt: due.attempts + 1,
+      failure: answer.words,
+    };
     if (due.attempts + 1 >= options.attempts) {
       log.error(facts, "the webhook of an alarm has failed for good");
       return dispatches.remove(due.id);

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import {
   type AlarmTemplate,
+  type AlarmTemplateBody,
   alarmTemplate,
   alarmTemplateBody,
   alarmTemplatesQuery,
@@ -16,6 +17,7 @@ import { described } from "../http/route.ts";
 import type { ListedTemplate } from "../store/alarms/templates.ts";
 import { notFound, ONE, pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
+import { hasRight } from "../token/rights.ts";
 import { requireWorkable } from "./check-template.ts";
 import { ALARM_TAG } from "./tag.ts";
 import { tried } from "./trial.ts";
@@ -82,7 +84,7 @@ export async function alarmTemplateRoutes(app: FastifyInstance, context: HubCont
     const { id } = request.params;
     const [found] = (await templates.list(callerOf(request).accountId, [{ templateIds: [pathId(id)] }], ONE)).rows;
     if (found === undefined) throw notFound("alarm template", id);
-    return shownTemplate(found);
+    return shownTemplate(found, mayManage(request));
   };
 
   app.get("/alarms/template", OPTIONS.list, async (request, reply) => {
@@ -91,7 +93,7 @@ export async function alarmTemplateRoutes(app: FastifyInstance, context: HubCont
     const ofView = await filtersOfView(context.store, accountId, query.viewId, true);
     const { rows, total } = await templates.list(accountId, [query, ...ofView], pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map(shownTemplate);
+    return rows.map((one) => shownTemplate(one, mayManage(request)));
   });
   app.get<WithId>("/alarms/template/:id", OPTIONS.one, shown);
   app.post("/alarms/template", OPTIONS.create, async (request) => {
@@ -122,9 +124,26 @@ export async function alarmTemplateRoutes(app: FastifyInstance, context: HubCont
   });
 }
 
-function shownTemplate({ id, body, createdMs, changedMs, alarms, present }: ListedTemplate): AlarmTemplate {
+function mayManage(request: FastifyRequest): boolean {
+  const { accountId, user } = callerOf(request);
+  return hasRight(user, accountId, "structure");
+}
+
+/** The paths of webhooks are secrets at many receivers: only who may change them sees them, and the addresses. */
+function receiversHidden(notifications: AlarmTemplateBody["notifications"]): AlarmTemplateBody["notifications"] {
+  if (notifications === undefined) return undefined;
+  const { emails: _, webhooks, ...others } = notifications;
+  return { ...others, ...(webhooks === undefined ? {} : { webhooks: webhooks.map((url) => new URL(url).origin) }) };
+}
+
+function shownTemplate(
+  { id, body, createdMs, changedMs, alarms, present }: ListedTemplate,
+  isManaged: boolean,
+): AlarmTemplate {
+  const notifications = isManaged ? body.notifications : receiversHidden(body.notifications);
   return {
     ...body,
+    ...(notifications === undefined ? {} : { notifications }),
     id,
     enabled: body.enabled !== false,
     severity: body.severity ?? "Warning",
