@@ -27,6 +27,8 @@ export interface EvaluationParts {
 const VARIABLES = 100;
 /** Points of a variable that one statement reads. */
 const POINTS = 500;
+/** Points that are judged before the event loop serves others. */
+const JUDGED = 10_000;
 /** Watermarks of one transaction. */
 const KEPT = 500;
 /** Of the changes of an alarm that are found at once, so many of the newest are sent; all are recorded. */
@@ -160,8 +162,16 @@ export class AlarmEvaluation {
         return variable === undefined ? [] : [{ variable, fromMs: earliest(alarms), lastMs: null }];
       });
       const heads = await this.#parts.store.points.heads(asks, page);
+      let judged = 0;
       for (const [index, alarms] of left.entries())
-        for (const watched of alarms) await this.#take(watched, heads[index] ?? [], nowMs);
+        for (const watched of alarms) {
+          const points = heads[index] ?? [];
+          await this.#take(watched, points, nowMs);
+          judged += points.length;
+          if (judged < JUDGED) continue;
+          judged = 0;
+          await breath();
+        }
       left = left.filter((alarms, index) => {
         const points = heads[index] ?? [];
         // The newest evaluated point is read again: only more than that is progress.

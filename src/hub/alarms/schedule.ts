@@ -17,16 +17,30 @@ export function counts(schedule: AlarmSchedule | undefined, zone: string, ms: nu
   return nextCounted(schedule, zone, ms) === ms;
 }
 
-/** The first moment from then on at which the alarm counts. */
+/** The span of each schedule and zone that was found last, and since when it is the next one. */
+const found = new WeakMap<AlarmSchedule, Map<string, Span & { readonly sinceMs: number }>>();
+
+/** The first moment from then on at which the alarm counts. Points in sequence mostly lie in one span. */
 export function nextCounted(schedule: AlarmSchedule | undefined, zone: string, ms: number): number {
   if (schedule === undefined) return ms;
+  const known = found.get(schedule)?.get(zone);
+  if (known !== undefined && ms >= known.sinceMs && ms < known.untilMs) return Math.max(ms, known.fromMs);
+  const span = nextSpan(schedule, zone, ms);
+  if (span === null) return ms;
+  const zones = found.get(schedule) ?? new Map<string, Span & { readonly sinceMs: number }>();
+  found.set(schedule, zones.set(zone, { ...span, sinceMs: Math.min(ms, span.fromMs) }));
+  return Math.max(ms, span.fromMs);
+}
+
+/** The one that lasts then, or the next one. */
+function nextSpan(schedule: AlarmSchedule, zone: string, ms: number): Span | null {
   const today = dateOf(ms, zone);
   // A span that began yesterday may still last.
   for (let ahead = -1; ahead <= WEEK; ahead += 1) {
-    const { fromMs, untilMs } = spanOf(schedule, zone, today.add({ days: ahead })) ?? { fromMs: 0, untilMs: 0 };
-    if (untilMs > ms && untilMs > fromMs) return Math.max(ms, fromMs);
+    const span = spanOf(schedule, zone, today.add({ days: ahead }));
+    if (span !== null && span.untilMs > ms && span.untilMs > span.fromMs) return span;
   }
-  return ms;
+  return null;
 }
 
 /** Null on a day that has none. */

@@ -18,6 +18,8 @@ import { selectedVariables } from "./selection.ts";
 const VARIABLES_MAX = 1_000;
 const POINTS_MAX = 2_000_000;
 const CHANGES_MAX = 10_000;
+/** Points that are judged before the event loop serves others. */
+const SLICE = 10_000;
 const MINUTE_MS = 60_000;
 
 interface Period {
@@ -50,8 +52,11 @@ export async function tried(
       fromMs: period.fromMs,
       lastMs: period.toMs - 1,
     })) {
+      for (let at = 0; at < chunk.length; at += SLICE) {
+        trial.take(chunk.slice(at, at + SLICE));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
       points += chunk.length;
-      trial.take(chunk);
       if (points > POINTS_MAX) break;
     }
     for (const { state, atMs, value } of trial.finish())

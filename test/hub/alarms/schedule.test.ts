@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import fc from "fast-check";
+import { describe, expect, test, vi } from "vitest";
 import { counts, lastTime, nextCounted, nextTime } from "../../../src/hub/alarms/schedule.ts";
 
 const PARIS = "Europe/Paris";
@@ -21,6 +22,33 @@ describe("the schedule of an alarm", () => {
     expect(counts(night, "UTC", at("2026-01-17T05:59:00Z"))).toBe(true);
     expect(counts(night, "UTC", at("2026-01-17T23:00:00Z"))).toBe(false);
     expect(counts(night, "UTC", at("2026-01-16T05:00:00Z"))).toBe(false);
+  });
+
+  test("any moments in any order: as for each alone", () => {
+    const time = fc.integer({ min: 0, max: 23 }).map((hour) => `${String(hour).padStart(2, "0")}:00`);
+    const days = fc.uniqueArray(fc.integer({ min: 1, max: 7 }), { minLength: 1 });
+    const schedules = fc.record({ days, from: time, until: time });
+    // Around a change of the clocks.
+    const moments = fc.array(
+      fc.integer({ min: -200, max: 200 }).map((hour) => at("2026-03-29T01:00:00Z") + hour * 1_800_000),
+    );
+    fc.assert(
+      fc.property(schedules, moments, (schedule, all) => {
+        const alone = all.map((ms) => nextCounted({ ...schedule }, PARIS, ms));
+        expect(all.map((ms) => nextCounted(schedule, PARIS, ms))).toEqual(alone);
+      }),
+    );
+  });
+
+  test("finds a span once for the points in it", () => {
+    const asked = vi.spyOn(Temporal.PlainTime, "from");
+    const schedule = { from: "08:00", until: "18:00" };
+    for (let second = 0; second < 500; second += 1)
+      counts(schedule, "UTC", at("2026-01-15T09:00:00Z") + second * 1_000);
+    for (let second = 0; second < 500; second += 1)
+      counts(schedule, "UTC", at("2026-01-15T19:00:00Z") + second * 1_000);
+    expect(asked.mock.calls.length).toBeLessThan(20);
+    asked.mockRestore();
   });
 
   test("the next moment skips days that do not count", () => {
