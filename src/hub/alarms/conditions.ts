@@ -6,13 +6,20 @@ export interface AlarmPoint {
   readonly value: number;
 }
 
+interface Run {
+  readonly fromMs: number;
+  readonly low: number;
+  readonly high: number;
+}
+
 /** Facts that an alarm remembers between two points; kept in its row. */
 export interface Memory {
   /** The newest evaluated point, and the one before it. */
   readonly last?: AlarmPoint;
   readonly before?: AlarmPoint;
-  /** FlatLine: date of the first point of the run of equal values. */
-  readonly runMs?: number;
+  /** FlatLine: the run of values within the tolerance that ends in the newest point, and in the one before it. */
+  readonly run?: Run;
+  readonly ran?: Run;
   /** Date of the first point of those that wanted the other state, while the hold lasts. */
   readonly pendingMs?: number;
   /** LateFile, CalculationFailed: when this was last judged. */
@@ -55,7 +62,7 @@ export function judgePoint(
   };
   switch (condition.kind) {
     case "FlatLine":
-      return flatLine(condition, memory.runMs, next);
+      return flatLine(condition, isCorrection ? memory.ran : memory.run, next);
     case "Gap":
       return gapBefore(condition, next);
     case "ChangeRate":
@@ -104,13 +111,17 @@ function rateVerdict(condition: AlarmCondition, before: AlarmPoint | undefined, 
   return size >= set ? "present" : size <= reset ? "absent" : "same";
 }
 
-function flatLine(condition: AlarmCondition, runMs: number | undefined, next: Memory): Judgement {
-  const { before, last } = next;
+/** `run`: that ended in the point before. */
+function flatLine(condition: AlarmCondition, run: Run | undefined, next: Memory): Judgement {
+  const { last } = next;
   if (last === undefined) return { verdict: "same", memory: next };
-  const isFlat = before !== undefined && Math.abs(last.value - before.value) <= (condition.tolerance ?? 0);
-  const began = isFlat ? Math.min(runMs ?? before.atMs, before.atMs) : last.atMs;
-  const isLong = last.atMs - began >= (condition.minutes ?? 0) * MINUTE_MS;
-  return { verdict: isLong ? "present" : isFlat ? "same" : "absent", memory: { ...next, runMs: began } };
+  const { atMs, value } = last;
+  const [low, high] = [Math.min(run?.low ?? value, value), Math.max(run?.high ?? value, value)];
+  const isFlat = run !== undefined && high - low <= (condition.tolerance ?? 0);
+  const now = isFlat ? { fromMs: run.fromMs, low, high } : { fromMs: atMs, low: value, high: value };
+  const isLong = atMs - now.fromMs >= (condition.minutes ?? 0) * MINUTE_MS;
+  const memory = { ...next, run: now, ...(run === undefined ? {} : { ran: run }) };
+  return { verdict: isLong ? "present" : isFlat ? "same" : "absent", memory };
 }
 
 function gapBefore(condition: AlarmCondition, next: Memory): Judgement {

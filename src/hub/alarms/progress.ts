@@ -26,10 +26,10 @@ export interface Progress extends Standing {
 }
 
 /** For a rule that has changed: it judges the newest point again, by what came before that. A hold begins anew. */
-export function carried({ before, runMs, gap, askedMs }: Memory): Memory {
+export function carried({ before, ran, gap, askedMs }: Memory): Memory {
   return {
     ...(before === undefined ? {} : { last: before }),
-    ...(runMs === undefined ? {} : { runMs }),
+    ...(ran === undefined ? {} : { run: ran }),
     ...(gap === undefined ? {} : { gap }),
     ...(askedMs === undefined ? {} : { askedMs }),
   };

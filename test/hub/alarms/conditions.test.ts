@@ -147,13 +147,25 @@ describe("the other conditions", () => {
     ]);
   });
 
+  test("FlatLine measures its tolerance over the whole run, so that a slow drift is none", () => {
+    const rule = ruleOf({ kind: "FlatLine", minutes: 180, tolerance: 1 });
+    expect(changesOf(rule, [1, 2, 3, 4, 5, 6, 7, 8])).toEqual([]);
+    expect(changesOf(rule, [1, 2, 1.5, 2, 2.5])).toEqual([
+      ["Present", 3, 2],
+      ["NotPresent", 4, 2.5],
+    ]);
+    const first = progressed(rule, "UTC", FRESH, hourly([2, 2, 9]));
+    const corrected = progressed(rule, "UTC", first, hourly([2, 2, 2, 2]).slice(2));
+    expect(corrected.changes).toMatchObject([{ state: "Present", atMs: START + 3 * HOUR_MS }]);
+  });
+
   test("FlatLine keeps its run when its rule is changed", () => {
     const points = hourly([2, 2, 2, 2]);
     const first = progressed(ruleOf({ kind: "FlatLine", minutes: 120 }), "UTC", FRESH, points);
     const from = { ...first, memory: carried(first.memory) };
     const changed = ruleOf({ kind: "FlatLine", minutes: 180 });
     const next = progressed(changed, "UTC", from, points.slice(-1));
-    expect([next.changes, next.state, next.memory.runMs]).toEqual([[], "Present", START]);
+    expect([next.changes, next.state, next.memory.run?.fromMs]).toEqual([[], "Present", START]);
   });
 
   test("Gap is present from the point after it", () => {
