@@ -25,7 +25,7 @@ export interface Progress extends Standing {
   readonly changes: readonly StateChange[];
 }
 
-/** For a rule that has changed: it judges the newest point again, by what came before that. A hold begins anew. */
+/** For a rule that has changed: it judges the newest point again, by what came before that. A hold begins again. */
 export function carried({ before, ran, gap, askedMs }: Memory): Memory {
   return {
     ...(before === undefined ? {} : { last: before }),

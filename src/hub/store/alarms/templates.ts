@@ -67,11 +67,12 @@ export function createAlarmTemplateStore(database: Database): AlarmTemplateStore
         yield* noteChange(accountId);
         const columns = columnsOf(body);
         const sets = Object.keys(columns).map((name) => `${name} = ?`);
-        const known = `SELECT * FROM alarm_template WHERE id = ? AND account_id = ?${dialect.forUpdate("alarm_template")}`;
-        const before = yield* row(known, id, accountId);
+        const known = "SELECT * FROM alarm_template WHERE id = ? AND account_id = ?";
+        const before = yield* row(`${known}${dialect.forUpdate("alarm_template")}`, id, accountId);
         if (before === undefined) return false;
         const steps = rulePart(templateOf(before).body) === rulePart(body) ? 0 : 1;
-        const sql = `UPDATE alarm_template SET ${sets.join(", ")}, revision = revision + ?, changed_ms = ? WHERE id = ?`;
+        const sql = `UPDATE alarm_template SET ${sets.join(", ")}, revision = revision + ?, changed_ms = ?
+          WHERE id = ?`;
         yield* change(sql, ...Object.values(columns), steps, nowMs, id);
         return true;
       }),
@@ -87,7 +88,7 @@ function* newestVariable(): Steps<number> {
   return Number((yield* row("SELECT max(id) AS newest FROM variable"))?.["newest"] ?? 0);
 }
 
-/** What evaluation judges by; the fields are in the order of their schema. */
+/** The rule, by which evaluation judges; the fields are in the order of their schema. */
 function rulePart({ condition, holdMinutes = 0, schedule }: AlarmTemplateBody): string {
   return JSON.stringify({ condition, holdMinutes, schedule });
 }
