@@ -13,8 +13,9 @@ export interface EventWatch {
 }
 
 const POLL_MS = 500;
-/** Further readers get their answer at once. */
-const WAITING_MAX = 1_000;
+/** Further readers get their answer at once; those of one account leave room for the others. */
+const WAITING_MAX = 5_000;
+const ACCOUNT_WAITING_MAX = 100;
 
 interface Waiting {
   readonly accountId: number;
@@ -44,7 +45,9 @@ export function createEventWatch(
   };
   return {
     async wait(accountId, id, ms, signal) {
-      if (waiting.size >= WAITING_MAX || closing.signal.aborted) return false;
+      const own = waiting.values().filter((one) => one.accountId === accountId);
+      const isFull = waiting.size >= WAITING_MAX || [...own].length >= ACCOUNT_WAITING_MAX;
+      if (isFull || closing.signal.aborted) return false;
       const ending = new AbortController();
       const one = { accountId, id, end: () => ending.abort() };
       waiting.add(one);
