@@ -44,6 +44,29 @@ export function shifted(ms: number, count: number, unit: CalendarUnit, zone: str
   return at.add({ [unit]: count }).epochMilliseconds;
 }
 
+const INSTANT_UNITS: readonly CalendarUnit[] = ["seconds", "minutes", "hours"];
+
+/**
+ * The last instant from which so many units back still reach one. Adding the units is not enough: 28 February is a
+ * month before 28, 29, 30 and 31 March, and an hour that the clocks repeat is a day before one hour alone.
+ */
+export function lastReaching(ms: number, count: number, unit: CalendarUnit, zone: string): number {
+  if (INSTANT_UNITS.includes(unit)) return shifted(ms, count, unit, zone);
+  const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
+  const wall = at.toPlainDateTime();
+  // Wall times of a repeated hour lead to its first pass: all of them reach the second one.
+  const first = wall.toZonedDateTime(zone, { disambiguation: "earlier" }).epochMilliseconds;
+  const last = wall.add({ milliseconds: Math.max(0, ms - first) });
+  const date = last.toPlainDate();
+  const backFrom = (day: Temporal.PlainDate) => Temporal.PlainDate.compare(day.subtract({ [unit]: count }), date);
+  let day = date.add({ [unit]: count });
+  for (let next = day.add({ days: 1 }); backFrom(next) <= 0; next = next.add({ days: 1 })) day = next;
+  const reached = day.toPlainDateTime(backFrom(day) < 0 ? END_OF_DAY : last.toPlainTime());
+  return reached.toZonedDateTime(zone, { disambiguation: "later" }).epochMilliseconds;
+}
+
+const END_OF_DAY = "23:59:59.999";
+
 /** The whole periods of a granularity that an interval touches. */
 export function wholePeriods({ fromMs, toMs }: Interval, granularity: Granularity, zone: string): Interval {
   if (granularity === "Raw" || granularity === "All") return { fromMs, toMs };
@@ -123,7 +146,10 @@ export async function affectedBy(
   if (isTimeless(reach)) return extent;
   const whole = wholesOf(reach, change, zone);
   const ends = [whole.toMs];
-  if (period.kind === "relative") ends.push(shifted(whole.toMs, period.count, period.unit, zone));
+  if (period.kind === "relative") {
+    const last = lastReaching(whole.toMs, period.count, period.unit, zone);
+    ends.push(wholesOf(reach, { fromMs: last, toMs: last }, zone).toMs);
+  }
   if (points > 0) {
     const reached = await stepped(reach, zone, { atMs: whole.toMs, step: steps.after, end: "toMs" });
     ends.push(Math.min(reached, Math.max(whole.toMs, extent.toMs)));
