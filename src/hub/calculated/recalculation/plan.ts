@@ -1,5 +1,6 @@
 /** The stretches of time that one calculation calculates, each with its formula, in order of time. */
 import type { Calculation } from "../../store/calculated/claims.ts";
+import type { DueCause } from "../../store/calculated/marks.ts";
 import { FAR_MS } from "../../store/point-rows.ts";
 import type { CalculationStore } from "../../store/resources.ts";
 import type { PlannedFormula, PlannedInput, PlannedVariable } from "./formulas.ts";
@@ -26,13 +27,13 @@ export async function stretchesToCalculate(
     const extent = (await extentOf(store, formula.inputs)) ?? extentWithout(formula, nowMs);
     if (extent === null) continue;
     const affected: Interval[] = [];
-    for (const [inputId, fromMs, toMs] of due) {
+    for (const [inputId, fromMs, toMs, cause] of due) {
       const change = {
         fromMs: fromMs <= -FAR_MS ? extent.fromMs : fromMs,
         toMs: toMs >= FAR_MS ? extent.toMs : toMs,
       };
       if (change.fromMs > change.toMs) continue;
-      affected.push(...(await outputsOf(store, formula, inputId, { change, extent, zone })));
+      affected.push(...(await outputsOf(store, formula, { inputId, cause, change, extent, zone })));
     }
     const days = affected.map((one) => (formula.isExpression ? one : wholePeriods(one, "Day", zone)));
     for (const interval of merged(days))
@@ -47,25 +48,28 @@ function extentWithout({ inputs, fromMs }: PlannedFormula, nowMs: number): Inter
 }
 
 interface Change {
+  /** Null: the dates are those of the outputs. */
+  readonly inputId: number | null;
+  readonly cause: DueCause | undefined;
   readonly change: Interval;
   readonly extent: Interval;
   readonly zone: string;
 }
 
-/** `inputId` null: the dates are those of the outputs. */
 async function outputsOf(
   store: CalculationStore,
   { inputs }: PlannedFormula,
-  inputId: number | null,
-  { change, extent, zone }: Change,
+  { inputId, cause, change, extent, zone }: Change,
 ): Promise<readonly Interval[]> {
-  if (inputId === null) {
-    // Outputs of a granularity have the date of their period's beginning.
-    const wholes = inputs.flatMap(({ reach }) => [reach.granularity, ...reach.collected]);
-    return [change, ...wholes.map((one) => wholePeriods(change, one, zone))];
-  }
   const affected: Interval[] = [];
-  for (const { facts, reach } of inputs.filter(({ facts: { id } }) => id === inputId)) {
+  // Outputs of a granularity have the date of their period's beginning.
+  if (inputId === null)
+    for (const { reach } of inputs)
+      affected.push(...[reach.granularity, ...reach.collected].map((one) => wholePeriods(change, one, zone)));
+  if (inputId === null) affected.push(change);
+  // A value of a form meets the points of its dates, and outputs further on look back at both.
+  const seen = cause === "slice" ? inputs : inputs.filter(({ facts: { id } }) => id === inputId);
+  for (const { facts, reach } of seen) {
     const found = await affectedBy(reach, change, { zone, extent, steps: stepsOf(store, facts) });
     if (found !== null) affected.push(found);
   }

@@ -1,11 +1,12 @@
 /** Calculations as both databases keep them. */
 import type { Row } from "../database.ts";
 import { number, text } from "../structure-rows.ts";
+import type { DueCause } from "./marks.ts";
 
 export type CalculationState = "running" | "waiting" | "storing" | "done" | "failed";
 
-/** Dates that were due: of an input, or of the calculated variable itself (null). */
-export type DueDates = readonly [inputId: number | null, fromMs: number, toMs: number];
+/** Dates that were due: of an input, or of the calculated variable itself (null). Older records have no cause. */
+export type DueDates = readonly [inputId: number | null, fromMs: number, toMs: number, cause?: DueCause];
 
 export interface Calculation {
   readonly id: number;

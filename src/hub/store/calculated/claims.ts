@@ -7,6 +7,7 @@ import { addEvents } from "../events/events.ts";
 import { number } from "../structure-rows.ts";
 import { graphOf } from "./calculated.ts";
 import { type Calculation, calculationOfRow, type DueDates } from "./calculation-rows.ts";
+import type { DueCause } from "./marks.ts";
 
 export type { Calculation, CalculationState, DueDates } from "./calculation-rows.ts";
 
@@ -173,7 +174,7 @@ function* start(
   if (variableId === undefined) return null;
   const due = yield* rows("SELECT * FROM calculation_due WHERE variable_id = ? ORDER BY from_ms", variableId);
   yield* change("DELETE FROM calculation_due WHERE variable_id = ?", variableId);
-  const dates = due.map((one): DueDates => [number(one["input_id"]), Number(one["from_ms"]), Number(one["to_ms"])]);
+  const dates = due.map(datesOf);
   const id = yield* insert("calculation", {
     account_id: accountId,
     variable_id: variableId,
@@ -189,6 +190,11 @@ function* start(
     attempts: 1,
   });
   return yield* calculationOf(id);
+}
+
+function datesOf(one: Row): DueDates {
+  const cause = String(one["cause"]) as DueCause;
+  return [number(one["input_id"]), Number(one["from_ms"]), Number(one["to_ms"]), cause];
 }
 
 function* calculationOf(id: number): Steps<Calculation | null> {

@@ -79,7 +79,12 @@ function merged(before: readonly Due[], marks: readonly Due[]): readonly Due[] {
     const isNear = ({ fromMs, toMs }: Due) => fromMs - NEAR_MS <= mark.toMs && mark.fromMs - NEAR_MS <= toMs;
     const near = all.filter(isNear);
     const [only] = near;
-    const isCovered = near.length === 1 && only !== undefined && only.fromMs <= mark.fromMs && mark.toMs <= only.toMs;
+    const isCovered =
+      near.length === 1 &&
+      only !== undefined &&
+      only.fromMs <= mark.fromMs &&
+      mark.toMs <= only.toMs &&
+      (mark.cause !== "slice" || only.cause === "slice");
     if (!isCovered) all = [...all.filter((one) => !isNear(one)), hullOf(mark, near)];
   }
   const [first, ...others] = all;
@@ -93,6 +98,8 @@ function hullOf(one: Due, others: readonly Due[]): Due {
     fromMs: Math.min(...all.map(({ fromMs }) => fromMs)),
     toMs: Math.max(...all.map(({ toMs }) => toMs)),
     markedMs: Math.min(...all.map(({ markedMs }) => markedMs)),
+    // Values of forms reach further than dates that are calculated for another cause.
+    cause: all.some(({ cause }) => cause === "slice") ? "slice" : one.cause,
   };
 }
 
