@@ -2,7 +2,15 @@
 import { isDeepStrictEqual } from "node:util";
 import type { VariableBody } from "../../wire/index.ts";
 import { definitionFacts, type JudgeDefinition, putDefinition, withoutPlaces } from "./calculated/definitions.ts";
-import { markDependants, markDue, markReaders, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
+import {
+  markDependants,
+  markDue,
+  markReaders,
+  markRezoned,
+  nowMs,
+  WHOLE_HISTORY,
+  zonesOf,
+} from "./calculated/marks.ts";
 import { usersOf } from "./calculated/readers.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { aboutSource, aboutVariable, addChangeEvent, addRemovalEvent } from "./events/structure-events.ts";
@@ -40,7 +48,9 @@ export function structureChanges(database: Database): Changes {
         const zone = String(found["time_zone_id"]);
         const held = yield* heldForms(dialect, accountId, "site", id, zone);
         const { body, values } = changed(siteOf(found), held);
+        const zones = yield* zonesOf(dialect, accountId, "site", [id]);
         yield* update("site", id, siteColumns(body));
+        yield* markRezoned(dialect, accountId, zones);
         if (!isDeepStrictEqual(siteOf(found).clientData, body.clientData ?? null))
           yield* markReaders(dialect, accountId, { entity: "site", ids: [id], ...WHOLE_HISTORY });
         yield* putValues(dialect, accountId, "site", id, values);
@@ -56,7 +66,9 @@ export function structureChanges(database: Database): Changes {
         const held = yield* heldForms(dialect, accountId, "source", id, zone);
         const { body, values } = changed(sourceOf(found), held);
         if ((yield* owned("site", body.siteId, accountId)) === undefined) return "no-parent";
+        const zones = yield* zonesOf(dialect, accountId, "source", [id]);
         yield* update("source", id, sourceColumns(body));
+        yield* markRezoned(dialect, accountId, zones);
         if (!isDeepStrictEqual(sourceOf(found).clientData, body.clientData ?? null))
           yield* markReaders(dialect, accountId, { entity: "source", ids: [id], ...WHOLE_HISTORY });
         yield* putValues(dialect, accountId, "source", id, values);

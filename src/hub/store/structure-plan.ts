@@ -1,6 +1,6 @@
 /** Creates and changes many sites, sources and variables inside one write. */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
-import { markDependants, markReaders, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
+import { markDependants, markReaders, markRezoned, nowMs, WHOLE_HISTORY, zonesOf } from "./calculated/marks.ts";
 import { rows, type Steps, type StoreDialect, update } from "./database.ts";
 import type { SqlValue } from "./filter-sql.ts";
 import { putSlices, type ValuePlan, type ValuesEntity } from "./form-values.ts";
@@ -63,6 +63,11 @@ export function* changeStructure(
     "variable",
     plan.variables.map(({ body, source }) => own(variableColumns({ ...body, sourceId: sourceId(source) }))),
   );
+  const idsOf = (changed: readonly { readonly id: number }[]) => changed.map(({ id }) => id);
+  const zones = new Map([
+    ...(yield* zonesOf(dialect, accountId, "site", idsOf(plan.changedSites))),
+    ...(yield* zonesOf(dialect, accountId, "source", idsOf(plan.changedSources))),
+  ]);
   for (const { id, body } of plan.changedSites) yield* update("site", id, siteColumns(body));
   for (const { id, body, site } of plan.changedSources)
     yield* update("source", id, sourceColumns({ ...body, siteId: siteId(site) }));
@@ -72,6 +77,7 @@ export function* changeStructure(
   for (const { id, values } of plan.changedSites) yield* put("site", id, values);
   for (const { id, values } of plan.changedSources) yield* put("source", id, values);
   for (const { id, body } of plan.changedVariables) yield* update("variable", id, variableColumns(body));
+  yield* markRezoned(dialect, accountId, zones);
   yield* markChanged(dialect, accountId, plan);
   return { sites, sources, variables };
 }

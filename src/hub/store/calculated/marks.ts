@@ -191,3 +191,40 @@ export function* markReaders(
   const marks = found.map((one) => ({ variableId: Number(one["calculated_id"]), ...period }));
   yield* markDue(dialect, accountId, marks, nowMs());
 }
+
+/** The zone by which the variables of a source cut days, in SQL. */
+const ZONE = "coalesce(source.time_zone_id, site.time_zone_id)";
+
+/** The zones of sources by their ids: of these, or of those of sites. For use before and after a change. */
+export function* zonesOf(
+  { among }: StoreDialect,
+  accountId: number,
+  of: "source" | "site",
+  ids: readonly number[],
+): Steps<ReadonlyMap<number, string>> {
+  if (ids.length === 0) return new Map();
+  const found = yield* rows(
+    `SELECT source.id, ${ZONE} AS zone FROM source JOIN site ON site.id = source.site_id
+      WHERE source.account_id = ? AND ${among(`${of}.id`)}`,
+    ...[accountId, ids],
+  );
+  return new Map(found.map((one) => [Number(one["id"]), String(one["zone"])]));
+}
+
+/** Marks the calculated variables of the sources whose zone is another one than before: it cuts their days. */
+export function* markRezoned(
+  dialect: StoreDialect,
+  accountId: number,
+  before: ReadonlyMap<number, string>,
+): Steps<void> {
+  const after = yield* zonesOf(dialect, accountId, "source", [...before.keys()]);
+  const changed = [...before].flatMap(([id, zone]) => (after.get(id) === zone ? [] : [id]));
+  if (changed.length === 0) return;
+  const found = yield* rows(
+    `SELECT id FROM variable WHERE account_id = ? AND calculated IS NOT NULL AND ${dialect.among("source_id")}`,
+    ...[accountId, changed],
+  );
+  const whole = { inputId: null, ...WHOLE_HISTORY, cause: "definition" as const };
+  const marks = found.map((one) => ({ variableId: Number(one["id"]), ...whole }));
+  yield* markDue(dialect, accountId, marks, nowMs());
+}
