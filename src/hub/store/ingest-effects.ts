@@ -6,7 +6,8 @@
 import type { Clock } from "../../support/clock.ts";
 import { graphOf } from "./calculated/calculated.ts";
 import { applied, applyFailed } from "./calculated/claims.ts";
-import { markDue } from "./calculated/marks.ts";
+import { type DateInterval, intervalsOf, joined } from "./calculated/intervals.ts";
+import { markDue, NEAR_MS } from "./calculated/marks.ts";
 import type { ReadingColumns } from "./columns.ts";
 import { row, type Steps, type StoreDialect } from "./database.ts";
 import { addEvents, type NewEvent } from "./events/events.ts";
@@ -24,8 +25,7 @@ interface Watched {
 interface Touched {
   readonly accountId: number;
   readonly variableId: number;
-  fromMs: number;
-  toMs: number;
+  intervals: readonly DateInterval[];
 }
 
 export type AppliedState = "done" | "failed";
@@ -56,7 +56,8 @@ export class IngestEffects {
   }
 
   /** Notes the variables whose readings were written. */
-  written({ length, variables, variable, atMs }: ReadingColumns): void {
+  written(columns: ReadingColumns): void {
+    const { length, variables, variable, atMs } = columns;
     const from = new Float64Array(variables.length).fill(Number.POSITIVE_INFINITY);
     const to = new Float64Array(variables.length).fill(Number.NEGATIVE_INFINITY);
     for (let index = 0; index < length; index += 1) {
@@ -65,17 +66,28 @@ export class IngestEffects {
       if (at < (from[position] ?? 0)) from[position] = at;
       if (at > (to[position] ?? 0)) to[position] = at;
     }
+    const touched = new Map<number, readonly DateInterval[]>();
+    const spread = new Set<number>();
     for (const [position, { id, accountId }] of variables.entries()) {
       const [fromMs = 0, toMs = 0] = [from[position], to[position]];
       // A variable whose readings were all discarded.
       if (fromMs > toMs) continue;
-      const known = this.#touched.get(id);
-      if (known === undefined) this.#touched.set(id, { accountId, variableId: id, fromMs, toMs });
-      else {
-        known.fromMs = Math.min(known.fromMs, fromMs);
-        known.toMs = Math.max(known.toMs, toMs);
-      }
+      touched.set(position, [{ fromMs, toMs }]);
+      if (toMs - fromMs > NEAR_MS && this.#mayTrigger(accountId, id)) spread.add(position);
     }
+    if (spread.size > 0)
+      for (const [position, dates] of datesOf(columns, spread)) touched.set(position, intervalsOf(dates));
+    for (const [position, intervals] of touched) {
+      const { id = 0, accountId = 0 } = variables[position] ?? {};
+      const known = this.#touched.get(id);
+      if (known === undefined) this.#touched.set(id, { accountId, variableId: id, intervals });
+      else known.intervals = joined([...known.intervals, ...intervals]);
+    }
+  }
+
+  /** True until the watches of the account are known. */
+  #mayTrigger(accountId: number, variableId: number): boolean {
+    return this.#watched.get(accountId)?.triggered.has(variableId) ?? true;
   }
 
   /** In the transaction, when all is written and the outcomes are known. */
@@ -84,14 +96,10 @@ export class IngestEffects {
     for (const [accountId, touched] of Map.groupBy(this.#touched.values(), (one) => one.accountId)) {
       const { triggered } = yield* this.#watchedBy(accountId);
       if (triggered.size === 0) continue;
-      const marks = touched.flatMap(({ variableId: inputId, fromMs, toMs }) =>
-        (triggered.get(inputId) ?? []).map((variableId) => ({
-          variableId,
-          inputId,
-          fromMs,
-          toMs,
-          cause: "input" as const,
-        })),
+      const marks = touched.flatMap(({ variableId: inputId, intervals }) =>
+        (triggered.get(inputId) ?? []).flatMap((variableId) =>
+          intervals.map((interval) => ({ variableId, inputId, ...interval, cause: "input" as const })),
+        ),
       );
       if (marks.length === 0) continue;
       yield* markDue(this.#dialect, accountId, marks, nowMs);
@@ -142,6 +150,17 @@ export class IngestEffects {
     this.#watched.set(accountId, watched);
     return watched;
   }
+}
+
+/** The dates of the readings of these variables, by their positions. */
+function datesOf(
+  { length, variable, atMs }: ReadingColumns,
+  positions: ReadonlySet<number>,
+): ReadonlyMap<number, number[]> {
+  const dates = new Map<number, number[]>();
+  for (const position of positions) dates.set(position, []);
+  for (let index = 0; index < length; index += 1) dates.get(variable[index] ?? 0)?.push(atMs[index] ?? 0);
+  return dates;
 }
 
 /** The variable whose outputs a calculation stores; null: it went with its definition. */

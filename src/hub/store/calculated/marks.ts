@@ -25,7 +25,7 @@ export const WHOLE_HISTORY = { fromMs: -FAR_MS, toMs: FAR_MS } as const;
 /** Intervals of one variable and input, beyond which one interval takes the place of them all. */
 export const INTERVALS_MAX = 32;
 /** Intervals that are nearer to each other become one. */
-const NEAR_MS = 86_400_000;
+export const NEAR_MS = 86_400_000;
 
 /** For marks of changes, whose callers have no clock. */
 export function nowMs(): number {
