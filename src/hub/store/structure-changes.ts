@@ -48,9 +48,7 @@ export function structureChanges(database: Database): Changes {
         const zone = String(found["time_zone_id"]);
         const held = yield* heldForms(dialect, accountId, "site", id, zone);
         const { body, values } = changed(siteOf(found), held);
-        const zones = yield* zonesOf(dialect, accountId, "site", [id]);
-        yield* update("site", id, siteColumns(body));
-        yield* markRezoned(dialect, accountId, zones);
+        yield* updateZoned(dialect, accountId, "site", id, siteColumns(body));
         if (!isDeepStrictEqual(siteOf(found).clientData, body.clientData ?? null))
           yield* markReaders(dialect, accountId, { entity: "site", ids: [id], ...WHOLE_HISTORY });
         yield* putValues(dialect, accountId, "site", id, values);
@@ -66,9 +64,7 @@ export function structureChanges(database: Database): Changes {
         const held = yield* heldForms(dialect, accountId, "source", id, zone);
         const { body, values } = changed(sourceOf(found), held);
         if ((yield* owned("site", body.siteId, accountId)) === undefined) return "no-parent";
-        const zones = yield* zonesOf(dialect, accountId, "source", [id]);
-        yield* update("source", id, sourceColumns(body));
-        yield* markRezoned(dialect, accountId, zones);
+        yield* updateZoned(dialect, accountId, "source", id, sourceColumns(body));
         if (!isDeepStrictEqual(sourceOf(found).clientData, body.clientData ?? null))
           yield* markReaders(dialect, accountId, { entity: "source", ids: [id], ...WHOLE_HISTORY });
         yield* putValues(dialect, accountId, "source", id, values);
@@ -102,6 +98,19 @@ export function structureChanges(database: Database): Changes {
         return removal;
       }),
   };
+}
+
+/** The zone is one of the columns, or comes from the site that they name. */
+function* updateZoned(
+  dialect: StoreDialect,
+  accountId: number,
+  entity: "site" | "source",
+  id: number,
+  columns: Parameters<typeof update>[2],
+): Steps<void> {
+  const zones = yield* zonesOf(dialect, accountId, entity, [id]);
+  yield* update(entity, id, columns);
+  yield* markRezoned(dialect, accountId, zones);
 }
 
 interface VariableChange {

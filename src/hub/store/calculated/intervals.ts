@@ -11,7 +11,7 @@ export function intervalsOf(dates: readonly number[]): readonly DateInterval[] {
   return joined(Array.from(Float64Array.from(dates).sort(), (atMs) => ({ fromMs: atMs, toMs: atMs })));
 }
 
-/** Those that are near to each other become one; then the nearest ones do, until they are not too many. */
+/** Intervals near to each other become one; then the nearest ones do, until `INTERVALS_MAX` or fewer are left. */
 export function joined(intervals: readonly DateInterval[]): readonly DateInterval[] {
   const all = joinedWithin(intervals, NEAR_MS);
   if (all.length <= INTERVALS_MAX) return all;
