@@ -43,6 +43,11 @@ export const calculatedOptions = z.strictObject({
     ),
   timeout: duration("60s").describe("How long one run of a script may take; 60s by default."),
   memory: size("512MB").describe("Memory of one run of a script, beyond that of R itself; 512MB by default."),
+  inputRows: z
+    .int()
+    .positive()
+    .default(1_000_000)
+    .describe("Points and periods of all inputs that one run of a formula may read; 1000000 by default."),
   outputRows: z
     .int()
     .positive()

@@ -1,12 +1,12 @@
 /** Reads what a formula sees of its inputs for one window. */
 import { FORM_ENTITIES, UNITS } from "../../../wire/index.ts";
 import { conversionOf } from "../../data/conversion.ts";
-import { collectPeriods } from "../../data/periods.ts";
 import { fieldValues } from "../../forms/slices.ts";
 import type { CalculationStore } from "../../store/resources.ts";
-import type { PointRange, PointRow, VariableFacts } from "../../store/store.ts";
+import type { PointRange, VariableFacts } from "../../store/store.ts";
 import type { InputForm, InputVariable } from "../engines/engine.ts";
 import { DefinitionFault, type PlannedFormula, type PlannedInput } from "./formulas.ts";
+import type { InputReader } from "./input-reader.ts";
 import { type Interval, type PointSteps, seenDates, union } from "./reach.ts";
 
 const LATEST = { order: "ASC", view: { kind: "latest" } } as const;
@@ -45,54 +45,26 @@ export async function extentOf(store: CalculationStore, inputs: readonly Planned
   return extents.length === 0 ? null : extents.reduce(union);
 }
 
+export interface SeenParts {
+  readonly store: CalculationStore;
+  readonly reader: InputReader;
+  readonly zone: string;
+}
+
 export async function readVariable(
-  store: CalculationStore,
+  { store, reader, zone }: SeenParts,
   input: PlannedInput,
   window: Interval,
-  zone: string,
 ): Promise<InputVariable> {
-  const { alias, facts, reach, aggregate, units } = input;
+  const { alias, facts, reach, units } = input;
   const seen = await seenDates(reach, window, zone, stepsOf(store, facts));
   const { unitId, convert } = conversionOf(facts, units);
   const bound = (ms: number | null) => (ms === null || !Number.isFinite(ms) ? null : ms);
-  const range: PointRange = { ...LATEST, fromMs: bound(seen.fromMs), lastMs: bound(seen.toMs), page: WHOLE };
-  const named = { alias, metadata: metadataOf(input), unitId };
-  const { granularity } = reach;
-  if (granularity === "Raw" || aggregate === null) {
-    const rows = (await Array.fromAsync(store.points.read(facts, range))).flat();
-    return { ...named, ...rawColumns(rows, convert) };
-  }
-  const dates: number[] = [];
-  const values: number[] = [];
-  const chunks = store.points.read(facts, { ...range, labels: false });
-  for await (const periods of collectPeriods(chunks, { granularity, zone, convert })) {
-    for (const { bucket, sums } of periods) {
-      // An aggregate that no number can hold is left out, as in /data.
-      const [value] = Object.values(sums.columns([aggregate]));
-      if (typeof value !== "number") continue;
-      dates.push(bucket.startMs ?? range.fromMs ?? sums.earliestMs);
-      values.push(value);
-    }
-  }
-  return { ...named, atMs: Float64Array.from(dates), values: Float64Array.from(values), versions: null, tags: null };
-}
-
-function rawColumns(all: readonly PointRow[], convert: ((value: number) => number) | null) {
-  const shown = ({ value }: PointRow) => (convert === null ? value : convert(value));
-  const rows = convert === null ? all : all.filter((row) => Number.isFinite(shown(row)));
-  const tags = rows.map(tagsOf);
-  return {
-    atMs: Float64Array.from(rows, ({ atMs }) => atMs),
-    values: Float64Array.from(rows, shown),
-    versions: rows.some(({ version }) => version !== null) ? rows.map(({ version }) => version) : null,
-    tags: tags.some((one) => one !== null) ? tags : null,
-  };
-}
-
-/** "Each input Tags object also holds the reserved key version" (rule 4). */
-function tagsOf({ version, tags, batchTags }: PointRow): Readonly<Record<string, string>> | null {
-  if (version === null && tags === null && batchTags === null) return null;
-  return { ...batchTags, ...tags, ...(version === null ? {} : { version }) };
+  const isRaw = reach.granularity === "Raw" || input.aggregate === null;
+  const dates = { fromMs: bound(seen.fromMs), lastMs: bound(seen.toMs), page: WHOLE };
+  const range: PointRange = { ...LATEST, ...dates, ...(isRaw ? {} : { labels: false }) };
+  const columns = await reader.columns({ input, unitId, convert, range, zone });
+  return { alias, metadata: metadataOf(input), unitId, ...columns };
 }
 
 function metadataOf({ stored, facts, isCalculated }: PlannedInput): InputVariable["metadata"] {

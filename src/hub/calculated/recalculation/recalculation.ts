@@ -35,6 +35,13 @@ export interface RecalculationParts {
   onEnded(end: RunEnd, seconds: number): void;
 }
 
+export interface AcceptingParts extends Pick<RecalculationParts, "ingestion" | "clock" | "log"> {
+  readonly store: {
+    readonly operations: Pick<HubStore["operations"], "accept">;
+    readonly claims: Pick<HubStore["claims"], "sent">;
+  };
+}
+
 const RESTART_MS = 1_000;
 /** Another node may define the first calculated variable, and master data comes without a call. */
 const LOOK_MS = 10_000;
@@ -159,15 +166,18 @@ function listen(port: MessagePort, parts: RecalculationParts): () => Promise<voi
 const SYSTEM_USER = 0;
 const TIMEOUT_SEC = 600;
 
-/** A part that was accepted before has its operation already, which its key says: it is only recorded. */
-async function acceptPart(handed: HandedPart, { store, ingestion, clock }: RecalculationParts): Promise<void> {
+/**
+ * A part whose operation was accepted before, by a node that ended then, is only recorded: its end is in the key. Where
+ * its rows were others, the inputs have changed since, and are due again.
+ */
+export async function acceptPart(handed: HandedPart, { store, ingestion, clock, log }: AcceptingParts): Promise<void> {
   const { calculationId, accountId, sent, cursorMs, outputs, dropped, digest, body } = handed;
-  await store.operations.accept({
+  const { kind } = await store.operations.accept({
     accountId,
     userId: SYSTEM_USER,
     operationId: `calculation-${calculationId}-${sent + 1}`,
     // A header cannot hold a line break, so that no push has this key.
-    idempotencyKey: `calculation\n${calculationId}-${sent + 1}`,
+    idempotencyKey: `calculation\n${calculationId}-${cursorMs}`,
     digest,
     timeoutSec: TIMEOUT_SEC,
     received: outputs,
@@ -177,6 +187,7 @@ async function acceptPart(handed: HandedPart, { store, ingestion, clock }: Recal
     calculationId,
   });
   faultPoint("hub.calculation.accepted");
+  if (kind !== "accepted") log.info({ accountId, calculationId, part: sent + 1, kind }, "a part was accepted before");
   await store.claims.sent(calculationId, sent, { cursorMs, outputs, dropped });
   ingestion.wake();
   faultPoint("hub.calculation.sent");

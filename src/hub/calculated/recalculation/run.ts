@@ -10,6 +10,7 @@ import type { CalculationStore } from "../../store/resources.ts";
 import type { CalculationResult } from "../engines/engine.ts";
 import type { Engines } from "./engines.ts";
 import { DefinitionFault, type PlannedVariable, planned } from "./formulas.ts";
+import { InputReader } from "./input-reader.ts";
 import { readForms, readVariable } from "./inputs.ts";
 import { outputsOf } from "./outputs.ts";
 import { endOfNextPart, type PlannedStretch, stretchesToCalculate } from "./plan.ts";
@@ -33,6 +34,8 @@ export interface RunParts {
   readonly engines: Engines;
   readonly clock: Clock;
   readonly node: string;
+  /** Rows of inputs that one part may read. */
+  readonly inputRows: number;
   /** Aborted when the hub ends, or the run belongs to another node. */
   readonly signal: AbortSignal;
   /** Resolves when the operation was accepted, and the part is recorded as sent. */
@@ -70,11 +73,12 @@ export async function performCalculation(run: Calculation, parts: RunParts): Pro
 type Verdict = "lost" | { readonly failure: string } | { readonly notes: readonly string[] };
 
 async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
-  const { store, engines, clock, node, signal, hand } = parts;
+  const { store, engines, clock, node, signal, hand, inputRows } = parts;
+  const reader = new InputReader({ points: store.points, rowsMax: inputRows, signal });
   const [definition] = await store.calculated.list(run.accountId, [run.variableId]);
   if (definition === undefined) return "lost";
   const variable = await planned(store, definition, engines.reachOf);
-  const all = await stretchesToCalculate(store, variable, run, clock.now().epochMilliseconds);
+  const all = await stretchesToCalculate(abortable(store, signal), variable, run, clock.now().epochMilliseconds);
   const beginMs = Math.min(...all.map((one) => one.fromMs));
   const endMs = Math.max(...all.map(({ toMs }) => toMs));
   const notes = new Set<string>();
@@ -91,7 +95,7 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
       partMs = null;
       if (!(await store.claims.begin(run.id, node, { beginMs, endMs, partMs: toMs }))) return "lost";
       const part = { ...rest, toMs };
-      const result = await computed(run, variable, part, parts);
+      const result = await computed(run, variable, part, { ...parts, reader });
       signal.throwIfAborted();
       if (result.kind === "failed") return { failure: result.message };
       for (const note of [...result.errors, ...result.warnings]) if (notes.size < NOTES_MAX) notes.add(note);
@@ -100,7 +104,7 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
       const keepsLater = toMs >= stretch.extent.toMs;
       const outputs = outputsOf(result, { variableId, isVersioned, defaultVersion, window: part, keepsLater });
       const { body, rows, outside, withoutValue } = outputs;
-      left += await countLeft(store, variable, part, result.atMs);
+      left += await countLeft(parts, variable, part, result.atMs);
       const passed = { cursorMs: toMs, outputs: rows, dropped: outside + withoutValue };
       faultPoint("hub.calculation.computed");
       if (body === null) {
@@ -116,9 +120,18 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
   return { notes: [...notes, ...wordsOfLeft(left)] };
 }
 
+/** The store, whose reads of points end with the run: an input may take many of them. */
+function abortable(store: CalculationStore, signal: AbortSignal): CalculationStore {
+  const read: CalculationStore["points"]["read"] = (variable, range) => {
+    signal.throwIfAborted();
+    return store.points.read(variable, range);
+  };
+  return { ...store, points: { ...store.points, read } };
+}
+
 /** Stored values of the part at dates for which the formula gives nothing; they stay as they are. */
 async function countLeft(
-  { points }: CalculationStore,
+  { store, signal }: RunParts,
   { facts }: PlannedVariable,
   { fromMs, toMs }: PlannedStretch,
   computedMs: Float64Array,
@@ -127,7 +140,10 @@ async function countLeft(
   const page = { offset: 0, limit: null };
   const stored = { fromMs, lastMs: toMs, order: "ASC", page, view: { kind: "latest" }, labels: false } as const;
   let left = 0;
-  for await (const chunk of points.read(facts, stored)) left += chunk.filter(({ atMs }) => !given.has(atMs)).length;
+  for await (const chunk of store.points.read(facts, stored)) {
+    signal.throwIfAborted();
+    left += chunk.filter(({ atMs }) => !given.has(atMs)).length;
+  }
   return left;
 }
 
@@ -144,12 +160,14 @@ async function computed(
   run: Calculation,
   { zone }: PlannedVariable,
   part: PlannedStretch,
-  { store, engines, signal }: RunParts,
+  { store, engines, signal, reader }: RunParts & { readonly reader: InputReader },
 ): Promise<CalculationResult> {
   const { formula, fromMs, toMs } = part;
   const window = { fromMs, toMs };
   const variables = [];
-  for (const input of formula.inputs) variables.push(await readVariable(store, input, window, zone));
+  for (const input of formula.inputs)
+    variables.push(await readVariable({ store: abortable(store, signal), reader, zone }, input, window));
+  reader.endPart();
   const forms = await readForms(store, run.accountId, formula);
   const constants = (formula.definition.constants ?? []).map(({ alias, value }) => ({ alias, value }));
   const { accountId, defaultVersion } = run;

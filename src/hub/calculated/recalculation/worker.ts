@@ -7,7 +7,7 @@ import { workerData } from "node:worker_threads";
 import { systemClock as clock } from "../../../support/clock.ts";
 import { TransientError, wordsOf } from "../../../support/errors.ts";
 import { armFault, faultPoint } from "../../../support/faults.ts";
-import type { Calculation } from "../../store/calculated/claims.ts";
+import { type Calculation, SUSPICIOUS_TAKEOVERS } from "../../store/calculated/claims.ts";
 import { isDatabaseTrouble, openCalculationStore } from "../../store/open.ts";
 import { createEngines } from "./engines.ts";
 import type { FromThread, RecalculationData, RecalculationTask, ToThread } from "./messages.ts";
@@ -40,7 +40,7 @@ export async function recalculate({ port }: RecalculationTask): Promise<void> {
   });
   const report = (message: FromThread) => port.postMessage(message);
   const running = new RunningCalculations(
-    { store, engines, clock, node, hand: handover.hand },
+    { store, engines, clock, node, inputRows: calculated.inputRows, hand: handover.hand },
     stopping.signal,
     (ended) => {
       report(ended);
@@ -95,13 +95,17 @@ class RunningCalculations {
   /** Begins one calculation; false: none can begin now. */
   async claim(): Promise<boolean> {
     if (this.#running.size >= SIDE_BY_SIDE) return false;
+    // A run that may have ended the thread before takes no other one with it.
+    if (this.#running.values().some(({ run }) => run.takeovers >= SUSPICIOUS_TAKEOVERS)) return false;
     const { claims } = this.#parts.store;
+    const isAlone = this.#running.size === 0;
     const nowMs = clock.now().epochMilliseconds;
-    const terms = { node, nowMs, untilMs: nowMs + LEASE_MS, defaultVersion: defaultVersionOf(clock.now()) };
+    const terms = { node, nowMs, untilMs: nowMs + LEASE_MS, defaultVersion: defaultVersionOf(clock.now()), isAlone };
     for (const accountId of await claims.waitingAccounts(nowMs)) {
       const own = this.#running.values().filter(({ run }) => run.accountId === accountId);
       if ([...own].length >= OF_ONE_ACCOUNT) continue;
       const run = await claims.claim(accountId, terms, readyVariables);
+      if (run === "alone") return false;
       if (run === null) continue;
       faultPoint("hub.calculation.claimed");
       this.#begin(run);
@@ -141,7 +145,7 @@ class RunningCalculations {
   async leave(): Promise<void> {
     const left = [...this.#running.values()];
     await Promise.all(left.map(({ performed }) => performed));
-    for (const { run } of left) await this.#parts.store.claims.renew(run.id, node, 0).catch(() => false);
+    for (const { run } of left) await this.#parts.store.claims.leave(run.id, node).catch(() => undefined);
   }
 }
 /** Parts on their way to the main thread, which accepts them as operations. */

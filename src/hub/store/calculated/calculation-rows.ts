@@ -34,6 +34,8 @@ export interface Calculation {
   readonly discarded: number;
   readonly dropped: number;
   readonly attempts: number;
+  /** Nodes that ended with the part in work, in a row. */
+  readonly takeovers: number;
   readonly message: string | null;
 }
 
@@ -61,6 +63,7 @@ export function calculationOfRow(one: Row): Calculation {
     discarded: count("discarded"),
     dropped: count("dropped"),
     attempts: count("attempts"),
+    takeovers: count("takeovers"),
     message: text(one["message"]),
   };
 }

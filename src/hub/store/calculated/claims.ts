@@ -16,7 +16,14 @@ export interface ClaimTerms {
   readonly nowMs: number;
   readonly untilMs: number;
   readonly defaultVersion: string;
+  /** Whether the node calculates nothing else. */
+  readonly isAlone: boolean;
 }
+
+/** Takeovers without progress, from which on a run may be what ends the nodes: it then runs alone. */
+export const SUSPICIOUS_TAKEOVERS = 2;
+/** After so many the run has failed. */
+export const TAKEOVERS_MAX = 5;
 
 /** A variable that waits or is calculated, and since when its oldest change was known. */
 export interface MarkedVariable {
@@ -49,9 +56,12 @@ export interface PassedPart {
 export interface ClaimStore {
   /** Accounts in which something waits for a node, the longest waiting first. */
   waitingAccounts(nowMs: number): Promise<readonly number[]>;
-  /** Takes over a run whose lease has ended, or begins one. Null: nothing can begin now. */
-  claim(accountId: number, terms: ClaimTerms, choose: ChooseReady): Promise<Calculation | null>;
-  /** False: the run belongs to another node now, or is over. This and the next five methods are of its owner. */
+  /**
+   * Takes over a run whose lease has ended, or begins one. Null: nothing can begin now; "alone": a run must be taken
+   * over by a node that calculates nothing else.
+   */
+  claim(accountId: number, terms: ClaimTerms, choose: ChooseReady): Promise<Calculation | "alone" | null>;
+  /** False: the run belongs to another node now, or is over. This and the next six methods are of its owner. */
   renew(id: number, node: string, untilMs: number): Promise<boolean>;
   begin(id: number, node: string, part: BegunPart): Promise<boolean>;
   /** A part without rows to store. */
@@ -59,6 +69,8 @@ export interface ClaimStore {
   /** No part is left. */
   complete(run: Calculation, node: string, message: string | null, nowMs: number): Promise<boolean>;
   fail(run: Calculation, node: string, message: string, nowMs: number): Promise<boolean>;
+  /** The owner ends in peace; any node may take the run over. */
+  leave(id: number, node: string): Promise<void>;
   /** A node tries again from that time on. */
   wait(id: number, node: string, message: string, nextMs: number): Promise<boolean>;
   /** The operation of a part was accepted; `sent`: operations before it. Nothing happens the second time. */
@@ -96,7 +108,7 @@ export function createClaimStore(database: Database): ClaimStore {
       ),
     pass: (id, node, { cursorMs, dropped }) =>
       own(
-        `UPDATE calculation SET cursor_ms = ?, part_ms = NULL, dropped = dropped + ? WHERE ${OWNED}`,
+        `UPDATE calculation SET cursor_ms = ?, part_ms = NULL, takeovers = 0, dropped = dropped + ? WHERE ${OWNED}`,
         ...[cursorMs, dropped, id, node],
       ),
     complete: ({ id, accountId }, node, message, nowMs) =>
@@ -118,16 +130,20 @@ export function createClaimStore(database: Database): ClaimStore {
         yield* report(id, nowMs);
         return true;
       }),
+    async leave(id, node) {
+      const sql = `UPDATE calculation SET state = 'waiting', lease_ms = 0, takeovers = 0 WHERE ${OWNED}`;
+      await database.run(sql, id, node);
+    },
     wait: (id, node, message, nextMs) =>
       own(
-        `UPDATE calculation SET state = 'waiting', message = ?, lease_ms = ? WHERE ${OWNED}`,
+        `UPDATE calculation SET state = 'waiting', message = ?, lease_ms = ?, takeovers = 0 WHERE ${OWNED}`,
         ...[message, nextMs],
         id,
         node,
       ),
     async sent(id, sent, { cursorMs, outputs, dropped }) {
-      const sql = `UPDATE calculation SET sent = sent + 1, cursor_ms = ?, part_ms = NULL, outputs = outputs + ?,
-        dropped = dropped + ? WHERE id = ? AND sent = ? AND state IN ('running', 'waiting')`;
+      const sql = `UPDATE calculation SET sent = sent + 1, cursor_ms = ?, part_ms = NULL, takeovers = 0,
+        outputs = outputs + ?, dropped = dropped + ? WHERE id = ? AND sent = ? AND state IN ('running', 'waiting')`;
       await database.run(sql, cursorMs, outputs, dropped, id, sent);
     },
     async free() {
@@ -136,20 +152,37 @@ export function createClaimStore(database: Database): ClaimStore {
   };
 }
 
-function* takeOver(accountId: number, { node, nowMs, untilMs }: ClaimTerms): Steps<Calculation | null> {
+function* takeOver(
+  accountId: number,
+  { node, nowMs, untilMs, isAlone }: ClaimTerms,
+): Steps<Calculation | "alone" | null> {
   const left = yield* row(
-    `SELECT id FROM calculation WHERE account_id = ? AND state IN ('running', 'waiting') AND lease_ms <= ?
-      ORDER BY id LIMIT 1`,
+    `SELECT id, state, takeovers FROM calculation
+      WHERE account_id = ? AND state IN ('running', 'waiting') AND lease_ms <= ? ORDER BY id LIMIT 1`,
     ...[accountId, nowMs],
   );
   if (left === undefined) return null;
   const id = Number(left["id"]);
+  // A node that ends in peace, or waits for an engine, leaves its run waiting.
+  const takeovers = left["state"] === "running" ? Number(left["takeovers"]) + 1 : 0;
+  if (takeovers > TAKEOVERS_MAX) {
+    const sql = "UPDATE calculation SET state = 'failed', message = ?, finished_ms = ? WHERE id = ?";
+    yield* change(sql, ENDED_NODES, nowMs, id);
+    yield* report(id, nowMs);
+    return null;
+  }
+  if (takeovers >= SUSPICIOUS_TAKEOVERS && !isAlone) return "alone";
   yield* change(
-    "UPDATE calculation SET state = 'running', node = ?, lease_ms = ?, attempts = attempts + 1 WHERE id = ?",
-    ...[node, untilMs, id],
+    `UPDATE calculation SET state = 'running', node = ?, lease_ms = ?, attempts = attempts + 1, takeovers = ?
+      WHERE id = ?`,
+    ...[node, untilMs, takeovers, id],
   );
   return yield* calculationOf(id);
 }
+
+const ENDED_NODES =
+  `the hub ended ${TAKEOVERS_MAX + 1} times while it calculated the same part, probably for lack of memory: let the ` +
+  "formula read less (a shorter period, a granularity), or give the hub more memory, and force an update";
 
 function* start(
   accountId: number,

@@ -1,0 +1,83 @@
+/** Runs of calculations, whose nodes end in the middle. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { judgeDefinition } from "../../../src/hub/calculated/definition/judge.ts";
+import { readyVariables } from "../../../src/hub/calculated/recalculation/order.ts";
+import { acceptPart } from "../../../src/hub/calculated/recalculation/recalculation.ts";
+import { hubOptions } from "../../../src/hub/options.ts";
+import { SUSPICIOUS_TAKEOVERS, TAKEOVERS_MAX } from "../../../src/hub/store/calculated/claims.ts";
+import { openStore } from "../../../src/hub/store/open.ts";
+import type { HubStore } from "../../../src/hub/store/store.ts";
+import { systemClock as clock } from "../../../src/support/clock.ts";
+import { silentLog as log } from "../../../src/support/log.ts";
+import { calculatedBody } from "../../../src/wire/index.ts";
+import { rawOptions, temporaryDirectory } from "../fixture.ts";
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let store: HubStore;
+let id: number;
+
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  store = await openStore(hubOptions.parse(rawOptions(directory.path)).store);
+  await store.identity.putAccount({ id: 1, name: "First" });
+  const siteId = await store.structure.createSite(1, { name: "Site", typeId: 3, timeZoneId: "UTC" });
+  const sourceId = (await store.structure.createSource(1, { name: "Source", siteId, sourceTypeId: 1 }))?.id ?? 0;
+  const variable = { name: "Energy", sourceId, variableTypeId: 0, unitId: 8 };
+  const variableId = (await store.structure.createVariable(1, variable)) ?? 0;
+  const variables = [{ alias: "a", variableId }];
+  const calculated = calculatedBody.parse({ calculatedVariableFormulas: [{ formula: "= a", variables }] });
+  const judge = (facts: Parameters<typeof judgeDefinition>[0], wanted: typeof calculated) =>
+    judgeDefinition(facts, wanted, "webr");
+  id = (await store.structure.createVariable(1, { ...variable, calculated }, judge)) ?? 0;
+});
+afterEach(async () => {
+  await store.close();
+  await directory.remove();
+});
+
+/** Claims of a node whose leases have ended at once, as those of a killed node have after a minute. */
+const claim = (isAlone = true) =>
+  store.claims.claim(1, { node: "n", nowMs: 1, untilMs: 0, defaultVersion: "v", isAlone }, readyVariables);
+const newest = async () => (await store.calculations.list(1, { variableIds: [id] }, { offset: 0, limit: 1 })).rows[0];
+
+test("a run that ends its node again and again fails, and is alone before", async () => {
+  expect(await claim()).toMatchObject({ variableId: id, takeovers: 0 });
+  for (let nth = 1; nth < SUSPICIOUS_TAKEOVERS; nth += 1) expect(await claim(false)).toMatchObject({ takeovers: nth });
+  expect(await claim(false)).toBe("alone");
+  for (let nth = SUSPICIOUS_TAKEOVERS; nth <= TAKEOVERS_MAX; nth += 1)
+    expect(await claim()).toMatchObject({ takeovers: nth });
+  expect(await claim()).toBeNull();
+  expect(await newest()).toMatchObject({ state: "failed", message: expect.stringContaining("lack of memory") });
+});
+
+test("a run that makes progress, waits, or is left in peace may be taken over as often as it likes", async () => {
+  const run = await claim();
+  if (run === null || run === "alone") throw new Error("nothing was claimed");
+  for (let nth = 0; nth < TAKEOVERS_MAX; nth += 1) {
+    expect(await claim()).toMatchObject({ takeovers: 1 });
+    await store.claims.pass(run.id, "n", { cursorMs: nth, outputs: 0, dropped: 0 });
+    expect(await claim()).toMatchObject({ takeovers: 1 });
+    await store.claims.leave(run.id, "n");
+    expect(await claim()).toMatchObject({ takeovers: 0 });
+    await store.claims.wait(run.id, "n", "the engine is away", 0);
+    expect(await claim()).toMatchObject({ takeovers: 0 });
+  }
+});
+
+test("a part is accepted once, and never in the place of another one", async () => {
+  const parts = { ingestion: { wake: () => undefined }, clock, log };
+  const part = { calculationId: 1, accountId: 1, sent: 0, outputs: 1, dropped: 0, body: Buffer.from("[]") };
+  const recorded: number[] = [];
+  const accept = (cursorMs: number, digest: string, dies = false) => {
+    const sent = async () => void (dies || recorded.push(cursorMs));
+    return acceptPart({ ...part, cursorMs, digest }, { ...parts, store: { ...store, claims: { sent } } });
+  };
+  const waiting = async () => (await store.operations.list(1, "accepted", { offset: 0, limit: null })).rows.length;
+  // The node ends before it has recorded the part. The next one finds other rows in it, or none.
+  await accept(100, "one", true);
+  await accept(100, "one");
+  await accept(100, "other");
+  expect([await waiting(), recorded]).toEqual([1, [100, 100]]);
+  await accept(200, "next");
+  expect([await waiting(), recorded]).toEqual([2, [100, 100, 200]]);
+});
