@@ -64,6 +64,32 @@ test("a run that makes progress, waits, or is left in peace may be taken over as
   }
 });
 
+test("dates of a failed run are due again with the next success, and are counted until then", async () => {
+  const owned = async () => {
+    const run = await claim();
+    if (run === null || run === "alone") throw new Error("nothing was claimed");
+    return run;
+  };
+  const due = async () => (await store.calculations.due(1)).map(({ fromMs, toMs }) => [fromMs, toMs]);
+  const failed = async () => (await store.calculations.counts()).failed;
+  const mark = (fromMs: number, toMs: number) =>
+    store.calculated.mark(1, [{ variableId: id, inputId: null, fromMs, toMs, cause: "force" }], 0);
+  const first = await owned();
+  await store.claims.begin(first.id, "n", { beginMs: 0, endMs: 300, partMs: 100 });
+  await store.claims.pass(first.id, "n", { cursorMs: 100, outputs: 0, dropped: 0 });
+  expect(await store.claims.fail(first, "n", "wrong", 0)).toBe(true);
+  expect([await due(), await failed()]).toEqual([[], 1]);
+  await mark(500, 600);
+  expect(await store.claims.complete(await owned(), "n", null, 0)).toBe(true);
+  // What was handed over before the failure is not calculated again.
+  expect(await due()).toEqual([[101, 300]]);
+  expect(await store.claims.fail(await owned(), "n", "wrong", 0)).toBe(true);
+  expect([await due(), await failed()]).toEqual([[], 1]);
+  await mark(0, 1_000);
+  expect(await store.claims.complete(await owned(), "n", null, 0)).toBe(true);
+  expect([await due(), await failed()]).toEqual([[], 0]);
+});
+
 test("a part is accepted once, and never in the place of another one", async () => {
   const parts = { ingestion: { wake: () => undefined }, clock, log };
   const part = { calculationId: 1, accountId: 1, sent: 0, outputs: 1, dropped: 0, body: Buffer.from("[]") };

@@ -38,7 +38,7 @@ export function registerCalculations(registry: Registry, clock: Clock, counts: (
   );
   gauge(
     "headgate_hub_calculations_failed",
-    "Calculated variables whose last calculation failed, which a person has to mend",
+    "Calculated variables with dates whose calculation failed, which a person has to mend",
     ({ failed }) => failed,
   );
   return new Histogram({

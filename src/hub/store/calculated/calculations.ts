@@ -33,7 +33,7 @@ export interface CalculationCounts {
   /** When the longest waiting one was marked; null when none waits. */
   readonly oldestMs: number | null;
   readonly running: number;
-  /** Variables whose last calculation failed. */
+  /** Variables with dates that a failed calculation left as they were. */
   readonly failed: number;
 }
 
@@ -82,7 +82,8 @@ function* countsOf(): Steps<CalculationCounts> {
     `SELECT (SELECT count(*) FROM calculation_due) AS waiting,
       (SELECT min(marked_ms) FROM calculation_due) AS oldest,
       (SELECT count(*) FROM calculation WHERE state IN ('running', 'waiting', 'storing')) AS running,
-      (SELECT count(*) FROM calculation WHERE state = 'failed' AND NOT EXISTS (${LATER})) AS failed`,
+      (SELECT count(*) FROM (SELECT variable_id FROM calculation_missed UNION
+        SELECT variable_id FROM calculation WHERE state = 'failed' AND NOT EXISTS (${LATER})) AS left_over) AS failed`,
   );
   const count = (name: string) => Number(found?.[name]);
   const [waiting, running, failed] = [count("waiting"), count("running"), count("failed")];

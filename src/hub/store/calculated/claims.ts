@@ -8,6 +8,7 @@ import { number } from "../structure-rows.ts";
 import { graphOf } from "./calculated.ts";
 import { type Calculation, calculationOfRow, type DueDates } from "./calculation-rows.ts";
 import type { DueCause } from "./marks.ts";
+import { keepMissed, releaseMissed } from "./missed.ts";
 
 export type { Calculation, CalculationState, DueDates } from "./calculation-rows.ts";
 
@@ -119,7 +120,7 @@ export function createClaimStore(database: Database): ClaimStore {
           state = CASE WHEN applied >= sent THEN 'done' ELSE 'storing' END,
           finished_ms = CASE WHEN applied >= sent THEN CAST(? AS BIGINT) END WHERE ${OWNED}`;
         if ((yield* change(sql, message, nowMs, id, node)) === 0) return false;
-        yield* report(id, nowMs);
+        yield* ended(id, nowMs);
         return true;
       }),
     fail: ({ id, accountId }, node, message, nowMs) =>
@@ -127,7 +128,7 @@ export function createClaimStore(database: Database): ClaimStore {
         yield* dialect.holdLane(accountId);
         const sql = `UPDATE calculation SET state = 'failed', message = ?, finished_ms = ? WHERE ${OWNED}`;
         if ((yield* change(sql, message, nowMs, id, node)) === 0) return false;
-        yield* report(id, nowMs);
+        yield* ended(id, nowMs);
         return true;
       }),
     async leave(id, node) {
@@ -168,7 +169,7 @@ function* takeOver(
   if (takeovers > TAKEOVERS_MAX) {
     const sql = "UPDATE calculation SET state = 'failed', message = ?, finished_ms = ? WHERE id = ?";
     yield* change(sql, ENDED_NODES, nowMs, id);
-    yield* report(id, nowMs);
+    yield* ended(id, nowMs);
     return null;
   }
   if (takeovers >= SUSPICIOUS_TAKEOVERS && !isAlone) return "alone";
@@ -256,13 +257,22 @@ export function* applied(
   if (changed === 0) return;
   const sql = `UPDATE calculation SET state = 'done', finished_ms = ?
     WHERE id = ? AND state = 'storing' AND parts <= applied`;
-  if ((yield* change(sql, nowMs, calculationId)) > 0) yield* report(calculationId, nowMs);
+  if ((yield* change(sql, nowMs, calculationId)) > 0) yield* ended(calculationId, nowMs);
 }
 
 /** For use inside the transaction that records the failure of such an operation, as its last statements. */
 export function* applyFailed(calculationId: number, message: string, nowMs: number): Steps<void> {
   const sql = `UPDATE calculation SET state = 'failed', message = ?, finished_ms = ? WHERE id = ? AND ${OPEN}`;
-  if ((yield* change(sql, message, nowMs, calculationId)) > 0) yield* report(calculationId, nowMs);
+  if ((yield* change(sql, message, nowMs, calculationId)) > 0) yield* ended(calculationId, nowMs, false);
+}
+
+/** A calculation is over; `hasHandedOver`: what it handed over is stored, or will be. */
+function* ended(id: number, nowMs: number, hasHandedOver = true): Steps<void> {
+  const run = yield* calculationOf(id);
+  if (run === null) return;
+  if (run.state === "failed") yield* keepMissed(run, hasHandedOver, nowMs);
+  if (run.state === "done") yield* releaseMissed(run, nowMs);
+  yield* report(id, nowMs);
 }
 
 /** Adds the event of a calculation that is over. */

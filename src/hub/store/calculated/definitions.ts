@@ -118,6 +118,7 @@ export function* putDefinition(
   for (const table of ["calculated_input", "calculated_field"])
     yield* change(`DELETE FROM ${table} WHERE calculated_id = ?`, variableId);
   yield* change("DELETE FROM calculation_due WHERE variable_id = ?", variableId);
+  yield* change("DELETE FROM calculation_missed WHERE variable_id = ?", variableId);
   yield* change(
     "DELETE FROM calculation WHERE variable_id = ? AND state IN ('running', 'waiting', 'storing')",
     variableId,
