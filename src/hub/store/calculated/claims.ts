@@ -3,9 +3,9 @@
  * the time of its lease; who takes it over continues where it was.
  */
 import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
-import { addEvents } from "../events/events.ts";
 import { number } from "../structure-rows.ts";
 import { graphOf } from "./calculated.ts";
+import { addCalculationEvent } from "./calculation-event.ts";
 import { type Calculation, calculationOfRow, type DueDates } from "./calculation-rows.ts";
 import type { DueCause } from "./marks.ts";
 import { keepMissed, releaseMissed } from "./missed.ts";
@@ -272,33 +272,5 @@ function* ended(id: number, nowMs: number, hasHandedOver = true): Steps<void> {
   if (run === null) return;
   if (run.state === "failed") yield* keepMissed(run, hasHandedOver, nowMs);
   if (run.state === "done") yield* releaseMissed(run, nowMs);
-  yield* report(id, nowMs);
-}
-
-/** Adds the event of a calculation that is over. */
-function* report(id: number, nowMs: number): Steps<void> {
-  const found = yield* row(
-    `SELECT calculation.*, variable.name, variable.source_id, source.site_id FROM calculation
-      JOIN variable ON variable.id = calculation.variable_id JOIN source ON source.id = variable.source_id
-      WHERE calculation.id = ? AND calculation.state IN ('done', 'failed')`,
-    id,
-  );
-  if (found === undefined) return;
-  const { accountId, variableId, state, message, defaultVersion, ...counts } = calculationOfRow(found);
-  const isFailure = state === "failed";
-  const { outputs, stored, replaced, discarded } = counts;
-  yield* addEvents([
-    {
-      accountId,
-      type: isFailure ? "calculation.failed" : "calculation.recalculated",
-      subject: { kind: "variable", id: variableId, name: String(found["name"]) },
-      atMs: nowMs,
-      state,
-      isFailure,
-      siteId: Number(found["site_id"]),
-      sourceId: Number(found["source_id"]),
-      variableId,
-      facts: { calculationId: id, defaultVersion, outputs, stored, replaced, discarded, message },
-    },
-  ]);
+  yield* addCalculationEvent(id, nowMs);
 }
