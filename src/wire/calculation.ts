@@ -13,7 +13,9 @@ const period = {
 export const forceUpdateBody = caseless(
   z.object({
     VariableIds: listOf(queryInteger).optional().describe("Calculated variables, or inputs of them."),
+    VariableId: listOf(queryInteger).optional(),
     SourceIds: listOf(queryInteger).optional(),
+    SourceId: listOf(queryInteger).optional(),
     ...period,
   }),
 );
@@ -27,6 +29,9 @@ export const forcedUpdate = z.object({
       to: z.string().nullable(),
     }),
   ),
+  unaffected: z
+    .object({ variableIds: z.array(z.int()), sourceIds: z.array(z.int()) })
+    .describe("What was named, and nothing is calculated from."),
 });
 
 export const calculationsQuery = caseless(

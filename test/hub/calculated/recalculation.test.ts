@@ -80,6 +80,8 @@ test("outputs whose inputs are gone stay, and the calculation says so", async ()
   expect(last?.message).toContain("1 stored value of this period is no longer computed");
 });
 
+const NONE = { variableIds: [], sourceIds: [] };
+
 test("a forced update calculates what it names, of an input what reads it", async () => {
   const { sourceId, input, id } = await openOne();
   await pushValues(hub, input, { [FIRST]: 1 });
@@ -90,10 +92,12 @@ test("a forced update calculates what it names, of an input what reads it", asyn
   const shown = { from: "2026-03-01T00:00:00.000Z", to: "2026-03-01T23:59:59.999Z" };
   expect(await hub.post("/events/forceUpdate", { VariableIds: [id], ...period })).toEqual({
     marked: [{ variableId: id, inputId: null, ...shown }],
+    unaffected: NONE,
   });
   await untilCalculated(hub);
   expect(await hub.post("/events/forceUpdate", { variableIds: [input] })).toEqual({
     marked: [{ variableId: id, inputId: input, from: null, to: null }],
+    unaffected: NONE,
   });
   await untilCalculated(hub);
   const { marked } = await hub.post("/events/forceUpdate", { SourceIds: [sourceId] });
@@ -108,6 +112,32 @@ test("a forced update of a variable or source that the account does not have is 
     const { status, body: problem } = await hub.call("POST", "/events/forceUpdate", { body });
     expect([status, JSON.stringify(problem)]).toEqual([400, expect.stringContaining("987654 in this account")]);
   }
+});
+
+test("a forced update takes names in the singular, and refuses those that it does not know", async () => {
+  const { sourceId, id } = await openOne();
+  const marked = [{ variableId: id, inputId: null, from: null, to: null }];
+  for (const body of [{ variableId: id }, { VariableId: [id] }, { sourceId }])
+    expect(await hub.post("/events/forceUpdate", body)).toEqual({ marked, unaffected: NONE });
+  await untilCalculated(hub);
+  const calls = [
+    [{ body: { variables: [id] } }, "variables"],
+    [{ query: { Form: "2026-01-01" } }, "Form"],
+    [{ body: { variableIds: [] } }, "leave it out"],
+  ] as const;
+  for (const [call, words] of calls) {
+    const { status, body } = await hub.call("POST", "/events/forceUpdate", call);
+    expect([status, body.detail]).toEqual([400, expect.stringContaining(words)]);
+  }
+  expect(await hub.get("/calculations/progress")).toEqual([]);
+});
+
+test("a forced update says what nothing is calculated from", async () => {
+  const { sourceId, inputs } = await openScene(hub);
+  expect(await hub.post("/events/forceUpdate", { variableIds: inputs, sourceIds: [sourceId] })).toEqual({
+    marked: [],
+    unaffected: { variableIds: inputs, sourceIds: [sourceId] },
+  });
 });
 
 test("formulas hold for their dates", async () => {

@@ -18,7 +18,7 @@ import { described } from "../../http/route.ts";
 import type { Calculation } from "../../store/calculated/claims.ts";
 import type { Mark } from "../../store/calculated/marks.ts";
 import { FAR_MS } from "../../store/point-rows.ts";
-import type { HubStore } from "../../store/store.ts";
+import type { HubStore, VariableFacts } from "../../store/store.ts";
 import { both, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "../../structure/pages.ts";
 import { isoOfMs } from "../../time.ts";
 
@@ -32,6 +32,7 @@ const OPTIONS = {
       "variables and sources: all of the account. Without a period: the whole history. The answer is what is due now.",
     body: forceUpdateBody,
     parametersInBody: true,
+    refusesUnknown: "nothing is due, since without an unknown one it could be the whole account",
     answer: forcedUpdate,
     example: { body: { VariableIds: [1], From: "2026-03-01T00:00:00Z", To: "2026-04-01T00:00:00Z" } },
   }),
@@ -63,10 +64,13 @@ export async function calculationRoutes(app: FastifyInstance, context: HubContex
     if (fromMs !== null && toMs !== null && fromMs >= toMs) throw invalidField("From", "is not before To");
     const dates = { fromMs: fromMs ?? -FAR_MS, toMs: toMs === null ? FAR_MS : toMs - 1 };
     const named = await namedVariables(store, accountId, query);
-    const marks = await marksOf(store, accountId, named, dates);
+    const marks = await marksOf(store, accountId, named?.map(({ id }) => id) ?? null, dates);
     await store.calculated.mark(accountId, marks, context.clock.now().epochMilliseconds);
     recalculation.wake();
-    return { marked: marks.map(({ variableId, inputId }) => ({ variableId, inputId, ...shownDates(dates) })) };
+    return {
+      marked: marks.map(({ variableId, inputId }) => ({ variableId, inputId, ...shownDates(dates) })),
+      unaffected: unaffectedOf(query, named ?? [], marks),
+    };
   });
   app.get("/calculations", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
@@ -90,21 +94,38 @@ export async function calculationRoutes(app: FastifyInstance, context: HubContex
   );
 }
 
+type Forced = z.infer<typeof forceUpdateBody>;
+const variableIdsOf = ({ VariableId, VariableIds }: Forced) => both(VariableId, VariableIds);
+const sourceIdsOf = ({ SourceId, SourceIds }: Forced) => both(SourceId, SourceIds);
+
 /** Null: every calculated variable of the account. Throws a 400 for ids that the account does not have. */
 async function namedVariables(
   { points, structure }: HubStore,
   accountId: number,
-  query: z.infer<typeof forceUpdateBody>,
-): Promise<readonly number[] | null> {
-  const { VariableIds: ids, SourceIds: sourceIds } = query;
+  query: Forced,
+): Promise<readonly VariableFacts[] | null> {
+  const ids = variableIdsOf(query);
+  const sourceIds = sourceIdsOf(query);
+  for (const [name, list] of Object.entries({ VariableIds: ids, SourceIds: sourceIds }))
+    if (list?.length === 0) throw invalidField(name, "names nothing: leave it out for all of the account");
   if (ids === undefined && sourceIds === undefined) return null;
   const own = ids === undefined ? [] : await points.select(accountId, { ids });
   requireAll("VariableIds", "variable", ids, new Set(own.map(({ id }) => id)));
-  if (sourceIds === undefined) return own.map(({ id }) => id);
+  if (sourceIds === undefined) return own;
   const { rows: sources } = await structure.sources(accountId, { ids: sourceIds }, { offset: 0, limit: null });
   requireAll("SourceIds", "source", sourceIds, new Set(sources.map(({ id }) => id)));
   const below = await points.select(accountId, { sourceIds });
-  return [...new Set([...own, ...below].map(({ id }) => id))];
+  return [...new Map([...own, ...below].map((one) => [one.id, one])).values()];
+}
+
+/** Named variables and sources that nothing is calculated from. */
+function unaffectedOf(query: Forced, named: readonly VariableFacts[], marks: readonly Mark[]) {
+  const marked = new Set(marks.flatMap(({ variableId, inputId }) => [variableId, inputId]));
+  const sources = new Set(named.filter(({ id }) => marked.has(id)).map(({ sourceId }) => sourceId));
+  return {
+    variableIds: [...new Set(variableIdsOf(query))].filter((id) => !marked.has(id)),
+    sourceIds: [...new Set(sourceIdsOf(query))].filter((id) => !sources.has(id)),
+  };
 }
 
 const NAMED_MAX = 20;
