@@ -115,6 +115,8 @@ test.each<[string, () => object, string]>([
   ["an empty script", () => one({ formula: " " }), `${FORMULAS}.0.formula`],
   ["an empty expression", () => one({ formula: "= " }), `${FORMULAS}.0.formula`],
   ["an unreadable expression", () => of([reading(kWh)], { formula: "= a +" }), `${FORMULAS}.0.formula: column`],
+  ["one behind blanks", () => of([reading(kWh)], { formula: " \n= a + nonsense(1)" }), `${FORMULAS}.0.formula: column`],
+  ["an empty one behind blanks", () => one({ formula: " = " }), `${FORMULAS}.0.formula: must be an expression`],
   ["an unknown name", () => of([reading(kWh)], { formula: "= a + bb" }), "bb"],
   ["no alias", () => of([{ variableId: kWh }]), `${FORMULAS}.0.variables.0.alias`],
   ["an alias with a blank", () => of([reading(kWh, { alias: "a b" })]), `${FORMULAS}.0.variables.0.alias: must be`],

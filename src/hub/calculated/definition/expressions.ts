@@ -3,6 +3,7 @@ import type { Calculated, Formula } from "../../../wire/index.ts";
 import { invalidField } from "../../http/problems.ts";
 import type { HubStore } from "../../store/store.ts";
 import { checkExpression, type ExpressionSymbol } from "../engines/expressions/check.ts";
+import { expressionIn, isExpression } from "../expression-text.ts";
 import { requireAliases } from "./aliases.ts";
 import { FORMULAS } from "./validity.ts";
 
@@ -16,16 +17,12 @@ export async function requireReadable({ points }: HubStore, accountId: number, w
   const units = new Map((await points.select(accountId, { ids })).map(({ id, unitId }) => [id, unitId]));
   for (const [at, formula] of expressions) {
     const path = `${FORMULAS}.${at}.formula`;
-    if (formula.formula.slice(1).trim() === "")
+    if (expressionIn(formula.formula).trim() === "")
       throw invalidField(path, "must be an expression behind =, and not empty");
     const { faults } = await checkExpression(formula.formula, symbolsOf(formula, units));
     if (faults.length > 0)
       throw invalidField(path, faults.map(({ message, column }) => `column ${column}: ${message}`).join("; "));
   }
-}
-
-export function isExpression(formula: string): boolean {
-  return formula.startsWith("=");
 }
 
 function symbolsOf(

@@ -7,9 +7,9 @@ import {
   type FieldRead,
   withoutPlaces,
 } from "../../store/calculated/definitions.ts";
+import { isExpression } from "../expression-text.ts";
 import type { CalculatedOptions } from "../options.ts";
 import { requireAcyclic } from "./cycles.ts";
-import { isExpression } from "./expressions.ts";
 import { judgeInput } from "./inputs.ts";
 import { FORMULAS, requireApart } from "./validity.ts";
 

@@ -14,6 +14,7 @@ import type { CalculatedVariable } from "../../store/calculated/calculated.ts";
 import type { CalculationStore } from "../../store/resources.ts";
 import type { StoredVariable, VariableFacts } from "../../store/store.ts";
 import { PERIOD_RULE, readInstant } from "../../time.ts";
+import { expressionIn, isExpression } from "../expression-text.ts";
 import { unitOfTimeBase, type Validity } from "./parts.ts";
 import type { InputPeriod, InputReach } from "./reach.ts";
 
@@ -64,14 +65,14 @@ export async function planned(
   const known = await knownInputs(store, variable.accountId, ids);
   const formulas: PlannedFormula[] = [];
   for (const formula of definition.calculatedVariableFormulas) {
-    const isExpression = formula.formula.trimStart().startsWith("=");
+    const isOne = isExpression(formula.formula);
     const inputs = (formula.variables ?? []).map((one) => plannedInput(one, known, zone));
     const units = new Map(inputs.map(({ alias, facts, units: [unit] }) => [alias, unit?.id ?? facts.unitId]));
-    const reaches = isExpression ? await reachOf(formula, units) : new Map();
+    const reaches = isOne ? await reachOf(formula, units) : new Map();
     formulas.push({
       definition: formula,
-      text: isExpression ? formula.formula.trimStart().slice(1) : formula.formula,
-      isExpression,
+      text: isOne ? expressionIn(formula.formula) : formula.formula,
+      isExpression: isOne,
       fromMs: instantOf(formula.validFrom, zone),
       endMs: instantOf(formula.validUntil, zone),
       inputs: inputs.map((input) => {
