@@ -146,6 +146,7 @@ test.each<[string, () => object, string]>([
   ],
   ["an unknown unit", () => of([reading(kWh, { unitId: 9_999 })]), "GET /units"],
   ["a unit of another family", () => of([reading(kWh, { unitId: 28 })]), "another family"],
+  ["neither variables nor a beginning", () => one(dated(undefined, "2026-01-01")), "0.validFrom: is missing"],
   ["a period that ends first", () => one(dated("2026-02-01", "2026-01-01")), "validUntil: must be after validFrom"],
   [
     "formulas that overlap",
@@ -290,7 +291,7 @@ test("a form's field in use is not removed, nor its form or site", async () => {
   const made = await hub.post("/form", { name: "Used", entityType: "Site", groups });
   const [group] = made.groups;
   const ids = { formId: made.id, groupId: group.id, propId: group.fields[0].id };
-  const id = await create(one({ formula: "1", entities: [{ alias: "e", entityType: 1, siteId, ...ids }] }));
+  const id = await create(one({ ...dated("2026-01-01"), entities: [{ alias: "e", entityType: 1, siteId, ...ids }] }));
   const left = { groups: [{ name: "Main", fields: [{ name: "Note" }] }] };
   const refusals = [
     await hub.call("PUT", `/form/${made.id}`, { body: left }),

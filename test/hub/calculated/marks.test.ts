@@ -253,7 +253,7 @@ test("slices and other values of forms make due the formulas that read them", as
     calculatedBody.parse({
       calculatedVariableFormulas: [
         {
-          formula: "1",
+          ...{ formula: "1", validFrom: "1970-01-01T00:00:00Z" },
           entities: [
             { alias: "e", entityType: 1, siteId, formId: forms.id, groupId: forms.group, propId: forms.sliced },
           ],

@@ -22,6 +22,7 @@ export function judgeDefinition(
   const formulas = wanted.calculatedVariableFormulas;
   for (const [at, formula] of formulas.entries()) judgeFormula(`${FORMULAS}.${at}`, formula, facts, engine);
   requireApart(formulas, facts.zone);
+  requireDates(formulas);
   const variables = formulas.flatMap((formula) => formula.variables ?? []);
   requireAcyclic(
     facts,
@@ -36,6 +37,16 @@ export function judgeDefinition(
     })),
     fields: fieldsOf(formulas.flatMap((formula) => formula.entities ?? [])),
   };
+}
+
+/** The dates of a formula are those of its variables; without any, those since its beginning. */
+function requireDates(formulas: readonly Formula[]): void {
+  for (const [at, { variables = [], validFrom }] of formulas.entries())
+    if (variables.length === 0 && validFrom === undefined)
+      throw invalidField(
+        `${FORMULAS}.${at}.validFrom`,
+        "is missing: a formula without variables has no dates, and is calculated from there until now",
+      );
 }
 
 function judgeFormula(
