@@ -38,7 +38,7 @@ function pageOf(tests: ReadonlyMap<string, string>): string {
     "",
     "What the interface specification of the service says, rule by rule and in our words, and " +
       `the test of the hub that is named after each: ${covered} rules.`,
-    `${later} more, marked part 2, are about what the hub does not do yet (alarms, calculated variables).`,
+    ...(later === 0 ? [] : [`${later} more, marked part 2, are about what the hub does not do yet.`]),
     "`npm run check` fails on a rule without a test, and on a test of no rule.",
     "",
     ...SECTIONS.flatMap(([name, section]) => [
