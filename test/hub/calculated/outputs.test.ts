@@ -57,7 +57,7 @@ const bodyOf = (bytes: Uint8Array | null) => (bytes === null ? null : JSON.parse
 
 test("rows become a push: the version of a row wins, others get the default one", () => {
   const { body, ...counts } = outputsOf(ROWS, { ...PARTS, keepsLater: false });
-  expect(counts).toEqual({ rows: 2, outside: 2, withoutValue: 1 });
+  expect(counts).toEqual({ rows: 2, outside: 2, withoutValue: 1, notes: [] });
   expect(bodyOf(body)).toEqual([
     {
       variableId: 7,
@@ -82,4 +82,22 @@ test("rows after the window are kept where it reaches the newest input", () => {
 test("without a row to store there is no push", () => {
   const window = { fromMs: 9_000, toMs: 9_000 };
   expect(outputsOf(ROWS, { ...PARTS, window, keepsLater: false })).toMatchObject({ body: null, outside: 5 });
+});
+
+const FIRST = "1970-01-01T00:00:01.000Z";
+
+test("rows that overwrite each other are said, with their number and first date", () => {
+  const rows = {
+    atMs: Float64Array.of(2_000, 2_000, 1_000, 1_000, 1_000, 9_000, 9_000),
+    values: Float64Array.of(1, 2, 3, 4, 5, 6, 7),
+    versions: [null, PARTS.defaultVersion, null, "A", "A", null, null],
+    tags: null,
+  };
+  const notesOf = (isVersioned: boolean) => outputsOf(rows, { ...PARTS, isVersioned, keepsLater: false }).notes;
+  expect(notesOf(true)).toEqual([
+    `2 rows have the same date and version as a row before, first at ${FIRST}: of such rows only the last one stays`,
+  ]);
+  expect(notesOf(false)).toEqual([
+    `3 rows have the same date as a row before, first at ${FIRST}: of such rows only the last one stays`,
+  ]);
 });

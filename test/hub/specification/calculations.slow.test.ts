@@ -129,3 +129,14 @@ test("a script that fails is shown with its reason, and is calculated when it is
   await untilCalculated(hub);
   expect(await valuesOf(hub, id)).toEqual({ [DATE]: 2 });
 });
+
+test("rows of a script that have one date are said in the message, and the last one stays", async () => {
+  const { input, id } = await openOne(`dates <- inputVariables$a$TimeSeries$Dates
+    list(TimeSeries = data.frame(Dates = c(dates, dates), Values = c(1, 2)))`);
+  await pushValues(hub, input, { [DATE]: 1 });
+  await untilCalculated(hub);
+  const [last] = (await calculationsOf(hub, id)).toReversed();
+  const words = "1 row has the same date as a row before, first at 2026-03-01T10:00:00.000Z";
+  expect(last).toMatchObject({ state: "done", message: expect.stringContaining(words) });
+  expect(await valuesOf(hub, id)).toEqual({ [DATE]: 2 });
+});

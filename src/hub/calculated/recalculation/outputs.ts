@@ -19,6 +19,8 @@ export interface Outputs {
   readonly outside: number;
   /** Rows whose value is no number, which are not stored. */
   readonly withoutValue: number;
+  /** For the author of the formula. */
+  readonly notes: readonly string[];
 }
 
 /** Rows without a version of their own get the default one where the variable keeps versions (rules 2 and 3). */
@@ -27,6 +29,7 @@ export function outputsOf(
   { variableId, isVersioned, defaultVersion, window, keepsLater }: OutputParts,
 ): Outputs {
   const data: object[] = [];
+  const repeated = new RepeatedDates();
   let outside = 0;
   let withoutValue = 0;
   for (const [nth, ms] of atMs.entries()) {
@@ -36,10 +39,38 @@ export function outputsOf(
     else {
       const version = versions?.[nth] || undefined;
       const own = tags?.[nth] ?? undefined;
+      repeated.add(ms, isVersioned ? (version ?? defaultVersion) : null);
       data.push({ date: new Date(ms).toISOString(), value, version, tags: own });
     }
   }
-  if (data.length === 0) return { body: null, rows: 0, outside, withoutValue };
+  const counts = { rows: data.length, outside, withoutValue, notes: repeated.notes() };
+  if (data.length === 0) return { body: null, ...counts };
   const element = { variableId, ...(isVersioned ? { version: defaultVersion } : {}), data };
-  return { body: Buffer.from(JSON.stringify([element])), rows: data.length, outside, withoutValue };
+  return { body: Buffer.from(JSON.stringify([element])), ...counts };
+}
+
+/** Rows that overwrite each other. */
+class RepeatedDates {
+  readonly #seen = new Map<string | null, Set<number>>();
+  #count = 0;
+  #firstMs = Number.POSITIVE_INFINITY;
+
+  /** `version` null: the variable keeps none. */
+  add(ms: number, version: string | null): void {
+    const dates = this.#seen.get(version) ?? new Set();
+    if (dates.size === 0) this.#seen.set(version, dates);
+    if (dates.has(ms)) {
+      this.#count += 1;
+      this.#firstMs = Math.min(this.#firstMs, ms);
+    }
+    dates.add(ms);
+  }
+
+  notes(): readonly string[] {
+    if (this.#count === 0) return [];
+    const same = this.#seen.has(null) ? "date" : "date and version";
+    const rows = this.#count === 1 ? "1 row has" : `${this.#count} rows have`;
+    const first = new Date(this.#firstMs).toISOString();
+    return [`${rows} the same ${same} as a row before, first at ${first}: of such rows only the last one stays`];
+  }
 }

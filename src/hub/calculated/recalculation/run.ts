@@ -98,12 +98,13 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
       const result = await computed(run, variable, part, { ...parts, reader });
       signal.throwIfAborted();
       if (result.kind === "failed") return { failure: result.message };
-      for (const note of [...result.errors, ...result.warnings]) if (notes.size < NOTES_MAX) notes.add(note);
       const { isVersioned, id: variableId } = variable.facts;
       const { defaultVersion } = run;
       const keepsLater = toMs >= stretch.extent.toMs;
       const outputs = outputsOf(result, { variableId, isVersioned, defaultVersion, window: part, keepsLater });
       const { body, rows, outside, withoutValue } = outputs;
+      for (const note of [...result.errors, ...result.warnings, ...outputs.notes])
+        if (notes.size < NOTES_MAX) notes.add(note);
       left += await countLeft(parts, variable, part, result.atMs);
       const passed = { cursorMs: toMs, outputs: rows, dropped: outside + withoutValue };
       faultPoint("hub.calculation.computed");
