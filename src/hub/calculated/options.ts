@@ -53,7 +53,7 @@ export const calculatedOptions = z.strictObject({
     .positive()
     .default(1_000_000)
     .describe("Rows that one run of a script may give; 1000000 by default."),
-  outputBytes: size("256MB").describe("Bytes of all that one run of a script gives; 256MB by default."),
+  outputBytes: size("64MB").describe("Bytes of all that one run of a script gives; 64MB by default."),
   processes: z
     .int()
     .positive()

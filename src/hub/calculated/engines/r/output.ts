@@ -1,11 +1,15 @@
 /** The output of a script, checked by the rules of the specification (*Calculated variables*, *Errors*). */
 import type { CalculationResult, ComputedRows, FailedCalculation } from "../engine.ts";
-import { tagCells } from "./tag-cells.ts";
-import { type RValue, valueOfBytes } from "./values.ts";
+import { type GivenValue, givenValue, type Texts } from "./given-value.ts";
+import { TagCells } from "./tag-cells.ts";
 
 /** Reports of a script that are kept, and characters of each. */
 const REPORTS_MAX = 100;
 const REPORT_LENGTH_MAX = 2_000;
+/** Bytes of UTF-8 that hold more than these characters. */
+const REPORT_BYTES = 4 * (REPORT_LENGTH_MAX + 1);
+/** Rows that are read at once, some milliseconds: the thread serves the calculations of all accounts. */
+export const SLICE_ROWS = 1_000;
 /** Seconds at the end of the year 9999: a date beyond it is in milliseconds by mistake. */
 const LAST_SECOND = 253_402_300_799;
 const SHAPE =
@@ -20,31 +24,31 @@ function cut(text: string): string {
 }
 
 /** `bytes` are what the prelude wrote; a script that wants to can write anything. */
-export function resultOf(bytes: Buffer, limits: { readonly outputRows: number }): CalculationResult {
-  let value: RValue;
+export async function resultOf(bytes: Buffer, limits: { readonly outputRows: number }): Promise<CalculationResult> {
+  let value: GivenValue;
   try {
-    value = valueOfBytes(bytes);
+    value = givenValue(bytes);
   } catch {
     return failed("the script's R gave no result that can be read");
   }
   const error = texts(item(value, "error"))[0] ?? null;
   const notes = texts(item(value, "notes")).map((note) => `warning of R, ${note}`);
   if (error !== null) return failed(errorWords(error, item(value, "line")));
-  const rows = rowsOf(item(value, "output"), limits.outputRows);
+  const rows = await rowsOf(item(value, "output"), limits.outputRows);
   if (typeof rows === "string") return failed(rows);
   return { ...rows, warnings: [...rows.warnings, ...notes.map(cut)] };
 }
 
-function item(value: RValue, name: string): RValue {
-  if (value?.type !== "list") return null;
-  return value.items[value.names.indexOf(name)] ?? null;
+function item(value: GivenValue, name: string): GivenValue {
+  return value?.type === "list" ? (value.items.get(name) ?? null) : null;
 }
 
-function texts(value: RValue): readonly string[] {
-  return value?.type === "character" ? value.data.map((text) => text ?? "") : [];
+/** Only the first of many, and not all of long ones: both are cut before anybody reads them. */
+function texts(value: GivenValue): readonly string[] {
+  return value?.type === "character" ? value.texts.first(REPORTS_MAX, REPORT_BYTES) : [];
 }
 
-function errorWords(error: string, line: RValue): string {
+function errorWords(error: string, line: GivenValue): string {
   const parsed = /^script:(\d+):(\d+): ([^\n]*)/.exec(error);
   if (parsed !== null) return `line ${parsed[1]}, column ${parsed[2]}: ${parsed[3]}`;
   const at = line?.type === "integer" ? (line.data[0] ?? 0) : 0;
@@ -55,11 +59,11 @@ function errorWords(error: string, line: RValue): string {
 }
 
 /** The rows, or why there are none. */
-function rowsOf(output: RValue, rowsMax: number): ComputedRows | string {
+async function rowsOf(output: GivenValue, rowsMax: number): Promise<ComputedRows | string> {
   const given = wrongClass(item(output, "value"));
   if (given !== null) return `the last value of the script must be ${SHAPE}; it is of class ${given}`;
   const series = item(output, "series");
-  const errors = texts(item(output, "reports")).slice(0, REPORTS_MAX).map(cut);
+  const errors = texts(item(output, "reports")).map(cut);
   if (series === null) {
     const reports = errors.length === 0 ? "" : `; the script reports: ${errors.join("; ")}`;
     return `the script gave no TimeSeries: its last value must be ${SHAPE}${reports}`;
@@ -81,27 +85,27 @@ function rowsOf(output: RValue, rowsMax: number): ComputedRows | string {
 interface Columns {
   readonly dates: Float64Array;
   readonly values: Float64Array;
-  readonly versions: readonly (string | null)[] | null;
-  readonly tags: readonly (string | null)[] | null;
+  readonly versions: Texts | null;
+  readonly tags: Texts | null;
 }
 
 /** Class of a value that is not what it should be. */
-function wrongClass(value: RValue): string | null {
+function wrongClass(value: GivenValue): string | null {
   return texts(item(value, "wrong"))[0] ?? null;
 }
 
-function columnFault(name: string, column: RValue, expected: string, isRequired: boolean): string | null {
+function columnFault(name: string, column: GivenValue, expected: string, isRequired: boolean): string | null {
   if (column === null) return isRequired ? `TimeSeries has no column ${name}` : null;
   const kind = wrongClass(column);
   return kind === null ? null : `column ${name} of TimeSeries must be ${expected}; it is of class ${kind}`;
 }
 
-function numbers(column: RValue): Float64Array {
+function numbers(column: GivenValue): Float64Array {
   return column?.type === "double" ? column.data : new Float64Array(0);
 }
 
-function cells(column: RValue): readonly (string | null)[] | null {
-  return column?.type === "character" ? column.data : null;
+function cells(column: GivenValue): Texts | null {
+  return column?.type === "character" ? column.texts : null;
 }
 
 function lengthFault({ dates, values, versions, tags }: Columns, rowsMax: number): string | null {
@@ -130,19 +134,35 @@ function dateFault(dates: Float64Array): string | null {
 }
 
 /** Leaves out the rows without a value. */
-function presentRows({ dates, values, versions, tags }: Columns, errors: readonly string[]): ComputedRows {
-  const rows = [...values.keys()].filter((row) => Number.isFinite(values[row]));
-  const warnings: string[] = [];
-  const without = values.length - rows.length;
-  if (without > 0)
-    warnings.push(`${without} of ${values.length} rows have no value (NA, NaN or infinite) and are left out`);
+async function presentRows(columns: Columns, errors: readonly string[]): Promise<ComputedRows | string> {
+  const count = columns.dates.length;
+  const [atMs, values] = [new Float64Array(count), new Float64Array(count)];
+  const versions: (string | null)[] = [];
+  const tags: ReturnType<TagCells["tagsOf"]>[] = [];
+  const tagCells = new TagCells();
+  const [nextVersion, nextTags] = [columns.versions?.[Symbol.iterator](), columns.tags?.[Symbol.iterator]()];
+  let kept = 0;
+  for (let row = 0; row < count; row += 1) {
+    if (row % SLICE_ROWS === SLICE_ROWS - 1) await new Promise<void>((resolve) => setImmediate(resolve));
+    const [version, cell] = [nextVersion?.next().value, nextTags?.next().value];
+    const value = columns.values[row] ?? Number.NaN;
+    if (!Number.isFinite(value)) continue;
+    atMs[kept] = Math.round((columns.dates[row] ?? 0) * 1000);
+    values[kept] = value;
+    if (nextVersion !== undefined) versions.push(version || null);
+    if (nextTags !== undefined) tags.push(tagCells.tagsOf(cell ?? null, row + 1));
+    if (tagCells.fault !== null) return tagCells.fault;
+    kept += 1;
+  }
+  const without = count - kept;
+  const words = `${without} of ${count} rows have no value (NA, NaN or infinite) and are left out`;
   return {
     kind: "computed",
-    atMs: Float64Array.from(rows, (row) => Math.round((dates[row] ?? 0) * 1000)),
-    values: Float64Array.from(rows, (row) => values[row] ?? 0),
-    versions: versions === null ? null : rows.map((row) => versions[row] || null),
-    tags: tags === null ? null : tagCells(rows, tags, warnings),
+    atMs: atMs.slice(0, kept),
+    values: values.slice(0, kept),
+    versions: nextVersion === undefined ? null : versions,
+    tags: nextTags === undefined ? null : tags,
     errors,
-    warnings,
+    warnings: [...(without > 0 ? [words] : []), ...tagCells.warnings],
   };
 }

@@ -62,7 +62,7 @@ export class RscriptEngine implements CalculationEngine {
       const ended = await this.#perform(room, signal);
       signal.throwIfAborted();
       const output = await this.#output(room, ended);
-      return output instanceof Uint8Array ? resultOf(Buffer.from(output), this.#options) : output;
+      return output instanceof Uint8Array ? await resultOf(Buffer.from(output), this.#options) : output;
     } finally {
       await rm(room, { recursive: true, force: true });
     }

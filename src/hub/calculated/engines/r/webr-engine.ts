@@ -51,7 +51,7 @@ export class WebrEngine implements CalculationEngine {
       if (answer.kind === "killed") return null;
       if (answer.kind === "failed") return failed(answer.message);
       isOver = answer.isOver;
-      return resultOf(answer.bytes, this.#options);
+      return await resultOf(answer.bytes, this.#options);
     } finally {
       this.#release(process, isOver);
     }
