@@ -68,7 +68,8 @@ export interface Trail {
   words: string;
 }
 
-const HOME = "/home/web_user";
+/** Folder in which each script begins. */
+export const HOME = "/home/web_user";
 /** Characters of R's own last words that are kept. */
 const WORDS_MAX = 2_000;
 /** Attached as by `Rscript`, without the two that draw. */

@@ -2,14 +2,16 @@
  * R as WebAssembly, in the main thread of its process: webR's own loader wants a thread, and threads are a right that
  * scripts must not find. Only the compiled R of the package is used, started as webR's loader starts it.
  *
- * R's whole state is its memory. It is copied once R is up, and put back before each script, so that none finds what
- * another has left. What a script changes beside that memory (files, libraries) ends the process after the script.
+ * R's whole state is its memory and its folder. The memory is copied once R is up, and both are put back before each
+ * script, so that none finds what another has left. What a script changes beside them (files, libraries) ends the
+ * process after the script.
  */
 import { PRELUDE } from "./prelude.ts";
 import {
   type EmscriptenFiles,
   type EmscriptenModule,
   type Exports,
+  HOME,
   load,
   type RuntimeLimits,
   type Trail,
@@ -103,6 +105,7 @@ export class RuntimeR {
     memory.fill(0, this.#image.length);
     const { _emscripten_stack_restore: restoreStack } = this.#exports;
     restoreStack(this.#stack);
+    this.#module.FS.chdir(HOME);
   }
 }
 

@@ -72,6 +72,7 @@ describe.each(engineNames())("wild scripts on %s", (name) => {
       'options(digits = 3, OutDec = ",")',
       'Sys.setenv(LEFT = "1"); set.seed(1)',
       'setwd(tempdir()); writeLines("left", "left.txt"); writeLines("left", "/tmp/left.txt")',
+      'setwd("/tmp")',
       "library(tools); library(splines)",
       'attach(list(left = 1)); con <- file("/dev/null", "r")',
     ];
@@ -80,9 +81,12 @@ describe.each(engineNames())("wild scripts on %s", (name) => {
       !file.exists("left.txt"), !file.exists(file.path(tempdir(), "left.txt")), !file.exists("/tmp/left.txt"),
       !("package:tools" %in% search()), nrow(showConnections()) == 0)
       ${GOOD}`;
+    const place = "list(TimeSeries = data.frame(Dates = 0L, Values = 42), Errors = c(getwd(), format(Sys.umask())))";
+    const begun = await run(engine, place);
     for (const trace of traces) {
       await run(engine, `${trace}\n${GOOD}`);
       expect(await run(engine, clean), trace).toMatchObject(FORTY_TWO);
+      expect(await run(engine, place), trace).toEqual(begun);
     }
   });
 
