@@ -1,6 +1,6 @@
 /**
  * Reads the values that a script's process answers. They can be any bytes, so nothing is built from them before its
- * size is known: lists have the few items of the prelude, and texts stay bytes until somebody asks for them.
+ * size is known: lists have the few items of the prelude, and texts stay bytes until the reader asks for them.
  */
 import { TYPES } from "./values.ts";
 

@@ -43,7 +43,7 @@ function item(value: GivenValue, name: string): GivenValue {
   return value?.type === "list" ? (value.items.get(name) ?? null) : null;
 }
 
-/** Only the first of many, and not all of long ones: both are cut before anybody reads them. */
+/** Only the first of many, and not all of long ones: both are cut before they are decoded. */
 function texts(value: GivenValue): readonly string[] {
   return value?.type === "character" ? value.texts.first(REPORTS_MAX, REPORT_BYTES) : [];
 }
