@@ -161,6 +161,7 @@ async function calculated(hub: TestHub): Promise<void> {
   await store.change(function* () {
     yield* change("INSERT INTO calculated_input VALUES (?, ?, ?, TRUE)", FIRST, FIRST, FIRST);
     yield* change("INSERT INTO calculated_field VALUES (?, 'site', ?, 1, ?)", FIRST, FIRST, FIRST);
+    yield* change("INSERT INTO calculation_missed VALUES (?, ?, 0, 0, 0)", FIRST, FIRST);
     yield* insert("calculation_due", { ...own, ...period, cause: "force" });
     yield* insert("calculation", { ...own, ...period, ...run, message: HIDDEN });
   });
