@@ -12,10 +12,12 @@ beforeEach(async () => {
 });
 afterEach(() => hub.close());
 
+/** Far in the future: the hub purges old events when it starts, beside the tests. */
+const YOUNG_MS = 4_000_000_000_000;
 const OF_9 = { variableId: 9, sourceId: 8, subject: { kind: "alarm", id: 1, name: "c" } } as const;
 const PLAIN = { as: "plain" };
 const event = (name: string, more: Partial<NewEvent> = {}): NewEvent => ({
-  ...{ accountId: 1, type: "file.state", subject: { kind: "file", id: 7, name }, atMs: 1_000, ...more },
+  ...{ accountId: 1, type: "file.state", subject: { kind: "file", id: 7, name }, atMs: YOUNG_MS + 1_000, ...more },
 });
 const add = (...events: NewEvent[]) => store.people.change(() => addEvents(events));
 const names = ({ events }: { events: { subject: { name: string } }[] }) => events.map(({ subject }) => subject.name);
@@ -71,14 +73,18 @@ describe("the feed", () => {
   });
 
   test("says what is lost where events are no longer kept", async () => {
-    await add(event("old", { atMs: 1_000 }), event("old too", { atMs: 2_000 }), event("young", { atMs: 5_000 }));
-    await store.events.purge({ beforeMs: 3_000, undeliveredBeforeMs: 3_000 });
+    await add(
+      event("old", { atMs: YOUNG_MS + 1_000 }),
+      event("old too", { atMs: YOUNG_MS + 2_000 }),
+      event("young", { atMs: YOUNG_MS + 5_000 }),
+    );
+    await store.events.purge({ beforeMs: YOUNG_MS + 3_000, undeliveredBeforeMs: YOUNG_MS + 3_000 });
     expect(await hub.call("GET", "/events", { query: { after: 1 } })).toMatchObject({
       status: 410,
       body: { code: "gone", errors: [{ path: "after", message: "the oldest event is 3" }] },
     });
     for (const query of [{}, { after: 2 }]) expect(names(await hub.get("/events", query))).toEqual(["young"]);
-    await store.events.purge({ beforeMs: 9_000, undeliveredBeforeMs: 9_000 });
+    await store.events.purge({ beforeMs: YOUNG_MS + 9_000, undeliveredBeforeMs: YOUNG_MS + 9_000 });
     expect(await hub.get("/events")).toEqual({ events: [], next: 3, last: 3 });
     await add(event("next"));
     expect(await hub.get("/events", { after: 3 })).toMatchObject({ next: 4 });
@@ -100,10 +106,14 @@ describe("the feed", () => {
 test("events stay that a webhook has still to get, up to a time", async () => {
   const hooked = { name: "W", types: ["file.state"], url: "http://127.0.0.1:1/x" };
   await hub.post("/events/subscriptions", hooked);
-  await add(event("a", { atMs: 1_000 }), event("b", { atMs: 5_000 }), event("c", { atMs: 9_000 }));
-  await store.events.purge({ beforeMs: 9_000, undeliveredBeforeMs: 500 });
+  await add(
+    event("a", { atMs: YOUNG_MS + 1_000 }),
+    event("b", { atMs: YOUNG_MS + 5_000 }),
+    event("c", { atMs: YOUNG_MS + 9_000 }),
+  );
+  await store.events.purge({ beforeMs: YOUNG_MS + 9_000, undeliveredBeforeMs: YOUNG_MS + 500 });
   expect(names(await hub.get("/events"))).toEqual(["a", "b", "c"]);
-  await store.events.purge({ beforeMs: 9_000, undeliveredBeforeMs: 5_000 });
+  await store.events.purge({ beforeMs: YOUNG_MS + 9_000, undeliveredBeforeMs: YOUNG_MS + 5_000 });
   expect(names(await hub.get("/events"))).toEqual(["b", "c"]);
   // What is lost to it is recorded, and the rest is sent.
   await expect.poll(async () => (await hub.get("/events/subscriptions/1")).lostTo).toBe(1);
