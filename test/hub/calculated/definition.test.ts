@@ -137,6 +137,11 @@ test.each<[string, () => object, string]>([
   ["a period of 200 years", () => period(1, { period: 200, periodTimeBase: 7 }), "at most 100 years"],
   ["a base of points", () => period(3, { period: 1, periodTimeBase: 4 }), "has no meaning"],
   ["too many points", () => period(3, { period: 1_000_000 }), "at most 100000 points"],
+  [
+    "too many months",
+    () => period(3, { period: 1_201, granularity: "Month", aggregation: "SUM" }),
+    "at most 1200 with this granularity",
+  ],
   ["half an absolute period", () => period(2, { fromAbsolutePeriod: "2026-01-01" }), "toAbsolutePeriod: is missing"],
   ["no date", () => period(2, { fromAbsolutePeriod: "x", toAbsolutePeriod: "2026-01-01" }), "ISO 8601"],
   [

@@ -5,10 +5,10 @@ import {
   affectedBy,
   CALENDAR_UNITS,
   type InputReach,
-  type PointSteps,
   seenDates,
 } from "../../../src/hub/calculated/recalculation/reach.ts";
 import type { Granularity } from "../../../src/wire/index.ts";
+import { regularSteps } from "./regular-steps.ts";
 
 const QUARTER = 900_000;
 const DAY = 96 * QUARTER;
@@ -48,13 +48,9 @@ const reaches = fc.record({
   points: fc.integer({ min: 0, max: 3 }),
 });
 
-/** A point each 7 hours. */
-const STEP = 28 * QUARTER;
-const STEPS: PointSteps = {
-  after: async (ms, count) => (Math.floor(ms / STEP) + count) * STEP,
-  before: async (ms, count) => (Math.ceil(ms / STEP) - count) * STEP,
-};
 const EXTENT = { fromMs: at("2000-01-01T00:00Z"), toMs: at("2060-01-01T00:00Z") };
+/** A point each 7 hours. */
+const STEPS = regularSteps(28 * QUARTER, { fromMs: -8.64e15, toMs: 8.64e15 }).steps;
 
 async function sees(reach: InputReach, outputMs: number, ms: number, zone: string): Promise<boolean> {
   const { fromMs, toMs } = await seenDates(reach, { fromMs: outputMs, toMs: outputMs }, zone, STEPS);

@@ -1,12 +1,7 @@
 import { expect, test } from "vitest";
 import { endOfPart, stretchesOf, unitOfTimeBase } from "../../../src/hub/calculated/recalculation/parts.ts";
-import {
-  affectedBy,
-  type InputReach,
-  merged,
-  type PointSteps,
-  seenDates,
-} from "../../../src/hub/calculated/recalculation/reach.ts";
+import { affectedBy, type InputReach, merged, seenDates } from "../../../src/hub/calculated/recalculation/reach.ts";
+import { regularSteps } from "./regular-steps.ts";
 
 const ZONE = "Europe/Paris";
 const at = (text: string) => Temporal.Instant.from(text).epochMilliseconds;
@@ -14,17 +9,10 @@ const shown = (ms: number | null) => (ms === null ? null : new Date(ms).toISOStr
 const PLAIN: InputReach = { granularity: "Raw", collected: [], period: { kind: "window" }, points: 0 };
 const EXTENT = { fromMs: at("2025-01-01T00:00Z"), toMs: at("2026-12-31T23:45Z") };
 
-/** Points at each full hour of the extent. */
-const HOURLY: PointSteps = {
-  async after(ms, count) {
-    const reached = (Math.floor(ms / 3_600_000) + count) * 3_600_000;
-    return reached <= EXTENT.toMs ? reached : null;
-  },
-  async before(ms, count) {
-    const reached = (Math.ceil(ms / 3_600_000) - count) * 3_600_000;
-    return reached >= EXTENT.fromMs ? reached : null;
-  },
-};
+/** Points at the full hours of the extent from `fromMs` on. */
+const hourly = (fromMs = EXTENT.fromMs) => regularSteps(3_600_000, { ...EXTENT, fromMs });
+
+const HOURLY = hourly().steps;
 
 async function affected(reach: Partial<InputReach>, from: string, to = from) {
   const change = { fromMs: at(from), toMs: at(to) };
@@ -83,6 +71,28 @@ test("the last points reach back so many points, and a change so many points for
     "2026-06-09T22:00Z",
     "2026-06-11T21:59:59.999Z",
   ]);
+});
+
+test.each([
+  ["Day", 365, "2025-12-31T23:00Z", 8],
+  ["Hour", 8_760, "2025-12-31T23:00Z", 8],
+  ["Month", 12, "2025-12-31T23:00Z", 12],
+] as const)("periods of %s are counted by a few queries of ordered dates", async (granularity, points, from, most) => {
+  const { steps, queries } = hourly();
+  const window = { fromMs: at("2026-12-31T23:00Z"), toMs: at("2026-12-31T23:00Z") };
+  const found = await seenDates({ ...PLAIN, granularity, points }, window, ZONE, steps);
+  expect(shown(found.fromMs)).toBe(from);
+  expect(queries.made).toBeLessThanOrEqual(most);
+  // Where periods have many points, the queries pass over most of them.
+  if (granularity === "Month") expect(queries.dates).toBeLessThan(2_000);
+});
+
+test("fewer periods than the last points want are all that there is", async () => {
+  const { steps } = hourly(at("2026-12-01T12:00Z"));
+  const window = { fromMs: at("2026-12-31T23:00Z"), toMs: at("2026-12-31T23:00Z") };
+  const dates = (points: number) => seenDates({ ...PLAIN, granularity: "Day", points }, window, ZONE, steps);
+  expect(shown((await dates(31)).fromMs)).toBe("2026-11-30T23:00Z");
+  expect((await dates(32)).fromMs).toBe(Number.NEGATIVE_INFINITY);
 });
 
 test("a change whose last points reach beyond the newest point affects all later outputs", async () => {

@@ -80,6 +80,27 @@ test("outputs whose inputs are gone stay, and the calculation says so", async ()
   expect(last?.message).toContain("1 stored value of this period is no longer computed");
 });
 
+test.each([["= a * 10"], ["= a"]])(
+  "outputs of inputs that have no points at all stay, and %s says so",
+  async (formula) => {
+    const input = formula === "= a" ? { granularity: "Day", aggregation: "SUM" } : {};
+    const { input: variable, id } = await openOne(formula, { input });
+    await pushValues(hub, variable, { [OLD]: 1, [FIRST]: 2 });
+    await untilCalculated(hub);
+    const before = await valuesOf(hub, id);
+    await hub.ok("DELETE", "/data", { query: { VariableIds: [variable] } });
+    await untilCalculated(hub);
+    expect(await valuesOf(hub, id)).toEqual(before);
+    const message = "2 stored values of this period are no longer computed";
+    const [last] = (await calculationsOf(hub, id)).toReversed();
+    expect(last).toMatchObject({ state: "done", message: expect.stringContaining(message) });
+    await hub.ok("DELETE", "/data", { query: { VariableIds: [id] } });
+    await hub.post("/events/forceUpdate", { variableIds: [id] });
+    await untilCalculated(hub);
+    expect((await calculationsOf(hub, id)).at(-1)).toMatchObject({ state: "done", message: null });
+  },
+);
+
 const NONE = { variableIds: [], sourceIds: [] };
 
 test("a forced update calculates what it names, of an input what reads it", async () => {

@@ -5,6 +5,15 @@ import type { DefinitionFacts, InputFacts } from "../../store/calculated/definit
 import { PERIOD_RULE, readInstant } from "../../time.ts";
 
 const POINTS_MAX = 100_000;
+/** Periods of a granularity, which are counted one by one; about a hundred years of the longer ones. */
+const PERIODS_BACK_MAX: Readonly<Record<number, number>> = {
+  [GRANULARITIES.Minute]: 20_000,
+  [GRANULARITIES.Hour]: 20_000,
+  [GRANULARITIES.Day]: 20_000,
+  [GRANULARITIES.Week]: 5_218,
+  [GRANULARITIES.Month]: 1_200,
+  [GRANULARITIES.Year]: 100,
+};
 const TIME_BASES_MAX = 7;
 /** Longest period back, by `periodTimeBase`: about a hundred years. */
 const PERIODS_MAX = [0, 3_155_760_000, 52_596_000, 876_600, 36_525, 5_218, 1_200, 100];
@@ -69,12 +78,21 @@ function judgePeriod(path: string, input: FormulaVariable, zone: string): void {
     const toMs = dateOf(`${path}.toAbsolutePeriod`, input.toAbsolutePeriod, zone);
     if (fromMs >= toMs) throw invalidField(`${path}.toAbsolutePeriod`, "must be after fromAbsolutePeriod");
   }
-  if (periodType === PERIOD_TYPES.LastPoints && period > POINTS_MAX)
-    throw invalidField(`${path}.period`, `must be at most ${POINTS_MAX} points`);
+  if (periodType === PERIOD_TYPES.LastPoints) judgeLastPoints(path, period, input.granularity ?? GRANULARITIES.Raw);
   if (periodType !== PERIOD_TYPES.RelativeDate) return;
   if (periodTimeBase < 1 || periodTimeBase > TIME_BASES_MAX)
     throw invalidField(`${path}.periodTimeBase`, `${periodTimeBase} is no number of GET /timePeriods`);
   if (period > (PERIODS_MAX[periodTimeBase] ?? 0)) throw invalidField(`${path}.period`, "must be at most 100 years");
+}
+
+/** Points, or with a granularity periods that have points. */
+function judgeLastPoints(path: string, period: number, granularity: number): void {
+  const most = PERIODS_BACK_MAX[granularity];
+  if (period > (most ?? POINTS_MAX))
+    throw invalidField(
+      `${path}.period`,
+      most === undefined ? `must be at most ${POINTS_MAX} points` : `must be at most ${most} with this granularity`,
+    );
 }
 
 /** Without a designator it is read in the zone of the source. */

@@ -7,34 +7,52 @@ import type { PointRange, VariableFacts } from "../../store/store.ts";
 import type { InputForm, InputVariable } from "../engines/engine.ts";
 import { DefinitionFault, type PlannedFormula, type PlannedInput } from "./formulas.ts";
 import type { InputReader } from "./input-reader.ts";
-import { type Interval, type PointSteps, seenDates, union } from "./reach.ts";
+import { type DirectedSteps, type Interval, type PointSteps, seenDates, union } from "./reach.ts";
 
 const LATEST = { order: "ASC", view: { kind: "latest" } } as const;
 const WHOLE = { offset: 0, limit: null } as const;
 
 /** Steps from point to point of an input. */
 export function stepsOf(store: CalculationStore, facts: VariableFacts): PointSteps {
-  return {
-    after: (ms, count) => dateOf(store, facts, { fromMs: ms + 1, lastMs: null, order: "ASC" }, count),
-    before: (ms, count) => dateOf(store, facts, { fromMs: null, lastMs: ms - 1, order: "DESC" }, count),
-  };
+  const after = (ms: number) => ({ fromMs: ms + 1, lastMs: null, order: "ASC" }) as const;
+  const before = (ms: number) => ({ fromMs: null, lastMs: ms - 1, order: "DESC" }) as const;
+  const directed = (beyond: (ms: number) => Dates): DirectedSteps => ({
+    nth: (ms, count) => dateOf(store, facts, beyond(ms), count),
+    next: (ms, limit) => datesOf(store, facts, beyond(ms), { offset: 0, limit }),
+  });
+  return { after: directed(after), before: directed(before) };
 }
+
+type Dates = Pick<PointRange, "fromMs" | "lastMs" | "order">;
 
 /** The date of the n-th point, counted from 1; null: there are fewer. */
 export async function dateOf(
-  { points }: CalculationStore,
+  store: CalculationStore,
   facts: VariableFacts,
-  range: Pick<PointRange, "fromMs" | "lastMs" | "order">,
+  dates: Dates,
   nth: number,
 ): Promise<number | null> {
-  const page = { offset: nth - 1, limit: 1 };
-  const asked: PointRange = { ...LATEST, ...range, page, labels: false };
-  for await (const [point] of points.read(facts, asked)) if (point !== undefined) return point.atMs;
-  return null;
+  const [found] = await datesOf(store, facts, dates, { offset: nth - 1, limit: 1 });
+  return found ?? null;
+}
+
+async function datesOf(
+  { points }: CalculationStore,
+  facts: VariableFacts,
+  dates: Dates,
+  page: PointRange["page"],
+): Promise<readonly number[]> {
+  const found: number[] = [];
+  for await (const chunk of points.read(facts, { ...LATEST, ...dates, page, labels: false }))
+    for (const { atMs } of chunk) found.push(atMs);
+  return found;
 }
 
 /** From the first to the last point of the inputs; null: there is none. */
-export async function extentOf(store: CalculationStore, inputs: readonly PlannedInput[]): Promise<Interval | null> {
+export async function extentOf(
+  store: CalculationStore,
+  inputs: readonly Pick<PlannedInput, "facts">[],
+): Promise<Interval | null> {
   const variables = new Map(inputs.map(({ facts }) => [facts.id, facts]));
   const extents: Interval[] = [];
   for (const facts of variables.values()) {

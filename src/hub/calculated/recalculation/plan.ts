@@ -3,6 +3,7 @@ import type { Calculation } from "../../store/calculated/claims.ts";
 import type { DueCause } from "../../store/calculated/marks.ts";
 import { FAR_MS } from "../../store/point-rows.ts";
 import type { CalculationStore } from "../../store/resources.ts";
+import type { VariableFacts } from "../../store/store.ts";
 import type { PlannedFormula, PlannedInput, PlannedVariable } from "./formulas.ts";
 import { dateOf, extentOf, stepsOf } from "./inputs.ts";
 import { endOfPart, PART_POINTS, type Stretch, stretchesOf } from "./parts.ts";
@@ -18,13 +19,13 @@ const PLAIN_INPUTS = 4;
 
 export async function stretchesToCalculate(
   store: CalculationStore,
-  { zone, formulas }: PlannedVariable,
+  { facts, zone, formulas }: PlannedVariable,
   { due }: Calculation,
   nowMs: number,
 ): Promise<readonly PlannedStretch[]> {
   const all: PlannedStretch[] = [];
   for (const formula of formulas) {
-    const extent = (await extentOf(store, formula.inputs)) ?? extentWithout(formula, nowMs);
+    const extent = (await extentOf(store, formula.inputs)) ?? (await extentWithout(store, facts, formula, nowMs));
     if (extent === null) continue;
     const affected: Interval[] = [];
     for (const [inputId, fromMs, toMs, cause] of due) {
@@ -42,9 +43,18 @@ export async function stretchesToCalculate(
   return all.toSorted((one, other) => one.fromMs - other.fromMs);
 }
 
-/** A formula without inputs gives its rows for the dates since its beginning. */
-function extentWithout({ inputs, fromMs }: PlannedFormula, nowMs: number): Interval | null {
-  return inputs.length > 0 || fromMs === null || fromMs > nowMs ? null : { fromMs, toMs: nowMs };
+/**
+ * A formula without inputs gives its rows for the dates since its beginning. Where the inputs no longer have points,
+ * the dates are those of the outputs that are left, so that the calculation says how many these are.
+ */
+async function extentWithout(
+  store: CalculationStore,
+  facts: VariableFacts,
+  { inputs, fromMs }: PlannedFormula,
+  nowMs: number,
+): Promise<Interval | null> {
+  if (inputs.length > 0) return extentOf(store, [{ facts }]);
+  return fromMs === null || fromMs > nowMs ? null : { fromMs, toMs: nowMs };
 }
 
 interface Change {

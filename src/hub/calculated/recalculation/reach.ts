@@ -31,11 +31,17 @@ export interface InputReach {
   readonly points: number;
 }
 
-/** Finds points of one input. */
+/** Finds points of one input in one direction of time. */
+export interface DirectedSteps {
+  /** The date of the point so many points beyond a date; null: there are fewer. */
+  nth(ms: number, count: number): Promise<number | null>;
+  /** Dates of the next points beyond a date, the nearest first; fewer than `limit`: there are no more. */
+  next(ms: number, limit: number): Promise<readonly number[]>;
+}
+
 export interface PointSteps {
-  /** The date of the point so many points after a date; null: there are fewer. */
-  after(ms: number, count: number): Promise<number | null>;
-  before(ms: number, count: number): Promise<number | null>;
+  readonly after: DirectedSteps;
+  readonly before: DirectedSteps;
 }
 
 /** Moves an instant by units of the calendar in a zone. */
@@ -103,29 +109,45 @@ export async function seenDates(
     const before = shifted(fromMs, -period.count, period.unit, zone);
     starts.push(wholesOf(reach, { fromMs: before, toMs: before }, zone).fromMs);
   }
-  if (points > 0) starts.push(await stepped(reach, zone, { atMs: fromMs, step: steps.before, end: "fromMs" }));
+  if (points > 0) starts.push(await stepped(reach, zone, { atMs: fromMs, steps: steps.before, end: "fromMs" }));
   return { fromMs: Math.min(...starts), toMs };
 }
 
 interface Stepping {
   readonly atMs: number;
-  readonly step: PointSteps["after"];
+  readonly steps: DirectedSteps;
   readonly end: keyof Interval;
 }
 
 /** The date that the points of a reach lead to; where there are fewer, an infinite one. */
-async function stepped(reach: InputReach, zone: string, { atMs, step, end }: Stepping): Promise<number> {
+async function stepped(reach: InputReach, zone: string, { atMs, steps, end }: Stepping): Promise<number> {
   const none = end === "fromMs" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   const isPlain = reach.collected.length === 0 && (reach.granularity === "Raw" || reach.granularity === "All");
-  if (isPlain) return (await step(atMs, reach.points)) ?? none;
+  if (isPlain) return (await steps.nth(atMs, reach.points)) ?? none;
+  const isCounted = (ms: number, reached: number) => (end === "fromMs" ? ms >= reached : ms <= reached);
   let reached = atMs;
-  for (let nth = 0; nth < reach.points; nth += 1) {
-    const next = await step(reached, 1);
-    if (next === null) return none;
-    reached = wholesOf(reach, { fromMs: next, toMs: next }, zone)[end];
+  let left = reach.points;
+  for (let limit = DATES_FIRST; left > 0; ) {
+    const dates = await steps.next(reached, limit);
+    const before = left;
+    for (const ms of dates) {
+      if (left === 0) break;
+      if (isCounted(ms, reached)) continue;
+      reached = wholesOf(reach, { fromMs: ms, toMs: ms }, zone)[end];
+      left -= 1;
+    }
+    if (left > 0 && dates.length < limit) return none;
+    const isDense = (before - left) * POINTS_OF_QUERY < dates.length;
+    limit = isDense ? Math.ceil(limit / 2) : Math.min(2 * limit, DATES_AT_ONCE);
   }
   return reached;
 }
+
+/** Dates of one query that counts periods; few where periods have many points, which the next query passes over. */
+const DATES_FIRST = 64;
+const DATES_AT_ONCE = 5_000;
+/** A query costs as much as so many dates. */
+const POINTS_OF_QUERY = 100;
 
 /**
  * The outputs that a change of an input affects. `extent`: from the first to the last date of all inputs, which bounds
@@ -151,7 +173,7 @@ export async function affectedBy(
     ends.push(wholesOf(reach, { fromMs: last, toMs: last }, zone).toMs);
   }
   if (points > 0) {
-    const reached = await stepped(reach, zone, { atMs: whole.toMs, step: steps.after, end: "toMs" });
+    const reached = await stepped(reach, zone, { atMs: whole.toMs, steps: steps.after, end: "toMs" });
     ends.push(Math.min(reached, Math.max(whole.toMs, extent.toMs)));
   }
   return { fromMs: whole.fromMs, toMs: Math.max(...ends) };

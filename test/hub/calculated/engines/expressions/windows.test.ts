@@ -5,6 +5,7 @@ import { checkExpression } from "../../../../../src/hub/calculated/engines/expre
 import type { Reach } from "../../../../../src/hub/calculated/engines/expressions/reach.ts";
 import {
   affectedBy,
+  type DirectedSteps,
   type InputReach,
   type Interval,
   type PointSteps,
@@ -49,11 +50,16 @@ const inputReach = ({ points, granularities }: Reach): InputReach => ({
   points,
 });
 
+const directed = (beyond: (ms: number) => readonly number[]): DirectedSteps => ({
+  nth: async (ms, count) => beyond(ms)[count - 1] ?? null,
+  next: async (ms, limit) => beyond(ms).slice(0, limit),
+});
+
 function stepsOf(points: Points): PointSteps {
   const dates = [...points.keys()].sort((one, other) => one - other);
   return {
-    after: async (ms, count) => dates.filter((at) => at > ms)[count - 1] ?? null,
-    before: async (ms, count) => dates.filter((at) => at < ms).at(-count) ?? null,
+    after: directed((ms) => dates.filter((at) => at > ms)),
+    before: directed((ms) => dates.filter((at) => at < ms).reverse()),
   };
 }
 
