@@ -17,6 +17,7 @@ import type { Clock } from "../support/clock.ts";
 import { TransientError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Closer } from "./closers.ts";
+import { type ConsoleHandlers, consoleEndpoints } from "./console/index.ts";
 import { receiveOutcome } from "./services.ts";
 
 /** Set one by one as the parts that provide them are opened. */
@@ -29,6 +30,8 @@ export interface OperatorQueries {
   command: (body: unknown) => Promise<unknown>;
   /** Called when an outcome of this run arrived. */
   onOutcome: (runId: string) => Promise<void>;
+  /** Handlers of the endpoints of `console/`; null before the parts that they need are opened. */
+  endpoints: ConsoleHandlers | null;
 }
 
 export interface OperationsApi {
@@ -60,6 +63,7 @@ export async function openOperationsApi(
       throw new TransientError("HG-OPS-002", { operation: "execute command", subject: "gateway" });
     },
     onOutcome: async () => {},
+    endpoints: null,
   };
   watchHeld(ledger, parts.metrics);
   measureWork(parts.metrics, {
@@ -80,6 +84,7 @@ export async function openOperationsApi(
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => queries.onOutcome(runId)),
     commands: { secret, execute: (body) => queries.command(body) },
+    endpoints: consoleEndpoints(() => queries.endpoints),
   });
   closers.push(() => operations.close());
   closers.push(

@@ -20,6 +20,7 @@ import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { laneOf } from "../triggers/registry.ts";
 import type { OpenMapping } from "../workers/open.ts";
+import { consoleHandlers } from "./console/index.ts";
 import type { DropRegistry } from "./drops.ts";
 import { notificationHealth } from "./notifications.ts";
 import type { OperatorQueries } from "./operations-api.ts";
@@ -50,6 +51,7 @@ export interface QueryParts {
 
 export function joinQueries(queries: OperatorQueries, config: GatewayConfig, parts: QueryParts): void {
   const { ledger, spool, pauses, lookups, versions, drops, scheduler, late, lanes, clock, log } = parts;
+  queries.endpoints = consoleHandlers(config, parts);
   queries.onOutcome = async (runId) => {
     await reviseOutcome(runId, ledger);
     scheduler.wake(runId);

@@ -4,9 +4,13 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { uriDecoded } from "../support/decoded-text.ts";
+import { InvariantError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { createRareWarning } from "../support/rare-warnings.ts";
+import type { Person } from "./api/endpoint.ts";
 import type { AccessRight } from "./options.ts";
+import { sendProblem } from "./problems.ts";
 
 /** The right that a route requires; `command` is for the endpoint file's secret alone. */
 type Need = AccessRight | "command" | "nothing";
@@ -28,8 +32,19 @@ export interface AccessRules {
   readonly secret: string | null;
 }
 
+interface Caller extends Person {
+  readonly rights: readonly Need[];
+}
+
+/** The person who uses the program, percent-encoded. */
+export const PERSON_HEADER = "x-headgate-by";
+const COMMAND_LINE = "command line";
+const NAME_CHARACTERS_MAX = 200;
+
 export interface Access {
   mayAsk(request: FastifyRequest, need: AccessRight | "command"): boolean;
+  /** Of an admitted request. A program with the endpoint file's secret may name the person who uses it. */
+  personOf(request: FastifyRequest): Person;
 }
 
 /**
@@ -37,12 +52,17 @@ export interface Access {
  * its `need` says otherwise.
  */
 export function installAccess(app: FastifyInstance, rules: AccessRules, log: Logger): Access {
-  const rightsOf = (request: FastifyRequest): readonly Need[] | null => {
-    const { authorization } = request.headers;
+  const programOf = ({ headers }: FastifyRequest): Caller | null => {
+    const { authorization } = headers;
     if (authorization === undefined) return null;
-    if (rules.secret !== null && isBearer(authorization, rules.secret)) return ["metrics", "read", "command"];
-    return rules.tokens.find(({ token }) => isBearer(authorization, token))?.rights ?? null;
+    if (rules.secret !== null && isBearer(authorization, rules.secret)) {
+      const name = uriDecoded(String(headers[PERSON_HEADER] ?? "")).slice(0, NAME_CHARACTERS_MAX);
+      return { name: name === "" ? COMMAND_LINE : name, role: "operator", rights: ["metrics", "read", "command"] };
+    }
+    const token = rules.tokens.find((one) => isBearer(authorization, one.token));
+    return token === undefined ? null : { name: token.name, role: "viewer", rights: token.rights };
   };
+  const rightsOf = (request: FastifyRequest) => programOf(request)?.rights ?? null;
   const warn = createRareWarning(
     log,
     "refused",
@@ -56,14 +76,26 @@ export function installAccess(app: FastifyInstance, rules: AccessRules, log: Log
     warn({ from: request.ip, path: request.url.split("?")[0] });
     return rights === null ? refuseUnknown(reply) : refuseRight(reply, need);
   });
-  return { mayAsk: (request, need) => rightsOf(request)?.includes(need) ?? false };
+  return {
+    mayAsk: (request, need) => rightsOf(request)?.includes(need) ?? false,
+    personOf(request) {
+      const caller = programOf(request);
+      if (caller === null)
+        throw new InvariantError("HG-BUG-001", {
+          operation: "name caller",
+          subject: request.routeOptions.url ?? "",
+          message: "a request without credentials was admitted",
+        });
+      return { name: caller.name, role: caller.role };
+    },
+  };
 }
 
 function refuseUnknown(reply: FastifyReply): FastifyReply {
   const detail =
     "send `Authorization: Bearer <token>`: a token of operations.access.tokens, or for commands the secret of " +
     "the file beside the ledger";
-  return problem(reply.header("www-authenticate", "Bearer"), 401, detail);
+  return sendProblem(reply.header("www-authenticate", "Bearer"), 401, { detail });
 }
 
 function refuseRight(reply: FastifyReply, need: Need): FastifyReply {
@@ -71,11 +103,7 @@ function refuseRight(reply: FastifyReply, need: Need): FastifyReply {
     need === "command"
       ? "a token cannot authorize commands: use the secret of the file beside the ledger"
       : `the token lacks the right ${need}`;
-  return problem(reply, 403, detail);
-}
-
-function problem(reply: FastifyReply, status: number, detail: string): FastifyReply {
-  return reply.code(status).type("application/problem+json").send({ title: "not allowed", status, detail });
+  return sendProblem(reply, 403, { detail });
 }
 
 /** Compared in constant time. */

@@ -2,10 +2,10 @@
  * The operations API: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured
  * otherwise.
  */
-import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, LogController } from "fastify";
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { DropState, RunState } from "../model.ts";
+import type { DropState } from "../model.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { parsedJson } from "../support/decoded-text.ts";
 import { HeadgateError, RejectedError } from "../support/errors.ts";
@@ -16,8 +16,12 @@ import { createRareWarning } from "../support/rare-warnings.ts";
 import { masked } from "../support/secrets.ts";
 import { shareQuery } from "../support/shared-query.ts";
 import { type Access, installAccess } from "./access.ts";
+import { openApi } from "./api/openapi.ts";
+import { dropEndpoints, stateEndpoints } from "./api/state.ts";
+import { installEndpoints, type ServedEndpoint, served } from "./endpoint-routes.ts";
 import { exposer } from "./exposition.ts";
 import type { OperationsOptions } from "./options.ts";
+import { installProblems, sendProblem, unknownSubject } from "./problems.ts";
 import type { HealthPart, WaitingFile } from "./state-of-work.ts";
 
 export type WebhookAnswer =
@@ -37,6 +41,8 @@ export interface OperationsParts {
     readonly secret: string;
     execute(body: unknown): Promise<unknown>;
   };
+  /** Endpoints beside those of this file, or in place of one with the same method and path. */
+  readonly endpoints?: readonly ServedEndpoint[];
 }
 
 export interface OperationsServer {
@@ -51,7 +57,6 @@ type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
   Partial<Pick<OperationsOptions, "access" | "http">>;
 
 const WEBHOOK_BYTES_MAX = 4_000_000;
-const RUNS_MAX = 1_000;
 /** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
 const ANONYMOUS_HEALTH_MS = 1_000;
 
@@ -66,7 +71,7 @@ export async function startOperations(options: ServerOptions, parts: OperationsP
     typeof payload === "string" && routeOptions.url !== "/metrics" ? masked(payload) : payload,
   );
   addHealth(app, parts, access);
-  addQueries(app, parts);
+  addEndpoints(app, parts, access);
   if (parts.commands !== undefined) addCommands(app, parts.commands);
   if (webhook.listen === undefined) addWebhook(app, parts);
   const url = await listenOrExplain(app, options.listen, "operations.listen");
@@ -94,6 +99,7 @@ function serverOf(http: HttpLimits, log: Logger): FastifyInstance {
   // The signature covers the bytes as they came, so the body is not parsed here.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
+  installProblems(app, log);
   return app;
 }
 
@@ -120,19 +126,31 @@ function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access)
   });
 }
 
-function addQueries(app: FastifyInstance, parts: OperationsParts): void {
-  app.get<{ Querystring: { limit?: string; state?: string } }>("/operations/runs", READ, (request) => {
-    const limit = Math.min(RUNS_MAX, Math.max(1, Number(request.query.limit ?? 50) || 50));
-    const states = request.query.state?.split(",") as RunState[] | undefined;
-    return parts.ledger.recentRuns(limit, states);
-  });
-  app.get("/operations/waiting", READ, () => parts.waiting());
-  // Without the single files, which `/operations/waiting` lists.
-  app.get("/operations/drops", READ, () => parts.drops().map(({ waiting: _, ...state }) => state));
-  app.get<{ Params: { query: string } }>("/operations/trace/:query", READ, async (request, reply) => {
-    const found = await parts.ledger.trace(request.params.query);
-    return found.length === 0 ? problem(reply, 404, `nothing in the ledger is named ${request.params.query}`) : found;
-  });
+function addEndpoints(app: FastifyInstance, parts: OperationsParts, access: Access): void {
+  const { ledger, endpoints: more = [] } = parts;
+  const own = [
+    ...served(stateEndpoints, () => ({
+      runs: ({ query: { limit, state } }) => ledger.recentRuns(limit, state),
+      waiting: () => parts.waiting(),
+      async trace({ params: { query } }) {
+        const found = await ledger.trace(query);
+        if (found.length > 0) return found;
+        throw unknownSubject({
+          operation: "trace file",
+          subject: query,
+          message: `nothing in the ledger is named ${query}`,
+        });
+      },
+    })),
+    // Without the single files, which `/operations/waiting` lists.
+    ...served(dropEndpoints, () => ({ drops: () => parts.drops().map(({ waiting: _, ...state }) => state) })),
+  ];
+  const isReplaced = ({ endpoint: { method, path } }: ServedEndpoint) =>
+    more.some(({ endpoint }) => endpoint.method === method && endpoint.path === path);
+  const all = [...own.filter((one) => !isReplaced(one)), ...more];
+  installEndpoints(app, all, (request) => access.personOf(request));
+  const document = openApi(all.map(({ endpoint }) => endpoint));
+  app.get("/operations/openapi.json", READ, () => document);
 }
 
 function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
@@ -145,7 +163,7 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
     );
     if (answer.status === "refused") {
       warn({ reason: answer.reason, from: request.ip });
-      return problem(reply, 401, answer.reason);
+      return sendProblem(reply, 401, { detail: answer.reason });
     }
     // An operation of another gateway is answered with success too: a repeated webhook would not change that.
     return reply.code(200).send(answer);
@@ -165,8 +183,4 @@ function addCommands(app: FastifyInstance, commands: NonNullable<OperationsParts
         .send({ title: "cannot be done", code, operation, subject, detail: message, hint });
     }
   });
-}
-
-function problem(reply: FastifyReply, status: number, detail: string): FastifyReply {
-  return reply.code(status).type("application/problem+json").send({ title: "cannot be answered", status, detail });
 }

@@ -18,4 +18,16 @@ export const OPERATIONS_ERRORS = {
       "Does it run with another configuration, or is it just starting or stopping? Try again, or stop it: " +
       "without a gateway the command writes to its ledger.",
   },
+  "HG-OPS-004": {
+    title: "nothing of this name is known",
+    hint: "It may have been forgotten, or its name is written differently.",
+  },
+  "HG-OPS-005": {
+    title: "the upload is too large",
+    hint: "Send a smaller file, or put it into the drop itself.",
+  },
+  "HG-OPS-006": {
+    title: "the request is not valid",
+    hint: "`GET /operations/openapi.json` describes what each address takes.",
+  },
 } as const satisfies Record<string, RegisterEntry>;
