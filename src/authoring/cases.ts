@@ -14,7 +14,8 @@ import { digestMapper } from "../mapping/mapper-files.ts";
 import { createMemorySink } from "../segment/memory-sinks.ts";
 import { withFixedClock } from "./kit/fixed-clock.ts";
 
-const LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };
+/** One batch holds all, so that the readings of a target are never in two elements. */
+export const CASE_LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };
 
 export interface CaseOutcome {
   readonly name: string;
@@ -75,14 +76,13 @@ export async function runCase(modulePath: string, name: string, casesOf = module
     mapper: await loadMapper(modulePath, await digestMapper(modulePath)),
     settings: settings.metadata,
     rows: settings.rows,
-    limits: LIMITS,
+    limits: CASE_LIMITS,
     lookups: await caseLookups(folder, files, settings.lookups),
     sink,
     signal: new AbortController().signal,
   };
   const result = await withFixedClock(() => mapFile(request));
-  const actual = outcomeOf(result, sink.bodies);
-  const file = result.status === "mapped" ? "expected.json" : "expected.err";
+  const { actual, file } = caseOutcome(result, sink.bodies);
   const expectedFile = files.find((candidate) => /^expected\.(?:json|err)$/.test(candidate));
   const expected =
     expectedFile === undefined ? undefined : JSON.parse(await readFile(join(folder, expectedFile), "utf8"));
@@ -90,11 +90,22 @@ export async function runCase(modulePath: string, name: string, casesOf = module
 }
 
 /** Replaces the expected result of the case by the current result of the mapper. */
-export async function updateCase(modulePath: string, outcome: CaseOutcome): Promise<void> {
+export async function updateCase(
+  modulePath: string,
+  outcome: Pick<CaseOutcome, "name" | "actual" | "file">,
+): Promise<void> {
   const folder = join(dirname(modulePath), "cases", outcome.name);
   const other = outcome.file === "expected.json" ? "expected.err" : "expected.json";
   await rm(join(folder, other), { force: true });
   await writeFile(join(folder, outcome.file), `${JSON.stringify(outcome.actual, null, 2)}\n`);
+}
+
+/** The result of mapping with `CASE_LIMITS`, in the form of the expected file. */
+export function caseOutcome(result: MapResult, bodies: readonly Buffer[]): Pick<CaseOutcome, "actual" | "file"> {
+  return {
+    actual: outcomeOf(result, bodies),
+    file: result.status === "mapped" ? "expected.json" : "expected.err",
+  };
 }
 
 function outcomeOf(result: MapResult, bodies: readonly Buffer[]): unknown {

@@ -17,8 +17,8 @@ import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
 import { placeWords } from "../../support/place-words.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
+import { mapApart } from "../../workers/dry-run.ts";
 import { addCommand, type CommandFrame, optionalConfigOption } from "../command.ts";
-import { mapApart } from "../dry-run.ts";
 import { mustBeFile } from "../must-be-file.ts";
 import { settingsOption, shareOption } from "../option-values.ts";
 import { foundWords, print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
@@ -126,7 +126,7 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
     note,
   };
   const summaryOnly = options.summary === true || options.json === true;
-  const result = await mapApart(run, signal, async (mapped, bodies) => {
+  const result = await mapApart(run, signal, async (mapped, { bodies }) => {
     if (summaryOnly) printSummary(mapped, options.json === true);
     else {
       if (mapped.status === "mapped") await printPayload(bodies());

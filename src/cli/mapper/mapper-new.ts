@@ -2,9 +2,9 @@
 import { dirname, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { stringify } from "yaml";
-import { sketchColumns } from "../../authoring/sketch/columns.ts";
-import { type Proposal, propose } from "../../authoring/sketch/propose.ts";
-import { readSample, type SampleTable } from "../../authoring/sketch/sample.ts";
+import type { Proposal } from "../../authoring/sketch/propose.ts";
+import type { SampleTable } from "../../authoring/sketch/sample.ts";
+import { sketchFile } from "../../authoring/sketch/sketch.ts";
 import { emptySource } from "../../authoring/sketch/source.ts";
 import { mustBeNew, type WrittenMapper, writeMapper } from "../../authoring/sketch/write.ts";
 import { locateMapper } from "../../mapping/mapper-files.ts";
@@ -70,25 +70,27 @@ interface Sketch {
 async function sketchSample(name: string, path: string, options: NewOptions, ask: Asker): Promise<Sketch> {
   await mustBeFile("read sample", path);
   const full = resolve(path);
-  const table = await readSample(full);
-  const columns = sketchColumns(table);
-  const needsZone = columns.date !== null && !columns.date.hasDesignator;
-  const timeZone = needsZone
-    ? (options.timeZone ?? (await ask("The dates carry no time zone. Their zone (such as Europe/Brussels): ")))
-    : undefined;
-  if (needsZone && (timeZone === undefined || ianaZone(timeZone) === undefined))
-    throw new ConfigError("HG-CLI-001", {
-      operation: "make mapper",
-      subject: path,
-      message:
-        timeZone === undefined || timeZone === ""
-          ? `the dates in ${columns.date?.names.join(" and ")} carry no time zone`
-          : `${timeZone} is neither an IANA nor a Windows time zone`,
-      hint:
-        "Add --time-zone with the zone that the file is written in: a wrong assumption would shift values " +
-        "silently.",
-    });
-  return { path: full, table, proposal: propose({ name, table, columns, timeZone }) };
+  const { table, proposal } = await sketchFile(name, full, async (columns) => {
+    const timeZone =
+      options.timeZone ?? (await ask("The dates carry no time zone. Their zone (such as Europe/Brussels): "));
+    if (timeZone !== undefined && ianaZone(timeZone) !== undefined) return timeZone;
+    throw noZone(path, timeZone, columns);
+  });
+  if (proposal === null) throw noZone(path, undefined, []);
+  return { path: full, table, proposal };
+}
+
+function noZone(subject: string, timeZone: string | undefined, columns: readonly string[]): ConfigError {
+  return new ConfigError("HG-CLI-001", {
+    operation: "make mapper",
+    subject,
+    message:
+      timeZone === undefined || timeZone === ""
+        ? `the dates in ${columns.join(" and ")} carry no time zone`
+        : `${timeZone} is neither an IANA nor a Windows time zone`,
+    hint:
+      "Add --time-zone with the zone that the file is written in: a wrong assumption would shift values " + "silently.",
+  });
 }
 
 interface Asker {

@@ -1,0 +1,278 @@
+/** The playground: a mapper tried on a file, in the same processes and with the same limits as in a run. */
+import { extname, posix } from "node:path";
+import { stringify } from "yaml";
+import { listCases } from "../../authoring/case-files.ts";
+import { CASE_LIMITS, caseOutcome } from "../../authoring/cases.ts";
+import { addCase } from "../../authoring/new-case.ts";
+import { sketchFile } from "../../authoring/sketch/sketch.ts";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { fetchFile } from "../../drops/drop.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { CatalogueEntry, MapperCatalogue } from "../../mapping/contract.ts";
+import { lookupFile } from "../../mapping/lookup.ts";
+import type { Arrival } from "../../model.ts";
+import type { HandlersOf } from "../../operations/api/endpoint.ts";
+import type {
+  CaseRequest,
+  Mapped,
+  MapperFacts,
+  MapRequest,
+  playgroundEndpoints,
+} from "../../operations/api/playground.ts";
+import type { Spool } from "../../spool/spool.ts";
+import type { Clock } from "../../support/clock.ts";
+import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { ianaZone } from "../../wire/index.ts";
+import { createCatalogue, isBundled } from "../../workers/catalogue.ts";
+import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
+import { createInspector } from "../../workers/inspector.ts";
+import type { DropRegistry } from "../drops.ts";
+import { batchLimits } from "../runs.ts";
+import { mappedAnswer, unmappedAnswer } from "./mapped-answer.ts";
+import { type Sample, Samples } from "./samples.ts";
+
+export interface PlaygroundParts {
+  /** In force; read at each request. */
+  readonly config: GatewayConfig;
+  readonly ledger: Pick<Ledger, "arrival" | "runOf">;
+  readonly spool: Pick<Spool, "copyInput">;
+  readonly drops: Pick<DropRegistry, "entry">;
+  readonly clock: Clock;
+}
+
+/** Milliseconds; a person waits for the answer. */
+const TIME_LIMIT_MS = 30_000;
+/** Files that are mapped at the same time, for all people. */
+const AT_ONCE = 2;
+/** Lines of the log in an answer. */
+const LOG_MAX = 200;
+/** Bytes of a file at a drop; larger ones take too long to copy and to map while a person waits. */
+const FILE_BYTES_MAX = 100_000_000;
+const SKETCH_ROWS = 20;
+
+type Source = Pick<MapRequest, "sample" | "file">;
+
+export class Playground {
+  readonly #parts: PlaygroundParts;
+  readonly #samples: Samples;
+  readonly #inspector = createInspector();
+  readonly #catalogue: MapperCatalogue;
+  #dryRuns: Promise<DryRuns> | null = null;
+  /** The request in progress of each person. */
+  readonly #current = new Map<string, AbortController>();
+
+  constructor(parts: PlaygroundParts) {
+    this.#parts = parts;
+    this.#samples = new Samples(parts.clock);
+    this.#catalogue = createCatalogue(parts.config.mappers.folders, this.#inspector);
+  }
+
+  handlers(): HandlersOf<typeof playgroundEndpoints> {
+    return {
+      mappers: () => this.#mappers(),
+      addSample: async ({ query, body }) => {
+        const { id, bytes } = await this.#samples.add(query.name, body);
+        return { sample: id, name: query.name, bytes };
+      },
+      map: ({ body, person, signal }) => this.#newest(person.name, signal, (stop) => this.#map(body, stop)),
+      propose: async ({ body, signal }) => this.#propose(await this.#source(body, signal), body),
+      addCase: ({ body, signal }) => this.#addCase(body, signal),
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const request of this.#current.values()) request.abort();
+    await (await this.#dryRuns)?.close();
+    await Promise.all([this.#samples.close(), this.#catalogue.close()]);
+  }
+
+  /** Ends the request before of the same person. */
+  async #newest<Answer>(
+    person: string,
+    gone: AbortSignal,
+    work: (signal: AbortSignal) => Promise<Answer>,
+  ): Promise<Answer> {
+    this.#current.get(person)?.abort();
+    const mine = new AbortController();
+    this.#current.set(person, mine);
+    try {
+      return await work(AbortSignal.any([gone, mine.signal]));
+    } catch (thrown) {
+      if (!mine.signal.aborted) throw thrown;
+      throw new RejectedError("HG-OPS-010", { operation: "map file", subject: person, cause: thrown });
+    } finally {
+      if (this.#current.get(person) === mine) this.#current.delete(person);
+    }
+  }
+
+  async #mappers(): Promise<MapperFacts[]> {
+    const facts: MapperFacts[] = [];
+    for (const { identity, summary, modulePath, settingsSchema } of await this.#catalogue.list()) {
+      const { name, version, digest } = identity;
+      const cases = await listCases(modulePath);
+      facts.push({ name, version, digest, summary, settings: settingsSchema, isBundled: isBundled(modulePath), cases });
+    }
+    return facts;
+  }
+
+  async #mapper(name: string): Promise<CatalogueEntry> {
+    const found = await this.#catalogue.find(name);
+    if (found !== null) return found;
+    throw new ConfigError("HG-MAP-001", { operation: "find mapper", subject: name });
+  }
+
+  async #map(request: MapRequest, signal: AbortSignal): Promise<Mapped> {
+    const { config } = this.#parts;
+    const { identity, checkSettings } = await this.#mapper(request.mapper);
+    const { settings, rows, rejectShare } = request;
+    const sample = await this.#source(request, signal);
+    const fileName = request.fileName ?? sample.name;
+    const log: string[] = [];
+    const beganMs = performance.now();
+    const facts = () => ({
+      mapper: identity,
+      durationMs: Math.round(performance.now() - beganMs),
+      log,
+      trigger: triggerYaml(request, fileName),
+    });
+    const fault = await checkSettings(settings);
+    if (fault !== null) return unmappedAnswer({ code: "HG-MAP-004", message: fault, hint: null, place: null }, facts());
+    const job = {
+      inputPath: sample.path,
+      fileName: posix.basename(fileName),
+      filePath: request.fileName ?? sample.filePath,
+      binding: { mapper: identity, settings, rows, rejectShare, limits: batchLimits(config) },
+      lookups: config.lookups.map(lookupFile),
+    };
+    const note = (message: string) => {
+      if (log.length < LOG_MAX) log.push(message);
+    };
+    const runs = await this.#runs();
+    return await runs.map({ job, note }, signal, (result, files) => mappedAnswer(result, files, facts()));
+  }
+
+  /** The mapper runs in processes of its own, as always: for its result, and then for the case as it was written. */
+  async #addCase(given: CaseRequest, signal: AbortSignal): Promise<{ case: string; file: string }> {
+    const { identity, modulePath } = await this.#mapper(given.mapper);
+    if (isBundled(modulePath)) throw ownOnly(given.mapper);
+    const { path, name: sampleName } = await this.#source(given, signal);
+    const { mapper, name, settings, rows } = given;
+    const wanted = { mapper, name, settings, rows, fileName: given.fileName ?? sampleName };
+    const { fileName } = wanted;
+    const binding = { mapper: identity, settings, rows, limits: CASE_LIMITS };
+    const job = { inputPath: path, fileName, filePath: fileName, binding };
+    const runs = await this.#runs();
+    return await runs.map({ job, note: () => undefined }, signal, async (result, { bodies }) => {
+      const outcome = caseOutcome(result, await Array.fromAsync(bodies()));
+      const module = { modulePath, digest: identity.digest };
+      return addCase(modulePath, wanted, path, outcome, () => this.#inspector.caseFault(module, modulePath, name));
+    });
+  }
+
+  #runs(): Promise<DryRuns> {
+    const { workers, mappers } = this.#parts.config;
+    this.#dryRuns ??= openDryRuns(
+      { workers: { ...workers, timeLimit: Math.min(workers.timeLimit, TIME_LIMIT_MS) }, folders: mappers.folders },
+      AT_ONCE,
+    );
+    return this.#dryRuns;
+  }
+
+  async #propose(
+    { path }: Sample,
+    { name, timeZone }: { readonly name: string; readonly timeZone?: string | undefined },
+  ) {
+    if (timeZone !== undefined && ianaZone(timeZone) === undefined)
+      throw new ConfigError("HG-CLI-001", {
+        operation: "propose mapper",
+        subject: "timeZone",
+        message: `${timeZone} is neither an IANA nor a Windows time zone`,
+        hint: "Name the zone that the file is written in, such as Europe/Brussels.",
+      });
+    const { table, proposal } = await sketchFile(name, path, async () => timeZone);
+    const { columns } = table;
+    const rows = table.rows.slice(0, SKETCH_ROWS).map((row) => [...row]);
+    if (proposal === null)
+      return {
+        needsZone: true,
+        columns: [...columns],
+        rows,
+        declarative: null,
+        source: null,
+        settings: {},
+        assumed: [],
+      };
+    const { declarative, source, settings, assumed } = proposal;
+    return { needsZone: false, columns: [...columns], rows, declarative, source, settings, assumed: [...assumed] };
+  }
+
+  async #source({ sample, file }: Source, signal: AbortSignal): Promise<Sample> {
+    if (file !== undefined) return await this.#inputOf(file, signal);
+    const found = sample === undefined ? null : await this.#samples.find(sample);
+    if (found !== null) return found;
+    throw new RejectedError("HG-OPS-004", {
+      operation: "read sample",
+      subject: sample ?? "",
+      message: "there is no such sample, or it has expired",
+      hint: "Send the file once more.",
+    });
+  }
+
+  /** The input that the spool keeps, or the file at its drop. */
+  async #inputOf(id: number, signal: AbortSignal): Promise<Sample> {
+    const { ledger, spool, drops } = this.#parts;
+    const arrival = await ledger.arrival(id);
+    if (arrival === null) throw new RejectedError("HG-OPS-004", { operation: "read file", subject: String(id) });
+    const facts = { operation: "read file", subject: arrival.path };
+    if (arrival.size > FILE_BYTES_MAX)
+      throw new RejectedError("HG-OPS-004", {
+        ...facts,
+        message: `the file has ${arrival.size} bytes, and the playground takes at most ${FILE_BYTES_MAX}`,
+        hint: "Try the mapper with `headgate map FILE --mapper NAME`, or with a part of the file.",
+      });
+    const names = { name: nameOf(arrival), filePath: arrival.path };
+    return await this.#samples.hold(`file ${id}`, names, async (path) => {
+      const run = await ledger.runOf(id);
+      if (run !== null && (await spool.copyInput(run.id, path))) return;
+      const drop = arrival.goneAt === null && arrival.parentId === null ? drops.entry(arrival.drop)?.drop : undefined;
+      if (drop !== undefined) await fetchFile(drop, arrival, path, signal);
+      else
+        throw new RejectedError("HG-OPS-004", {
+          ...facts,
+          message: "the spool no longer has the file, and it is not at its drop",
+          hint: "Send a copy of the file as a sample.",
+        });
+    });
+  }
+}
+
+function nameOf({ path }: Arrival): string {
+  return posix.basename(path);
+}
+
+/** The trigger for files that end like this one; a person narrows its pattern. */
+function triggerYaml({ mapper, settings, rows, rejectShare }: MapRequest, fileName: string): string {
+  const ending = extname(fileName);
+  return stringify([
+    {
+      name: mapper,
+      mapper,
+      ...(rows === "lenient" ? { rows, rejectShare } : {}),
+      fileNamePatternMatches: [
+        ending === ""
+          ? { filterType: "Equals", value: posix.basename(fileName) }
+          : { filterType: "EndsWith", value: ending },
+      ],
+      ...(Object.keys(settings).length === 0 ? {} : { metadata: settings }),
+    },
+  ]);
+}
+
+function ownOnly(mapper: string): RejectedError {
+  return new RejectedError("HG-OPS-011", {
+    operation: "add case",
+    subject: mapper,
+    message: `the mapper ${mapper} comes with Headgate, and its cases with it`,
+    hint: "Copy it into a folder of `mappers.folders` under another name, and add the case there.",
+  });
+}

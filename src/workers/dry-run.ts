@@ -1,0 +1,103 @@
+/** Maps single files as the gateway does, in a process with its limits, and reads the segment back. */
+import { createReadStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { MapJob, MapResult } from "../mapping/contract.ts";
+import type { WorkersOptions } from "../mapping/options.ts";
+import type { BatchSlice } from "../model.ts";
+import { createLog } from "../support/log.ts";
+import { onlyOne } from "../support/settled.ts";
+import { createMappingPool } from "./pool.ts";
+
+export interface DryRunMeans {
+  readonly workers: WorkersOptions;
+  /** Absolute folders of mappers. */
+  readonly folders: readonly string[];
+}
+
+export interface DryRun {
+  readonly job: Omit<MapJob, "runId" | "segmentPath">;
+  /** Receives the lines that the mapper logs and prints. */
+  note(message: string): void;
+}
+
+/** What a dry run wrote, until its files are removed. */
+export interface DryRunFiles {
+  readonly segmentPath: string;
+  /** The bodies of the batches, one by one. */
+  bodies(): AsyncGenerator<Buffer>;
+}
+
+export interface DryRuns {
+  /**
+   * `show` receives the result and the segment; afterwards all files are removed. The mapper runs in a process of its
+   * own: in this process a mapper that loops could not be stopped, one that exits would look like a success, and its
+   * output would mix with the payload. Throws `TransientError` when the signal is aborted.
+   */
+  map<Shown>(
+    run: DryRun,
+    signal: AbortSignal,
+    show: (result: MapResult, files: DryRunFiles) => Promise<Shown>,
+  ): Promise<Shown>;
+  /** Ends the processes. Runs in progress fail with `TransientError`. */
+  close(): Promise<void>;
+}
+
+/** `count`: files that are mapped at the same time; others wait. A mapper of the last run starts faster. */
+export async function openDryRuns({ workers, folders }: DryRunMeans, count = 1): Promise<DryRuns> {
+  const root = await mkdtemp(join(tmpdir(), "headgate-map-"));
+  const notes = new Map<string, (message: string) => void>();
+  const log = createLog("info", { write: (line) => deliver(line, notes) });
+  const pool = createMappingPool({ ...workers, count }, folders, log, { writable: [root] });
+  let nth = 0;
+  return {
+    async map({ job, note }, signal, show) {
+      nth += 1;
+      const runId = `map${nth}`;
+      const segmentPath = join(root, runId);
+      notes.set(runId, note);
+      try {
+        const result = await onlyOne(pool.map([{ ...job, runId, segmentPath }], signal));
+        const batches = result.status === "mapped" ? result.batches : [];
+        return await show(result, { segmentPath, bodies: () => bodiesOf(segmentPath, batches) });
+      } finally {
+        notes.delete(runId);
+        await rm(segmentPath, { force: true });
+      }
+    },
+    async close() {
+      await pool.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One dry run, with a process of its own. */
+export async function mapApart<Shown>(
+  { job, note, ...means }: DryRun & DryRunMeans,
+  signal: AbortSignal,
+  show: (result: MapResult, files: DryRunFiles) => Promise<Shown>,
+): Promise<Shown> {
+  const runs = await openDryRuns(means);
+  try {
+    return await runs.map({ job, note }, signal, show);
+  } finally {
+    await runs.close();
+  }
+}
+
+/** Lines about a file go to its run; others, such as those about a process, to every run. */
+function deliver(line: string, notes: ReadonlyMap<string, (message: string) => void>): void {
+  const { run, msg } = JSON.parse(line) as { readonly run?: string; readonly msg?: unknown };
+  for (const [runId, note] of notes) if (run === undefined || run === runId) note(String(msg));
+}
+
+async function* bodiesOf(segmentPath: string, batches: readonly BatchSlice[]): AsyncGenerator<Buffer> {
+  for (const { offset, length } of batches) {
+    const parts: Buffer[] = [];
+    for await (const part of createReadStream(segmentPath, { start: offset, end: offset + length - 1 }))
+      parts.push(part as Buffer);
+    yield Buffer.concat(parts);
+  }
+}
