@@ -175,7 +175,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const stores = { ledger, spool, quota, pauses, lookups, versions };
   const known = { ...stores, drops, services, scheduler, triggers, clock, log };
   const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
-  joinQueries(api.queries, config, { ...known, ...attention, steps, configuration: given.configuration });
+  joinQueries(api.queries, config, { ...known, ...attention, steps, closers, configuration: given.configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await Promise.all([drops.open(), triggers.services.firstAttempt()]);

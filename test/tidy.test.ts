@@ -22,6 +22,7 @@ const JOINED = [
   "triggers",
   "mapping",
   "workers",
+  "authoring",
   "delivery",
   "ledger",
   "provisioning",
@@ -30,6 +31,7 @@ const JOINED = [
   "segment",
   "operations",
   "support",
+  "wire",
 ] as const;
 
 /** The import table of the architecture: the places of `src/`, and what each may import beside itself and packages. */

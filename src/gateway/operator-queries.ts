@@ -20,6 +20,7 @@ import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { laneOf } from "../triggers/registry.ts";
 import type { OpenMapping } from "../workers/open.ts";
+import type { Closer } from "./closers.ts";
 import { consoleHandlers } from "./console/index.ts";
 import type { DropRegistry } from "./drops.ts";
 import { notificationHealth } from "./notifications.ts";
@@ -45,6 +46,8 @@ export interface QueryParts {
   readonly steps: Pick<RunSteps, "isRemoved">;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Receives what ends the parts that the handlers open. */
+  readonly closers: Closer[];
   /** State of the configuration's file, where it is watched for changes. */
   readonly configuration?: { health(): HealthPart } | undefined;
 }

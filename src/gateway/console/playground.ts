@@ -19,6 +19,7 @@ import type {
   MapRequest,
   playgroundEndpoints,
 } from "../../operations/api/playground.ts";
+import { unknownSubject } from "../../operations/problems.ts";
 import type { Spool } from "../../spool/spool.ts";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
@@ -26,18 +27,24 @@ import { ianaZone } from "../../wire/index.ts";
 import { createCatalogue, isBundled } from "../../workers/catalogue.ts";
 import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
 import { createInspector } from "../../workers/inspector.ts";
+import type { Closer } from "../closers.ts";
 import type { DropRegistry } from "../drops.ts";
 import { batchLimits } from "../runs.ts";
 import { mappedAnswer, unmappedAnswer } from "./mapped-answer.ts";
 import { type Sample, Samples } from "./samples.ts";
 
 export interface PlaygroundParts {
-  /** In force; read at each request. */
-  readonly config: GatewayConfig;
   readonly ledger: Pick<Ledger, "arrival" | "runOf">;
   readonly spool: Pick<Spool, "copyInput">;
   readonly drops: Pick<DropRegistry, "entry">;
   readonly clock: Clock;
+  readonly closers: Closer[];
+}
+
+export function openPlayground(config: GatewayConfig, parts: PlaygroundParts): HandlersOf<typeof playgroundEndpoints> {
+  const playground = new Playground(config, parts);
+  parts.closers.push(() => playground.close());
+  return playground.handlers();
 }
 
 /** Milliseconds; a person waits for the answer. */
@@ -52,7 +59,9 @@ const SKETCH_ROWS = 20;
 
 type Source = Pick<MapRequest, "sample" | "file">;
 
-export class Playground {
+class Playground {
+  /** In force; read at each request. */
+  readonly #config: GatewayConfig;
   readonly #parts: PlaygroundParts;
   readonly #samples: Samples;
   readonly #inspector = createInspector();
@@ -61,10 +70,11 @@ export class Playground {
   /** The request in progress of each person. */
   readonly #current = new Map<string, AbortController>();
 
-  constructor(parts: PlaygroundParts) {
+  constructor(config: GatewayConfig, parts: PlaygroundParts) {
+    this.#config = config;
     this.#parts = parts;
     this.#samples = new Samples(parts.clock);
-    this.#catalogue = createCatalogue(parts.config.mappers.folders, this.#inspector);
+    this.#catalogue = createCatalogue(config.mappers.folders, this.#inspector);
   }
 
   handlers(): HandlersOf<typeof playgroundEndpoints> {
@@ -122,7 +132,7 @@ export class Playground {
   }
 
   async #map(request: MapRequest, signal: AbortSignal): Promise<Mapped> {
-    const { config } = this.#parts;
+    const config = this.#config;
     const { identity, checkSettings } = await this.#mapper(request.mapper);
     const { settings, rows, rejectShare } = request;
     const sample = await this.#source(request, signal);
@@ -170,7 +180,7 @@ export class Playground {
   }
 
   #runs(): Promise<DryRuns> {
-    const { workers, mappers } = this.#parts.config;
+    const { workers, mappers } = this.#config;
     this.#dryRuns ??= openDryRuns(
       { workers: { ...workers, timeLimit: Math.min(workers.timeLimit, TIME_LIMIT_MS) }, folders: mappers.folders },
       AT_ONCE,
@@ -210,7 +220,7 @@ export class Playground {
     if (file !== undefined) return await this.#inputOf(file, signal);
     const found = sample === undefined ? null : await this.#samples.find(sample);
     if (found !== null) return found;
-    throw new RejectedError("HG-OPS-004", {
+    throw unknownSubject({
       operation: "read sample",
       subject: sample ?? "",
       message: "there is no such sample, or it has expired",
@@ -222,10 +232,11 @@ export class Playground {
   async #inputOf(id: number, signal: AbortSignal): Promise<Sample> {
     const { ledger, spool, drops } = this.#parts;
     const arrival = await ledger.arrival(id);
-    if (arrival === null) throw new RejectedError("HG-OPS-004", { operation: "read file", subject: String(id) });
+    if (arrival === null)
+      throw unknownSubject({ operation: "read file", subject: String(id), message: `there is no file ${id}` });
     const facts = { operation: "read file", subject: arrival.path };
     if (arrival.size > FILE_BYTES_MAX)
-      throw new RejectedError("HG-OPS-004", {
+      throw unknownSubject({
         ...facts,
         message: `the file has ${arrival.size} bytes, and the playground takes at most ${FILE_BYTES_MAX}`,
         hint: "Try the mapper with `headgate map FILE --mapper NAME`, or with a part of the file.",
@@ -237,7 +248,7 @@ export class Playground {
       const drop = arrival.goneAt === null && arrival.parentId === null ? drops.entry(arrival.drop)?.drop : undefined;
       if (drop !== undefined) await fetchFile(drop, arrival, path, signal);
       else
-        throw new RejectedError("HG-OPS-004", {
+        throw unknownSubject({
           ...facts,
           message: "the spool no longer has the file, and it is not at its drop",
           hint: "Send a copy of the file as a sample.",

@@ -30,4 +30,12 @@ export const OPERATIONS_ERRORS = {
     title: "the request is not valid",
     hint: "`GET /operations/openapi.json` describes what each address takes.",
   },
+  "HG-OPS-010": {
+    title: "a newer request took its place",
+    hint: "Nothing was changed. The result of the newer request counts.",
+  },
+  "HG-OPS-011": {
+    title: "the case cannot be added",
+    hint: "Nothing was changed. A case needs a mapper with a folder of its own, a new name and a short file.",
+  },
 } as const satisfies Record<string, RegisterEntry>;
