@@ -20,7 +20,7 @@ const CASE_BYTES_MAX = 1_000_000;
 
 /**
  * `outcome` is what the mapper makes of the input; `check` runs the case as it was written, and returns why it does not
- * pass. Returns the folder of the case and the name of its expectation. Throws `RejectedError`; nothing is changed then.
+ * pass. Returns the folder of the case and the name of its expectation. Throws `RejectedError`, and nothing is changed.
  */
 export async function addCase(
   modulePath: string,
