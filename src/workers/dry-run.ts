@@ -22,7 +22,7 @@ export interface DryRun {
   note(message: string): void;
 }
 
-/** What a dry run wrote, until its files are removed. */
+/** The files of a dry run, until they are removed. */
 export interface DryRunFiles {
   readonly segmentPath: string;
   /** The bodies of the batches, one by one. */

@@ -1,4 +1,4 @@
-/** What a mapper for the files like a sample would be. */
+/** Sketches a mapper for the files like a sample. */
 import { sketchColumns } from "./columns.ts";
 import { type Proposal, propose } from "./propose.ts";
 import { readSample, type SampleTable } from "./sample.ts";
