@@ -4,25 +4,19 @@
  */
 import { createReadStream, createWriteStream, renameSync, statSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
-import { Readable, type Transform } from "node:stream";
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { createGunzip, createGzip, createZstdCompress, createZstdDecompress, gzip, zstdCompress } from "node:zlib";
+import { createGunzip, createZstdCompress, createZstdDecompress, zstdCompress } from "node:zlib";
 import type { Span } from "../segment/layout.ts";
 import { Chunks } from "../support/chunks.ts";
 import { syncFile } from "../support/durable.ts";
 import type { CompressibleFile } from "./kept-segments.ts";
-import { KEPT_ENDS, type KeptKind, PART, PIECE_MAX, PLAIN_MAX } from "./paths.ts";
+import { KEPT_ENDS, type KeptKind, PART, PIECE_MAX, PLAIN_MAX, READABLE_ENDS } from "./paths.ts";
 
 const PIECES = new Chunks(PIECE_MAX, 4);
 
-interface Packing {
-  readonly stream: () => Transform;
-  readonly whole: (bytes: Buffer) => Promise<Buffer>;
-}
-
-const GZIP: Packing = { stream: createGzip, whole: promisify(gzip) };
-const ZSTD: Packing = { stream: createZstdCompress, whole: promisify(zstdCompress) };
+const compressWhole = promisify<Buffer, Buffer>(zstdCompress);
 
 /**
  * Moves a file to the kept files of its run, or copies a part of one; `kept` is the path there without the end. A
@@ -42,7 +36,7 @@ export async function keepFile(
   }
   const part = `${kept}${end}${PART}`;
   if (isPlain) await pipeline(openKept(from, span), createWriteStream(part));
-  else await compress({ from, size, span }, part, kind === "input" ? GZIP : ZSTD);
+  else await compress({ from, size, span }, part);
   if (synced) await syncFile(part);
   renameSync(part, `${kept}${end}`);
 }
@@ -50,11 +44,12 @@ export async function keepFile(
 async function compress(
   { from, size, span }: Pick<CompressibleFile, "from" | "size"> & { readonly span: Span | undefined },
   to: string,
-  { stream, whole }: Packing,
 ): Promise<void> {
-  if (size > PIECE_MAX) return await pipeline(openKept(from, span), stream(), createWriteStream(to));
+  if (size > PIECE_MAX) return await pipeline(openKept(from, span), createZstdCompress(), createWriteStream(to));
   const first = span?.offset ?? 0;
-  await PIECES.lend(async (chunk) => writeFile(to, await whole(await readInto(chunk.subarray(0, size), from, first))));
+  await PIECES.lend(async (chunk) =>
+    writeFile(to, await compressWhole(await readInto(chunk.subarray(0, size), from, first))),
+  );
 }
 
 /** The bytes of a file from an offset that fit into the chunk. */
@@ -75,8 +70,7 @@ async function readInto(chunk: Buffer, path: string, first: number): Promise<Buf
 
 /** Null when it is not kept. */
 export function keptPlace(kept: string, kind: KeptKind): string | null {
-  const { packed, plain } = KEPT_ENDS[kind];
-  return [`${kept}${plain}`, `${kept}${packed}`].find((path) => sizeOf(path) !== null) ?? null;
+  return READABLE_ENDS[kind].map((end) => `${kept}${end}`).find((path) => sizeOf(path) !== null) ?? null;
 }
 
 /**

@@ -6,7 +6,7 @@ export { ABOUT, ROWS };
 
 /** Kept, by the ends of their names behind the id of the run. */
 export const KEPT_ENDS = {
-  input: { packed: ".gz", plain: ".input" },
+  input: { packed: ".input.zst", plain: ".input" },
   segment: { packed: ".zst", plain: ".segment" },
   rows: { packed: ".rows.zst", plain: ".segment.rows" },
   /** Never compressed: a search reads it of each run. */
@@ -14,6 +14,19 @@ export const KEPT_ENDS = {
 } as const;
 
 export type KeptKind = keyof typeof KEPT_ENDS;
+
+/** Every end under which files of the kind may be kept: earlier versions compressed inputs by gzip. */
+export const READABLE_ENDS: Readonly<Record<KeptKind, readonly string[]>> = {
+  input: [...endsOf("input"), ".gz"],
+  segment: endsOf("segment"),
+  rows: endsOf("rows"),
+  about: endsOf("about"),
+};
+
+function endsOf(kind: KeptKind): readonly string[] {
+  const { plain, packed } = KEPT_ENDS[kind];
+  return [plain, packed];
+}
 
 /** Bytes of a file that is kept as it is. */
 export const PLAIN_MAX = 8 * 1024;

@@ -13,7 +13,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { gzipSync, zstdCompressSync } from "node:zlib";
+import { zstdCompressSync } from "node:zlib";
 import { readSpan } from "../segment/trailer.ts";
 import { faultPoint } from "../support/faults.ts";
 import { isDone, syncNamesNow, type TaskFacts, triedOnce } from "../support/threads/disk-work.ts";
@@ -103,7 +103,7 @@ function keep({ from, kind, size, span }: CompressibleFile, kept: string, synced
   const bytes = span === undefined ? readFileSync(from) : readSpan(from, span);
   const file = openSync(part, "w");
   try {
-    writeFileSync(file, isPlain ? bytes : kind === "input" ? gzipSync(bytes) : zstdCompressSync(bytes));
+    writeFileSync(file, isPlain ? bytes : zstdCompressSync(bytes));
     if (synced) fsyncSync(file);
   } finally {
     closeSync(file);

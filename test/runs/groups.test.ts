@@ -97,7 +97,7 @@ describe("files that lie at a drop side by side", () => {
     const spooled = ["inputs", "kept"].flatMap((name) => readdirSync(join(rig.folder, "state/spool", name)));
     for (const path of ["again.csv", "broken.csv", "empty.csv"])
       expect(spooled, `a replay of ${path} has its input`).toContainEqual(
-        expect.stringMatching(new RegExp(`^${stateOf(path)?.id}(\\.input|\\.gz)?$`)),
+        expect.stringMatching(new RegExp(`^${stateOf(path)?.id}(\\.input(\\.zst)?)?$`)),
       );
     expect(groups.some(({ runs: all, results }) => all > GOOD && results === all)).toBe(true);
   });

@@ -148,7 +148,7 @@ test.each<[string, Layout]>([
   expect(await spool.residents()).toEqual(new Set());
   expect(readdirSync(join(spool.root, "kept")).toSorted()).toEqual(
     RUNS.flatMap((run, at) =>
-      KEPT_OF[layout].map((end) => `${run}${at === 0 && end === ".input" ? ".gz" : end}`),
+      KEPT_OF[layout].map((end) => `${run}${at === 0 && end === ".input" ? ".input.zst" : end}`),
     ).toSorted(),
   );
   for (const [at, run] of RUNS.entries()) {

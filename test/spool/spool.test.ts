@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gunzipSync, zstdDecompressSync } from "node:zlib";
+import { gunzipSync, gzipSync, zstdDecompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { writeAbout } from "./segment-layout.ts";
@@ -49,9 +49,16 @@ describe("the spool", () => {
     writeFileSync(spool.inputPath(RUN), text);
     await spool.retire([RUN]);
     expect(await spool.hasInput(RUN)).toBe(false);
-    expect(readFileSync(join(folder, "kept", `${RUN}.gz`)).length).toBeLessThan(text.length / 10);
+    expect(readFileSync(join(folder, "kept", `${RUN}.input.zst`)).length).toBeLessThan(text.length / 10);
     expect(await spool.restoreInput(RUN)).toBe(true);
     expect(readFileSync(spool.inputPath(RUN), "utf8")).toBe(text);
+  });
+
+  it("brings back an input that an earlier version kept by gzip, and lists it", async () => {
+    writeFileSync(join(folder, "kept", `${RUN}.gz`), gzipSync("date,value\n".repeat(1000)));
+    expect(await spool.keptInputs()).toEqual([RUN]);
+    expect(await spool.restoreInput(RUN)).toBe(true);
+    expect(readFileSync(spool.inputPath(RUN), "utf8")).toBe("date,value\n".repeat(1000));
   });
 
   it("keeps a small input as it is, since a disk gives whole blocks, and brings it back", async () => {
@@ -92,7 +99,7 @@ describe("the spool", () => {
   it("prunes kept inputs by age, and beyond the size the oldest first", async () => {
     const now = Date.parse("2026-11-21T00:00:00Z");
     const keep = (name: string, bytes: number, daysAgo: number) => {
-      const path = join(folder, "kept", `${name}.gz`);
+      const path = join(folder, "kept", `${name}.input.zst`);
       writeFileSync(path, Buffer.alloc(bytes));
       utimesSync(path, (now - daysAgo * DAY_MS) / 1000, (now - daysAgo * DAY_MS) / 1000);
     };
@@ -101,7 +108,7 @@ describe("the spool", () => {
     keep("newer", 500_000, 2);
     keep("newest", 400_000, 1);
     expect(await spool.prune(now)).toBe(2);
-    expect(readdirSync(join(folder, "kept")).sort()).toEqual(["newer.gz", "newest.gz"]);
+    expect(readdirSync(join(folder, "kept")).sort()).toEqual(["newer.input.zst", "newest.input.zst"]);
   });
 
   it("goes on pruning when something is being kept at the same time, and leaves that alone", async () => {
