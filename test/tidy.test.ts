@@ -165,6 +165,7 @@ const ENTRANCES = [
   "src/wire/index.ts",
   "src/workers/host-main.ts",
   "src/workers/host-thread.ts",
+  "src/hub/calculated/engines/r/webr-watchdog.ts",
   ...sources.filter((file) => /(^|[/-])worker\.ts$/.test(file)),
 ];
 

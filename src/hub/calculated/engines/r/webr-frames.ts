@@ -2,7 +2,6 @@
 import type { RuntimeLimits } from "./webr-module.ts";
 
 export interface WorkerStart {
-  readonly parent: number;
   /** Folder of webR's files. */
   readonly folder: string;
   readonly limits: RuntimeLimits;
@@ -12,6 +11,9 @@ export const ANSWERS = { ready: 0, result: 1, lastResult: 2, crash: 3 } as const
 
 /** Inputs have no kind. */
 export const INPUT = 0;
+
+/** Descriptor of a channel without words: it closes when the thread that started the process is gone. */
+export const LIFELINE = 3;
 
 const HEAD_BYTES = 5;
 

@@ -79,7 +79,6 @@ export async function load(
   folder: string,
   limits: RuntimeLimits,
   trail: Trail,
-  poll: () => void,
 ): Promise<{ module: EmscriptenModule; exports: Exports }> {
   const place = (name: string) => path.join(folder, name);
   const ready = Promise.withResolvers<void>();
@@ -107,7 +106,7 @@ export async function load(
     downloadFileContent: () => ({ status: 403, response: "scripts have no network" }),
     mountImagePath: (image: string, at: string) => mountImage(module.FS, image, at),
     onRuntimeInitialized: () => ready.resolve(),
-    webr: callsOfR(() => module, limits, trail, poll),
+    webr: callsOfR(() => module, limits, trail),
   };
   const module = settings as unknown as EmscriptenModule;
   const script = place("R.js");
@@ -142,11 +141,11 @@ function prepareFiles(module: EmscriptenModule): void {
 }
 
 /** The functions of webR's loader that R's code calls. */
-function callsOfR(module: () => EmscriptenModule, limits: RuntimeLimits, trail: Trail, poll: () => void) {
+function callsOfR(module: () => EmscriptenModule, limits: RuntimeLimits, trail: Trail) {
   return {
     readConsole: () => 0,
     setPrompt: () => undefined,
-    handleEvents: poll,
+    handleEvents: () => undefined,
     dataViewer: () => undefined,
     evalJs(code: number): number {
       trail.isTouched = true;

@@ -9,7 +9,7 @@ import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { TransientError, wordsOf } from "../../../../support/errors.ts";
 import { preferWhenMemoryIsShort, rssOf } from "../../../../support/threads/resident-memory.ts";
-import { ANSWERS, type Frame, FrameReader, headOf, INPUT, type WorkerStart } from "./webr-frames.ts";
+import { ANSWERS, type Frame, FrameReader, headOf, INPUT, LIFELINE, type WorkerStart } from "./webr-frames.ts";
 
 export interface ProcessLimits {
   /** Bytes of one script beyond those of R itself. */
@@ -168,7 +168,7 @@ export class WebrProcess {
       this.#stderr = `${this.#stderr}${chunk.toString("utf8")}`.slice(-STDERR_MAX);
     });
     // Its end says more than a write that fails.
-    stdin?.on("error", () => undefined);
+    for (const channel of [stdin, this.#child.stdio[LIFELINE]]) channel?.on("error", () => undefined);
     this.#child.on("error", (thrown) => this.#end(wordsOf(thrown)));
     this.#child.on("close", (code, signal) => this.#end(signal ?? `exit code ${code}`));
   }
@@ -190,7 +190,7 @@ function spawnWorker({ memory, outputBytes, javaScript }: ProcessLimits): ChildP
   const entry = realpathSync(fileURLToPath(new URL(`./webr-worker${extname(import.meta.url)}`, import.meta.url)));
   const sources = join(dirname(entry), "../../../..");
   const folder = webrFolder();
-  const start: WorkerStart = { parent: process.pid, folder, limits: { memory, outputBytes, javaScript } };
+  const start: WorkerStart = { folder, limits: { memory, outputBytes, javaScript } };
   const flags = [
     "--permission",
     `--allow-fs-read=${join(sources, "hub/calculated/engines/r")}`,
@@ -198,6 +198,9 @@ function spawnWorker({ memory, outputBytes, javaScript }: ProcessLimits): ChildP
     // Says what kind of modules these are.
     `--allow-fs-read=${join(sources, "../package.json")}`,
     `--allow-fs-read=${folder}`,
+    // For the watchdog; the main thread gives up this right before it runs a script.
+    "--allow-worker",
+    "--disable-warning=PERM0006",
     // The optimising compiler takes a second and 150 MB to make R itself fast, which few scripts earn back.
     "--liftoff-only",
     `--stack-size=${STACK_KILOBYTES}`,
@@ -206,6 +209,6 @@ function spawnWorker({ memory, outputBytes, javaScript }: ProcessLimits): ChildP
   return spawn(process.execPath, [...flags, entry, JSON.stringify(start)], {
     env: {},
     cwd: folder,
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe", "pipe"],
   });
 }

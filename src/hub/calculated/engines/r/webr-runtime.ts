@@ -58,10 +58,9 @@ export class RuntimeR {
     watchFiles(module.FS, trail);
   }
 
-  /** `poll` is called again and again while R interprets code. */
-  static async start(folder: string, limits: RuntimeLimits, poll: () => void): Promise<RuntimeR> {
+  static async start(folder: string, limits: RuntimeLimits): Promise<RuntimeR> {
     const trail = { isTouched: false, words: "" };
-    const { module, exports } = await load(folder, limits, trail, poll);
+    const { module, exports } = await load(folder, limits, trail);
     startR(module);
     module.FS.mkdirTree(ROOM);
     module.FS.writeFile(IN, Buffer.from(PRELUDE));

@@ -1,25 +1,19 @@
 /**
  * The process in which scripts run on webR, one after the other (`webr-process.ts` starts it and says with which
- * rights). Frames on its standard input are inputs; its answers are frames on standard output.
+ * rights). Frames on its standard input are inputs; its answers are frames on standard output. A second thread ends it
+ * with the hub; the right to start threads is given up before the first script.
  */
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { besideModule } from "../../../../support/threads/beside.ts";
 import { confineThread } from "../../../../support/threads/rights.ts";
 import { ANSWERS, FrameReader, headOf, type WorkerStart } from "./webr-frames.ts";
 import { RuntimeR } from "./webr-runtime.ts";
 
-const { parent, folder, limits } = JSON.parse(process.argv[2] ?? "{}") as WorkerStart;
+const { folder, limits } = JSON.parse(process.argv[2] ?? "{}") as WorkerStart;
 
 function end(): void {
   process.kill(process.pid, "SIGKILL");
-}
-
-/** Calls between two checks of the parent: R calls thousands of times a second. */
-const CALLS = 256;
-let calls = 0;
-
-/** A script that never ends also ends with the hub. */
-function poll(): void {
-  calls += 1;
-  if (calls % CALLS === 0 && process.ppid !== parent) end();
 }
 
 function answer(kind: number, body: Uint8Array, sent?: () => void): void {
@@ -36,8 +30,14 @@ function perform(runtime: RuntimeR, input: Uint8Array): void {
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 for (const event of ["end", "close", "error"] as const) process.stdin.on(event, end);
-const runtime = await RuntimeR.start(folder, limits, poll);
+const watchdog = new Worker(besideModule(import.meta.url, "webr-watchdog"));
+watchdog.unref();
+watchdog.on("error", end);
+const watching = once(watchdog, "message");
+const runtime = await RuntimeR.start(folder, limits);
+await watching;
 await confineThread("a script");
+process.permission.drop("worker");
 const reader = new FrameReader(Number.MAX_SAFE_INTEGER);
 process.stdin.on("data", (chunk: Buffer) => {
   const frame = reader.next(chunk);

@@ -2,10 +2,12 @@
  * The walls around scripts, from inside: everything is tried from R itself, and by JavaScript as a script that found a
  * way to it could. Each script ends its own calculation alone; the next one runs, and finds nothing of it.
  */
-import { readdirSync } from "node:fs";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
+import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { CalculationEngine } from "../../../../../src/hub/calculated/engines/engine.ts";
 import { WebrEngine } from "../../../../../src/hub/calculated/engines/r/webr-engine.ts";
@@ -240,6 +242,35 @@ test("a process serves one account, and ends for another account, when idle, and
   await expect.poll(() => brief.pids).toEqual([]);
   await brief.close();
 });
+
+test.each([
+  ["interpreted", "repeat 1"],
+  ["compiled", "x <- matrix(1, 3000, 3000); repeat x %*% x"],
+])("a script that never ends, in %s code, ends with the thread that started it", async (_, script) => {
+  const thread = new Worker(new URL("./script-thread.ts", import.meta.url), { workerData: script });
+  const [pid] = await once(thread, "message");
+  const begun = ticksOf(pid);
+  // The script keeps its process busy.
+  await expect.poll(() => ticksOf(pid)).toBeGreaterThan(begun + 50);
+  await thread.terminate();
+  // Its parent, this process, did not wait for it: what is left is the record of its end.
+  await expect.poll(() => stateOf(pid)).toMatch(/^[ZX]?$/);
+});
+
+/** Hundredths of a second that a process has worked. */
+function ticksOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+/** `Z`: it has ended, and its parent has not asked how; empty: it is gone. */
+function stateOf(pid: number): string {
+  try {
+    return /^State:\s+(\S)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "";
+  } catch {
+    return "";
+  }
+}
 
 function isAlive(pid: number | undefined): boolean {
   try {
