@@ -3,8 +3,10 @@
  * takes less time. JSON never begins with the magic bytes of Zstandard, so that uncompressed bodies in a queue are
  * recognised.
  */
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { constants, zstdCompress, zstdDecompressSync } from "node:zlib";
+import { constants, createZstdCompress, zstdCompress, zstdDecompressSync } from "node:zlib";
 
 /** Below this size, compression costs more than it saves. */
 const COMPRESSED_FROM_BYTES = 16_384;
@@ -19,6 +21,23 @@ const compress = promisify(zstdCompress);
 /** Runs in a thread of the pool; does not change the body. */
 export async function compressed(body: Uint8Array): Promise<Uint8Array> {
   return body.byteLength < COMPRESSED_FROM_BYTES ? body : compress(body, FAST);
+}
+
+/** The same for a body in pieces, of which few are held at a time. */
+export async function compressedPieces(pieces: Iterator<Uint8Array, unknown>): Promise<Uint8Array> {
+  const first = pieces.next();
+  const second = pieces.next();
+  const isSmall = first.done !== true && second.done === true && first.value.byteLength < COMPRESSED_FROM_BYTES;
+  if (isSmall) return first.value;
+  const all = function* () {
+    if (first.done !== true) yield first.value;
+    for (let next = second; next.done !== true; next = pieces.next()) yield next.value;
+  };
+  const parts: Buffer[] = [];
+  await pipeline(Readable.from(all(), { highWaterMark: 1 }), createZstdCompress(FAST), async (compressed) => {
+    for await (const part of compressed) parts.push(part);
+  });
+  return Buffer.concat(parts);
 }
 
 export function decompressed(bytes: Uint8Array): Uint8Array {

@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, readyVariables } from "../../../src/hub/calculated/recalculation/order.ts";
 import { outputsOf } from "../../../src/hub/calculated/recalculation/outputs.ts";
 import { defaultVersionOf } from "../../../src/hub/calculated/recalculation/version.ts";
+import { decompressed } from "../../../src/hub/push/body-compression.ts";
 import type { MarkedVariable } from "../../../src/hub/store/calculated/claims.ts";
 
 test.each([
@@ -53,11 +55,17 @@ const ROWS = {
   versions: [null, "own", null, "", null],
   tags: [null, { site: "A" }, null, null, null],
 };
-const bodyOf = (bytes: Uint8Array | null) => (bytes === null ? null : JSON.parse(Buffer.from(bytes).toString()));
+const bodyOf = (bytes: Uint8Array | null) =>
+  bytes === null ? null : JSON.parse(Buffer.from(decompressed(bytes)).toString());
 
-test("rows become a push: the version of a row wins, others get the default one", () => {
-  const { body, ...counts } = outputsOf(ROWS, { ...PARTS, keepsLater: false });
+test("rows become a push: the version of a row wins, others get the default one", async () => {
+  const { body, digest, ...counts } = await outputsOf(ROWS, { ...PARTS, keepsLater: false });
   expect(counts).toEqual({ rows: 2, outside: 2, withoutValue: 1, notes: [] });
+  expect(digest).toBe(
+    createHash("sha256")
+      .update(decompressed(body ?? new Uint8Array()))
+      .digest("hex"),
+  );
   expect(bodyOf(body)).toEqual([
     {
       variableId: 7,
@@ -70,34 +78,56 @@ test("rows become a push: the version of a row wins, others get the default one"
   ]);
 });
 
-test("a variable without versions gets no default one", () => {
-  const { body } = outputsOf(ROWS, { ...PARTS, isVersioned: false, keepsLater: false });
+test("a variable without versions gets no default one", async () => {
+  const { body } = await outputsOf(ROWS, { ...PARTS, isVersioned: false, keepsLater: false });
   expect(bodyOf(body)[0].version).toBeUndefined();
 });
 
-test("rows after the window are kept where it reaches the newest input", () => {
-  expect(outputsOf(ROWS, { ...PARTS, keepsLater: true }).rows).toBe(3);
+test("rows after the window are kept where it reaches the newest input", async () => {
+  expect((await outputsOf(ROWS, { ...PARTS, keepsLater: true })).rows).toBe(3);
 });
 
-test("without a row to store there is no push", () => {
+test("without a row to store there is no push", async () => {
   const window = { fromMs: 9_000, toMs: 9_000 };
-  expect(outputsOf(ROWS, { ...PARTS, window, keepsLater: false })).toMatchObject({ body: null, outside: 5 });
+  expect(await outputsOf(ROWS, { ...PARTS, window, keepsLater: false })).toMatchObject({ body: null, outside: 5 });
+});
+
+test("many rows are the same push as few, in small memory", async () => {
+  const rows = 200_000;
+  const atMs = Float64Array.from({ length: rows }, (_, nth) => nth * 1_000);
+  const values = Float64Array.from({ length: rows }, (_, nth) => nth / 8);
+  const tags = Array.from({ length: rows }, (_, nth) => (nth % 2 === 0 ? { site: "é" } : null));
+  const window = { fromMs: 0, toMs: rows * 1_000 };
+  const { body, ...counts } = await outputsOf(
+    { atMs, values, versions: null, tags },
+    { ...PARTS, window, keepsLater: false },
+  );
+  expect(counts).toMatchObject({ rows, outside: 0, withoutValue: 0, notes: [] });
+  expect(body?.byteLength).toBeLessThan(rows * 20);
+  const [{ data }] = bodyOf(body);
+  expect(data).toHaveLength(rows);
+  const { length } = data.filter(
+    ({ date, value, tags: own }: { date: string; value: number; tags?: { site: string } }, nth: number) =>
+      date === new Date(nth * 1_000).toISOString() && value === nth / 8 && own?.site === tags[nth]?.site,
+  );
+  expect(length).toBe(rows);
 });
 
 const FIRST = "1970-01-01T00:00:01.000Z";
 
-test("rows that overwrite each other are said, with their number and first date", () => {
+test("rows that overwrite each other are said, with their number and first date", async () => {
   const rows = {
     atMs: Float64Array.of(2_000, 2_000, 1_000, 1_000, 1_000, 9_000, 9_000),
     values: Float64Array.of(1, 2, 3, 4, 5, 6, 7),
     versions: [null, PARTS.defaultVersion, null, "A", "A", null, null],
     tags: null,
   };
-  const notesOf = (isVersioned: boolean) => outputsOf(rows, { ...PARTS, isVersioned, keepsLater: false }).notes;
-  expect(notesOf(true)).toEqual([
+  const notesOf = async (isVersioned: boolean) =>
+    (await outputsOf(rows, { ...PARTS, isVersioned, keepsLater: false })).notes;
+  expect(await notesOf(true)).toEqual([
     `2 rows have the same date and version as a row before, first at ${FIRST}: of such rows only the last one stays`,
   ]);
-  expect(notesOf(false)).toEqual([
+  expect(await notesOf(false)).toEqual([
     `3 rows have the same date as a row before, first at ${FIRST}: of such rows only the last one stays`,
   ]);
 });

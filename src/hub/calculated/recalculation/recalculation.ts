@@ -13,7 +13,6 @@ import { faultPoint } from "../../../support/faults.ts";
 import type { Logger } from "../../../support/log.ts";
 import { besideModule } from "../../../support/threads/beside.ts";
 import type { HubOptions } from "../../options.ts";
-import { compressed } from "../../push/body-compression.ts";
 import type { HubStore } from "../../store/store.ts";
 import type { FromThread, RecalculationData, RecalculationTask, ToThread } from "./messages.ts";
 import type { HandedPart, RunEnd } from "./run.ts";
@@ -183,7 +182,7 @@ export async function acceptPart(handed: HandedPart, { store, ingestion, clock, 
     received: outputs,
     webhookUrl: null,
     acceptedMs: clock.now().epochMilliseconds,
-    body: await compressed(body),
+    body,
     calculationId,
   });
   faultPoint("hub.calculation.accepted");

@@ -1,5 +1,4 @@
 /** Performs one calculation: part after part, each from its inputs to its outputs, which are handed over as a push. */
-import { createHash } from "node:crypto";
 import type { Clock } from "../../../support/clock.ts";
 import { ConfigError, TransientError, wordsOf } from "../../../support/errors.ts";
 import { faultPoint } from "../../../support/faults.ts";
@@ -24,7 +23,7 @@ export interface HandedPart {
   readonly cursorMs: number;
   readonly outputs: number;
   readonly dropped: number;
-  /** Of the body. */
+  /** Of the body before it was compressed. */
   readonly digest: string;
   readonly body: Uint8Array;
 }
@@ -101,8 +100,8 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
       const { isVersioned, id: variableId } = variable.facts;
       const { defaultVersion } = run;
       const keepsLater = toMs >= stretch.extent.toMs;
-      const outputs = outputsOf(result, { variableId, isVersioned, defaultVersion, window: part, keepsLater });
-      const { body, rows, outside, withoutValue } = outputs;
+      const outputs = await outputsOf(result, { variableId, isVersioned, defaultVersion, window: part, keepsLater });
+      const { body, digest, rows, outside, withoutValue } = outputs;
       for (const note of [...result.errors, ...result.warnings, ...outputs.notes])
         if (notes.size < NOTES_MAX) notes.add(note);
       left += await countLeft(parts, variable, part, result.atMs);
@@ -111,7 +110,6 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
       if (body === null) {
         if (!(await store.claims.pass(run.id, node, passed))) return "lost";
       } else {
-        const digest = createHash("sha256").update(body).digest("hex");
         await hand({ calculationId: run.id, accountId: run.accountId, sent, ...passed, digest, body });
         sent += 1;
       }
@@ -137,13 +135,17 @@ async function countLeft(
   { fromMs, toMs }: PlannedStretch,
   computedMs: Float64Array,
 ): Promise<number> {
-  const given = new Set(computedMs);
+  const given = computedMs.toSorted();
+  let next = 0;
   const page = { offset: 0, limit: null };
   const stored = { fromMs, lastMs: toMs, order: "ASC", page, view: { kind: "latest" }, labels: false } as const;
   let left = 0;
   for await (const chunk of store.points.read(facts, stored)) {
     signal.throwIfAborted();
-    left += chunk.filter(({ atMs }) => !given.has(atMs)).length;
+    for (const { atMs } of chunk) {
+      while ((given[next] ?? atMs) < atMs) next += 1;
+      if (given[next] !== atMs) left += 1;
+    }
   }
   return left;
 }
