@@ -3,16 +3,14 @@
  * not matter why an alarm is evaluated, or how often: reports of ingestion only make it sooner.
  */
 import type { Clock } from "../../support/clock.ts";
-import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import type { TouchedPoints } from "../push/touched.ts";
-import type { NewChange } from "../store/alarms/evaluation.ts";
 import type { HubStore } from "../store/store.ts";
-import { type AlarmPoint, leavesState, type Memory } from "./conditions.ts";
+import { type Found, record } from "./changes.ts";
+import { type AlarmPoint, leavesState } from "./conditions.ts";
 import { isFilled, judgeMoment, type MomentFacts, nextMoment, readMoments } from "./moments.ts";
-import { noticesOf, notifiedOf } from "./notices.ts";
-import { progressed, type StateChange } from "./progress.ts";
-import { hasBounds, isOfPoints, limitWords } from "./rule.ts";
+import { progressed } from "./progress.ts";
+import { hasBounds, isOfPoints } from "./rule.ts";
 import { type Watched, WatchedAlarms } from "./watched.ts";
 
 export interface EvaluationParts {
@@ -31,8 +29,6 @@ const POINTS = 500;
 const JUDGED = 10_000;
 /** Watermarks of one transaction. */
 const KEPT = 500;
-/** Of the changes of an alarm that are found at once, so many of the newest are sent; all are recorded. */
-const SENT = 20;
 
 export class AlarmEvaluation {
   readonly #parts: EvaluationParts;
@@ -114,12 +110,12 @@ export class AlarmEvaluation {
 
   async #judge(due: readonly Watched[], nowMs: number): Promise<void> {
     const facts: MomentFacts = await readMoments(this.#parts.store, due, nowMs);
-    for (const watched of due) {
+    const found = due.map((watched): Found => {
       if ((watched.futureMs ?? nowMs) <= nowMs) watched.futureMs = null;
-      const judged = judgeMoment(watched, facts, nowMs);
-      const memory = judged.memory ?? watched.stored.memory;
-      await this.#advance(watched, { memory, watermarkMs: judged.watermarkMs, changes: judged.changes });
-    }
+      const { memory = watched.stored.memory, watermarkMs, changes } = judgeMoment(watched, facts, nowMs);
+      return { watched, memory, watermarkMs, changes };
+    });
+    await this.#record(found);
   }
 
   /** Reads the alarms that other hubs, or people, have changed, and returns their ids. */
@@ -162,16 +158,18 @@ export class AlarmEvaluation {
         return variable === undefined ? [] : [{ variable, fromMs: earliest(alarms), lastMs: null }];
       });
       const heads = await this.#parts.store.points.heads(asks, page);
+      const found: Found[] = [];
       let judged = 0;
       for (const [index, alarms] of left.entries())
         for (const watched of alarms) {
           const points = heads[index] ?? [];
-          await this.#take(watched, points, nowMs);
+          found.push(...foundIn(watched, points, nowMs));
           judged += points.length;
           if (judged < JUDGED) continue;
           judged = 0;
           await breath();
         }
+      await this.#record(found);
       left = left.filter((alarms, index) => {
         const points = heads[index] ?? [];
         // The newest evaluated point is read again: only more than that is progress.
@@ -182,67 +180,26 @@ export class AlarmEvaluation {
     }
   }
 
-  /** Points after now wait for their moment: one with a wrong date must not hide those that come before it. */
-  async #take(watched: Watched, all: readonly AlarmPoint[], nowMs: number): Promise<void> {
-    const { rule, compiled, zone, stored } = watched;
-    const { watermarkMs, state, memory } = stored;
-    watched.futureMs = all.find(({ atMs }) => atMs > nowMs)?.atMs ?? null;
-    const points = all
-      .filter(({ atMs }) => atMs <= nowMs && (watermarkMs === null || atMs >= watermarkMs))
-      .map(({ atMs, value }) => ({ atMs, value }));
-    const last = points.at(-1);
-    if (last === undefined) return;
-    const known = memory.last !== undefined && memory.last.atMs < (points[0]?.atMs ?? 0) ? [memory.last] : [];
-    const expression = compiled?.([...known, ...points]) ?? null;
-    const next = progressed({ ...rule, expression }, zone, { state, memory }, points);
-    await this.#advance(watched, { memory: next.memory, watermarkMs: last.atMs, changes: next.changes });
-  }
-
-  /** In memory alone when the state stays, otherwise with all that follows from the change. */
-  async #advance(
-    watched: Watched,
-    next: { readonly memory: Memory; readonly watermarkMs: number | null; readonly changes: readonly StateChange[] },
-  ): Promise<void> {
-    const { stored, template } = watched;
-    const { memory } = next;
-    const watermarkMs = next.watermarkMs ?? stored.watermarkMs;
-    const last = next.changes.at(-1);
-    if (last === undefined) {
-      watched.isAhead ||= watermarkMs !== stored.watermarkMs || memory !== stored.memory;
-      watched.stored = { ...stored, memory, watermarkMs };
-      return;
-    }
-    const recordedMs = this.#nowMs;
-    const limit = limitWords(template.body.condition);
-    const changes = next.changes.map(
-      (change, index): NewChange => ({
-        ...{ ...change, limit, user: null },
-        ...(index < next.changes.length - SENT ? { isQuiet: true } : {}),
-      }),
-    );
-    const { store } = this.#parts;
-    const notified = await notifiedOf(store, stored.accountId, stored.id);
-    faultPoint("hub.alarm.found");
-    const step = { alarm: stored, templateRevision: template.revision, watermarkMs, memory, changes, recordedMs };
-    const isWritten =
-      notified !== null && (await store.alarms.evaluation.advance(step, noticesOf(notified, recordedMs)));
-    if (!isWritten) return this.#again(watched);
-    faultPoint("hub.alarm.changed");
-    const { state, atMs: sinceMs } = last;
-    watched.stored = { ...stored, state, sinceMs, memory, watermarkMs, revision: stored.revision + 1 };
-    watched.isAhead = false;
-    this.#parts.onChanged();
+  async #record(found: readonly Found[]): Promise<void> {
+    const refused = await record(this.#parts.store, found, this.#nowMs);
+    if (found.some(({ changes }) => changes.length > 0)) this.#parts.onChanged();
+    if (refused.length > 0) await this.#again(refused);
   }
 
   /** Another hub, a person, or a change of the template, was first: what is in the store counts. */
-  async #again(watched: Watched): Promise<void> {
-    const row = await this.#parts.store.alarms.evaluation.alarm(watched.stored.id);
-    if (row === null) return this.watched.drop(watched);
-    // Its template was first: the next refresh reads it.
-    if (row.revision === watched.stored.revision) return;
-    watched.stored = row;
-    watched.isAhead = false;
-    await this.#evaluate([watched]);
+  async #again(refused: readonly Watched[]): Promise<void> {
+    const ids = refused.map(({ stored }) => stored.id);
+    const rows = new Map((await this.#parts.store.alarms.evaluation.alarmsOf(ids)).map((row) => [row.id, row]));
+    const again: Watched[] = [];
+    for (const watched of refused) {
+      const row = rows.get(watched.stored.id);
+      if (row === undefined) this.watched.drop(watched);
+      // Its template was first: the next refresh reads it.
+      if (row === undefined || row.revision === watched.stored.revision) continue;
+      Object.assign(watched, { stored: row, isAhead: false });
+      again.push(watched);
+    }
+    if (again.length > 0) await this.#evaluate(again);
   }
 
   /** Writes how far evaluation has come. */
@@ -256,6 +213,22 @@ export class AlarmEvaluation {
       await breath();
     }
   }
+}
+
+/** Points after now wait for their moment: one with a wrong date must not hide those that come before it. */
+function foundIn(watched: Watched, all: readonly AlarmPoint[], nowMs: number): readonly Found[] {
+  const { rule, compiled, zone, stored } = watched;
+  const { watermarkMs, state, memory } = stored;
+  watched.futureMs = all.find(({ atMs }) => atMs > nowMs)?.atMs ?? null;
+  const points = all
+    .filter(({ atMs }) => atMs <= nowMs && (watermarkMs === null || atMs >= watermarkMs))
+    .map(({ atMs, value }) => ({ atMs, value }));
+  const last = points.at(-1);
+  if (last === undefined) return [];
+  const known = memory.last !== undefined && memory.last.atMs < (points[0]?.atMs ?? 0) ? [memory.last] : [];
+  const expression = compiled?.([...known, ...points]) ?? null;
+  const next = progressed({ ...rule, expression }, zone, { state, memory }, points);
+  return [{ watched, memory: next.memory, watermarkMs: last.atMs, changes: next.changes }];
 }
 
 /** From where the points of these alarms of one variable are read; null: from the first one. */

@@ -10,6 +10,7 @@ import { alarmMessage } from "./message.ts";
 
 /** A mail about a change that is older than this is of no use. */
 const MAIL_VALID_MS = 3 * 86_400_000;
+const ALL = { offset: 0, limit: null };
 
 export interface Notified {
   readonly accountId: number;
@@ -106,22 +107,36 @@ function variableDispatch(
   }));
 }
 
-/** The facts that its notices need; null when the alarm or its template is gone. */
-export async function notifiedOf(store: HubStore, accountId: number, alarmId: number): Promise<Notified | null> {
-  const one = { offset: 0, limit: 1 };
-  const [alarm] = (await store.alarms.alarms.list(accountId, [{ ids: [alarmId] }], one)).rows;
-  if (alarm === undefined) return null;
-  const [template] = (await store.alarms.templates.list(accountId, [{ templateIds: [alarm.templateId] }], one)).rows;
-  if (template === undefined) return null;
-  const { emails = [], userIds = [] } = template.body.notifications ?? {};
-  const users =
-    userIds.length === 0
-      ? []
-      : (await store.people.members(accountId, { ids: userIds }, { offset: 0, limit: null })).rows;
-  const own = users.flatMap(({ email, state }) => (email === null || state === "Inactive" ? [] : [email]));
-  const account = await store.identity.account(accountId);
-  return {
-    ...{ accountId, alarm, template, accountName: account?.name ?? String(accountId) },
-    recipients: [...new Set([...emails, ...own])],
+/** The facts that notices need, by alarm; absent for an alarm that is gone, or whose template is. */
+export async function notifiedOf(
+  store: HubStore,
+  accountId: number,
+  alarmIds: readonly number[],
+): Promise<ReadonlyMap<number, Notified>> {
+  const { rows: alarms } = await store.alarms.alarms.list(accountId, [{ ids: alarmIds }], ALL);
+  const templateIds = [...new Set(alarms.map(({ templateId }) => templateId))];
+  const found = await store.alarms.evaluation.templatesOf(accountId, templateIds);
+  const templates = new Map(found.map((one) => [one.id, one]));
+  const recipients = await recipientsOf(store, accountId, found);
+  const accountName = (await store.identity.account(accountId))?.name ?? String(accountId);
+  return new Map(
+    alarms.flatMap((alarm) => {
+      const template = templates.get(alarm.templateId);
+      if (template === undefined) return [];
+      const own = recipients(template);
+      return [[alarm.id, { accountId, alarm, template, accountName, recipients: own }] as const];
+    }),
+  );
+}
+
+async function recipientsOf({ people }: HubStore, accountId: number, templates: readonly StoredTemplate[]) {
+  const ids = [...new Set(templates.flatMap(({ body }) => body.notifications?.userIds ?? []))];
+  const users = ids.length === 0 ? [] : (await people.members(accountId, { ids }, ALL)).rows;
+  const addresses = new Map(
+    users.flatMap(({ id, email, state }) => (email === null || state === "Inactive" ? [] : [[id, email] as const])),
+  );
+  return ({ body }: StoredTemplate): readonly string[] => {
+    const { emails = [], userIds = [] } = body.notifications ?? {};
+    return [...new Set([...emails, ...userIds.flatMap((id) => addresses.get(id) ?? [])])];
   };
 }

@@ -123,14 +123,15 @@ async function acknowledge(context: HubContext, request: FastifyRequest<WithId>)
   const { comment } = parsed(acknowledgeBody, request.body ?? {});
   const caller = callerOf(request);
   const { accountId } = caller;
-  const notified = await notifiedOf(context.store, accountId, pathId(id));
-  if (notified === null) throw notFound("alarm", id);
+  const alarmId = pathId(id);
+  const notified = (await notifiedOf(context.store, accountId, [alarmId])).get(alarmId);
+  if (notified === undefined) throw notFound("alarm", id);
   const nowMs = context.clock.now().epochMilliseconds;
   const user = nameOf(caller);
   const written = comment === undefined ? null : { userId: caller.user.id, author: user, text: comment, atMs: nowMs };
   const verdict = await context.store.alarms.evaluation.acknowledge(
     accountId,
-    pathId(id),
+    alarmId,
     { user, nowMs, comment: written },
     noticesOf(notified, nowMs),
   );

@@ -37,7 +37,11 @@ const SWEEP_MS = 300_000;
 const RETRY_MS = 1_000;
 /** Reports that wait; with more, a sweep takes their place. */
 const TOUCHED_MAX = 1_000;
-const TOGETHER_MS = 100;
+/** Reports and moments that come meanwhile are evaluated as one list. */
+const GATHERED_MS = 100;
+const GATHERED_MAX_MS = 1_000;
+/** Evaluation rests so many times as long as its last turn took, which grows with what ingestion leaves it. */
+const RESTS = 4;
 
 export function startAlarms(parts: AlarmsParts): Alarms {
   const { options, store, log, clock, ingestion } = parts;
@@ -109,9 +113,10 @@ class AlarmService implements Alarms {
       const nap = AbortSignal.any([this.#nap.signal, closing]);
       const hurry = AbortSignal.any([this.#hurry.signal, closing]);
       try {
+        const beganMs = clock.monotonicMs();
         const next = await this.#turn();
-        // Reports and moments that come together are evaluated together.
-        await clock.sleep(TOGETHER_MS, hurry);
+        const took = clock.monotonicMs() - beganMs;
+        await clock.sleep(Math.min(Math.max(GATHERED_MS, took * RESTS), GATHERED_MAX_MS), hurry);
         const wait = next === null ? REFRESH_MS : next - clock.now().epochMilliseconds;
         await clock.sleep(Math.min(Math.max(1, wait), REFRESH_MS), nap);
       } catch (thrown) {

@@ -39,6 +39,7 @@ export interface Notices {
 /** Of a change that was just written. */
 export type NoticesOf = (change: NewChange & { readonly id: number }) => Notices;
 
+/** What evaluation has found about one alarm. */
 export interface AlarmStep {
   readonly alarm: Pick<StoredAlarm, "id" | "accountId" | "templateId" | "variableId" | "revision">;
   readonly templateRevision: number;
@@ -47,6 +48,7 @@ export interface AlarmStep {
   /** In order; not empty. */
   readonly changes: readonly NewChange[];
   readonly recordedMs: number;
+  readonly noticesOf: NoticesOf;
 }
 
 export interface EndedCalculation {
@@ -64,15 +66,21 @@ export interface AlarmEvaluationStore {
   templates(accountId: number): Promise<readonly StoredTemplate[]>;
   /** The alarms of the enabled templates, in the order of their ids, after one. */
   alarms(accountId: number, afterId: number, limit: number): Promise<readonly StoredAlarm[]>;
-  alarm(id: number): Promise<StoredAlarm | null>;
+  /** Those of these alarms that are there. */
+  alarmsOf(ids: readonly number[]): Promise<readonly StoredAlarm[]>;
+  /** Those of these templates of an account that are there, enabled or not. */
+  templatesOf(accountId: number, ids: readonly number[]): Promise<readonly StoredTemplate[]>;
   /** Alarms that have changed since, by the id of a change; and the newest change. */
   changedSince(changeId: number): Promise<{ readonly alarms: readonly StoredAlarm[]; readonly newest: number }>;
   /** How the newest ended calculation of each of these variables ended. */
   calculations(accountId: number, variableIds: readonly number[]): Promise<ReadonlyMap<number, EndedCalculation>>;
   add(accountId: number, template: StoredTemplate, alarms: readonly NewAlarm[], nowMs: number): Promise<void>;
   remove(accountId: number, ids: readonly number[]): Promise<void>;
-  /** False, and nothing is written, when the alarm or the rule of its template has changed or gone since, or rests. */
-  advance(step: AlarmStep, noticesOf: NoticesOf): Promise<boolean>;
+  /**
+   * One transaction with at most one step for each alarm. False, and nothing is written of it, when the alarm or the
+   * rule of its template has changed or gone since, or rests.
+   */
+  advance(steps: readonly AlarmStep[]): Promise<readonly boolean[]>;
   /** Of alarms that are as they were known; others keep theirs. */
   keepWatermarks(watermarks: readonly Watermark[]): Promise<void>;
   /** `missing`: the account has no such alarm; `state`: it is in this one, and cannot be acknowledged. */
@@ -92,7 +100,7 @@ export function createAlarmEvaluationStore(database: Database): AlarmEvaluationS
 
 type Readers = Pick<
   AlarmEvaluationStore,
-  "versions" | "templates" | "alarms" | "alarm" | "changedSince" | "calculations" | "newestFiles"
+  "versions" | "templates" | "alarms" | "alarmsOf" | "templatesOf" | "changedSince" | "calculations" | "newestFiles"
 >;
 
 const LATE_CHANGES = 50;
@@ -134,10 +142,14 @@ function readers(database: Database): Readers {
         const found = yield* rows(sql, accountId, variableIds);
         return new Map(found.map((one) => [Number(one["variable_id"]), endedOf(one)] as const));
       }),
-    alarm: (id) =>
+    alarmsOf: (ids) =>
       database.ask(function* () {
-        const found = yield* row("SELECT * FROM alarm WHERE id = ?", id);
-        return found === undefined ? null : storedAlarmOf(found);
+        return (yield* rows(`SELECT * FROM alarm WHERE ${dialect.among("id")}`, ids)).map(storedAlarmOf);
+      }),
+    templatesOf: (accountId, ids) =>
+      database.ask(function* () {
+        const sql = `SELECT * FROM alarm_template WHERE account_id = ? AND ${dialect.among("id")}`;
+        return (yield* rows(sql, accountId, ids)).map(templateOf);
       }),
     newestFiles: (accountId, triggerIds) =>
       database.ask(function* () {
@@ -161,11 +173,15 @@ function writers(database: Database): Omit<AlarmEvaluationStore, keyof Readers> 
     async remove(accountId, ids) {
       await database.run(`DELETE FROM alarm WHERE account_id = ? AND ${dialect.among("id")}`, accountId, ids);
     },
-    advance: (step, noticesOf) =>
-      database.write(function* (): Steps<boolean> {
-        const sql = "SELECT 1 FROM alarm_template WHERE id = ? AND revision = ? AND enabled";
-        if ((yield* row(sql, step.alarm.templateId, step.templateRevision)) === undefined) return false;
-        return yield* advance(step, noticesOf);
+    advance: (steps) =>
+      database.write(function* (): Steps<readonly boolean[]> {
+        const ids = [...new Set(steps.map(({ alarm }) => alarm.templateId))];
+        const sql = `SELECT id, revision FROM alarm_template WHERE enabled AND ${dialect.among("id")}`;
+        const revisions = new Map((yield* rows(sql, ids)).map((one) => [Number(one["id"]), Number(one["revision"])]));
+        const isOfRule = ({ alarm, templateRevision }: AlarmStep) =>
+          revisions.get(alarm.templateId) === templateRevision;
+        const written = yield* advance(steps.filter(isOfRule));
+        return steps.map(({ alarm }) => written.has(alarm.id));
       }),
     keepWatermarks: (watermarks) =>
       database.write(function* () {
@@ -192,8 +208,8 @@ function writers(database: Database): Omit<AlarmEvaluationStore, keyof Readers> 
         const value = number(found["value"]);
         const limit = typeof found["limit_words"] === "string" ? found["limit_words"] : null;
         const changes = [{ state: "Acknowledged", atMs: by.nowMs, value, limit, user: by.user } as const];
-        const step = { alarm, templateRevision, watermarkMs, memory, changes, recordedMs: by.nowMs };
-        yield* advance(step, noticesOf);
+        const recordedMs = by.nowMs;
+        yield* advance([{ alarm, templateRevision, watermarkMs, memory, changes, recordedMs, noticesOf }]);
         return "acknowledged";
       }),
   };
@@ -219,14 +235,30 @@ function* addAlarm(accountId: number, template: StoredTemplate, one: NewAlarm, n
   yield* change(sql, ...values, id ?? 0, accountId);
 }
 
-function* advance(step: AlarmStep, noticesOf: NoticesOf): Steps<boolean> {
-  const { alarm, templateRevision, watermarkMs, memory, changes, recordedMs } = step;
+/** Returns the ids of the alarms that were as they were known. */
+function* advance(steps: readonly AlarmStep[]): Steps<ReadonlySet<number>> {
+  const written = new Set<number>();
+  const events: NewEvent[] = [];
+  // In one order, so that no two hubs wait for each other.
+  for (const step of steps.toSorted((one, other) => one.alarm.id - other.alarm.id)) {
+    const added = yield* advanceOne(step);
+    if (added === null) continue;
+    written.add(step.alarm.id);
+    events.push(...added);
+  }
+  yield* addEvents(events);
+  return written;
+}
+
+/** Its events; null when the alarm is not as it was known. */
+function* advanceOne(step: AlarmStep): Steps<readonly NewEvent[] | null> {
+  const { alarm, templateRevision, watermarkMs, memory, changes, recordedMs, noticesOf } = step;
   const last = changes.at(-1);
   if (last === undefined) throw new RangeError("an alarm was advanced without a change");
   const sql = `UPDATE alarm SET state = ?, since_ms = ?, value = ?, limit_words = ?, template_revision = ?,
       watermark_ms = ?, memory = ?, revision = revision + 1 WHERE id = ? AND revision = ?`;
   const facts = [last.state, last.atMs, last.value, last.limit, templateRevision, watermarkMs, JSON.stringify(memory)];
-  if ((yield* change(sql, ...facts, alarm.id, alarm.revision)) === 0) return false;
+  if ((yield* change(sql, ...facts, alarm.id, alarm.revision)) === 0) return null;
   const events: NewEvent[] = [];
   for (const one of changes) {
     const id = yield* insert("alarm_change", {
@@ -246,6 +278,5 @@ function* advance(step: AlarmStep, noticesOf: NoticesOf): Steps<boolean> {
     for (const dispatch of notices.dispatches) yield* addDispatch(dispatch);
     events.push(...notices.events);
   }
-  yield* addEvents(events);
-  return true;
+  return events;
 }
