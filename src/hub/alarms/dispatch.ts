@@ -1,9 +1,13 @@
-/** Sends what changes of alarms have written: to receivers of webhooks, and as pushes of states into variables. */
+/**
+ * Sends what changes of alarms have written: to receivers of webhooks, and as pushes of states into variables. Each
+ * account and each of its hosts has a share of the deliveries, so that unreachable receivers delay only their own.
+ */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
 import { growingWait } from "../deliveries/growing-wait.ts";
 import { createSender, type Sender } from "../deliveries/sender.ts";
+import { createShares, type Shares } from "../deliveries/shares.ts";
 import type { HubOptions } from "../options.ts";
 import { compressed } from "../push/body-compression.ts";
 import type { DueDispatch } from "../store/alarms/dispatches.ts";
@@ -18,8 +22,8 @@ interface DispatchParts {
   onPushed(): void;
 }
 
-/** One that a hub took and did not finish, since it was killed, is taken again after this time. */
-const LEASE_MS = 60_000;
+/** One that a hub took and did not finish, since it was killed, is taken again so long after the end of its attempt. */
+const LEASE_MS = 30_000;
 const IDLE_MS = 60_000;
 /** A push by the hub itself; real users begin at 1. */
 const HUB_USER = 0;
@@ -29,18 +33,21 @@ export class AlarmDispatch {
   readonly #parts: DispatchParts;
   readonly #sender: Sender;
   readonly #closing = new AbortController();
-  readonly #running = new Set<Promise<void>>();
+  readonly #shares: Shares<DueDispatch>;
   readonly #loop: Promise<void>;
   #nap = new AbortController();
+  #isWoken = false;
 
   constructor(parts: DispatchParts) {
     this.#parts = parts;
     this.#sender = createSender(parts.options, { clock: parts.clock });
+    this.#shares = createShares(parts.options.concurrency, () => this.wake());
     this.#loop = this.#run();
   }
 
   /** Checks for what is due. */
   wake(): void {
+    this.#isWoken = true;
     this.#nap.abort();
   }
 
@@ -54,8 +61,9 @@ export class AlarmDispatch {
     return this.#parts.clock.now().epochMilliseconds;
   }
 
-  get #hasSlot(): boolean {
-    return this.#running.size < this.#parts.options.concurrency;
+  /** Webhooks without a slot. */
+  get #occupied() {
+    return { ...this.#shares.busy(), isFull: this.#shares.left === 0 };
   }
 
   async #run(): Promise<void> {
@@ -63,33 +71,35 @@ export class AlarmDispatch {
     const { dispatches } = store.alarms;
     const closing = this.#closing.signal;
     while (!closing.aborted) {
-      this.#nap = new AbortController();
+      this.#isWoken = false;
       try {
-        const due = this.#hasSlot ? await dispatches.take(this.#nowMs, this.#nowMs + LEASE_MS) : null;
-        if (due !== null) this.#begin(due);
-        else {
-          const next = this.#hasSlot ? await dispatches.nextMs() : null;
-          const wait = next === null ? IDLE_MS : Math.min(Math.max(1, next - this.#nowMs), IDLE_MS);
-          await clock.sleep(wait, AbortSignal.any([this.#nap.signal, closing]));
-        }
+        const untilMs = this.#nowMs + options.timeout + LEASE_MS;
+        const due = await dispatches.take(this.#nowMs, untilMs, this.#occupied);
+        if (due === null) await this.#rest();
+        else if (due.kind === "variable") await this.#recorded(() => this.#push(due));
+        else this.#shares.begin(due, () => this.#recorded(() => this.#post(due)));
       } catch (thrown) {
         log.error({ err: thrown }, "notices of alarms could not be sent; this is tried again");
         await clock.sleep(options.backoff, closing);
       }
     }
-    await Promise.all(this.#running);
+    await this.#shares.ended();
   }
 
-  #begin(due: DueDispatch): void {
-    const work = (due.kind === "variable" ? this.#push(due) : this.#post(due))
-      .catch((thrown) =>
-        this.#parts.log.error({ err: thrown }, "the end of a notice could not be recorded; it is sent again"),
-      )
-      .finally(() => {
-        this.#running.delete(work);
-        this.wake();
-      });
-    this.#running.add(work);
+  async #rest(): Promise<void> {
+    const next = await this.#parts.store.alarms.dispatches.nextMs(this.#occupied);
+    const wait = next === null ? IDLE_MS : Math.min(Math.max(1, next - this.#nowMs), IDLE_MS);
+    this.#nap = new AbortController();
+    if (this.#isWoken || this.#closing.signal.aborted) return;
+    await this.#parts.clock.sleep(wait, AbortSignal.any([this.#nap.signal, this.#closing.signal]));
+  }
+
+  async #recorded(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      this.#parts.log.error({ err: thrown }, "the end of a notice could not be recorded; it is sent again");
+    }
   }
 
   async #post(due: DueDispatch): Promise<void> {
@@ -101,7 +111,7 @@ export class AlarmDispatch {
     if (this.#closing.signal.aborted) return dispatches.later(due.id, this.#nowMs);
     const facts = {
       account: due.accountId,
-      host: new URL(due.target).host,
+      host: due.host,
       attempt: due.attempts + 1,
       failure: answer.words,
     };

@@ -36,7 +36,7 @@ export function noticesOf(notified: Notified, recordedMs: number): NoticesOf {
     if (isQuiet) return { mails: [], dispatches: [...variableDispatch(notified, notifications, facts)], events };
     const dispatches: NewDispatch[] = [
       ...(notifications.webhooks ?? []).map((target) => ({
-        ...{ accountId, kind: "webhook" as const, target, nextMs: recordedMs },
+        ...{ accountId, kind: "webhook" as const, target, host: new URL(target).host, nextMs: recordedMs },
         body: JSON.stringify({
           type: "alarm.changed",
           account: String(accountId),
@@ -102,6 +102,7 @@ function variableDispatch(
     accountId,
     kind: "variable" as const,
     target: `alarm-${alarm.id}-${change.id}-${at + 1}`,
+    host: "",
     body: JSON.stringify([element]),
     nextMs: Date.parse(change.recorded),
   }));

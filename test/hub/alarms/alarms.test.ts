@@ -153,6 +153,32 @@ describe("an alarm", () => {
     expect(events.map(({ state }: { state: string }) => state)).toEqual(["Present", "NotPresent", "Present"]);
   });
 
+  test("that has changed meanwhile is left as it is, and the others of its list are written", async () => {
+    const [one, other] = [await variable(), await variable()];
+    const template = await templateOf(one, { selection: { variableIds: [one, other] }, enabled: false });
+    const { alarms } = hub.inside().store as HubStore;
+    const [found] = await alarms.evaluation.templatesOf(1, [template]);
+    if (found === undefined) throw new Error("the template is gone");
+    const wanted = [one, other].map((variableId) => ({ variableId, triggerId: null, watermarkMs: null }));
+    await alarms.evaluation.add(1, found, wanted, 1);
+    await hub.call("PUT", `/alarms/template/${template}`, { body: { ...found.body, enabled: true } });
+    const rows = (await alarms.evaluation.alarms(1, 0, 1_000)).filter(({ templateId }) => templateId === template);
+    const change = { state: "Present", atMs: 1, value: 12, limit: null, user: null } as const;
+    const noticesOf = () => ({ mails: [], dispatches: [], events: [] });
+    const steps = rows.map((alarm) => ({
+      ...{ alarm, templateRevision: found.revision, watermarkMs: 1, memory: {}, changes: [change] },
+      ...{ recordedMs: 1, noticesOf },
+    }));
+    const stale = steps.map((step, at) => (at === 1 ? { ...step, alarm: { ...step.alarm, revision: 7 } } : step));
+    expect(await alarms.evaluation.advance(stale)).toEqual([true, false]);
+    expect((await alarms.evaluation.alarmsOf(rows.map(({ id }) => id))).map(({ state }) => state)).toEqual([
+      "Present",
+      "NotPresent",
+    ]);
+    const ofOldRule = steps.map((step) => ({ ...step, templateRevision: found.revision - 1 }));
+    expect(await alarms.evaluation.advance(ofOldRule)).toEqual([false, false]);
+  });
+
   test("of an expression is present where it is true", async () => {
     const id = await variable();
     const template = await templateOf(id, { condition: { kind: "Expression", expression: "value > 3 and value < 6" } });

@@ -176,8 +176,8 @@ async function alarms(hub: TestHub): Promise<number[]> {
   await hub.post(`/alarms/${found.id}/comments`, { text: HIDDEN });
   const { people: store } = hub.inside().store as HubStore;
   const nextMs = Date.parse("2100-01-01T00:00:00Z");
-  const waits = { accountId: 1, kind: "webhook", target: `http://127.0.0.1:1/${HIDDEN}`, body: "{}", nextMs } as const;
-  await store.change(() => addDispatch(waits));
+  const waits = { accountId: 1, kind: "webhook", target: `http://127.0.0.1:1/${HIDDEN}`, host: "127.0.0.1:1" } as const;
+  await store.change(() => addDispatch({ ...waits, body: "{}", nextMs }));
   return [template, view, found.id];
 }
 

@@ -1,5 +1,7 @@
 /** Notices of changes of alarms to receivers of webhooks and into variables: written with the change, then taken. */
 import { change, type Database, insert, row, type Steps } from "../database.ts";
+import type { BusyReceivers } from "../events/deliveries.ts";
+import type { SqlValue } from "../filter-sql.ts";
 import { number } from "../structure-rows.ts";
 
 export interface NewDispatch {
@@ -7,6 +9,8 @@ export interface NewDispatch {
   readonly kind: "webhook" | "variable";
   /** URL of the receiver, or the id of the operation. */
   readonly target: string;
+  /** Of the receiver, with its port; empty for a variable. */
+  readonly host: string;
   /** JSON. */
   readonly body: string;
   readonly nextMs: number;
@@ -18,28 +22,42 @@ export interface DueDispatch extends NewDispatch {
   readonly attempts: number;
 }
 
+/** Webhooks that have no slot. */
+interface Occupied extends BusyReceivers {
+  /** No webhook at all has one. */
+  readonly isFull: boolean;
+}
+
 export interface AlarmDispatchStore {
-  /** The one that is due first, which no other hub takes before `untilMs`; null when none is due. */
-  take(nowMs: number, untilMs: number): Promise<DueDispatch | null>;
-  /** When the next one is due; null when none waits. */
-  nextMs(): Promise<number | null>;
+  /** The one with a slot that is due first, which no other hub takes before `untilMs`; null when none is due. */
+  take(nowMs: number, untilMs: number, occupied: Occupied): Promise<DueDispatch | null>;
+  /** When the next one with a slot is due; null when none waits. */
+  nextMs(occupied: Occupied): Promise<number | null>;
   /** It was sent, or given up. */
   remove(id: number): Promise<void>;
   later(id: number, nextMs: number): Promise<void>;
 }
 
 /** For use inside a write. */
-export function* addDispatch({ accountId, kind, target, body, nextMs }: NewDispatch): Steps<void> {
-  yield* insert("alarm_dispatch", { account_id: accountId, kind, target, body, next_ms: nextMs });
+export function* addDispatch({ accountId, nextMs, ...columns }: NewDispatch): Steps<void> {
+  yield* insert("alarm_dispatch", { account_id: accountId, ...columns, next_ms: nextMs });
 }
 
 export function createAlarmDispatchStore(database: Database): AlarmDispatchStore {
+  const { among } = database.dialect;
+  const hasSlot = `${among("kind")} AND (kind = 'variable'
+    OR NOT (${among("account_id")}) AND NOT (${among("account_id || ' ' || host")}))`;
+  const valuesOf = ({ isFull, accounts, hosts }: Occupied): SqlValue[] => [
+    isFull ? ["variable"] : ["variable", "webhook"],
+    accounts,
+    hosts.map(({ accountId, host }) => `${accountId} ${host}`),
+  ];
   return {
-    take: (nowMs, untilMs) =>
+    take: (nowMs, untilMs, occupied) =>
       database.write(function* (): Steps<DueDispatch | null> {
         for (;;) {
-          const first = "SELECT * FROM alarm_dispatch WHERE next_ms <= ? ORDER BY next_ms, id LIMIT 1";
-          const found = yield* row(first, nowMs);
+          const first = `SELECT * FROM alarm_dispatch WHERE next_ms <= ? AND ${hasSlot} ORDER BY next_ms, id LIMIT 1`;
+          const found = yield* row(first, nowMs, ...valuesOf(occupied));
           if (found === undefined) return null;
           const sql = "UPDATE alarm_dispatch SET next_ms = ?, attempts = attempts + 1 WHERE id = ? AND next_ms = ?";
           const [id, nextMs] = [Number(found["id"]), Number(found["next_ms"])];
@@ -49,15 +67,17 @@ export function createAlarmDispatchStore(database: Database): AlarmDispatchStore
             accountId: Number(found["account_id"]),
             kind: found["kind"] as NewDispatch["kind"],
             target: String(found["target"]),
+            host: String(found["host"]),
             body: String(found["body"]),
             nextMs,
             attempts: Number(found["attempts"]),
           };
         }
       }),
-    nextMs: () =>
+    nextMs: (occupied) =>
       database.ask(function* () {
-        return number((yield* row("SELECT min(next_ms) AS next FROM alarm_dispatch"))?.["next"]);
+        const sql = `SELECT min(next_ms) AS next FROM alarm_dispatch WHERE ${hasSlot}`;
+        return number((yield* row(sql, ...valuesOf(occupied)))?.["next"]);
       }),
     async remove(id) {
       await database.run("DELETE FROM alarm_dispatch WHERE id = ?", id);

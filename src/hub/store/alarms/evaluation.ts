@@ -39,7 +39,7 @@ export interface Notices {
 /** Of a change that was just written. */
 export type NoticesOf = (change: NewChange & { readonly id: number }) => Notices;
 
-/** What evaluation has found about one alarm. */
+/** The changes of one alarm that evaluation has found. */
 export interface AlarmStep {
   readonly alarm: Pick<StoredAlarm, "id" | "accountId" | "templateId" | "variableId" | "revision">;
   readonly templateRevision: number;
@@ -66,9 +66,9 @@ export interface AlarmEvaluationStore {
   templates(accountId: number): Promise<readonly StoredTemplate[]>;
   /** The alarms of the enabled templates, in the order of their ids, after one. */
   alarms(accountId: number, afterId: number, limit: number): Promise<readonly StoredAlarm[]>;
-  /** Those of these alarms that are there. */
+  /** Without alarms that are gone. */
   alarmsOf(ids: readonly number[]): Promise<readonly StoredAlarm[]>;
-  /** Those of these templates of an account that are there, enabled or not. */
+  /** Templates of an account, enabled or not, without those that are gone. */
   templatesOf(accountId: number, ids: readonly number[]): Promise<readonly StoredTemplate[]>;
   /** Alarms that have changed since, by the id of a change; and the newest change. */
   changedSince(changeId: number): Promise<{ readonly alarms: readonly StoredAlarm[]; readonly newest: number }>;
