@@ -38,7 +38,9 @@ export interface StoreDialect extends SqlDialect {
    * ends.
    */
   holdLane(accountId: number): Steps<void>;
-  /** The same for the account of a variable. */
+  /** The same without waiting; false: another transaction holds it, and nothing was locked. */
+  tryLane(accountId: number): Steps<boolean>;
+  /** As `holdLane`, for the account of a variable. */
   holdVariable(variableId: number): Steps<void>;
 }
 

@@ -1,6 +1,7 @@
 /** Runs of calculations, whose nodes end in the middle. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { judgeDefinition } from "../../../src/hub/calculated/definition/judge.ts";
+import { HeldLanes } from "../../../src/hub/calculated/recalculation/held-lanes.ts";
 import { readyVariables } from "../../../src/hub/calculated/recalculation/order.ts";
 import { acceptPart } from "../../../src/hub/calculated/recalculation/recalculation.ts";
 import { hubOptions } from "../../../src/hub/options.ts";
@@ -37,7 +38,7 @@ afterEach(async () => {
 
 /** Claims of a node whose leases have ended at once, as those of a killed node have after a minute. */
 const claim = (isAlone = true) =>
-  store.claims.claim(1, { node: "n", nowMs: 1, untilMs: 0, defaultVersion: "v", isAlone }, readyVariables);
+  store.claims.claim(1, { node: "n", nowMs: 1, untilMs: 0, defaultVersion: "v", isAlone, waits: true }, readyVariables);
 const newest = async () => (await store.calculations.list(1, { variableIds: [id] }, { offset: 0, limit: 1 })).rows[0];
 
 test("a run that ends its node again and again fails, and is alone before", async () => {
@@ -52,7 +53,7 @@ test("a run that ends its node again and again fails, and is alone before", asyn
 
 test("a run that makes progress, waits, or is left in peace may be taken over as often as it likes", async () => {
   const run = await claim();
-  if (run === null || run === "alone") throw new Error("nothing was claimed");
+  if (run === null || typeof run === "string") throw new Error("nothing was claimed");
   for (let nth = 0; nth < TAKEOVERS_MAX; nth += 1) {
     expect(await claim()).toMatchObject({ takeovers: 1 });
     await store.claims.pass(run.id, "n", { cursorMs: nth, outputs: 0, dropped: 0 });
@@ -67,7 +68,7 @@ test("a run that makes progress, waits, or is left in peace may be taken over as
 test("dates of a failed run are due again with the next success, and are counted until then", async () => {
   const owned = async () => {
     const run = await claim();
-    if (run === null || run === "alone") throw new Error("nothing was claimed");
+    if (run === null || typeof run === "string") throw new Error("nothing was claimed");
     return run;
   };
   const due = async () => (await store.calculations.due(1)).map(({ fromMs, toMs }) => [fromMs, toMs]);
@@ -88,6 +89,23 @@ test("dates of a failed run are due again with the next success, and are counted
   await mark(0, 1_000);
   expect(await store.claims.complete(await owned(), "n", null, 0)).toBe(true);
   expect([await due(), await failed()]).toEqual([[], 0]);
+});
+
+test("a lane that was held at each attempt for 5 s is waited for", () => {
+  const lanes = new HeldLanes();
+  expect([lanes.isAwaited(1, 0), lanes.isEmpty]).toEqual([false, true]);
+  lanes.held(1, 100);
+  lanes.held(1, 4_000);
+  expect([lanes.isAwaited(1, 5_099), lanes.isAwaited(1, 5_100), lanes.isAwaited(2, 9_000)]).toEqual([
+    false,
+    true,
+    false,
+  ]);
+  lanes.free(1);
+  lanes.held(1, 6_000);
+  expect(lanes.isAwaited(1, 10_999)).toBe(false);
+  lanes.keep([2]);
+  expect(lanes.isEmpty).toBe(true);
 });
 
 test("a part is accepted once, and never in the place of another one", async () => {

@@ -10,6 +10,7 @@ import { armFault, faultPoint } from "../../../support/faults.ts";
 import { type Calculation, SUSPICIOUS_TAKEOVERS } from "../../store/calculated/claims.ts";
 import { isDatabaseTrouble, openCalculationStore } from "../../store/open.ts";
 import { createEngines } from "./engines.ts";
+import { HeldLanes } from "./held-lanes.ts";
 import type { FromThread, RecalculationData, RecalculationTask, ToThread } from "./messages.ts";
 import { readyVariables } from "./order.ts";
 import { type HandedPart, performCalculation, type RunParts } from "./run.ts";
@@ -21,6 +22,8 @@ const OF_ONE_ACCOUNT = 2;
 const LEASE_MS = 60_000;
 /** Other nodes mark and release, too. */
 const POLL_MS = 2_000;
+/** Interval while a lane is held: nothing wakes the thread when it is free. */
+const HELD_POLL_MS = 200;
 
 const { store: storeOptions, calculated, node, fault } = workerData as RecalculationData;
 
@@ -58,7 +61,7 @@ export async function recalculate({ port }: RecalculationTask): Promise<void> {
         if (!isDatabaseTrouble(thrown)) throw thrown;
         report({ type: "trouble", message: wordsOf(thrown) });
       }
-      const timer = setTimeout(wake, POLL_MS);
+      const timer = setTimeout(wake, running.heldLanes.isEmpty ? POLL_MS : HELD_POLL_MS);
       await woken.promise;
       clearTimeout(timer);
     }
@@ -85,6 +88,7 @@ class RunningCalculations {
   readonly #stopping: AbortSignal;
   readonly #ended: (message: FromThread) => void;
   readonly #running = new Map<number, Running>();
+  readonly heldLanes = new HeldLanes();
 
   constructor(parts: Omit<RunParts, "signal">, stopping: AbortSignal, ended: (message: FromThread) => void) {
     this.#parts = parts;
@@ -101,10 +105,18 @@ class RunningCalculations {
     const isAlone = this.#running.size === 0;
     const nowMs = clock.now().epochMilliseconds;
     const terms = { node, nowMs, untilMs: nowMs + LEASE_MS, defaultVersion: defaultVersionOf(clock.now()), isAlone };
-    for (const accountId of await claims.waitingAccounts(nowMs)) {
+    const waiting = await claims.waitingAccounts(nowMs);
+    this.heldLanes.keep(waiting);
+    for (const accountId of waiting) {
       const own = this.#running.values().filter(({ run }) => run.accountId === accountId);
       if ([...own].length >= OF_ONE_ACCOUNT) continue;
-      const run = await claims.claim(accountId, terms, readyVariables);
+      const waits = this.heldLanes.isAwaited(accountId, clock.monotonicMs());
+      const run = await claims.claim(accountId, { ...terms, waits }, readyVariables);
+      if (run === "held") {
+        this.heldLanes.held(accountId, clock.monotonicMs());
+        continue;
+      }
+      this.heldLanes.free(accountId);
       if (run === "alone") return false;
       if (run === null) continue;
       faultPoint("hub.calculation.claimed");

@@ -19,6 +19,8 @@ export interface ClaimTerms {
   readonly defaultVersion: string;
   /** Whether the node calculates nothing else. */
   readonly isAlone: boolean;
+  /** Whether the claim waits for the lane of the account while another transaction holds it. */
+  readonly waits: boolean;
 }
 
 /** Takeovers without progress, from which on a run may be what ends the nodes: it then runs alone. */
@@ -59,9 +61,9 @@ export interface ClaimStore {
   waitingAccounts(nowMs: number): Promise<readonly number[]>;
   /**
    * Takes over a run whose lease has ended, or begins one. Null: nothing can begin now; "alone": a run must be taken
-   * over by a node that calculates nothing else.
+   * over by a node that calculates nothing else; "held": another transaction holds the lane.
    */
-  claim(accountId: number, terms: ClaimTerms, choose: ChooseReady): Promise<Calculation | "alone" | null>;
+  claim(accountId: number, terms: ClaimTerms, choose: ChooseReady): Promise<Calculation | "alone" | "held" | null>;
   /** False: the run belongs to another node now, or is over. This and the next six methods are of its owner. */
   renew(id: number, node: string, untilMs: number): Promise<boolean>;
   begin(id: number, node: string, part: BegunPart): Promise<boolean>;
@@ -98,7 +100,8 @@ export function createClaimStore(database: Database): ClaimStore {
     claim: (accountId, terms, choose) =>
       database.write(function* () {
         // Marks are written by the holder of the lane as well.
-        yield* dialect.holdLane(accountId);
+        if (terms.waits) yield* dialect.holdLane(accountId);
+        else if (!(yield* dialect.tryLane(accountId))) return "held";
         return (yield* takeOver(accountId, terms)) ?? (yield* start(accountId, terms, choose));
       }),
     renew: (id, node, untilMs) => own(`UPDATE calculation SET lease_ms = ? WHERE ${OWNED}`, untilMs, id, node),

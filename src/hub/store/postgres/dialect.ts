@@ -28,6 +28,7 @@ export const POSTGRES: StoreDialect = {
   forKeyShare: " FOR KEY SHARE",
   page: pageOf,
   holdLane,
+  tryLane,
   holdVariable,
   among: (column) => `${column} = ANY (?)`,
   labels: (column) => `json_array_elements_text(${column}) AS held(value)`,
@@ -63,6 +64,10 @@ function* pageOf(select: Selection, where: Where, page: Page) {
 
 function* holdLane(accountId: number): Steps<void> {
   yield* row("SELECT 1 FROM lane WHERE account_id = ? FOR UPDATE", accountId);
+}
+
+function* tryLane(accountId: number): Steps<boolean> {
+  return (yield* row("SELECT 1 FROM lane WHERE account_id = ? FOR UPDATE SKIP LOCKED", accountId)) !== undefined;
 }
 
 function* holdVariable(variableId: number): Steps<void> {

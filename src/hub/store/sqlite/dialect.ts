@@ -26,6 +26,7 @@ export const SQLITE: StoreDialect = {
   forKeyShare: "",
   page: pageOf,
   holdLane: nothing,
+  tryLane: always,
   holdVariable: nothing,
   among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   labels: (column) => `json_each(${column}) held`,
@@ -57,6 +58,11 @@ export function bound(value: SqlValue | undefined): SQLInputValue {
 
 /** The one writer locks the whole file, so nothing needs a lock or a notification. */
 function* nothing(): Steps<void> {}
+
+function* always(): Steps<boolean> {
+  yield* nothing();
+  return true;
+}
 
 function* pageOf(select: Selection, where: Where, page: Page) {
   const from = `FROM ${select.from} ${where.sql}`;
