@@ -55,6 +55,39 @@ test("gaps lower the score, and so does a newest point that is old", async () =>
   expect(found.score).toBe(55);
 });
 
+test.each([
+  [2, 0],
+  [4, 0],
+  [6, 30],
+  [12, 0],
+])(
+  "steps of %i hours may follow the clocks of the zone, %i minutes past the hour, or elapsed time",
+  async (hours, minutes) => {
+    const facts = { granularity: hours, granularityTimeBase: 3 };
+    const first = Temporal.PlainDateTime.from("2026-03-01T00:00").add({ minutes });
+    const length = (60 * 24) / hours;
+    const local = Array.from({ length }, (_, step) =>
+      first.add({ hours: step * hours }).toZonedDateTime("Europe/Paris"),
+    );
+    const dates = {
+      local: local.map(({ epochMilliseconds }) => epochMilliseconds),
+      elapsed: local.map((_, step) => Date.UTC(2026, 2, 1) + step * hours * HOUR_MS),
+    };
+    for (const [kind, all] of Object.entries(dates)) {
+      const { variableIds } = await createChain(hub, { zone: "Europe/Paris", variables: [facts] });
+      const data = all.map((ms, step) => ({ date: iso(ms), value: usual(step) }));
+      const [late = { date: "" }] = data.splice(-1);
+      const query = { To: iso((all.at(-1) ?? 0) + hours * HOUR_MS) };
+      await hub.push([
+        { variableId: variableIds[0], data: [...data, { date: iso(Date.parse(late.date) + 60_000), value: 1 }] },
+      ]);
+      const found = await row(variableIds[0] ?? 0, query);
+      expect([kind, found.gaps.missing, found.duplicates.crowded]).toEqual([kind, 0, 0]);
+      expect(found.offGrid).toMatchObject({ count: 1, list: [{ seconds: 60 }] });
+    }
+  },
+);
+
 test("a flat line is long, in points and in time; zeros are one on request", async () => {
   const flat = (hour: number) => (hour >= 30 && hour < 60 ? 5 : hour >= 100 && hour < 140 ? 0 : usual(hour));
   const found = await judged(hourly(240, flat));

@@ -118,7 +118,7 @@ export class Placement {
 
   constructor(grid: Grid, maxDetails: number) {
     this.#grid = grid;
-    this.#toleranceMs = Math.min(OFF_MS, (grid.even?.stepMs ?? 0) * OFF_SHARE);
+    this.#toleranceMs = Math.min(OFF_MS, (grid.stepMs ?? 0) * OFF_SHARE);
     this.off = new Listed(maxDetails);
   }
 

@@ -15,7 +15,9 @@ export interface Grid {
   slotFrom(ms: number): number;
   /** Milliseconds after the nearest expected date, negative before; null where only the day counts. */
   deviationMs(ms: number): number | null;
-  /** Null on a calendar. */
+  /** Null for steps of a day and longer. */
+  readonly stepMs: number | null;
+  /** Null where expected dates follow a calendar or the clocks of a zone. */
   readonly even: { readonly phaseMs: number; readonly stepMs: number } | null;
 }
 
@@ -28,7 +30,11 @@ export interface Period {
 
 /** `dates`: some points of the variable, which show where between two full steps they usually are. */
 export function gridOf(step: Step, dates: readonly number[], zone: string, period: Period): Grid {
-  if (step.kind === "clock") return clockGrid(step.ms, phaseOf(dates, step.ms, zone, period.fromMs), period);
+  if (step.kind === "clock") {
+    const wallMs = wallPhaseOf(dates, step.ms, zone);
+    if (wallMs !== null) return wallGrid({ stepMs: step.ms, phaseMs: wallMs, zone }, period);
+    return clockGrid(step.ms, phaseOf(dates, step.ms, zone, period.fromMs), period);
+  }
   const { unit, count } = step;
   const units = count === 1 ? [] : dates.map((ms) => modulo(unitAt(ms, unit, zone), count));
   return calendarGrid({ unit, count, anchor: mostFrequent(units).value, zone }, period);
@@ -50,6 +56,7 @@ function clockGrid(stepMs: number, phaseMs: number, { fromMs, untilMs, nowMs }: 
     slotOf,
     slotFrom: (ms) => Math.min(end, Math.max(first, Math.ceil((ms - phaseMs) / stepMs))),
     deviationMs: (ms) => ms - startMs(slotOf(ms)),
+    stepMs,
     even: { phaseMs, stepMs },
   };
 }
@@ -69,6 +76,69 @@ function phaseOf(dates: readonly number[], stepMs: number, zone: string, fromMs:
   const angles = phases.map((phase) => (2 * Math.PI * phase) / stepMs);
   const sum = (of: (angle: number) => number) => angles.reduce((total, angle) => total + of(angle), 0);
   return modulo(Math.round((Math.atan2(sum(Math.sin), sum(Math.cos)) / (2 * Math.PI)) * stepMs), stepMs);
+}
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * The phase in local time, where points follow the clocks of the zone: those of several hours that divide a day, whose
+ * dates agree better in local time, or are full steps of it alone. Null: elapsed time counts. Clocks change by an hour
+ * at most, so that shorter steps are the same in both.
+ */
+function wallPhaseOf(dates: readonly number[], stepMs: number, zone: string): number | null {
+  if (stepMs <= HOUR_MS || DAY_MS % stepMs !== 0 || dates.length === 0) return null;
+  const elapsed = mostFrequent(dates.map((ms) => modulo(ms, stepMs)));
+  const local = mostFrequent(dates.map((ms) => modulo(ms + offsetMsAt(ms, zone), stepMs)));
+  if (local.share < AGREEMENT || local.share < elapsed.share) return null;
+  const isFull = local.value === 0 && elapsed.value !== 0;
+  return local.share > elapsed.share || isFull ? local.value : null;
+}
+
+interface WallStep {
+  readonly stepMs: number;
+  /** In local time. */
+  readonly phaseMs: number;
+  readonly zone: string;
+}
+
+/** A point counts for the nearest expected date; the step over a change of the clocks is longer, or shorter. */
+function wallGrid({ stepMs, phaseMs, zone }: WallStep, { fromMs, untilMs, nowMs }: Period): Grid {
+  const starts = new Map<number, number>();
+  const startMs = (slot: number): number => {
+    const known = starts.get(slot);
+    if (known !== undefined) return known;
+    const local = new Date(phaseMs + slot * stepMs).toISOString().slice(0, -1);
+    const ms = Temporal.PlainDateTime.from(local).toZonedDateTime(zone).epochMilliseconds;
+    starts.set(slot, ms);
+    return ms;
+  };
+  const lowMs = (slot: number) => Math.ceil((startMs(slot - 1) + startMs(slot)) / 2);
+  const near = (ms: number) => Math.floor((ms + offsetMsAt(ms, zone) - phaseMs) / stepMs);
+  const slotFrom = (ms: number) => {
+    let slot = near(ms);
+    while (startMs(slot) < ms) slot += 1;
+    return slot;
+  };
+  const first = slotFrom(fromMs);
+  const end = Math.max(first, Math.min(slotFrom(untilMs), slotFrom(nowMs + 1) - 1));
+  // Points come in order: mostly the slot of the one before, or the next.
+  let last = first;
+  const slotOf = (ms: number): number => {
+    if (ms < lowMs(last) || ms >= lowMs(last + 2)) last = near(ms) - 1;
+    while (ms >= lowMs(last + 1)) last += 1;
+    return last;
+  };
+  return {
+    first,
+    end,
+    startMs,
+    lowMs,
+    slotOf,
+    slotFrom: (ms) => Math.min(end, Math.max(first, slotFrom(ms))),
+    deviationMs: (ms) => ms - startMs(slotOf(ms)),
+    stepMs,
+    even: null,
+  };
 }
 
 interface CalendarStep {
@@ -108,6 +178,7 @@ function calendarGrid({ unit, count, anchor, zone }: CalendarStep, { fromMs, unt
     slotOf,
     slotFrom: (ms) => Math.min(end, Math.max(first, slotFrom(ms))),
     deviationMs: () => null,
+    stepMs: null,
     even: null,
   };
 }

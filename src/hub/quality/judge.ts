@@ -152,7 +152,7 @@ class Pass {
     this.#history = { atMs: [], values: [] };
     const { zones } = this.#begun;
     const found = outliersOf(Float64Array.from(atMs), Float64Array.from(values), {
-      stepMs: this.#grid?.even?.stepMs ?? null,
+      stepMs: this.#grid?.stepMs ?? null,
       zone: zones.source,
       deviations: this.#settings.outlierDeviations,
     });
@@ -176,7 +176,7 @@ class Pass {
     const missing = this.#grid === null ? null : this.#missing;
     const { found: flat } = this.#flat;
     const negatives = this.#negatives?.found ?? null;
-    const off = this.#grid?.even == null ? null : (this.#placement?.off ?? null);
+    const off = this.#grid?.stepMs == null ? null : (this.#placement?.off ?? null);
     return {
       points: this.#points,
       gaps: {
