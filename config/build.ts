@@ -27,7 +27,7 @@ execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "
   cwd: root,
   stdio: "inherit",
 });
-execFileSync(process.execPath, [join(root, "config/pages.ts"), join(dist, "src/web/explorer/built")], {
+execFileSync(process.execPath, [join(root, "config/pages.ts"), join(dist, "src/web")], {
   cwd: root,
   stdio: "inherit",
 });

@@ -9,7 +9,7 @@ import { liveConfig } from "./gateway/live-config.ts";
 import { type Exchange, exchangeParts } from "./gateway/live-update.ts";
 import { watchAttention } from "./gateway/notifications.ts";
 import { type FileEvent, openObservers } from "./gateway/observers.ts";
-import { openOperationsApi } from "./gateway/operations-api.ts";
+import { type OperationsAccess, openOperationsApi } from "./gateway/operations-api.ts";
 import { joinQueries } from "./gateway/operator-queries.ts";
 import type { ProvisioningDependencies } from "./gateway/provisioners.ts";
 import type { ConfigurationState } from "./gateway/reload.ts";
@@ -58,13 +58,9 @@ export interface GatewayDependencies {
   readonly inner?: InnerGateway | undefined;
 }
 
-export interface Gateway {
+export interface Gateway extends OperationsAccess {
   readonly view: GatewayView;
   readonly ledger: Ledger;
-  /** Such as `http://127.0.0.1:9464`. */
-  readonly operationsUrl: string;
-  /** The token with which this process may use the whole operations API: `Authorization: Bearer <token>`. */
-  readonly operationsToken: string;
   /** URLs of the HTTP intakes, by the names of their drops. */
   readonly intakes: Readonly<Record<string, string>>;
   /** True while steps of runs are running. */
@@ -196,8 +192,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   return {
     view: gatewayView(metrics.registry, api.queries, ledger),
     ledger,
-    operationsUrl: api.url,
-    operationsToken: api.token,
+    ...api.access,
     get intakes() {
       return drops.intakes();
     },

@@ -5,7 +5,7 @@
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { ledgerFile } from "../ledger/options.ts";
+import { ledgerFile, nodeName } from "../ledger/options.ts";
 import type { DropState } from "../model.ts";
 import { endpointFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
 import { watchHeld } from "../operations/held-runs.ts";
@@ -34,12 +34,23 @@ export interface OperatorQueries {
   endpoints: ConsoleHandlers | null;
 }
 
+/** Ways to the operations API for the program that the gateway is a part of. */
+export interface OperationsAccess {
+  /** Such as `http://127.0.0.1:9464`. */
+  readonly operationsUrl: string;
+  /** The token with which this process may use the whole operations API: `Authorization: Bearer <token>`. */
+  readonly operationsToken: string;
+  /** Where browsers reach the console; null where it is not served. */
+  readonly consoleUrl: string | null;
+  /** A link to the console that signs in once, as an operator of this name; null where people sign in otherwise. */
+  consoleLink(name: string): string | null;
+}
+
 export interface OperationsApi {
   readonly url: string;
   /** The URL that webhooks are sent to. */
   readonly webhookUrl: string;
-  /** The secret of the endpoint file. */
-  readonly token: string;
+  readonly access: OperationsAccess;
   readonly queries: OperatorQueries;
 }
 
@@ -84,6 +95,7 @@ export async function openOperationsApi(
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => queries.onOutcome(runId)),
     commands: { secret, execute: (body) => queries.command(body) },
+    people: { clock, node: nodeName(config.ledger) },
     endpoints: consoleEndpoints(() => queries.endpoints),
   });
   closers.push(() => operations.close());
@@ -93,5 +105,9 @@ export async function openOperationsApi(
       secret,
     }),
   );
-  return { url: operations.url, webhookUrl: operations.webhookUrl, token: secret, queries };
+  const { url, webhookUrl, consoleUrl, consoleLink } = operations;
+  return {
+    ...{ url, webhookUrl, queries },
+    access: { operationsUrl: url, operationsToken: secret, consoleUrl, consoleLink },
+  };
 }

@@ -1,6 +1,6 @@
 /**
  * Access to the operations API: the secret of the endpoint file may do everything, a token only what it is configured
- * for.
+ * for, and a session of the console what the role of its person permits.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -9,6 +9,7 @@ import { InvariantError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { createRareWarning } from "../support/rare-warnings.ts";
 import type { Person } from "./api/endpoint.ts";
+import type { Console } from "./console/console.ts";
 import type { AccessRight } from "./options.ts";
 import { sendProblem } from "./problems.ts";
 
@@ -30,11 +31,20 @@ export interface AccessRules {
   }[];
   /** The secret of the endpoint file (`endpoint-file.ts`); null: there is no such file. */
   readonly secret: string | null;
+  /** Sessions of browsers, where this listener takes them. */
+  readonly console?: Pick<Console, "callerOf"> | undefined;
 }
 
-interface Caller extends Person {
+interface Caller {
+  readonly person: Person;
   readonly rights: readonly Need[];
+  readonly csrfToken: string | null;
 }
+
+const ROLE_RIGHTS: Readonly<Record<Person["role"], readonly Need[]>> = {
+  viewer: ["read"],
+  operator: ["read", "command"],
+};
 
 /** The person who uses the program, percent-encoded. */
 export const PERSON_HEADER = "x-headgate-by";
@@ -44,7 +54,7 @@ const NAME_CHARACTERS_MAX = 200;
 export interface Access {
   mayAsk(request: FastifyRequest, need: AccessRight | "command"): boolean;
   /** Of an admitted request. A program with the endpoint file's secret may name the person who uses it. */
-  personOf(request: FastifyRequest): Person;
+  callerOf(request: FastifyRequest): { readonly person: Person; readonly csrfToken: string | null };
 }
 
 /**
@@ -56,40 +66,53 @@ export function installAccess(app: FastifyInstance, rules: AccessRules, log: Log
     const { authorization } = headers;
     if (authorization === undefined) return null;
     if (rules.secret !== null && isBearer(authorization, rules.secret)) {
-      const name = uriDecoded(String(headers[PERSON_HEADER] ?? "")).slice(0, NAME_CHARACTERS_MAX);
-      return { name: name === "" ? COMMAND_LINE : name, role: "operator", rights: ["metrics", "read", "command"] };
+      const name = uriDecoded(String(headers[PERSON_HEADER] ?? "")).slice(0, NAME_CHARACTERS_MAX) || COMMAND_LINE;
+      return { person: { name, role: "operator" }, rights: ["metrics", "read", "command"], csrfToken: null };
     }
     const token = rules.tokens.find((one) => isBearer(authorization, one.token));
-    return token === undefined ? null : { name: token.name, role: "viewer", rights: token.rights };
+    if (token === undefined) return null;
+    return { person: { name: token.name, role: "viewer" }, rights: token.rights, csrfToken: null };
   };
-  const rightsOf = (request: FastifyRequest) => programOf(request)?.rights ?? null;
+  const callerOf = (request: FastifyRequest): Caller | "forged" | null => {
+    const program = programOf(request);
+    if (program !== null || rules.console === undefined) return program;
+    const found = rules.console.callerOf(request);
+    return found === null || found === "forged" ? found : { ...found, rights: ROLE_RIGHTS[found.person.role] };
+  };
+  const mayAsk = (request: FastifyRequest, need: Need) => {
+    const caller = callerOf(request);
+    return caller !== null && caller !== "forged" && caller.rights.includes(need);
+  };
   const warn = createRareWarning(
     log,
     "refused",
     "requests without valid credentials were refused by the operations API",
   );
   app.addHook("onRequest", async (request, reply) => {
-    const { need = "command" } = request.routeOptions.config;
+    // An unknown address is said to be unknown to all who may read.
+    const { need = request.is404 ? "read" : "command" } = request.routeOptions.config;
     if (need === "nothing") return;
-    const rights = rightsOf(request);
-    if (rights?.includes(need)) return;
+    const caller = callerOf(request);
+    if (caller !== null && caller !== "forged" && caller.rights.includes(need)) return;
     warn({ from: request.ip, path: request.url.split("?")[0] });
-    return rights === null ? refuseUnknown(reply) : refuseRight(reply, need);
+    if (caller === null) return refuseUnknown(reply);
+    return sendProblem(reply, 403, { detail: caller === "forged" ? FORGED : wordsOfRight(need, caller) });
   });
   return {
-    mayAsk: (request, need) => rightsOf(request)?.includes(need) ?? false,
-    personOf(request) {
-      const caller = programOf(request);
-      if (caller === null)
-        throw new InvariantError("HG-BUG-001", {
-          operation: "name caller",
-          subject: request.routeOptions.url ?? "",
-          message: "a request without credentials was admitted",
-        });
-      return { name: caller.name, role: caller.role };
+    mayAsk,
+    callerOf(request) {
+      const caller = callerOf(request);
+      if (caller !== null && caller !== "forged") return caller;
+      throw new InvariantError("HG-BUG-001", {
+        operation: "name caller",
+        subject: request.routeOptions.url ?? "",
+        message: "a request without credentials was admitted",
+      });
     },
   };
 }
+
+const FORGED = "the header X-CSRF-Token is missing or of another session, or the request is from another site";
 
 function refuseUnknown(reply: FastifyReply): FastifyReply {
   const detail =
@@ -98,12 +121,11 @@ function refuseUnknown(reply: FastifyReply): FastifyReply {
   return sendProblem(reply.header("www-authenticate", "Bearer"), 401, { detail });
 }
 
-function refuseRight(reply: FastifyReply, need: Need): FastifyReply {
-  const detail =
-    need === "command"
-      ? "a token cannot authorize commands: use the secret of the file beside the ledger"
-      : `the token lacks the right ${need}`;
-  return sendProblem(reply, 403, { detail });
+function wordsOfRight(need: Need, { csrfToken, person }: Caller): string {
+  if (csrfToken !== null) return `${person.name} is a ${person.role}, and this is for operators`;
+  return need === "command"
+    ? "a token cannot authorize commands: use the secret of the file beside the ledger"
+    : `the token lacks the right ${need}`;
 }
 
 /** Compared in constant time. */

@@ -12,7 +12,6 @@ import {
   type EndpointGroup,
   type HandlersOf,
   hasNoBody,
-  type Person,
   Upload,
 } from "./api/endpoint.ts";
 import { InvalidInput, StartingUp } from "./problems.ts";
@@ -37,27 +36,30 @@ export function served<Group extends EndpointGroup>(
   }));
 }
 
+/** The one who asks, as `Asked` has it. */
+type Caller = Pick<Asked<Endpoint>, "person" | "csrfToken">;
+
 /** Bytes of a JSON body. */
 const JSON_BYTES_MAX = 4_000_000;
 
 export function installEndpoints(
   app: FastifyInstance,
   endpoints: readonly ServedEndpoint[],
-  personOf: (request: FastifyRequest) => Person,
+  callerOf: (request: FastifyRequest) => Caller,
 ): void {
   const isUpload = ({ endpoint }: ServedEndpoint) => endpoint.body instanceof Upload;
-  for (const one of endpoints.filter((each) => !isUpload(each))) addRoute(app, one, personOf);
+  for (const one of endpoints.filter((each) => !isUpload(each))) addRoute(app, one, callerOf);
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-    for (const one of endpoints.filter(isUpload)) addRoute(scope, one, personOf);
+    for (const one of endpoints.filter(isUpload)) addRoute(scope, one, callerOf);
   });
 }
 
 function addRoute(
   app: FastifyInstance,
   { endpoint, handler }: ServedEndpoint,
-  personOf: (request: FastifyRequest) => Person,
+  callerOf: (request: FastifyRequest) => Caller,
 ): void {
   const { method, path, need } = endpoint;
   app.route({
@@ -74,7 +76,7 @@ function addRoute(
         params: checked("the address", endpoint.params, request.params),
         query: checked("the query", endpoint.query, request.query),
         body: bodyOf(endpoint, request) as BodyOf<Endpoint>,
-        person: personOf(request),
+        ...callerOf(request),
         signal: gone.signal,
       });
       if (endpoint.answer instanceof Download) return download(reply, endpoint.answer, answer as DownloadedFile);

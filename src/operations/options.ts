@@ -1,13 +1,10 @@
 import { z } from "zod";
 import { httpOptions } from "../support/http-options.ts";
+import { listenAddress } from "../support/listen-address.ts";
 import { duration } from "../support/quantities.ts";
+import { checkConsole, consoleOptions } from "./console/options.ts";
 
 const TOKEN_CHARACTERS_LEAST = 16;
-
-/** `host:port`; port 0 takes any free one. */
-const listenAddress = z
-  .string()
-  .regex(/^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/, "expected host:port, such as 127.0.0.1:9464");
 
 const ACCESS_RIGHTS = ["metrics", "read"] as const;
 export type AccessRight = (typeof ACCESS_RIGHTS)[number];
@@ -29,7 +26,7 @@ const accessToken = z.strictObject({
     .describe("metrics: /metrics; read: /operations/… and the reasons of /health/ready. Both by default."),
 });
 
-export const operationsOptions = z.strictObject({
+const options = z.strictObject({
   listen: listenAddress
     .default("127.0.0.1:9464")
     .describe(
@@ -45,6 +42,9 @@ export const operationsOptions = z.strictObject({
       "Access to the operations API, also from this machine. Commands use the file beside the ledger. Without " +
         "a token /health/live and /health/ready return their status alone, and every other address is refused.",
     ),
+  console: consoleOptions
+    .prefault({})
+    .describe("The pages for people: what needs attention, files, drops, a playground (docs/console.md)."),
   http: httpOptions,
   laneAfter: duration("1h").describe(
     "A lane waits too long when its first file has made no progress for this time: the log, health, `runs " +
@@ -112,6 +112,9 @@ export const operationsOptions = z.strictObject({
     .prefault({})
     .describe("How a changed configuration takes effect while the gateway runs."),
 });
+export const operationsOptions = options.check(
+  z.superRefine<z.output<typeof options>>((given, context) => checkConsole(given, context)),
+);
 export type TracingOptions = z.output<typeof operationsOptions>["tracing"];
 export type OperationsOptions = z.output<typeof operationsOptions>;
 export * from "./notification-options.ts";

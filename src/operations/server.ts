@@ -2,10 +2,13 @@
  * The operations API: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured
  * otherwise.
  */
+import { hostname } from "node:os";
+import cookie from "@fastify/cookie";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { DropState } from "../model.ts";
+import { type Clock, isoInstant } from "../support/clock.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { parsedJson } from "../support/decoded-text.ts";
 import { HeadgateError, RejectedError } from "../support/errors.ts";
@@ -15,9 +18,15 @@ import type { Logger } from "../support/log.ts";
 import { createRareWarning } from "../support/rare-warnings.ts";
 import { masked } from "../support/secrets.ts";
 import { shareQuery } from "../support/shared-query.ts";
+import { trustedProxies } from "../support/sign-in-options.ts";
+import { packageVersion } from "../support/version.ts";
 import { type Access, installAccess } from "./access.ts";
+import type { HandlersOf, Person } from "./api/endpoint.ts";
 import { openApi } from "./api/openapi.ts";
+import { linkEndpoints, peopleEndpoints } from "./api/people.ts";
 import { dropEndpoints, stateEndpoints } from "./api/state.ts";
+import { type Console, consoleUrl, createConsole, oneTimeLink } from "./console/console.ts";
+import { addPages } from "./console/pages.ts";
 import { installEndpoints, type ServedEndpoint, served } from "./endpoint-routes.ts";
 import { exposer } from "./exposition.ts";
 import type { OperationsOptions } from "./options.ts";
@@ -41,6 +50,8 @@ export interface OperationsParts {
     readonly secret: string;
     execute(body: unknown): Promise<unknown>;
   };
+  /** Sessions of people in browsers; none when absent. */
+  readonly people?: { readonly clock: Clock; readonly node: string | null };
   /** Endpoints beside those of this file, or in place of one with the same method and path. */
   readonly endpoints?: readonly ServedEndpoint[];
 }
@@ -50,52 +61,108 @@ export interface OperationsServer {
   readonly url: string;
   /** The URL that webhooks are sent to: the same, unless they have a listener of their own. */
   readonly webhookUrl: string;
+  /** Where browsers reach the console; null where it is not served. */
+  readonly consoleUrl: string | null;
+  /** A link that signs in once, as an operator of this name; null where people sign in with passwords. */
+  consoleLink(name: string): string | null;
   close(): Promise<void>;
 }
 
 type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
-  Partial<Pick<OperationsOptions, "access" | "http">>;
+  Partial<Pick<OperationsOptions, "access" | "http" | "console">>;
 
 const WEBHOOK_BYTES_MAX = 4_000_000;
 /** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
 const ANONYMOUS_HEALTH_MS = 1_000;
 
 export async function startOperations(options: ServerOptions, parts: OperationsParts): Promise<OperationsServer> {
-  const { http = httpOptions.parse({}), access: rules, webhook } = options;
-  const app = serverOf(http, parts.log);
+  const { http = httpOptions.parse({}), listen, webhook } = options;
+  const { log } = parts;
+  const people = peopleOf(options, parts);
+  const isApart = people?.options.listen !== undefined;
+  const urls = { console: "" };
+  const servers: FastifyInstance[] = [];
+  const open = async (app: FastifyInstance, address: string, setting: string) => {
+    servers.push(app);
+    return await listenOrExplain(app, address, setting);
+  };
+  try {
+    const app = serverOf(http, log, isApart ? null : people);
+    addRoutes(app, options, parts, { people: isApart ? null : people, urls });
+    if (webhook.listen === undefined) addWebhook(app, parts);
+    const url = await open(app, listen, "operations.listen");
+    urls.console = url;
+    if (people?.options.listen !== undefined) {
+      const console = serverOf(http, log, people);
+      addRoutes(console, options, parts, { people, urls });
+      urls.console = await open(console, people.options.listen, "operations.console.listen");
+    }
+    let webhookUrl = url;
+    if (webhook.listen !== undefined) {
+      const receiver = serverOf(http, log, null);
+      addWebhook(receiver, parts);
+      webhookUrl = await open(receiver, webhook.listen, "operations.webhook.listen");
+    }
+    return {
+      ...{ url, webhookUrl, close: () => closeServers(servers) },
+      consoleUrl: people?.refusal === null ? consoleUrl(people, urls.console) : null,
+      consoleLink: (name) => (people?.links == null ? null : oneTimeLink(people, urls.console, name).url),
+    };
+  } catch (thrown) {
+    await closeServers(servers);
+    throw thrown;
+  }
+}
+
+async function closeServers(servers: readonly FastifyInstance[]): Promise<void> {
+  await Promise.all(servers.map((server) => server.close()));
+}
+
+function peopleOf({ listen, console }: ServerOptions, { log, people }: OperationsParts): Console | null {
+  return people === undefined || console === undefined
+    ? null
+    : createConsole({ listen, console, clock: people.clock, log });
+}
+
+interface Served {
+  /** Null where the listener takes no sessions. */
+  readonly people: Console | null;
+  /** Known when all listen. */
+  readonly urls: { readonly console: string };
+}
+
+function addRoutes(app: FastifyInstance, options: ServerOptions, parts: OperationsParts, served: Served): void {
+  const { people } = served;
   const secret = parts.commands?.secret ?? null;
-  const access = installAccess(app, { tokens: rules?.tokens ?? [], secret }, parts.log);
+  const rules = { tokens: options.access?.tokens ?? [], secret, console: people ?? undefined };
+  const access = installAccess(app, rules, parts.log);
   // Reasons come from servers and libraries, which may repeat a secret. Metrics hold none, and a password such as
   // `headgate` would mask the names of the metrics and silence every alert on them.
   app.addHook("onSend", async ({ routeOptions }, _reply, payload) =>
     typeof payload === "string" && routeOptions.url !== "/metrics" ? masked(payload) : payload,
   );
   addHealth(app, parts, access);
-  addEndpoints(app, parts, access);
+  addEndpoints(app, parts, access, served);
   if (parts.commands !== undefined) addCommands(app, parts.commands);
-  if (webhook.listen === undefined) addWebhook(app, parts);
-  const url = await listenOrExplain(app, options.listen, "operations.listen");
-  if (webhook.listen === undefined) return { url, webhookUrl: url, close: () => app.close() };
-  const receiver = serverOf(http, parts.log);
-  addWebhook(receiver, parts);
-  try {
-    const webhookUrl = await listenOrExplain(receiver, webhook.listen, "operations.webhook.listen");
-    return { url, webhookUrl, close: async () => void (await Promise.all([app.close(), receiver.close()])) };
-  } catch (thrown) {
-    await app.close();
-    throw thrown;
-  }
+  if (people !== null) addPages(app, { console: people, log: parts.log });
 }
 
-function serverOf(http: HttpLimits, log: Logger): FastifyInstance {
-  const app = fastify({
+function serverOf(http: HttpLimits, log: Logger, people: Console | null): FastifyInstance {
+  const tls = people?.options.tls;
+  const options = {
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: WEBHOOK_BYTES_MAX,
     forceCloseConnections: true,
-    http: serverLimits(http),
-  }) as unknown as FastifyInstance;
+    trustProxy: people === null ? false : trustedProxies(people.options.trustProxy),
+  };
+  const limits = serverLimits(http);
+  const app = (tls === undefined
+    ? fastify({ ...options, http: limits })
+    : fastify({ ...options, https: { ...limits, ...tls } })) as unknown as FastifyInstance;
   limitConnections(app, http, log);
+  app.decorateRequest("newCookie", null);
+  void app.register(cookie);
   // The signature covers the bytes as they came, so the body is not parsed here.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
@@ -126,9 +193,10 @@ function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access)
   });
 }
 
-function addEndpoints(app: FastifyInstance, parts: OperationsParts, access: Access): void {
+function addEndpoints(app: FastifyInstance, parts: OperationsParts, access: Access, { people, urls }: Served): void {
   const { ledger, endpoints: more = [] } = parts;
   const own = [
+    ...peopleServed(parts, people, urls),
     ...served(stateEndpoints, () => ({
       runs: ({ query: { limit, state } }) => ledger.recentRuns(limit, state),
       waiting: () => parts.waiting(),
@@ -148,9 +216,29 @@ function addEndpoints(app: FastifyInstance, parts: OperationsParts, access: Acce
   const isReplaced = ({ endpoint: { method, path } }: ServedEndpoint) =>
     more.some(({ endpoint }) => endpoint.method === method && endpoint.path === path);
   const all = [...own.filter((one) => !isReplaced(one)), ...more];
-  installEndpoints(app, all, (request) => access.personOf(request));
+  installEndpoints(app, all, (request) => access.callerOf(request));
   const document = openApi(all.map(({ endpoint }) => endpoint));
   app.get("/operations/openapi.json", READ, () => document);
+}
+
+function peopleServed(
+  { people: facts }: OperationsParts,
+  people: Console | null,
+  urls: Served["urls"],
+): readonly ServedEndpoint[] {
+  if (facts === undefined) return [];
+  const { clock, node } = facts;
+  const name = hostname();
+  const version = packageVersion();
+  const me: HandlersOf<typeof peopleEndpoints> = {
+    me: ({ person, csrfToken }) => {
+      const now = { nowIso: isoInstant(clock.now()), zone: Temporal.Now.timeZoneId() };
+      return { ...person, csrfToken, gateway: { name, node, version, ...now } };
+    },
+  };
+  if (people === null) return served(peopleEndpoints, () => me);
+  const makeLink = ({ person }: { readonly person: Person }) => oneTimeLink(people, urls.console, person.name);
+  return [...served(peopleEndpoints, () => me), ...served(linkEndpoints, () => ({ makeLink }))];
 }
 
 function addWebhook(app: FastifyInstance, parts: OperationsParts): void {

@@ -1,6 +1,5 @@
 /** The frame of the hub's pages, with what it shows of the session, and the headers of every page. */
 import { hash } from "node:crypto";
-import type { FastifyReply } from "fastify";
 import { Button, type Content, Form, html, Layout, type PageLink, STYLESHEET } from "../../web/kit/index.ts";
 import { documentOf } from "../../web/kit/render.ts";
 import type { BrowserSession } from "../sessions/sessions.ts";
@@ -9,29 +8,6 @@ const PRODUCT = "Headgate hub";
 export const STYLESHEET_PATH = "/assets/kit.css";
 /** Browsers keep the stylesheet until it changes. */
 const VERSION = hash("sha256", STYLESHEET, "hex").slice(0, 12);
-
-/** Nothing of other addresses, no script, no frame around a page, and forms to our own address alone. */
-const CONTENT_POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
-
-const PAGE_HEADERS = {
-  "content-security-policy": CONTENT_POLICY,
-  "x-frame-options": "DENY",
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
-  "cache-control": "no-store",
-};
-
-export function protect(reply: FastifyReply): void {
-  void reply.headers(PAGE_HEADERS);
-}
 
 export interface Page {
   readonly title: string;

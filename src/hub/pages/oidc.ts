@@ -1,10 +1,10 @@
 /** Sign-in by a provider of OpenID Connect: the way there, and back. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { wordsOf } from "../../support/errors.ts";
+import { localPath } from "../../support/pages/browser.ts";
 import { type Content, html } from "../../web/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
-import { localPath } from "../sessions/browser.ts";
 import { nextPath } from "../sessions/page-access.ts";
 import { ATTEMPT_MS, createAttemptCookie } from "../sign-on/attempt.ts";
 import { SignOnFault } from "../sign-on/faults.ts";

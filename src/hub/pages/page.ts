@@ -1,14 +1,15 @@
 /** Routes of pages: what a handler is given of a visit, and what becomes of its answer. */
 import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { protectPage } from "../../support/pages/assets.ts";
+import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "../../support/pages/browser.ts";
 import { type Element, html, Notice, type PageLink } from "../../web/kit/index.ts";
 import { HttpProblem, TITLES } from "../../wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import type { Access } from "../http/access.ts";
 import { described } from "../http/route.ts";
-import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "../sessions/browser.ts";
 import type { BrowserSession } from "../sessions/sessions.ts";
-import { type Page, protect, textOfPage } from "./frame.ts";
+import { type Page, textOfPage } from "./frame.ts";
 import { linksFor } from "./links.ts";
 
 const FORM_BYTES_MAX = 65_536;
@@ -61,10 +62,10 @@ type PageAccessKey = Extract<Access, "visitor" | "entering" | "member" | "people
 /** For a scope of its own: faults of its routes are shown as pages. */
 export async function openPages(app: FastifyInstance, context: HubContext): Promise<Pages> {
   await app.register(formbody, { bodyLimit: FORM_BYTES_MAX });
-  app.addHook("onRequest", async (_request, reply) => protect(reply));
+  app.addHook("onRequest", async (_request, reply) => protectPage(reply));
   const send = (request: FastifyRequest, reply: FastifyReply, page: Page) => sendPage(context, request, reply, page);
   app.setErrorHandler(async (thrown: Error & { statusCode?: number }, request, reply) => {
-    protect(reply);
+    protectPage(reply);
     return send(request, reply, faultPage(context, thrown, request));
   });
   const add = (method: "GET" | "POST", url: string, access: Access, summary: string, handler: Handler<never>) => {

@@ -5,17 +5,25 @@
 import { hash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../support/clock.ts";
+import {
+  type Browser,
+  CSRF_HEADER,
+  createBrowser,
+  hashOfCookie,
+  isCsrfToken,
+  newCookieValue,
+} from "../../support/pages/browser.ts";
 import type { HubOptions } from "../options.ts";
 import type { AuditFact } from "../store/people/audit.ts";
 import type { HubStore, UserRecord } from "../store/store.ts";
 import { defaultAccount, isAdmin, mayAccess, mayManage } from "../token/rights.ts";
 import { userGeneration } from "../token/tokens.ts";
 import { actorIn, ownFact, subjectOf } from "./actor.ts";
-import { type Browser, CSRF_HEADER, createBrowser, hashOfCookie, isCsrfToken, newCookieValue } from "./browser.ts";
 
 /** A session is noted as seen so often at most, and ten times within the time after which it ends unused. */
 const SEEN_MS = 60_000;
 const SEEN_TIMES = 10;
+const COOKIE = "headgate-session";
 const AGENT_CHARACTERS_MAX = 300;
 
 export interface BrowserSession {
@@ -64,7 +72,8 @@ export interface SessionParts {
 
 export function createSessions(parts: SessionParts): Sessions {
   const { store, options, clock } = parts;
-  const browser = createBrowser(options);
+  const { publicUrl } = options;
+  const browser = createBrowser({ publicUrl, cookie: COOKIE, sameSite: "lax" });
   const recordOf = async (request: FastifyRequest) => {
     const cookie = browser.cookieOf(request);
     return cookie === null ? null : store.sessions.byToken(hashOfCookie(cookie));

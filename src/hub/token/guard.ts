@@ -4,10 +4,10 @@
  */
 import type { FastifyRequest } from "fastify";
 import type { Clock } from "../../support/clock.ts";
+import { CSRF_HEADER } from "../../support/pages/browser.ts";
 import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
-import { CSRF_HEADER } from "../sessions/browser.ts";
 import type { BrowserSession, Sessions } from "../sessions/sessions.ts";
 import type { PeopleStore } from "../store/people/people.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";

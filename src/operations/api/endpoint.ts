@@ -119,6 +119,8 @@ export interface Asked<E extends Endpoint> {
   readonly query: QueryOf<E>;
   readonly body: BodyOf<E>;
   readonly person: Person;
+  /** Of the session; null for programs. */
+  readonly csrfToken: string | null;
   /** Aborted when the client has gone, for work that is worth stopping then. */
   readonly signal: AbortSignal;
 }

@@ -45,7 +45,7 @@ export function openApi(endpoints: readonly Endpoint[]): Json {
       schemas: { Problem: schemaOf(problem) },
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer" },
-        session: { type: "apiKey", in: "cookie", name: "headgate-console" },
+        session: { type: "apiKey", in: "cookie", name: "headgate-console-<port>" },
       },
     },
     security: [{ bearer: [] }, { session: [] }],

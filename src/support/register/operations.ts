@@ -30,6 +30,10 @@ export const OPERATIONS_ERRORS = {
     title: "the request is not valid",
     hint: "`GET /operations/openapi.json` describes what each address takes.",
   },
+  "HG-OPS-007": {
+    title: "people sign in to this console by name and password",
+    hint: "Open the console and sign in as one of `operations.console.users`.",
+  },
   "HG-OPS-010": {
     title: "a newer request took its place",
     hint: "Nothing was changed. The result of the newer request counts.",

@@ -1,7 +1,7 @@
 /** The explorer as a person uses it: in Chromium, by the words on the page. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildExplorer } from "../../../src/hub/explorer/bundle.ts";
+import { buildPage } from "../../../src/support/pages/bundle.ts";
 import { describeInChromium, openChromium } from "../../support/chromium.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 import { pageFaults } from "../page-faults.ts";
@@ -17,7 +17,7 @@ describeInChromium("the explorer in Chromium", () => {
   let energy: number;
   beforeAll(async () => {
     // Says at once what is missing where `npm ci` has not brought its libraries.
-    await buildExplorer();
+    await buildPage("explorer");
     hub = await startTestHub();
     chromium = await openChromium();
     const hourly = { granularity: 1, granularityTimeBase: 3 };

@@ -4,9 +4,7 @@
  */
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { HubOptions } from "../options.ts";
 
-const COOKIE = "headgate-session";
 /** Characters of a cookie's value: 32 random bytes in base64url. */
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
 export const CSRF_HEADER = "x-csrf-token";
@@ -32,23 +30,36 @@ export interface Browser {
   isSameOrigin(request: FastifyRequest): boolean;
 }
 
-export function createBrowser({ publicUrl }: Pick<HubOptions, "publicUrl">): Browser {
+interface BrowserFacts {
+  readonly publicUrl?: string | undefined;
+  /** Name of the cookie, which may depend on where the request came in. */
+  readonly cookie: string | ((request: FastifyRequest) => string);
+  /** `strict`: not even a link of another site brings the session. */
+  readonly sameSite: "lax" | "strict";
+  /** The server itself speaks TLS. */
+  readonly hasTls?: boolean;
+}
+
+export function createBrowser({ publicUrl, cookie, sameSite, hasTls = false }: BrowserFacts): Browser {
   const address = publicUrl === undefined ? null : new URL(publicUrl);
-  const isSecure = address?.protocol === "https:";
+  const isSecure = address === null ? hasTls : address.protocol === "https:";
   // A browser takes a cookie of this prefix from nothing but this very host over TLS.
-  const name = isSecure ? `__Host-${COOKIE}` : COOKIE;
-  const attributes = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure } as const;
+  const nameOf = (request: FastifyRequest) => {
+    const name = typeof cookie === "string" ? cookie : cookie(request);
+    return isSecure ? `__Host-${name}` : name;
+  };
+  const attributes = { path: "/", httpOnly: true, sameSite, secure: isSecure } as const;
   return {
     base: address?.pathname.replace(/\/+$/, "") ?? "",
     cookieOf(request) {
-      const value = request.server.parseCookie(request.headers.cookie ?? "")[name] ?? "";
+      const value = request.server.parseCookie(request.headers.cookie ?? "")[nameOf(request)] ?? "";
       return VALUE.test(value) ? value : null;
     },
     setCookie(reply, value) {
       reply.request.newCookie = value;
-      void reply.setCookie(name, value, attributes);
+      void reply.setCookie(nameOf(reply.request), value, attributes);
     },
-    clearCookie: (reply) => void reply.clearCookie(name, attributes),
+    clearCookie: (reply) => void reply.clearCookie(nameOf(reply.request), attributes),
     isSameOrigin(request) {
       const site = request.headers["sec-fetch-site"];
       if (site !== undefined) return site === "same-origin";
@@ -81,13 +92,13 @@ export function isCsrfToken(cookie: string | null, token: unknown): boolean {
 }
 
 /**
- * A path of this hub; null for anything else, above all for addresses of other hosts: `//host`, `/\host`, and what a
+ * A path of this server; null for anything else, above all for addresses of other hosts: `//host`, `/\host`, and what a
  * browser reads as one of them.
  */
 export function localPath(text: unknown): string | null {
   if (typeof text !== "string" || text.length > 2_000 || !/^\/(?![/\\])[\x21-\x7e]*$/.test(text)) return null;
   if (text.includes("\\")) return null;
-  const { origin, pathname, search } = new URL(text, "http://hub.invalid");
+  const { origin, pathname, search } = new URL(text, "http://server.invalid");
   // `/.//host` has become `//host`.
-  return origin === "http://hub.invalid" && !pathname.startsWith("//") ? pathname + search : null;
+  return origin === "http://server.invalid" && !pathname.startsWith("//") ? pathname + search : null;
 }

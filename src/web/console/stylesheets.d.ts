@@ -1,0 +1,2 @@
+/** The bundler takes stylesheets as modules. */
+declare module "*.css";
