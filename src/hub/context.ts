@@ -1,6 +1,7 @@
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
-import type { SignInThrottle } from "../support/sign-in-throttle.ts";
+import type { Passwords } from "../support/sign-in/passwords.ts";
+import type { SignInThrottle } from "../support/sign-in/throttle.ts";
 import type { Alarms } from "./alarms/service.ts";
 import type { Recalculation } from "./calculated/recalculation/recalculation.ts";
 import type { Deliveries } from "./deliveries/start.ts";
@@ -15,7 +16,6 @@ import type { Sessions } from "./sessions/sessions.ts";
 import type { HubStore } from "./store/store.ts";
 import type { Guard } from "./token/guard.ts";
 import type { KeyRing } from "./token/keys.ts";
-import type { Passwords } from "./token/passwords.ts";
 import type { TokenRates } from "./token/token-rates.ts";
 import type { Tokens } from "./token/tokens.ts";
 

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../support/clock.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
+import type { Passwords } from "../support/sign-in/passwords.ts";
 import { registerAlarms } from "./alarms/metrics.ts";
 import { registerCalculations } from "./calculated/recalculation/metrics.ts";
 import type { RunEnd } from "./calculated/recalculation/run.ts";
@@ -15,7 +16,6 @@ import type { HubOptions } from "./options.ts";
 import type { AppliedReadings } from "./push/ingestion.ts";
 import type { QueueCounts } from "./store/operations.ts";
 import type { HubStore } from "./store/store.ts";
-import type { Passwords } from "./token/passwords.ts";
 
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { POSTGRES_LEAST } from "../sql/postgres/version.ts";
 import { httpOptions } from "../support/http-options.ts";
 import { duration, size } from "../support/quantities.ts";
-import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.ts";
+import { ownSecret, signInLimits, trustProxy } from "../support/sign-in/options.ts";
 import { SCOPES } from "../wire/index.ts";
 import { calculatedOptions } from "./calculated/options.ts";
 import { eventOptions } from "./events/options.ts";

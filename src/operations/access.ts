@@ -32,7 +32,7 @@ export interface AccessRules {
   /** The secret of the endpoint file (`endpoint-file.ts`); null: there is no such file. */
   readonly secret: string | null;
   /** Sessions of browsers, where this listener takes them. */
-  readonly console?: Pick<Console, "callerOf"> | undefined;
+  readonly people?: Pick<Console, "callerOf"> | undefined;
 }
 
 interface Caller {
@@ -75,8 +75,8 @@ export function installAccess(app: FastifyInstance, rules: AccessRules, log: Log
   };
   const callerOf = (request: FastifyRequest): Caller | "forged" | null => {
     const program = programOf(request);
-    if (program !== null || rules.console === undefined) return program;
-    const found = rules.console.callerOf(request);
+    if (program !== null || rules.people === undefined) return program;
+    const found = rules.people.callerOf(request);
     return found === null || found === "forged" ? found : { ...found, rights: ROLE_RIGHTS[found.person.role] };
   };
   const mayAsk = (request: FastifyRequest, need: Need) => {

@@ -18,7 +18,7 @@ import type { Logger } from "../support/log.ts";
 import { createRareWarning } from "../support/rare-warnings.ts";
 import { masked } from "../support/secrets.ts";
 import { shareQuery } from "../support/shared-query.ts";
-import { trustedProxies } from "../support/sign-in-options.ts";
+import { trustedProxies } from "../support/sign-in/options.ts";
 import { packageVersion } from "../support/version.ts";
 import { type Access, installAccess } from "./access.ts";
 import type { HandlersOf, Person } from "./api/endpoint.ts";
@@ -93,9 +93,9 @@ export async function startOperations(options: ServerOptions, parts: OperationsP
     const url = await open(app, listen, "operations.listen");
     urls.console = url;
     if (people?.options.listen !== undefined) {
-      const console = serverOf(http, log, people);
-      addRoutes(console, options, parts, { people, urls });
-      urls.console = await open(console, people.options.listen, "operations.console.listen");
+      const pages = serverOf(http, log, people);
+      addRoutes(pages, options, parts, { people, urls });
+      urls.console = await open(pages, people.options.listen, "operations.console.listen");
     }
     let webhookUrl = url;
     if (webhook.listen !== undefined) {
@@ -134,7 +134,7 @@ interface Served {
 function addRoutes(app: FastifyInstance, options: ServerOptions, parts: OperationsParts, served: Served): void {
   const { people } = served;
   const secret = parts.commands?.secret ?? null;
-  const rules = { tokens: options.access?.tokens ?? [], secret, console: people ?? undefined };
+  const rules = { tokens: options.access?.tokens ?? [], secret, people: people ?? undefined };
   const access = installAccess(app, rules, parts.log);
   // Reasons come from servers and libraries, which may repeat a secret. Metrics hold none, and a password such as
   // `headgate` would mask the names of the metrics and silence every alert on them.
@@ -144,7 +144,7 @@ function addRoutes(app: FastifyInstance, options: ServerOptions, parts: Operatio
   addHealth(app, parts, access);
   addEndpoints(app, parts, access, served);
   if (parts.commands !== undefined) addCommands(app, parts.commands);
-  if (people !== null) addPages(app, { console: people, log: parts.log });
+  if (people !== null) addPages(app, { people, log: parts.log });
 }
 
 function serverOf(http: HttpLimits, log: Logger, people: Console | null): FastifyInstance {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { changeUser, setTemporaryPassword } from "../../src/hub/store/people/users.ts";
 import type { HubStore } from "../../src/hub/store/store.ts";
-import { hashPassword } from "../../src/hub/token/passwords.ts";
+import { hashPassword } from "../../src/support/sign-in/passwords.ts";
 import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub, temporaryDirectory } from "./fixture.ts";

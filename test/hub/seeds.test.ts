@@ -4,8 +4,8 @@ import { startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
 import { setPassword } from "../../src/hub/store/people/users.ts";
 import type { HubStore } from "../../src/hub/store/store.ts";
-import { hashPassword } from "../../src/hub/token/passwords.ts";
 import { silentLog as log } from "../../src/support/log.ts";
+import { hashPassword } from "../../src/support/sign-in/passwords.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 import { callsOf, GRANT, rawOptions, temporaryDirectory } from "./fixture.ts";
 

@@ -14,7 +14,7 @@ import { endConnectionsOnClose } from "../../support/http-drain.ts";
 import { listenOrExplain } from "../../support/listen.ts";
 import type { Logger } from "../../support/log.ts";
 import { resultOf, settleEach } from "../../support/settled.ts";
-import { trustedProxies } from "../../support/sign-in-options.ts";
+import { trustedProxies } from "../../support/sign-in/options.ts";
 import type { ArchiveClearing } from "../archive-cleanup.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";

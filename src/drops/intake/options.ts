@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { httpOptions } from "../../support/http-options.ts";
 import { duration, size } from "../../support/quantities.ts";
-import { ownSecret, signInLimits, trustProxy } from "../../support/sign-in-options.ts";
+import { ownSecret, signInLimits, trustProxy } from "../../support/sign-in/options.ts";
 
 const INTAKE_RIGHTS = ["push", "storage"] as const;
 export type IntakeRight = (typeof INTAKE_RIGHTS)[number];

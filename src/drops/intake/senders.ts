@@ -12,7 +12,7 @@ import {
   createSignInThrottle,
   type SignInLimits,
   type SignInThrottle,
-} from "../../support/sign-in-throttle.ts";
+} from "../../support/sign-in/throttle.ts";
 import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";

@@ -5,6 +5,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Clock } from "../../support/clock.ts";
 import { CSRF_HEADER } from "../../support/pages/browser.ts";
+import type { Passwords } from "../../support/sign-in/passwords.ts";
 import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
@@ -13,7 +14,6 @@ import type { PeopleStore } from "../store/people/people.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import { innerUser } from "./inner.ts";
 import { signInByPassword } from "./password-sign-in.ts";
-import type { Passwords } from "./passwords.ts";
 import { hashOfPersonalToken, isPersonalToken } from "./personal-token.ts";
 import { defaultAccount, hasRight, mayAccess, RIGHT_WORDS } from "./rights.ts";
 import { generationOf, type Tokens } from "./tokens.ts";

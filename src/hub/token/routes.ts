@@ -3,7 +3,7 @@
  * *Tokens*).
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { Attempt } from "../../support/sign-in-throttle.ts";
+import type { Attempt } from "../../support/sign-in/throttle.ts";
 import { SCOPES, tokenRequest, tokenResponse } from "../../wire/index.ts";
 import {
   accountRefused,

@@ -1,11 +1,11 @@
 /** Writes accounts, clients and users of the configuration to the store at start. */
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
+import { type HashCost, hashPassword, verifyPassword } from "../../support/sign-in/passwords.ts";
 import type { HubOptions } from "../options.ts";
 import { refuseUnknownGrants } from "../sign-on/known-accounts.ts";
 import type { UserSeed } from "../store/people/seed.ts";
 import type { HubStore, IdentityStore } from "../store/store.ts";
-import { type HashCost, hashPassword, verifyPassword } from "./passwords.ts";
 
 export async function seedIdentities(
   { identity, people, refreshTokens }: Pick<HubStore, "identity" | "people" | "refreshTokens">,

@@ -5,7 +5,7 @@
 import type { Socket } from "node:net";
 import type { Logger } from "../../support/log.ts";
 import { createRareWarning } from "../../support/rare-warnings.ts";
-import { addressKey } from "../../support/sign-in-throttle.ts";
+import { addressKey } from "../../support/sign-in/throttle.ts";
 import type { TransferOptions } from "./options.ts";
 
 const CHECK_MS_MAX = 5_000;

@@ -70,13 +70,13 @@ export function consoleUrl({ options: { publicUrl } }: Console, url: string): st
 }
 
 /** A link that signs in once. Throws `ConfigError` where people sign in with passwords. */
-export function oneTimeLink(console: Console, url: string, name: string) {
-  if (console.links === null)
+export function oneTimeLink(people: Console, url: string, name: string) {
+  if (people.links === null)
     throw new ConfigError("HG-OPS-007", {
       operation: "make link",
-      subject: consoleUrl(console, url),
-      ...(console.refusal === null ? {} : { message: console.refusal }),
+      subject: consoleUrl(people, url),
+      ...(people.refusal === null ? {} : { message: people.refusal }),
     });
-  const { code, expiresAt } = console.links.make(name);
-  return { url: `${consoleUrl(console, url)}/enter?code=${code}`, expiresAt: expiresAt.toString() };
+  const { code, expiresAt } = people.links.make(name);
+  return { url: `${consoleUrl(people, url)}/enter?code=${code}`, expiresAt: expiresAt.toString() };
 }

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { hostOf, isLoopback, listenAddress } from "../../support/listen-address.ts";
 import { duration } from "../../support/quantities.ts";
-import { signInLimits, trustProxy } from "../../support/sign-in-options.ts";
+import { signInLimits, trustProxy } from "../../support/sign-in/options.ts";
 import { ROLES } from "../api/endpoint.ts";
 
 const user = z.strictObject({

@@ -16,7 +16,7 @@ const ENTRY = "/console";
 export const SIGN_IN = "/console/sign-in";
 
 export interface PageParts {
-  readonly console: Console;
+  readonly people: Console;
   readonly log: Logger;
 }
 
@@ -36,7 +36,7 @@ export function addPages(app: FastifyInstance, parts: PageParts): void {
     await scope.register(formbody, { bodyLimit: FORM_BYTES_MAX });
     scope.addHook("onRequest", async (request, reply) => {
       protectPage(reply);
-      if (!parts.console.isKnownHost(request)) return refuseHost(reply);
+      if (!parts.people.isKnownHost(request)) return refuseHost(reply);
     });
     addConsolePage(scope, parts);
     addEntries(scope, parts);
@@ -49,14 +49,14 @@ function refuseHost(reply: FastifyReply): FastifyReply {
   return sendProblem(reply, 421, { detail });
 }
 
-function addConsolePage(app: FastifyInstance, { console }: PageParts): void {
+function addConsolePage(app: FastifyInstance, { people }: PageParts): void {
   const bundle = bundleOf("console");
-  const { browser, sessions } = console;
+  const { browser, sessions } = people;
   const { base } = browser;
   const show = async (request: FastifyRequest, reply: FastifyReply) => {
     const cookie = browser.cookieOf(request);
     void reply.type("text/html; charset=utf-8");
-    if (cookie === null || console.callerOf(request) === null || sessions.personOf(request) === null) {
+    if (cookie === null || people.callerOf(request) === null || sessions.personOf(request) === null) {
       const path = localPath(request.url) ?? ENTRY;
       // A link of another site brings no cookie at first, whether or not the browser has one.
       if (request.headers["sec-fetch-site"] === "cross-site") return reply.send(passagePage(base, path));
@@ -72,12 +72,12 @@ function addConsolePage(app: FastifyInstance, { console }: PageParts): void {
 }
 
 function addEntries(app: FastifyInstance, parts: PageParts): void {
-  const { console, log } = parts;
-  const { browser, sessions, links } = console;
+  const { people, log } = parts;
+  const { browser, sessions, links } = people;
   app.get<{ Querystring: { code?: unknown } }>(`${ENTRY}/enter`, OPEN, (request, reply) => {
     const { code } = request.query;
     const person = links !== null && typeof code === "string" ? links.use(code) : null;
-    if (person !== null) console.signIn(request, reply, person);
+    if (person !== null) people.signIn(request, reply, person);
     // The same link opened again by the browser that used it.
     if (person !== null || sessions.personOf(request) !== null)
       return reply.type("text/html; charset=utf-8").send(passagePage(browser.base, ENTRY));
@@ -91,9 +91,9 @@ function addEntries(app: FastifyInstance, parts: PageParts): void {
   });
   app.get(SIGN_IN, OPEN, (request, reply) => {
     const visit = visitOf(parts, request, reply);
-    if (console.refusal === null && sessions.personOf(request) !== null)
+    if (people.refusal === null && sessions.personOf(request) !== null)
       return reply.redirect(browser.base + visit.next, 303);
-    return visit.send({ title: "Sign in", children: signInWords(console) });
+    return visit.send({ title: "Sign in", children: signInWords(people) });
   });
   app.get(`${ENTRY}/sign-out`, OPEN, (request, reply) => {
     const visit = visitOf(parts, request, reply);
@@ -102,7 +102,7 @@ function addEntries(app: FastifyInstance, parts: PageParts): void {
     return visit.send({ title: "Sign out", children });
   });
   app.post(`${ENTRY}/sign-out`, OPEN, (request, reply) => {
-    if (!isOwnForm(console, request)) return sendOldForm(visitOf(parts, request, reply));
+    if (!isOwnForm(people, request)) return sendOldForm(visitOf(parts, request, reply));
     sessions.end(request, reply);
     return reply.redirect(`${browser.base}${SIGN_IN}`, 303);
   });
@@ -142,7 +142,7 @@ export function sendOldForm(visit: Visit): FastifyReply {
   });
 }
 
-export function visitOf({ console: { browser } }: PageParts, request: FastifyRequest, reply: FastifyReply): Visit {
+export function visitOf({ people: { browser } }: PageParts, request: FastifyRequest, reply: FastifyReply): Visit {
   const fields = Object(request.method === "POST" ? request.body : request.query) as { readonly next?: unknown };
   const { base } = browser;
   const csrf = formToken(browser, request, reply);

@@ -1,6 +1,6 @@
 /** Settings of components that authenticate people and programs. */
 import { z } from "zod";
-import { duration } from "./quantities.ts";
+import { duration } from "../quantities.ts";
 
 const PASSWORD_CHARACTERS_LEAST = 8;
 

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { isIPv6 } from "node:net";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../clock.ts";
 
 /** Clients choose names and addresses, so their number and length need a bound. */
 const KEYS_MAX = 10_000;

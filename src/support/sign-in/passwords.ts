@@ -4,8 +4,8 @@
  */
 import { type Argon2Parameters, argon2, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
-import type { Clock } from "../../support/clock.ts";
-import type { Attempt, SignInThrottle } from "../../support/sign-in-throttle.ts";
+import type { Clock } from "../clock.ts";
+import type { Attempt, SignInThrottle } from "./throttle.ts";
 
 /** Cost of one hash, for the hub and for an attacker. */
 export interface HashCost {
