@@ -117,7 +117,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const { config } = live;
   const { log, clock = systemClock } = given;
   const startedAt = isoInstant(clock.now());
-  const observers = await openObservers(config, { log, onEvent: given.onEvent }, closers);
+  const observers = await openObservers(config, { log, clock, onEvent: given.onEvent }, closers);
   const { metrics, tracer, onEvent } = observers;
   given.configuration?.register(metrics.registry);
   protectState(config, log);
@@ -171,7 +171,10 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const stores = { ledger, spool, quota, pauses, lookups, versions };
   const known = { ...stores, drops, services, scheduler, triggers, clock, log };
   const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
-  joinQueries(api.queries, config, { ...known, ...attention, steps, closers, configuration: given.configuration });
+  joinQueries(api.queries, config, {
+    ...{ ...known, ...attention, steps, observers, startedAt, closers },
+    configuration: given.configuration,
+  });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await Promise.all([drops.open(), triggers.services.firstAttempt()]);

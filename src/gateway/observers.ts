@@ -5,6 +5,8 @@ import type { LedgerEvent, Run } from "../model.ts";
 import { logRunState, ServiceLog } from "../operations/attention-log.ts";
 import { GatewayMetrics } from "../operations/metrics.ts";
 import { openTracing } from "../operations/spans.ts";
+import { WorkRates } from "../operations/work-rates.ts";
+import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/trace-context.ts";
 import type { Closer } from "./closers.ts";
@@ -22,22 +24,30 @@ export interface Observers {
   /** Called for each use of a service: `reason` says why it failed, or is null. */
   readonly onService: (service: string, reason: string | null) => void;
   readonly services: ServiceLog;
+  readonly rates: WorkRates;
 }
 
 export async function openObservers(
   config: GatewayConfig,
-  parts: { readonly log: Logger; readonly onEvent?: ((event: FileEvent) => void) | undefined },
+  parts: {
+    readonly log: Logger;
+    readonly clock: Clock;
+    readonly onEvent?: ((event: FileEvent) => void) | undefined;
+  },
   closers: Closer[],
 ): Promise<Observers> {
   const metrics = new GatewayMetrics(new Registry());
   const tracing = await openTracing(config.operations.tracing, parts.log);
   closers.push(() => tracing.close());
   const services = new ServiceLog(parts.log);
+  const rates = new WorkRates(parts.clock);
   return {
     metrics,
     services,
+    rates,
     onRun(run, mappedNow) {
       metrics.countRun(run, mappedNow);
+      rates.count(run.state);
       logRunState(run, parts.log);
     },
     onService: (service, reason) => services.note(service, reason),

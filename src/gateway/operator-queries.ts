@@ -1,6 +1,7 @@
 /** Connects the queries of the operations API to the parts that answer them. */
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { IsoInstant } from "../model.ts";
 import type { LateFiles } from "../operations/late-files.ts";
 import { triggerHealth } from "../operations/listed-triggers.ts";
 import type { Notifier } from "../operations/notifier.ts";
@@ -24,6 +25,7 @@ import type { Closer } from "./closers.ts";
 import { consoleHandlers } from "./console/index.ts";
 import type { DropRegistry } from "./drops.ts";
 import { notificationHealth } from "./notifications.ts";
+import type { Observers } from "./observers.ts";
 import type { OperatorQueries } from "./operations-api.ts";
 import { batchLimits } from "./runs.ts";
 import type { ServiceRegistry } from "./services.ts";
@@ -46,6 +48,8 @@ export interface QueryParts {
   readonly steps: Pick<RunSteps, "isRemoved">;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly startedAt: IsoInstant;
+  readonly observers: Pick<Observers, "services" | "rates">;
   /** Receives what ends the parts that the handlers open. */
   readonly closers: Closer[];
   /** State of the configuration's file, where it is watched for changes. */
@@ -54,7 +58,7 @@ export interface QueryParts {
 
 export function joinQueries(queries: OperatorQueries, config: GatewayConfig, parts: QueryParts): void {
   const { ledger, spool, pauses, lookups, versions, drops, scheduler, late, lanes, clock, log } = parts;
-  queries.endpoints = consoleHandlers(config, parts);
+  queries.endpoints = consoleHandlers(config, { ...parts, health: () => queries.health() });
   queries.onOutcome = async (runId) => {
     await reviseOutcome(runId, ledger);
     scheduler.wake(runId);

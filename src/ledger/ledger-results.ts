@@ -1,5 +1,15 @@
 /** Results of the ledger's queries, beside the nouns of `model.ts`. */
-import type { Arrival, Batch, IsoInstant, LedgerEvent, RejectedRow, Run, RunState, Summary } from "../model.ts";
+import type {
+  Arrival,
+  Batch,
+  IsoInstant,
+  LedgerEvent,
+  MapperIdentity,
+  RejectedRow,
+  Run,
+  RunState,
+  Summary,
+} from "../model.ts";
 
 export interface RestingRun {
   readonly run: Run;
@@ -65,6 +75,41 @@ export interface Tally extends Pick<Summary, "files" | "points"> {
   readonly drops: ReadonlyMap<string, number>;
 }
 
+/** From the first millisecond until just before the second, since 1970 in UTC. */
+export interface TimeSpan {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** Of the runs that were opened in a time, as they are now. */
+export interface RunTotals {
+  /** Without replays. */
+  readonly files: number;
+  /** Accepted readings. */
+  readonly points: number;
+  /** Runs that need a person. */
+  readonly errors: number;
+  /** Milliseconds from the claim of a file to the acceptance of its last batch, added up; and of how many runs. */
+  readonly delaySumMs: number;
+  readonly delayed: number;
+}
+
+export interface TriggerFile {
+  readonly arrivalId: number;
+  /** When it was claimed. */
+  readonly at: IsoInstant;
+}
+
+/** The runs of one version of a mapper. */
+export interface MapperRuns {
+  readonly mapper: MapperIdentity;
+  readonly runs: number;
+  readonly quarantined: number;
+  /** Ids of its first and its last run, which sort by time. */
+  readonly first: string;
+  readonly last: string;
+}
+
 /** Queries of operators. */
 export interface LedgerQueries {
   /**
@@ -83,6 +128,12 @@ export interface LedgerQueries {
    * points of runs worked on since.
    */
   tally(since: IsoInstant): Promise<Tally>;
+  /** Takes as long as there are runs in the time: some milliseconds for a thousand. */
+  runTotals(span: TimeSpan): Promise<RunTotals>;
+  /** The first file that the trigger claimed in each of the times; null where there is none. Without replays. */
+  firstFilesOf(trigger: string, spans: readonly TimeSpan[]): Promise<readonly (TriggerFile | null)[]>;
+  /** Of every mapper version, the one used last first. Reads an index of all runs. */
+  mapperRuns(): Promise<readonly MapperRuns[]>;
   /** Runs in progress or held, counted by trigger, drop and lane. */
   backlog(): Promise<readonly Backlog[]>;
 }

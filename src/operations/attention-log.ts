@@ -37,6 +37,8 @@ export interface ServiceState {
   readonly state: "down" | "up";
   /** Why it is down. */
   readonly reason: string | null;
+  /** Why it could not be used when it was down last; null when it never was. */
+  readonly lastReason: string | null;
 }
 
 /** The state of each service since the start. */
@@ -54,9 +56,10 @@ export class ServiceLog {
 
   /** `reason`: why the service cannot be used now; null when it was used with success. */
   note(service: string, reason: string | null): void {
-    const before = this.#states.get(service)?.state;
+    const known = this.#states.get(service);
+    const before = known?.state;
     const state = reason === null ? "up" : "down";
-    this.#states.set(service, { state, reason });
+    this.#states.set(service, { state, reason, lastReason: reason ?? known?.lastReason ?? null });
     if (state === before) return;
     if (reason !== null) this.#log.warn({ service, reason }, `the service ${service} cannot be used: ${reason}`);
     else if (before === "down") this.#log.info({ service }, `the service ${service} can be used again`);

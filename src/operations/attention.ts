@@ -39,7 +39,7 @@ export interface AttentionSources {
   readonly node: string | null;
   drops(): readonly DropState[];
   /** Names of the configured services, and the state of each. */
-  services(): readonly { readonly name: string; readonly state: ServiceState | null }[];
+  services(): readonly { readonly name: string; readonly state: Pick<ServiceState, "state" | "reason"> | null }[];
   late(): readonly MissingFile[];
   /** Lanes that have waited too long. */
   lanes(): Promise<readonly LaneWait[]>;

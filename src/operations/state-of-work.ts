@@ -203,11 +203,12 @@ function moreWords(count: number): string {
 }
 
 /** A paused drop behaves as a person decided. */
-function isPaused({ paused }: DropState): boolean {
+export function isPaused({ paused }: DropState): boolean {
   return paused !== undefined && paused !== null;
 }
 
-function dropWords({ paused, lastError, lastCompletePoll, overdueCount }: DropState): string {
+/** In what state a drop's polls are, in words. */
+export function dropWords({ paused, lastError, lastCompletePoll, overdueCount }: DropState): string {
   if (paused !== undefined && paused !== null) return paused;
   if (lastError !== null) return lastError.message;
   if (lastCompletePoll === null) return "not polled yet";

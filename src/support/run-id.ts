@@ -47,6 +47,11 @@ export function runIdTimeMs(id: string): number {
   return ms;
 }
 
+/** Less than every id of this Unix millisecond and later, and greater than every earlier one. */
+export function runIdFrom(unixMs: number): string {
+  return encodeTime(Math.max(0, Math.trunc(unixMs)));
+}
+
 function encodeTime(ms: number): string {
   return encode(ms, TIME_LENGTH);
 }

@@ -65,10 +65,33 @@ function dueTimes(expectation: Expectation, now: Temporal.Instant): Temporal.Ins
   for (let back = 0; back <= DAYS_BACK_MAX && found.length < 2; back += 1) {
     const day = today.subtract({ days: back });
     if (!isDueOn(expectation, day)) continue;
-    const due = day.toZonedDateTime({ timeZone: zone, plainTime: Temporal.PlainTime.from(expectation.by) }).toInstant();
+    const due = dueOn(expectation, day, zone);
     if (Temporal.Instant.compare(due, now) <= 0) found.push(due);
   }
   return found;
+}
+
+/** The due times from one instant to another, earliest first, with as many more `before` and `after` as are wanted. */
+export function dueTimesBetween(
+  expectation: Expectation,
+  from: Temporal.Instant,
+  until: Temporal.Instant,
+  more: { readonly before: number; readonly after: number },
+): readonly Temporal.Instant[] {
+  const zone = ianaZone(expectation.timeZone) ?? "UTC";
+  const dayOf = (instant: Temporal.Instant, days: number) =>
+    instant.toZonedDateTimeISO(zone).toPlainDate().add({ days });
+  const last = dayOf(until, DAYS_BACK_MAX);
+  const dues: Temporal.Instant[] = [];
+  for (let day = dayOf(from, -DAYS_BACK_MAX); Temporal.PlainDate.compare(day, last) <= 0; day = day.add({ days: 1 }))
+    if (isDueOn(expectation, day)) dues.push(dueOn(expectation, day, zone));
+  const first = dues.findIndex((due) => Temporal.Instant.compare(due, from) >= 0);
+  const end = dues.findLastIndex((due) => Temporal.Instant.compare(due, until) <= 0) + 1;
+  return dues.slice(Math.max(0, first - more.before), end + more.after);
+}
+
+function dueOn({ by }: Expectation, day: Temporal.PlainDate, timeZone: string): Temporal.Instant {
+  return day.toZonedDateTime({ timeZone, plainTime: Temporal.PlainTime.from(by) }).toInstant();
 }
 
 function isDueOn({ every, on }: Expectation, day: Temporal.PlainDate): boolean {

@@ -24,6 +24,7 @@ import {
   slice,
   steppingClock,
 } from "./fixtures.ts";
+import { historyConformance } from "./history-conformance.ts";
 import { laneConformance } from "./lane-conformance.ts";
 import { listConformance } from "./list-conformance.ts";
 import { operatorConformance } from "./operator-conformance.ts";
@@ -48,6 +49,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("pruning", () => pruneConformance(current));
     describe("commands of operators", () => operatorConformance(current));
     describe("files after their end", () => finishedConformance(current));
+    describe("history", () => historyConformance(current));
     describe("containers", () => containerConformance(current));
     describe("triggers of services", () => triggerListConformance(current));
     describe("unconfirmed runs", () => unconfirmedConformance(current));

@@ -1,21 +1,30 @@
 /** The endpoints of the operations API that several stages answer, group by group. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { EndpointGroup, HandlersOf } from "../../operations/api/endpoint.ts";
+import { overviewEndpoints } from "../../operations/api/overview.ts";
 import { playgroundEndpoints } from "../../operations/api/playground.ts";
 import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts";
+import type { HealthPart } from "../../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
+import { overviewHandlers } from "./overview.ts";
 import { openPlayground } from "./playground.ts";
 
 /** All groups whose endpoints have handlers, which `consoleHandlers` makes under the same names. */
 const GROUPS = {
+  overview: overviewEndpoints,
   playground: playgroundEndpoints,
 } as const satisfies Readonly<Record<string, EndpointGroup>>;
 
 export type ConsoleHandlers = { readonly [Name in keyof typeof GROUPS]: HandlersOf<(typeof GROUPS)[Name]> };
 
+export interface ConsoleParts extends QueryParts {
+  health(): Promise<readonly HealthPart[]>;
+}
+
 /** Called once, when all parts are opened. */
-export function consoleHandlers(config: GatewayConfig, parts: QueryParts): ConsoleHandlers {
+export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): ConsoleHandlers {
   return {
+    overview: overviewHandlers(config, parts),
     playground: openPlayground(config, parts),
   };
 }

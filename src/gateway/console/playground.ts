@@ -1,13 +1,13 @@
 /** The playground: a mapper tried on a file, in the same processes and with the same limits as in a run. */
-import { extname, posix } from "node:path";
-import { stringify } from "yaml";
+import { posix } from "node:path";
+import type { z } from "zod";
 import { listCases } from "../../authoring/case-files.ts";
 import { CASE_LIMITS, caseOutcome } from "../../authoring/cases.ts";
 import { addCase } from "../../authoring/new-case.ts";
 import { sketchFile } from "../../authoring/sketch/sketch.ts";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { fetchFile } from "../../drops/drop.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
+import type { Ledger, MapperRuns } from "../../ledger/ledger.ts";
 import type { CatalogueEntry, MapperCatalogue } from "../../mapping/contract.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
 import type { Arrival } from "../../model.ts";
@@ -21,8 +21,10 @@ import type {
 } from "../../operations/api/playground.ts";
 import { unknownSubject } from "../../operations/problems.ts";
 import type { Spool } from "../../spool/spool.ts";
-import type { Clock } from "../../support/clock.ts";
+import { type Clock, isoInstant } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { runIdTimeMs } from "../../support/run-id.ts";
+import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
 import { ianaZone } from "../../wire/index.ts";
 import { createCatalogue, isBundled } from "../../workers/catalogue.ts";
 import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
@@ -32,9 +34,10 @@ import type { DropRegistry } from "../drops.ts";
 import { batchLimits } from "../runs.ts";
 import { mappedAnswer, unmappedAnswer } from "./mapped-answer.ts";
 import { type Sample, Samples } from "./samples.ts";
+import { triggerYaml } from "./trigger-yaml.ts";
 
 export interface PlaygroundParts {
-  readonly ledger: Pick<Ledger, "arrival" | "runOf">;
+  readonly ledger: Pick<Ledger, "arrival" | "runOf" | "mapperRuns">;
   readonly spool: Pick<Spool, "copyInput">;
   readonly drops: Pick<DropRegistry, "entry">;
   readonly clock: Clock;
@@ -51,12 +54,15 @@ export function openPlayground(config: GatewayConfig, parts: PlaygroundParts): H
 const TIME_LIMIT_MS = 30_000;
 /** Files that are mapped at the same time, for all people. */
 const AT_ONCE = 2;
+/** The counts of runs read an index of all of them. */
+const RUNS_FRESH_MS = 30_000;
 /** Lines of the log in an answer. */
 const LOG_MAX = 200;
 /** Bytes of a file at a drop; larger ones take too long to copy and to map while a person waits. */
 const FILE_BYTES_MAX = 100_000_000;
 const SKETCH_ROWS = 20;
 
+type MapperRunFacts = z.output<typeof playgroundEndpoints.mapperRuns.answer>[number];
 type Source = Pick<MapRequest, "sample" | "file">;
 
 class Playground {
@@ -67,6 +73,7 @@ class Playground {
   readonly #inspector = createInspector();
   readonly #catalogue: MapperCatalogue;
   #dryRuns: Promise<DryRuns> | null = null;
+  readonly #mapperRuns: SharedQuery<MapperRunFacts[]>;
   /** The request in progress of each person. */
   readonly #current = new Map<string, AbortController>();
 
@@ -74,12 +81,14 @@ class Playground {
     this.#config = config;
     this.#parts = parts;
     this.#samples = new Samples(parts.clock);
+    this.#mapperRuns = shareQuery(async () => (await parts.ledger.mapperRuns()).map(runFacts));
     this.#catalogue = createCatalogue(config.mappers.folders, this.#inspector);
   }
 
   handlers(): HandlersOf<typeof playgroundEndpoints> {
     return {
       mappers: () => this.#mappers(),
+      mapperRuns: () => this.#mapperRuns.within(RUNS_FRESH_MS),
       addSample: async ({ query, body }) => {
         const { id, bytes } = await this.#samples.add(query.name, body);
         return { sample: id, name: query.name, bytes };
@@ -257,26 +266,13 @@ class Playground {
   }
 }
 
-function nameOf({ path }: Arrival): string {
-  return posix.basename(path);
+function runFacts({ mapper, runs, quarantined, first, last }: MapperRuns): MapperRunFacts {
+  const at = (id: string) => isoInstant(Temporal.Instant.fromEpochMilliseconds(runIdTimeMs(id)));
+  return { ...mapper, runs, quarantined, first: at(first), last: at(last) };
 }
 
-/** The trigger for files that end like this one; a person narrows its pattern. */
-function triggerYaml({ mapper, settings, rows, rejectShare }: MapRequest, fileName: string): string {
-  const ending = extname(fileName);
-  return stringify([
-    {
-      name: mapper,
-      mapper,
-      ...(rows === "lenient" ? { rows, rejectShare } : {}),
-      fileNamePatternMatches: [
-        ending === ""
-          ? { filterType: "Equals", value: posix.basename(fileName) }
-          : { filterType: "EndsWith", value: ending },
-      ],
-      ...(Object.keys(settings).length === 0 ? {} : { metadata: settings }),
-    },
-  ]);
+function nameOf({ path }: Arrival): string {
+  return posix.basename(path);
 }
 
 function ownOnly(mapper: string): RejectedError {

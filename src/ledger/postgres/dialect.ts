@@ -7,6 +7,7 @@ export const postgresDialect: Dialect = {
   indexedBy: () => "",
   jsonField: (column, field) => `(${column}::json ->> '${field}')`,
   jsonArray: (column) => `coalesce(json_agg(${column}), '[]')::text`,
+  msBetween: (from, to) => `(extract(epoch FROM ${to}::timestamptz - ${from}::timestamptz) * 1000)::float8`,
   contains: (column) => `strpos(${column}, ?) > 0`,
   startsWith: (expression) => `left(${expression}, length(?::text)) = ?`,
   endsWith: (expression) => `right(${expression}, length(?::text)) = ?`,

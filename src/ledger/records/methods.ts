@@ -10,6 +10,7 @@ import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
 import { finishedFiles } from "./finished-files.ts";
 import { forgettingMethods } from "./forgotten.ts";
+import { historyMethods } from "./history.ts";
 import { laneHeads } from "./lane-heads.ts";
 import { orderMethods } from "./lane-order.ts";
 import { operatorMethods } from "./operator.ts";
@@ -38,6 +39,7 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "s
     ...eventMethods(store),
     ...traceMethods(store),
     ...tallyMethods(store),
+    ...historyMethods(store),
     ...operatorMethods(store),
     ...forgettingMethods(store),
     ...checkingMethods(store),

@@ -84,6 +84,6 @@ function statesIn(index: RunFacts["index"]): readonly RunState[] {
   return runStatesThat((facts) => facts.index === index);
 }
 
-function anyOf(states: readonly RunState[]): string {
+export function anyOf(states: readonly RunState[]): string {
   return `(${states.map((state) => `runs.state = ${literal(state)}`).join(" OR ")})`;
 }

@@ -73,6 +73,8 @@ export interface Dialect {
   jsonField(column: string, field: string): string;
   /** All values of a column as one JSON array. */
   jsonArray(column: string): string;
+  /** Milliseconds from one instant to another, both as the ledger writes them; null when one of them is. */
+  msBetween(from: string, to: string): string;
   contains(column: string): string;
   /** Takes the beginning as two values. */
   startsWith(expression: string): string;

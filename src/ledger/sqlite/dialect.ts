@@ -6,6 +6,7 @@ export const sqliteDialect: Dialect = {
   indexedBy: (index) => `INDEXED BY ${index}`,
   jsonField: (column, field) => `(${column} ->> '$.${field}')`,
   jsonArray: (column) => `json_group_array(${column})`,
+  msBetween: (from, to) => `(unixepoch(${to}, 'subsec') - unixepoch(${from}, 'subsec')) * 1000`,
   contains: (column) => `instr(${column}, ?) > 0`,
   startsWith: (expression) => `substr(${expression}, 1, length(?)) = ?`,
   endsWith: (expression) => `substr(${expression}, -length(?)) = ?`,

@@ -146,6 +146,21 @@ export const playgroundEndpoints = {
     summary: "The mappers that triggers can name, with the JSON Schema of their settings.",
     answer: z.array(mapperFacts),
   }),
+  mapperRuns: endpoint({
+    method: "GET",
+    path: "/operations/mappers/runs",
+    need: "read",
+    tag,
+    summary: "How many runs each version of each mapper made, and how many of them are in quarantine; newest first.",
+    answer: z.array(
+      identity.extend({
+        runs: z.number(),
+        quarantined: z.number(),
+        first: z.string().describe("When its first run began."),
+        last: z.string().describe("When its last run began."),
+      }),
+    ),
+  }),
   addSample: endpoint({
     method: "POST",
     path: "/operations/playground/samples",
