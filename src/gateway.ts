@@ -169,12 +169,9 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   drops.add(config.drops);
   closers.push(() => drops.stopWatching());
   const stores = { ledger, spool, quota, pauses, lookups, versions };
-  const known = { ...stores, drops, services, scheduler, triggers, clock, log };
-  const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
-  joinQueries(api.queries, config, {
-    ...{ ...known, ...attention, steps, observers, startedAt, closers },
-    configuration: given.configuration,
-  });
+  const known = { ...stores, drops, services, scheduler, triggers, observers, startedAt, clock, log };
+  const attention = await watchAttention(config, known, closers);
+  joinQueries(api.queries, config, { ...known, ...attention, steps, closers, configuration: given.configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await Promise.all([drops.open(), triggers.services.firstAttempt()]);
