@@ -62,7 +62,7 @@ function dropFacts(state: DropState): Overview["flow"]["drops"][number] {
   };
 }
 
-/** Of each stage the states of its runs, those in which one is worked on, and the state in which it leaves the stage. */
+/** Of each stage the states of its runs, those that it works on, and the state in which a run leaves it. */
 const STAGES = [
   {
     name: "mapping",
