@@ -42,8 +42,8 @@ export async function calendarOf(
 }
 
 /**
- * A file counts for the due time that follows it, as for warnings about late files; after a due time without a file, the
- * first one until the next due time is shown as the late one too.
+ * A file counts for the due time that follows it, as for warnings about late files; after a due time without a file,
+ * the first one until the next due time is shown as the late one too.
  */
 async function expectedFiles(
   trigger: string,
