@@ -47,14 +47,21 @@ export interface Misfit {
   readonly message: string;
 }
 
-/** Why no event of these types can fit the filter; null when one can. Ids are not looked up. */
-export function misfitOf(types: readonly EventType[], filter: EventFilterBody): Misfit | null {
-  const kinds = types.map((type) => KINDS[type]);
-  if (kinds.some((kind) => canFit(kind, filter))) return null;
-  const which = `no event of ${types.join(", ")}`;
+/**
+ * Why events of these types cannot fit the filter; null when those of each type can (`of` some: of one type at least).
+ * Ids are not looked up.
+ */
+export function misfitOf(types: readonly EventType[], filter: EventFilterBody, of: "each" | "some"): Misfit | null {
+  const unfit = types.filter((type) => !canFit(KINDS[type], filter));
+  const others = types.length - unfit.length;
+  if (unfit.length === 0 || (of === "some" && others > 0)) return null;
+  const named = others > 0 ? unfit.slice(0, 1) : unfit;
+  const which = `no event of ${named.join(", ")}`;
+  const hint = others > 0 ? `; leave ${named[0]} out of the types, or give it a filter of its own` : "";
   for (const [field, value] of Object.entries(filter))
-    if (!kinds.some((kind) => canFit(kind, { [field]: value }))) return { field, message: `${which} can fit it` };
-  return { field: null, message: `${which} can fit all of its fields` };
+    if (!named.some((type) => canFit(KINDS[type], { [field]: value })))
+      return { field, message: `${which} can fit it${hint}` };
+  return { field: null, message: `${which} can fit all of its fields${hint}` };
 }
 
 function canFit(kind: EventKind, { subjects, states, severities, onlyFailures, ...ids }: EventFilterBody): boolean {

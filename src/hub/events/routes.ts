@@ -75,7 +75,7 @@ async function filterOf({ store }: HubContext, accountId: number, query: Query):
   const { subscriptionId, after: _after, limit: _limit, waitSec: _waitSec, ...filter } = query;
   if (subscriptionId === undefined) {
     const { types = EVENT_TYPES, ...rest } = filter;
-    const misfit = misfitOf(types, rest);
+    const misfit = misfitOf(types, rest, filter.types === undefined ? "some" : "each");
     if (misfit !== null) throw invalidField(misfit.field ?? "types", misfit.message);
     return filter;
   }

@@ -151,7 +151,7 @@ async function requireFitting(
   { types, filter = {} }: SubscriptionBody,
   before: EventFilterBody,
 ): Promise<void> {
-  const misfit = misfitOf(types, filter);
+  const misfit = misfitOf(types, filter, "each");
   if (misfit !== null) throw invalidField(misfit.field === null ? "filter" : `filter.${misfit.field}`, misfit.message);
   for (const [field, list, what] of [
     ["siteIds", structure.sites, "site"],

@@ -13,7 +13,7 @@ import {
 } from "./calculated/marks.ts";
 import { usersOf } from "./calculated/readers.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
-import { aboutSource, aboutVariable, addChangeEvent, addRemovalEvent } from "./events/structure-events.ts";
+import { aboutSource, aboutVariable, addChangeEvent, addRemovalEvents, type Below } from "./events/structure-events.ts";
 import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
 import { noteChange } from "./source-zones.ts";
 import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
@@ -93,8 +93,9 @@ export function structureChanges(database: Database): Changes {
       changing(accountId, function* (): Steps<Removal> {
         const found = yield* owned(entity, id, accountId);
         if (found === undefined) return { kind: "missing" };
-        const removal = yield* removeBelow(dialect, accountId, entity, id, withPoints);
-        if (removal.kind === "removed") yield* addRemovalEvent(accountId, entity, found, removal);
+        const below = yield* belowOf(entity, id);
+        const removal = yield* removeBelow(dialect, accountId, entity, id, below, withPoints);
+        if (removal.kind === "removed") yield* addRemovalEvents(accountId, entity, found, removal, below);
         return removal;
       }),
   };
@@ -143,34 +144,42 @@ export function ownedSource(dialect: StoreDialect, id: number, accountId: number
   return row(`${sql}${dialect.forUpdate("source")}`, id, accountId);
 }
 
+const VARIABLES = `SELECT variable.id, variable.name, variable.source_id, source.site_id FROM variable
+  JOIN source ON source.id = variable.source_id`;
+const SOURCES_BELOW = "SELECT id, name, site_id FROM source";
+
 /** The variables and sources below an entity, itself included. */
-const BELOW: Readonly<Record<StructureEntity, { readonly variables: string; readonly sources: string }>> = {
+const BELOW: Readonly<Record<StructureEntity, { readonly variables: string; readonly sources: string | null }>> = {
   site: {
-    variables:
-      "SELECT variable.id FROM variable JOIN source ON source.id = variable.source_id WHERE source.site_id = ?",
-    sources: "SELECT id FROM source WHERE site_id = ?",
+    variables: `${VARIABLES} WHERE source.site_id = ? ORDER BY variable.id`,
+    sources: `${SOURCES_BELOW} WHERE site_id = ? ORDER BY id`,
   },
   source: {
-    variables: "SELECT id FROM variable WHERE source_id = ?",
-    sources: "SELECT id FROM source WHERE id = ?",
+    variables: `${VARIABLES} WHERE variable.source_id = ? ORDER BY variable.id`,
+    sources: `${SOURCES_BELOW} WHERE id = ?`,
   },
-  variable: {
-    variables: "SELECT id FROM variable WHERE id = ?",
-    sources: "SELECT id FROM source WHERE id <> id AND id = ?",
-  },
+  variable: { variables: `${VARIABLES} WHERE variable.id = ?`, sources: null },
 };
+
+function* belowOf(entity: StructureEntity, id: number): Steps<Below> {
+  const { variables, sources } = BELOW[entity];
+  return {
+    variables: yield* rows(variables, id),
+    sources: sources === null ? [] : yield* rows(sources, id),
+  };
+}
 
 function* removeBelow(
   dialect: StoreDialect,
   accountId: number,
   entity: StructureEntity,
   id: number,
+  below: Below,
   withPoints: boolean,
 ): Steps<Removal> {
   const { among } = dialect;
-  const below = BELOW[entity];
-  const ids = (yield* rows(below.variables, id)).map((one) => Number(one["id"]));
-  const sourceIds = (yield* rows(below.sources, id)).map((one) => Number(one["id"]));
+  const ids = below.variables.map((one) => Number(one["id"]));
+  const sourceIds = below.sources.map((one) => Number(one["id"]));
   const holders = [
     ["source", sourceIds],
     ["site", entity === "site" ? [id] : []],

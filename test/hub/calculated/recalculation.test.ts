@@ -180,6 +180,17 @@ test("formulas hold for their dates", async () => {
   expect(await valuesOf(hub, id)).toEqual({ [FIRST]: 1, [SECOND]: -2 });
 });
 
+test("a formula without variables whose time is still to come says that it gives nothing before", async () => {
+  const { sourceId } = await openScene(hub);
+  const id = await hub.post("/variables", {
+    ...{ name: "Calculated", sourceId, variableTypeId: 0, unitId: 8 },
+    calculated: { calculatedVariableFormulas: [{ formula: "list()", validFrom: "2999-01-01T00:00:00Z" }] },
+  });
+  await untilCalculated(hub);
+  const message = expect.stringMatching(/holds from 2999-01-01T00:00:00\.000Z gives nothing before.*forceUpdate/);
+  expect((await calculationsOf(hub, id)).at(-1)).toMatchObject({ state: "done", outputs: 0, message });
+});
+
 test("an input that is no trigger starts nothing, and is read when another one does", async () => {
   const scene = await openScene(hub, 2);
   const [input = 0, factor = 0] = scene.inputs;

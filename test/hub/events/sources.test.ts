@@ -113,14 +113,25 @@ describe("a change of structure", () => {
     expect(found[5]).toMatchObject({ siteId, sourceId, variableId: 1, facts: { fields: ["name", "tags"] } });
     const after = await newest();
     await hub.call("DELETE", `/sites/${siteId}`);
+    const whole = { kind: "site", id: String(siteId), name: "Other" };
+    const common = { state: "removed", siteId };
     expect(await eventsOf("structure.changed", after)).toMatchObject([
-      {
-        subject: { kind: "site", name: "Other" },
-        state: "removed",
-        siteId,
-        facts: { sources: 1, variables: 1, points: 0 },
-      },
+      { ...common, subject: { kind: "variable", name: "Other" }, sourceId, variableId: 1, facts: { with: whole } },
+      { ...common, subject: { kind: "source", name: "Other" }, sourceId, variableId: null, facts: { with: whole } },
+      { ...common, subject: { kind: "site" }, sourceId: null, facts: { sources: 1, variables: 1, points: 0 } },
     ]);
+    const ofVariable = await hub.get("/events", { variableIds: 1, after });
+    expect(ofVariable.events).toMatchObject([{ subject: { kind: "variable", id: "1" }, state: "removed" }]);
+  });
+
+  test("is one for each of many variables that are removed with their source", async () => {
+    const variables = Array.from({ length: 120 }, () => ({}));
+    const { sourceId, variableIds } = await createChain(hub, { variables });
+    const after = await newest();
+    await hub.call("DELETE", `/sources/${sourceId}`);
+    const found: { subject: { kind: string; id: string } }[] = await eventsOf("structure.changed", after);
+    const expected = [...variableIds.map((id) => `variable ${id}`), `source ${sourceId}`];
+    expect(found.map(({ subject }) => `${subject.kind} ${subject.id}`)).toEqual(expected);
   });
 
   test("that is refused is none", async () => {

@@ -199,6 +199,8 @@ test.each([
   [{ filter: { siteIds: [99_999] } }, "filter.siteIds"],
   [{ filter: { variableIds: [1] } }, "filter.variableIds"],
   [{ types: ["alarm.changed"], filter: { states: ["NotPresent"], onlyFailures: true } }, "filter"],
+  [{ types: ["file.state", "structure.changed"], filter: { onlyFailures: true } }, "filter.onlyFailures"],
+  [{ types: ["file.state", "push.outcome"], filter: { siteIds: [1] } }, "filter.siteIds"],
 ])("a subscription with %j is refused, and its field is named", async (more, path) => {
   const body = { name: "W", types: ["file.state"], url: receiver.url, ...more };
   const { status, body: problem } = await hub.call("POST", SUBSCRIPTIONS, { body });

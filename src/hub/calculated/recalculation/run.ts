@@ -6,6 +6,7 @@ import { growingWait } from "../../deliveries/growing-wait.ts";
 import type { Calculation } from "../../store/calculated/claims.ts";
 import { isDatabaseTrouble } from "../../store/open.ts";
 import type { CalculationStore } from "../../store/resources.ts";
+import { isoOfMs } from "../../time.ts";
 import type { CalculationResult } from "../engines/engine.ts";
 import type { Engines } from "./engines.ts";
 import { DefinitionFault, type PlannedVariable, planned } from "./formulas.ts";
@@ -77,10 +78,11 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
   const [definition] = await store.calculated.list(run.accountId, [run.variableId]);
   if (definition === undefined) return "lost";
   const variable = await planned(store, definition, engines.reachOf);
-  const all = await stretchesToCalculate(abortable(store, signal), variable, run, clock.now().epochMilliseconds);
+  const nowMs = clock.now().epochMilliseconds;
+  const all = await stretchesToCalculate(abortable(store, signal), variable, run, nowMs);
   const beginMs = Math.min(...all.map((one) => one.fromMs));
   const endMs = Math.max(...all.map(({ toMs }) => toMs));
-  const notes = new Set<string>();
+  const notes = new Set(notesOfFuture(variable, nowMs));
   let left = 0;
   let { sent, partMs } = run;
   for (const stretch of all) {
@@ -117,6 +119,17 @@ async function calculate(run: Calculation, parts: RunParts): Promise<Verdict> {
     }
   }
   return { notes: [...notes, ...wordsOfLeft(left)] };
+}
+
+/** Nothing makes these due when their time comes. */
+function notesOfFuture({ formulas }: PlannedVariable, nowMs: number): readonly string[] {
+  return formulas
+    .filter(({ inputs, fromMs }) => inputs.length === 0 && fromMs !== null && fromMs > nowMs)
+    .map(
+      ({ fromMs }) =>
+        `the formula without variables that holds from ${isoOfMs(fromMs ?? nowMs)} gives nothing before: ` +
+        "calculate it then by POST /events/forceUpdate",
+    );
 }
 
 /** The store, whose reads of points end with the run: an input may take many of them. */

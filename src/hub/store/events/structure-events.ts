@@ -1,4 +1,4 @@
-/** Events about changes of structure: one for each request, in its transaction, as its last step. */
+/** Events about changes of structure: one for each thing, in the transaction of the request, as its last step. */
 import { systemClock } from "../../../support/clock.ts";
 import type { EventSubject } from "../../../wire/index.ts";
 import { type Row, row, type Steps } from "../database.ts";
@@ -59,18 +59,45 @@ export function* addChangeEvent(
     yield* addStructureEvent(accountId, "changed", { ...changed, facts: { ...changed.facts, fields } });
 }
 
-/** The event of a removal counts what went with the entity. */
-export function addRemovalEvent(
+/** Variables and sources that are removed with an entity, itself included. */
+export interface Below {
+  readonly variables: readonly Row[];
+  readonly sources: readonly Row[];
+}
+
+/**
+ * An event for each thing that is removed, so that those who select events by it receive one; the event of the entity
+ * itself is the last one, and counts what went with it.
+ */
+export function* addRemovalEvents(
   accountId: number,
   kind: StructureEntity,
   found: Row,
   { sources, variables, points }: Extract<Removal, { kind: "removed" }>,
+  below: Below,
 ): Steps<void> {
   const id = Number(found["id"]);
+  const name = text(found["name"]);
+  const common = { accountId, type: "structure.changed", state: "removed" } as const;
+  const atMs = systemClock.now().epochMilliseconds;
+  const facts = { with: { kind, id: String(id), name } };
+  const eventOf = (one: Row, of: "variable" | "source") => {
+    const own = Number(one["id"]);
+    return {
+      ...{ ...common, atMs, facts, subject: { kind: of, id: own, name: text(one["name"]) } },
+      siteId: number(one["site_id"]),
+      ...(of === "variable" ? { sourceId: number(one["source_id"]), variableId: own } : { sourceId: own }),
+    };
+  };
+  const all = [
+    ...below.variables.map((one) => eventOf(one, "variable")),
+    ...below.sources.map((one) => eventOf(one, "source")),
+  ].filter(({ subject }) => subject.kind !== kind);
+  yield* addEvents(all);
   const siteId = kind === "site" ? id : (number(found["site_id"]) ?? undefined);
   const sourceId = kind === "source" ? id : (number(found["source_id"]) ?? undefined);
-  return addStructureEvent(accountId, "removed", {
-    ...{ kind, id, name: text(found["name"]), siteId, sourceId, facts: { sources, variables, points } },
+  yield* addStructureEvent(accountId, "removed", {
+    ...{ kind, id, name, siteId, sourceId, atMs, facts: { sources, variables, points } },
     ...(kind === "variable" ? { variableId: id } : {}),
   });
 }
