@@ -1,6 +1,6 @@
 /** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
-import type { Ledger, RestingRun } from "../ledger/ledger.ts";
-import { READINGS_LOST } from "../operations/state-of-work.ts";
+import type { RestingRun } from "../ledger/ledger.ts";
+import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "../operations/run-actions.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { placeWords } from "../support/place-words.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
@@ -36,8 +36,8 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
   const templates = new Set(config.triggers.filter(({ provision }) => provision !== undefined).map(({ name }) => name));
   try {
     const resting = await ledger.restingIn(ATTENTION_STATES, LOOKED_THROUGH);
-    const shown: RestingRun[] = [];
-    for (const one of resting) if (options.all === true || !(await isReplaced(one, ledger))) shown.push(one);
+    const replaced = options.all === true ? null : await ledger.files.replaced(resting.map(({ run }) => run.id));
+    const shown = resting.filter(({ run }) => replaced?.has(run.id) !== true);
     const cases = shown.map((one) => caseOf(one, options.config, templates.has(one.run.binding.trigger)));
     if (options.json === true) printJson(cases);
     else printCases(cases);
@@ -45,14 +45,6 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
   } finally {
     await ledger.close();
   }
-}
-
-/** A newer version of the file has arrived: its sender has resolved this one. */
-async function isReplaced({ run, arrival }: RestingRun, ledger: Ledger): Promise<boolean> {
-  // The sender does not know the outcome of an unconfirmed run, and the newer version may have other dates.
-  if (arrival.parentId !== null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST) return false;
-  const versions = await ledger.arrivalsAt(arrival.path, arrival.drop);
-  return versions.some(({ id, state }) => id > arrival.id && state === "matched");
 }
 
 type Case = ReturnType<typeof caseOf>;
@@ -75,36 +67,18 @@ function caseOf({ run, arrival }: RestingRun, config: string, hasTemplate: boole
     rejectedByReason: reason?.rejectedByReason ?? [],
     targets: reason?.targets ?? [],
     points,
-    next: [`headgate trace ${run.id} -c ${config}`, ...nextOf(run, config, hasTemplate)],
+    next: [
+      `headgate trace ${run.id} -c ${config}`,
+      ...actionsOf(run, hasTemplate).map((action) => commandOf(run, action, config)),
+    ],
   };
 }
 
-/** Lost readings cannot be replayed; a person who has replaced them cancels the run. */
-function nextOf(run: RestingRun["run"], config: string, hasTemplate: boolean): string[] {
-  if (run.state === "held") return heldNext(run, config, hasTemplate);
-  if (run.reason?.code === READINGS_LOST) return [`headgate cancel ${run.id} -c ${config}`];
-  const replay = `headgate replay ${run.id} -c ${config} --dry-run`;
-  return run.state === "unconfirmed" ? [`headgate recheck ${run.id} -c ${config}`, replay] : [replay];
-}
+const OPTIONS: Readonly<Partial<Record<RunAction, string>>> = { replay: " --dry-run" };
 
-/** A held run resumes automatically when the missing structure exists, unless only a person can decide. */
-function heldNext({ id, reason }: RestingRun["run"], config: string, hasTemplate: boolean): string[] {
-  const replay = `headgate replay ${id} -c ${config} --dry-run`;
-  if (reason?.code === "HG-GUARD-007")
-    return [replay, `headgate release ${id} -c ${config} --overwrite`, `headgate cancel ${id} -c ${config}`];
-  const isMissing = (reason?.discards ?? 0) > 0;
-  return [
-    ...(isMissing && hasTemplate ? [`headgate provision ${id} -c ${config}`] : []),
-    `headgate recheck ${id} -c ${config}`,
-    `headgate release ${id} -c ${config}`,
-    replay,
-  ];
-}
-
-function currentPlace(run: RestingRun["run"], goneAt: string | null): string {
-  if (run.finishPlan?.action === "archive" && run.finishedAt !== null) return run.finishPlan.to;
-  if (run.finishPlan?.action === "delete" && run.finishedAt !== null) return "deleted";
-  return goneAt === null ? run.path : "no longer at its drop";
+function commandOf({ id, reason }: RestingRun["run"], action: RunAction, config: string): string {
+  const isOvertaken = action === "release" && reason?.code === OVERTAKEN;
+  return `headgate ${action} ${id} -c ${config}${isOvertaken ? " --overwrite" : (OPTIONS[action] ?? "")}`;
 }
 
 function printCases(cases: readonly Case[]): void {

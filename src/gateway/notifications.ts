@@ -5,7 +5,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { nodeName } from "../ledger/options.ts";
 import type { IsoInstant } from "../model.ts";
-import { findAttention } from "../operations/attention.ts";
+import { type AttentionSources, type Concern, findAttention, findOtherConcerns } from "../operations/attention.ts";
 import type { ServiceLog } from "../operations/attention-log.ts";
 import type { LateFiles } from "../operations/late-files.ts";
 import type { GatewayMetrics } from "../operations/metrics.ts";
@@ -31,6 +31,8 @@ export interface AttentionWatch {
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
   readonly notifier: Notifier;
+  /** What needs attention beside the runs of files. */
+  concerns(): Promise<readonly Concern[]>;
   start(): void;
 }
 
@@ -56,14 +58,16 @@ export async function watchAttention(
   });
   const laneLog = new LaneLog({ lanes, clock, log });
   closers.push(() => laneLog.stop());
-  const notifier = await openNotifier(config, { ...known, services, late, lanes, metrics });
+  const sources = attentionSources(config, { ...known, services, late, lanes, metrics });
+  const notifier = await openNotifier(config, { ...known, metrics }, sources);
   closers.push(() => notifier.stop());
   const start = () => {
     late.start();
     laneLog.start();
     notifier.start();
   };
-  return { late, lanes, notifier, start };
+  const concerns = async () => (await findOtherConcerns(sources)).concerns;
+  return { late, lanes, notifier, concerns, start };
 }
 
 interface NotifierSources {
@@ -80,30 +84,37 @@ interface NotifierSources {
   readonly log: Logger;
 }
 
-async function openNotifier(config: GatewayConfig, parts: NotifierSources): Promise<Notifier> {
-  const { ledger, quota, drops, services, triggers, late, lanes, metrics, clock, log } = parts;
+async function openNotifier(
+  config: GatewayConfig,
+  { spool, metrics, clock, log }: Pick<NotifierSources, "spool" | "metrics" | "clock" | "log">,
+  sources: AttentionSources,
+): Promise<Notifier> {
   const options = config.notifications;
   return new Notifier({
     options,
     receivers: options.receivers.map((one) => createReceiver(one, clock)),
-    state: await NotificationState.read(join(parts.spool.root, NOTIFICATIONS_FILE), log),
+    state: await NotificationState.read(join(spool.root, NOTIFICATIONS_FILE), log),
     gateway: gatewayName(config),
-    find: () =>
-      findAttention({
-        ledger,
-        node: nodeName(config.ledger),
-        drops: () => drops.statuses(),
-        services: () => config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
-        late: () => late.missing(),
-        lanes: () => lanes.overdue(),
-        triggers: () => triggers.listed(),
-        spool: () => quota.state(),
-        spoolShare: options.spoolShare,
-      }),
+    find: () => findAttention(sources),
     count: (receiver, accepted) => metrics.countNotification(receiver, accepted),
     clock,
     log,
   });
+}
+
+function attentionSources(config: GatewayConfig, parts: NotifierSources): AttentionSources {
+  const { ledger, quota, drops, services, triggers, late, lanes } = parts;
+  return {
+    ledger,
+    node: nodeName(config.ledger),
+    drops: () => drops.statuses(),
+    services: () => config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
+    late: () => late.missing(),
+    lanes: () => lanes.overdue(),
+    triggers: () => triggers.listed(),
+    spool: () => quota.state(),
+    spoolShare: config.notifications.spoolShare,
+  };
 }
 
 /** The name of the node, or of the machine where there is only one. */

@@ -2,6 +2,7 @@
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { IsoInstant } from "../model.ts";
+import type { Concern } from "../operations/attention.ts";
 import type { LateFiles } from "../operations/late-files.ts";
 import { triggerHealth } from "../operations/listed-triggers.ts";
 import type { Notifier } from "../operations/notifier.ts";
@@ -45,6 +46,8 @@ export interface QueryParts {
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
   readonly notifier: Pick<Notifier, "failing">;
+  /** What needs attention beside the runs of files. */
+  readonly concerns: () => Promise<readonly Concern[]>;
   readonly steps: Pick<RunSteps, "isRemoved">;
   readonly clock: Clock;
   readonly log: Logger;

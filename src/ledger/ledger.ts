@@ -25,6 +25,7 @@ import type {
   Run,
   RunState,
 } from "../model.ts";
+import type { FileList } from "./file-list.ts";
 import type { FinishedFiles } from "./finished-files.ts";
 import type { Fleet } from "./fleet.ts";
 import type { LaneHeads } from "./lane-heads.ts";
@@ -47,6 +48,7 @@ import type { AwaitedArrival, PollRecord } from "./poll.ts";
 import type { SharedBytes } from "./shared.ts";
 import type { TriggerLists } from "./trigger-lists.ts";
 
+export type * from "./file-list.ts";
 export type { FinishedFile, FinishedFileChange, NewFinishedFile } from "./finished-files.ts";
 export type { LaneHead } from "./lane-heads.ts";
 export type * from "./ledger-records.ts";
@@ -61,6 +63,8 @@ export interface Ledger extends LedgerQueries {
   /** Source files after their end. */
   readonly finishedFiles: FinishedFiles;
   readonly laneHeads: LaneHeads;
+  /** Lists of files for people. */
+  readonly files: FileList;
   /** Triggers that come from services. */
   readonly triggerLists: TriggerLists;
 

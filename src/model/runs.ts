@@ -12,6 +12,12 @@ export interface Place {
   readonly text?: string | undefined;
 }
 
+/**
+ * The code of runs whose readings were lost before all were delivered: a newer version of the file does not bring them
+ * back.
+ */
+export const READINGS_LOST = "HG-RUN-014";
+
 /** The reason for the state of a run, for a person. */
 export interface Reason {
   /** Stable code from the register of errors, such as `HG-MAP-004`. */

@@ -52,8 +52,15 @@ export interface AttentionSources {
 const RUNS_MAX = 1_000;
 
 export async function findAttention(sources: AttentionSources): Promise<Attention> {
+  const runs = await restingRuns(sources);
+  const { concerns, unknown } = await findOtherConcerns(sources);
+  return { concerns: [...runs, ...concerns], unknown };
+}
+
+/** Without files whose runs need a person. */
+export async function findOtherConcerns(sources: AttentionSources): Promise<Attention> {
   const unknown = new Set<string>();
-  const concerns = [...(await restingRuns(sources)), ...(await occupiedPaths(sources))];
+  const concerns = [...(await occupiedPaths(sources))];
   for (const file of sources.late()) {
     const facts = { trigger: file.trigger, due: file.due, lastSeen: file.lastSeen };
     concerns.push({ key: `late ${file.trigger} ${file.due}`, kind: "late", text: missingWords(file), facts });

@@ -1,20 +1,9 @@
 import { z } from "zod";
-import { ATTENTION_STATES } from "../states.ts";
 import { duration } from "../support/quantities.ts";
 import { hasWholeSignIn, smtpFields } from "../support/smtp/options.ts";
+import { ATTENTION_KINDS } from "./attention-kinds.ts";
 
-/** The kinds of concerns that a notification can report. */
-export const ATTENTION_KINDS = [
-  ...ATTENTION_STATES,
-  "occupied",
-  "late",
-  "lane",
-  "drop",
-  "service",
-  "trigger",
-  "spool",
-] as const;
-export type AttentionKind = (typeof ATTENTION_KINDS)[number];
+export { ATTENTION_KINDS, type AttentionKind } from "./attention-kinds.ts";
 
 const common = {
   name: z.string().min(1).describe("Name, unique among the receivers; used in log and state."),

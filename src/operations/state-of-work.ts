@@ -4,6 +4,7 @@
  */
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import type { Arrival, DropKind, DropState, IsoInstant, Run, Summary } from "../model.ts";
+import { READINGS_LOST } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES, runStatesThat, UNCLAIMED_STATES } from "../states.ts";
 import { runWords } from "./attention-log.ts";
 import { heldHealth } from "./held-runs.ts";
@@ -41,8 +42,6 @@ export interface HealthPart {
   readonly reason: string;
 }
 
-/** The readings were lost before all were delivered: a newer version of the file does not bring them back. */
-export const READINGS_LOST = "HG-RUN-014";
 const SHOWN = 20;
 const RUNS_MAX = 1_000;
 

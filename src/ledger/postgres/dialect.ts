@@ -10,6 +10,8 @@ export const postgresDialect: Dialect = {
   msBetween: (from, to) => `(extract(epoch FROM ${to}::timestamptz - ${from}::timestamptz) * 1000)::float8`,
   contains: (column) => `strpos(${column}, ?) > 0`,
   startsWith: (expression) => `left(${expression}, length(?::text)) = ?`,
+  isLike: (expression) => `${expression} ILIKE ? ESCAPE '\\'`,
+  byRowId: "",
   endsWith: (expression) => `right(${expression}, length(?::text)) = ?`,
   // The server guards its files itself, and foreign keys refuse dangling rows.
   damage: nothingBroken,

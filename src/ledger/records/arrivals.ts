@@ -37,7 +37,7 @@ type ArrivalMethods = Pick<
 export function arrivalMethods(store: Store): ArrivalMethods {
   return {
     arrival: (id) => store.look(() => findArrival(id)),
-    arrivals: (ids) => store.look(() => findArrivals(ids)),
+    arrivals: (ids) => store.look(() => arrivalsById(ids)),
     arrivalsIn: (drop, states, limit, after) =>
       store.read(() => arrivalsIn(drop, states, limit ?? NO_LIMIT, after ?? 0)),
     awaited: (drop) => store.look(() => awaitedBefore(drop)),
@@ -60,7 +60,7 @@ export function* findArrival(id: number): Steps<Arrival | null> {
   return found === undefined ? null : arrivalOfCells(found);
 }
 
-function* findArrivals(ids: readonly number[]): Steps<readonly Arrival[]> {
+export function* arrivalsById(ids: readonly number[]): Steps<readonly Arrival[]> {
   const found = yield* rowEach<ArrivalCells>(
     `SELECT ${ARRIVAL_COLUMNS} FROM arrivals WHERE id = ?`,
     ["bigint"],

@@ -8,6 +8,7 @@ import { batchMethods } from "./batches.ts";
 import { checkingMethods } from "./consistency.ts";
 import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
+import { fileList } from "./file-list.ts";
 import { finishedFiles } from "./finished-files.ts";
 import { forgettingMethods } from "./forgotten.ts";
 import { historyMethods } from "./history.ts";
@@ -44,6 +45,7 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "s
     ...forgettingMethods(store),
     ...checkingMethods(store),
     finishedFiles: finishedFiles(store),
+    files: fileList(store),
     laneHeads: laneHeads(store),
     triggerLists: triggerLists(store),
   };

@@ -78,6 +78,10 @@ export interface Dialect {
   contains(column: string): string;
   /** Takes the beginning as two values. */
   startsWith(expression: string): string;
+  /** Takes a pattern of LIKE, in which a backslash escapes; ASCII letters match in either case. */
+  isLike(expression: string): string;
+  /** Demands the order of the primary key, for a planner that accepts hints. */
+  readonly byRowId: string;
   /** Takes the end as two values. */
   endsWith(expression: string): string;
   /** Damage that the database itself finds in its files. */

@@ -15,6 +15,8 @@ import { cells, type Dialect, rows, type Steps, type Store } from "./store.ts";
 const FILES_MAX = 50;
 /** Shorter beginnings of ids would match nearly everything. */
 const PREFIX_MIN = 4;
+/** A shorter beginning may as well be a part of a name. */
+const IDENTIFYING_MIN = 10;
 
 type Finder = (query: string, dialect: Dialect) => Steps<readonly number[]>;
 
@@ -54,7 +56,7 @@ function* withEntries(found: readonly number[]): Steps<readonly number[]> {
   return [...all].slice(0, FILES_MAX);
 }
 
-function* lifeOf(arrivalId: number): Steps<readonly TracedFile[]> {
+export function* lifeOf(arrivalId: number): Steps<readonly TracedFile[]> {
   const arrival = yield* findArrival(arrivalId);
   if (arrival === null) return [];
   const found = yield* cells<RunCells>(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id`, arrivalId);
@@ -62,6 +64,17 @@ function* lifeOf(arrivalId: number): Steps<readonly TracedFile[]> {
   for (const run of found.map(toRun))
     runs.push({ run, batches: yield* batchesOf(run.id), rejected: yield* rejectedRowsOf(run.id) });
   return [{ arrival, runs, events: yield* eventsOf(arrivalId) }];
+}
+
+/** What identifies a file for certain, and the beginning of a run id that is long enough. */
+export function* identifiedFiles(query: string, limit: number, dialect: Dialect): Steps<readonly number[]> {
+  const finders: readonly Finder[] = [byOperation, byRun, byOperationPrefix];
+  const isLong = query.length >= IDENTIFYING_MIN && /^[0-9a-z]+$/.test(query);
+  for (const find of isLong ? [...finders, byPrefix] : finders) {
+    const found = yield* find(query, dialect);
+    if (found.length > 0) return found.slice(0, limit);
+  }
+  return [];
 }
 
 function byOperation(query: string): Steps<readonly number[]> {

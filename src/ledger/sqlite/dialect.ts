@@ -9,6 +9,8 @@ export const sqliteDialect: Dialect = {
   msBetween: (from, to) => `(unixepoch(${to}, 'subsec') - unixepoch(${from}, 'subsec')) * 1000`,
   contains: (column) => `instr(${column}, ?) > 0`,
   startsWith: (expression) => `substr(${expression}, 1, length(?)) = ?`,
+  isLike: (expression) => `${expression} LIKE ? ESCAPE '\\'`,
+  byRowId: "NOT INDEXED",
   endsWith: (expression) => `substr(${expression}, -length(?)) = ?`,
   damage,
 };

@@ -65,7 +65,7 @@ export const waitingFile = z.object({
   overdue: z.boolean(),
 });
 
-const rejectedRow = z.object({ code: z.string(), message: z.string(), hint: z.string().optional(), place });
+export const rejectedRow = z.object({ code: z.string(), message: z.string(), hint: z.string().optional(), place });
 
 const outcome = z.object({
   by: z.enum(["webhook", "read-back"]),

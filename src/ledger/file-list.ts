@@ -1,0 +1,70 @@
+/** The part of the ledger that lists and finds files for people, and counts what needs attention by its cause. */
+import type { Arrival, FileStanding, IsoInstant, Run, RunState } from "../model.ts";
+import type { TargetKey } from "./ledger-records.ts";
+import type { TracedFile } from "./ledger-results.ts";
+
+export interface FileFilter {
+  /** A part of the path; ASCII letters match in either case. */
+  readonly text?: string | undefined;
+  /** Only files with readings of this target, as far as their runs were mapped. */
+  readonly target?: TargetKey | undefined;
+  readonly standing?: FileStanding | undefined;
+  readonly drop?: string | undefined;
+  readonly trigger?: string | undefined;
+  /** First seen at this instant or later. */
+  readonly from?: IsoInstant | undefined;
+  /** First seen before this instant. */
+  readonly to?: IsoInstant | undefined;
+  /** `next` of the part before. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface ListedFile {
+  readonly arrival: Arrival;
+  /** The latest run. */
+  readonly run: Run | null;
+}
+
+export interface FileListPart {
+  /** Newest first; by the latest run when the filter is about runs. */
+  readonly files: readonly ListedFile[];
+  /**
+   * Null at the end of the list. A search that takes long ends early, with fewer files than asked for, and goes on from
+   * here.
+   */
+  readonly next: string | null;
+}
+
+/** A run that needs a person, with the facts that its cause is known by. */
+export interface RestingCase {
+  readonly run: string;
+  readonly arrivalId: number;
+  readonly state: RunState;
+  readonly drop: string;
+  readonly trigger: string;
+  /** Name and version. */
+  readonly mapper: string;
+  readonly changedAt: IsoInstant;
+  readonly code: string | null;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+export interface FileList {
+  list(filter: FileFilter): Promise<FileListPart>;
+  /** The files of an operationId, of the prefix of operationIds, of a run, or of the beginning of a run's id. */
+  identified(query: string, limit: number): Promise<readonly ListedFile[]>;
+  /** These files, in the order of the ids; without those that are unknown. */
+  byId(ids: readonly number[]): Promise<readonly ListedFile[]>;
+  /** The whole life of one file, or null. */
+  life(arrivalId: number): Promise<TracedFile | null>;
+  /** Other versions of a file, newest first. */
+  versions(arrival: Arrival, limit: number): Promise<readonly ListedFile[]>;
+  /** The entries of a container. */
+  entries(arrivalId: number, limit: number): Promise<readonly ListedFile[]>;
+  /** The latest runs of files in these states that no newer version has replaced, newest first. */
+  resting(states: readonly RunState[], limit: number): Promise<readonly RestingCase[]>;
+  /** Those of these runs whose file a newer version has replaced: its sender has resolved them. */
+  replaced(runs: readonly string[]): Promise<ReadonlySet<string>>;
+}

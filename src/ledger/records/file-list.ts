@@ -1,0 +1,210 @@
+/**
+ * Lists and finds files. A list without an index for its filter goes through files or runs in parts, newest first, so
+ * that no statement occupies the process for long and ingestion pays for no index; it ends early after a while.
+ */
+import { setImmediate } from "node:timers/promises";
+import type { Arrival, ArrivalState, FileStanding, RunState } from "../../model.ts";
+import { ALL_RUN_STATES, ARRIVAL_STATES, RUN_STATES, runStatesThat } from "../../states.ts";
+import type { FileFilter, FileList, FileListPart, ListedFile } from "../file-list.ts";
+import { arrivalsById } from "./arrivals.ts";
+import { replacedRuns, restingCases } from "./resting-cases.ts";
+import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
+import { type Candidates, type Condition, candidatesIn } from "./run-candidates.ts";
+import { literals } from "./run-indexes.ts";
+import { row, rowEach, rows, type Steps, type Store, type Value } from "./store.ts";
+import { identifiedFiles, lifeOf } from "./trace.ts";
+
+/** Arrivals or runs of one part; the first part is small, since most lists end in it. */
+const FIRST_PART = 2_000;
+const PART = 20_000;
+/** Milliseconds after which a list ends early. */
+const LONGEST_MS = 200;
+
+export function fileList(store: Store): FileList {
+  return {
+    list: (filter) => list(store, filter),
+    identified: (query, limit) =>
+      store.read(function* () {
+        return yield* listed(yield* identifiedFiles(query, limit, store.dialect));
+      }),
+    byId: (ids) => store.read(() => listed(ids)),
+    life: (id) =>
+      store.read(function* () {
+        const [life] = yield* lifeOf(id);
+        return life ?? null;
+      }),
+    versions: ({ id, drop, path, parentId }, limit) =>
+      store.read(function* () {
+        const where = "name = (SELECT name FROM arrivals WHERE id = ?) AND path = ? AND drop_name = ? AND id <> ?";
+        const parent = parentId === null ? "parent_id IS NULL" : "parent_id IS NOT NULL";
+        return yield* listed(
+          yield* ids(`SELECT id FROM arrivals WHERE ${where} AND ${parent} ORDER BY id DESC LIMIT ?`, [
+            ...[id, path, drop, id, limit],
+          ]),
+        );
+      }),
+    entries: (id, limit) =>
+      store.read(function* () {
+        return yield* listed(
+          yield* ids("SELECT id FROM arrivals WHERE parent_id = ? ORDER BY id LIMIT ?", [id, limit]),
+        );
+      }),
+    resting: (states, limit) => store.read(() => restingCases(store, states, limit)),
+    replaced: (runs) => store.look(() => replacedRuns(store, runs)),
+  };
+}
+
+async function list(store: Store, filter: FileFilter): Promise<FileListPart> {
+  const until = store.clock.monotonicMs() + LONGEST_MS;
+  const search = await store.read(() => beginSearch(store, filter));
+  const found: (number | string)[] = [];
+  let next = filter.after ?? null;
+  for (let size = FIRST_PART; ; size = PART) {
+    const part = await store.look(() => search(next, size, filter.limit - found.length));
+    found.push(...part.found);
+    next = part.next;
+    if (next === null || found.length >= filter.limit || store.clock.monotonicMs() >= until) break;
+    // Other work of the process goes first.
+    await setImmediate();
+  }
+  return { files: await store.read(() => listed(found)), next };
+}
+
+interface PartFound {
+  /** Ids of arrivals, or of runs. */
+  readonly found: readonly (number | string)[];
+  readonly next: string | null;
+}
+
+/** Takes the place to go on from, the size of the part, and how many files at most. */
+type Search = (after: string | null, size: number, limit: number) => Steps<PartFound>;
+
+/** What a search needs to know before its first part. */
+function* beginSearch(store: Store, filter: FileFilter): Steps<Search> {
+  const ends = yield* row<{ first: number | null; last: number | null }>(
+    "SELECT min(id) AS first, max(id) AS last FROM arrivals",
+  );
+  const [first, last] = [ends?.first ?? 1, ends?.last ?? 0];
+  const from = filter.from === undefined ? first : yield* seenAtOrAfter(filter.from, first, last);
+  const to = filter.to === undefined ? last : (yield* seenAtOrAfter(filter.to, first, last)) - 1;
+  const candidates = yield* candidatesOf(store, filter);
+  if (candidates === null)
+    return (after, size, limit) => searchArrivals(store, filter, { from, to, after, size, limit });
+  const condition = conditionOf(store, filter, [from, to]);
+  return (after, size, limit) => candidatesIn(store, candidates, condition, { after, size, limit });
+}
+
+/** The runs by which the files are found; null for a filter that is not about runs. */
+function* candidatesOf(store: Store, filter: FileFilter): Steps<Candidates | null> {
+  const { standing, trigger, target } = filter;
+  const states = standing === undefined ? null : statesOf(standing);
+  if (states?.runs.length === 0) return null;
+  if (states === null && trigger === undefined && target === undefined) return null;
+  const field = store.dialect.jsonField("json", "trigger");
+  const bindings =
+    trigger === undefined ? null : yield* ids(`SELECT id FROM bindings WHERE ${field} = ? ORDER BY id DESC`, [trigger]);
+  return { states: states?.runs ?? ALL_RUN_STATES, bindings, target: target ?? null, isAnyState: states === null };
+}
+
+interface Standing {
+  readonly arrivals: readonly ArrivalState[];
+  readonly runs: readonly RunState[];
+}
+
+function statesOf(standing: FileStanding): Standing {
+  const all = Object.entries(ARRIVAL_STATES) as [ArrivalState, (typeof ARRIVAL_STATES)[ArrivalState]][];
+  const runs = ALL_RUN_STATES.some((state) => RUN_STATES[state].standing === standing)
+    ? runStatesThat((facts) => facts.standing === standing)
+    : [];
+  return { arrivals: all.filter(([, facts]) => facts.standing === standing).map(([state]) => state), runs };
+}
+
+/** Arrivals whose state leaves it to the run where the file stands. */
+const BY_RUN = (Object.keys(ARRIVAL_STATES) as ArrivalState[]).filter(
+  (state) => ARRIVAL_STATES[state].standing === null,
+);
+
+function conditionOf(
+  { dialect }: Store,
+  { text, drop, from, to, standing }: FileFilter,
+  [first, last]: readonly [number, number],
+): Condition {
+  const parts: (readonly [where: string, ...values: (string | number)[]])[] = [
+    ["arrivals.id >= ? AND arrivals.id <= ?", first, last],
+    // Seen and left again before anything was done with it.
+    ["(arrivals.gone_at IS NULL OR arrivals.state <> 'settling')"],
+    ...(text === undefined ? [] : [[dialect.isLike("arrivals.path"), likePattern(text)] as const]),
+    ...(drop === undefined ? [] : [["arrivals.drop_name = ?", drop] as const]),
+    // Clocks may have been set back meanwhile.
+    ...(from === undefined ? [] : [["arrivals.seen_at >= ?", from] as const]),
+    ...(to === undefined ? [] : [["arrivals.seen_at < ?", to] as const]),
+  ];
+  if (standing !== undefined) {
+    const { arrivals, runs } = statesOf(standing);
+    parts.push([`arrivals.state IN (${literals(runs.length === 0 ? arrivals : BY_RUN)})`]);
+  }
+  return { where: parts.map(([where]) => where).join(" AND "), values: parts.flatMap(([, ...values]) => values) };
+}
+
+/** A part of the text, whatever wildcards it holds. */
+function likePattern(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+}
+
+function* searchArrivals(
+  store: Store,
+  filter: FileFilter,
+  at: { readonly from: number; readonly to: number; readonly after: string | null } & Readonly<
+    Record<"size" | "limit", number>
+  >,
+): Steps<PartFound> {
+  const last = Math.min(at.to, at.after === null ? at.to : Number(at.after) - 1);
+  const first = Math.max(at.from, last - at.size + 1);
+  if (!(last >= first)) return { found: [], next: null };
+  const { where, values } = conditionOf(store, filter, [first, last]);
+  const found = yield* ids(`SELECT id FROM arrivals ${store.dialect.byRowId} WHERE ${where} ORDER BY id DESC LIMIT ?`, [
+    ...values,
+    at.limit,
+  ]);
+  const end = found.length === at.limit ? (found.at(-1) ?? first) : first;
+  return { found, next: end <= at.from ? null : String(end) };
+}
+
+/** The first arrival that was seen at the instant or later: ids increase with the order of first sighting. */
+function* seenAtOrAfter(instant: string, first: number, last: number): Steps<number> {
+  let [low, high] = [first, last + 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const found = yield* row<{ id: number; seen_at: string }>(
+      "SELECT id, seen_at FROM arrivals WHERE id >= ? ORDER BY id LIMIT 1",
+      middle,
+    );
+    if (found === undefined || found.seen_at >= instant) high = middle;
+    else low = found.id + 1;
+  }
+  return low;
+}
+
+/** Of arrivals or of runs, in their order. */
+function* listed(found: readonly (number | string)[]): Steps<readonly ListedFile[]> {
+  const isByRun = typeof found[0] === "string";
+  const runs = yield* rowEach<RunCells>(
+    isByRun
+      ? `${SELECT_RUN} WHERE runs.id = ?`
+      : `${SELECT_RUN} WHERE runs.id = (SELECT run_id FROM arrivals WHERE arrivals.id = ?)`,
+    [isByRun ? "text" : "bigint"],
+    found.map((id) => [id]),
+  );
+  const arrivalIds = isByRun ? runs.map((cells) => cells?.[1] ?? 0) : (found as readonly number[]);
+  const arrivals = yield* arrivalsById(arrivalIds);
+  const byId = new Map<number, Arrival>(arrivals.map((arrival) => [arrival.id, arrival]));
+  return arrivalIds.flatMap((id, at) => {
+    const arrival = byId.get(id);
+    const run = runs[at];
+    return arrival === undefined ? [] : [{ arrival, run: run === undefined ? null : toRun(run) }];
+  });
+}
+
+function* ids(sql: string, values: readonly Value[]): Steps<readonly number[]> {
+  return (yield* rows<{ id: number }>(sql, ...values)).map(({ id }) => id);
+}

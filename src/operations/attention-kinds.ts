@@ -1,0 +1,14 @@
+/** The kinds of concerns: runs by their state, and what else needs a person. */
+import { ATTENTION_STATES } from "../states.ts";
+
+export const ATTENTION_KINDS = [
+  ...ATTENTION_STATES,
+  "occupied",
+  "late",
+  "lane",
+  "drop",
+  "service",
+  "trigger",
+  "spool",
+] as const;
+export type AttentionKind = (typeof ATTENTION_KINDS)[number];
