@@ -20,7 +20,7 @@ import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { filesToKeep, moveToKept } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
 import { ABOUT, BESIDE_SEGMENT, PART, ROWS, type SpoolPlaces, spoolPlaces } from "./paths.ts";
-import { segmentFiles } from "./segment-files.ts";
+import { keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
 import { SpoolDisk } from "./spool-disk.ts";
 import { readFacts } from "./target-index.ts";
 import { shareOf } from "./usage.ts";
@@ -63,6 +63,8 @@ export interface Spool {
   copyInput(runId: string, to: string): Promise<boolean>;
   /** Reads the batches of a run; null when they are no longer available. */
   openSegment(runId: string): Promise<SegmentRead | null>;
+  /** Segment and indexes of a run, kept or not. */
+  filesOf(runId: string): SegmentFiles;
   /** Ids of runs that have an input or a segment here. */
   residents(): Promise<ReadonlySet<string>>;
   /** The input of a run, kept or not unless one of both is requested; null when it is missing. */
@@ -117,6 +119,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       const place = exists(segmentPath(runId)) ? segmentPath(runId) : keptPlace(names.keptOf(runId), "segment");
       return place === null ? null : (span) => openKept(place, span);
     },
+    filesOf: (runId) =>
+      exists(segmentPath(runId)) ? segmentFiles(segmentPath(runId)) : keptSegmentFiles(names.keptOf(runId)),
     async openInput(runId, side) {
       const found = inputs.find(runId, side);
       return found === null ? null : openKept(found.path, found.span);

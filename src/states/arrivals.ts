@@ -1,5 +1,5 @@
 /** The states of arrivals. See `states.ts` for their meaning. */
-import type { FileStanding } from "./runs.ts";
+import { type FileStanding, RUN_STATES, type RunState } from "./runs.ts";
 
 export interface ArrivalFacts<State = ArrivalState> {
   readonly next: readonly State[];
@@ -28,6 +28,11 @@ const ARRIVAL = {
 
 export type ArrivalState = keyof typeof ARRIVAL;
 export const ARRIVAL_STATES: Readonly<Record<ArrivalState, ArrivalFacts>> = ARRIVAL;
+
+/** Where a file stands, with the state of its latest run; null for a container that was opened. */
+export function standingOf(arrival: ArrivalState, run: RunState | null): FileStanding | null {
+  return ARRIVAL_STATES[arrival].standing ?? (run === null ? "pending" : RUN_STATES[run].standing);
+}
 
 export const ALL_ARRIVAL_STATES = Object.keys(ARRIVAL) as readonly ArrivalState[];
 export const UNCLAIMED_STATES = ALL_ARRIVAL_STATES.filter((state) => ARRIVAL_STATES[state].isUnclaimed);

@@ -10,6 +10,7 @@ import type { Clock } from "../../src/support/clock.ts";
 import { InvariantError, RejectedError } from "../../src/support/errors.ts";
 import { advanceConformance } from "./advance-conformance.ts";
 import { containerConformance } from "./container-conformance.ts";
+import { fileConformance } from "./file-conformance.ts";
 import { finishedConformance } from "./finished-conformance.ts";
 import {
   BINDING,
@@ -62,6 +63,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("advances", () => advanceConformance(current));
     describe("outcomes", () => outcomes(current));
     describe("queries of operators", () => questions(current));
+    describe("lists of files", () => fileConformance(current));
     describe("writes that share a commit", () => sharedCommits(current));
   });
 }

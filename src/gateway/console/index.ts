@@ -1,17 +1,26 @@
 /** The endpoints of the operations API that several stages answer, group by group. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { attentionEndpoints } from "../../operations/api/attention.ts";
 import type { EndpointGroup, HandlersOf } from "../../operations/api/endpoint.ts";
+import { fileEndpoints } from "../../operations/api/files.ts";
 import { overviewEndpoints } from "../../operations/api/overview.ts";
 import { playgroundEndpoints } from "../../operations/api/playground.ts";
+import { readingEndpoints } from "../../operations/api/readings.ts";
 import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts";
 import type { HealthPart } from "../../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
+import { attentionHandlers } from "./attention.ts";
+import { fileHandlers } from "./files.ts";
 import { overviewHandlers } from "./overview.ts";
 import { openPlayground } from "./playground.ts";
+import { readingHandlers } from "./reading-origin.ts";
 
 /** All groups whose endpoints have handlers, which `consoleHandlers` makes under the same names. */
 const GROUPS = {
   overview: overviewEndpoints,
+  attention: attentionEndpoints,
+  files: fileEndpoints,
+  readings: readingEndpoints,
   playground: playgroundEndpoints,
 } as const satisfies Readonly<Record<string, EndpointGroup>>;
 
@@ -25,6 +34,9 @@ export interface ConsoleParts extends QueryParts {
 export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): ConsoleHandlers {
   return {
     overview: overviewHandlers(config, parts),
+    attention: attentionHandlers(config, parts),
+    files: fileHandlers(config, parts),
+    readings: readingHandlers(parts),
     playground: openPlayground(config, parts),
   };
 }

@@ -1,5 +1,5 @@
 import type { ArrivalState, Binding, FileStanding, RunState } from "../../model.ts";
-import { ARRIVAL_STATES, RUN_STATES } from "../../states.ts";
+import { standingOf } from "../../states.ts";
 import type { Backlog, Ledger, Tally } from "../ledger.ts";
 import { RESTING, TO_DELIVER, UNMAPPED } from "./run-indexes.ts";
 import { row, rows, type Steps, type Store } from "./store.ts";
@@ -65,7 +65,7 @@ function* tally(store: Store, since: string): Steps<Tally> {
   const files: Partial<Record<FileStanding, number>> = {};
   const drops = new Map<string, number>();
   for (const group of yield* groups(store, since)) {
-    const standing = standingOf(group);
+    const standing = standingOf(group.arrival, group.run) ?? "pending";
     files[standing] = (files[standing] ?? 0) + group.files;
     if (standing === "delivered") drops.set(group.drop_name, (drops.get(group.drop_name) ?? 0) + group.files);
   }
@@ -93,11 +93,6 @@ WHERE gone_at IS NULL AND parent_id IS NOT NULL
     since,
     ...CHANGED.map(() => since),
   );
-}
-
-function standingOf(group: Group): FileStanding {
-  const standing = ARRIVAL_STATES[group.arrival].standing;
-  return standing ?? (group.run === null ? null : RUN_STATES[group.run].standing) ?? "pending";
 }
 
 function* pointsSince(store: Store, since: string): Steps<Tally["points"]> {

@@ -1,0 +1,138 @@
+/** Finds the file, sheet and row of a reading, for command line and console. */
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { Batch } from "../../model.ts";
+import type { HandlersOf } from "../../operations/api/endpoint.ts";
+import type { readingEndpoints } from "../../operations/api/readings.ts";
+import { type FoundReading, findReadings, type OnDamage, type ReadingQuery } from "../../spool/search.ts";
+import { parsedJson } from "../../support/decoded-text.ts";
+import { ConfigError } from "../../support/errors.ts";
+import { pushTarget, targetWords } from "../../wire/index.ts";
+import type { QueryParts } from "../operator-queries.ts";
+
+/** A reading with the history of its file. */
+export interface TracedReading extends FoundReading {
+  readonly file: number;
+  readonly drop: string;
+  readonly path: string;
+  readonly state: string;
+  readonly operationId: string | null;
+  readonly mapper: string;
+}
+
+const FOUND_MAX = 50;
+
+/** The newest run first. */
+export async function traceReadings(
+  spoolRoot: string,
+  query: ReadingQuery,
+  ledger: Pick<Ledger, "trace">,
+  onDamage: OnDamage,
+): Promise<readonly TracedReading[]> {
+  const found: TracedReading[] = [];
+  for await (const reading of findReadings(spoolRoot, query, onDamage)) {
+    found.push(...(await withHistory(reading, ledger)));
+    if (found.length >= FOUND_MAX) break;
+  }
+  return found;
+}
+
+async function withHistory(reading: FoundReading, ledger: Pick<Ledger, "trace">): Promise<TracedReading[]> {
+  const files = await ledger.trace(reading.runId);
+  return files.flatMap(({ arrival, runs }) =>
+    runs
+      .filter(({ run }) => run.id === reading.runId)
+      .map(({ run, batches }) => ({
+        ...reading,
+        file: arrival.id,
+        drop: arrival.drop,
+        path: arrival.path,
+        state: run.state,
+        operationId: leafOf(batches, reading)?.operationId ?? null,
+        mapper: `${run.binding.mapper.name} ${run.binding.mapper.version}`,
+      })),
+  );
+}
+
+/** The batch that was sent with the reading: a split keeps the readings in their order. */
+function leafOf(
+  batches: readonly Batch[],
+  { sequence, position }: Pick<FoundReading, "sequence" | "position">,
+): Batch | null {
+  const batch = batches.find((one) => one.sequence === sequence);
+  if (batch?.state !== "split") return batch ?? null;
+  const first = batches.find((one) => one.sequence === `${sequence}.1`);
+  if (first === undefined) return batch;
+  const child =
+    position < first.points
+      ? { sequence: `${sequence}.1`, position }
+      : { sequence: `${sequence}.2`, position: position - first.points };
+  return leafOf(batches, child);
+}
+
+/**
+ * The fields of `sourceSerialNumber=M-1 mappingConfig=kWh`, or of JSON; null for a text that names no target. Values may
+ * hold blanks: a field begins at its name.
+ */
+export function targetFields(text: string): ReadingQuery["fields"] | null {
+  const given = text.trim().startsWith("{") ? parsedJson(text) : readWords(text);
+  const result = pushTarget.strict().safeParse(given);
+  if (!result.success || Object.keys(result.data).length === 0) return null;
+  return Object.fromEntries(
+    Object.entries(result.data).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
+  );
+}
+
+const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variableTypeId"]);
+
+function readWords(text: string): Record<string, string | number> {
+  const names = Object.keys(pushTarget.shape).join("|");
+  const fields: Record<string, string | number> = {};
+  for (const [, name = "", value = ""] of text.matchAll(
+    new RegExp(`(?<=^|\\s)(${names})=(.*?)(?=\\s+(?:${names})=|\\s*$)`, "gs"),
+  ))
+    fields[name] = NUMERIC.has(name) ? Number(value) : value;
+  return fields;
+}
+
+/** Null for a text that is no instant. */
+export function instantMs(text: string): number | null {
+  try {
+    return Temporal.Instant.from(text).epochMilliseconds;
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    return null;
+  }
+}
+
+export function readingHandlers({
+  ledger,
+  spool,
+  log,
+}: Pick<QueryParts, "ledger" | "spool" | "log">): HandlersOf<typeof readingEndpoints> {
+  return {
+    async readingOrigin({ query: { target, date } }) {
+      const fields = targetFields(target);
+      const atMs = instantMs(date);
+      const facts = { operation: "trace reading", subject: target };
+      if (fields === null)
+        throw new ConfigError("HG-OPS-006", {
+          ...facts,
+          message: `${target} names no target`,
+          hint: "Write it as `sourceSerialNumber=M-1 mappingConfig=kWh`.",
+        });
+      if (atMs === null)
+        throw new ConfigError("HG-OPS-006", {
+          ...facts,
+          message: `${date} is not an instant`,
+          hint: "Write it as 2026-03-01T00:00:00Z or with an offset.",
+        });
+      const words = targetWords(fields);
+      const found = await traceReadings(spool.root, { words, fields, atMs }, ledger, (damage) => log.warn(damage));
+      return {
+        found: found.map(({ value, version, file, drop, path, sheet, row, runId, state, operationId, mapper }) => ({
+          ...{ target: words, value, version, file, drop, path, sheet, row, run: runId, state, operationId, mapper },
+        })),
+      };
+    },
+  };
+}
