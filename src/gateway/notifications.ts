@@ -31,7 +31,7 @@ export interface AttentionWatch {
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
   readonly notifier: Notifier;
-  /** What needs attention beside the runs of files. */
+  /** Everything that needs attention beside the runs of files. */
   concerns(): Promise<readonly Concern[]>;
   start(): void;
 }

@@ -46,7 +46,7 @@ export interface QueryParts {
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
   readonly notifier: Pick<Notifier, "failing">;
-  /** What needs attention beside the runs of files. */
+  /** Everything that needs attention beside the runs of files. */
   readonly concerns: () => Promise<readonly Concern[]>;
   readonly steps: Pick<RunSteps, "isRemoved">;
   readonly clock: Clock;

@@ -30,8 +30,8 @@ export interface FileListPart {
   /** Newest first; by the latest run when the filter is about runs. */
   readonly files: readonly ListedFile[];
   /**
-   * Null at the end of the list. A search that takes long ends early, with fewer files than asked for, and goes on from
-   * here.
+   * Null at the end of the list. A search that takes long ends early, with fewer files than asked for, and continues
+   * from here.
    */
   readonly next: string | null;
 }
@@ -65,6 +65,6 @@ export interface FileList {
   entries(arrivalId: number, limit: number): Promise<readonly ListedFile[]>;
   /** The latest runs of files in these states that no newer version has replaced, newest first. */
   resting(states: readonly RunState[], limit: number): Promise<readonly RestingCase[]>;
-  /** Those of these runs whose file a newer version has replaced: its sender has resolved them. */
+  /** Selects the runs whose file a newer version has replaced: its sender has resolved them. */
   replaced(runs: readonly string[]): Promise<ReadonlySet<string>>;
 }

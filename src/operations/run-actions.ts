@@ -1,4 +1,4 @@
-/** What a person can do about a run that needs attention, and where its file is; for command line and console. */
+/** Actions on a run that needs attention, and the place of its file; for command line and console. */
 import { READINGS_LOST, type Run } from "../model.ts";
 import { CANCELLABLE_STATES } from "../states.ts";
 
@@ -8,8 +8,8 @@ export type RunAction = "replay" | "provision" | "release" | "recheck" | "cancel
 export const OVERTAKEN = "HG-GUARD-007";
 
 /**
- * What helps, the most likely first. `hasTemplate`: its trigger has a template for missing targets. Lost readings cannot
- * be replayed; a person who has replaced them cancels the run.
+ * The actions that help, the most likely first. `hasTemplate`: its trigger has a template for missing targets. Lost
+ * readings cannot be replayed; a person who has replaced them cancels the run.
  */
 export function actionsOf(run: Pick<Run, "state" | "reason">, hasTemplate: boolean): readonly RunAction[] {
   if (run.state === "held") return heldActions(run, hasTemplate);
@@ -24,7 +24,7 @@ function heldActions({ reason }: Pick<Run, "reason">, hasTemplate: boolean): rea
   return [...(isMissing && hasTemplate ? (["provision"] as const) : []), "recheck", "release", "replay"];
 }
 
-/** The same, and what else is possible. */
+/** The same, and all others that are possible. */
 export function allActionsOf(run: Pick<Run, "state" | "reason">, hasTemplate: boolean): readonly RunAction[] {
   const usual = actionsOf(run, hasTemplate);
   const isCancellable = CANCELLABLE_STATES.includes(run.state) && !usual.includes("cancel");

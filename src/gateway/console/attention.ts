@@ -31,7 +31,7 @@ interface Member {
   readonly text: string;
   readonly hint: string | null;
   readonly code: string | null;
-  /** Tells causes of one kind and code apart. */
+  /** Part of the cause, where the mapper refused the file. */
   readonly mapper: string | null;
   readonly since: string | null;
   readonly drop: string | null;
@@ -75,7 +75,7 @@ export function attentionHandlers(config: GatewayConfig, parts: AttentionParts):
         throw unknownSubject({
           operation: "list attention",
           subject: key,
-          message: "nothing of this group needs attention any more",
+          message: "nothing of this group needs attention now",
         });
       const begin = after === undefined ? 0 : group.members.findIndex((member) => member.key === after) + 1;
       const part = group.members.slice(begin, begin + limit);
@@ -136,7 +136,7 @@ const NOTHING = {
   currentPlace: null,
 } as const;
 
-/** What helps beside a change of what is not the gateway's. */
+/** Actions on concerns that are not about a run at rest. */
 const ACTIONS_OF: Readonly<Partial<Record<AttentionKind, readonly Action[]>>> = { lane: ["cancel"], drop: ["pause"] };
 
 function memberOfConcern({ key, kind, text, facts }: Concern): Member {

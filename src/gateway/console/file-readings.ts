@@ -1,4 +1,4 @@
-/** What a mapper made of a file, from the segment that the spool keeps: readings with their rows, and batches. */
+/** The result of a mapper, from the segment that the spool keeps: readings with their rows, and batches. */
 import type { Arrival, Run, TargetFacts } from "../../model.ts";
 import type { AnswerOf, QueryOf } from "../../operations/api/endpoint.ts";
 import type { FileReadings, fileEndpoints } from "../../operations/api/files.ts";

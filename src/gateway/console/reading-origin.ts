@@ -70,8 +70,8 @@ function leafOf(
 }
 
 /**
- * The fields of `sourceSerialNumber=M-1 mappingConfig=kWh`, or of JSON; null for a text that names no target. Values may
- * hold blanks: a field begins at its name.
+ * The fields of `sourceSerialNumber=M-1 mappingConfig=kWh`, or of JSON; null for a text that names no target. Values
+ * may hold blanks: a field begins at its name.
  */
 export function targetFields(text: string): ReadingQuery["fields"] | null {
   const given = text.trim().startsWith("{") ? parsedJson(text) : readWords(text);

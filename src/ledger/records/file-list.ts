@@ -76,10 +76,10 @@ interface PartFound {
   readonly next: string | null;
 }
 
-/** Takes the place to go on from, the size of the part, and how many files at most. */
+/** Takes the place to continue from, the size of the part, and how many files at most. */
 type Search = (after: string | null, size: number, limit: number) => Steps<PartFound>;
 
-/** What a search needs to know before its first part. */
+/** Reads the facts that a search needs before its first part. */
 function* beginSearch(store: Store, filter: FileFilter): Steps<Search> {
   const ends = yield* row<{ first: number | null; last: number | null }>(
     "SELECT min(id) AS first, max(id) AS last FROM arrivals",

@@ -1,4 +1,4 @@
-/** Runs that need a person, with what tells their causes apart. */
+/** Runs that need a person, with the facts of their causes. */
 import type { Binding, RunState } from "../../model.ts";
 import { READINGS_LOST } from "../../model.ts";
 import type { RestingCase } from "../file-list.ts";

@@ -66,7 +66,7 @@ export function* lifeOf(arrivalId: number): Steps<readonly TracedFile[]> {
   return [{ arrival, runs, events: yield* eventsOf(arrivalId) }];
 }
 
-/** What identifies a file for certain, and the beginning of a run id that is long enough. */
+/** By texts that identify a file for certain, and by the beginning of a run id that is long enough. */
 export function* identifiedFiles(query: string, limit: number, dialect: Dialect): Steps<readonly number[]> {
   const finders: readonly Finder[] = [byOperation, byRun, byOperationPrefix];
   const isLong = query.length >= IDENTIFYING_MIN && /^[0-9a-z]+$/.test(query);

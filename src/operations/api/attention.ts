@@ -1,15 +1,15 @@
-/** What needs attention now: grouped by cause, and one by one. */
+/** Concerns that need attention now: grouped by cause, and one by one. */
 import { z } from "zod";
 import { ATTENTION_KINDS } from "../attention-kinds.ts";
 import { count, endpoint } from "./endpoint.ts";
 import { instant, place, points } from "./state.ts";
 
-/** What a person can do about a file, or about a drop or a trigger. */
+/** Actions on a file, or on a drop or a trigger. */
 export const ACTIONS = ["replay", "provision", "release", "recheck", "cancel", "forget", "pause", "resume"] as const;
 export type Action = (typeof ACTIONS)[number];
 export const action = z.enum(ACTIONS);
 
-/** Those of the notifications, and files that no trigger claims. */
+/** The kinds of the notifications, and files that no trigger claims. */
 export const CONCERN_KINDS = [...ATTENTION_KINDS, "unmatched"] as const;
 export type ConcernKind = (typeof CONCERN_KINDS)[number];
 const kind = z.enum(CONCERN_KINDS);
