@@ -8,9 +8,10 @@ import type { TouchedPoints } from "../push/touched.ts";
 import type { HubStore } from "../store/store.ts";
 import { type Found, record } from "./changes.ts";
 import { type AlarmPoint, leavesState } from "./conditions.ts";
-import { isFilled, judgeMoment, type MomentFacts, nextMoment, readMoments } from "./moments.ts";
+import { isFilled, isFresh, judgeMoment, type MomentFacts, nextMoment, readMoments } from "./moments.ts";
 import { progressed } from "./progress.ts";
 import { hasBounds, isOfPoints } from "./rule.ts";
+import { isRemoved, stepBack } from "./step-back.ts";
 import { type Watched, WatchedAlarms } from "./watched.ts";
 
 export interface EvaluationParts {
@@ -65,7 +66,7 @@ export class AlarmEvaluation {
   async take(touched: readonly TouchedPoints[]): Promise<void> {
     const nowMs = this.#nowMs;
     const due = new Set<Watched>();
-    const filled = new Set<Watched>();
+    const ended = new Set<Watched>();
     for (const { ids, fromMs, toMs, min, max } of touched)
       for (const [index, id] of ids.entries())
         for (const watched of this.watched.of(id)) {
@@ -75,11 +76,13 @@ export class AlarmEvaluation {
             due.add(watched);
           } else if (watched.rule.condition.kind === "NoData") {
             watched.newestMs = Math.max(watched.newestMs ?? last, last);
+            // Also where the newest known point was removed.
+            if (watched.stored.state !== "NotPresent" && isFresh(watched.rule, last, nowMs)) ended.add(watched);
           } else if (!this.#isHarmless(watched, low, high)) due.add(watched);
-          if (isFilled(watched, first)) filled.add(watched);
+          if (isFilled(watched, first)) ended.add(watched);
         }
     await this.#evaluate([...due]);
-    await this.#judgeAll([...filled], nowMs);
+    await this.#judgeAll([...ended], nowMs);
   }
 
   #isHarmless({ rule, stored }: Watched, min: number, max: number): boolean {
@@ -159,17 +162,23 @@ export class AlarmEvaluation {
       });
       const heads = await this.#parts.store.points.heads(asks, page);
       const found: Found[] = [];
+      const removed: Watched[] = [];
       let judged = 0;
       for (const [index, alarms] of left.entries())
         for (const watched of alarms) {
           const points = heads[index] ?? [];
-          found.push(...foundIn(watched, points, nowMs));
+          if (isRemoved(watched, points, points.length < POINTS)) removed.push(watched);
+          else found.push(...foundIn(watched, points, nowMs));
           judged += points.length;
           if (judged < JUDGED) continue;
           judged = 0;
           await breath();
         }
       await this.#record(found);
+      if (removed.length > 0) {
+        await stepBack(this.#parts.store, removed);
+        await this.#evaluateGroup(removed.map((watched) => [watched]));
+      }
       left = left.filter((alarms, index) => {
         const points = heads[index] ?? [];
         // The newest evaluated point is read again: only more than that is progress.

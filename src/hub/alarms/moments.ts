@@ -134,6 +134,11 @@ function limitMs({ rule }: Watched): number {
   return (rule.condition.minutes ?? 0) * MINUTE_MS;
 }
 
+/** NoData: whether a point of this date means that there is data. */
+export function isFresh({ condition }: Rule, atMs: number, nowMs: number): boolean {
+  return atMs + (condition.minutes ?? 0) * MINUTE_MS > nowMs;
+}
+
 /** A variable without any point has been silent since its alarm was made. */
 function dueOf(watched: Watched): number {
   return (watched.newestMs ?? watched.stored.createdMs) + limitMs(watched);
