@@ -1,5 +1,4 @@
 /** Sends a person's command to the running gateway, or applies it to the ledger when no gateway runs. */
-import { userInfo } from "node:os";
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { HubOptions } from "../hub/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -18,6 +17,7 @@ import { ConfigError, type ErrorCode, RejectedError, TransientError, wordsOf } f
 import { silentLog } from "../support/log.ts";
 import { REGISTER } from "../support/register.ts";
 import { laneOf } from "../triggers/registry.ts";
+import { userName } from "./command.ts";
 import { triggersOf } from "./kept-triggers.ts";
 
 /** A step that has to end first may take a moment. */
@@ -33,7 +33,7 @@ export interface CommandOptions {
 
 /** The user who runs the command, and the reason. */
 export function authorOf(options: CommandOptions): { readonly by: string; readonly why: string } {
-  return { by: options.by ?? userInfo().username, why: options.reason ?? "" };
+  return { by: options.by ?? userName(), why: options.reason ?? "" };
 }
 
 export interface Given<Answer> {

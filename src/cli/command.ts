@@ -1,5 +1,6 @@
 /** Functions shared by all commands. */
 import { existsSync } from "node:fs";
+import { userInfo } from "node:os";
 import { type Command, Option } from "commander";
 
 /**
@@ -44,4 +45,14 @@ export function addCommand(parent: Command, name: string, description: string, e
       "after",
       `\nExample${examples.length > 1 ? "s" : ""}:\n${examples.map((example) => `  ${example}`).join("\n")}`,
     );
+}
+
+/** The user of the operating system; its number where it has no name, as in many containers. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // The file of users does not have it.
+    return `user ${process.getuid?.() ?? ""}`.trim();
+  }
 }

@@ -5,9 +5,9 @@ import { Reloading } from "../gateway/reload.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { ServiceManager } from "../operations/service-manager.ts";
 import { invalidOption } from "../support/invalid-option.ts";
-import { createLog } from "../support/log.ts";
+import { createLog, type Logger } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { addCommand, type CommandFrame, configOption, userName } from "./command.ts";
 import { passingAsFailure, print, printConcern, printJson, summaryLine } from "./output.ts";
 import { waitUntilIdle } from "./until-idle.ts";
 
@@ -72,7 +72,10 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
     },
     start(config, configuration) {
       log.level = config.log.level;
-      return startGateway(config, { log, configuration, configFile: path });
+      return startGateway(config, { log, configuration, configFile: path }).then((gateway) => {
+        reportConsole(gateway, log);
+        return gateway;
+      });
     },
     onReload: (phase) => void (phase === "begins" ? manager.reloading() : manager.reloaded(daemon.health().reason)),
     log,
@@ -91,6 +94,14 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
     await manager.stopping();
     await daemon.stop();
   }
+}
+
+/** A console without users is for all who can read the gateway's log. */
+function reportConsole({ consoleUrl, consoleLink }: Gateway, log: Logger): void {
+  const link = consoleLink(userName());
+  if (link !== null)
+    log.info({ console: link }, `console: ${link} (it works once; \`headgate console link\` renews it)`);
+  else if (consoleUrl !== null) log.info({ console: consoleUrl }, `console: ${consoleUrl}`);
 }
 
 async function reportEnd(

@@ -34,6 +34,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   resume: async () => (await import("./pause.ts")).addPause,
   forget: async () => (await import("./forget.ts")).addForget,
   health: async () => (await import("./health.ts")).addHealth,
+  console: async () => (await import("./console.ts")).addConsole,
   notify: async () => (await import("./notify.ts")).addNotify,
   migrate: async () => (await import("./migrate/migrate.ts")).addMigrate,
   completion: async () => (await import("./completion.ts")).addCompletion,

@@ -1,5 +1,6 @@
 /** Asks the person at the terminal. */
 import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
 import { ConfigError } from "../support/errors.ts";
 
 export interface Confirmation {
@@ -39,6 +40,31 @@ export const TERMINAL: Terminal = { input: process.stdin, output: process.stderr
 /** Whether a person can answer. */
 export function canAsk({ input }: Terminal = TERMINAL): boolean {
   return input.isTTY === true;
+}
+
+/** As `ask`, without showing what is typed. */
+export async function askHidden(
+  question: string,
+  signal: AbortSignal,
+  { input, output }: Terminal = TERMINAL,
+): Promise<string> {
+  if (!canAsk({ input, output })) return ask("", signal, { input, output });
+  output.write(question);
+  // Line editing writes what is typed, to nowhere.
+  const hidden = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input, output: hidden, terminal: true });
+  const ended = new AbortController();
+  lines.once("SIGINT", () => ended.abort());
+  lines.once("close", () => ended.abort());
+  try {
+    return (await lines.question("", { signal: AbortSignal.any([signal, ended.signal]) })).trim();
+  } catch (thrown) {
+    if (thrown instanceof Error && thrown.name === "AbortError") return "";
+    throw thrown;
+  } finally {
+    lines.close();
+    output.write("\n");
+  }
 }
 
 /** The answer without surrounding spaces; empty when the input ends or `signal` is aborted. */

@@ -3,17 +3,17 @@
 import { join } from "node:path";
 import { pino } from "pino";
 import { loadGatewayConfig } from "../../config/gateway-config.ts";
-import { type FileEvent, startGateway } from "../../gateway.ts";
+import { type FileEvent, type Gateway, startGateway } from "../../gateway.ts";
 import { systemClock } from "../../support/clock.ts";
 import { createLog } from "../../support/log.ts";
 import { parseDuration } from "../../support/quantities.ts";
-import { addCommand, type CommandFrame } from "../command.ts";
+import { addCommand, type CommandFrame, userName } from "../command.ts";
 import { print, printJson, printTable, styled, summaryLine } from "../output.ts";
 import { printProgress, printStep } from "../progress.ts";
 import { waitUntilIdle } from "../until-idle.ts";
 import { derivedOutcomes, type Outcome } from "./derived.ts";
 import { HUB_LINE, sendFromDevices } from "./devices.ts";
-import { type DemoGround, prepareGround } from "./ground.ts";
+import { type DemoGround, prepareGround, writeLinks } from "./ground.ts";
 import { compareWithScenario, type Ended } from "./scenario.ts";
 
 interface DemoOptions {
@@ -55,6 +55,7 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
     const gateway = await startGateway(config, { log, onEvent });
     try {
       say(`  operations  ${gateway.operationsUrl}/health/ready`);
+      printConsole(gateway, ground, say);
       say("");
       const timeoutMs = parseDuration(options.timeout) ?? 120_000;
       const timely = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)]);
@@ -87,6 +88,14 @@ function sendToHub(ground: DemoGround, say: (line: string) => void, signal: Abor
   const report = (path: string, words: string, detail: string) =>
     printStep({ at: systemClock.now().toString(), place: HUB_LINE, path, words }, detail, say);
   return sendFromDevices(ground.scenario.hub, ground.sentTo, report, signal);
+}
+
+/** The link works once; programs find it in `links.json`. */
+function printConsole(gateway: Gateway, { state, links }: DemoGround, say: (line: string) => void): void {
+  const link = gateway.consoleLink(userName());
+  if (link === null) return;
+  writeLinks(state, { console: link, ...links });
+  say(`  console     ${link}`);
 }
 
 function printGround(ground: DemoGround, say: (line: string) => void): void {
@@ -131,6 +140,7 @@ function printEnd(ended: readonly Ended[], derived: readonly Outcome[], ground: 
   print(styled("bold", "Try it yourself"));
   print(`  npx headgate trace standard_corrected_2026-03-20.csv -c ${config}   # why it is in quarantine`);
   print(`  npx headgate runs -c ${config}`);
+  if (staysUp) print(`  npx headgate console link -c ${config}   # another link to the console; each works once`);
   // A hub that ends with this command cannot be queried.
   if (staysUp) print(`  ${ground.queryCommand}   # stored points`);
   else print("  npm start   # the same with a hub that stays up, and a command that queries its stored points");

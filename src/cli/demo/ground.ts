@@ -38,7 +38,9 @@ export interface DemoGround {
 }
 
 /** Pages of the demo, as `links.json` of its folder names them for programs. */
-interface DemoLinks {
+export interface DemoLinks {
+  /** Signs in once; absent until the gateway runs. */
+  readonly console?: string;
   readonly explorer: string;
   readonly explorerUser: string;
   readonly explorerPassword: string;
@@ -113,7 +115,8 @@ async function prepareLockedGround(state: string, samples: string, keep: boolean
     closers.push(() => field.close());
     const { token, example } = await buildStructure(hub.url, readStructure(samples));
     const calculatedId = await buildDerived({ hubUrl: hub.url, token }, scenario.derived);
-    const links = writeLinks(state, hub.url);
+    const links = explorerLinks(hub.url);
+    writeLinks(state, links);
     const tokenFile = join(state, "token");
     writeFileSync(tokenFile, token, { mode: PRIVATE_FILE });
     const gatewayConfig = writeGatewayConfig(state, hub.url, field);
@@ -172,10 +175,12 @@ async function startDemoHub(state: string, fresh: boolean) {
 }
 
 /** The user is one of `demo.hub.yaml`; the password is a word that the output may show (`support/secrets.ts`). */
-function writeLinks(state: string, hubUrl: string): DemoLinks {
-  const links = { explorer: `${hubUrl}/`, explorerUser: "demo", explorerPassword: "headgate-demo" };
+function explorerLinks(hubUrl: string): DemoLinks {
+  return { explorer: `${hubUrl}/`, explorerUser: "demo", explorerPassword: "headgate-demo" };
+}
+
+export function writeLinks(state: string, links: DemoLinks): void {
   writeFileSync(join(state, "links.json"), `${JSON.stringify(links, null, 2)}\n`, { mode: PRIVATE_FILE });
-  return links;
 }
 
 /** One key for the servers of the field and of the hub: the RSA key that the hub would make takes a second. */

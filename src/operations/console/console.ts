@@ -4,6 +4,8 @@ import type { Clock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { type Browser, CSRF_HEADER, createBrowser, csrfTokenOf, isCsrfToken } from "../../support/pages/browser.ts";
+import { createPasswords, type Passwords } from "../../support/sign-in/passwords.ts";
+import { createSignInThrottle } from "../../support/sign-in/throttle.ts";
 import type { Person } from "../api/endpoint.ts";
 import { isKnownHost } from "./hosts.ts";
 import { createLinks, type OneTimeLinks } from "./links.ts";
@@ -16,6 +18,8 @@ export interface Console {
   readonly sessions: Sessions;
   /** Null where people sign in with passwords, and where the console is not served. */
   readonly links: OneTimeLinks | null;
+  /** Null where no person signs in with a password. */
+  readonly passwords: (() => Promise<Passwords>) | null;
   /** Why the console is not served; null where it is. */
   readonly refusal: string | null;
   /** False for a page of another site that reaches this machine under its own name. */
@@ -45,6 +49,7 @@ export function createConsole({ listen, console: options, clock, log }: ConsoleP
   const place = { listen: options.listen ?? listen, publicUrl };
   return {
     ...{ options, browser, sessions, refusal },
+    passwords: refusal === null && users.length > 0 ? passwordsOf(options, clock) : null,
     links: refusal === null && users.length === 0 ? createLinks(clock) : null,
     isKnownHost: ({ headers }) => isKnownHost(headers.host, place),
     callerOf(request) {
@@ -60,6 +65,18 @@ export function createConsole({ listen, console: options, clock, log }: ConsoleP
       sessions.open(request, reply, person);
       log.info({ person: person.name, role: person.role, from: request.ip }, "signed in to the console");
     },
+  };
+}
+
+/** Sign-ins that may wait for their password to be hashed. */
+const QUEUE_MAX = 200;
+
+/** Made when it is first used, since that hashes a password. */
+function passwordsOf({ throttle }: ConsoleOptions, clock: Clock): () => Promise<Passwords> {
+  let made: Promise<Passwords> | null = null;
+  return () => {
+    made ??= createPasswords(clock, createSignInThrottle(throttle, clock), QUEUE_MAX);
+    return made;
   };
 }
 

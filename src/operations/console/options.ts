@@ -77,7 +77,7 @@ export function checkConsole(options: Placed, context: z.RefinementCtx): void {
   const { console } = options;
   if (console.tls !== undefined && console.listen === undefined)
     context.addIssue({ code: "custom", path: ["console", "tls"], message: "requires `listen` beside it" });
-  const names = console.users.map(({ name }) => name.normalize("NFC").toLowerCase());
+  const names = console.users.map(({ name }) => nameKey(name));
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined)
     context.addIssue({ code: "custom", path: ["console", "users"], message: `two users have the name ${twice}` });
@@ -93,4 +93,9 @@ function isSafeUrl(url: string | undefined): boolean {
 /** Such as that of a port of a container, which the machine offers to itself alone. */
 function isLocalUrl(url: string | undefined): boolean {
   return url !== undefined && isLoopback(new URL(url).hostname);
+}
+
+/** In whatever case people write their names. */
+export function nameKey(name: string): string {
+  return name.normalize("NFC").toLowerCase();
 }

@@ -34,6 +34,10 @@ export const OPERATIONS_ERRORS = {
     title: "people sign in to this console by name and password",
     hint: "Open the console and sign in as one of `operations.console.users`.",
   },
+  "HG-OPS-008": {
+    title: "there is no console to sign in to",
+    hint: "Start the gateway, and run the command as its user.",
+  },
   "HG-OPS-010": {
     title: "a newer request took its place",
     hint: "Nothing was changed. The result of the newer request counts.",

@@ -1,0 +1,62 @@
+/** A visit of a browser to one of the console's pages that work without a script. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "../../support/log.ts";
+import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "../../support/pages/browser.ts";
+import { type Content, html } from "../../web/kit/index.ts";
+import type { Console } from "./console.ts";
+import { stillPage } from "./frame.ts";
+
+/** Options of a route that is there for all. */
+export const OPEN = { config: { need: "nothing" } } as const;
+export const ENTRY = "/console";
+export const SIGN_IN = "/console/sign-in";
+
+export interface PageParts {
+  readonly people: Console;
+  readonly log: Logger;
+}
+
+/** A page of a visit, with the token that its forms bring back. */
+export interface Visit {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly csrf: string;
+  readonly base: string;
+  /** The page to which a sign-in leads. */
+  readonly next: string;
+  send(page: { readonly title: string; readonly status?: number; readonly children: Content }): FastifyReply;
+}
+
+export function isOwnForm({ browser }: Console, request: FastifyRequest): boolean {
+  const { csrf } = Object(request.body) as { readonly csrf?: unknown };
+  return browser.isSameOrigin(request) && isCsrfToken(browser.cookieOf(request), csrf);
+}
+
+export function sendOldForm(visit: Visit): FastifyReply {
+  return visit.send({
+    title: "This form is too old",
+    status: 403,
+    children: html`<p>Its page was opened in another session, or this browser refuses cookies. Nothing was done. Go
+      back, load the page again, and send the form once more.</p>`,
+  });
+}
+
+export function visitOf({ people: { browser } }: PageParts, request: FastifyRequest, reply: FastifyReply): Visit {
+  const fields = Object(request.method === "POST" ? request.body : request.query) as { readonly next?: unknown };
+  const { base } = browser;
+  const csrf = formToken(browser, request, reply);
+  return {
+    ...{ request, reply, csrf, base, next: localPath(fields.next) ?? ENTRY },
+    send: ({ title, status = 200, children }) =>
+      reply.code(status).type("text/html; charset=utf-8").send(stillPage({ base, csrf, title, children })),
+  };
+}
+
+/** A visitor without a session has a cookie, too, to which the token of the forms belongs. */
+function formToken(browser: Console["browser"], request: FastifyRequest, reply: FastifyReply): string {
+  const known = browser.cookieOf(request);
+  if (known !== null) return csrfTokenOf(known);
+  const value = newCookieValue();
+  browser.setCookie(reply, value);
+  return csrfTokenOf(value);
+}
