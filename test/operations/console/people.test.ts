@@ -34,7 +34,7 @@ async function signIn(browser: TestBrowser, name: string, password: string, next
 }
 
 describe("a person with a password", () => {
-  it("signs in with a role, in whatever case the name is written, and comes to the page that was asked for", async () => {
+  it("signs in with a role, in any case of the name, and comes to the page that was asked for", async () => {
     const browser = await open();
     const led = await browser.ask("/console/files/7");
     expect(led.headers.get("location")).toBe("/console/sign-in?next=%2Fconsole%2Ffiles%2F7");
