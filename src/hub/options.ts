@@ -158,6 +158,9 @@ const keep = z.strictObject({
   undeliveredEvents: duration("365d").describe(
     "How long events are kept that a webhook of a subscription has still to get; 365d by default.",
   ),
+  alarmHistory: duration("730d").describe(
+    "How long changes of alarms are kept; the newest change of an alarm stays however old it is. 730d by default.",
+  ),
 });
 
 const OBJECT_BYTES_MAX = 5_000_000_000;

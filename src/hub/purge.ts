@@ -29,6 +29,7 @@ export function startPurge(
         await store.usage.purge(isoOfMs(nowMs - USAGE_MS).slice(0, 10));
         const undelivered = Math.max(keep.events, keep.undeliveredEvents);
         await store.events.purge({ beforeMs: nowMs - keep.events, undeliveredBeforeMs: nowMs - undelivered });
+        await store.alarms.alarms.purge(nowMs - keep.alarmHistory);
         await store.sessions.purge(nowMs, nowMs - sessions.idle);
       } catch (thrown) {
         log.error({ err: thrown }, "old records of operations could not be removed; this is tried again");

@@ -13,6 +13,7 @@ import { type Database, insert, listed, type Row, row, rows, type Steps } from "
 import type { Listing, Page } from "../store.ts";
 import { number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
+import { purgeChanges } from "./purge.ts";
 
 type AlarmsFilter = Omit<AlarmFilter, "kinds" | "name"> & { readonly ids?: readonly number[] | undefined };
 
@@ -30,6 +31,8 @@ export interface AlarmStore {
   list(accountId: number, filters: readonly AlarmsFilter[], page: Page): Promise<Listing<Alarm>>;
   /** Newest first. */
   changes(accountId: number, filter: ChangesFilter, page: Page): Promise<Listing<AlarmChange>>;
+  /** Removes changes that were recorded before, in small transactions; the newest of each alarm stays. */
+  purge(beforeMs: number): Promise<void>;
   /** Oldest first. */
   comments(accountId: number, alarmId: number): Promise<readonly AlarmComment[]>;
   /** Null when the account has no such alarm. */
@@ -82,6 +85,7 @@ export function createAlarmStore(database: Database): AlarmStore {
       if (toMs !== null) where.condition({ sql: "at_ms < ?", values: [toMs] });
       return listed(database, CHANGES, where, page, changeOf);
     },
+    purge: (beforeMs) => purgeChanges(database, beforeMs),
     comments: (accountId, alarmId) =>
       database.ask(function* () {
         const sql = "SELECT * FROM alarm_comment WHERE account_id = ? AND alarm_id = ? ORDER BY id";
