@@ -8,6 +8,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
+import { openStore } from "../../src/hub/store/open.ts";
+import { CONFIGURATION } from "../../src/hub/store/people/audit.ts";
 import { type HubFinding, probeHub } from "../../src/platform/hub-probe.ts";
 import { silentLog as log } from "../../src/support/log.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
@@ -62,6 +64,31 @@ test("a hub that runs is found, and its store is read", async () => {
     });
   } finally {
     await hub.close();
+  }
+});
+
+test("a paused subscription gives a warning that says how to resume it", async () => {
+  const store = await openStore(hubOptions.parse(raw()).store);
+  const { identity, subscriptions, eventDeliveries, groups } = store;
+  try {
+    await identity.putAccount({ id: 1, name: "First" });
+    const url = "https://receiver.example/";
+    const fields = { types: ["structure.changed" as const], filter: {}, channel: "webhook" as const, batch: 1 };
+    const edit = { actor: CONFIGURATION, atMs: 0 };
+    for (const name of ["Orders", "Healthy"])
+      await subscriptions.create(1, { ...fields, name, url, secret: "x".repeat(16), active: true }, edit, 10);
+    await groups.create(1, { name: "G" });
+    const busy = { hosts: [], accounts: [] };
+    const taken = await eventDeliveries.take("n", 1, 2, busy);
+    expect(taken?.name).toBe("Orders");
+    const attempt = { failure: "the receiver answered 404", nowMs: 1_000, nextMs: 2_000, isPaused: true };
+    await eventDeliveries.failed({ id: taken?.id ?? 0, by: "n" }, attempt);
+    const { found, hints } = await probed();
+    const words = "(Orders) of account 1 is paused since 1970-01-01T00:00:01.000Z: the receiver answered 404";
+    expect(found["warning store subscriptions"]).toBe(`the subscription 1 ${words}`);
+    expect(hints).toContainEqual(expect.stringContaining("POST /events/subscriptions/1/resume"));
+  } finally {
+    await store.close();
   }
 });
 

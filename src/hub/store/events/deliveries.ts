@@ -1,5 +1,5 @@
 /** Deliveries to subscriptions: one hub at a time delivers a subscription, which it has taken for a while. */
-import { change, type Database, type Row, row, type Steps } from "../database.ts";
+import { change, type Database, type Row, row, rows, type Steps } from "../database.ts";
 import { SUBSCRIPTIONS, type SubscriptionRecord, subscriptionOf } from "./subscriptions.ts";
 
 /** Receivers that have used their share of the deliveries. */
@@ -36,6 +36,8 @@ export interface EventDeliveryStore {
   /** Ends every hold of this hub; of all hubs where `by` is null. */
   release(by: string | null): Promise<void>;
   counts(): Promise<DeliveryCounts>;
+  /** Active subscriptions of all accounts that are paused, the longest first. */
+  paused(): Promise<readonly SubscriptionRecord[]>;
 }
 
 const DUE = `SELECT ${SUBSCRIPTIONS.columns} FROM ${SUBSCRIPTIONS.from}
@@ -88,6 +90,13 @@ export function createEventDeliveryStore(database: Database): EventDeliveryStore
           FROM ${SUBSCRIPTIONS.from} WHERE channel = 'webhook' AND active`;
         const counted = yield* row(sql);
         return { undelivered: Number(counted?.["behind"] ?? 0), paused: Number(counted?.["paused"] ?? 0) };
+      }),
+    paused: () =>
+      database.ask(function* () {
+        const sql = `SELECT ${SUBSCRIPTIONS.columns} FROM ${SUBSCRIPTIONS.from}
+          WHERE event_subscription.channel = 'webhook' AND event_subscription.active
+            AND event_subscription.paused_ms IS NOT NULL ORDER BY event_subscription.paused_ms, event_subscription.id`;
+        return (yield* rows(sql)).map(subscriptionOf);
       }),
   };
 }
