@@ -55,10 +55,35 @@ test("periodType 2: a formula sees the absolute period, whatever it calculates, 
   await pushValues(hub, reference, { "2026-02-01T00:00:00Z": 1_000 });
   await untilCalculated(hub);
   expect((await valuesOf(hub, id))[AT_TWO]).toBe(11);
-  expect((await calculationsOf(hub, id)).slice(before).map(({ outputs }) => outputs)).not.toContain(1);
+  expect((await calculationsOf(hub, id)).slice(before).map(({ outputs }) => outputs)).toEqual([0]);
   await pushValues(hub, reference, { "2026-01-01T13:00:00Z": 20 });
   await untilCalculated(hub);
   expect((await valuesOf(hub, id))[AT_TWO]).toBe(21);
+  expect((await calculationsOf(hub, id)).slice(before).map(({ outputs }) => outputs)).toEqual([0, 1]);
+});
+
+test("alias: two that change places change what the formula reads", async () => {
+  const scene = await openScene(hub, 2);
+  const [first = 0, second = 0] = scene.inputs;
+  await pushValues(hub, first, { [AT_TWO]: 10 });
+  await pushValues(hub, second, { [AT_TWO]: 3 });
+  const id = await calculate(hub, scene, "= a - b", { a: first, b: second });
+  await untilCalculated(hub);
+  expect(await valuesOf(hub, id)).toEqual({ [AT_TWO]: 7 });
+  const variables = [
+    { alias: "b", variableId: first },
+    { alias: "a", variableId: second },
+  ];
+  const calculated = { calculatedVariableFormulas: [{ formula: "= a - b", variables }] };
+  await hub.ok("PATCH", `/variables/${id}`, { body: { calculated } });
+  await untilCalculated(hub);
+  expect(await valuesOf(hub, id)).toEqual({ [AT_TWO]: -7 });
+  // Both still start calculations.
+  await pushValues(hub, first, { [AT_TWO]: 20 });
+  await untilCalculated(hub);
+  await pushValues(hub, second, { [AT_TWO]: 5 });
+  await untilCalculated(hub);
+  expect(await valuesOf(hub, id)).toEqual({ [AT_TWO]: -15 });
 });
 
 test("constants: numbers and texts by their aliases", async () => {
@@ -99,4 +124,34 @@ test.each([
   await hub.ok("PATCH", path, { body: clientData(4) });
   await untilCalculated(hub);
   expect(await valuesOf(hub, id)).toEqual({ [AT_TWO]: 8 });
+});
+
+test("groupId and propId: each names its own field among several of one name", async () => {
+  const scene = await openScene(hub);
+  const [input = 0] = scene.inputs;
+  const fields = ["Low", "High"].map((name) => ({ name, type: "Number" }));
+  const groups = ["Day", "Night"].map((name) => ({ name, fields }));
+  const form = await hub.post("/form", { name: "Tariffs", entityType: "Source", groups });
+  const values = { Day: { Low: 2, High: 3 }, Night: { Low: 5, High: 7 } };
+  const path = `/sources/${scene.sourceId}`;
+  await hub.ok("PATCH", path, { body: { clientData: { Tariffs: values } } });
+  await pushValues(hub, input, { [AT_TWO]: 1 });
+  const entityOf = (alias: string, groupAt: number, fieldAt: number) => {
+    const group = form.groups[groupAt];
+    const ids = { formId: Number(form.id), groupId: Number(group.id), propId: Number(group.fields[fieldAt].id) };
+    return { alias, entityType: "Source", sourceId: scene.sourceId, ...ids };
+  };
+  const entities = [entityOf("w", 0, 0), entityOf("x", 0, 1), entityOf("y", 1, 0), entityOf("z", 1, 1)];
+  const more = { formula: { entities } };
+  const id = await calculate(hub, scene, "= a * (w * 1000 + x * 100 + y * 10 + z)", { a: input }, more);
+  await untilCalculated(hub);
+  expect(await valuesOf(hub, id)).toEqual({ [AT_TWO]: 2_357 });
+  await hub.ok("PATCH", path, { body: { clientData: { Tariffs: { ...values, Night: { Low: 6, High: 7 } } } } });
+  await untilCalculated(hub);
+  expect(await valuesOf(hub, id)).toEqual({ [AT_TWO]: 2_367 });
+  // A field of another group than the one that is named.
+  const wrong = { ...entityOf("w", 0, 0), propId: entityOf("z", 1, 1).propId };
+  const formula = { formula: "= w", variables: [{ alias: "a", variableId: input }], entities: [wrong] };
+  const body = { calculated: { calculatedVariableFormulas: [formula] } };
+  expect((await hub.call("PATCH", `/variables/${id}`, { body })).status).toBe(400);
 });

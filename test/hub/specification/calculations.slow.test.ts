@@ -100,6 +100,40 @@ test("a new value of a time-sliced attribute calculates the dates for which it h
   expect(await valuesOf(hub, id)).toEqual({ [DATE]: 6, "2026-03-01T10:15:00Z": 7 });
 });
 
+test("a script reads constants and values of forms, and follows a new value", async () => {
+  const scene = await openScene(hub);
+  const [input = 0] = scene.inputs;
+  const fields = ["Factor", "Label", "Missing"].map((name) => ({ name, type: name === "Label" ? "Text" : "Number" }));
+  const form = await hub.post("/form", { name: "Plate", entityType: "Source", groups: [{ name: "Main", fields }] });
+  const [group] = form.groups;
+  const fill = (Factor: number) =>
+    hub.ok("PATCH", `/sources/${scene.sourceId}`, {
+      body: { clientData: { Plate: { Main: { Factor, Label: "é north" } } } },
+    });
+  await fill(3);
+  const entities = ["factor", "label", "missing"].map((alias, at) => ({
+    ...{ alias, entityType: "Source", sourceId: scene.sourceId },
+    ...{ formId: Number(form.id), groupId: Number(group.id), propId: Number(group.fields[at].id) },
+  }));
+  const constants = [
+    { alias: "price", value: 0.5 },
+    { alias: "unit", value: "EUR/kWh" },
+  ];
+  const script = `stopifnot(identical(inputForms$label, "\u00e9 north"), is.null(inputForms$missing))
+    stopifnot(identical(inputConstants$unit, "EUR/kWh"), is.numeric(inputConstants$price))
+    rows <- inputVariables$a$TimeSeries
+    list(TimeSeries = data.frame(Dates = rows$Dates,
+      Values = rows$Values * inputForms$factor * inputConstants$price))`;
+  await pushValues(hub, input, { [DATE]: 4 });
+  const id = await calculate(hub, scene, script, { a: input }, { formula: { entities, constants } });
+  await untilCalculated(hub);
+  expect((await calculationsOf(hub, id)).at(-1)).toMatchObject({ state: "done", message: null });
+  expect(await valuesOf(hub, id)).toEqual({ [DATE]: 6 });
+  await fill(5);
+  await untilCalculated(hub);
+  expect(await valuesOf(hub, id)).toEqual({ [DATE]: 10 });
+});
+
 rule("limits.horizon", async () => {
   const scene = await openScene(hub);
   const [input = 0] = scene.inputs;
