@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
 import { Card, Notice } from "../kit/parts.ts";
+import { localOfMs } from "../kit/zone.ts";
 import { addressOf, readAddress, type Shown, VARIABLES_MAX } from "./address.ts";
 import { Chart, HINT, periodWords } from "./chart.ts";
 import { Controls } from "./controls.ts";
@@ -11,7 +12,6 @@ import { type Loaded, useLoaded } from "./loaded.ts";
 import { Legend, Values } from "./tables.ts";
 import { TEXTS } from "./texts.ts";
 import { Tree } from "./tree.ts";
-import { localOfMs } from "./zone.ts";
 
 export function App(): Element {
   const [shown, setShown] = useState(() => readAddress(location.search));

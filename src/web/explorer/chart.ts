@@ -1,6 +1,6 @@
 /** The plot: one axis for each unit, a band from least to most, and no line over a gap. */
-import { useEffect, useRef } from "preact/hooks";
-import uPlot, { type AlignedData, type Axis, type Series as Line, type Options } from "uplot";
+import uPlot, { type AlignedData, type Axis, type Series as Line } from "uplot";
+import { axisOf, type Drawing, Plot, TICKS, tick } from "../kit/browser/plot.ts";
 import { type Element, html } from "../kit/html.ts";
 import type { Unit } from "./hub.ts";
 import { endsOf, type Series } from "./series.ts";
@@ -14,15 +14,6 @@ const NULL_EXPANDS = 2;
 const AXIS_PIXELS = 64;
 const HEIGHTS = { narrow: 280, wide: 400 };
 
-/** Texts of ticks, by the distance between ticks; the rest where a day or a year begins. */
-const TICKS = [
-  [31_536_000, "{YYYY}", null, null, null, null, null, null, 1],
-  [2_419_200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
-  [86_400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
-  [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
-  [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
-];
-
 interface ChartProps {
   readonly series: readonly Series[];
   readonly units: ReadonlyMap<number, Unit>;
@@ -35,32 +26,15 @@ interface ChartProps {
 }
 
 export function Chart(props: ChartProps): Element {
-  const place = useRef<HTMLDivElement>(null);
   const { series, units, zone, fromMs, toMs, words, onZoom } = props;
-  useEffect(() => {
-    const element = place.current;
-    if (element === null) return;
-    let plot = draw(element, props);
-    const redraw = () => {
-      plot.destroy();
-      plot = draw(element, props);
-    };
-    const sizes = new ResizeObserver(() => plot.setSize(sizeOf(element)));
-    sizes.observe(element);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", redraw);
-    return () => {
-      sizes.disconnect();
-      dark.removeEventListener("change", redraw);
-      plot.destroy();
-    };
-  }, [series, units, zone, fromMs, toMs, onZoom]);
-  return html`<div class="plot" ref=${place} role="img" aria-label=${words}></div>`;
+  const inputs = [series, units, zone, fromMs, toMs, onZoom];
+  const height = (width: number) => (width < 600 ? HEIGHTS.narrow : HEIGHTS.wide);
+  return html`<${Plot} ...${{ height, words, inputs }} draw=${(colour: Colour) => draw(props, colour)} />`;
 }
 
-function draw(element: HTMLElement, { series, units, zone, fromMs, toMs, onZoom }: ChartProps): uPlot {
-  const style = getComputedStyle(element);
-  const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
+type Colour = (name: string) => string;
+
+function draw({ series, units, zone, fromMs, toMs, onZoom }: ChartProps, colour: Colour): Drawing {
   const symbols = [...new Set(series.map(({ unitId }) => symbolOf(units, unitId)))];
   const lines: Line[] = [{}];
   const bands: uPlot.Band[] = [];
@@ -75,16 +49,15 @@ function draw(element: HTMLElement, { series, units, zone, fromMs, toMs, onZoom 
     for (const _ of ["most", "least"]) lines.push({ width: 0, points: { show: false }, ...shape });
     bands.push({ series: [first, first + 1], fill: stroke + BAND_OPACITY });
   });
-  const axis: Axis = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false } };
-  const options: Options = {
-    ...sizeOf(element),
+  const axis = axisOf(colour);
+  const options: Drawing["options"] = {
     series: lines,
     bands,
     legend: { show: false },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), zone),
     scales: { x: { time: true, range: [fromMs / 1_000, toMs / 1_000] } },
     axes: [
-      { ...axis, values: TICKS as NonNullable<Axis["values"]> },
+      { ...axis, values: TICKS },
       ...symbols.map((scale, at): Axis => {
         const side = at === 0 ? 3 : 1;
         const grid = { ...axis.grid, show: at === 0 };
@@ -101,16 +74,7 @@ function draw(element: HTMLElement, { series, units, zone, fromMs, toMs, onZoom 
       ],
     },
   };
-  return new uPlot(options, joined(series), element);
-}
-
-function tick(value: number | null): string {
-  return value === null ? "" : value.toLocaleString(undefined, { maximumSignificantDigits: 6 });
-}
-
-function sizeOf(element: HTMLElement): { width: number; height: number } {
-  const width = Math.max(element.clientWidth, 200);
-  return { width, height: width < 600 ? HEIGHTS.narrow : HEIGHTS.wide };
+  return { options, data: joined(series) };
 }
 
 type Column = (number | null)[];

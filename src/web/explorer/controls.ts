@@ -1,9 +1,9 @@
 /** Period, zone, granularity and aggregate of the plot. */
 import { type Element, html } from "../kit/html.ts";
+import { addToLocal, localOfMs, zoneOfBrowser } from "../kit/zone.ts";
 import { AGGREGATES, type Aggregate, GRANULARITIES, type Granularity, type Shown } from "./address.ts";
 import type { Loaded } from "./loaded.ts";
 import { TEXTS } from "./texts.ts";
-import { addToLocal, localOfMs, zoneOfBrowser } from "./zone.ts";
 
 export interface ControlsProps {
   readonly shown: Shown;

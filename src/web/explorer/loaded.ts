@@ -1,10 +1,10 @@
 /** Facts and values of the chosen variables, asked for again when the address changes. */
 import { useEffect, useState } from "preact/hooks";
+import { addToLocal, ianaOf, localOfMs, msOfLocal, nowMs, zoneOfBrowser } from "../kit/zone.ts";
 import type { Aggregate, Granularity, Shown } from "./address.ts";
 import { ask, type DataRow, type Parameters, type Site, type Source, type Unit, units, type Variable } from "./hub.ts";
 import { aggregatesOf, granularityFor, type Series, seriesOf } from "./series.ts";
 import { TEXTS } from "./texts.ts";
-import { addToLocal, ianaOf, localOfMs, msOfLocal, nowMs, zoneOfBrowser } from "./zone.ts";
 
 /** Before the newest value, when the address names no period. */
 const DAYS_DEFAULT = 7;

@@ -1,12 +1,12 @@
 /** The shown variables with what the period holds of them, and the values of the plot as a table. */
 import { useMemo, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
+import { dateWords } from "../kit/zone.ts";
 import { COLOURS, symbolOf } from "./chart.ts";
 import type { DataRow } from "./hub.ts";
 import type { Loaded } from "./loaded.ts";
 import type { Series } from "./series.ts";
 import { TEXTS } from "./texts.ts";
-import { dateWords } from "./zone.ts";
 
 const ROWS = 200;
 

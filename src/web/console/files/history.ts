@@ -1,0 +1,108 @@
+/** The runs of a file with their batches, its other versions, and what it packs. */
+import { type Content, type Element, html } from "../../kit/html.ts";
+import type { FileRow, FileRun } from "../contract.ts";
+import { Foreign, Scroll, State } from "../parts.ts";
+import { placeWords } from "../place.ts";
+import { TEXTS } from "../texts.ts";
+import { When } from "../time.ts";
+import { bytes, count } from "../words.ts";
+import { FileTable } from "./page.ts";
+
+const { file: words } = TEXTS;
+
+interface HistoryProps {
+  readonly runs: readonly FileRun[];
+  readonly versions: readonly FileRow[];
+  readonly entries: readonly FileRow[];
+}
+
+export function History({ runs, versions, entries }: HistoryProps): Element {
+  const files = (id: string, title: string, rows: readonly FileRow[]) =>
+    rows.length === 0
+      ? null
+      : html`<section class="card" aria-labelledby=${id}><h2 id=${id}>${title}</h2>
+          <${FileTable} rows=${rows} caption=${title} /></section>`;
+  return html`
+    ${
+      runs.length === 0
+        ? null
+        : html`<section class="card" aria-labelledby="runs"><h2 id="runs">${words.runs(runs.length)}</h2>
+            ${[...runs].reverse().map((run, at) => Run(run, at === 0))}</section>`
+    }
+    ${files("entries", words.entries, entries)}${files("versions", words.versions, versions)}`;
+}
+
+function Run({ run, batches, rejected }: FileRun, isOpen: boolean): Element {
+  const { id, state, binding, createdAt, finishedAt, replay, reason, node } = run;
+  return html`<details class="run" open=${isOpen}><summary><${State} state=${state} /> <code>${id}</code>
+      <span class="detail"><${When} at=${createdAt} />${
+        finishedAt === null ? null : html` – <${When} at=${finishedAt} />`
+      } · <bdi>${binding.trigger}</bdi> → <bdi>${binding.mapper.name} ${binding.mapper.version}</bdi>${
+        node === null ? null : html` · <bdi>${node}</bdi>`
+      }</span></summary>
+    ${
+      replay === null
+        ? null
+        : html`<p>${words.replayOf} <code>${replay.of}</code> ${words.by} <bdi>${replay.by}</bdi>
+      </p>`
+    }
+    ${reason === null ? null : html`<p><${Foreign} text=${reason.message} /> <code>${reason.code}</code></p>`}
+    ${Batches(batches)}${Refused(rejected)}
+    <details><summary>${words.settings}</summary><pre class="code">${JSON.stringify(binding.settings, null, 2)}</pre>
+      </details>
+  </details>`;
+}
+
+function Batches(batches: FileRun["batches"]): Content {
+  if (batches.length === 0) return html`<p class="muted">${words.noBatches}</p>`;
+  const { columns } = words;
+  return html`<${Scroll}><table class="rows"><caption>${words.batches}</caption>
+    <thead><tr><th scope="col">${columns.batch}</th><th scope="col">${columns.state}</th>
+      <th scope="col">${columns.operation}</th><th scope="col" class="number">${columns.points}</th>
+      <th scope="col" class="number">${columns.size}</th><th scope="col">${columns.answer}</th>
+      <th scope="col">${columns.outcome}</th></tr></thead>
+    <tbody>${batches.slice(0, 200).map(
+      (one) => html`<tr><td data-label=${columns.batch}>${one.sequence}</td>
+        <td data-label=${columns.state}><${State} state=${one.state} words=${TEXTS.batchStates[one.state]} /></td>
+        <td data-label=${columns.operation}><code>${one.operationId}</code></td>
+        <td data-label=${columns.points} class="number">${count(one.points)}</td>
+        <td data-label=${columns.size} class="number">${bytes(one.length)}</td>
+        <td data-label=${columns.answer}>${
+          one.answer === null
+            ? "–"
+            : html`<${Foreign} text=${one.answer}
+          most=${200} />`
+        }${one.attempts > 1 ? html` <span class="detail">${words.attempts(one.attempts)}</span>` : null}</td>
+        <td data-label=${columns.outcome}>${outcomeWords(one.outcome)}</td></tr>`,
+    )}</tbody></table></${Scroll}>`;
+}
+
+function outcomeWords(outcome: FileRun["batches"][number]["outcome"]): Content {
+  if (outcome === null) return "–";
+  const { by, stored, received, discarded, at } = outcome;
+  return html`<span>${words.stored(count(stored), count(received))} <span class="detail">${words.known[by]} <${When}
+    at=${at} /></span></span>
+    ${
+      discarded.length === 0
+        ? null
+        : html`<ul class="plain-list">${discarded
+            .slice(0, 10)
+            .map(
+              (one) =>
+                html`<li>${count(one.points)} × <bdi>${one.target}</bdi>: <${Foreign} text=${one.reason} /></li>`,
+            )}</ul>`
+    }`;
+}
+
+function Refused(rejected: FileRun["rejected"]): Content {
+  if (rejected.length === 0) return null;
+  return html`<details open=${rejected.length <= 10}><summary>${words.refused(rejected.length)}</summary>
+    <ul class="plain-list framed">${rejected.map(
+      ({
+        code,
+        message,
+        place,
+      }) => html`<li><span class="spot"><${Foreign} text=${placeWords(place)} most=${160} /></span> 
+        <${Foreign} text=${message} most=${300} /> <code class="detail-inline">${code}</code></li>`,
+    )}</ul></details>`;
+}

@@ -1,0 +1,131 @@
+/** The search for files. What is searched for stands in the address. */
+import { useEffect, useState } from "preact/hooks";
+import { type Element, html } from "../../kit/html.ts";
+import { msOfLocal } from "../../kit/zone.ts";
+import type { PageProps } from "../app.ts";
+import type { FileRow } from "../contract.ts";
+import { useLiveReload } from "../live.ts";
+import { Choice, FileLink, Foreign, Labelled, Loaded, Scroll, State } from "../parts.ts";
+import { useList, useQuery } from "../query.ts";
+import { go, hrefOf } from "../router.ts";
+import { TEXTS } from "../texts.ts";
+import { useZone, When } from "../time.ts";
+import { bytes, count } from "../words.ts";
+
+const { files } = TEXTS;
+const PART = 50;
+/** After the last letter. */
+const TYPED_MS = 200;
+const FIELDS = ["q", "state", "drop", "trigger", "from", "to"] as const;
+type Wanted = Readonly<Record<(typeof FIELDS)[number], string>>;
+
+export function FilesPage({ place }: PageProps): Element {
+  const zone = useZone();
+  const wanted = Object.fromEntries(FIELDS.map((name) => [name, place.search.get(name) ?? ""])) as Wanted;
+  const instant = (day: string, days: number) =>
+    /^\d{4}-\d{2}-\d{2}$/.test(day) ? new Date(msOfLocal(day, zone) + days * 86_400_000).toISOString() : null;
+  // The end is included: the whole of its day.
+  const parameters = { ...wanted, from: instant(wanted.from, 0), to: instant(wanted.to, 1), limit: PART };
+  const found = useList<FileRow>("/files", "files", parameters);
+  useLiveReload(["files", "state"], () => {
+    // Rows that were added by the person would vanish.
+    if ((found.answer?.length ?? 0) <= PART) found.reload();
+  });
+  const change = (part: Partial<Wanted>) => go(hrefOf("/files", { ...wanted, ...part }), true);
+  return html`<h1>${TEXTS.pages.files}</h1>
+    <${Filters} wanted=${wanted} onChange=${change} />
+    <${Loaded} of=${found}>${(rows: readonly FileRow[]) =>
+      rows.length === 0
+        ? html`<p class="muted">${files.none}</p>`
+        : html`<${FileTable} rows=${rows} caption=${files.caption} />${
+            found.hasMore
+              ? html`<p><button type="button" class="plain small" onClick=${found.more}>${TEXTS.more}</button>
+                  <span class="detail">${files.shown(rows.length)}</span></p>`
+              : html`<p class="detail">${files.all(rows.length)}</p>`
+          }`}</${Loaded}>`;
+}
+
+interface FiltersProps {
+  readonly wanted: Wanted;
+  onChange(part: Partial<Wanted>): void;
+}
+
+function Filters({ wanted, onChange }: FiltersProps): Element {
+  const [typed, setTyped] = useState(wanted.q);
+  useEffect(() => setTyped(wanted.q), [wanted.q]);
+  useEffect(() => {
+    if (typed === wanted.q) return;
+    const timer = setTimeout(() => onChange({ q: typed }), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  const drops = useQuery<readonly { readonly drop: string }[]>("/drops");
+  const triggers = useQuery<readonly { readonly name: string }[]>("/triggers");
+  const choose = (name: "state" | "drop" | "trigger", known: readonly string[], words = (one: string) => one) => {
+    const { [name]: value } = wanted;
+    const all = value === "" || known.includes(value) ? known : [value, ...known];
+    return Choice({
+      id: name,
+      label: files.filters[name],
+      value,
+      options: [{ value: "", words: files.any }, ...all.map((one) => ({ value: one, words: words(one) }))],
+      set: (chosen) => onChange({ [name]: chosen }),
+    });
+  };
+  const day = (name: "from" | "to") =>
+    Labelled({
+      id: name,
+      label: files.filters[name],
+      children: html`<input id=${name} type="date" value=${wanted[name]}
+        onChange=${(event: Event) => onChange({ [name]: (event.target as HTMLInputElement).value })} />`,
+    });
+  const type = (event: Event) => setTyped((event.target as HTMLInputElement).value);
+  const isFiltered = FIELDS.some((name) => wanted[name] !== "");
+  return html`<form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
+    <div class="field search"><label for="q">${files.filters.q}</label>
+      <input id="q" type="search" value=${typed} onInput=${type} autocomplete="off" spellcheck=${false} maxlength="500"
+        aria-describedby="q-hint" /><p class="hint" id="q-hint">${files.searchHint}</p></div>
+    ${choose("state", TEXTS.standings, (one) => TEXTS.states[one] ?? one)}
+    ${choose(
+      "drop",
+      (drops.answer ?? []).map(({ drop }) => drop),
+    )}
+    ${choose(
+      "trigger",
+      (triggers.answer ?? []).map(({ name }) => name),
+    )}
+    ${day("from")}${day("to")}
+    ${
+      isFiltered
+        ? html`<button type="button" class="plain small" onClick=${() => go(hrefOf("/files"))}>${files.clear}</button>`
+        : null
+    }
+  </form>`;
+}
+
+interface TableProps {
+  readonly rows: readonly FileRow[];
+  readonly caption: string;
+}
+
+export function FileTable({ rows, caption }: TableProps): Element {
+  const { columns } = files;
+  return html`<${Scroll}><table class="rows"><caption class="hidden">${caption}</caption>
+    <thead><tr><th scope="col">${columns.file}</th><th scope="col">${columns.state}</th>
+      <th scope="col">${columns.trigger}</th><th scope="col" class="number">${columns.points}</th>
+      <th scope="col">${columns.seen}</th><th scope="col" class="number">${columns.size}</th></tr></thead>
+    <tbody>${rows.map(
+      ({ id, drop, path, state, trigger, points, seenAt, size, reason }) => html`<tr key=${id}>
+        <td data-label=${columns.file}><${FileLink} file=${id} path=${path} /> <span class="detail"><bdi>${drop}</bdi>
+          </span></td>
+        <td data-label=${columns.state}><${State} state=${state ?? "container"} />${
+          reason === null || reason === ""
+            ? null
+            : html` <span class="detail"><${Foreign} text=${reason} most=${140} /></span>`
+        }</td>
+        <td data-label=${columns.trigger}><bdi>${trigger ?? "–"}</bdi></td>
+        <td class="number" data-label=${columns.points}>
+          ${points === null || points.mapped === 0 ? "–" : count(points.mapped)}</td>
+        <td data-label=${columns.seen}><${When} at=${seenAt} /></td>
+        <td class="number" data-label=${columns.size}>${bytes(size)}</td></tr>`,
+    )}</tbody></table></${Scroll}>`;
+}

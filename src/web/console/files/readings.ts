@@ -1,0 +1,133 @@
+/** The readings that a mapper made of a file as plot and table, each with its row. */
+import { useMemo, useState } from "preact/hooks";
+import { type Element, html } from "../../kit/html.ts";
+import type { Readings } from "../contract.ts";
+import { Foreign, Loaded, Scroll } from "../parts.ts";
+import { useQuery } from "../query.ts";
+import { hrefOf, Link } from "../router.ts";
+import { TEXTS } from "../texts.ts";
+import { When } from "../time.ts";
+import { count, number } from "../words.ts";
+import type { ViewProps } from "./file.ts";
+import { COLOURS, ReadingsPlot } from "./plot.ts";
+
+const { readings: words } = TEXTS;
+const ROWS = 100;
+const DRAWN_MOST = 8;
+
+export type Reading = Readings["readings"][number];
+type Target = Readings["targets"][number];
+
+export function ReadingsView({ file, search }: ViewProps): Element {
+  const { id } = file.arrival;
+  const readings = useQuery<Readings>(`/files/${id}/readings`, { run: search.get("run") });
+  const rowLink = (reading: Reading) =>
+    hrefOf(`/files/${id}`, {
+      view: "input",
+      row: reading.row === null ? null : String(reading.row),
+      sheet: reading.sheet,
+    });
+  return html`<${Loaded} of=${readings}>${(shown: Readings) =>
+    html`<${ReadingsPart} ...${{ ...shown, rowLink }} />`}</${Loaded}>`;
+}
+
+interface PartProps {
+  readonly targets: readonly Target[];
+  readonly readings: readonly Reading[];
+  readonly isCut: boolean;
+  /** Null: there is no page of the row. */
+  readonly rowLink: ((reading: Reading) => string) | null;
+}
+
+/** The targets to choose from, their plot, and their values. */
+export function ReadingsPart({ targets, readings, isCut, rowLink }: PartProps): Element {
+  const [chosen, setChosen] = useState<ReadonlySet<string> | null>(null);
+  const [most, setMost] = useState(ROWS);
+  const drawn = chosen ?? new Set(targets.slice(0, 1).map(({ target }) => target));
+  const shown = useMemo(() => readings.filter(({ target }) => drawn.has(target)), [readings, chosen]);
+  const names = targets.filter(({ target }) => drawn.has(target)).slice(0, DRAWN_MOST);
+  const choose = (target: string, isChosen: boolean) => {
+    const next = new Set(drawn);
+    next[isChosen ? "add" : "delete"](target);
+    setChosen(next);
+  };
+  if (readings.length === 0 && targets.length === 0) return html`<p class="muted">${words.none}</p>`;
+  return html`${isCut ? html`<p class="warn">${words.cut(readings.length)}</p>` : null}
+    <${Targets} ...${{ targets, drawn, choose, names }} />
+    ${shown.length === 0 ? null : html`<${ReadingsPlot} readings=${shown} targets=${names} />`}
+    <${Values} ...${{ shown, most, rowLink }} hasMany=${drawn.size > 1} />
+    ${
+      shown.length > most
+        ? html`<p><button type="button" class="plain small" onClick=${() => setMost(most * 5)}>${TEXTS.more}</button>
+            <span class="detail">${TEXTS.ofRows(most, shown.length)}</span></p>`
+        : null
+    }`;
+}
+
+interface TargetsProps {
+  readonly targets: readonly Target[];
+  readonly drawn: ReadonlySet<string>;
+  readonly names: readonly Target[];
+  choose(target: string, isChosen: boolean): void;
+}
+
+function Targets({ targets, drawn, names, choose }: TargetsProps): Element {
+  const { columns } = words;
+  const [most, setMost] = useState(20);
+  return html`<${Scroll}><table class="rows targets"><caption>${words.targets(targets.length)}</caption>
+    <thead><tr><th scope="col">${columns.target}</th><th scope="col">${columns.unit}</th>
+      <th scope="col" class="number">${columns.points}</th><th scope="col">${columns.from}</th>
+        <th scope="col">${columns.to}</th></tr></thead>
+    <tbody>${targets.slice(0, most).map(({ target, unit, points, from, to }) => {
+      const at = names.findIndex((one) => one.target === target);
+      const change = (event: Event) => choose(target, (event.target as HTMLInputElement).checked);
+      return html`<tr key=${target}><td data-label=${columns.target}><label class="pick"><input type="checkbox"
+          checked=${drawn.has(target)} onChange=${change} /><span
+            class=${`swatch${at < 0 ? "" : ` series-${at % COLOURS}`}`} aria-hidden="true"></span>
+          <span><${Foreign} text=${target} most=${160} /></span></label></td>
+        <td data-label=${columns.unit}><bdi>${unit ?? "–"}</bdi></td><td class="number" data-label=${columns.points}>
+          ${count(points)}</td>
+        <td data-label=${columns.from}><${When} at=${from} seconds=${false} /></td><td data-label=${columns.to}>
+          <${When} at=${to} seconds=${false} /></td></tr>`;
+    })}</tbody></table></${Scroll}>
+    ${
+      targets.length > most
+        ? html`<p><button type="button" class="plain small" onClick=${() => setMost(most * 5)}>${TEXTS.more}</button>
+            <span class="detail">${TEXTS.ofRows(most, targets.length)}</span></p>`
+        : null
+    }`;
+}
+
+interface ValuesProps {
+  readonly shown: readonly Reading[];
+  readonly most: number;
+  readonly hasMany: boolean;
+  readonly rowLink: PartProps["rowLink"];
+}
+
+function Values({ shown, most, hasMany, rowLink }: ValuesProps): Element {
+  const { columns } = words;
+  const hasVersion = shown.some(({ version }) => version !== null);
+  const rowOf = (reading: Reading) => {
+    if (reading.row === null) return "–";
+    const row = reading.sheet === null ? String(reading.row) : `${reading.sheet} ${reading.row}`;
+    return rowLink === null
+      ? html`<bdi>${row}</bdi>`
+      : html`<${Link} to=${rowLink(reading)}><bdi>${row}</bdi></${Link}>`;
+  };
+  return html`<${Scroll}><table class="values"><caption class="hidden">${words.caption}</caption>
+    <thead><tr>${hasMany ? html`<th scope="col">${columns.target}</th>` : null}<th scope="col">${columns.date}</th>
+      <th scope="col" class="number">${columns.value}</th>${
+        hasVersion
+          ? html`<th scope="col">${columns.version}
+        </th>`
+          : null
+      }
+      <th scope="col" class="number">${columns.row}</th></tr></thead>
+    <tbody>${shown.slice(0, most).map(
+      (reading) => html`<tr>${hasMany ? html`<td><${Foreign} text=${reading.target} most=${80} /></td>` : null}
+        <td><${When} at=${reading.date} /></td><td class="number">${number(reading.value)}</td>${
+          hasVersion ? html`<td><bdi>${reading.version ?? ""}</bdi></td>` : null
+        }<td class="number">${rowOf(reading)}</td></tr>`,
+    )}</tbody></table></${Scroll}>`;
+}

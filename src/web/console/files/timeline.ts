@@ -1,0 +1,33 @@
+/** The events of a file, from its first sight on, and how long each step took. */
+import { type Element, html } from "../../kit/html.ts";
+import type { FilePage } from "../contract.ts";
+import { Foreign, State } from "../parts.ts";
+import { TEXTS } from "../texts.ts";
+import { When } from "../time.ts";
+import { length } from "../words.ts";
+
+const { file: words } = TEXTS;
+
+export function Timeline({ events }: Pick<FilePage, "events">): Element {
+  const first = events[0];
+  const last = events.at(-1);
+  const whole = first === undefined || last === undefined ? 0 : Date.parse(last.at) - Date.parse(first.at);
+  return html`<ol class="timeline">${events.map(
+    ({ at, what, detail, operationId, sinceMs }) => html`<li>
+      <span class="at"><${When} at=${at} /></span>
+      <span class="since">${sinceMs === null ? "" : `+${length(sinceMs)}`}</span>
+      <span class="what">${eventWords(what)}${
+        detail === ""
+          ? null
+          : html` <span class="detail">
+        <${Foreign} text=${detail} most=${300} /></span>`
+      }${operationId === null ? null : html` <code class="detail-inline">${operationId}</code>`}</span></li>`,
+  )}</ol>
+  ${events.length < 2 ? null : html`<p class="detail">${words.whole(length(whole))}</p>`}`;
+}
+
+function eventWords(what: string): Element {
+  const [subject = "", verb = ""] = what.split(".");
+  if (subject === "run") return html`<${State} state=${verb} />`;
+  return html`<span>${TEXTS.events[what] ?? `${subject} ${verb}`}</span>`;
+}

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { actionsOf, sameSubject, targetOf } from "../../../src/web/console/actions/subjects.ts";
+import { placeWords } from "../../../src/web/console/place.ts";
+import { bytes, cut, length, moment, offset, visible } from "../../../src/web/console/words.ts";
+
+test.each([
+  [40, "40 ms"],
+  [1_240, "1.2 s"],
+  [59_000, "59 s"],
+  [3_600_000, "1 h"],
+  [3_725_000, "1 h 2 min"],
+  [93_600_000, "1 d 2 h"],
+  [-5, "0 ms"],
+])("%i ms are %s", (ms, words) => {
+  expect(length(ms)).toBe(words);
+});
+
+test.each([
+  [0, "0 B"],
+  [999, "999 B"],
+  [48_123, "48.1 KB"],
+  [3_100_000_000, "3.1 GB"],
+])("%i bytes are %s", (count, words) => {
+  expect(bytes(count)).toBe(words);
+});
+
+test("moments are of the zone, also where the clocks change", () => {
+  const before = Date.parse("2026-03-29T00:59:59Z");
+  expect([moment(before, "Europe/Paris"), offset(before, "Europe/Paris")]).toEqual([
+    "2026-03-29 01:59:59",
+    "UTC+01:00",
+  ]);
+  const after = before + 1_000;
+  expect([moment(after, "Europe/Paris"), offset(after, "Europe/Paris")]).toEqual(["2026-03-29 03:00:00", "UTC+02:00"]);
+  expect(offset(after, "UTC")).toBe("UTC");
+  expect(offset(Date.parse("2026-01-01T00:00:00Z"), "America/St_Johns")).toBe("UTC−03:30");
+});
+
+test("marks that turn the direction are shown, and other text is left alone", () => {
+  expect(visible("a\u202egnp.exe")).toBe("a‹U+202E›gnp.exe");
+  expect(visible("\u0000\u001b[31m")).toBe("‹U+0000›‹U+001B›[31m");
+  expect(visible("Zähler\tنص\n<b>")).toBe("Zähler\tنص\n<b>");
+});
+
+test("long texts are cut", () => {
+  expect(cut("abc", 3)).toBe("abc");
+  expect(cut("abcd", 3)).toBe("abc…");
+});
+
+test("a place is said as far as it is known", () => {
+  expect(placeWords({ sheet: "Data", row: 12, column: "Value", text: "12,5" })).toBe(
+    "sheet Data, row 12, column Value: “12,5”",
+  );
+  expect(placeWords({ text: "x" })).toBe("“x”");
+  expect(placeWords(null)).toBe("");
+});
+
+test("actions are counted over items, and each knows its subject", () => {
+  const file = { run: "r", drop: "d", path: "p", trigger: "t", actions: ["replay", "forget"] as const };
+  const drop = { run: null, drop: "d", path: null, trigger: null, actions: ["pause"] as const, kind: "drop" };
+  const trigger = { ...drop, trigger: "t", kind: "trigger" };
+  expect(actionsOf([file, file, drop])).toEqual([
+    { action: "replay", count: 2 },
+    { action: "forget", count: 2 },
+    { action: "pause", count: 1 },
+  ]);
+  expect(targetOf("replay", file)?.subject).toEqual({ run: "r" });
+  expect(targetOf("forget", file)?.subject).toEqual({ drop: "d", path: "p" });
+  expect(targetOf("pause", drop)?.subject).toEqual({ kind: "drop", name: "d" });
+  expect(targetOf("pause", trigger)?.subject).toEqual({ kind: "trigger", name: "t" });
+  expect(targetOf("replay", drop)).toBeNull();
+  expect(sameSubject({ drop: "d", path: "p" }, { path: "p", drop: "d" })).toBe(true);
+  expect(sameSubject({ run: "a" }, { run: "b" })).toBe(false);
+});
