@@ -4,12 +4,9 @@
  */
 import { access, constants, mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { basename } from "node:path/posix";
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
-import { createDrop } from "../drops/create.ts";
-import type { Provenance } from "../drops/drop.ts";
-import { InitialForecast } from "../drops/initial.ts";
+import { checkDrop } from "../gateway/drop-check.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { isLedgerMissing, openLedger } from "../ledger/open.ts";
 import { ledgerSchema } from "../ledger/options.ts";
@@ -22,14 +19,12 @@ import { webhookAddress } from "../runs/steps/confirm-rule.ts";
 import { SpoolQuota } from "../spool/quota.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
-import { isContainerName } from "../support/file-names.ts";
 import { silentLog } from "../support/log.ts";
 import { weakSecrets } from "../support/secrets.ts";
-import { createRegistry, type RegistryEntry, type TriggerRegistry } from "../triggers/registry.ts";
+import { createRegistry } from "../triggers/registry.ts";
 import { checkTemplates } from "./check-templates.ts";
 import { checkTriggers } from "./check-triggers.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
-import { dropHistory } from "./drop-history.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
 import { loadOperatedConfig, operatedConfigOption, operatingHub } from "./operated-config.ts";
 import { printJson, sizeWords } from "./output.ts";
@@ -95,7 +90,10 @@ async function checkGateway(config: GatewayConfig, say: Say, stop: AbortSignal):
   try {
     const { entries } = await checkTriggers(config, ledger, say, stop);
     await checkSpool(config, ledger, say);
-    for (const drop of outside.drops) await checkDrop({ config, ledger, entries }, drop, say, stop);
+    const registry = createRegistry(entries);
+    for (const drop of outside.drops)
+      for (const finding of await checkDrop({ config, ledger, registry }, drop, stop))
+        say({ part: `drop ${drop.name}`, ...finding });
   } finally {
     await ledger?.close();
   }
@@ -187,84 +185,6 @@ async function checkLedger({ ledger: options }: GatewayConfig, say: Say): Promis
       ...(isMissing ? {} : { hint: thrown.advice }),
     });
     return null;
-  }
-}
-
-async function checkDrop(
-  {
-    config,
-    ledger,
-    entries,
-  }: {
-    readonly config: GatewayConfig;
-    readonly ledger: Ledger | null;
-    readonly entries: readonly RegistryEntry[];
-  },
-  options: GatewayConfig["drops"][number],
-  say: Say,
-  stop: AbortSignal,
-): Promise<void> {
-  const part = `drop ${options.name}`;
-  const intake = {
-    spool: config.spool.path,
-    shared: ledger?.shared?.intake ?? null,
-    defaultService: config.services[0]?.name ?? "",
-    accountOf: () => undefined,
-    refusalOf: () => null,
-  };
-  const drop = createDrop(options, { log: silentLog, intake });
-  try {
-    const claims = new Claims(entries, options);
-    const forecast = new InitialForecast(options.initial, drop);
-    const found = await drop.probe(stop, (entry, provenance) => {
-      claims.add(entry.path, provenance ?? null);
-      forecast.add(entry);
-    });
-    for (const finding of found) say({ part, ...finding });
-    if (!found.some(({ about, level }) => about === "listing" && level === "ok")) return;
-    say({ part, level: "ok", about: "triggers", what: claims.words() });
-    for (const finding of ledger === null ? [] : await dropHistory(ledger, options)) say({ part, ...finding });
-    if (options.initial !== "process") say({ part, level: "ok", about: "initial", what: forecast.words() });
-  } catch (thrown) {
-    say({
-      part,
-      level: "failed",
-      what: wordsOf(thrown),
-      hint: thrown instanceof HeadgateError ? thrown.advice : undefined,
-    });
-  } finally {
-    await drop.close();
-  }
-}
-
-/** Counts files by the effect of their names. */
-class Claims {
-  readonly #registry: TriggerRegistry;
-  readonly #options: GatewayConfig["drops"][number];
-  readonly #counts = new Map<string, number>();
-
-  constructor(entries: readonly RegistryEntry[], options: GatewayConfig["drops"][number]) {
-    this.#registry = createRegistry(entries);
-    this.#options = options;
-  }
-
-  add(path: string, provenance: Provenance | null): void {
-    const words = this.#wordsFor(path, provenance);
-    this.#counts.set(words, (this.#counts.get(words) ?? 0) + 1);
-  }
-
-  words(): string {
-    if (this.#counts.size === 0) return "it holds no files now";
-    return [...this.#counts].map(([words, count]) => `${count} ${words}`).join(", ");
-  }
-
-  #wordsFor(path: string, provenance: Provenance | null): string {
-    const { name, archives } = this.#options;
-    if (provenance?.standardBody !== undefined) return "in the standard format, which needs no trigger";
-    if (archives.unpack && isContainerName(basename(path))) return "would be opened, entry by entry";
-    const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
-    const { claimed } = this.#registry.claim(path, ingestionType, name, provenance ?? undefined);
-    return claimed === null ? "no trigger claims" : `would match trigger ${claimed.name}`;
   }
 }
 

@@ -1,5 +1,5 @@
 /** The gateway's configuration: the sections of all components joined, and the rules between them. */
-import { dirname, isAbsolute, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { z } from "zod";
 import { pushOptions, serviceOptions, triggerGuard } from "../delivery/options.ts";
 import { type DropOptions, dropOptions, hubDropOptions } from "../drops/options.ts";
@@ -81,7 +81,7 @@ export function gatewayConfigOf(document: ParsedDocument, path: string): Gateway
     spool: { ...config.spool, path: from(config.spool.path) },
     mappers: { ...config.mappers, folders: config.mappers.folders.map(from) },
     lookups: config.lookups.map((lookup) => ({ ...lookup, path: from(lookup.path) })),
-    drops: config.drops.map((drop) => dropWithPaths(drop, from)),
+    drops: config.drops.map((drop) => dropWithPaths(drop, from, config.spool.path)),
     operations: { ...config.operations, tracing: tracingOf(config) },
   });
 }
@@ -120,9 +120,17 @@ function tracingOf({ operations: { tracing } }: GatewayConfig) {
 function dropWithPaths(
   drop: z.output<typeof dropOptions>,
   from: (relative: string) => string,
+  spool: string,
 ): z.output<typeof dropOptions> {
   if (drop.kind === "local") return { ...drop, path: from(drop.path) };
-  if (drop.kind === "sftp" && drop.knownHosts !== undefined) return { ...drop, knownHosts: from(drop.knownHosts) };
+  if (drop.kind === "sftp") {
+    const { knownHosts, approvedHosts } = drop;
+    return {
+      ...drop,
+      ...(knownHosts === undefined ? {} : { knownHosts: from(knownHosts) }),
+      approvedHosts: from(approvedHosts ?? join(spool, "known_hosts")),
+    };
+  }
   return drop;
 }
 

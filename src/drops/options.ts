@@ -55,6 +55,15 @@ const sftpOptions = z
           "understood, @cert-authority is not. Used beside `hostKeys`.",
       )
       .meta({ examples: ["/etc/ssh/ssh_known_hosts"] }),
+    approvedHosts: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        "File in the same format to which the gateway adds keys that a person approves in the console; they are " +
+          "trusted beside the others. Default: `known_hosts` in the folder of the spool.",
+      )
+      .meta({ examples: ["/var/lib/headgate/known_hosts"] }),
     algorithms: z
       .enum(["modern", "legacy"])
       .default("modern")

@@ -42,7 +42,7 @@ export interface QueryParts {
   readonly drops: DropRegistry;
   readonly services: ServiceRegistry;
   readonly scheduler: Scheduler;
-  readonly triggers: Pick<TriggersInForce, "listed">;
+  readonly triggers: Pick<TriggersInForce, "listed" | "registry">;
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
   readonly notifier: Pick<Notifier, "failing">;

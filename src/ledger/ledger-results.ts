@@ -128,6 +128,8 @@ export interface LedgerQueries {
    * points of runs worked on since.
    */
   tally(since: IsoInstant): Promise<Tally>;
+  /** The newest file of a drop, among the newest 20,000 of all drops; null when none of them is from it. */
+  lastArrivalAt(drop: string): Promise<Arrival | null>;
   /** Takes as long as there are runs in the time: some milliseconds for a thousand. */
   runTotals(span: TimeSpan): Promise<RunTotals>;
   /** The first file that the trigger claimed in each of the times; null where there is none. Without replays. */

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { runIdTimeMs } from "../../src/support/run-id.ts";
-import { BINDING, claimed, deliver, mapped, record } from "./fixtures.ts";
+import { BINDING, claimed, deliver, mapped, record, sight } from "./fixtures.ts";
 
 const EVER = { fromMs: 0, untilMs: Date.parse("2100-01-01T00:00:00Z") };
 
@@ -42,6 +42,14 @@ export function historyConformance(ledger: () => Ledger): void {
       null,
     ]);
     expect(await ledger().firstFilesOf("unknown", [EVER])).toEqual([null]);
+  });
+
+  it("finds the newest file of a drop", async () => {
+    await sight(ledger(), "a.csv", "one");
+    const { arrival } = await sight(ledger(), "b.csv", "one");
+    await sight(ledger(), "c.csv", "other");
+    expect(await ledger().lastArrivalAt("one")).toMatchObject({ id: arrival.id, path: "b.csv" });
+    expect(await ledger().lastArrivalAt("none")).toBeNull();
   });
 
   it("counts the runs of each version of a mapper", async () => {

@@ -32,7 +32,7 @@ export function connectFailure(
         `the server ${server} of drop ${options.name} presents the host key ${presented}, ` +
         `which is not pinned (${pinned}); nothing was sent`,
       hint:
-        "Compare it with the fingerprint from the server's owner. If it is right, " +
+        "Compare it with the fingerprint from the server's owner. If it is right, approve it in the console, or " +
         `add under hostKeys of this drop: - "${presented}"`,
     });
   }

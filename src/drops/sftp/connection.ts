@@ -319,7 +319,7 @@ const MODERN_HOST_KEYS = [
 ] as const;
 
 /** A server has keys of several types; those in the file are requested first. */
-function algorithmsOf(options: SftpOptions, keys: HostKeys): NonNullable<ConnectConfig["algorithms"]> {
+export function algorithmsOf(options: SftpOptions, keys: HostKeys): NonNullable<ConnectConfig["algorithms"]> {
   const isKnown = (type: string) => keys.types.includes(type.startsWith("rsa-sha2-") ? "ssh-rsa" : type);
   const types = [...MODERN_HOST_KEYS.filter(isKnown), ...MODERN_HOST_KEYS.filter((type) => !isKnown(type))];
   if (options.algorithms === "modern")

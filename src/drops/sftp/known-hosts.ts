@@ -10,6 +10,8 @@ export interface HostKeys {
   readonly types: readonly string[];
   /** Lines of @cert-authority for the host, which are not understood. */
   readonly authorities: number;
+  /** Type of the key with a fingerprint. */
+  readonly typeOf: ReadonlyMap<string, string>;
   /** Number of the line that permits a fingerprint, from 1. */
   readonly lines: ReadonlyMap<string, number>;
 }
@@ -18,6 +20,7 @@ export function readKnownHosts(text: string, host: string, port: number): HostKe
   const allowed = new Set<string>();
   const revoked = new Set<string>();
   const types = new Set<string>();
+  const typeOf = new Map<string, string>();
   const lines = new Map<string, number>();
   let authorities = 0;
   for (const [at, line] of text.split(/\r?\n/).entries()) {
@@ -32,10 +35,11 @@ export function readKnownHosts(text: string, host: string, port: number): HostKe
       const fingerprint = fingerprintOf(Buffer.from(key, "base64"));
       allowed.add(fingerprint);
       types.add(type);
+      typeOf.set(fingerprint, type);
       if (!lines.has(fingerprint)) lines.set(fingerprint, at + 1);
     }
   }
-  return { allowed, revoked, types: [...types], authorities, lines };
+  return { allowed, revoked, types: [...types], authorities, typeOf, lines };
 }
 
 /** `SHA256:` and the digest of a public key in its wire form. */
@@ -44,8 +48,12 @@ export function fingerprintOf(key: Buffer): string {
 }
 
 /** A port other than 22 is part of the name, in brackets. */
+export function nameOfHost(host: string, port: number): string {
+  return port === 22 ? host.toLowerCase() : `[${host.toLowerCase()}]:${port}`;
+}
+
 function namesHost(names: string, host: string, port: number): boolean {
-  const wanted = port === 22 ? host.toLowerCase() : `[${host.toLowerCase()}]:${port}`;
+  const wanted = nameOfHost(host, port);
   if (names.startsWith("|1|")) {
     const [, , salt = "", digest = ""] = names.split("|");
     return createHmac("sha1", Buffer.from(salt, "base64")).update(wanted).digest("base64") === digest;

@@ -1,6 +1,7 @@
 /** The endpoints of the operations API that several stages answer, group by group. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { attentionEndpoints } from "../../operations/api/attention.ts";
+import { dropEndpoints } from "../../operations/api/drops.ts";
 import type { EndpointGroup, HandlersOf } from "../../operations/api/endpoint.ts";
 import { fileEndpoints } from "../../operations/api/files.ts";
 import { overviewEndpoints } from "../../operations/api/overview.ts";
@@ -10,6 +11,7 @@ import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts
 import type { HealthPart } from "../../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { attentionHandlers } from "./attention.ts";
+import { dropHandlers } from "./drops.ts";
 import { fileHandlers } from "./files.ts";
 import { overviewHandlers } from "./overview.ts";
 import { openPlayground } from "./playground.ts";
@@ -17,6 +19,7 @@ import { readingHandlers } from "./reading-origin.ts";
 
 /** All groups whose endpoints have handlers, which `consoleHandlers` makes under the same names. */
 const GROUPS = {
+  drops: dropEndpoints,
   overview: overviewEndpoints,
   attention: attentionEndpoints,
   files: fileEndpoints,
@@ -33,6 +36,7 @@ export interface ConsoleParts extends QueryParts {
 /** Called once, when all parts are opened. */
 export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): ConsoleHandlers {
   return {
+    drops: dropHandlers(config, parts),
     overview: overviewHandlers(config, parts),
     attention: attentionHandlers(config, parts),
     files: fileHandlers(config, parts),

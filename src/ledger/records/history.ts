@@ -2,19 +2,35 @@
  * Counts the runs of a time, for charts and calendars. A run id begins with its time, so that no index of its own is
  * needed.
  */
-import type { Binding } from "../../model.ts";
+import type { Arrival, Binding } from "../../model.ts";
 import { ATTENTION_STATES } from "../../states.ts";
 import { runIdFrom } from "../../support/run-id.ts";
 import type { Ledger, MapperRuns, RunTotals, TimeSpan, TriggerFile } from "../ledger.ts";
+import { findArrival } from "./arrivals.ts";
 import { anyOf } from "./run-indexes.ts";
 import { perDialect, row, rows, type Steps, type Store } from "./store.ts";
 
-export function historyMethods(store: Store): Pick<Ledger, "runTotals" | "firstFilesOf" | "mapperRuns"> {
+export function historyMethods(
+  store: Store,
+): Pick<Ledger, "lastArrivalAt" | "runTotals" | "firstFilesOf" | "mapperRuns"> {
   return {
+    lastArrivalAt: (drop) => store.look(() => lastArrivalAt(drop)),
     runTotals: (span) => store.look(() => runTotals(store, span)),
     firstFilesOf: (trigger, spans) => store.look(() => firstFilesOf(store, trigger, spans)),
     mapperRuns: () => store.look(() => mapperRuns()),
   };
+}
+
+/** There is no index by drop, which each new file would pay for: so many of the newest are read. */
+const NEWEST = 20_000;
+
+function* lastArrivalAt(drop: string): Steps<Arrival | null> {
+  const found = yield* row<{ id: number }>(
+    `SELECT id FROM arrivals WHERE drop_name = ? AND id > (SELECT coalesce(max(id), 0) FROM arrivals) - ${NEWEST}
+      ORDER BY id DESC LIMIT 1`,
+    drop,
+  );
+  return found === undefined ? null : yield* findArrival(found.id);
 }
 
 const TOTALS = perDialect(

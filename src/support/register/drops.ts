@@ -18,8 +18,8 @@ export const DROP_ERRORS = {
   "HG-DROP-004": {
     title: "the server's host key is not one of the pinned keys",
     hint:
-      "Compare the fingerprint with the one that the server's owner gives you; if it is right, add it to the " +
-      "drop's `hostKeys`.",
+      "Compare the fingerprint with the one that the server's owner gives you; if it is right, approve it in the " +
+      "console, or add it to the drop's `hostKeys`.",
   },
   "HG-DROP-005": {
     title: "the path leads out of the drop",

@@ -46,4 +46,8 @@ export const OPERATIONS_ERRORS = {
     title: "the case cannot be added",
     hint: "Nothing was changed. A case needs a mapper with a folder of its own, a new name and a short file.",
   },
+  "HG-OPS-012": {
+    title: "this cannot be done at the drop",
+    hint: "Nothing was changed. The message says why, and what the drop permits.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

@@ -1,14 +1,14 @@
-/** Facts of a drop's history in the ledger, for `headgate check`. */
+/** Facts of a drop's history in the ledger, for the check of the drop. */
 
 import { archiveFolders } from "../drops/archive-cleanup.ts";
+import type { ProbeFinding } from "../drops/drop.ts";
 import type { DropOptions } from "../drops/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Finding } from "./findings.ts";
 
 /** A wait of this many times the longest pause covers it. */
 const COVERING = 1.5;
 
-export async function dropHistory(ledger: Ledger, options: DropOptions): Promise<readonly Omit<Finding, "part">[]> {
+export async function dropHistory(ledger: Ledger, options: DropOptions): Promise<readonly ProbeFinding[]> {
   if (options.kind === "http") return [];
   return [...(await settleFinding(ledger, options)), ...(await archiveFinding(ledger, options))];
 }
@@ -16,7 +16,7 @@ export async function dropHistory(ledger: Ledger, options: DropOptions): Promise
 async function settleFinding(
   { finishedFiles }: Ledger,
   { name, settle }: DropOptions,
-): Promise<readonly Omit<Finding, "part">[]> {
+): Promise<readonly ProbeFinding[]> {
   const longest = await finishedFiles.growthPause(name);
   if (longest === null || settle.doneFile !== undefined) return [];
   const waitMs = (settle.observations - 1) * settle.interval;
@@ -36,7 +36,7 @@ async function settleFinding(
 async function archiveFinding(
   { finishedFiles }: Ledger,
   { name, finish }: DropOptions,
-): Promise<readonly Omit<Finding, "part">[]> {
+): Promise<readonly ProbeFinding[]> {
   const now = archiveFolders(finish);
   const former = (await finishedFiles.archives(name)).filter((folder) => !now.includes(folder));
   if (former.length === 0) return [];

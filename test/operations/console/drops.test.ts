@@ -1,0 +1,145 @@
+/** Drops over the operations API: state, check, host keys and files that a person puts there. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import ssh2 from "ssh2";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Gateway } from "../../../src/gateway.ts";
+import { dropEndpoints as endpoints } from "../../../src/operations/api/drops.ts";
+import { drop, GatewayRig, oneReading, until } from "../../runs/gateway-rig.ts";
+import { type FieldSftp, startFieldSftp } from "../../support/field/sftp.ts";
+import { call, refusal } from "./calls.ts";
+
+const user = { username: "meter", password: "open sesame" };
+const params = { name: "field" };
+
+let rig: GatewayRig;
+let server: FieldSftp | null = null;
+
+beforeEach(async () => {
+  rig = await GatewayRig.start();
+});
+afterEach(async () => {
+  await rig.close();
+  await server?.close();
+  server = null;
+});
+
+const hostKey = () => ssh2.utils.generateKeyPairSync("ed25519").private;
+
+/** A server that had a key, which is pinned, and has another one from now on. */
+async function changedServer(more: Readonly<Record<string, unknown>> = {}) {
+  const root = join(rig.folder, "remote");
+  mkdirSync(root, { recursive: true });
+  const former = await startFieldSftp({ root, ...user });
+  await former.close();
+  server = await startFieldSftp({ root, ...user, port: former.port, hostKey: hostKey() });
+  const { host, port, hostKeyFingerprint: present } = server;
+  const options = { kind: "sftp", name: "field", host, port, ...user, hostKeys: [former.hostKeyFingerprint], ...more };
+  return { options, root, present, pinned: former.hostKeyFingerprint };
+}
+
+const refused = async (gateway: Gateway) => {
+  await until("the key is refused", async () => (await call(gateway, endpoints.drops))[0]?.hostKey === "refused");
+};
+
+it("takes files again once a person approved the new host key of the server, and remembers it", async () => {
+  const { options, root, present, pinned } = await changedServer();
+  const variable = await rig.variable("M-1");
+  writeFileSync(join(root, "a.csv"), oneReading(variable, 1));
+  const sections = { drops: [{ ...options, every: "100ms", settle: { observations: 1 } }] };
+  let gateway = await rig.open(sections);
+  await refused(gateway);
+  const [state] = await call(gateway, endpoints.drops);
+  expect(state).toMatchObject({ address: `sftp://meter@127.0.0.1:${options.port}/.`, takesUploads: false });
+  expect(state?.lastError).toMatchObject({ code: "HG-DROP-004", hint: expect.stringContaining(present) });
+
+  const before = await call(gateway, endpoints.hostKey, { params });
+  expect(before.known).toEqual([{ type: null, fingerprint: pinned, trustedBy: "pinned in hostKeys (1 of 1)" }]);
+  const offered = { type: "ssh-ed25519", fingerprint: present, isTrusted: false, isRevoked: false };
+  expect(before.offered).toEqual(offered);
+
+  const other = { params, body: { fingerprint: pinned } };
+  expect(await refusal(gateway, endpoints.approveHostKey, other)).toMatchObject({ status: 409, code: "HG-DROP-004" });
+  expect((await call(gateway, endpoints.hostKey, { params })).offered.isTrusted).toBe(false);
+
+  const approved = await call(gateway, endpoints.approveHostKey, { params, body: { fingerprint: present } });
+  expect(approved.offered.isTrusted).toBe(true);
+  const file = join(rig.folder, "state/spool/known_hosts");
+  expect(approved.known[1]).toEqual({
+    type: "ssh-ed25519",
+    fingerprint: present,
+    trustedBy: `approved in line 2 of ${file}`,
+  });
+  expect(readFileSync(file, "utf8")).toMatch(/^# approved by "command line" at \S+, for the drop "field": SHA256:/);
+  await until("the file is delivered", async () => (await rig.stored(variable))["2026-03-01"] === 1);
+
+  gateway = await rig.open(sections);
+  await until("the drop is polled", async () => (await call(gateway, endpoints.drops))[0]?.hostKey === "trusted");
+});
+
+it("approves no key that the drop's file revokes", async () => {
+  const { options, present } = await changedServer();
+  const publicKey = ssh2.utils.parseKey(server?.hostKey ?? "");
+  if (publicKey instanceof Error) throw publicKey;
+  const base64 = publicKey.getPublicSSH().toString("base64");
+  rig.put("hosts", `@revoked [127.0.0.1]:${options.port} ssh-ed25519 ${base64}\n`);
+  const gateway = await rig.open({ drops: [{ ...options, knownHosts: join(rig.folder, "hosts") }] });
+  await refused(gateway);
+  expect((await call(gateway, endpoints.hostKey, { params })).offered).toMatchObject({ isRevoked: true });
+  const given = { params, body: { fingerprint: present } };
+  const answer = await refusal(gateway, endpoints.approveHostKey, given);
+  expect(answer).toMatchObject({ status: 409, detail: expect.stringContaining("revokes") });
+  expect((await call(gateway, endpoints.drops))[0]?.hostKey).toBe("refused");
+});
+
+it("checks a drop beside its polls, with the triggers that would claim its files", async () => {
+  rig.put("in/readings.csv", "variable_id,date,value\n");
+  rig.put("in/notes.txt", "none");
+  const gateway = await rig.open({ drops: [drop("in"), drop("gone")] });
+  const findings = await call(gateway, endpoints.check, { params: { name: "in" } });
+  expect(findings.filter(({ level }) => level === "failed")).toEqual([]);
+  expect(findings.find(({ about }) => about === "listing")?.what).toContain("2 files listed");
+  const triggers = findings.find(({ about }) => about === "triggers")?.what;
+  expect(triggers).toContain("1 would match trigger standard");
+  expect(triggers).toContain("1 no trigger claims");
+  const failed = await call(gateway, endpoints.check, { params: { name: "gone" } });
+  expect(failed.map(({ level }) => level)).toContain("failed");
+  expect(await refusal(gateway, endpoints.check, { params: { name: "none" } })).toMatchObject({ status: 404 });
+});
+
+it("puts a file into a local drop whole, and never in the place of another", async () => {
+  const variable = await rig.variable("M-1");
+  const gateway = await rig.open({
+    drops: [
+      drop("in", { exclude: ["*.bak"], maxFileSize: "1KB" }),
+      { name: "web", kind: "http", listen: "127.0.0.1:0", users: [user] },
+    ],
+  });
+  const put = (name: string, text: string, to = "in") =>
+    ({ params: { name: to }, query: { name }, body: Buffer.from(text) }) as const;
+  const text = oneReading(variable, 7);
+  expect(await call(gateway, endpoints.addFile, put("new.csv", text))).toEqual({
+    path: "new.csv",
+    bytes: text.length,
+  });
+  await until("the file is delivered", async () => (await rig.stored(variable))["2026-03-01"] === 7);
+  const [state] = await call(gateway, endpoints.drops);
+  expect(state).toMatchObject({ drop: "in", takesUploads: true, hostKey: "none", lastFile: { path: "new.csv" } });
+
+  for (const [name, words] of [
+    ["new.csv", "there is a file of this name"],
+    ["../out.csv", "not a plain name"],
+    ["a\nb.csv", "not a plain name"],
+    ["a.bak", "patterns of the drop"],
+    ["a.csv.part", "still being written"],
+  ] as const) {
+    const answer = await refusal(gateway, endpoints.addFile, put(name, text));
+    expect(answer).toMatchObject({ status: 409, code: "HG-OPS-012", detail: expect.stringContaining(words) });
+  }
+  const large = await refusal(gateway, endpoints.addFile, put("large.csv", "x".repeat(1_001)));
+  expect(large.detail).toContain("1001 bytes");
+  expect(await refusal(gateway, endpoints.addFile, put("a.csv", text, "web"))).toMatchObject({ code: "HG-OPS-012" });
+  expect(readFileSync(join(rig.folder, "in/new.csv"), "utf8")).toBe(text);
+  expect(readdirSync(join(rig.folder, "in"))).toEqual(["new.csv"]);
+  expect(readdirSync(rig.folder)).not.toContain("out.csv");
+});
