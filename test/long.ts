@@ -1,9 +1,9 @@
 /**
  * `npm run test:long`: what takes longer than a test run may: many rounds of random kills, the soak of polls,
- * and malformed requests by the ten thousand. Resumable: finished parts are noted in `.headgate/long.json`,
- * and the next call goes on after them; `--fresh` begins anew. Seeds are printed; a failing round prints the
- * command that replays it. `HEADGATE_SEED` is the first seed of a fresh start, and `HEADGATE_ROUNDS` as
- * `--rounds`.
+ * malformed requests by the ten thousand, and calculations, alarms and events under 50 kills. Resumable: finished
+ * parts are noted in `.headgate/long.json`, and the next call goes on after them; `--fresh` begins anew. Seeds are
+ * printed; a failing round prints the command that replays it. `HEADGATE_SEED` is the first seed of a fresh start, and
+ * `HEADGATE_ROUNDS` as `--rounds`.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,6 +17,7 @@ interface Progress {
   pushed?: boolean;
   migrated?: boolean;
   fuzzed?: boolean;
+  derived?: boolean;
   failed: string[];
 }
 
@@ -91,6 +92,13 @@ if (progress.migrated !== true) {
   if (!run("test/migration/large.slow.test.ts", { ...history, HEADGATE_HISTORY_MINUTES: "60" }))
     progress.failed.push("a history of 10000000 points in 2000 files");
   progress.migrated = true;
+  note();
+}
+if (progress.derived !== true) {
+  const environment = { HEADGATE_SEED: String(progress.firstSeed), HEADGATE_ROUNDS: "50" };
+  for (const file of ["calculations", "calculations-two-hubs", "derived-kills"])
+    if (!run(`test/e2e/${file}.test.ts`, environment)) progress.failed.push(`50 kills of ${file}`);
+  progress.derived = true;
   note();
 }
 process.stdout.write(

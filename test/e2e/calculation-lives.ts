@@ -5,7 +5,7 @@ import type { HubProcess } from "../hub/hub-process.ts";
 import { idle } from "./calculation-chains.ts";
 
 /** Fault points that calculations pass, and how often at most before they kill. */
-const POINTS = [
+export const CALCULATION_POINTS = [
   "hub.calculation.claimed",
   "hub.calculation.computed",
   "hub.calculation.accepted",
@@ -19,6 +19,8 @@ const PASSED_MAX = 12;
 export interface Life {
   readonly directory: string;
   readonly chance: () => number;
+  /** Fault points, of which one may end the life; those of calculations when absent. */
+  readonly points?: readonly string[];
   /** Of a life that ends at any instant, from when the hub answers. */
   readonly lifeMaxMs: number;
   /** Done while the hub lives; the kill may interrupt it. */
@@ -28,10 +30,10 @@ export interface Life {
 /** Returns how it ended, for the words of a test that fails. */
 export async function liveAndDie(
   hubProcess: HubProcess,
-  { directory, chance, lifeMaxMs, meanwhile }: Life,
+  { directory, chance, points = CALCULATION_POINTS, lifeMaxMs, meanwhile }: Life,
 ): Promise<string> {
   const [how, one, other] = [chance(), chance(), chance()];
-  const point = POINTS[Math.trunc(one * POINTS.length)] ?? POINTS[0];
+  const point = points[Math.trunc(one * points.length)] ?? points[0];
   const fault = how < 0.6 ? `${point}#${1 + Math.trunc(other * PASSED_MAX)}` : undefined;
   const hub = await hubProcess.run(directory, fault).catch(() => null);
   if (hub === null) return `killed at its start, at ${fault}`;
