@@ -1,12 +1,12 @@
 /** `headgate trigger test`: which trigger claims each file name, and why the others do not. */
 
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
+import { IN_ZIP, type NameTest, testName } from "../gateway/name-test.ts";
 import { triggerFault } from "../gateway/trigger-report.ts";
 import { ConfigError } from "../support/errors.ts";
-import { gzipEntryName, isContainerName, isZipName } from "../support/file-names.ts";
 import { invalidOption } from "../support/invalid-option.ts";
 import { nearestName } from "../support/nearest-name.ts";
-import { type Claim, createRegistry, type Trigger } from "../triggers/registry.ts";
+import { createRegistry, type Trigger } from "../triggers/registry.ts";
 import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
 import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";
 import { createCatalogue } from "../workers/catalogue.ts";
@@ -96,37 +96,14 @@ async function test(names: readonly string[], options: TestOptions): Promise<num
   const ingestion = ingestionOf(options.ingestion);
   if (options.drop !== undefined) requireDrop(options.drop, config);
   const registry = createRegistry((await knownTriggers(config)).entries);
-  const opens = opensContainers(config, options.drop);
-  const answers = names.map((name): Answer => {
-    const isContainer = opens && isContainerName(name);
-    if (isContainer && isZipName(name)) return { name, container: IN_ZIP, ...UNCLAIMED };
-    const offered = isContainer ? gzipEntryName(name) : name;
-    const { claimed, others, verdicts } = registry.claim(offered, ingestion, options.drop);
-    const container = isContainer ? `unpacked to ${offered}` : null;
-    return { name, container, claimedBy: claimed?.name ?? null, mapper: claimed?.mapper ?? null, others, verdicts };
-  });
+  const asked = { drop: options.drop, ingestion };
+  const answers = names.map((name) => testName(name, asked, { registry, drops: config.drops }));
   if (options.json === true) printJson(answers);
   else for (const answer of answers) printAnswer(answer);
   return answers.every(({ claimedBy, container }) => claimedBy !== null || container === IN_ZIP) ? 0 : 1;
 }
 
-interface Answer extends Pick<Claim, "others" | "verdicts"> {
-  readonly name: string;
-  /** The way of a container, whose entries are claimed by their own names; null for another file. */
-  readonly container: string | null;
-  readonly claimedBy: string | null;
-  readonly mapper: string | null;
-}
-
-const IN_ZIP = "a ZIP is opened, and each file in it is offered by its own name: test these";
-const UNCLAIMED = { claimedBy: null, mapper: null, others: [], verdicts: [] } as const;
-
-/** Whether the drop opens containers; without one, whether all drops do. */
-function opensContainers({ drops }: GatewayConfig, name: string | undefined): boolean {
-  return drops.filter((drop) => name === undefined || drop.name === name).every(({ archives }) => archives.unpack);
-}
-
-function printAnswer({ name, container, claimedBy, mapper, others, verdicts }: Answer): void {
+function printAnswer({ name, container, claimedBy, mapper, others, verdicts }: NameTest): void {
   const claim =
     container === IN_ZIP
       ? IN_ZIP

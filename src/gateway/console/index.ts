@@ -7,6 +7,7 @@ import { fileEndpoints } from "../../operations/api/files.ts";
 import { overviewEndpoints } from "../../operations/api/overview.ts";
 import { playgroundEndpoints } from "../../operations/api/playground.ts";
 import { readingEndpoints } from "../../operations/api/readings.ts";
+import { triggerEndpoints } from "../../operations/api/triggers.ts";
 import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts";
 import type { HealthPart } from "../../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
@@ -17,6 +18,8 @@ import { overviewHandlers } from "./overview.ts";
 import { openPlayground } from "./playground.ts";
 import { readingHandlers } from "./reading-origin.ts";
 
+import { triggerHandlers } from "./triggers.ts";
+
 /** All groups whose endpoints have handlers, which `consoleHandlers` makes under the same names. */
 const GROUPS = {
   drops: dropEndpoints,
@@ -25,6 +28,7 @@ const GROUPS = {
   files: fileEndpoints,
   readings: readingEndpoints,
   playground: playgroundEndpoints,
+  triggers: triggerEndpoints,
 } as const satisfies Readonly<Record<string, EndpointGroup>>;
 
 export type ConsoleHandlers = { readonly [Name in keyof typeof GROUPS]: HandlersOf<(typeof GROUPS)[Name]> };
@@ -42,6 +46,7 @@ export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): Con
     files: fileHandlers(config, parts),
     readings: readingHandlers(parts),
     playground: openPlayground(config, parts),
+    triggers: triggerHandlers(config, parts),
   };
 }
 
