@@ -1,7 +1,7 @@
 /** Prints results and errors on a terminal. Colour only on a terminal. */
 import { styleText } from "node:util";
 import Table from "cli-table3";
-import type { Place, RejectedReason, Summary, TargetFinding } from "../model.ts";
+import type { RejectedReason, Summary, TargetFinding } from "../model.ts";
 import { FILE_STANDINGS } from "../states.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 import { masked } from "../support/secrets.ts";
@@ -179,10 +179,4 @@ export function targetLines(targets: readonly TargetFinding[]): string[] {
     .map(({ what, target, words, points }) => `${what}: ${target}: ${words} (${points} readings)`);
   const more = targets.length - TARGETS_SHOWN;
   return more > 0 ? [...lines, `… and ${more} more (--json shows them)`] : lines;
-}
-
-/** ` (found "1,5")`, unless the message has it already. */
-export function foundWords(message: string, place: Place | undefined): string {
-  const text = place?.text;
-  return text === undefined || message.includes(text) ? "" : ` (found ${JSON.stringify(text)})`;
 }

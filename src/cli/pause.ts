@@ -1,6 +1,7 @@
 /** `headgate pause` and `headgate resume`: stop polling a drop, or stop claiming by a trigger. */
 
 import type { GatewayConfig } from "../config/gateway-config.ts";
+import { EFFECTS } from "../gateway/console/subjects.ts";
 import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
 import { nearestName } from "../support/nearest-name.ts";
@@ -55,11 +56,6 @@ async function change(order: "pause" | "resume", name: string, options: PauseOpt
   if (daemon === null && isChanged) print(daemonWords(daemon));
   return 0;
 }
-
-const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
-  drop: "it is not polled; files that were taken before are still delivered",
-  trigger: "it claims nothing; its files wait at their drops, and no other trigger takes them",
-};
 
 /** Throws `ConfigError` when the name is unknown, or ambiguous. */
 async function kindOf(name: string, options: PauseOptions, config: GatewayConfig): Promise<Pause["kind"]> {

@@ -1,14 +1,12 @@
 /** `headgate provision`: shows or creates the structure that the targets of held runs need and the account lacks. */
 
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
-import { contextOf } from "../gateway/provisioners.ts";
+import { assertHeld, type RunProvisioned, RunProvisioner } from "../gateway/console/provision-runs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Run, TargetFacts } from "../model.ts";
-import { createdWords, creationWords, openProvisioner, type Provisioned } from "../provisioning/provisioner.ts";
-import { wantedByTemplate } from "../provisioning/template.ts";
-import { openSpool, type Spool } from "../spool/spool.ts";
-import { systemClock } from "../support/clock.ts";
-import { RejectedError, wordsOf } from "../support/errors.ts";
+import type { Run } from "../model.ts";
+import { createdWords, creationWords } from "../provisioning/provisioner.ts";
+import { openSpool } from "../spool/spool.ts";
+import { wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
@@ -23,7 +21,6 @@ interface ProvisionOptions extends CommandOptions {
 
 /** Held runs of one command, at most. */
 const RUNS_MAX = 1_000;
-const TARGETS_PER_PART = 10_000;
 
 export function addProvision({ program, stop, action }: CommandFrame): void {
   addCommand(
@@ -43,11 +40,6 @@ export function addProvision({ program, stop, action }: CommandFrame): void {
     .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
     .action(action((runs: string[], options: ProvisionOptions) => provision(runs, options, stop)));
-}
-
-interface Done extends Provisioned {
-  readonly run: string;
-  readonly file: string;
 }
 
 async function provision(asked: readonly string[], options: ProvisionOptions, stop: AbortSignal): Promise<number> {
@@ -84,17 +76,18 @@ async function provisionAll(
   config: GatewayConfig,
   isDryRun: boolean,
   stop: AbortSignal,
-): Promise<readonly Done[]> {
+): Promise<readonly RunProvisioned[]> {
   const { ledger } = await openLedgerToRead(configPath);
-  const done: Done[] = [];
+  const done: RunProvisioned[] = [];
+  const provisioner = new RunProvisioner({ config, ledger, spool: await openSpool(config.spool) });
   try {
-    const spool = await openSpool(config.spool);
     for (const run of await heldRuns(asked, configPath, config, ledger)) {
-      const one = await provisionRun(run, { spool, ledger }, config, isDryRun, stop);
+      const one = await provisioner.provision(run, isDryRun, stop);
       done.push(one);
       if (one.error !== null) break;
     }
   } finally {
+    await provisioner.close();
     await ledger.close();
   }
   return done;
@@ -108,56 +101,11 @@ async function heldRuns(
 ): Promise<readonly Run[]> {
   if (asked.length === 0) return await ledger.runsIn(["held"], { limit: RUNS_MAX });
   const named = await findRuns(asked, "provision", configPath, config);
-  const other = named.find(({ state }) => state !== "held");
-  if (other === undefined) return named;
-  throw new RejectedError("HG-RUN-011", {
-    operation: "provision",
-    subject: other.id,
-    message: `run ${other.id} of ${other.path} is ${other.state}, not held`,
-  });
+  for (const run of named) assertHeld(run);
+  return named;
 }
 
-async function provisionRun(
-  run: Run,
-  { spool, ledger }: { readonly spool: Pick<Spool, "facts">; readonly ledger: Pick<Ledger, "fleet"> },
-  config: GatewayConfig,
-  dryRun: boolean,
-  stop: AbortSignal,
-): Promise<Done> {
-  const about = { run: run.id, file: run.path };
-  const nothing = { created: [], differences: [], error: null };
-  const template = config.triggers.find(({ name }) => name === run.binding.trigger)?.provision;
-  const service = config.services.find(({ name }) => name === run.binding.service);
-  if (template === undefined || service === undefined) {
-    const what =
-      service === undefined
-        ? `service ${run.binding.service}`
-        : `provision template of the trigger ${run.binding.trigger}`;
-    return { ...about, ...nothing, impossible: [`there is no ${what} in the configuration`] };
-  }
-  const targets: TargetFacts[] = [];
-  const isWhole = await spool.facts(run.id, TARGETS_PER_PART, async (part) => {
-    targets.push(...part);
-  });
-  if (!isWhole)
-    return {
-      ...about,
-      ...nothing,
-      impossible: ["the spool has lost its batches; the gateway makes them again"],
-    };
-  const wanted = wantedByTemplate(template, targets, contextOf(run));
-  const provisioner = openProvisioner(service, config.push.timeouts, systemClock, ledger.fleet.alone);
-  try {
-    return {
-      ...about,
-      ...(await provisioner.provision({ wanted, dryRun, journal: null }, stop)),
-    };
-  } finally {
-    await provisioner.close();
-  }
-}
-
-function printDone(done: readonly Done[], dryRun: boolean): void {
+function printDone(done: readonly RunProvisioned[], dryRun: boolean): void {
   if (done.length === 0) print("no run is held");
   for (const { run, file, created, impossible, error } of done) {
     print(`${styled("bold", file)} (run ${run})`);

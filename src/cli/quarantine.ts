@@ -2,11 +2,11 @@
 import type { RestingRun } from "../ledger/ledger.ts";
 import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "../operations/run-actions.ts";
 import { ATTENTION_STATES } from "../states.ts";
-import { placeWords } from "../support/place-words.ts";
+import { foundWords, placeWords } from "../support/place-words.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
-import { foundWords, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
+import { print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 import { inTone } from "./run-state.ts";
 
 interface QuarantineOptions {

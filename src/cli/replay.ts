@@ -1,10 +1,14 @@
 /** `headgate replay`: runs a file again from the kept input, and shows the differences before anything is sent. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Difference, ReplayPlan, ReplayWish } from "../gateway/console/replay-comparison.ts";
+import { ReplayPlanner } from "../gateway/console/replay-plan.ts";
+import type { Run } from "../model.ts";
+import { openSpool } from "../spool/spool.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
-import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
+import { authorOf, bindingParts, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { settingsOption } from "./option-values.ts";
 import { print, printJson, styled } from "./output.ts";
-import { type Difference, planReplay, type ReplayPlan, type ReplayWish } from "./replay-plan.ts";
 import { findRuns, withLedger } from "./run-names.ts";
 
 interface ReplayOptions extends CommandOptions {
@@ -52,9 +56,7 @@ async function replayAll(names: readonly string[], options: ReplayOptions, stop:
   const results: unknown[] = [];
   let left: string | null = "";
   for (const run of runs) {
-    const plan = options.diff
-      ? await withLedger(options.config, (ledger) => planReplay(run, wish, config, ledger, stop))
-      : null;
+    const plan = options.diff ? await planOf(run, wish, config, options, stop) : null;
     if (plan !== null && options.json !== true) printPlan(plan);
     if (options.dryRun === true) {
       results.push(plan);
@@ -84,6 +86,29 @@ async function replayAll(names: readonly string[], options: ReplayOptions, stop:
   else if (left === null) print(daemonWords(left));
   return 0;
 }
+
+/** The ledger is closed before the command, which may have to own it. */
+function planOf(
+  run: Run,
+  wish: ReplayWish,
+  config: GatewayConfig,
+  options: ReplayOptions,
+  stop: AbortSignal,
+): Promise<ReplayPlan> {
+  return withLedger(options.config, async (ledger) => {
+    const spool = await openSpool(config.spool);
+    const { triggerLists } = ledger;
+    const binding = (folder: string) => bindingParts(config, folder, { triggerLists, shared: null });
+    const planner = await ReplayPlanner.open({ config, ledger, spool, binding, unplanned: UNPLANNED });
+    try {
+      return await planner.plan(run, wish, stop);
+    } finally {
+      await planner.close();
+    }
+  });
+}
+
+const UNPLANNED = "`--no-diff` replays it all the same";
 
 function wishOf(options: ReplayOptions): ReplayWish {
   return {

@@ -5,13 +5,12 @@ import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
-import { placeWords } from "../support/place-words.ts";
+import { foundWords, placeWords } from "../support/place-words.ts";
 import { traceIdOf } from "../support/trace-context.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
 import { loadOperated, operatedConfigOption } from "./operated-config.ts";
 import {
-  foundWords,
   print,
   printError,
   printJson,

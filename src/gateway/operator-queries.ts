@@ -61,7 +61,6 @@ export interface QueryParts {
 
 export function joinQueries(queries: OperatorQueries, config: GatewayConfig, parts: QueryParts): void {
   const { ledger, spool, pauses, lookups, versions, drops, scheduler, late, lanes, clock, log } = parts;
-  queries.endpoints = consoleHandlers(config, { ...parts, health: () => queries.health() });
   queries.onOutcome = async (runId) => {
     await reviseOutcome(runId, ledger);
     scheduler.wake(runId);
@@ -78,16 +77,21 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
   queries.lanes = () => lanes.all();
   const live = liveGateway(scheduler, () => drops.watchers(), parts.services, log);
   const { isRemoved } = parts.steps;
-  queries.command = (body) => {
-    const binding = {
-      triggers: config.triggers,
-      lookups,
-      knowsZones: isInsideHub(config),
-      limits: batchLimits(config),
-      laneOf,
-    };
-    return executeCommand(body, { ledger, spool, pauses, binding, log, live, isRemoved });
-  };
+  const binding = () => ({
+    triggers: config.triggers,
+    lookups,
+    knowsZones: isInsideHub(config),
+    limits: batchLimits(config),
+    laneOf,
+  });
+  queries.command = (body) => executeCommand(body, { ledger, spool, pauses, binding: binding(), log, live, isRemoved });
+  queries.endpoints = consoleHandlers(config, {
+    ...parts,
+    health: () => queries.health(),
+    binding,
+    // The type of the result follows from the command.
+    execute: (command) => queries.command(command) as never,
+  });
   const names = () => ({
     drops: config.drops.map(({ name }) => name),
     services: config.services.map(({ name }) => name),

@@ -2,6 +2,7 @@ interface Place {
   readonly sheet?: string | undefined;
   readonly row?: number | undefined;
   readonly column?: string | undefined;
+  readonly text?: string | undefined;
 }
 
 /** `sheet Export, row 42, column value`, between `before` and `after`; empty when no place is known. */
@@ -9,4 +10,10 @@ export function placeWords(place: Place | undefined, before = "", after = ": "):
   const { sheet, row, column } = place ?? {};
   const words = Object.entries({ sheet, row, column }).filter(([, value]) => value !== undefined);
   return words.length === 0 ? "" : `${before}${words.map((one) => one.join(" ")).join(", ")}${after}`;
+}
+
+/** ` (found "1,5")`, unless the message has it already. */
+export function foundWords(message: string, place: Place | undefined): string {
+  const text = place?.text;
+  return text === undefined || message.includes(text) ? "" : ` (found ${JSON.stringify(text)})`;
 }

@@ -15,13 +15,13 @@ import { workersOptions } from "../../mapping/options.ts";
 import type { MapperIdentity, RejectedRow } from "../../model.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
-import { placeWords } from "../../support/place-words.ts";
+import { foundWords, placeWords } from "../../support/place-words.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
 import { mapApart } from "../../workers/dry-run.ts";
 import { addCommand, type CommandFrame, optionalConfigOption } from "../command.ts";
 import { mustBeFile } from "../must-be-file.ts";
 import { settingsOption, shareOption } from "../option-values.ts";
-import { foundWords, print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
+import { print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
 import { repeatOnChange } from "./file-watch.ts";
 
 interface MapOptions {

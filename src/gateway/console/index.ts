@@ -1,5 +1,6 @@
 /** The endpoints of the operations API that several stages answer, group by group. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { actionEndpoints } from "../../operations/api/actions.ts";
 import { attentionEndpoints } from "../../operations/api/attention.ts";
 import { dropEndpoints } from "../../operations/api/drops.ts";
 import type { EndpointGroup, HandlersOf } from "../../operations/api/endpoint.ts";
@@ -11,6 +12,7 @@ import { triggerEndpoints } from "../../operations/api/triggers.ts";
 import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts";
 import type { HealthPart } from "../../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
+import { type ActionParts, actionHandlers } from "./actions.ts";
 import { attentionHandlers } from "./attention.ts";
 import { dropHandlers } from "./drops.ts";
 import { fileHandlers } from "./files.ts";
@@ -24,6 +26,7 @@ import { triggerHandlers } from "./triggers.ts";
 const GROUPS = {
   drops: dropEndpoints,
   overview: overviewEndpoints,
+  actions: actionEndpoints,
   attention: attentionEndpoints,
   files: fileEndpoints,
   readings: readingEndpoints,
@@ -33,7 +36,7 @@ const GROUPS = {
 
 export type ConsoleHandlers = { readonly [Name in keyof typeof GROUPS]: HandlersOf<(typeof GROUPS)[Name]> };
 
-export interface ConsoleParts extends QueryParts {
+export interface ConsoleParts extends QueryParts, Pick<ActionParts, "binding" | "execute"> {
   health(): Promise<readonly HealthPart[]>;
 }
 
@@ -42,6 +45,7 @@ export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): Con
   return {
     drops: dropHandlers(config, parts),
     overview: overviewHandlers(config, parts),
+    actions: actionHandlers({ ...parts, config }),
     attention: attentionHandlers(config, parts),
     files: fileHandlers(config, parts),
     readings: readingHandlers(parts),

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { mayBeStored } from "../../delivery/delivery.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { RunState } from "../../model.ts";
+import type { Run, RunState } from "../../model.ts";
 import { CANCELLABLE_STATES } from "../../states.ts";
 import { RejectedError } from "../../support/errors.ts";
 import { command, mustFindRun, whilePaused } from "./command.ts";
@@ -21,8 +21,11 @@ export const cancel = command({ run: z.string() }, ({ run, by, why }, parts) =>
   whilePaused(parts, run, () => cancelNow(run, by, why, parts.ledger)),
 );
 
-/** A batch that was sent stays as it is; one whose outcome is unknown is named as such. */
-export async function cancelNow(id: string, by: string, why: string, ledger: Ledger): Promise<CancelledRun> {
+/** The run, and its operations whose outcome is not known. `RejectedError` when there is nothing left to cancel. */
+export async function cancellable(
+  id: string,
+  ledger: Pick<Ledger, "run" | "batches">,
+): Promise<{ readonly run: Run; readonly unknown: readonly string[] }> {
   const run = await mustFindRun(id, ledger);
   if (!CANCELLABLE_STATES.includes(run.state))
     throw new RejectedError("HG-RUN-011", {
@@ -30,10 +33,15 @@ export async function cancelNow(id: string, by: string, why: string, ledger: Led
       subject: id,
       message: `run ${id} of ${run.path} is ${run.state}: there is nothing left to cancel`,
     });
-  const batches = await ledger.batches(id);
-  const unknown = batches
+  const unknown = (await ledger.batches(id))
     .filter((batch) => batch.state === "sending" && mayBeStored(batch))
     .map(({ operationId }) => operationId);
+  return { run, unknown };
+}
+
+/** A batch that was sent stays as it is; one whose outcome is unknown is named as such. */
+export async function cancelNow(id: string, by: string, why: string, ledger: Ledger): Promise<CancelledRun> {
+  const { run, unknown } = await cancellable(id, ledger);
   const facts = [
     `cancelled by ${by}${why === "" ? "" : `: ${why}`}`,
     ...(run.points.accepted === 0 ? [] : [`${run.points.accepted} points were accepted before and stay`]),

@@ -51,7 +51,7 @@ export function whilePaused<T>({ live }: CommandParts, runId: string, work: () =
   return live === undefined ? work() : live.withRunPaused(runId, work);
 }
 
-export async function mustFindRun(id: string, ledger: Ledger): Promise<Run> {
+export async function mustFindRun(id: string, ledger: Pick<Ledger, "run">): Promise<Run> {
   const run = await ledger.run(id);
   if (run !== null) return run;
   throw new RejectedError("HG-CLI-002", {

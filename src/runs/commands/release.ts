@@ -1,5 +1,6 @@
 /** The commands for held runs: push them as they are, or check them again now. */
 import { z } from "zod";
+import type { Ledger } from "../../ledger/ledger.ts";
 import type { Run } from "../../model.ts";
 import { runStatesThat } from "../../states.ts";
 import { isLeaseLost, RejectedError } from "../../support/errors.ts";
@@ -48,16 +49,13 @@ async function tryRelease(
   { overwrite, discard, by, why }: Parameters<typeof release.perform>[0],
   { ledger, spool, isRemoved }: CommandParts,
 ): Promise<ReleasedRun | null> {
-  const run = await mustFindRun(id, ledger);
-  if (run.state !== "held") throw notNow(run, `is ${run.state}: only a held run can be released`);
+  const run = await mustFindHeld(id, ledger);
   // The hub may have died between the removal of the file and the end of its runs.
   if (await isRemoved(run)) {
     await cancelNow(id, by, "its stored file was removed", ledger);
     throw notNow(run, "is not released, but cancelled: its stored file was removed from the hub");
   }
-  const before = await ledger.blockedBy(run);
-  if (before !== null)
-    throw notNow(run, `has to wait for the earlier file ${before.path} of the same targets (${before.state})`);
+  await assertFirst(run, ledger);
   const discards = discardsOf(run);
   if (discards > 0 && !discard)
     throw new RejectedError("HG-GUARD-009", {
@@ -82,10 +80,24 @@ async function tryRelease(
   return gone === null ? null : { run: id, file: path, was, discards };
 }
 
+/** `RejectedError` when the run is not held. */
+export async function mustFindHeld(id: string, ledger: Pick<Ledger, "run">): Promise<Run> {
+  const run = await mustFindRun(id, ledger);
+  if (run.state === "held") return run;
+  throw notNow(run, `is ${run.state}: only a held run can be released`);
+}
+
+/** `RejectedError` while an earlier file of the same targets is in the way. */
+export async function assertFirst(run: Run, ledger: Pick<Ledger, "blockedBy">): Promise<void> {
+  const before = await ledger.blockedBy(run);
+  if (before !== null)
+    throw notNow(run, `has to wait for the earlier file ${before.path} of the same targets (${before.state})`);
+}
+
 /**
  * The count of the last guard check. Earlier versions noted it only for single targets, the first of them.
  */
-function discardsOf({ reason }: Run): number {
+export function discardsOf({ reason }: Run): number {
   const missing = (reason?.targets ?? []).filter(({ what }) => what === "missing");
   return reason?.discards ?? missing.reduce((sum, { points }) => sum + points, 0);
 }
@@ -98,25 +110,34 @@ function notNow(run: Run, words: string): RejectedError {
   });
 }
 
-export const recheck = command({ runs: z.array(z.string()).optional() }, async ({ runs: asked }, { ledger, live }) => {
-  const found =
-    asked === undefined
-      ? await ledger.runsIn(RECHECKED, { limit: RECHECKED_MAX })
-      : await Promise.all(asked.map(async (id) => assertRechecked(await mustFindRun(id, ledger))));
-  // Includes runs that were no longer asked about: data that was lost may have been restored.
-  for (const { id, state } of found)
-    if (state === "unconfirmed") await ledger.noteRun(id, { settled: false }).catch(unlessOfAnother);
-  live?.structureChanged();
-  for (const { id } of found) live?.onRun(id);
-  return { runs: found.map(({ id }) => id) };
-});
+export const recheck = command(
+  { runs: z.array(z.string()).optional() },
+  async ({ runs: asked, by, why }, { ledger, live }) => {
+    const found =
+      asked === undefined
+        ? await ledger.runsIn(RECHECKED, { limit: RECHECKED_MAX })
+        : await Promise.all(asked.map(async (id) => assertRechecked(await mustFindRun(id, ledger))));
+    if (asked !== undefined)
+      for (const { id, arrivalId } of found)
+        await ledger.addEvent({
+          ...{ arrivalId, runId: id, operationId: null, what: "run.rechecked" },
+          detail: `checked again by ${by}${why === "" ? "" : `: ${why}`}`,
+        });
+    // Includes runs that were no longer asked about: data that was lost may have been restored.
+    for (const { id, state } of found)
+      if (state === "unconfirmed") await ledger.noteRun(id, { settled: false }).catch(unlessOfAnother);
+    live?.structureChanged();
+    for (const { id } of found) live?.onRun(id);
+    return { runs: found.map(({ id }) => id) };
+  },
+);
 
 /** Another node that has the run asks about it by itself. */
 function unlessOfAnother(thrown: unknown): void {
   if (!isLeaseLost(thrown)) throw thrown;
 }
 
-function assertRechecked(run: Run): Run {
+export function assertRechecked(run: Run): Run {
   if (RECHECKED.includes(run.state)) return run;
   throw notNow(run, `is ${run.state}: only held and unconfirmed runs are checked again`);
 }

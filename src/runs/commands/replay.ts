@@ -22,8 +22,7 @@ export const replay = command(fields, async (asked, parts) => {
   const { run: id, rejectedOnly, overwrite, by, trigger, mapper, settings } = asked;
   const { ledger, spool, binding, live } = parts;
   const of = await mustFindRun(id, ledger);
-  await assertReplayable(of, ledger);
-  await assertInput(of, ledger, spool);
+  await assertReplayable(of, { ledger, spool });
   const bound = await replayBinding(of, { trigger, mapper, settings }, binding);
   // Nothing of a held run was sent: the replay replaces it.
   if (of.state === "held") await whilePaused(parts, id, () => cancelNow(id, by, "it is replayed", ledger));
@@ -34,7 +33,11 @@ export const replay = command(fields, async (asked, parts) => {
   return { run: run.id, of: id, drop: run.drop, file: run.path };
 });
 
-async function assertReplayable(of: Run, ledger: Ledger): Promise<void> {
+/** `RejectedError` while the file is in progress, and when its input is nowhere. */
+export async function assertReplayable(
+  of: Run,
+  { ledger, spool }: Pick<CommandParts, "ledger"> & { readonly spool: Pick<CommandParts["spool"], "holdsInput"> },
+): Promise<void> {
   const latest = (await ledger.runOf(of.arrivalId)) ?? of;
   const facts = { operation: "replay", subject: of.id };
   assertMapped(of);
@@ -46,10 +49,11 @@ async function assertReplayable(of: Run, ledger: Ledger): Promise<void> {
       hint: `Wait for it, or cancel it first: \`headgate cancel ${run.id}\`.`,
     });
   }
+  await assertInput(of, ledger, spool);
 }
 
 /** Does not ask the drop: that is done when the run is fetched. */
-async function assertInput(of: Run, ledger: Ledger, spool: CommandParts["spool"]): Promise<void> {
+async function assertInput(of: Run, ledger: Ledger, spool: Pick<CommandParts["spool"], "holdsInput">): Promise<void> {
   for (const { id } of await attemptsBefore(of, ledger)) if (await spool.holdsInput(id)) return;
   const arrival = await ledger.arrival(of.arrivalId);
   if (arrival !== null && arrival.goneAt === null) return;

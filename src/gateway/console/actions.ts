@@ -1,0 +1,176 @@
+/** The actions of persons: previews, and commands with an answer for each subject. */
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { ActionOptions, actionEndpoints, Subject } from "../../operations/api/actions.ts";
+import type { Action } from "../../operations/api/attention.ts";
+import type { HandlersOf, Shown } from "../../operations/api/endpoint.ts";
+import { createdWords } from "../../provisioning/provisioner.ts";
+import { mustFindRun } from "../../runs/commands/command.ts";
+import type { CommandResults, OperatorCommand } from "../../runs/commands.ts";
+import type { BindingParts } from "../../runs/replay-mapper.ts";
+import type { Spool } from "../../spool/spool.ts";
+import { HeadgateError, InvariantError } from "../../support/errors.ts";
+import { type Previewed, Previews } from "./preview.ts";
+import { assertHeld, RunProvisioner } from "./provision-runs.ts";
+import { EFFECTS, fileOf, named, runOf } from "./subjects.ts";
+
+export interface ActionParts {
+  readonly config: GatewayConfig;
+  readonly ledger: Ledger;
+  readonly spool: Spool;
+  /** The configuration that replays are bound to, as it is now. */
+  binding(): BindingParts;
+  /** Throws `RejectedError` when the command cannot be executed. */
+  execute<Asked extends OperatorCommand>(command: Asked): Promise<CommandResults[Asked["order"]]>;
+}
+
+export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndpoints> {
+  return {
+    async preview({ body: { action, subjects, options }, signal }) {
+      const previews = new Previews(parts, options, signal);
+      const answer = (subject: Subject) => {
+        signal.throwIfAborted();
+        return previews.of(action, subject);
+      };
+      try {
+        return { items: await eachOf<Previewed>(subjects, answer, { detail: null }) };
+      } finally {
+        await previews.close();
+      }
+    },
+    // It is performed to its end, also when the client has gone.
+    async command({ body: { command, subjects, options, why }, person }) {
+      const commands = new Commands(parts, options, { by: person.name, why });
+      const answer = (subject: Subject) => commands.perform(command, subject);
+      try {
+        return { items: await eachOf<Done>(subjects, answer, { run: null }) };
+      } finally {
+        await commands.close();
+      }
+    },
+  };
+}
+
+interface Answered {
+  readonly subject: Subject;
+  readonly status: "ok" | "refused";
+  readonly words: string;
+  readonly code: string | null;
+  readonly hint: string | null;
+}
+
+/** One after the other: the error of one is its answer, and the others continue. */
+async function eachOf<Answer extends { readonly words: string }>(
+  subjects: readonly Subject[],
+  answer: (subject: Subject) => Promise<Answer>,
+  nothing: Omit<Answer, "words">,
+): Promise<(Answered & Answer)[]> {
+  const items: (Answered & Answer)[] = [];
+  for (const subject of subjects) {
+    try {
+      items.push({ subject, status: "ok", code: null, hint: null, ...(await answer(subject)) });
+    } catch (thrown) {
+      if (!(thrown instanceof HeadgateError) || thrown instanceof InvariantError) throw thrown;
+      const { code, message: words, advice: hint } = thrown;
+      items.push({ ...nothing, subject, status: "refused", words, code, hint } as Answered & Answer);
+    }
+  }
+  return items;
+}
+
+interface Done {
+  readonly words: string;
+  /** The new run of a replay. */
+  readonly run: string | null;
+}
+
+class Commands {
+  readonly #parts: ActionParts;
+  readonly #options: Shown<ActionOptions>;
+  readonly #author: { readonly by: string; readonly why: string };
+  readonly #provisioner: RunProvisioner;
+
+  constructor(
+    parts: ActionParts,
+    options: Shown<ActionOptions>,
+    author: { readonly by: string; readonly why: string },
+  ) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#author = author;
+    this.#provisioner = new RunProvisioner(parts);
+  }
+
+  async close(): Promise<void> {
+    await this.#provisioner.close();
+  }
+
+  async perform(action: Action, subject: Subject): Promise<Done> {
+    const { ledger, config } = this.#parts;
+    const execute = this.#parts.execute;
+    const author = this.#author;
+    const { overwrite, discard } = this.#options;
+    switch (action) {
+      case "replay": {
+        const { run, file } = await execute({ order: "replay", run: runOf(subject), ...this.#replay, ...author });
+        return { words: `run ${run} takes ${file} again`, run };
+      }
+      case "provision":
+        return await this.#provision(subject);
+      case "release": {
+        const released = await execute({ order: "release", run: runOf(subject), overwrite, discard, ...author });
+        return { words: `${released.file} is sent as it is`, run: null };
+      }
+      case "recheck":
+        await execute({ order: "recheck", runs: [runOf(subject)], ...author });
+        return { words: "it is checked again now", run: null };
+      case "cancel": {
+        const { file, was } = await execute({ order: "cancel", run: runOf(subject), ...author });
+        return { words: `${file} is cancelled; it was ${was}`, run: null };
+      }
+      case "forget": {
+        const { path, arrivals } = await execute({ order: "forget", ...(await fileOf(subject, ledger)), ...author });
+        return { words: `${arrivals} versions of ${path} are forgotten`, run: null };
+      }
+      case "pause": {
+        const what = named(subject, config);
+        await execute({ order: "pause", ...what, ...author });
+        return { words: `the ${what.kind} ${what.name} is paused: ${EFFECTS[what.kind]}`, run: null };
+      }
+      case "resume": {
+        const what = named(subject, config);
+        const { wasPaused } = await execute({ order: "resume", ...what, ...author });
+        return { words: `the ${what.kind} ${what.name} ${wasPaused ? "is resumed" : "was not paused"}`, run: null };
+      }
+    }
+  }
+
+  get #replay() {
+    const { trigger, mapper, settings, rejectedOnly, overwrite } = this.#options;
+    return { trigger, mapper, settings: settings && { ...settings }, rejectedOnly, overwrite };
+  }
+
+  /** The created structure is part of the history of the run, and the run is checked again. */
+  async #provision(subject: Subject): Promise<Done> {
+    const { ledger, execute } = this.#parts;
+    const { by, why } = this.#author;
+    const run = await mustFindRun(runOf(subject), ledger);
+    assertHeld(run);
+    const { created, impossible, error } = await this.#provisioner.provision(run, false, new AbortController().signal);
+    if (created.length > 0) {
+      const detail = `created by ${by}${why === "" ? "" : `: ${why}`}: ${createdWords(created)}`;
+      await ledger.addEvent({
+        arrivalId: run.arrivalId,
+        runId: run.id,
+        operationId: null,
+        what: "structure.created",
+        detail,
+      });
+      // All held runs are checked again: others may wait for the same structure.
+      await execute({ order: "recheck", ...this.#author });
+    }
+    if (error !== null) throw error;
+    const done = created.length === 0 ? "nothing was missing" : `created ${createdWords(created)}`;
+    return { words: impossible.length === 0 ? done : `${done}; ${impossible.join("; ")}`, run: null };
+  }
+}

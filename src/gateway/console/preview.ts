@@ -1,0 +1,217 @@
+/** Shows the consequence of an action before it is performed; nothing is changed. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Run } from "../../model.ts";
+import type { ActionOptions, PreviewDetail, Subject } from "../../operations/api/actions.ts";
+import type { Action } from "../../operations/api/attention.ts";
+import type { Shown } from "../../operations/api/endpoint.ts";
+import { creationWords } from "../../provisioning/provisioner.ts";
+import { cancellable } from "../../runs/commands/cancel.ts";
+import { mustFindRun } from "../../runs/commands/command.ts";
+import { assertFirst, assertRechecked, discardsOf, mustFindHeld } from "../../runs/commands/release.ts";
+import { assertReplayable } from "../../runs/commands/replay.ts";
+import { overtakenWords } from "../../runs/steps/later-deliveries.ts";
+import { RejectedError } from "../../support/errors.ts";
+import type { ActionParts } from "./actions.ts";
+import { assertHeld, RunProvisioner } from "./provision-runs.ts";
+import type { ReplayPlan } from "./replay-comparison.ts";
+import { ReplayPlanner } from "./replay-plan.ts";
+import { EFFECTS, fileOf, named, runOf } from "./subjects.ts";
+
+const DIFFERENCES_MAX = 200;
+const CREATIONS_MAX = 200;
+/** Files of one request that are mapped again. */
+const PLANS_MAX = 50;
+const UNPLANNED = "It can be replayed without a comparison";
+
+export interface Previewed {
+  readonly words: string;
+  readonly detail: PreviewDetail | null;
+}
+
+/** One request for previews, with what its subjects share. */
+export class Previews {
+  readonly #parts: ActionParts;
+  readonly #options: Shown<ActionOptions>;
+  readonly #signal: AbortSignal;
+  readonly #provisioner: RunProvisioner;
+  #planner: Promise<ReplayPlanner> | null = null;
+  #plans = 0;
+
+  constructor(parts: ActionParts, options: Shown<ActionOptions>, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#signal = signal;
+    this.#provisioner = new RunProvisioner(parts);
+  }
+
+  /** Throws the error with which the action would be refused. */
+  of(action: Action, subject: Subject): Promise<Previewed> {
+    return PREVIEWS[action](this, subject);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#planner)?.close();
+    await this.#provisioner.close();
+  }
+
+  async replay(subject: Subject): Promise<Previewed> {
+    const { ledger, spool } = this.#parts;
+    const run = await mustFindRun(runOf(subject), ledger);
+    await assertReplayable(run, { ledger, spool });
+    this.#plans += 1;
+    if (this.#plans > PLANS_MAX)
+      return { words: `not compared: at most ${PLANS_MAX} files are compared at a time`, detail: null };
+    this.#planner ??= ReplayPlanner.open({ ...this.#parts, unplanned: UNPLANNED });
+    const plan = await (await this.#planner).plan(run, this.#options, this.#signal);
+    return { words: planWords(plan), detail: detailOf(plan) };
+  }
+
+  async provision(subject: Subject): Promise<Previewed> {
+    const run = await mustFindRun(runOf(subject), this.#parts.ledger);
+    assertHeld(run);
+    const { created, impossible, error } = await this.#provisioner.provision(run, true, this.#signal);
+    if (error !== null) throw error;
+    const missing = created.length === 0 ? "nothing is missing" : `${created.length} would be created at the service`;
+    const words = impossible.length === 0 ? missing : `${missing}; ${impossible.length} cannot be created`;
+    return {
+      words,
+      detail: {
+        action: "provision",
+        creates: created.slice(0, CREATIONS_MAX).map(creationWords),
+        count: created.length,
+        impossible: [...impossible].slice(0, CREATIONS_MAX),
+      },
+    };
+  }
+
+  async release(subject: Subject): Promise<Previewed> {
+    const { ledger, spool } = this.#parts;
+    const run = await mustFindHeld(runOf(subject), ledger);
+    await assertFirst(run, ledger);
+    const discards = discardsOf(run);
+    const overtaken = await this.#overtaken(run, spool);
+    const parts = [
+      `${run.points.mapped} readings would be sent as they are`,
+      ...(discards === 0 ? [] : [`the service would discard ${discards} of them`]),
+      ...(overtaken === null ? [] : [overtaken]),
+    ];
+    return {
+      words: parts.join("; "),
+      detail: { action: "release", readings: run.points.mapped, discards, overtaken },
+    };
+  }
+
+  /** With files of its own, since the run itself may be checked at the same time. */
+  async #overtaken(run: Run, spool: ActionParts["spool"]): Promise<string | null> {
+    const folder = await mkdtemp(join(tmpdir(), "headgate-"));
+    try {
+      const segmentPath = (id: string) => join(folder, id);
+      const { openSegment } = spool;
+      const found = await overtakenWords(run, { ledger: this.#parts.ledger, spool: { openSegment, segmentPath } });
+      if (found.status === "wait") return found.step.reason;
+      return found.status === "overtaken" ? found.words : null;
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+
+  async recheck(subject: Subject): Promise<Previewed> {
+    const run = assertRechecked(await mustFindRun(runOf(subject), this.#parts.ledger));
+    const words =
+      run.state === "unconfirmed"
+        ? "the service is asked now what it stored"
+        : "it is checked now whether what it waits for is there";
+    return { words, detail: null };
+  }
+
+  async cancel(subject: Subject): Promise<Previewed> {
+    const { run, unknown } = await cancellable(runOf(subject), this.#parts.ledger);
+    const { accepted, mapped } = run.points;
+    const parts = [
+      `${mapped - accepted} readings are not sent`,
+      ...(accepted === 0 ? [] : [`${accepted} were accepted before and stay`]),
+      ...(unknown.length === 0 ? [] : [`${unknown.length} batches were sent and not answered`]),
+    ];
+    return {
+      words: mapped === 0 ? "nothing of the file is sent" : parts.join("; "),
+      detail: { action: "cancel", acceptedPoints: accepted, unanswered: unknown.length },
+    };
+  }
+
+  async forget(subject: Subject): Promise<Previewed> {
+    const { ledger } = this.#parts;
+    const { drop, path } = await fileOf(subject, ledger);
+    const { arrivals, runs, acceptedPoints, unanswered } = await ledger.forgettable(drop, path);
+    if (arrivals === 0)
+      throw new RejectedError("HG-CLI-002", {
+        operation: "forget",
+        subject: path,
+        message: path.includes("!/")
+          ? "an entry is forgotten only with its container"
+          : `the ledger knows no file ${path} at the drop ${drop}`,
+      });
+    const parts = [
+      `${arrivals} versions and ${runs.length} runs of ${path} at ${drop} are forgotten`,
+      ...(acceptedPoints === 0
+        ? []
+        : [`${acceptedPoints} readings were accepted, and are sent again if the file is still at its drop`]),
+      ...(unanswered === 0 ? [] : [`${unanswered} batches were sent and not answered`]),
+    ];
+    return {
+      words: parts.join("; "),
+      detail: { action: "forget", versions: arrivals, runs: runs.length, acceptedPoints, unanswered },
+    };
+  }
+
+  async pause(subject: Subject): Promise<Previewed> {
+    const { kind, name } = named(subject, this.#parts.config);
+    return { words: `the ${kind} ${name} is paused: ${EFFECTS[kind]}`, detail: null };
+  }
+
+  async resume(subject: Subject): Promise<Previewed> {
+    const { kind, name } = named(subject, this.#parts.config);
+    const isPaused = (await this.#parts.ledger.pauses()).some((one) => one.kind === kind && one.name === name);
+    return { words: `the ${kind} ${name} ${isPaused ? "is resumed" : "is not paused"}`, detail: null };
+  }
+}
+
+const PREVIEWS: Readonly<Record<Action, (previews: Previews, subject: Subject) => Promise<Previewed>>> = {
+  replay: (previews, subject) => previews.replay(subject),
+  provision: (previews, subject) => previews.provision(subject),
+  release: (previews, subject) => previews.release(subject),
+  recheck: (previews, subject) => previews.recheck(subject),
+  cancel: (previews, subject) => previews.cancel(subject),
+  forget: (previews, subject) => previews.forget(subject),
+  pause: (previews, subject) => previews.pause(subject),
+  resume: (previews, subject) => previews.resume(subject),
+};
+
+function planWords({ readings, refusedRows, later, overwrites }: ReplayPlan): string {
+  const overlap = later.reduce((sum, one) => sum + one.readings, 0);
+  const parts = [
+    `${readings.sent} of ${readings.mapped} readings are sent: ${readings.added} new, ${readings.changed} with ` +
+      `another value, ${readings.unchanged} as before`,
+    ...(refusedRows === 0 ? [] : [`${refusedRows} rows are refused`]),
+    ...(readings.acceptedBefore === 0 ? [] : [`${readings.acceptedBefore} were accepted before and are left out`]),
+    ...(readings.dropped === 0 ? [] : [`${readings.dropped} accepted before are not in it and stay at the service`]),
+    ...(overlap === 0
+      ? []
+      : [`${overlap} ${overwrites ? "overwrite what later files delivered" : "are left out for later files"}`]),
+  ];
+  return parts.join("; ");
+}
+
+function detailOf({ trigger, mapper, readings, refusedRows, differences, later, notKept }: ReplayPlan): PreviewDetail {
+  return {
+    action: "replay",
+    trigger,
+    mapper: `${mapper.name} ${mapper.version}`,
+    readings,
+    refusedRows,
+    differences: differences.slice(0, DIFFERENCES_MAX),
+    later: later.map(({ run, file, readings: count, from, to }) => ({ run, file, readings: count, from, to })),
+    notKept: [...notKept],
+  };
+}

@@ -1,0 +1,150 @@
+/** Plans replays: maps the kept input of a run again, and compares the result with what was sent. */
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { basename } from "node:path/posix";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { MappedFile } from "../../mapping/contract.ts";
+import type { Binding, MapperIdentity, Run } from "../../model.ts";
+import { openLookupStore } from "../../runs/lookups.ts";
+import { assertMapped, type BindingParts, replayBinding } from "../../runs/replay-mapper.ts";
+import { attemptsBefore, collectAccepted, laterRunsOf } from "../../runs/steps/exclusions.ts";
+import { bodiesOf, parseBody, ReadingSet } from "../../segment/payloads.ts";
+import { openKept } from "../../spool/kept-files.ts";
+import type { Spool } from "../../spool/spool.ts";
+import { systemClock } from "../../support/clock.ts";
+import { digestOfFile } from "../../support/digest.ts";
+import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { silentLog } from "../../support/log.ts";
+import { foundWords, placeWords } from "../../support/place-words.ts";
+import { onlyOne } from "../../support/settled.ts";
+import { openMapping } from "../../workers/open.ts";
+import { Comparison, type ReplayPlan, type ReplayWish } from "./replay-comparison.ts";
+
+export interface PlanParts {
+  readonly config: GatewayConfig;
+  readonly ledger: Ledger;
+  readonly spool: Spool;
+  /** The configuration that replays are bound to, as it is now; copies of tables are put into the folder. */
+  binding(folder: string): BindingParts | Promise<BindingParts>;
+  /** How the file is replayed without a plan, in a sentence. */
+  readonly unplanned: string;
+}
+
+/** Has one process that maps, for all its plans. */
+export class ReplayPlanner {
+  readonly #parts: PlanParts;
+  readonly #folder: string;
+  #mapping: ReturnType<typeof openMapping> | null = null;
+  #plans = 0;
+
+  private constructor(parts: PlanParts, folder: string) {
+    this.#parts = parts;
+    this.#folder = folder;
+  }
+
+  static async open(parts: PlanParts): Promise<ReplayPlanner> {
+    return new ReplayPlanner(parts, await mkdtemp(join(tmpdir(), "headgate-")));
+  }
+
+  /** Throws `RejectedError` when the file cannot be or was not mapped, or its input is not kept. */
+  async plan(of: Run, wish: ReplayWish, signal: AbortSignal): Promise<ReplayPlan> {
+    const { ledger, spool, unplanned } = this.#parts;
+    assertMapped(of);
+    this.#plans += 1;
+    const place = (name: string) => join(this.#folder, `${this.#plans}.${name}`);
+    const { binding } = await replayBinding(of, wish, await this.#parts.binding(this.#folder));
+    const attempts = await attemptsBefore(of, ledger);
+    await bringInput(attempts, spool, place("input"), unplanned);
+    const { mapped, mapper } = await this.#map(of, binding, place, signal);
+    const later = await laterRunsOf({ of, before: "~", targets: mapped.targets }, { ledger, spool });
+    const sets = { before: new ReadingSet(place("before")), later: new ReadingSet(place("later")) };
+    try {
+      const gone = [
+        ...(await collectAccepted(attempts, sets.before, { ledger, spool })),
+        ...(await collectAccepted(later, sets.later, { ledger, spool })),
+      ];
+      const comparison = new Comparison(sets, wish, later);
+      for await (const { body } of bodiesOf((span) => openKept(place("segment"), span), mapped.batches))
+        for (const element of parseBody(body)) comparison.take(element);
+      return {
+        ...{ run: of.id, drop: of.drop, file: of.path, trigger: binding.trigger, mapper },
+        refusedRows: mapped.rejectedCount,
+        overwrites: wish.overwrite,
+        notKept: gone.map(({ id }) => id),
+        ...comparison.result(mapped.points),
+      };
+    } finally {
+      await sets.before.close();
+      await sets.later.close();
+      for (const name of ["input", "segment"]) await rm(place(name), { force: true });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#mapping?.close();
+    await rm(this.#folder, { recursive: true });
+  }
+
+  async #map(
+    of: Run,
+    bound: Binding,
+    place: (name: string) => string,
+    signal: AbortSignal,
+  ): Promise<{ readonly mapped: MappedFile; readonly mapper: MapperIdentity }> {
+    const { config, unplanned } = this.#parts;
+    const options = { mappers: config.mappers, workers: { ...config.workers, count: 1 } };
+    this.#mapping ??= openMapping(options, { root: this.#folder }, { log: silentLog, clock: systemClock });
+    const mapper = await this.#mapping.versions.current(bound.mapper.name);
+    if (mapper === null)
+      throw new ConfigError("HG-MAP-001", {
+        operation: "find mapper",
+        subject: bound.mapper.name,
+        message: `there is no mapper ${bound.mapper.name}`,
+      });
+    const lookups = await openLookupStore(config.lookups, this.#folder, systemClock);
+    const binding = { ...bound, mapper };
+    const job = {
+      runId: of.id,
+      inputPath: place("input"),
+      fileName: basename(of.path),
+      filePath: of.path,
+      binding,
+      lookups: await lookups.filesFor(binding),
+      // The tables of zones are the hub's, which reads them as they are when the run is mapped.
+      ...(binding.zones === undefined ? {} : { zones: null }),
+      segmentPath: place("segment"),
+    };
+    const result = await onlyOne(this.#mapping.pool.map([job], signal));
+    if (result.status === "mapped") return { mapped: result, mapper };
+    const { reason } = result;
+    const hint = reason.code === "HG-MAP-019" ? withoutZones(unplanned) : reason.hint;
+    throw new RejectedError("HG-CLI-006", {
+      operation: "replay",
+      subject: of.path,
+      message:
+        `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} ` +
+        `[${reason.code}, mapper ${mapper.name} ${mapper.version}]`,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}
+
+async function bringInput(attempts: readonly Run[], spool: Spool, to: string, unplanned: string): Promise<void> {
+  for (const { id, sha256, size } of attempts) {
+    if (!(await spool.copyInput(id, to))) continue;
+    // A copy of an interrupted fetch has the right size, but not yet the right bytes.
+    if (sha256 === null ? (await stat(to)).size === size : (await digestOfFile(to)) === sha256) return;
+  }
+  throw new RejectedError("HG-RUN-009", {
+    operation: "replay",
+    subject: attempts[0]?.id ?? "",
+    message: "the input is no longer kept, so that the differences cannot be shown",
+    hint: `${unplanned}: the gateway fetches the file again, if this version is still at its drop.`,
+  });
+}
+
+function withoutZones(unplanned: string): string {
+  return `Only the hub reads the zones of its sources. ${unplanned}, with the zones as they are then.`;
+}

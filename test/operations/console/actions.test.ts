@@ -1,0 +1,179 @@
+/** The actions of the console, each with its consequence before, through a gateway that runs. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Gateway } from "../../../src/gateway.ts";
+import type { Run } from "../../../src/model.ts";
+import { GatewayRig, oneReading, trigger, until } from "../../runs/gateway-rig.ts";
+import { get, post } from "./console-rig.ts";
+
+const BY = "command line";
+let rig: GatewayRig;
+let gateway: Gateway;
+beforeEach(async () => {
+  rig = await GatewayRig.start();
+});
+afterEach(() => rig.close());
+
+async function untilState(path: string, ...states: string[]): Promise<Run> {
+  let run: Run | undefined;
+  await until(`${path} is ${states.join(" or ")}`, async () => {
+    run = (await gateway.ledger.trace(path))[0]?.runs.at(-1)?.run;
+    return run !== undefined && states.includes(run.state);
+  });
+  if (run === undefined) throw new Error("no run");
+  return run;
+}
+
+const preview = (action: string, subjects: readonly object[], options = {}) =>
+  post(gateway, "preview", { action, subjects, options });
+const command = (name: string, subjects: readonly object[], options = {}, why = "") =>
+  post(gateway, "commands", { command: name, subjects, options, why });
+const eventsOf = async (run: Run) => (await gateway.ledger.events(run.arrivalId)).map(({ detail }) => detail);
+const bySerial = (serial: string, value: number) =>
+  `source_serialnumber,mapping_config,date,value\n${serial},v,2026-03-01T00:00:00Z,${value}\n`;
+const lines = (...text: string[]) => trigger("lines", { mapper: "delimited", metadata: settings(text[0] ?? "value") });
+const settings = (value: string) => ({
+  timeZone: "UTC",
+  date: { column: "when", format: "yyyy-MM-dd" },
+  target: { variableId: "{id}" },
+  value,
+});
+
+describe("a replay", () => {
+  it("shows each reading that differs, with corrected settings, and then sends it for every file", async () => {
+    const [one, two] = [await rig.variable("a"), await rig.variable("b")];
+    rig.put("in/a.csv", `id,when,wrong,right\n${one},2026-03-01,1,10\n`);
+    rig.put("in/b.csv", `id,when,wrong,right\n${two},2026-03-01,2,20\n`);
+    gateway = await rig.open({ triggers: [lines("wrong")] });
+    const runs = [await untilState("a.csv", "confirmed"), await untilState("b.csv", "confirmed")];
+    const subjects = [...runs.map(({ id }) => ({ run: id })), { run: "none" }];
+    const corrected = { settings: settings("right") };
+    const shown = await preview("replay", subjects, corrected);
+    expect(shown.items).toMatchObject([
+      {
+        status: "ok",
+        words: "1 of 1 readings are sent: 0 new, 1 with another value, 0 as before",
+        detail: {
+          readings: { mapped: 1, sent: 1, changed: 1 },
+          differences: [{ target: `variableId=${one}`, before: 1, after: 10 }],
+        },
+      },
+      { status: "ok", detail: { differences: [{ target: `variableId=${two}`, before: 2, after: 20 }] } },
+      { status: "refused", code: "HG-CLI-002", detail: null },
+    ]);
+    expect(await rig.stored(one)).toEqual({ "2026-03-01": 1 });
+    const done = await command("replay", subjects, corrected, "wrong column");
+    expect(done.items.map(({ status }: { status: string }) => status)).toEqual(["ok", "ok", "refused"]);
+    await until("both are sent", async () =>
+      [await rig.stored(one), await rig.stored(two)].every((stored, at) => stored["2026-03-01"] === [10, 20][at]),
+    );
+    expect(await gateway.ledger.run(done.items[0].run)).toMatchObject({ replay: { of: runs[0]?.id, by: BY } });
+  });
+
+  it("is refused in words while the file is in progress, and where it cannot be mapped", async () => {
+    const variable = await rig.variable("a");
+    rig.put("in/a.csv", `id,when,value\n${variable},2026-03-01,1\n`);
+    gateway = await rig.open({ triggers: [lines("value")] });
+    const run = await untilState("a.csv", "confirmed");
+    const [wrong] = (await preview("replay", [{ run: run.id }], { settings: settings("missing") })).items;
+    expect(wrong).toMatchObject({ status: "refused", code: "HG-CLI-006", detail: null });
+    expect(wrong.words).toContain("missing");
+    const [other] = (await preview("replay", [{ run: run.id }], { trigger: "none" })).items;
+    expect(other).toMatchObject({ status: "refused", words: expect.stringContaining("there is no trigger none") });
+  });
+});
+
+describe("held runs", () => {
+  const TEMPLATE = {
+    when: "ordered",
+    site: { name: "Plant", typeId: 10, timeZoneId: "UTC" },
+    source: { name: "Meter {source}" },
+    variable: { name: "{mappingConfig} of {source}", unit: "kWh" },
+  };
+
+  it("have missing structure shown and then created, by name, and are delivered", async () => {
+    rig.put("in/new.csv", bySerial("M-1", 5));
+    gateway = await rig.open({ triggers: [trigger("standard", { provision: TEMPLATE })] });
+    const held = await untilState("new.csv", "held");
+    await until("it is in the inbox", async () => (await get(gateway, "attention")).total === 1);
+    const [group] = (await get(gateway, "attention")).groups;
+    expect(group.examples[0].actions).toEqual(["provision", "recheck", "release", "replay", "cancel", "forget"]);
+    const [shown] = (await preview("provision", [{ run: held.id }])).items;
+    expect(shown).toMatchObject({ status: "ok", detail: { count: 3, impossible: [] } });
+    expect(shown.detail.creates[1]).toContain("source Meter M-1");
+    expect((await rig.client.getSources({}, AbortSignal.timeout(5_000))).items).toEqual([]);
+    expect((await command("provision", [{ run: held.id }], {}, "a new meter")).items[0].status).toBe("ok");
+    await untilState("new.csv", "confirmed");
+    expect(await eventsOf(held)).toContainEqual(
+      expect.stringContaining(`created by ${BY}: a new meter: 1 site (Plant)`),
+    );
+  });
+
+  it("are released with what would be discarded, checked again and cancelled, each by name", async () => {
+    const variable = await rig.variable("known");
+    rig.put("in/a.csv", `${bySerial("known", 1)}M-2,v,2026-03-01T00:00:00Z,2\n`);
+    rig.put("in/b.csv", bySerial("M-3", 3));
+    gateway = await rig.open({});
+    const [a, b] = [await untilState("a.csv", "held"), await untilState("b.csv", "held")];
+    const subjects = [{ run: a.id }, { run: b.id }];
+    const shown = await preview("release", subjects);
+    expect(shown.items).toMatchObject([
+      { status: "ok", detail: { readings: 2, discards: 1, overtaken: null } },
+      { status: "ok", words: expect.stringContaining("the service would discard 1 of them") },
+    ]);
+    const [refused] = (await command("release", [{ run: a.id }])).items;
+    expect(refused).toMatchObject({ status: "refused", code: "HG-GUARD-009" });
+    expect((await preview("recheck", subjects)).items.map(({ status }: { status: string }) => status)).toEqual([
+      "ok",
+      "ok",
+    ]);
+    await command("recheck", [{ run: b.id }], {}, "is it there");
+    expect(await eventsOf(b)).toContain(`checked again by ${BY}: is it there`);
+    expect((await preview("cancel", [{ run: b.id }])).items).toMatchObject([
+      { status: "ok", detail: { acceptedPoints: 0, unanswered: 0 } },
+    ]);
+    await command("cancel", [{ run: b.id }], {}, "not ours");
+    expect((await gateway.ledger.run(b.id))?.reason?.message).toBe(`cancelled by ${BY}: not ours`);
+    expect((await preview("cancel", [{ run: b.id }])).items).toMatchObject([{ status: "refused", code: "HG-RUN-011" }]);
+    expect((await command("release", [{ run: a.id }], { discard: true })).items).toMatchObject([{ status: "ok" }]);
+    await until("the other reading is stored", async () => (await rig.stored(variable))["2026-03-01"] === 1);
+    expect(await eventsOf(a)).toContainEqual(expect.stringContaining(`released by ${BY}`));
+  });
+});
+
+describe("files, drops and triggers", () => {
+  it("a file is forgotten after the counts were shown", async () => {
+    const variable = await rig.variable("a");
+    rig.put("in/a.csv", oneReading(variable, 1));
+    gateway = await rig.open({});
+    const first = await untilState("a.csv", "confirmed");
+    await until("it is idle", () => gateway.isIdle());
+    const subject = { drop: "in", path: "a.csv" };
+    const [shown] = (await preview("forget", [subject])).items;
+    expect(shown).toMatchObject({ status: "ok", detail: { versions: 1, runs: 1, acceptedPoints: 1 } });
+    expect((await preview("forget", [{ drop: "in", path: "b.csv" }])).items).toMatchObject([{ status: "refused" }]);
+    expect((await preview("forget", [{ run: first.id }])).items[0].detail).toEqual(shown.detail);
+    await command("forget", [subject], {}, "a test");
+    expect((await gateway.ledger.forgottenFiles("a.csv"))[0]).toMatchObject({ by: BY, why: "a test" });
+  });
+
+  it("a drop and a trigger are paused and resumed, and only those that exist", async () => {
+    gateway = await rig.open({});
+    const subjects = [
+      { kind: "drop", name: "in" },
+      { kind: "trigger", name: "standard" },
+      { kind: "drop", name: "out" },
+    ];
+    const statuses = ({ items }: { items: readonly { status: string }[] }) => items.map(({ status }) => status);
+    expect(statuses(await preview("pause", subjects))).toEqual(["ok", "ok", "refused"]);
+    expect(await gateway.ledger.pauses()).toEqual([]);
+    expect(statuses(await command("pause", subjects, {}, "the server moves"))).toEqual(["ok", "ok", "refused"]);
+    expect(await gateway.ledger.pauses()).toMatchObject([
+      { kind: "drop", by: BY, why: "the server moves" },
+      { kind: "trigger", name: "standard" },
+    ]);
+    expect((await preview("resume", subjects.slice(0, 1))).items[0].words).toBe("the drop in is resumed");
+    expect(statuses(await command("resume", subjects.slice(0, 2)))).toEqual(["ok", "ok"]);
+    expect(await gateway.ledger.pauses()).toEqual([]);
+    expect(statuses(await preview("pause", [{ run: "x" }]))).toEqual(["refused"]);
+  });
+});
