@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
 import type { Me } from "./contract.ts";
+import { DropsPage } from "./drops/page.ts";
 import { FilePage } from "./files/file.ts";
 import { ReadingsPage } from "./files/origin.ts";
 import { FilesPage } from "./files/page.ts";
@@ -30,6 +31,7 @@ const PAGES: readonly (readonly [RegExp, Name, Page])[] = [
   [/^\/files\/\d+$/, "file", FilePage],
   [/^\/readings$/, "readings", ReadingsPage],
   [/^\/overview$/, "overview", OverviewPage],
+  [/^\/drops(\/.+)?$/, "drops", DropsPage],
   [/^\/playground$/, "playground", PlaygroundPage],
 ];
 

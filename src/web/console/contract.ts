@@ -5,6 +5,7 @@ import type {
   attentionEndpoints,
   Action as OneAction,
 } from "../../operations/api/attention.ts";
+import type { dropEndpoints } from "../../operations/api/drops.ts";
 import type { AnswerOf, Shown } from "../../operations/api/endpoint.ts";
 import type { fileEndpoints } from "../../operations/api/files.ts";
 import type { overviewEndpoints } from "../../operations/api/overview.ts";
@@ -85,3 +86,7 @@ export type Proposed = AnswerOf<typeof playgroundEndpoints.propose>;
 export type Overview = AnswerOf<typeof overviewEndpoints.overview>;
 export type History = AnswerOf<typeof overviewEndpoints.history>;
 export type Calendar = AnswerOf<typeof overviewEndpoints.calendar>;
+
+export type DropFacts = AnswerOf<typeof dropEndpoints.drops>[number];
+export type Finding = AnswerOf<typeof dropEndpoints.check>[number];
+export type HostKeys = AnswerOf<typeof dropEndpoints.hostKey>;

@@ -26,6 +26,7 @@ const PAGES = [
   ["/files", "files"],
   ["/readings", "readings"],
   ["/overview", "overview"],
+  ["/drops", "drops"],
   ["/playground", "playground"],
 ] as const;
 

@@ -1,4 +1,5 @@
 /** Every word that the console shows, here and in the folder beside, so that it can be translated in one place. */
+import { DROPS } from "./texts/drops.ts";
 import { FILES } from "./texts/files.ts";
 import { files, many } from "./texts/numbers.ts";
 import { OVERVIEW, PLAYGROUND } from "./texts/tools.ts";
@@ -221,5 +222,6 @@ export const TEXTS = {
   },
   ...FILES,
   overview: OVERVIEW,
+  drops: DROPS,
   playground: PLAYGROUND,
 } as const;

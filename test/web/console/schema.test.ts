@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { kindOf, ordered, parse, type Schema, textOf, withValue } from "../../../src/web/console/playground/schema.ts";
+import {
+  found,
+  kindOf,
+  ordered,
+  parse,
+  type Schema,
+  textOf,
+  withValue,
+} from "../../../src/web/console/playground/schema.ts";
 
 const COLUMN: Schema = { anyOf: [{ type: "string" }, { type: "integer" }] };
+const FORMATS: Schema = { anyOf: [{ type: "string" }, { type: "array" }] };
 const QUOTE: Schema = { anyOf: [{ type: "string" }, { type: "null" }] };
 
 describe("a setting", () => {
@@ -14,6 +23,7 @@ describe("a setting", () => {
     ["skipLines", { type: "integer" }, "number"],
     ["trim", { type: "boolean" }, "boolean"],
     ["date", { type: "object", properties: { column: COLUMN } }, "group"],
+    ["format", FORMATS, "text"],
     ["preamble", { type: "array" }, "json"],
     ["other", {}, "json"],
   ] as const)("%s has the field that fits its schema", (name, schema, kind) => {
@@ -25,6 +35,8 @@ describe("a setting", () => {
     ["text", COLUMN, "Value", "Value"],
     ["text", { type: "string" }, "3", "3"],
     ["text", QUOTE, "null", null],
+    ["text", FORMATS, "iso", "iso"],
+    ["text", FORMATS, '["iso","unix"]', ["iso", "unix"]],
     ["number", { type: "number" }, "0.5", 0.5],
     ["boolean", { type: "boolean" }, "false", false],
     ["json", {}, '["a"]', ["a"]],
@@ -61,4 +73,16 @@ test("of many settings, those that are needed or given come first", () => {
   expect(ordered(schema, { h: 1 }, 8).first).toEqual(["c", "timeZone", "h"]);
   expect(ordered(schema, { h: 1 }, 8).more).toHaveLength(7);
   expect(ordered(schema, {}, 10)).toEqual({ first: names, more: [] });
+});
+
+test("a setting is found by words of its name and description, also in a group", () => {
+  const schema: Schema = {
+    properties: {
+      decimal: { type: "string", description: "Decimal mark." },
+      date: { properties: { format: { description: "In letters, such as dd/MM/yyyy" } } },
+    },
+  };
+  expect(found(schema, "mark DECIMAL")).toEqual([["decimal"]]);
+  expect(found(schema, "date letters")).toEqual([["date", "format"]]);
+  expect(found(schema, "unit")).toEqual([]);
 });

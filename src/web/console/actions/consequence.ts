@@ -74,7 +74,7 @@ function Replay({ detail }: { readonly detail: ReplayDetail }): Element {
         readings: overlapping,
         from,
         to,
-      }) => html`<p class="warn">${consequence.later(overlapping)} <bdi>${file}</bdi>: 
+      }) => html`<p class="warn">${consequence.later(overlapping)} <bdi>${file}</bdi>:${" "}
         <${When} at=${from} seconds=${false} /> – <${When} at=${to} seconds=${false} /></p>`,
     )}
     ${notKept.length === 0 ? null : html`<p class="detail">${consequence.notKept(notKept.length)}</p>`}`;

@@ -201,7 +201,7 @@ function Results(done: readonly Done[], nameOf: (subject: Done["subject"]) => st
   return html`<div role="status"><p><strong>${actions.result(done.length - refused.length, refused.length)}</strong></p>
     <ul class="plain-list">${listed.slice(0, 100).map(
       (one) => html`<li><${State} state=${one.status === "refused" ? "refused" : "done"} /> <bdi>${nameOf(one.subject)}
-        </bdi> — 
+        </bdi> —${" "}
         <${Foreign} text=${one.words} />${
           one.hint === null
             ? null

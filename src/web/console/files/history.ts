@@ -34,7 +34,7 @@ export function History({ runs, versions, entries }: HistoryProps): Element {
 
 function Run({ run, batches, rejected }: FileRun, isOpen: boolean): Element {
   const { id, state, binding, createdAt, finishedAt, replay, reason, node } = run;
-  return html`<details class="run" open=${isOpen}><summary><${State} state=${state} /> <code>${id}</code>
+  return html`<details class="run" open=${isOpen}><summary><${State} state=${state} /> <code>${id}</code>${" "}
       <span class="detail"><${When} at=${createdAt} />${
         finishedAt === null ? null : html` – <${When} at=${finishedAt} />`
       } · <bdi>${binding.trigger}</bdi> → <bdi>${binding.mapper.name} ${binding.mapper.version}</bdi>${
@@ -102,7 +102,7 @@ function Refused(rejected: FileRun["rejected"]): Content {
         code,
         message,
         place,
-      }) => html`<li><span class="spot"><${Foreign} text=${placeWords(place)} most=${160} /></span> 
+      }) => html`<li><span class="spot"><${Foreign} text=${placeWords(place)} most=${160} /></span>${" "}
         <${Foreign} text=${message} most=${300} /> <code class="detail-inline">${code}</code></li>`,
     )}</ul></details>`;
 }

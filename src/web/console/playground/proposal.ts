@@ -52,7 +52,7 @@ function Shown({ needsZone, declarative, source, assumed }: Proposed, onUse: Pro
     ${
       declarative === null
         ? html`<p>${words.noDeclarative}</p>`
-        : html`<p>${words.declarative(declarative.mapper)} <${Act} words=${words.use} 
+        : html`<p>${words.declarative(declarative.mapper)} <${Act} words=${words.use}
             act=${() => onUse({ mapper: declarative.mapper, settings: declarative.settings })} /></p>`
     }
     ${

@@ -53,7 +53,7 @@ export function Result({ answer, fault, isBusy, page }: ResultProps): Element {
 }
 
 function Summary({ status, mapper, points, targetCount, period, superseded, durationMs }: Mapped): Element {
-  return html`<p><${State} state=${status === "mapped" ? "ok" : "trouble"} words=${words.status[status]} /> 
+  return html`<p><${State} state=${status === "mapped" ? "ok" : "trouble"} words=${words.status[status]} />${" "}
       ${words.summary(count(points), count(targetCount))}${
         period === null
           ? null

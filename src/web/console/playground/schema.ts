@@ -30,9 +30,11 @@ export function kindOf(name: string, schema: Schema): FieldKind {
 
 const SCALARS: ReadonlySet<unknown> = new Set(["string", "integer", "number", "null", "boolean"]);
 
-/** A text, a number or nothing, such as the name or the number of a column. */
-function isScalar({ anyOf }: Schema): boolean {
-  return anyOf?.every(({ type }) => SCALARS.has(type)) ?? false;
+/** A text, a number or nothing, such as the name or the number of a column; or a text or a list of them. */
+function isScalar({ anyOf = [] }: Schema): boolean {
+  return (
+    anyOf.some(({ type }) => type === "string") && anyOf.every(({ type }) => SCALARS.has(type) || type === "array")
+  );
 }
 
 export interface Parsed {
@@ -66,6 +68,8 @@ export function parse(kind: FieldKind, schema: Schema, text: string): Parsed {
         return { value: undefined, isFault: true };
       }
     default:
+      if (text.startsWith("[") && schema.anyOf?.some(({ type }) => type === "array"))
+        return parse("json", schema, text);
       return { value: scalar(schema, text), isFault: false };
   }
 }
@@ -79,6 +83,7 @@ function scalar({ anyOf = [] }: Schema, text: string): unknown {
 
 export function textOf(kind: FieldKind, value: unknown): string {
   if (value === undefined) return "";
+  if (typeof value === "object" && kind === "text") return JSON.stringify(value);
   return kind === "json" || typeof value === "object" ? JSON.stringify(value, null, 1) : String(value);
 }
 
@@ -93,6 +98,21 @@ export function withValue(settings: Settings, path: readonly string[], value: un
   return name in settings
     ? Object.fromEntries(Object.entries(settings).map(([key, held]) => [key, key === name ? next : held]))
     : { ...settings, [name]: next };
+}
+
+/** All settings whose name or description has the words, with their paths. */
+export function found(schema: Schema, words: string, path: readonly string[] = []): readonly (readonly string[])[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, own]) => {
+    const here = [...path, name];
+    if (own.properties !== undefined) return found(own, words, here);
+    const text = `${here.join(".")} ${own.description ?? ""}`.toLowerCase();
+    return words
+      .toLowerCase()
+      .split(/\s+/)
+      .every((word) => text.includes(word))
+      ? [here]
+      : [];
+  });
 }
 
 /** Fields that most files need come first. */

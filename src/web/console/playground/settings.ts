@@ -3,10 +3,11 @@ import { useEffect, useState } from "preact/hooks";
 import { type Content, type Element, html } from "../../kit/html.ts";
 import { Hint } from "../parts.ts";
 import { TEXTS } from "../texts.ts";
-import { kindOf, ordered, parse, type Schema, type Settings, textOf, withValue } from "./schema.ts";
+import { found, kindOf, ordered, parse, type Schema, type Settings, textOf, withValue } from "./schema.ts";
 
 const { playground: words } = TEXTS;
 const FIRST_MOST = 8;
+const GROUP_MOST = 2;
 const UNITS = [
   "Wh",
   "kWh",
@@ -36,6 +37,8 @@ interface FormProps {
 
 export function SettingsForm({ schema, settings, onChange }: FormProps): Element {
   const { first, more } = ordered(schema, settings, FIRST_MOST);
+  const [sought, setSought] = useState("");
+  const isSought = sought.trim() !== "";
   const fields = (names: readonly string[]) =>
     names.map((name) => {
       const { [name]: own = {} } = schema.properties ?? {};
@@ -48,15 +51,37 @@ export function SettingsForm({ schema, settings, onChange }: FormProps): Element
       value=${zone} />`,
     )}</datalist>
     <datalist id="units">${[...UNITS, ...MORE_UNITS].map((unit) => html`<option value=${unit} />`)}</datalist>
-    ${fields(first)}
     ${
       more.length === 0
+        ? null
+        : html`<div class="field"><label for="setting-search">${words.findSetting}</label>
+            <input id="setting-search" type="search" value=${sought} autocomplete="off"
+              onInput=${(event: Event) => setSought((event.target as HTMLInputElement).value)} /></div>`
+    }
+    ${isSought ? Found({ schema, settings, onChange, paths: found(schema, sought.trim()) }) : fields(first)}
+    ${
+      more.length === 0 || isSought
         ? null
         : html`<details><summary>${words.moreSettings(more.length)}</summary>${fields(more)}
       </details>`
     }
     <details><summary>${words.asJson}</summary><${JsonField} settings=${settings} onChange=${onChange} /></details>
   </div>`;
+}
+
+function Found({
+  schema,
+  settings,
+  onChange,
+  paths,
+}: FormProps & { readonly paths: readonly (readonly string[])[] }): Content {
+  if (paths.length === 0) return html`<p class="muted">${words.noSetting}</p>`;
+  return paths.map((path) => {
+    const own = path.reduce<Schema>((held, name) => held.properties?.[name] ?? {}, schema);
+    const isRequired = path.length === 1 && (schema.required?.includes(path[0] ?? "") ?? false);
+    return html`<${Field} key=${path.join(".")}
+      ...${{ path, schema: own, required: isRequired, settings, onChange }} />`;
+  });
 }
 
 interface FieldProps {
@@ -132,18 +157,22 @@ function Control(kind: ReturnType<typeof kindOf>, schema: Schema, props: Props, 
 }
 
 function Group({ path, schema, settings, onChange }: FieldProps): Element {
-  const fields = Object.entries(schema.properties ?? {}).map(([name, own]) => {
-    const required = schema.required?.includes(name) ?? false;
-    return html`<${Field} key=${name} ...${{ path: [...path, name], schema: own, required, settings, onChange }} />`;
-  });
-  const isOpen = path.reduce<unknown>((held, part) => Object(held ?? {})[part], settings) !== undefined;
-  return html`<details class="nested" open=${isOpen}><summary>${path.at(-1)}</summary>
+  const held = path.reduce<unknown>((one, part) => Object(one ?? {})[part], settings);
+  const { first, more } = ordered(schema, Object(held ?? {}), GROUP_MOST);
+  const fields = (names: readonly string[]) =>
+    names.map((name) => {
+      const { [name]: own = {} } = schema.properties ?? {};
+      const required = schema.required?.includes(name) ?? false;
+      return html`<${Field} key=${name} ...${{ path: [...path, name], schema: own, required, settings, onChange }} />`;
+    });
+  return html`<details class="nested" open=${held !== undefined}><summary>${path.at(-1)}</summary>
+    ${schema.description === undefined ? null : html`<p class="hint"><${Hint} text=${schema.description} /></p>`}
+    ${fields(first)}
     ${
-      schema.description === undefined
+      more.length === 0
         ? null
-        : html`<p class="hint"><${Hint} text=${schema.description} />
-      </p>`
-    }${fields}</details>`;
+        : html`<details><summary>${words.moreSettings(more.length)}</summary>${fields(more)}</details>`
+    }</details>`;
 }
 
 function JsonField({ settings, onChange }: Pick<FormProps, "settings" | "onChange">): Element {

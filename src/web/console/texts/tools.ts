@@ -51,6 +51,8 @@ export const PLAYGROUND = {
   byDefault: (value: string) => `default: ${value}`,
   noJson: "This is not JSON.",
   noNumber: "This is not a number.",
+  findSetting: "Find a setting",
+  noSetting: "No setting was found.",
   moreSettings: (count: number) => many(count, "more setting", "more settings"),
   asJson: "All settings as JSON",
   rows: "Rows",
