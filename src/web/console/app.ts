@@ -17,6 +17,7 @@ import { useQuery } from "./query.ts";
 import { hrefOf, Link, type Place, usePlace } from "./router.ts";
 import { TEXTS } from "./texts.ts";
 import { keepZone, keptZone, ZoneContext } from "./time.ts";
+import { TriggersPage } from "./triggers/page.ts";
 
 export interface PageProps {
   readonly place: Place;
@@ -32,6 +33,7 @@ const PAGES: readonly (readonly [RegExp, Name, Page])[] = [
   [/^\/readings$/, "readings", ReadingsPage],
   [/^\/overview$/, "overview", OverviewPage],
   [/^\/drops(\/.+)?$/, "drops", DropsPage],
+  [/^\/triggers$/, "triggers", TriggersPage],
   [/^\/playground$/, "playground", PlaygroundPage],
 ];
 

@@ -12,6 +12,7 @@ import type { overviewEndpoints } from "../../operations/api/overview.ts";
 import type { peopleEndpoints } from "../../operations/api/people.ts";
 import type { playgroundEndpoints } from "../../operations/api/playground.ts";
 import type { readingEndpoints } from "../../operations/api/readings.ts";
+import type { triggerEndpoints } from "../../operations/api/triggers.ts";
 
 export type Me = AnswerOf<typeof peopleEndpoints.me>;
 
@@ -90,3 +91,7 @@ export type Calendar = AnswerOf<typeof overviewEndpoints.calendar>;
 export type DropFacts = AnswerOf<typeof dropEndpoints.drops>[number];
 export type Finding = AnswerOf<typeof dropEndpoints.check>[number];
 export type HostKeys = AnswerOf<typeof dropEndpoints.hostKey>;
+
+export type TriggerFacts = AnswerOf<typeof triggerEndpoints.triggers>[number];
+export type NameTest = AnswerOf<typeof triggerEndpoints.test>;
+export type MapperRuns = AnswerOf<typeof playgroundEndpoints.mapperRuns>;

@@ -27,6 +27,7 @@ const PAGES = [
   ["/readings", "readings"],
   ["/overview", "overview"],
   ["/drops", "drops"],
+  ["/triggers", "triggers"],
   ["/playground", "playground"],
 ] as const;
 

@@ -3,6 +3,7 @@ import { DROPS } from "./texts/drops.ts";
 import { FILES } from "./texts/files.ts";
 import { files, many } from "./texts/numbers.ts";
 import { OVERVIEW, PLAYGROUND } from "./texts/tools.ts";
+import { TRIGGERS } from "./texts/triggers.ts";
 
 /** Of files, in the order in which a filter lists them. */
 const STANDINGS = {
@@ -28,6 +29,7 @@ export const TEXTS = {
     readings: "Find a reading",
     overview: "Overview",
     drops: "Drops",
+    triggers: "Triggers",
     playground: "Playground",
     configuration: "Configuration",
     migrations: "Migrations",
@@ -223,5 +225,6 @@ export const TEXTS = {
   ...FILES,
   overview: OVERVIEW,
   drops: DROPS,
+  triggers: TRIGGERS,
   playground: PLAYGROUND,
 } as const;

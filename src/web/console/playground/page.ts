@@ -9,6 +9,7 @@ import { useRefusal } from "../person.ts";
 import { useQuery } from "../query.ts";
 import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
+import { NameTestCard } from "../triggers/name-test.ts";
 import { NewCase } from "./case.ts";
 import { useMapped } from "./mapped.ts";
 import { Proposal } from "./proposal.ts";
@@ -16,6 +17,7 @@ import { Result } from "./result.ts";
 import { type Sample, SampleChoice } from "./sample.ts";
 import type { Schema, Settings } from "./schema.ts";
 import { SettingsForm } from "./settings.ts";
+import { MapperVersions } from "./versions.ts";
 
 const { playground: words } = TEXTS;
 
@@ -89,6 +91,7 @@ function Bench({ known, page, sample, setSample }: BenchProps): Element {
             onChange=${(settings: Settings) => change({ settings })} />`
         }
       </section>
+      <${NameTestCard} name=${sample?.name ?? page?.arrival.path ?? ""} />
     </div>
     <div class="bench-right">
       ${
@@ -105,6 +108,7 @@ function Bench({ known, page, sample, setSample }: BenchProps): Element {
         isMapped=${mapped.answer?.status === "mapped"} />`
           : null
       }
+      ${mapper === undefined ? null : html`<${MapperVersions} mapper=${mapper.name} />`}
       ${
         mapper === undefined || mapper.isBundled || source === null
           ? null

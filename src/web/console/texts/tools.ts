@@ -98,6 +98,8 @@ export const PLAYGROUND = {
   caseName: "Lower-case words joined by hyphens, such as summer-time",
   addCase: "Add the case",
   caseAdded: (name: string) => `The case ${name} was added.`,
-  claims: "Which trigger claims it?",
-  claimName: "Name or path of a file",
+  versions: "Versions of this mapper",
+  columns: {
+    ...{ version: "Version", runs: "Runs", quarantined: "In quarantine", first: "First run", last: "Last run" },
+  },
 };
