@@ -1,4 +1,5 @@
 /** Types of the endpoints' answers; nothing of the endpoints is loaded by the browser. */
+import type { actionEndpoints } from "../../operations/api/actions.ts";
 import type {
   AttentionGroup,
   AttentionItem,
@@ -21,55 +22,12 @@ export type Attention = AnswerOf<typeof attentionEndpoints.attention>;
 export type Group = Shown<AttentionGroup>;
 export type Item = Shown<AttentionItem>;
 
-export type Subject =
-  | { readonly run: string }
-  | { readonly drop: string; readonly path: string }
-  | { readonly kind: "drop" | "trigger"; readonly name: string };
-
-interface Answered<Status> {
-  readonly subject: Subject;
-  readonly status: Status;
-  readonly words: string;
-  readonly code: string | null;
-  readonly hint: string | null;
-}
-
-export interface Preview extends Answered<"ok" | "refused"> {
-  readonly detail: PreviewDetail | null;
-}
-
-export interface Done extends Answered<"done" | "refused"> {
-  readonly run: string | null;
-}
-
-export interface ReplayDetail {
-  readonly action: "replay";
-  readonly trigger: string;
-  readonly mapper: string;
-  readonly readings: Readonly<
-    Record<"mapped" | "sent" | "added" | "changed" | "unchanged" | "acceptedBefore" | "dropped", number>
-  >;
-  readonly refusedRows: number;
-  readonly differences: readonly {
-    readonly target: string;
-    readonly date: string;
-    readonly version: string | null;
-    readonly before: number | null;
-    readonly after: number | null;
-  }[];
-  readonly later: readonly (Readonly<Record<"run" | "file" | "from" | "to", string>> & { readonly readings: number })[];
-  readonly notKept: readonly string[];
-}
-
-type Counted<Action extends string, Names extends string> = { readonly action: Action } & Readonly<
-  Record<Names, number>
->;
-export type PreviewDetail =
-  | ReplayDetail
-  | (Counted<"provision", "count"> & Readonly<Record<"creates" | "impossible", readonly string[]>>)
-  | (Counted<"release", "readings" | "discards"> & { readonly overtaken: string | null })
-  | Counted<"cancel", "acceptedPoints" | "unanswered">
-  | Counted<"forget", "versions" | "runs" | "acceptedPoints" | "unanswered">;
+type Previews = AnswerOf<typeof actionEndpoints.preview>;
+export type Preview = Previews["items"][number];
+export type PreviewDetail = NonNullable<Preview["detail"]>;
+export type ReplayDetail = Extract<PreviewDetail, { readonly action: "replay" }>;
+export type Done = AnswerOf<typeof actionEndpoints.command>["items"][number];
+export type Subject = Preview["subject"];
 
 export type FileRow = AnswerOf<typeof fileEndpoints.files>["files"][number];
 export type FilePage = AnswerOf<typeof fileEndpoints.file>;
