@@ -22,16 +22,20 @@ export async function benchAlarms(): Promise<void> {
     const hubs = { none: await hubIn(join(folder, "none")), alarms: await hubIn(join(folder, "alarms")) };
     await watch(hubs.alarms);
     const rates = { none: [] as number[], alarms: [] as number[] };
+    const cpu = { none: [] as number[], alarms: [] as number[] };
     print(`alarms: a day of ${ALARMS} variables by quarter-hours, ${PUSH_SIZE} points a push, ${ROUNDS} rounds`);
-    print(row("points/s", "none", `${ALARMS} alarms`, "ratio"));
+    print(row("points/s, CPU s", "none", `${ALARMS} alarms`, "ratio"));
     for (let round = 0; round < ROUNDS; round += 1) {
       for (const kind of round % 2 === 0 ? (["none", "alarms"] as const) : (["alarms", "none"] as const))
-        rates[kind].push(await pushDay(hubs[kind], round));
+        await measured(hubs[kind], round, rates[kind], cpu[kind]);
       const [none = Number.NaN, alarms = Number.NaN] = [rates.none.at(-1), rates.alarms.at(-1)];
       print(row(`round ${round + 1}`, none.toFixed(0), alarms.toFixed(0), (alarms / none).toFixed(2)));
+      const [own = Number.NaN, more = Number.NaN] = [cpu.none.at(-1), cpu.alarms.at(-1)];
+      print(row("", own.toFixed(2), more.toFixed(2), (own / more).toFixed(2)));
     }
     const ratio = quantile(rates.alarms, 0.5) / quantile(rates.none, 0.5);
-    print(`by the medians: ${ratio.toFixed(2)}; at least ${WANTED} is wanted`);
+    const ofCpu = quantile(cpu.none, 0.5) / quantile(cpu.alarms, 0.5);
+    print(`by the medians: ${ratio.toFixed(2)}, by CPU seconds ${ofCpu.toFixed(2)}; at least ${WANTED} is wanted`);
     const peaks = [await hubs.none.stop(), await hubs.alarms.stop()].map((peak) => peak.toFixed(0));
     print(`peaks of the hubs' memory: ${peaks.join(" and ")} MB`);
   } finally {
@@ -57,6 +61,13 @@ async function watch(hub: BenchHub): Promise<void> {
     found = templates[0]?.alarms ?? 0;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+}
+
+/** A day of points. CPU seconds count what alarms do after the last outcome, too. */
+async function measured(hub: BenchHub, day: number, rates: number[], cpu: number[]): Promise<void> {
+  const began = await hub.cpuSeconds();
+  rates.push(await pushDay(hub, day));
+  cpu.push((await hub.cpuSeconds()) - began);
 }
 
 /** Points a second from the first byte sent to the last outcome. */

@@ -13,6 +13,8 @@ export interface BenchHub {
   query(query: object): Promise<string>;
   /** Any call; the text of the answer. */
   call(method: "GET" | "POST", path: string, body?: object): Promise<string>;
+  /** CPU seconds of its process so far, user and system. */
+  cpuSeconds(): Promise<number>;
   /** Ends it; its peak of memory in megabytes. */
   stop(): Promise<number>;
 }
@@ -59,6 +61,10 @@ export async function startBenchHub(store: object): Promise<BenchHub> {
     },
     query: (query) => text("POST", "/data", JSON.stringify(query)),
     call: (method, path, body) => text(method, path, body === undefined ? undefined : JSON.stringify(body)),
+    async cpuSeconds() {
+      child.send("cpu");
+      return (await told<{ seconds: number }>(child)).seconds;
+    },
     async stop() {
       await pool.close();
       child.send("memory");
@@ -72,12 +78,16 @@ export async function startBenchHub(store: object): Promise<BenchHub> {
 }
 
 async function told<Message>(child: ChildProcess): Promise<Message> {
-  const [message] = await Promise.race([
-    once(child, "message"),
-    once(child, "exit").then(() => {
+  const done = new AbortController();
+  const { signal } = done;
+  const ended = once(child, "exit", { signal }).then(
+    () => {
       throw new Error("the hub ended");
-    }),
-  ]);
+    },
+    () => [],
+  );
+  const [message] = await Promise.race([once(child, "message", { signal }), ended]);
+  done.abort();
   return message as Message;
 }
 

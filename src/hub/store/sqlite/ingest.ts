@@ -135,25 +135,23 @@ interface AttemptParts {
 /**
  * Runs `work` and records its result, in one transaction. `eager` takes the writer's lock at once, `lazy`
  * only with the first write; a lazy attempt returns false, and nothing was changed, when another writer
- * committed between its beginning and that moment.
+ * changed the structure between its beginning and that moment.
  */
 function createAttempts({ main, tools, effects }: AttemptParts, retention: Retention, clock: Clock) {
   const targets = new TargetCache();
   const stamps = versionStamps(tools, clock);
   const points = createPointWriter(main, retention);
-  let known = -1;
-  const version = () => Number(tools.get("PRAGMA data_version")?.["data_version"]);
+  const structure = createStructureWatch(tools);
   const refresh = () => {
-    if (version() !== known) {
-      targets.clear();
-      effects.forget();
-    }
-    known = version();
+    if (!structure.hasChanged()) return;
+    structure.learn();
+    targets.clear();
+    effects.forget();
   };
   const begin = () => {
     if (main.isTransaction) return;
     main.exec("BEGIN IMMEDIATE");
-    if (version() !== known) throw new StructureChanged();
+    if (structure.hasChanged()) throw new StructureChanged();
     stamps.load();
   };
   const transaction: IngestTransaction = {
@@ -194,6 +192,29 @@ function createAttempts({ main, tools, effects }: AttemptParts, retention: Reten
         if (thrown instanceof StructureChanged && mode === "lazy") return false;
         throw thrown;
       }
+    },
+  };
+}
+
+/** Whether other writers have changed the structure of any account. */
+function createStructureWatch({ get }: Statements) {
+  /** The same as long as no other connection has committed; most commits change no structure. */
+  const versionNow = () => get("PRAGMA data_version")?.["data_version"];
+  const changesNow = () => get("SELECT count(*) || ' ' || sum(changes) AS changes FROM structure_change")?.["changes"];
+  let version: unknown = null;
+  let changes: unknown = null;
+  return {
+    /** Since `learn`. */
+    hasChanged(): boolean {
+      const newest = versionNow();
+      if (newest === version) return false;
+      if (changesNow() !== changes) return true;
+      version = newest;
+      return false;
+    },
+    learn(): void {
+      version = versionNow();
+      changes = changesNow();
     },
   };
 }
