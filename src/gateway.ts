@@ -169,9 +169,9 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   drops.add(config.drops);
   closers.push(() => drops.stopWatching());
   const stores = { ledger, spool, quota, pauses, lookups, versions };
-  const known = { ...stores, drops, services, scheduler, triggers, observers, startedAt, clock, log };
+  const known = { ...stores, drops, services, scheduler, triggers, observers, startedAt, live, clock, log };
   const attention = await watchAttention(config, known, closers);
-  joinQueries(api.queries, config, { ...known, ...attention, steps, closers, configuration: given.configuration });
+  joinQueries(api.queries, config, { ...given, ...known, ...attention, steps, closers });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await Promise.all([drops.open(), triggers.services.firstAttempt()]);
@@ -205,7 +205,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
       guard.isIdle && (await isIdle(drops.watchers(), scheduler, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(drops.statuses(), ledger, await scheduler.pending(), startedAt),
-    exchange: (next) => exchangeParts(next, { ...known, live, fleet, mapping }),
+    exchange: (next) => exchangeParts(next, { ...known, fleet, mapping }),
     reportOutcome: (outcome) => recordOutcome(outcome, ledger, (runId) => api.queries.onOutcome(runId)),
     pulse: () => scheduler.pulse(),
     readTriggers: (service) => triggers.services.checkNow(service),

@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { isMap, isScalar, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
-import { ConfigError, type ErrorFacts, systemCode } from "../support/errors.ts";
+import { ConfigError, type ErrorFacts, systemCode, wordsOf } from "../support/errors.ts";
 import { nearestName } from "../support/nearest-name.ts";
 import { keepSecret } from "../support/secrets.ts";
 import { startFault } from "../support/start-fault.ts";
-import { inputSchemaOf } from "./json-schema.ts";
+import { knownKeys } from "./known-keys.ts";
 import { secretsOf, wordsOfSchema } from "./secrets.ts";
 
 type Path = readonly PropertyKey[];
@@ -29,6 +29,8 @@ export function loadDocument<Schema extends z.ZodType>(
 export interface ParsedDocument {
   /** The keys at its top level. */
   readonly sections: ReadonlySet<string>;
+  /** Its data as they are written: nothing that they name is resolved. */
+  readonly written: object;
   /** As `loadDocument`. */
   validated<Schema extends z.ZodType>(schema: Schema): z.output<Schema>;
 }
@@ -72,6 +74,8 @@ function parsedText(text: string, path: string, files: Set<string>): ParsedDocum
   const keys = isMap(contents) ? contents.items.map(({ key }) => String(isScalar(key) ? key.value : key)) : [];
   return {
     sections: new Set(keys),
+    // Before secrets are resolved, which changes the document.
+    written: dataOf(document),
     validated: (schema) => validated(document, lines, { schema, path, files }),
   };
 }
@@ -93,6 +97,37 @@ function validated<Schema extends z.ZodType>(
     path,
     parsed.error.issues.flatMap((issue) => issueWords(issue, document, lines, known)),
   );
+}
+
+function dataOf(document: ParsedYaml): object {
+  const data: unknown = document.toJS();
+  return typeof data === "object" && data !== null ? data : {};
+}
+
+/**
+ * Every fault of a text, in the words of `loadDocument`, and its value when there is none. Nothing that the text names is
+ * resolved: a value such as `${env:NAME}` counts as valid, and no secret is remembered.
+ */
+export function faultsIn<Schema extends z.ZodType>(
+  text: string,
+  schema: Schema,
+): { readonly faults: readonly string[]; readonly value: z.output<Schema> | null } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  if (document.errors.length > 0) return { faults: yamlFaults(document, text), value: null };
+  let data: object;
+  try {
+    data = dataOf(document);
+  } catch (thrown) {
+    // Aliases that would grow without end.
+    return { faults: [wordsOf(thrown)], value: null };
+  }
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return { faults: [], value: parsed.data };
+  const known = knownKeys(schema);
+  const isNamed = ({ path }: z.core.$ZodIssue) => String(document.getIn(path) ?? "").includes("${");
+  const faults = parsed.error.issues.filter((issue) => !isNamed(issue));
+  return { faults: faults.flatMap((issue) => issueWords(issue, document, lines, known)), value: null };
 }
 
 /** Reads environment variables that have a meaning of their own; undefined when empty. */
@@ -233,38 +268,6 @@ function dotted(path: Path): string {
   return path
     .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index > 0 ? "." : ""}${String(part)}`))
     .join("");
-}
-
-interface JsonSchema {
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly items?: JsonSchema;
-  readonly anyOf?: readonly JsonSchema[];
-  readonly oneOf?: readonly JsonSchema[];
-  readonly allOf?: readonly JsonSchema[];
-}
-
-/** The names of keys that may stand at a path, from the schema's JSON Schema. */
-function knownKeys(schema: z.ZodType): (path: Path) => readonly string[] {
-  const root: JsonSchema = inputSchemaOf(schema);
-  return (path) => {
-    let here = [root];
-    for (const part of path) {
-      here = here.flatMap(variants).flatMap((one) => {
-        const next = typeof part === "number" ? one.items : ownProperty(one, String(part));
-        return next === undefined ? [] : [next];
-      });
-    }
-    return [...new Set(here.flatMap(variants).flatMap((one) => Object.keys(one.properties ?? {})))];
-  };
-}
-
-function ownProperty({ properties }: JsonSchema, name: string): JsonSchema | undefined {
-  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
-}
-
-function variants(schema: JsonSchema): JsonSchema[] {
-  const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
-  return [schema, ...inner.flatMap(variants)];
 }
 
 function deepFreeze<Value>(value: Value): Value {

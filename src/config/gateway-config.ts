@@ -75,7 +75,7 @@ export function gatewayConfigOf(document: ParsedDocument, path: string): Gateway
   const config = document.validated(gatewayConfig);
   const base = dirname(resolve(path));
   const from = (relative: string) => (isAbsolute(relative) ? relative : resolve(base, relative));
-  return Object.freeze({
+  const loaded: GatewayConfig = Object.freeze({
     ...config,
     ledger: withLedgerFile(config.ledger, from),
     spool: { ...config.spool, path: from(config.spool.path) },
@@ -84,6 +84,15 @@ export function gatewayConfigOf(document: ParsedDocument, path: string): Gateway
     drops: config.drops.map((drop) => dropWithPaths(drop, from, config.spool.path)),
     operations: { ...config.operations, tracing: tracingOf(config) },
   });
+  written.set(loaded, document.written);
+  return loaded;
+}
+
+const written = new WeakMap<GatewayConfig, object>();
+
+/** The data of its file, with `${env:NAME}` and `${file:PATH}` as they stand there; undefined when it has no file. */
+export function writtenIn(config: GatewayConfig): object | undefined {
+  return written.get(config);
 }
 
 type TriggerEntry = z.output<typeof gatewayTrigger> | z.output<typeof gatewayServiceTriggers>;

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { inputSchemaOf } from "./json-schema.ts";
 
 /** The parts of a JSON Schema that are read here. */
-interface Marked {
+export interface Marked {
   readonly secret?: boolean;
   readonly properties?: Readonly<Record<string, Marked>>;
   readonly additionalProperties?: Marked | boolean;
@@ -55,7 +55,7 @@ export function wordsOfSchema(schema: z.ZodType): ReadonlySet<string> {
   return words;
 }
 
-function belowOf(value: object, key: string): (place: Marked) => readonly Marked[] {
+export function belowOf(value: object, key: string): (place: Marked) => readonly Marked[] {
   return ({ items, properties, additionalProperties: others }) => {
     if (Array.isArray(value)) return items === undefined ? [] : [items];
     const own = properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
@@ -64,7 +64,7 @@ function belowOf(value: object, key: string): (place: Marked) => readonly Marked
   };
 }
 
-function variants(place: Marked): readonly Marked[] {
+export function variants(place: Marked): readonly Marked[] {
   const inner = [...(place.anyOf ?? []), ...(place.oneOf ?? []), ...(place.allOf ?? [])];
   return [place, ...inner.flatMap(variants)];
 }

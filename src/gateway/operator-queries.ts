@@ -7,7 +7,7 @@ import type { LateFiles } from "../operations/late-files.ts";
 import { triggerHealth } from "../operations/listed-triggers.ts";
 import type { Notifier } from "../operations/notifier.ts";
 import { spoolHealth } from "../operations/spool-state.ts";
-import { type HealthPart, healthOf, waitingFiles } from "../operations/state-of-work.ts";
+import { healthOf, waitingFiles } from "../operations/state-of-work.ts";
 import type { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { liveGateway } from "../runs/command-effects.ts";
 import { executeCommand } from "../runs/commands.ts";
@@ -25,9 +25,11 @@ import type { OpenMapping } from "../workers/open.ts";
 import type { Closer } from "./closers.ts";
 import { consoleHandlers } from "./console/index.ts";
 import type { DropRegistry } from "./drops.ts";
+import type { LiveConfig } from "./live-config.ts";
 import { notificationHealth } from "./notifications.ts";
 import type { Observers } from "./observers.ts";
 import type { OperatorQueries } from "./operations-api.ts";
+import type { ConfigurationState } from "./reload.ts";
 import { batchLimits } from "./runs.ts";
 import type { ServiceRegistry } from "./services.ts";
 import type { TriggersInForce } from "./triggers-in-force.ts";
@@ -52,11 +54,14 @@ export interface QueryParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly startedAt: IsoInstant;
+  readonly live: Pick<LiveConfig, "file">;
+  /** Path of the configuration. */
+  readonly configFile?: string | undefined;
   readonly observers: Pick<Observers, "services" | "rates">;
   /** Receives what ends the parts that the handlers open. */
   readonly closers: Closer[];
   /** State of the configuration's file, where it is watched for changes. */
-  readonly configuration?: { health(): HealthPart } | undefined;
+  readonly configuration?: Pick<ConfigurationState, "health" | "reloads"> | undefined;
 }
 
 export function joinQueries(queries: OperatorQueries, config: GatewayConfig, parts: QueryParts): void {

@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Registry } from "prom-client";
 import { FileWatch } from "../config/file-watch.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
+import { changedPaths } from "../config/leaves.ts";
 import { ConfigurationMetrics } from "../operations/configuration-metrics.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
 import { type Clock, isoInstant, systemClock } from "../support/clock.ts";
@@ -22,8 +23,23 @@ export interface Reloadable {
   pulse(): Promise<void>;
 }
 
+/** A change of the configuration's file, and what became of it. */
+export interface Reload {
+  readonly at: string;
+  readonly result: "in force" | "refused";
+  /** Paths of the settings that changed, up to a limit; and how many. */
+  readonly changed: readonly string[];
+  readonly changedCount: number;
+  readonly reason: string | null;
+}
+
+const RELOADS_MAX = 50;
+const CHANGED_MAX = 100;
+
 export interface ConfigurationState {
   health(): HealthPart;
+  /** The latest first. */
+  reloads(): readonly Reload[];
   recheck(): void;
   register(metrics: Registry): void;
 }
@@ -50,6 +66,7 @@ export class Reloading<Gateway extends Reloadable> {
   /** Why the current content of the file is not in force. */
   #refused: string | null = null;
   #since: string;
+  #reloads: readonly Reload[] = [];
   readonly #failed = Promise.withResolvers<never>();
 
   /** Throws the error of the first start. */
@@ -71,6 +88,7 @@ export class Reloading<Gateway extends Reloadable> {
     this.#metrics.taken(this.#clock.now());
     this.#state = {
       health: () => this.health(),
+      reloads: () => this.#reloads,
       recheck: () => this.recheck(),
       register: (registry) => this.#metrics.register(registry),
     };
@@ -161,7 +179,14 @@ export class Reloading<Gateway extends Reloadable> {
     return exchange.sections;
   }
 
+  #record(result: Reload["result"], changed: readonly string[], reason: string | null): void {
+    const at = isoInstant(this.#clock.now());
+    const reload = { at, result, changed: changed.slice(0, CHANGED_MAX), changedCount: changed.length, reason };
+    this.#reloads = [reload, ...this.#reloads].slice(0, RELOADS_MAX);
+  }
+
   #take(next: GatewayConfig): void {
+    this.#record("in force", changedPaths(this.#config, next), null);
     this.#config = next;
     this.#refused = null;
     this.#since = isoInstant(this.#clock.now());
@@ -178,6 +203,7 @@ export class Reloading<Gateway extends Reloadable> {
 
   #refuse(thrown: unknown): void {
     this.#refused = wordsOf(thrown);
+    this.#record("refused", [], this.#refused);
     this.#metrics.refused();
     const facts = thrown instanceof HeadgateError ? { code: thrown.code, hint: thrown.hint } : { err: thrown };
     this.#parts.log.error(

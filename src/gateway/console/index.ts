@@ -2,6 +2,7 @@
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { actionEndpoints } from "../../operations/api/actions.ts";
 import { attentionEndpoints } from "../../operations/api/attention.ts";
+import { configurationEndpoints } from "../../operations/api/configuration.ts";
 import { dropEndpoints } from "../../operations/api/drops.ts";
 import type { EndpointGroup, HandlersOf } from "../../operations/api/endpoint.ts";
 import { fileEndpoints } from "../../operations/api/files.ts";
@@ -14,6 +15,7 @@ import type { HealthPart } from "../../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { type ActionParts, actionHandlers } from "./actions.ts";
 import { attentionHandlers } from "./attention.ts";
+import { configurationHandlers } from "./configuration.ts";
 import { dropHandlers } from "./drops.ts";
 import { fileHandlers } from "./files.ts";
 import { overviewHandlers } from "./overview.ts";
@@ -32,6 +34,7 @@ const GROUPS = {
   readings: readingEndpoints,
   playground: playgroundEndpoints,
   triggers: triggerEndpoints,
+  configuration: configurationEndpoints,
 } as const satisfies Readonly<Record<string, EndpointGroup>>;
 
 export type ConsoleHandlers = { readonly [Name in keyof typeof GROUPS]: HandlersOf<(typeof GROUPS)[Name]> };
@@ -51,6 +54,7 @@ export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): Con
     readings: readingHandlers(parts),
     playground: openPlayground(config, parts),
     triggers: triggerHandlers(config, parts),
+    configuration: configurationHandlers(parts),
   };
 }
 
