@@ -105,8 +105,8 @@ function dataOf(document: ParsedYaml): object {
 }
 
 /**
- * Every fault of a text, in the words of `loadDocument`, and its value when there is none. Nothing that the text names is
- * resolved: a value such as `${env:NAME}` counts as valid, and no secret is remembered.
+ * Every fault of a text, in the words of `loadDocument`, and its value when there is none. Nothing that the text names
+ * is resolved: a value such as `${env:NAME}` counts as valid, and no secret is remembered.
  */
 export function faultsIn<Schema extends z.ZodType>(
   text: string,
