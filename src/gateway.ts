@@ -131,7 +131,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const { lookups, zones } = await openTables(config, spool.root, { clock, ledger, inner: given.inner });
 
   // The operations API listens before the other parts are opened: queries and outcomes can arrive by then.
-  const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
+  const api = await openOperationsApi(config, { ledger, log, clock, observers }, closers);
 
   const triggers = await openTriggers(live, { ledger, clock, log, metrics, inner: given.inner }, closers);
   const intake = intakeFacts(config, { registry: triggers.registry, clock, spool: spool.root, quota, ledger });

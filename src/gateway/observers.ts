@@ -3,6 +3,7 @@ import { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { LedgerEvent, Run } from "../model.ts";
 import { logRunState, ServiceLog } from "../operations/attention-log.ts";
+import { LiveUpdates } from "../operations/live.ts";
 import { GatewayMetrics } from "../operations/metrics.ts";
 import { openTracing } from "../operations/spans.ts";
 import { WorkRates } from "../operations/work-rates.ts";
@@ -25,6 +26,7 @@ export interface Observers {
   readonly onService: (service: string, reason: string | null) => void;
   readonly services: ServiceLog;
   readonly rates: WorkRates;
+  readonly live: LiveUpdates;
 }
 
 export async function openObservers(
@@ -41,10 +43,13 @@ export async function openObservers(
   closers.push(() => tracing.close());
   const services = new ServiceLog(parts.log);
   const rates = new WorkRates(parts.clock);
+  const live = new LiveUpdates(parts);
+  closers.push(() => live.close());
   return {
     metrics,
     services,
     rates,
+    live,
     onRun(run, mappedNow) {
       metrics.countRun(run, mappedNow);
       rates.count(run.state);
@@ -55,6 +60,7 @@ export async function openObservers(
     onEvent(event) {
       metrics.count(event);
       tracing.onEvent(event);
+      live.note(event);
       parts.onEvent?.(event);
     },
   };

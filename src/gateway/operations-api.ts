@@ -2,7 +2,6 @@
  * Opens the operations API of a gateway. It listens before the other parts are opened, and answers with the parts
  * that exist.
  */
-import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile, nodeName } from "../ledger/options.ts";
@@ -18,6 +17,7 @@ import { TransientError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Closer } from "./closers.ts";
 import { type ConsoleHandlers, consoleEndpoints } from "./console/index.ts";
+import type { Observers } from "./observers.ts";
 import { receiveOutcome } from "./services.ts";
 
 /** Set one by one as the parts that provide them are opened. */
@@ -60,11 +60,12 @@ export async function openOperationsApi(
     readonly ledger: Ledger;
     readonly log: Logger;
     readonly clock: Clock;
-    readonly metrics: Registry;
+    readonly observers: Pick<Observers, "metrics" | "live">;
   },
   closers: Closer[],
 ): Promise<OperationsApi> {
-  const { ledger, clock } = parts;
+  const { ledger, clock, observers } = parts;
+  const metrics = observers.metrics.registry;
   const queries: OperatorQueries = {
     health: async () => [{ part: "gateway", ready: false, reason: "it is starting" }],
     waiting: async () => [],
@@ -76,8 +77,8 @@ export async function openOperationsApi(
     onOutcome: async () => {},
     endpoints: null,
   };
-  watchHeld(ledger, parts.metrics);
-  measureWork(parts.metrics, {
+  watchHeld(ledger, metrics);
+  measureWork(metrics, {
     ledger,
     drops: () => queries.drops(),
     health: () => queries.health(),
@@ -88,13 +89,14 @@ export async function openOperationsApi(
   const operations = await startOperations(config.operations, {
     ledger,
     log: parts.log,
-    metrics: parts.metrics,
+    metrics,
     health: () => queries.health(),
     waiting: () => queries.waiting(),
     drops: () => queries.drops(),
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => queries.onOutcome(runId)),
     commands: { secret, execute: (body) => queries.command(body) },
+    live: observers.live,
     people: { clock, node: nodeName(config.ledger) },
     endpoints: consoleEndpoints(() => queries.endpoints),
   });

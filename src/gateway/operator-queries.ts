@@ -57,7 +57,7 @@ export interface QueryParts {
   readonly live: Pick<LiveConfig, "file">;
   /** Path of the configuration. */
   readonly configFile?: string | undefined;
-  readonly observers: Pick<Observers, "services" | "rates">;
+  readonly observers: Pick<Observers, "services" | "rates" | "live">;
   /** Receives what ends the parts that the handlers open. */
   readonly closers: Closer[];
   /** State of the configuration's file, where it is watched for changes. */

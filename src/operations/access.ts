@@ -32,7 +32,7 @@ export interface AccessRules {
   /** The secret of the endpoint file (`endpoint-file.ts`); null: there is no such file. */
   readonly secret: string | null;
   /** Sessions of browsers, where this listener takes them. */
-  readonly people?: Pick<Console, "callerOf"> | undefined;
+  readonly people?: Pick<Console, "callerOf" | "sessions"> | undefined;
 }
 
 interface Caller {
@@ -55,6 +55,8 @@ export interface Access {
   mayAsk(request: FastifyRequest, need: AccessRight | "command"): boolean;
   /** Of an admitted request. A program with the endpoint file's secret may name the person who uses it. */
   callerOf(request: FastifyRequest): { readonly person: Person; readonly csrfToken: string | null };
+  /** Whether its session lasts; does not count as a use of it. */
+  isAdmitted(request: FastifyRequest): boolean;
 }
 
 /**
@@ -100,6 +102,7 @@ export function installAccess(app: FastifyInstance, rules: AccessRules, log: Log
   });
   return {
     mayAsk,
+    isAdmitted: (request) => programOf(request) !== null || rules.people?.sessions.isOpen(request) === true,
     callerOf(request) {
       const caller = callerOf(request);
       if (caller !== null && caller !== "forged") return caller;

@@ -10,8 +10,10 @@ import {
   type DownloadedFile,
   type Endpoint,
   type EndpointGroup,
+  EventStream,
   type HandlersOf,
   hasNoBody,
+  type StreamClient,
   Upload,
 } from "./api/endpoint.ts";
 import { InvalidInput, StartingUp } from "./problems.ts";
@@ -39,28 +41,26 @@ export function served<Group extends EndpointGroup>(
 /** The one who asks, as `Asked` has it. */
 type Caller = Pick<Asked<Endpoint>, "person" | "csrfToken">;
 
+interface Callers {
+  callerOf(request: FastifyRequest): Caller;
+  /** Whether the request would still be admitted; does not count as a use of its session. */
+  isAdmitted(request: FastifyRequest): boolean;
+}
+
 /** Bytes of a JSON body. */
 const JSON_BYTES_MAX = 4_000_000;
 
-export function installEndpoints(
-  app: FastifyInstance,
-  endpoints: readonly ServedEndpoint[],
-  callerOf: (request: FastifyRequest) => Caller,
-): void {
+export function installEndpoints(app: FastifyInstance, endpoints: readonly ServedEndpoint[], callers: Callers): void {
   const isUpload = ({ endpoint }: ServedEndpoint) => endpoint.body instanceof Upload;
-  for (const one of endpoints.filter((each) => !isUpload(each))) addRoute(app, one, callerOf);
+  for (const one of endpoints.filter((each) => !isUpload(each))) addRoute(app, one, callers);
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-    for (const one of endpoints.filter(isUpload)) addRoute(scope, one, callerOf);
+    for (const one of endpoints.filter(isUpload)) addRoute(scope, one, callers);
   });
 }
 
-function addRoute(
-  app: FastifyInstance,
-  { endpoint, handler }: ServedEndpoint,
-  callerOf: (request: FastifyRequest) => Caller,
-): void {
+function addRoute(app: FastifyInstance, { endpoint, handler }: ServedEndpoint, callers: Callers): void {
   const { method, path, need } = endpoint;
   app.route({
     method,
@@ -76,10 +76,12 @@ function addRoute(
         params: checked("the address", endpoint.params, request.params),
         query: checked("the query", endpoint.query, request.query),
         body: bodyOf(endpoint, request) as BodyOf<Endpoint>,
-        ...callerOf(request),
+        ...callers.callerOf(request),
         signal: gone.signal,
       });
       if (endpoint.answer instanceof Download) return download(reply, endpoint.answer, answer as DownloadedFile);
+      if (endpoint.answer instanceof EventStream)
+        return stream(reply, answer as OpenStream, () => callers.isAdmitted(request));
       return reply.send(answer);
     },
   });
@@ -126,6 +128,41 @@ function download(reply: FastifyReply, { type }: Download, { name, content }: Do
   });
   if (typeof content === "string") return reply.send(Buffer.from(content));
   return reply.send(content instanceof Uint8Array ? Buffer.from(content) : Readable.from(content));
+}
+
+type OpenStream = (client: StreamClient) => void;
+
+/** Bytes that a client may leave unread. */
+const UNREAD_MAX = 262_144;
+
+function stream(reply: FastifyReply, open: OpenStream, isAdmitted: () => boolean): FastifyReply {
+  const { raw } = reply;
+  const client: StreamClient = {
+    isAdmitted,
+    write(text) {
+      if (raw.writableLength > UNREAD_MAX) raw.destroy();
+      else raw.write(text);
+    },
+    end: () => void raw.end(),
+    onGone: (react) => void raw.once("close", react),
+  };
+  const begin = () => {
+    reply.hijack();
+    const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" };
+    // For proxies, which otherwise collect an answer before they pass it on.
+    raw.writeHead(200, { ...headers, "x-accel-buffering": "no", "x-content-type-options": "nosniff" });
+  };
+  let begun = false;
+  open({
+    ...client,
+    write(text) {
+      // A refusal of the stream is an answer of its own.
+      if (!begun) begin();
+      begun = true;
+      client.write(text);
+    },
+  });
+  return reply;
 }
 
 /** RFC 8187 leaves fewer characters than `encodeURIComponent`, which refuses half a character. */

@@ -22,6 +22,7 @@ import { trustedProxies } from "../support/sign-in/options.ts";
 import { packageVersion } from "../support/version.ts";
 import { type Access, installAccess } from "./access.ts";
 import type { HandlersOf, Person } from "./api/endpoint.ts";
+import { liveEndpoints } from "./api/live.ts";
 import { openApi } from "./api/openapi.ts";
 import { linkEndpoints, peopleEndpoints } from "./api/people.ts";
 import { dropEndpoints, stateEndpoints } from "./api/state.ts";
@@ -29,6 +30,7 @@ import { type Console, consoleUrl, createConsole, oneTimeLink } from "./console/
 import { addPages } from "./console/pages.ts";
 import { installEndpoints, type ServedEndpoint, served } from "./endpoint-routes.ts";
 import { exposer } from "./exposition.ts";
+import type { LiveUpdates } from "./live.ts";
 import type { OperationsOptions } from "./options.ts";
 import { installProblems, sendProblem, unknownSubject } from "./problems.ts";
 import type { HealthPart, WaitingFile } from "./state-of-work.ts";
@@ -52,6 +54,7 @@ export interface OperationsParts {
   };
   /** Sessions of people in browsers; none when absent. */
   readonly people?: { readonly clock: Clock; readonly node: string | null };
+  readonly live?: LiveUpdates;
   /** Endpoints beside those of this file, or in place of one with the same method and path. */
   readonly endpoints?: readonly ServedEndpoint[];
 }
@@ -194,9 +197,10 @@ function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access)
 }
 
 function addEndpoints(app: FastifyInstance, parts: OperationsParts, access: Access, { people, urls }: Served): void {
-  const { ledger, endpoints: more = [] } = parts;
+  const { ledger, live, endpoints: more = [] } = parts;
   const own = [
     ...peopleServed(parts, people, urls),
+    ...(live === undefined ? [] : served(liveEndpoints, () => liveHandlers(live))),
     ...served(stateEndpoints, () => ({
       runs: ({ query: { limit, state } }) => ledger.recentRuns(limit, state),
       waiting: () => parts.waiting(),
@@ -216,9 +220,18 @@ function addEndpoints(app: FastifyInstance, parts: OperationsParts, access: Acce
   const isReplaced = ({ endpoint: { method, path } }: ServedEndpoint) =>
     more.some(({ endpoint }) => endpoint.method === method && endpoint.path === path);
   const all = [...own.filter((one) => !isReplaced(one)), ...more];
-  installEndpoints(app, all, (request) => access.callerOf(request));
+  installEndpoints(app, all, access);
   const document = openApi(all.map(({ endpoint }) => endpoint));
   app.get("/operations/openapi.json", READ, () => document);
+}
+
+function liveHandlers(live: LiveUpdates): HandlersOf<typeof liveEndpoints> {
+  return {
+    live:
+      ({ person }) =>
+      (client) =>
+        live.add(client, person),
+  };
 }
 
 function peopleServed(

@@ -98,6 +98,13 @@ async function ask(caller: Caller, { method, path }: Pick<Address, "method" | "p
   });
 }
 
+/** Empty for a stream, which would never end. */
+async function textOf(answer: Response): Promise<string> {
+  if (answer.headers.get("content-type")?.startsWith("text/event-stream") !== true) return answer.text();
+  await answer.body?.cancel();
+  return "";
+}
+
 async function tokenOf(browser: TestBrowser): Promise<string> {
   return ((await (await browser.ask("/operations/me")).json()) as { readonly csrfToken: string }).csrfToken;
 }
@@ -123,7 +130,7 @@ describe("every address of the operations API", () => {
     for (const address of addresses) {
       const { method, path, need } = address;
       const answer = await ask(caller, address);
-      const text = await answer.text();
+      const text = await textOf(answer);
       const isRefused = REFUSED.includes(answer.status);
       const may = MAY[caller].includes(need) && (method === "GET" || caller !== "operator without token");
       if (isRefused === may) wrong.push(`${method} ${path}: ${answer.status} ${text}`);

@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry } from "prom-client";
 import { afterEach, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { gatewayConfig, loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { closeAll } from "../../src/gateway/closers.ts";
+import { openObservers } from "../../src/gateway/observers.ts";
 import { openOperationsApi } from "../../src/gateway/operations-api.ts";
 import { openLedger } from "../../src/ledger/open.ts";
 import { systemClock } from "../../src/support/clock.ts";
@@ -44,7 +44,8 @@ async function openEndpointFile(services: readonly object[]) {
     await closeAll(closers);
     rmSync(folder, { recursive: true });
   });
-  const parts = { ledger, log, clock: systemClock, metrics: new Registry() };
+  const observers = await openObservers(config, { log, clock: systemClock }, closers);
+  const parts = { ledger, log, clock: systemClock, observers };
   const { url } = await openOperationsApi(config, parts, closers);
   const run = await deliver(ledger, await mapped(ledger, "a.csv"));
   const operationId = `${run.id}-1`;

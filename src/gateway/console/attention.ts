@@ -11,7 +11,7 @@ import { unknownSubject } from "../../operations/problems.ts";
 import { allActionsOf, currentPlace } from "../../operations/run-actions.ts";
 import { ATTENTION_STATES } from "../../states.ts";
 import { isoInstant } from "../../support/clock.ts";
-import { shareQuery } from "../../support/shared-query.ts";
+import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
 import type { QueryParts } from "../operator-queries.ts";
 
 export type AttentionParts = Pick<QueryParts, "ledger" | "drops" | "concerns" | "clock">;
@@ -25,7 +25,7 @@ const TITLE_MAX = 300;
 const SHARED_MS = 1_000;
 
 /** One thing that needs attention, before its details are read. */
-interface Member {
+export interface Member {
   readonly key: string;
   readonly kind: ConcernKind;
   readonly text: string;
@@ -40,21 +40,29 @@ interface Member {
   readonly of: { readonly file: number } | { readonly item: AttentionItem };
 }
 
-interface Group {
+export interface Group {
   readonly key: string;
   readonly title: string;
   /** Newest first. */
   readonly members: readonly Member[];
 }
 
-interface Inbox {
+export interface Inbox {
   readonly groups: readonly Group[];
   readonly total: number;
   readonly isCut: boolean;
 }
 
-export function attentionHandlers(config: GatewayConfig, parts: AttentionParts): HandlersOf<typeof attentionEndpoints> {
-  const inbox = shareQuery(() => readInbox(config, parts));
+/** Shared by the handlers and the live updates, which count it. */
+export function shareInbox(config: GatewayConfig, parts: AttentionParts): SharedQuery<Inbox> {
+  return shareQuery(() => readInbox(config, parts));
+}
+
+export function attentionHandlers(
+  config: GatewayConfig,
+  parts: AttentionParts,
+  inbox = shareInbox(config, parts),
+): HandlersOf<typeof attentionEndpoints> {
   const details = (members: readonly Member[]) => itemsOf(members, config, parts);
   return {
     async attention() {

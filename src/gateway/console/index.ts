@@ -14,7 +14,7 @@ import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts
 import type { HealthPart } from "../../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { type ActionParts, actionHandlers } from "./actions.ts";
-import { attentionHandlers } from "./attention.ts";
+import { attentionHandlers, shareInbox } from "./attention.ts";
 import { configurationHandlers } from "./configuration.ts";
 import { dropHandlers } from "./drops.ts";
 import { fileHandlers } from "./files.ts";
@@ -45,11 +45,16 @@ export interface ConsoleParts extends QueryParts, Pick<ActionParts, "binding" | 
 
 /** Called once, when all parts are opened. */
 export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): ConsoleHandlers {
+  const inbox = shareInbox(config, parts);
+  parts.observers.live.connectTo({
+    attention: async () => (await inbox.next()).total,
+    drops: () => parts.drops.statuses(),
+  });
   return {
     drops: dropHandlers(config, parts),
     overview: overviewHandlers(config, parts),
     actions: actionHandlers({ ...parts, config }),
-    attention: attentionHandlers(config, parts),
+    attention: attentionHandlers(config, parts, inbox),
     files: fileHandlers(config, parts),
     readings: readingHandlers(parts),
     playground: openPlayground(config, parts),

@@ -8,6 +8,7 @@ import type { Overview, overviewEndpoints } from "../../operations/api/overview.
 import { dropWords, type HealthPart, isPaused } from "../../operations/state-of-work.ts";
 import { RUN_STATES, type RunFacts } from "../../states.ts";
 import { isoInstant } from "../../support/clock.ts";
+import { shareQuery } from "../../support/shared-query.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { calendarOf } from "./calendar.ts";
 import { RunHistory } from "./history.ts";
@@ -19,12 +20,16 @@ type OverviewParts = Pick<
 
 export function overviewHandlers(config: GatewayConfig, parts: OverviewParts): HandlersOf<typeof overviewEndpoints> {
   const history = new RunHistory(parts.ledger, parts.clock);
+  // All pages ask when something has changed.
+  const overview = shareQuery(() => overviewOf(config, parts));
   return {
-    overview: () => overviewOf(config, parts),
+    overview: () => overview.within(SHARED_MS),
     history: ({ query }) => history.of(query.period),
     calendar: ({ query }) => calendarOf(config.triggers, query, parts),
   };
 }
+
+const SHARED_MS = 500;
 
 async function overviewOf(config: GatewayConfig, parts: OverviewParts): Promise<Overview> {
   const { ledger, drops, quota, clock } = parts;

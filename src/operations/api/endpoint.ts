@@ -36,6 +36,26 @@ export class Download {
   }
 }
 
+/** An answer that lasts: server-sent events, by their names with the shapes of their data. */
+export class EventStream {
+  readonly kind = "events";
+  readonly events: Readonly<Record<string, z.ZodType>>;
+
+  constructor(events: Readonly<Record<string, z.ZodType>>) {
+    this.events = events;
+  }
+}
+
+/** A client of an event stream. */
+export interface StreamClient {
+  /** A client that does not read is disconnected. */
+  write(text: string): void;
+  end(): void;
+  onGone(react: () => void): void;
+  /** False when the session has ended since. */
+  isAdmitted(): boolean;
+}
+
 export interface DownloadedFile {
   /** The name under which it is saved; characters that a header cannot hold are encoded. */
   readonly name: string;
@@ -46,7 +66,7 @@ export interface Endpoint<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
   Body extends z.ZodType | Upload = z.ZodType | Upload,
-  Answer extends z.ZodType | Download = z.ZodType | Download,
+  Answer extends z.ZodType | Download | EventStream = z.ZodType | Download | EventStream,
 > {
   readonly method: "GET" | "POST";
   /** Below the address of the operations API, such as `/operations/files/:id`. */
@@ -79,7 +99,7 @@ type Given<Params, Query, Body, Answer> = Pick<Endpoint, "method" | "path" | "ne
 
 /** Without `params`, `query` or `body` the endpoint takes none. */
 export function endpoint<
-  Answer extends z.ZodType | Download,
+  Answer extends z.ZodType | Download | EventStream,
   Params extends z.ZodType = Nothing,
   Query extends z.ZodType = Nothing,
   Body extends z.ZodType | Upload = NoBody,
@@ -112,7 +132,9 @@ export type BodyOf<E extends Endpoint> = E["body"] extends z.ZodType
 export type BodyGivenOf<E extends Endpoint> = E["body"] extends z.ZodType ? Shown<z.input<E["body"]>> : Uint8Array;
 export type AnswerOf<E extends Endpoint> = E["answer"] extends z.ZodType
   ? Shown<z.output<E["answer"]>>
-  : DownloadedFile;
+  : E["answer"] extends EventStream
+    ? (client: StreamClient) => void
+    : DownloadedFile;
 
 export interface Asked<E extends Endpoint> {
   readonly params: ParamsOf<E>;

@@ -1,6 +1,6 @@
 /** The document of the operations API (OpenAPI 3.1), derived from its endpoints. */
 import { z } from "zod";
-import { Download, type Endpoint, hasNoBody, Upload } from "./endpoint.ts";
+import { Download, type Endpoint, EventStream, hasNoBody, Upload } from "./endpoint.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -86,6 +86,8 @@ function operationOf(endpoint: Endpoint): Json {
 function contentOf(body: Endpoint["body"] | Endpoint["answer"]): Json {
   if (body instanceof Upload) return { "application/octet-stream": {} };
   if (body instanceof Download) return { [body.type]: {} };
+  if (body instanceof EventStream)
+    return { "text/event-stream": { schema: schemaOf(z.object(body.events).partial()) } };
   return { "application/json": { schema: schemaOf(body) } };
 }
 

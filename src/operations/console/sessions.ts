@@ -20,6 +20,8 @@ interface Session {
 export interface Sessions {
   /** The person who has signed in with the request's browser; null without a valid session. */
   personOf(request: FastifyRequest): Person | null;
+  /** Whether there is a valid session; this does not count as a use of it. */
+  isOpen(request: FastifyRequest): boolean;
   /** The browser's former session ends. */
   open(request: FastifyRequest, reply: FastifyReply, person: Person): void;
   end(request: FastifyRequest, reply: FastifyReply): void;
@@ -36,6 +38,7 @@ export function createSessions(
     const cookie = browser.cookieOf(request);
     return cookie === null ? null : hashOfCookie(cookie);
   };
+  const hasEnded = ({ endsMs, seenMs }: Session, nowMs: number) => nowMs >= endsMs || nowMs >= seenMs + idle;
   return {
     personOf(request) {
       const key = keyOf(request);
@@ -43,10 +46,14 @@ export function createSessions(
       if (key === null || session === undefined) return null;
       const nowMs = clock.monotonicMs();
       sessions.delete(key);
-      if (nowMs >= session.endsMs || nowMs >= session.seenMs + idle) return null;
+      if (hasEnded(session, nowMs)) return null;
       session.seenMs = nowMs;
       sessions.set(key, session);
       return session.person;
+    },
+    isOpen(request) {
+      const session = sessions.get(keyOf(request) ?? "");
+      return session !== undefined && !hasEnded(session, clock.monotonicMs());
     },
     open(request, reply, person) {
       sessions.delete(keyOf(request) ?? "");

@@ -38,6 +38,10 @@ export const OPERATIONS_ERRORS = {
     title: "there is no console to sign in to",
     hint: "Start the gateway, and run the command as its user.",
   },
+  "HG-OPS-009": {
+    title: "too many pages follow the changes",
+    hint: "Close pages of the console that are not needed.",
+  },
   "HG-OPS-010": {
     title: "a newer request took its place",
     hint: "Nothing was changed. The result of the newer request counts.",

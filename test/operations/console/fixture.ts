@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Registry } from "prom-client";
 import { openLedger } from "../../../src/ledger/open.ts";
 import type { ServedEndpoint } from "../../../src/operations/endpoint-routes.ts";
+import type { LiveUpdates } from "../../../src/operations/live.ts";
 import { type OperationsOptions, operationsOptions } from "../../../src/operations/options.ts";
 import { type OperationsServer, startOperations } from "../../../src/operations/server.ts";
 import { type Clock, systemClock } from "../../../src/support/clock.ts";
@@ -24,7 +25,11 @@ export interface TestConsole {
 
 type Given = Omit<Partial<Record<keyof OperationsOptions, unknown>>, "console"> & { readonly console?: object };
 
-export async function startConsole(given: Given = {}, endpoints: readonly ServedEndpoint[] = []): Promise<TestConsole> {
+export async function startConsole(
+  given: Given = {},
+  endpoints: readonly ServedEndpoint[] = [],
+  live?: LiveUpdates,
+): Promise<TestConsole> {
   const folder = mkdtempSync(join(tmpdir(), "headgate-"));
   const ledger = await openLedger({ kind: "sqlite", path: join(folder, "ledger.sqlite") }, { clock: systemClock });
   const lines: string[] = [];
@@ -43,6 +48,7 @@ export async function startConsole(given: Given = {}, endpoints: readonly Served
     receiveOutcome: async () => ({ status: "unknown" }),
     commands: { secret: SECRET, execute: async (body) => ({ done: body }) },
     people: { clock, node: null },
+    ...(live === undefined ? {} : { live }),
   });
   const close = async () => {
     await server.close();
