@@ -190,7 +190,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
 
   const drain = (graceMs: number) => drainParts({ drops, services, scheduler, clock }, graceMs);
   return {
-    view: gatewayView(metrics.registry, api.queries, ledger),
+    view: gatewayView(metrics.registry, api.queries, { ledger, spool }),
     ledger,
     ...api.access,
     get intakes() {

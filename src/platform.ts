@@ -103,10 +103,20 @@ const STARTING: GatewayView = {
   metrics: async () => "",
   health: async () => [{ part: "gateway", ready: false, reason: "it is starting" }],
   needAttention: async () => 0,
+  placedAt: async () => [],
 };
 
-function viewOf({ metrics, health, needAttention }: Gateway["view"]): GatewayView {
-  return { metrics: () => accountMetrics(metrics), health, needAttention };
+function viewOf({ metrics, health, needAttention, placedAt }: Gateway["view"]): GatewayView {
+  return {
+    metrics: () => accountMetrics(metrics),
+    health,
+    needAttention,
+    placedAt: async (operationId, atMs) =>
+      (await placedAt(operationId, atMs)).map(({ element, reading, row, sheet }) => ({
+        element: { ...element, data: [] },
+        ...{ value: reading.value, version: reading.version ?? element.version ?? null, row, sheet },
+      })),
+  };
 }
 
 async function startInner(

@@ -40,6 +40,8 @@ export interface DeliveryParts extends Pick<ClientOptions, "mint"> {
   readonly clock?: Clock;
   /** Where the service posts outcomes; null where no webhook can reach this gateway. */
   readonly webhook?: { readonly url: string } | null;
+  /** Page of this gateway that shows which row a reading came from; services that know the header keep it. */
+  readonly traceLink?: string | undefined;
   readonly tracer?: Tracer;
   /** Called after each push call. */
   readonly onPush?: PushObserver;
@@ -115,6 +117,7 @@ class ServiceDelivery implements Delivery {
       clock,
       log,
       webhookUrl,
+      traceLink: parts.traceLink,
       idempotency: service.idempotency,
       service: service.name,
       tracer: parts.tracer ?? untraced,

@@ -54,7 +54,7 @@ export class ServiceRegistry {
       this.#retire(name);
     }
     for (const options of config.services) {
-      const made = [options, config.push, config.operations.webhook.publicUrl, config.log];
+      const made = [options, config.push, config.operations.webhook.publicUrl, traceLink(config), config.log];
       if (isDeepStrictEqual(this.#entries.get(options.name)?.made, made)) continue;
       changed.push(options.name);
       const entry = this.#open(options, config);
@@ -90,7 +90,8 @@ export class ServiceRegistry {
     this.#retiring.add(retiring);
   }
 
-  #open(options: GatewayConfig["services"][number], { push, operations }: GatewayConfig): ServiceEntry {
+  #open(options: GatewayConfig["services"][number], config: GatewayConfig): ServiceEntry {
+    const { push, operations } = config;
     const { ledger, webhookUrl, onRefused, inner, ...own } = this.#parts;
     const webhook = webhookAddress(operations.webhook.publicUrl, webhookUrl);
     const delivery = createDelivery(options, push, {
@@ -98,11 +99,18 @@ export class ServiceRegistry {
       mint: inner?.mintOf(options.name),
       journal: ledger,
       segments: segmentChanges,
+      traceLink: traceLink(config),
       webhook: webhook !== null && push.confirm.by !== "read-back" ? { url: webhook } : null,
       ...(onRefused === undefined ? {} : { onRefused }),
     });
     return { delivery, confirm: confirmRule(push.confirm, webhook !== null) };
   }
+}
+
+/** The page of the console that finds the row of a reading, where the address of the console is known. */
+function traceLink({ operations }: GatewayConfig): string | undefined {
+  const { publicUrl } = operations.console;
+  return publicUrl === undefined ? undefined : `${publicUrl.replace(/\/+$/, "")}/console/readings`;
 }
 
 /**

@@ -2,6 +2,9 @@
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import { countUnresolved, type HealthPart } from "../operations/state-of-work.ts";
+import type { PlacedReading } from "../spool/placed-readings.ts";
+import type { Spool } from "../spool/spool.ts";
+import { placedAt } from "./operation-rows.ts";
 import type { OperatorQueries } from "./operations-api.ts";
 
 export interface GatewayView {
@@ -10,6 +13,8 @@ export interface GatewayView {
   health(): Promise<readonly HealthPart[]>;
   /** Files that need a person. */
   needAttention(): Promise<number>;
+  /** The readings of an operation at a date, with their rows, as far as the spool has them. */
+  placedAt(operationId: string, atMs: number): Promise<readonly PlacedReading[]>;
   /** Gives up a run, as `headgate cancel` does. Throws `RejectedError` when there is nothing left to cancel. */
   cancel(run: string, by: string, why: string): Promise<unknown>;
 }
@@ -17,12 +22,13 @@ export interface GatewayView {
 export function gatewayView(
   metrics: Registry,
   queries: Pick<OperatorQueries, "health" | "command">,
-  ledger: Ledger,
+  { ledger, spool }: { readonly ledger: Ledger; readonly spool: Pick<Spool, "root"> },
 ): GatewayView {
   return {
     metrics,
     health: () => queries.health(),
     needAttention: () => countUnresolved(ledger),
+    placedAt: (operationId, atMs) => placedAt(operationId, atMs, { ledger, spool }),
     cancel: (run, by, why) => queries.command({ order: "cancel", run, by, why }),
   };
 }

@@ -24,6 +24,7 @@ import { startBackground } from "./background.ts";
 import { wakeAfterChanges } from "./calculated/recalculation/recalculation.ts";
 import { calculationRoutes } from "./calculated/recalculation/routes.ts";
 import type { HubContext } from "./context.ts";
+import { originRoutes } from "./data/origin.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
 import { eventRoutes } from "./events/routes.ts";
@@ -204,6 +205,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     fileTriggerRoutes,
     calculationRoutes,
     dataRoutes,
+    originRoutes,
     qualityRoutes,
     pushRoutes,
     eventRoutes,

@@ -13,10 +13,14 @@ export interface PlacedReading {
   readonly sheet: string | null;
 }
 
-/** None where the segment or its row index is missing. Memory holds one batch. */
-export async function* placedReadings({ segment, rows }: SegmentFiles): AsyncGenerator<PlacedReading> {
+/**
+ * None where the segment or its row index is missing. Memory holds one batch. `only`: the sequence of the one batch
+ * that is read.
+ */
+export async function* placedReadings({ segment, rows }: SegmentFiles, only?: string): AsyncGenerator<PlacedReading> {
   if (segment === null || rows === null) return;
-  for await (const { offset, length, rows: numbers, sheetOf, sheets } of rowsOf(rows)) {
+  for await (const { sequence, offset, length, rows: numbers, sheetOf, sheets } of rowsOf(rows)) {
+    if (only !== undefined && sequence !== only) continue;
     const body = Buffer.concat((await openKept(segment, { offset, length }).toArray()) as Buffer[]);
     let position = -1;
     for (const element of parseBody(body))

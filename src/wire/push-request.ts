@@ -17,6 +17,20 @@ export function idempotencyKeyOf(request: FastifyRequest): string | null {
   throw new HttpProblem(400, "invalid-request", `Idempotency-Key: ${message}`, [{ path: "Idempotency-Key", message }]);
 }
 
+/** Header of Headgate on a push: the address at which its sender shows where the readings came from. */
+export const TRACE_LINK_HEADER = "x-trace-link";
+const LINK_CHARACTERS_MAX = 2_000;
+
+/** Null without one; `refused` for what no browser should open. */
+export function traceLinkOf({ headers }: FastifyRequest): string | null | "refused" {
+  const link = headers[TRACE_LINK_HEADER];
+  if (link === undefined || link === "") return null;
+  if (typeof link !== "string" || link.length > LINK_CHARACTERS_MAX) return "refused";
+  const url = URL.parse(link);
+  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
+  return isWeb && url.username === "" && url.password === "" ? url.href : "refused";
+}
+
 /**
  * Returns the operation id that older clients send as a bare query string, `?<id>` with no name; null without
  * one.

@@ -78,13 +78,11 @@ async function drain({ ingest }: Opened, groupBytes: number, capacity: number): 
 
 function contents(path: string): object {
   const database = new DatabaseSync(path, { readOnly: true });
-  const points = database.prepare("SELECT * FROM point ORDER BY variable_id, at_ms").all();
-  const versions = database
-    .prepare(
-      "SELECT variable_id, at_ms, value, version, tags, batch_tags FROM point_version ORDER BY " +
-        "variable_id, at_ms, version_us",
-    )
-    .all();
+  const columns = `variable_id, at_ms, value, version, tags, batch_tags,
+    (SELECT operation_id FROM origin WHERE id = origin_id) AS origin`;
+  const points = database.prepare(`SELECT ${columns} FROM point ORDER BY variable_id, at_ms`).all();
+  const order = "ORDER BY variable_id, at_ms, version_us";
+  const versions = database.prepare(`SELECT ${columns} FROM point_version ${order}`).all();
   const outcomes = database
     .prepare("SELECT received, stored, replaced, discarded, notices FROM outcome ORDER BY seq")
     .all();
@@ -138,7 +136,10 @@ test(
           round += 1;
           const grouped = await open(`grouped-${round}`, 2);
           const alone = await open(`alone-${round}`, 2);
-          for (const { store } of [grouped, alone]) for (const list of operations) await accept(store, dated(list));
+          for (const { store } of [grouped, alone]) {
+            sent = 0;
+            for (const list of operations) await accept(store, dated(list));
+          }
           await drain(grouped, 1_000_000, capacity);
           await drain(alone, 1, 1_000);
           await Promise.all([grouped.close(), alone.close()]);

@@ -15,13 +15,14 @@ import {
   pushQuery,
   type UnknownNames,
 } from "../../wire/index.ts";
-import { bareOperationId, idempotencyKeyOf } from "../../wire/push-request.ts";
+import { bareOperationId, idempotencyKeyOf, TRACE_LINK_HEADER, traceLinkOf } from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { utf8Of } from "../http/json-bodies.ts";
 import { parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { judgeFields } from "../http/unknown-names.ts";
+import { warn } from "../http/warnings.ts";
 import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
@@ -104,6 +105,7 @@ async function receive(
     timeoutSec: timeoutOf(query) ?? OPERATION_TIMEOUT_DEFAULT_SEC,
     received,
     webhookUrl: asked ?? (await webhookOfFile(context, principal, operationId)),
+    traceLink: readTraceLink(request, reply),
     acceptedMs: context.clock.now().epochMilliseconds,
     body,
   });
@@ -134,6 +136,14 @@ function answerEarlier(acceptance: EarlierAcceptance): PushAccepted {
 
 async function acceptPacked({ store }: HubContext, operation: NewOperation): Promise<Acceptance> {
   return store.operations.accept({ ...operation, body: await compressed(operation.body) });
+}
+
+/** A link that is none is no reason to refuse readings. */
+function readTraceLink(request: FastifyRequest, reply: FastifyReply): string | null {
+  const link = traceLinkOf(request);
+  if (link !== "refused") return link;
+  warn(reply, `${TRACE_LINK_HEADER}: not kept, since it is no address of http or https of at most 2000 characters`);
+  return null;
 }
 
 function readQuery(request: FastifyRequest): PushQuery {

@@ -11,6 +11,14 @@ export interface Labels {
   readonly batchTags: string | null;
 }
 
+/** What the writer of points numbers by: stamps by the index of readings, origins by that of their operations. */
+export interface FirstNumbers {
+  /** VersionTimestamp of the first reading, microseconds. */
+  readonly firstUs: number;
+  /** Number of the origin of the first operation. */
+  readonly firstOrigin: number;
+}
+
 export class ReadingColumns {
   readonly capacity: number;
   length = 0;

@@ -6,11 +6,15 @@ import type { VariableFacts } from "./store.ts";
 export interface QueuedOperation {
   readonly seq: number;
   readonly accountId: number;
+  readonly userId: number;
   readonly operationId: string;
   readonly timeoutSec: number;
   readonly received: number;
   /** The calculation that made its readings; null: it is a push. */
   readonly calculationId: number | null;
+  readonly acceptedMs: number;
+  /** Address at which the sender shows where its readings came from; null: it named none. */
+  readonly traceLink: string | null;
   /** As received, or compressed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;
 }

@@ -38,13 +38,19 @@ export function queuedOf(row: Row, accountId: number): QueuedOperation {
   return {
     seq: Number(row["seq"]),
     accountId,
+    userId: Number(row["user_id"]),
     operationId: String(row["operation_id"]),
     timeoutSec: Number(row["timeout_sec"]),
     received: Number(row["received"]),
     calculationId: number(row["calculation_id"]),
+    acceptedMs: Number(row["accepted_ms"]),
+    traceLink: text(row["trace_link"]),
     body: row["bytes"] as Uint8Array,
   };
 }
+
+/** The columns of a waiting operation beside its body, for `queuedOf`. */
+export const QUEUED = "operation_id, user_id, timeout_sec, received, accepted_ms, calculation_id, trace_link";
 
 /** `received` of an outcome counts the readings of the body, as the operation does. */
 export function outcomeOf(row: Row): Outcome {
@@ -82,7 +88,7 @@ export function dueWebhookOf(row: Row, outcome: Outcome): DueWebhook {
 
 /** The columns of a new waiting operation, in the order of the values. */
 export const NEW_OPERATION = `account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received,
-    accepted_ms, webhook_url, webhook_host, webhook_state, state, calculation_id`;
+    accepted_ms, webhook_url, webhook_host, webhook_state, state, calculation_id, trace_link`;
 
 export function newOperationValues(operation: NewOperation): (string | number | null)[] {
   return [
@@ -99,6 +105,7 @@ export function newOperationValues(operation: NewOperation): (string | number | 
     operation.webhookUrl === null ? null : "waiting",
     "accepted",
     operation.calculationId ?? null,
+    operation.traceLink ?? null,
   ];
 }
 

@@ -15,6 +15,8 @@ export interface NewOperation {
   readonly webhookUrl: string | null;
   /** The calculation that made its readings; absent: it is a push. No request sets it. */
   readonly calculationId?: number | null;
+  /** Address at which the sender shows where its readings came from. */
+  readonly traceLink?: string | null;
   readonly acceptedMs: number;
   /** As received, or compressed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;

@@ -15,6 +15,7 @@ import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
+import { createOriginStore } from "./origins.ts";
 import { createPeopleStore } from "./people/people.ts";
 import { createRefreshTokenStore } from "./people/refresh-tokens.ts";
 import { createMeasuredStore } from "./quality/variables.ts";
@@ -39,6 +40,7 @@ type CommonStores = Pick<
   | "forms"
   | "slices"
   | "views"
+  | "origins"
   | "calculated"
   | "measured"
   | "claims"
@@ -87,6 +89,7 @@ export function commonStores(database: Database): CommonStores {
     structure: createStructureStore(database),
     sessions: createSessionStore(database),
     views: createViewStore(database),
+    origins: createOriginStore(database),
     calculated: createCalculatedStore(database),
     measured: createMeasuredStore(database),
     claims: createClaimStore(database),

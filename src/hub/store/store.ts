@@ -22,6 +22,7 @@ import type { IdentityStore } from "./identity.ts";
 import type { MailStores } from "./mail/stores.ts";
 import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
+import type { OriginStore } from "./origins.ts";
 import type { PeopleStore } from "./people/people.ts";
 import type { RefreshTokenStore } from "./people/refresh-tokens.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
@@ -273,6 +274,7 @@ export interface HubStore extends MailStores {
   readonly measured: MeasuredStore;
   readonly fileTriggers: FileTriggerStore;
   readonly points: PointStore;
+  readonly origins: OriginStore;
   readonly operations: OperationStore;
   readonly usage: UsageStore;
   readonly files: FileStore;

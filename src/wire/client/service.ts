@@ -54,6 +54,8 @@ export interface PushCall {
   readonly webhookUrl?: string | undefined;
   /** Trace that the call belongs to (W3C Trace Context). */
   readonly traceparent?: string | undefined;
+  /** Where the origin of the readings is shown; services that do not know it ignore it. */
+  readonly traceLink?: string | undefined;
 }
 
 export interface PushAnswer {
@@ -125,13 +127,14 @@ export class ServiceClient {
    * unknown. `ConfigError` when the credentials, the scope or the token are refused.
    */
   async push(call: PushCall, signal: AbortSignal): Promise<PushAnswer> {
-    const { operationId, operationTimeoutSec, webhookUrl, traceparent } = call;
+    const { operationId, operationTimeoutSec, webhookUrl, traceparent, traceLink } = call;
     const headers: Record<string, string> = {
       "content-type": "application/json",
       "content-length": String(call.length),
       "idempotency-key": headerSafe(call.idempotencyKey),
     };
     if (traceparent !== undefined) headers["traceparent"] = traceparent;
+    if (traceLink !== undefined) headers["x-trace-link"] = headerSafe(traceLink);
     const webhook = webhookUrl === undefined ? "" : `&webhookUrl=${queryValue(webhookUrl)}`;
     const request: Call = {
       method: "POST",

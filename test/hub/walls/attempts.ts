@@ -53,6 +53,7 @@ const IN_ADDRESS: Readonly<Record<string, string | number>> = {
 const IN_QUERY: Readonly<Record<string, string>> = {
   AsOf: "2026-04-01T00:00:00Z",
   "BusinessKeys.Values": String(PERSON),
+  Date: "2026-03-01T00:00:00Z",
   CustomFilter: "Id > 0",
   Delimiter: ";",
   DisplayLevel: "Verbose",
@@ -117,6 +118,7 @@ const BY_ID = { "BusinessKeys.Name": "Id", "BusinessKeys.Values": String(PERSON)
 const SELECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "/account/users": BY_ID,
   "/data": { VariableIds: String(FIRST), SourceIds: String(FIRST) },
+  "/data/origin": { VariableId: String(FIRST), Date: "2026-03-01T00:00:00Z" },
   "/dataLossDetection": { VariableIds: String(FIRST) },
   "/dataQuality": { VariableIds: String(FIRST) },
   "/user/users": BY_ID,

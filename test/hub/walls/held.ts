@@ -185,6 +185,7 @@ async function pushed(hub: TestHub): Promise<void> {
   const query = { operationId: NAMED.operation };
   const data = [{ date: DATE, value: VALUE, version: NAMED.text, tags: { note: HIDDEN } }];
   const nobodys = { sourceSerialNumber: HIDDEN, mappingConfig: HIDDEN, data };
-  await hub.ok("POST", "/push/api/data", { query, body: [{ variableId: FIRST, data }, nobodys] });
+  const headers = { "x-trace-link": `https://${HIDDEN}.example.org/` };
+  await hub.ok("POST", "/push/api/data", { query, headers, body: [{ variableId: FIRST, data }, nobodys] });
   await hub.settled(NAMED.operation);
 }

@@ -15,7 +15,7 @@ import { bringUp } from "./schema.ts";
 
 export type PostgresOptions = Extract<HubOptions["store"], { readonly kind: "postgres" }>;
 export type Row = Readonly<Record<string, unknown>>;
-export type Value = SqlValue | Uint8Array | readonly (string | null)[];
+export type Value = SqlValue | Uint8Array | readonly (string | null)[] | readonly (number | null)[];
 
 /** Whole numbers of the hub fit a number of JavaScript; JSON is parsed where it is needed. */
 const INT8 = 20;

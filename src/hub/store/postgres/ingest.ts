@@ -7,7 +7,7 @@
 import type pg from "pg";
 import type { Clock } from "../../../support/clock.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
-import { noticesText, queuedOf } from "../operation-rows.ts";
+import { noticesText, QUEUED, queuedOf } from "../operation-rows.ts";
 import type {
   GroupLimits,
   IngestReport,
@@ -46,6 +46,8 @@ interface Claim {
   readonly accountId: number;
   /** The last VersionTimestamp of the account. */
   lastUs: number;
+  /** Number of the origin of the first operation of the group. */
+  readonly firstOrigin: number;
 }
 
 /** Requires an up-to-date schema: call `openPostgresStore` first. */
@@ -114,10 +116,10 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
 }
 
 /** The account whose waiting operation is the oldest, among those that no other writer has locked. */
-const NEXT_LANE = `SELECT lane.account_id, lane.version_us FROM lane CROSS JOIN LATERAL (
+const NEXT_LANE = `SELECT lane.account_id, lane.version_us, lane.origin_id FROM lane CROSS JOIN LATERAL (
     SELECT seq FROM operation WHERE operation.account_id = lane.account_id AND state = 'accepted' ORDER BY seq LIMIT 1
   ) AS first ORDER BY first.seq LIMIT 1 FOR UPDATE OF lane SKIP LOCKED`;
-const LANE_OF = "SELECT account_id, version_us FROM lane WHERE account_id = ? FOR UPDATE";
+const LANE_OF = "SELECT account_id, version_us, origin_id FROM lane WHERE account_id = ? FOR UPDATE";
 
 /** Null when there is no such lane, or it is locked. */
 async function claimLane(pool: pg.Pool, lane: string, values: readonly number[]): Promise<Claim | null> {
@@ -126,8 +128,10 @@ async function claimLane(pool: pg.Pool, lane: string, values: readonly number[])
     await client.query("BEGIN");
     const sql = copySqlOn(client);
     const row = await sql.get(lane, ...values);
-    if (row !== undefined)
-      return { client, sql, accountId: Number(row["account_id"]), lastUs: Number(row["version_us"]) };
+    if (row !== undefined) {
+      const [accountId, lastUs] = [Number(row["account_id"]), Number(row["version_us"])];
+      return { client, sql, accountId, lastUs, firstOrigin: Number(row["origin_id"]) + 1 };
+    }
     await client.query("ROLLBACK");
     client.release();
     return null;
@@ -151,7 +155,7 @@ const GROUP_OPERATIONS = 1_000;
 
 async function nextGroup({ sql, accountId }: Claim, limits: GroupLimits): Promise<QueuedOperation[]> {
   const rows = await sql.all(
-    `SELECT operation.seq, operation_id, timeout_sec, received, calculation_id, bytes FROM (
+    `SELECT operation.seq, ${QUEUED}, bytes FROM (
       SELECT seq, row_number() OVER earlier AS place, sum(received) OVER earlier AS readings,
         sum(size) OVER earlier AS bytes_sum FROM (
         SELECT seq, received, octet_length(bytes) AS size FROM operation JOIN body USING (seq)
@@ -190,7 +194,7 @@ function transactionOn(claim: Claim, { targets, writer, effects }: TransactionPa
       // The clock in microseconds, but strictly increasing, on every node and with every clock.
       const firstUs = Math.max(claim.lastUs, Number(clock.now().epochNanoseconds / 1_000n)) + 1;
       claim.lastUs = firstUs + readings.length - 1;
-      const replaced = await writer.write(claim.sql, readings, firstUs);
+      const replaced = await writer.write(claim.sql, readings, { firstUs, firstOrigin: claim.firstOrigin });
       effects.written(readings);
       return replaced;
     },
@@ -199,7 +203,7 @@ function transactionOn(claim: Claim, { targets, writer, effects }: TransactionPa
 }
 
 async function record(
-  { sql, accountId, lastUs }: Claim,
+  { sql, accountId, lastUs, firstOrigin }: Claim,
   operations: readonly QueuedOperation[],
   outcomes: readonly Outcome[],
   state: "done" | "failed",
@@ -225,7 +229,33 @@ async function record(
     state,
     seqs,
   );
-  await sql.run("UPDATE lane SET version_us = ? WHERE account_id = ?", lastUs, accountId);
+  await recordOrigins(
+    sql,
+    operations.flatMap((operation, index) =>
+      (outcomes[index]?.stored ?? 0) > 0 ? [{ id: firstOrigin + index, ...operation }] : [],
+    ),
+  );
+  const lastOrigin = firstOrigin + operations.length - 1;
+  await sql.run("UPDATE lane SET version_us = ?, origin_id = ? WHERE account_id = ?", lastUs, lastOrigin, accountId);
+}
+
+async function recordOrigins(
+  { run }: CopySql,
+  origins: readonly (QueuedOperation & { readonly id: number })[],
+): Promise<void> {
+  if (origins.length === 0) return;
+  await run(
+    `INSERT INTO origin (account_id, id, operation_id, user_id, received_ms, calculation_id, trace_link)
+      SELECT * FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS TEXT[]), CAST(? AS BIGINT[]),
+        CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS TEXT[]))`,
+    origins.map(({ accountId }) => accountId),
+    origins.map(({ id }) => id),
+    origins.map(({ operationId }) => operationId),
+    origins.map(({ userId }) => userId),
+    origins.map(({ acceptedMs }) => acceptedMs),
+    origins.map(({ calculationId }) => calculationId),
+    origins.map(({ traceLink }) => traceLink),
+  );
 }
 
 interface Targets {

@@ -1,8 +1,8 @@
 /** Points that the store already has: whether there can be any, which they are, and their new values. */
-import type { ReadingColumns } from "../columns.ts";
+import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import type { Sql } from "./database.ts";
 import { type Month, monthOf } from "./partitions.ts";
-import { labelsOf, type Point } from "./point.ts";
+import { labelsOf, lastOf, originOf, type Point } from "./point.ts";
 
 /** The first and the last date of readings of one variable that follow each other. */
 interface Span {
@@ -81,23 +81,33 @@ export async function readKnown({ all }: Sql, points: readonly Point[]): Promise
  * The last reading of each becomes its value. A reading that equals the stored value, as in a repeated file,
  * writes nothing.
  */
-export async function putKnown(sql: Sql, readings: ReadingColumns, known: ReadonlySet<Point>): Promise<void> {
+export async function putKnown(
+  sql: Sql,
+  readings: ReadingColumns,
+  known: ReadonlySet<Point>,
+  numbers: FirstNumbers,
+): Promise<void> {
   for (const points of pointsByMonth(known)) {
-    const last = points.map(({ indices }) => indices.at(-1) ?? 0);
+    const ends = points.map((point) => lastOf(readings, point));
+    const last = ends.map(({ index }) => index);
     const labels = last.map((index) => labelsOf(readings, index));
     await sql.run(
-      `UPDATE point SET value = given.value, version = given.version, tags = given.tags, batch_tags = given.batch_tags
+      `UPDATE point SET value = given.value, version = given.version, tags = given.tags, batch_tags = given.batch_tags,
+          origin_id = given.origin_id
         FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS DOUBLE PRECISION[]), CAST(? AS TEXT[]),
         CAST(? AS TEXT[]),
-          CAST(? AS TEXT[])) AS given (variable_id, at_ms, value, version, tags, batch_tags)
+          CAST(? AS TEXT[]), CAST(? AS BIGINT[]), CAST(? AS BOOLEAN[]))
+          AS given (variable_id, at_ms, value, version, tags, batch_tags, origin_id, is_only)
         WHERE point.variable_id = given.variable_id AND point.at_ms = given.at_ms AND point.${WITHIN}
-          AND (point.value, point.version, point.tags, point.batch_tags)
-            IS DISTINCT FROM (given.value, given.version, given.tags, given.batch_tags)`,
+          AND (NOT given.is_only OR (point.value, point.version, point.tags, point.batch_tags)
+            IS DISTINCT FROM (given.value, given.version, given.tags, given.batch_tags))`,
       ...keysOf(points),
       literal(last, (index) => readings.value[index] ?? 0),
       literal(labels, ({ version }) => quoted(version)),
       literal(labels, ({ tags }) => quoted(tags)),
       literal(labels, ({ batchTags }) => quoted(batchTags)),
+      literal(last, (index) => originOf(readings, index, numbers)),
+      literal(ends, ({ isOnly }) => String(isOnly)),
       ...boundsOf(points),
     );
   }

@@ -92,7 +92,7 @@ export function createOperationStore(pool: pg.Pool, database: Database): Postgre
 }
 
 const ACCEPT = `WITH accepted AS (
-    INSERT INTO operation (${NEW_OPERATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO operation (${NEW_OPERATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING RETURNING seq
   ) INSERT INTO body (seq, bytes) SELECT seq, ? FROM accepted RETURNING seq`;
 

@@ -1,10 +1,9 @@
 /** Writes the versions of points. */
-import type { ReadingColumns } from "../columns.ts";
 import { planVersions, type VersionEntry } from "../version-plan.ts";
 import type { CopySql } from "./copy.ts";
 import type { Sql } from "./database.ts";
 import { boundsOf, KEYS, keysOf, literal, pointsByMonth, WITHIN } from "./known.ts";
-import { copyReading, type Point } from "./point.ts";
+import { copyReading, type NumberedReadings, type Point } from "./point.ts";
 
 /** A row to be written, by the index of its reading. */
 interface Item extends VersionEntry {
@@ -19,15 +18,15 @@ interface Removed extends VersionEntry {
 /** Returns the indices of readings that replaced a version. `known`: the points that were there before. */
 export async function putVersions(
   sql: CopySql,
-  readings: ReadingColumns,
+  numbered: NumberedReadings,
   points: readonly Point[],
   known: ReadonlySet<Point>,
-  firstUs: number,
 ): Promise<number[]> {
   const versions = await readVersions(
     sql,
     points.filter((point) => known.has(point)),
   );
+  const { readings, numbers } = numbered;
   const added: Item[] = [];
   const removed: Removed[] = [];
   const replaced: number[] = [];
@@ -36,7 +35,7 @@ export async function putVersions(
       point,
       index,
       version: readings.labels[index]?.version ?? null,
-      versionUs: firstUs + index,
+      versionUs: numbers.firstUs + index,
     }));
     const plan = planVersions(versions.get(point) ?? [], submitted, point.versionsMax ?? 0);
     added.push(...plan.added);
@@ -44,7 +43,7 @@ export async function putVersions(
     replaced.push(...point.indices.filter((_, position) => plan.replaced[position]));
   }
   await removeVersions(sql, removed);
-  await copyVersions(sql, readings, added);
+  await copyVersions(sql, numbered, added);
   return replaced;
 }
 
@@ -87,11 +86,15 @@ async function readVersions({ all }: Sql, points: readonly Point[]): Promise<Map
   return versions;
 }
 
-async function copyVersions(sql: CopySql, readings: ReadingColumns, items: readonly Item[]): Promise<void> {
+async function copyVersions(
+  sql: CopySql,
+  { readings, numbers }: NumberedReadings,
+  items: readonly Item[],
+): Promise<void> {
   let next = 0;
   if (items.length === 0) return;
-  const columns = "variable_id, at_ms, version_us, value, version, tags, batch_tags";
-  await sql.copy(`point_version (${columns})`, 7, (rows) => {
+  const columns = "variable_id, at_ms, version_us, value, version, tags, batch_tags, origin_id";
+  await sql.copy(`point_version (${columns})`, 8, (rows) => {
     const item = items[next];
     if (item === undefined) return false;
     next += 1;
@@ -99,7 +102,7 @@ async function copyVersions(sql: CopySql, readings: ReadingColumns, items: reado
     rows.bigint(item.point.variableId);
     rows.bigint(item.point.atMs);
     rows.bigint(item.versionUs);
-    copyReading(rows, readings, item.index);
+    copyReading(rows, readings, item.index, numbers);
     return true;
   });
 }

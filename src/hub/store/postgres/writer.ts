@@ -3,30 +3,27 @@
  * order of the tables; only for variables that have stored points between the new dates does a query find the
  * known ones.
  */
-import type { ReadingColumns } from "../columns.ts";
+import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
 import type { CopySql } from "./copy.ts";
 import { crowdedVariables, putKnown, readKnown } from "./known.ts";
 import type { Partitions } from "./partitions.ts";
-import { copyReading, type Point } from "./point.ts";
+import { copyReading, lastOf, type NumberedReadings, type Point } from "./point.ts";
 import { putVersions } from "./versions.ts";
 
 /** Maximum number of points that are objects in memory at one time. */
 const POINTS = 20_000;
-const POINT_COLUMNS = "variable_id, at_ms, value, version, tags, batch_tags";
+const POINT_COLUMNS = "variable_id, at_ms, value, version, tags, batch_tags, origin_id";
 
 export interface PointWriter {
-  /**
-   * Within a transaction. `firstUs`: VersionTimestamp of the first reading; those of the others follow by
-   * their index.
-   */
-  write(sql: CopySql, readings: ReadingColumns, firstUs: number): Promise<number[]>;
+  /** Within a transaction. */
+  write(sql: CopySql, readings: ReadingColumns, numbers: FirstNumbers): Promise<number[]>;
 }
 
 /** No other process adds points of the account meanwhile, since each writer locks its lane. */
 export function createPointWriter(partitions: Partitions, retention: Retention): PointWriter {
   return {
-    async write(sql, readings, firstUs) {
+    async write(sql, readings, numbers) {
       const replaced: number[] = [];
       const count = (indices: Iterable<number>) => {
         for (const index of indices) {
@@ -39,7 +36,7 @@ export function createPointWriter(partitions: Partitions, retention: Retention):
       const crowded = await crowdedVariables(sql, readings, order);
       const all = () => pointsOf(readings, order, retention);
       const isPlain = ({ variableId, versionsMax }: Point) => versionsMax === null && !crowded.has(variableId);
-      await copyPoints(sql, readings, filtered(all(), isPlain), ({ indices }) => {
+      await copyPoints(sql, { readings, numbers }, filtered(all(), isPlain), ({ indices }) => {
         if (indices.length > 1) count(indices.slice(1));
       });
       for (const points of chunksOf(filtered(all(), (point) => !isPlain(point)))) {
@@ -47,10 +44,10 @@ export function createPointWriter(partitions: Partitions, retention: Retention):
           sql,
           points.filter(({ variableId }) => crowded.has(variableId)),
         );
-        await putKnown(sql, readings, known);
+        await putKnown(sql, readings, known, numbers);
         await copyPoints(
           sql,
-          readings,
+          { readings, numbers },
           filtered(points, (point) => !known.has(point)),
         );
         for (const point of points)
@@ -61,7 +58,7 @@ export function createPointWriter(partitions: Partitions, retention: Retention):
           "point_version",
           versioned.map(({ atMs }) => atMs),
         );
-        count(await putVersions(sql, readings, versioned, known, firstUs));
+        count(await putVersions(sql, { readings, numbers }, versioned, known));
       }
       return Array.from(replaced, (total) => total ?? 0);
     },
@@ -108,19 +105,19 @@ function* chunksOf(points: Iterable<Point>): Generator<readonly Point[]> {
 /** The last reading of each point is its value. */
 async function copyPoints(
   sql: CopySql,
-  readings: ReadingColumns,
+  { readings, numbers }: NumberedReadings,
   points: Iterator<Point>,
   written: (point: Point) => void = () => {},
 ): Promise<void> {
   let next = points.next();
   if (next.done === true) return;
-  await sql.copy(`point (${POINT_COLUMNS})`, 6, (rows) => {
+  await sql.copy(`point (${POINT_COLUMNS})`, 7, (rows) => {
     if (next.done === true) return false;
     const point = next.value;
     rows.row();
     rows.bigint(point.variableId);
     rows.bigint(point.atMs);
-    copyReading(rows, readings, point.indices.at(-1) ?? 0);
+    copyReading(rows, readings, lastOf(readings, point).index, numbers);
     written(point);
     next = points.next();
     return true;

@@ -4,7 +4,7 @@ import { syncFault } from "../../../sql/sqlite/faults.ts";
 import { LogSync } from "../../../sql/sqlite/log-sync.ts";
 import type { Clock } from "../../../support/clock.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
-import { noticesText, queuedOf } from "../operation-rows.ts";
+import { noticesText, QUEUED, queuedOf } from "../operation-rows.ts";
 import type {
   GroupLimits,
   IngestStore,
@@ -64,8 +64,11 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
       tidyQueue(operations);
       const due = operations.filter((operation) => !isApplied(operation));
       if (due.length === 0) return { due: [] };
-      const record = (outcomes: readonly Outcome[]) => {
-        for (const [index, { seq }] of due.entries()) recordOutcome(tools, { queueId, seq, state }, outcomes[index]);
+      const record = (outcomes: readonly Outcome[], firstOrigin: number) => {
+        for (const [index, operation] of due.entries()) {
+          recordOutcome(tools, { queueId, seq: operation.seq, state }, outcomes[index]);
+          if ((outcomes[index]?.stored ?? 0) > 0) recordOrigin(tools, firstOrigin + index, operation);
+        }
         drive(tools, effects.applied(due, outcomes, state));
       };
       // Targets are resolved before the writer's lock is taken, so that other writers can proceed; when one
@@ -83,7 +86,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
 }
 
 function nextGroup({ get }: Statements, afterSeq: number, limits: GroupLimits): QueuedOperation[] {
-  const sql = `SELECT operation.seq, account_id, operation_id, timeout_sec, received, calculation_id, bytes
+  const sql = `SELECT operation.seq, account_id, ${QUEUED}, bytes
     FROM operation JOIN body USING (seq) WHERE state = 'accepted' AND operation.seq > ? ORDER BY operation.seq LIMIT 1`;
   const group: QueuedOperation[] = [];
   let readings = 0;
@@ -120,6 +123,15 @@ function recordOutcome(
     Temporal.Instant.from(outcome.started).epochMilliseconds,
     Temporal.Instant.from(outcome.finished).epochMilliseconds,
     state === "failed" ? 1 : 0,
+  );
+}
+
+function recordOrigin({ run }: Statements, id: number, operation: QueuedOperation): void {
+  const { accountId, operationId, userId, acceptedMs, calculationId, traceLink } = operation;
+  run(
+    `INSERT INTO origin (id, account_id, operation_id, user_id, received_ms, calculation_id, trace_link)
+      VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    ...[id, accountId, operationId, userId, acceptedMs, calculationId, traceLink],
   );
 }
 
@@ -164,7 +176,8 @@ function createAttempts({ main, tools, effects }: AttemptParts, retention: Reten
     },
     write: async (readings) => {
       begin();
-      const replaced = points.write(readings, stamps.reserve(readings.length));
+      const numbers = { firstUs: stamps.reserve(readings.length), firstOrigin: stamps.firstOrigin() };
+      const replaced = points.write(readings, numbers);
       effects.written(readings);
       return replaced;
     },
@@ -174,7 +187,7 @@ function createAttempts({ main, tools, effects }: AttemptParts, retention: Reten
     async run(
       mode: "lazy" | "eager",
       work: (transaction: IngestTransaction) => Promise<readonly Outcome[]>,
-      record: (outcomes: readonly Outcome[]) => void,
+      record: (outcomes: readonly Outcome[], firstOrigin: number) => void,
     ): Promise<boolean> {
       try {
         effects.begin();
@@ -183,7 +196,7 @@ function createAttempts({ main, tools, effects }: AttemptParts, retention: Reten
         if (mode === "eager") stamps.load();
         const outcomes = await work(transaction);
         begin();
-        record(outcomes);
+        record(outcomes, stamps.firstOrigin());
         stamps.save();
         main.exec("COMMIT");
         return true;
@@ -221,12 +234,16 @@ function createStructureWatch({ get }: Statements) {
 
 /**
  * VersionTimestamps: the clock in microseconds, but strictly increasing through restarts and clocks that are
- * set back.
+ * set back. The operations of a group have the numbers of origins from `firstOrigin` on.
  */
 function versionStamps({ get, run }: Statements, clock: Clock) {
   let last = 0;
+  let firstOrigin = 0;
   return {
+    firstOrigin: () => firstOrigin,
     load: () => {
+      const given = get("SELECT seq FROM sqlite_sequence WHERE name = 'origin'")?.["seq"];
+      firstOrigin = Number(given ?? 0) + 1;
       const known = Number(get("SELECT value FROM counter WHERE name = 'version_us'")?.["value"] ?? 0);
       last = Math.max(known, Number(clock.now().epochNanoseconds / 1_000n));
     },

@@ -1,7 +1,7 @@
 /** Writes readings into the tables of points, many rows per statement, in the order of the tables. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "../../../sql/sqlite/faults.ts";
-import type { Labels, ReadingColumns } from "../columns.ts";
+import type { FirstNumbers, Labels, ReadingColumns } from "../columns.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
 import { type Statements, statements } from "./database.ts";
 
@@ -10,15 +10,12 @@ const ROWS = 50;
 const SQLITE_CONSTRAINT = 19;
 const NO_LABELS: Labels = { version: null, tags: null, batchTags: null };
 
-const POINT = ["variable_id", "at_ms", "value"] as const;
+const POINT = ["variable_id", "at_ms", "value", "origin_id"] as const;
 const LABELS = ["version", "tags", "batch_tags"] as const;
 
 export interface PointWriter {
-  /**
-   * Within a transaction. `firstUs`: VersionTimestamp of the first reading, those of the others follow by
-   * their index.
-   */
-  write(readings: ReadingColumns, firstUs: number): number[];
+  /** Within a transaction. */
+  write(readings: ReadingColumns, numbers: FirstNumbers): number[];
 }
 
 export function createPointWriter(database: DatabaseSync, retention: Retention): PointWriter {
@@ -29,18 +26,18 @@ export function createPointWriter(database: DatabaseSync, retention: Retention):
   };
   const tools = statements(database);
   return {
-    write(readings, firstUs) {
+    write(readings, numbers) {
       const order = readings.order();
       const replaced = Array.from({ length: operationsOf(readings) }, () => 0);
       for (let from = 0; from < order.length; ) {
         const chunk = chunkAt(readings, order, from);
         from += chunk.length;
-        if (chunk.length === ROWS && insertNew(bulk, readings, chunk, firstUs)) continue;
+        if (chunk.length === ROWS && insertNew(bulk, readings, chunk, numbers)) continue;
         for (const index of chunk) {
           const operation = readings.operation[index] ?? 0;
           const variable = readings.variables[readings.variable[index] ?? 0];
           const kept = variable === undefined ? retention.byDefault : versionsKept(variable, retention);
-          replaced[operation] = (replaced[operation] ?? 0) + putReading(tools, readings, index, firstUs + index, kept);
+          replaced[operation] = (replaced[operation] ?? 0) + putReading(tools, readings, index, numbers, kept);
         }
       }
       return replaced;
@@ -83,13 +80,14 @@ function insertNew(
   { plain, labelled, versions }: Bulk,
   readings: ReadingColumns,
   chunk: Uint32Array,
-  firstUs: number,
+  { firstUs, firstOrigin }: FirstNumbers,
 ): boolean {
   const versioned = isVersioned(readings, chunk[0] ?? 0);
   const bare = chunk.every((index) => readings.labels[index] === null);
   const values: SQLInputValue[] = [];
   for (const index of chunk) {
     values.push(idOf(readings, index), readings.atMs[index] ?? 0, readings.value[index] ?? 0);
+    values.push(firstOrigin + (readings.operation[index] ?? 0));
     if (!bare) values.push(...labelsOf(readings, index));
   }
   try {
@@ -106,6 +104,7 @@ function insertNew(
         idOf(readings, index),
         readings.atMs[index] ?? 0,
         readings.value[index] ?? 0,
+        firstOrigin + (readings.operation[index] ?? 0),
         ...labelsOf(readings, index),
         firstUs + index,
       );
@@ -128,7 +127,7 @@ function putReading(
   tools: Statements,
   readings: ReadingColumns,
   index: number,
-  versionUs: number,
+  { firstUs, firstOrigin }: FirstNumbers,
   versionsMax: number,
 ): number {
   const point = {
@@ -136,9 +135,10 @@ function putReading(
     atMs: readings.atMs[index] ?? 0,
     value: readings.value[index] ?? 0,
     labels: labelsOf(readings, index),
+    originId: firstOrigin + (readings.operation[index] ?? 0),
   };
   const known = putPoint(tools, point);
-  return isVersioned(readings, index) ? putVersion(tools, point, versionUs, versionsMax, known) : +known;
+  return isVersioned(readings, index) ? putVersion(tools, point, firstUs + index, versionsMax, known) : +known;
 }
 
 interface Point {
@@ -146,17 +146,20 @@ interface Point {
   readonly atMs: number;
   readonly value: number;
   readonly labels: readonly [string | null, string | null, string | null];
+  readonly originId: number;
 }
 
-const UPDATE_POINT =
-  "UPDATE point SET value = ?, version = ?, tags = ?, batch_tags = ? WHERE variable_id = ? AND at_ms = ?";
-const INSERT_POINT =
-  "INSERT INTO point (value, version, tags, batch_tags, variable_id, at_ms) VALUES (?, ?, ?, ?, ?, ?)";
+/** A reading that equals the stored one does not change where that came from. */
+const UPDATE_POINT = `UPDATE point SET value = ?1, version = ?2, tags = ?3, batch_tags = ?4,
+  origin_id = iif((value, version, tags, batch_tags) IS (?1, ?2, ?3, ?4), origin_id, ?5)
+  WHERE variable_id = ?6 AND at_ms = ?7`;
+const INSERT_POINT = `INSERT INTO point (value, version, tags, batch_tags, origin_id, variable_id, at_ms)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`;
 
 /** Returns true when a value was replaced. */
-function putPoint({ run }: Statements, { id, atMs, value, labels }: Point): boolean {
-  if (run(UPDATE_POINT, value, ...labels, id, atMs).changes === 1) return true;
-  run(INSERT_POINT, value, ...labels, id, atMs);
+function putPoint({ run }: Statements, { id, atMs, value, labels, originId }: Point): boolean {
+  if (run(UPDATE_POINT, value, ...labels, originId, id, atMs).changes === 1) return true;
+  run(INSERT_POINT, value, ...labels, originId, id, atMs);
   return false;
 }
 
@@ -166,7 +169,7 @@ function putPoint({ run }: Statements, { id, atMs, value, labels }: Point): bool
  */
 function putVersion(
   { run }: Statements,
-  { id, atMs, value, labels }: Point,
+  { id, atMs, value, labels, originId }: Point,
   versionUs: number,
   versionsMax: number,
   known: boolean,
@@ -177,13 +180,14 @@ function putVersion(
       ? run("DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version = ?", id, atMs, version).changes
       : 0;
   run(
-    `INSERT INTO point_version (variable_id, at_ms, version_us, value, version, tags, batch_tags)
-      VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO point_version (variable_id, at_ms, version_us, value, version, tags, batch_tags, origin_id)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     id,
     atMs,
     versionUs,
     value,
     ...labels,
+    originId,
   );
   if (known)
     run(
