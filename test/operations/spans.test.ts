@@ -170,6 +170,23 @@ describe("traces", () => {
   });
 });
 
+describe("a push", () => {
+  it("names the page of the console that finds the rows of its readings, where its address is known", async () => {
+    const links: unknown[] = [];
+    const push = await listening((request, response) => {
+      request.resume();
+      links.push(request.headers["x-trace-link"]);
+      response.writeHead(200).end();
+    });
+    const variable = await rig.variable("a");
+    rig.put("in/a.csv", oneReading(variable, 7));
+    const operations = { console: { publicUrl: "https://gateway.example.com/one/" } };
+    await open({ log: { level: "silent" }, services: [{ ...rig.service("hub"), push }], operations });
+    await until("it was pushed", async () => links.length > 0);
+    expect(links).toEqual(["https://gateway.example.com/one/console/readings"]);
+  });
+});
+
 describe("the log", () => {
   it("names run and operation, and contains no secret at any level, whatever the fault", async () => {
     const PLANTED = "planted-in-the-configuration";
