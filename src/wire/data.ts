@@ -54,6 +54,8 @@ export const dataQuery = caseless(
     AllVersions: queryBoolean.optional(),
     /** The version most recent as of this instant. */
     AsOf: z.string().optional(),
+    /** Only points whose latest version was stored at this instant or later. */
+    VersionSince: z.string().optional(),
   }),
 );
 export type DataQuery = z.infer<typeof dataQuery>;

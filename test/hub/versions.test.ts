@@ -66,6 +66,23 @@ describe("versioning on", () => {
     });
   });
 
+  test("VersionSince reads the points whose latest version is not older", async () => {
+    const id = await versioned();
+    const later = "2026-03-02T00:00:00Z";
+    const both = [DATE, later].map((date) => ({ date, value: 1 }));
+    await hub.push([{ variableId: id, data: both }]);
+    await push(id, 2);
+    const stamps = (await history(id)).map((row) => row.versionTimestamp ?? "").toSorted();
+    const [first = "", , last = ""] = stamps;
+    expect(await read(id, { VersionSince: first })).toMatchObject([{ rawValue: 2 }, { rawValue: 1 }]);
+    expect(await read(id, { VersionSince: last })).toMatchObject([{ rawValue: 2, versionTimestamp: last }]);
+    expect(await read(id, { VersionSince: "2100-01-01T00:00:00Z" })).toEqual([]);
+    const sums = { Granularity: "All", Aggregation: "SUM", VersionSince: last };
+    expect(await read(id, sums)).toMatchObject([{ sumValue: 2 }]);
+    const query = { VariableId: id, VersionSince: last, AsOf: last };
+    expect(await hub.call("GET", "/data", { query })).toMatchObject({ status: 400 });
+  });
+
   test(
     "a VersionTag is copied into the point's tags; of the element's and the reading's the reading's " + "applies",
     async () => {

@@ -96,11 +96,12 @@ function shapeOf(query: DataQuery): Pick<DataRequest, "granularity" | "aggregate
 }
 
 function viewOf(query: DataQuery): PointView {
-  const { VersionTag: tag, AllVersions: all, AsOf: asOf } = query;
-  if ([tag !== undefined, all === true, asOf !== undefined].filter(Boolean).length > 1)
-    throw invalidRequest("VersionTag, AllVersions and AsOf are mutually exclusive");
+  const { VersionTag: tag, AllVersions: all, AsOf: asOf, VersionSince: since } = query;
+  if ([tag !== undefined, all === true, asOf !== undefined, since !== undefined].filter(Boolean).length > 1)
+    throw invalidRequest("VersionTag, AllVersions, AsOf and VersionSince are mutually exclusive");
   if (tag !== undefined) return { kind: "tag", tag };
-  if (asOf !== undefined) return { kind: "asOf", versionUs: instantUs(asOf) };
+  if (asOf !== undefined) return { kind: "asOf", versionUs: instantUs("AsOf", asOf) };
+  if (since !== undefined) return { kind: "since", versionUs: instantUs("VersionSince", since) };
   if (all !== true) return { kind: "latest" };
   if ((query.Granularity ?? "Raw") !== "Raw")
     throw invalidRequest("AllVersions shows versions one by one: it goes with Granularity=Raw only");
@@ -108,12 +109,12 @@ function viewOf(query: DataQuery): PointView {
 }
 
 /** Microseconds, since VersionTimestamps are that fine. */
-function instantUs(text: string): number {
+function instantUs(name: string, text: string): number {
   try {
     return Number(Temporal.Instant.from(text).epochNanoseconds / 1_000n);
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
-    throw invalidField("AsOf", "is an ISO 8601 instant with a designator, such as 2026-03-01T00:00:00Z");
+    throw invalidField(name, "is an ISO 8601 instant with a designator, such as 2026-03-01T00:00:00Z");
   }
 }
 

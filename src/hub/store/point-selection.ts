@@ -54,5 +54,13 @@ export function rowsOf(
       values: [view.versionUs],
     };
   }
+  if (view.kind === "since" && isVersioned) {
+    return {
+      table: "point_version",
+      condition: ` AND version_us >= ? AND version_us = (SELECT max(version_us) FROM point_version AS known
+        WHERE known.variable_id = seen.variable_id AND known.at_ms = seen.at_ms)`,
+      values: [view.versionUs],
+    };
+  }
   return { table: "point", condition: "", values: [] };
 }

@@ -179,6 +179,8 @@ export type PointView =
   | { readonly kind: "latest" }
   | { readonly kind: "tag"; readonly tag: string }
   | { readonly kind: "asOf"; readonly versionUs: number }
+  /** Points whose latest version is not older. */
+  | { readonly kind: "since"; readonly versionUs: number }
   | { readonly kind: "all" };
 
 export interface PointPage {

@@ -87,6 +87,7 @@ const IN_QUERY: Readonly<Record<string, string>> = {
   ToDateUtc: "2027-01-01T00:00:00Z",
   Token: TOKEN,
   UserId: String(PERSON),
+  VersionSince: "2026-01-01T00:00:00Z",
   VersionTag: NAMED.text,
   from: "2026-01-01T00:00:00Z",
   name: NAMED.text,
