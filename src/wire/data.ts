@@ -1,7 +1,6 @@
 /** The data interface: GET and POST {base_url}/data (specification, *Data endpoints*). */
 import { z } from "zod";
 import { anyCase, caseless, inOrder, listOf, paging, queryBoolean, queryInteger } from "./caseless.ts";
-import { pushOrigin } from "./webhook.ts";
 
 export const GRANULARITIES = {
   Raw: 0,
@@ -86,36 +85,6 @@ export const dataRow = z.object({
 });
 export type DataRow = z.infer<typeof dataRow>;
 export const dataRows = z.array(dataRow);
-
-/** Parameters of GET /data/origin, an extension of Headgate: one point with all of its versions. */
-export const originQuery = caseless(
-  z.object({
-    VariableId: queryInteger,
-    Date: z.string().describe("Of the point; without an offset in the zone of `TimeZoneId`, or in UTC."),
-    TimeZoneId: z.string().optional(),
-  }),
-);
-
-/** A version of a point, and what stored it. Fields of the origin are null where it is not known. */
-export const originRow = z.object({
-  variableId: z.int(),
-  unitId: z.int(),
-  date: z.string(),
-  value: z.number(),
-  version: z.string().nullable(),
-  /** Null on variables without versions. */
-  versionTimestamp: z.string().nullable(),
-  tags: z.record(z.string(), z.string()).nullable(),
-  operationId: z.string().nullable().describe("The operation that stored it."),
-  receivedAt: z.string().nullable(),
-  user: z.string().nullable().describe("Who pushed it, or sent its file."),
-  calculationId: z.int().nullable().describe("The calculation that made it."),
-  file: pushOrigin.nullable().describe("The stored file that it came from."),
-  row: z.int().nullable().describe("Line or row of the file, while the hub keeps what it read of the file."),
-  sheet: z.string().nullable(),
-  link: z.string().nullable().describe("Where the sender of the push shows its origin (`X-Trace-Link`)."),
-});
-export type OriginRow = z.infer<typeof originRow>;
 
 /** Parameters of DELETE /data. */
 export interface RemovalQuery {

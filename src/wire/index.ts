@@ -12,6 +12,7 @@ export * from "./group.ts";
 export * from "./invitation.ts";
 export * from "./listed-trigger.ts";
 export * from "./master-data.ts";
+export * from "./origin.ts";
 export * from "./problem.ts";
 export * from "./push.ts";
 export * from "./push-body.ts";

@@ -5,7 +5,7 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import { FILE_WAYS } from "./storage.ts";
+import { pushOrigin } from "./origin.ts";
 
 export const SIGNATURE_HEADER = "x-headgate-signature";
 /**
@@ -16,19 +16,6 @@ export const WARNING_HEADER = "x-headgate-warning";
 export const WEBHOOK_WARNING = "webhookUrl:";
 /** A signature older or newer than this is refused. */
 export const SIGNATURE_TOLERANCE_SEC = 300;
-
-/** A file that the service took; its fields are null when it was removed since. */
-export const pushOrigin = z.object({
-  /** GET /storage/{id} says what became of it. */
-  id: z.number().int(),
-  fileName: z.string().nullable(),
-  via: z.enum(FILE_WAYS).nullable(),
-  /** The user who sent it. */
-  createdBy: z.string().nullable(),
-  /** The file trigger that claimed it. */
-  trigger: z.object({ id: z.number().int(), name: z.string().nullable() }).nullable(),
-});
-export type PushOrigin = z.infer<typeof pushOrigin>;
 
 export const webhookBody = z.object({
   operationId: z.string(),
