@@ -40,8 +40,6 @@ export interface PusherParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly webhookUrl: string | undefined;
-  /** Where people see which row a reading came from. */
-  readonly traceLink: string | undefined;
   readonly tracer: Tracer;
   readonly onPush?: PushObserver | undefined;
   /**
@@ -194,7 +192,7 @@ export class BatchPusher {
   }
 
   async #call(batch: Batch, body: Body, isUncertain: boolean, signal: AbortSignal): Promise<PushAnswer> {
-    const { client, options, webhookUrl, traceLink, tracer, clock, onPush, service } = this.#parts;
+    const { client, options, webhookUrl, tracer, clock, onPush, service } = this.#parts;
     const { operationId, runId, points } = batch;
     const span = tracer.begin({
       name: "push",
@@ -227,7 +225,6 @@ export class BatchPusher {
           idempotencyKey: batch.operationId,
           webhookUrl,
           traceparent: span.traceparent,
-          traceLink,
         },
         signal,
       );

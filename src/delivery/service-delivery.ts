@@ -33,15 +33,13 @@ import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";
 import { type ResolveOptions, TargetResolver } from "./targets.ts";
 
-export interface DeliveryParts extends Pick<ClientOptions, "mint"> {
+export interface DeliveryParts extends Pick<ClientOptions, "mint" | "traceLink"> {
   readonly journal: DeliveryJournal;
   readonly segments: SegmentChanges;
   readonly log: Logger;
   readonly clock?: Clock;
   /** Where the service posts outcomes; null where no webhook can reach this gateway. */
   readonly webhook?: { readonly url: string } | null;
-  /** Page of this gateway that shows which row a reading came from; services that know the header keep it. */
-  readonly traceLink?: string | undefined;
   readonly tracer?: Tracer;
   /** Called after each push call. */
   readonly onPush?: PushObserver;
@@ -98,8 +96,8 @@ class ServiceDelivery implements Delivery {
     this.#journal = parts.journal;
     this.#segments = parts.segments;
     this.#clock = clock;
-    const connections = push.concurrency + READ_CONNECTIONS;
-    this.#client = new ServiceClient(service, { connections, timeouts: push.timeouts, clock, mint: parts.mint });
+    const own = { connections: push.concurrency + READ_CONNECTIONS, timeouts: push.timeouts, clock };
+    this.#client = new ServiceClient(service, { ...own, mint: parts.mint, traceLink: parts.traceLink });
     this.#gate = new Gate(
       { ...push.retry, concurrency: push.concurrency, breakerFailures: push.retry.breakerFailures },
       clock,
@@ -117,7 +115,6 @@ class ServiceDelivery implements Delivery {
       clock,
       log,
       webhookUrl,
-      traceLink: parts.traceLink,
       idempotency: service.idempotency,
       service: service.name,
       tracer: parts.tracer ?? untraced,

@@ -11,7 +11,7 @@ export interface Labels {
   readonly batchTags: string | null;
 }
 
-/** What the writer of points numbers by: stamps by the index of readings, origins by that of their operations. */
+/** The writer of points numbers stamps by the index of readings, and origins by the index of their operations. */
 export interface FirstNumbers {
   /** VersionTimestamp of the first reading, microseconds. */
   readonly firstUs: number;

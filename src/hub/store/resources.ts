@@ -15,7 +15,6 @@ import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createMailStores } from "./mail/stores.ts";
 import { createMasterDataReports } from "./master-data.ts";
-import { createOriginStore } from "./origins.ts";
 import { createPeopleStore } from "./people/people.ts";
 import { createRefreshTokenStore } from "./people/refresh-tokens.ts";
 import { createMeasuredStore } from "./quality/variables.ts";
@@ -26,6 +25,7 @@ import { createExternalIdentityStore } from "./sign-on/external-identities.ts";
 import { createSliceStore } from "./slices.ts";
 import { createSourceZoneStore } from "./source-zones.ts";
 import type { HubStore } from "./store.ts";
+import { createOriginStore } from "./stored/origins.ts";
 import { createStructureStore } from "./structure.ts";
 import { createViewStore } from "./views.ts";
 

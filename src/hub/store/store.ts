@@ -22,7 +22,6 @@ import type { IdentityStore } from "./identity.ts";
 import type { MailStores } from "./mail/stores.ts";
 import type { MasterDataReports } from "./master-data.ts";
 import type { OperationStore } from "./operations.ts";
-import type { OriginStore } from "./origins.ts";
 import type { PeopleStore } from "./people/people.ts";
 import type { RefreshTokenStore } from "./people/refresh-tokens.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
@@ -33,6 +32,7 @@ import type { SessionStore } from "./sessions/sessions.ts";
 import type { ExternalIdentityStore } from "./sign-on/external-identities.ts";
 import type { SliceStore } from "./slices.ts";
 import type { SourceZoneStore } from "./source-zones.ts";
+import type { OriginStore } from "./stored/origins.ts";
 import type { FileStore } from "./stored-files.ts";
 import type { ViewStore } from "./views.ts";
 

@@ -9,10 +9,10 @@ export {
 } from "./account-structure.ts";
 export { listFileTriggers } from "./file-triggers.ts";
 export { type HttpTimeouts, orAborted } from "./http.ts";
+export type { PushAnswer } from "./push-call.ts";
 export {
   type ClientOptions,
   type Page,
-  type PushAnswer,
   type ServiceAccess,
   ServiceClient,
 } from "./service.ts";

@@ -2,7 +2,6 @@
  * The client of one service: token, connections and limits of its own (invariant 11).
  * `Api-Version` and authorisation are on every call; a 401 renews the token once and replays the call.
  */
-import type { Readable } from "node:stream";
 import { z } from "zod";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
@@ -24,6 +23,7 @@ import { type ServiceOperation, serviceOperation } from "../webhook.ts";
 import { type Address, address, headerSafe, type Query, queryValue } from "./address.ts";
 import { answerWords, isWebPage, retryAfterMs, webhookRefusalOf } from "./answers.ts";
 import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
+import type { PushAnswer, PushCall } from "./push-call.ts";
 import { READ_ANSWER_MAX, readAnswer } from "./read-answer.ts";
 import { type Token, type TokenAccess, type TokenMeans, TokenSource } from "./token.ts";
 
@@ -41,34 +41,8 @@ export interface ServiceAccess extends TokenAccess {
 export interface ClientOptions extends TokenMeans {
   readonly connections: number;
   readonly timeouts: HttpTimeouts;
-}
-
-export interface PushCall {
-  /** The bytes, or a new stream of them at each call, since a 401 sends them again. */
-  readonly body: () => Buffer | Readable;
-  /** Bytes. */
-  readonly length: number;
-  readonly operationId: string;
-  readonly operationTimeoutSec: number;
-  readonly idempotencyKey: string;
-  readonly webhookUrl?: string | undefined;
-  /** Trace that the call belongs to (W3C Trace Context). */
-  readonly traceparent?: string | undefined;
-  /** Where the origin of the readings is shown; services that do not know it ignore it. */
+  /** Where the origin of pushed readings is shown; services that do not know the header ignore it. */
   readonly traceLink?: string | undefined;
-}
-
-export interface PushAnswer {
-  readonly status: number;
-  /** The service's message, shortened. */
-  readonly words: string;
-  readonly retryAfterMs: number | null;
-  /** The response is a web page: this is not the service. */
-  readonly webPage: boolean;
-  /**
-   * Why the service will not send the outcome to the `webhookUrl` of the call; absent: the service reported no refusal.
-   */
-  readonly webhookRefusal?: string | undefined;
 }
 
 export interface Page<Item> {
@@ -95,6 +69,7 @@ export class ServiceClient {
   readonly #http: HttpClient;
   readonly #tokens: TokenSource;
   readonly #clock: Clock;
+  readonly #traceLink: string | undefined;
   /** The push address; each push has a query of its own. */
   readonly #pushAddress: Address;
   readonly #pushPath: string;
@@ -104,6 +79,7 @@ export class ServiceClient {
     this.#pushAddress = address(access.push, "/api/data", {});
     this.#pushPath = `${this.#pushAddress.path}${this.#pushAddress.path.includes("?") ? "&" : "?"}`;
     this.#clock = options.clock;
+    this.#traceLink = options.traceLink;
     this.#http = new HttpClient({
       connections: options.connections,
       timeouts: options.timeouts,
@@ -127,14 +103,14 @@ export class ServiceClient {
    * unknown. `ConfigError` when the credentials, the scope or the token are refused.
    */
   async push(call: PushCall, signal: AbortSignal): Promise<PushAnswer> {
-    const { operationId, operationTimeoutSec, webhookUrl, traceparent, traceLink } = call;
+    const { operationId, operationTimeoutSec, webhookUrl, traceparent } = call;
     const headers: Record<string, string> = {
       "content-type": "application/json",
       "content-length": String(call.length),
       "idempotency-key": headerSafe(call.idempotencyKey),
     };
     if (traceparent !== undefined) headers["traceparent"] = traceparent;
-    if (traceLink !== undefined) headers["x-trace-link"] = headerSafe(traceLink);
+    if (this.#traceLink !== undefined) headers["x-trace-link"] = headerSafe(this.#traceLink);
     const webhook = webhookUrl === undefined ? "" : `&webhookUrl=${queryValue(webhookUrl)}`;
     const request: Call = {
       method: "POST",

@@ -65,7 +65,7 @@ test("each version names the operation, the person, the moment and the sender's 
   );
 });
 
-test("a variable without versions has the operation that stored its value; a repeat of it changes nothing", async () => {
+test("without versions, a point has the operation that stored its value; a repeat of it changes nothing", async () => {
   const { id } = await chain(false, "M-2");
   await push("plain", [{ variableId: id, data: [reading(1), { date: "2026-03-02T00:00:00Z", value: 5 }] }]);
   expect(await originOf(id)).toMatchObject([{ value: 1, versionTimestamp: null, operationId: "plain" }]);

@@ -7,13 +7,12 @@
 import type pg from "pg";
 import type { Clock } from "../../../support/clock.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
-import { noticesText, QUEUED, queuedOf } from "../operation-rows.ts";
+import { QUEUED, queuedOf } from "../operation-rows.ts";
 import type {
   GroupLimits,
   IngestReport,
   IngestStore,
   IngestTransaction,
-  Outcome,
   QueuedOperation,
   TargetQuery,
   VariableFacts,
@@ -25,6 +24,7 @@ import { type CopySql, copySqlOn } from "./copy.ts";
 import { abandon, createPool, type PostgresOptions, type Sql } from "./database.ts";
 import { POSTGRES } from "./dialect.ts";
 import { drive } from "./driver.ts";
+import { recordOutcomes } from "./outcomes.ts";
 import { createPartitions, isPartitionMissing } from "./partitions.ts";
 import { createPointWriter, type PointWriter } from "./writer.ts";
 
@@ -76,7 +76,7 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
       if (due.length > 0) {
         await targets.refresh(claim);
         const outcomes = await work(transactionOn(claim, { targets, writer, effects }, clock), due);
-        await record(claim, due, outcomes, state);
+        await recordOutcomes(claim, due, outcomes, state);
         await drive(claim.sql, effects.applied(due, outcomes, state));
       }
       await claim.client.query("COMMIT");
@@ -200,62 +200,6 @@ function transactionOn(claim: Claim, { targets, writer, effects }: TransactionPa
     },
     outputOf: (accountId, calculationId) => drive(claim.sql, outputOf(accountId, calculationId)),
   };
-}
-
-async function record(
-  { sql, accountId, lastUs, firstOrigin }: Claim,
-  operations: readonly QueuedOperation[],
-  outcomes: readonly Outcome[],
-  state: "done" | "failed",
-): Promise<void> {
-  if (outcomes.length !== operations.length) throw new RangeError("an operation of the group has no outcome");
-  const seqs = operations.map(({ seq }) => seq);
-  const msOf = (text: string) => Temporal.Instant.from(text).epochMilliseconds;
-  await sql.run(
-    `INSERT INTO outcome (seq, stored, replaced, discarded, notices, started_ms, finished_ms)
-      SELECT * FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS JSON[]),
-        CAST(? AS TEXT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))`,
-    seqs,
-    outcomes.map(({ stored }) => stored),
-    outcomes.map(({ replaced }) => replaced),
-    outcomes.map(({ discarded }) => JSON.stringify(discarded)),
-    outcomes.map(noticesText),
-    outcomes.map(({ started }) => msOf(started)),
-    outcomes.map(({ finished }) => msOf(finished)),
-  );
-  await sql.run(
-    `UPDATE operation SET state = ?, webhook_state = CASE webhook_state WHEN 'waiting' THEN 'due' ELSE webhook_state END
-      WHERE seq = ANY (?)`,
-    state,
-    seqs,
-  );
-  await recordOrigins(
-    sql,
-    operations.flatMap((operation, index) =>
-      (outcomes[index]?.stored ?? 0) > 0 ? [{ id: firstOrigin + index, ...operation }] : [],
-    ),
-  );
-  const lastOrigin = firstOrigin + operations.length - 1;
-  await sql.run("UPDATE lane SET version_us = ?, origin_id = ? WHERE account_id = ?", lastUs, lastOrigin, accountId);
-}
-
-async function recordOrigins(
-  { run }: CopySql,
-  origins: readonly (QueuedOperation & { readonly id: number })[],
-): Promise<void> {
-  if (origins.length === 0) return;
-  await run(
-    `INSERT INTO origin (account_id, id, operation_id, user_id, received_ms, calculation_id, trace_link)
-      SELECT * FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS TEXT[]), CAST(? AS BIGINT[]),
-        CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS TEXT[]))`,
-    origins.map(({ accountId }) => accountId),
-    origins.map(({ id }) => id),
-    origins.map(({ operationId }) => operationId),
-    origins.map(({ userId }) => userId),
-    origins.map(({ acceptedMs }) => acceptedMs),
-    origins.map(({ calculationId }) => calculationId),
-    origins.map(({ traceLink }) => traceLink),
-  );
 }
 
 interface Targets {

@@ -1,8 +1,8 @@
 /** Where points came from: the operations that stored them, which are kept longer than their outcomes. */
-import { type Database, rows } from "./database.ts";
-import { pointOf } from "./point-rows.ts";
-import type { PointRow, VariableFacts } from "./store.ts";
-import { number, text } from "./structure-rows.ts";
+import { type Database, rows } from "../database.ts";
+import { pointOf } from "../point-rows.ts";
+import type { PointRow, VariableFacts } from "../store.ts";
+import { number, text } from "../structure-rows.ts";
 
 export interface Origin {
   readonly operationId: string;

@@ -1,0 +1,28 @@
+/** A push of the client, and what the service answered. */
+import type { Readable } from "node:stream";
+
+export interface PushCall {
+  /** The bytes, or a new stream of them at each call, since a 401 sends them again. */
+  readonly body: () => Buffer | Readable;
+  /** Bytes. */
+  readonly length: number;
+  readonly operationId: string;
+  readonly operationTimeoutSec: number;
+  readonly idempotencyKey: string;
+  readonly webhookUrl?: string | undefined;
+  /** Trace that the call belongs to (W3C Trace Context). */
+  readonly traceparent?: string | undefined;
+}
+
+export interface PushAnswer {
+  readonly status: number;
+  /** The service's message, shortened. */
+  readonly words: string;
+  readonly retryAfterMs: number | null;
+  /** The response is a web page: this is not the service. */
+  readonly webPage: boolean;
+  /**
+   * Why the service will not send the outcome to the `webhookUrl` of the call; absent: the service reported no refusal.
+   */
+  readonly webhookRefusal?: string | undefined;
+}
