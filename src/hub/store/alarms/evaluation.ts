@@ -66,7 +66,7 @@ export interface AlarmEvaluationStore {
   templates(accountId: number): Promise<readonly StoredTemplate[]>;
   /** The alarms of the enabled templates, in the order of their ids, after one. */
   alarms(accountId: number, afterId: number, limit: number): Promise<readonly StoredAlarm[]>;
-  /** Without alarms that are gone. */
+  /** In the order of their ids, without alarms that are gone. */
   alarmsOf(ids: readonly number[]): Promise<readonly StoredAlarm[]>;
   /** Templates of an account, enabled or not, without those that are gone. */
   templatesOf(accountId: number, ids: readonly number[]): Promise<readonly StoredTemplate[]>;
@@ -144,7 +144,7 @@ function readers(database: Database): Readers {
       }),
     alarmsOf: (ids) =>
       database.ask(function* () {
-        return (yield* rows(`SELECT * FROM alarm WHERE ${dialect.among("id")}`, ids)).map(storedAlarmOf);
+        return (yield* rows(`SELECT * FROM alarm WHERE ${dialect.among("id")} ORDER BY id`, ids)).map(storedAlarmOf);
       }),
     templatesOf: (accountId, ids) =>
       database.ask(function* () {
