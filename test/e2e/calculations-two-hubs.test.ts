@@ -31,7 +31,9 @@ async function push(hub: HubCalls, operationId: string, body: object[]): Promise
   await hub.ok("POST", "/push/api/data", { body, query: { operationId }, headers: { "idempotency-key": operationId } });
 }
 
-test("chains of calculated variables are right beside a hub that is killed", { timeout: 600_000 }, async () => {
+test("chains of calculated variables are right beside a hub that is killed", {
+  timeout: Math.max(600_000, rounds * 120_000),
+}, async () => {
   const chance = chanceOf(seedOf("calculations of two hubs"));
   const scene = new ChainScene({ chains: 4, startMs });
   const hub = await staying.run(directory.path);
