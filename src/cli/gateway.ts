@@ -2,7 +2,7 @@
 import { environmentVariable } from "../config/document.ts";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { Reloading } from "../gateway/reload.ts";
-import { type Gateway, startGateway } from "../gateway.ts";
+import { type Gateway, type GatewayDependencies, startGateway } from "../gateway.ts";
 import { ServiceManager } from "../operations/service-manager.ts";
 import { invalidOption } from "../support/invalid-option.ts";
 import { createLog, type Logger } from "../support/log.ts";
@@ -72,7 +72,7 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
     },
     start(config, configuration) {
       log.level = config.log.level;
-      return startGateway(config, { log, configuration, configFile: path }).then((gateway) => {
+      return startGateway(config, { log, configuration, configFile: path, migrations }).then((gateway) => {
         reportConsole(gateway, log);
         return gateway;
       });
@@ -103,6 +103,10 @@ function reportConsole({ consoleUrl, consoleLink }: Gateway, log: Logger): void 
     log.info({ console: link }, `console: ${link} (it works once; \`headgate console link\` renews it)`);
   else if (consoleUrl !== null) log.info({ console: consoleUrl }, `console: ${consoleUrl}`);
 }
+
+/** Loaded when they are asked for: a daemon needs nothing else of them. */
+const migrations: GatewayDependencies["migrations"] = async (spool) =>
+  (await import("../migration/overview.ts")).migrationsOf(spool);
 
 async function reportEnd(
   gateway: Gateway,

@@ -1,6 +1,7 @@
 /** Opens the ledger that the configuration names. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { isProcessLocked } from "../sql/process-lock.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import type { Fleet } from "./fleet.ts";
@@ -8,7 +9,7 @@ import type { Ledger } from "./ledger.ts";
 import type { LedgerMeans } from "./means.ts";
 import type { LedgerOptions } from "./options.ts";
 import { backupSqliteLedger, type LedgerCopy, type Restored, restoreSqliteLedger } from "./sqlite/backup.ts";
-import { aloneBeside } from "./sqlite/lock.ts";
+import { aloneBeside, ownerLockOf } from "./sqlite/lock.ts";
 import { openSqliteLedger } from "./sqlite/open.ts";
 
 type Sqlite = Extract<LedgerOptions, { kind: "sqlite" }>;
@@ -27,6 +28,11 @@ export async function openLedger(options: LedgerPlace, means: LedgerMeans): Prom
 /** Whether the ledger is missing, as far as that can be known without opening it: that of a server cannot. */
 export function isLedgerMissing(options: LedgerPlace): boolean {
   return options.kind === "sqlite" && !existsSync(options.path);
+}
+
+/** Whether a process owns the ledger now; several share that of a server, which none owns. */
+export function isLedgerOwned(options: LedgerPlace): boolean {
+  return options.kind === "sqlite" && isProcessLocked(ownerLockOf(resolve(options.path)));
 }
 
 /** `Fleet.alone` of a ledger that is not open; where there is none yet, no other process can use it. */

@@ -11,6 +11,7 @@ import { unknownSubject } from "../../operations/problems.ts";
 import { allActionsOf, currentPlace } from "../../operations/run-actions.ts";
 import { ATTENTION_STATES } from "../../states.ts";
 import { isoInstant } from "../../support/clock.ts";
+import { commonText } from "../../support/common-text.ts";
 import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
 import type { QueryParts } from "../operator-queries.ts";
 
@@ -156,13 +157,6 @@ function memberOfConcern({ key, kind, text, facts }: Concern): Member {
     ...{ currentPlace: fact("place"), actions: [...(ACTIONS_OF[kind] ?? [])] },
   };
   return { key, kind, text, hint: null, mapper: null, ...shared, of: { item } };
-}
-
-/** Quoted texts, ids, numbers and times differ from file to file. */
-const VARIABLE_PARTS = /"[^"]*"|'[^']*'|`[^`]*`|\b[0-9a-z]{26}\b|\d[\w.,:+-]*/g;
-
-function commonText(text: string): string {
-  return text.replaceAll(VARIABLE_PARTS, "…");
 }
 
 function causeOf({ kind, code, mapper, text }: Member): string {

@@ -6,6 +6,7 @@ import { configurationEndpoints } from "../../operations/api/configuration.ts";
 import { dropEndpoints } from "../../operations/api/drops.ts";
 import type { EndpointGroup, HandlersOf } from "../../operations/api/endpoint.ts";
 import { fileEndpoints } from "../../operations/api/files.ts";
+import { migrationEndpoints } from "../../operations/api/migrations.ts";
 import { overviewEndpoints } from "../../operations/api/overview.ts";
 import { playgroundEndpoints } from "../../operations/api/playground.ts";
 import { readingEndpoints } from "../../operations/api/readings.ts";
@@ -18,6 +19,7 @@ import { attentionHandlers, shareInbox } from "./attention.ts";
 import { configurationHandlers } from "./configuration.ts";
 import { dropHandlers } from "./drops.ts";
 import { fileHandlers } from "./files.ts";
+import { migrationHandlers } from "./migrations.ts";
 import { overviewHandlers } from "./overview.ts";
 import { openPlayground } from "./playground.ts";
 import { readingHandlers } from "./reading-origin.ts";
@@ -35,6 +37,7 @@ const GROUPS = {
   playground: playgroundEndpoints,
   triggers: triggerEndpoints,
   configuration: configurationEndpoints,
+  migrations: migrationEndpoints,
 } as const satisfies Readonly<Record<string, EndpointGroup>>;
 
 export type ConsoleHandlers = { readonly [Name in keyof typeof GROUPS]: HandlersOf<(typeof GROUPS)[Name]> };
@@ -60,6 +63,7 @@ export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): Con
     playground: openPlayground(config, parts),
     triggers: triggerHandlers(config, parts),
     configuration: configurationHandlers(parts),
+    migrations: migrationHandlers(config.spool.path, parts.migrations),
   };
 }
 

@@ -8,10 +8,13 @@ import { ConfigError } from "../../support/errors.ts";
 import { type Fleet, waitForTurn } from "../fleet.ts";
 import { openFault } from "./faults.ts";
 
+export function ownerLockOf(ledgerPath: string): string {
+  return `${ledgerPath}.lock`;
+}
+
 /** `ConfigError` HG-LEDG-001 while another process owns the ledger. */
 export function takeOwnerLock(ledgerPath: string): ProcessLock {
-  const path = `${ledgerPath}.lock`;
-  const lock = takeLock(path);
+  const lock = takeLock(ownerLockOf(ledgerPath));
   if (lock !== null) return lock;
   throw new ConfigError("HG-LEDG-001", {
     operation: "open ledger",
