@@ -111,7 +111,7 @@ it("puts a file into a local drop whole, and never in the place of another", asy
   const variable = await rig.variable("M-1");
   const gateway = await rig.open({
     drops: [
-      drop("in", { exclude: ["*.bak"], maxFileSize: "1KB" }),
+      drop("in", { exclude: ["*.bak"], maxFileSize: "1KB", finish: { delivered: "leave" } }),
       { name: "web", kind: "http", listen: "127.0.0.1:0", users: [user] },
     ],
   });
