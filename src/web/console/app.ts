@@ -1,6 +1,7 @@
 /** The console: the frame, and in it the page of the address. */
 import { useEffect, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
+import { ConfigurationPage } from "./configuration/page.ts";
 import type { Me } from "./contract.ts";
 import { DropsPage } from "./drops/page.ts";
 import { FilePage } from "./files/file.ts";
@@ -35,6 +36,7 @@ const PAGES: readonly (readonly [RegExp, Name, Page])[] = [
   [/^\/drops(\/.+)?$/, "drops", DropsPage],
   [/^\/triggers$/, "triggers", TriggersPage],
   [/^\/playground$/, "playground", PlaygroundPage],
+  [/^\/configuration$/, "configuration", ConfigurationPage],
 ];
 
 export function App(): Element {

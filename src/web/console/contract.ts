@@ -6,6 +6,7 @@ import type {
   attentionEndpoints,
   Action as OneAction,
 } from "../../operations/api/attention.ts";
+import type { configurationEndpoints } from "../../operations/api/configuration.ts";
 import type { dropEndpoints } from "../../operations/api/drops.ts";
 import type { AnswerOf, Shown } from "../../operations/api/endpoint.ts";
 import type { fileEndpoints } from "../../operations/api/files.ts";
@@ -53,3 +54,6 @@ export type HostKeys = AnswerOf<typeof dropEndpoints.hostKey>;
 export type TriggerFacts = AnswerOf<typeof triggerEndpoints.triggers>[number];
 export type NameTest = AnswerOf<typeof triggerEndpoints.test>;
 export type MapperRuns = AnswerOf<typeof playgroundEndpoints.mapperRuns>;
+
+export type Configuration = AnswerOf<typeof configurationEndpoints.configuration>;
+export type Validation = AnswerOf<typeof configurationEndpoints.validate>;

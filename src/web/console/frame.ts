@@ -29,6 +29,7 @@ const PAGES = [
   ["/drops", "drops"],
   ["/triggers", "triggers"],
   ["/playground", "playground"],
+  ["/configuration", "configuration"],
 ] as const;
 
 export function Frame({ me, place, title, zone, attention, children, setZone }: FrameProps): Element {

@@ -1,4 +1,5 @@
 /** Every word that the console shows, here and in the folder beside, so that it can be translated in one place. */
+import { CONFIGURATION } from "./texts/configuration.ts";
 import { DROPS } from "./texts/drops.ts";
 import { FILES } from "./texts/files.ts";
 import { files, many } from "./texts/numbers.ts";
@@ -224,6 +225,7 @@ export const TEXTS = {
   },
   ...FILES,
   overview: OVERVIEW,
+  configuration: CONFIGURATION,
   drops: DROPS,
   triggers: TRIGGERS,
   playground: PLAYGROUND,

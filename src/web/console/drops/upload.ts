@@ -30,8 +30,8 @@ export function UploadCard({ drop }: { readonly drop: string }): Element {
   return html`<section class="card" aria-labelledby="upload"><h2 id="upload">${words.upload}</h2>
     <${Fault} fault=${fault} />
     <${FileField} ...${{ id: "upload-file", label: words.uploadLabel, isBusy, send }} />
-    <ul class="plain-list" role="status">${added.map(
+    <div role="status"><ul class="plain-list">${added.map(
       (one) => html`<li>${words.uploaded(bytes(one.bytes))} <${Link}
         to=${hrefOf("/files", { q: one.path, drop })}><bdi>${one.path}</bdi></${Link}></li>`,
-    )}</ul></section>`;
+    )}</ul></div></section>`;
 }

@@ -12,6 +12,8 @@ import { count } from "../words.ts";
 import { Items } from "./items.ts";
 
 const { inbox } = TEXTS;
+/** In the address: none is open, not even the only one. */
+const NO_GROUP = "none";
 
 export function InboxPage({ place }: PageProps): Element {
   const attention = useQuery<Attention>("/attention");
@@ -53,7 +55,7 @@ interface GroupProps {
 
 function GroupCard({ group, kind, isOpen, onChanged }: GroupProps): Element {
   const { key, title, hint, code, mapper, oldest, newest } = group;
-  const toggle = () => go(hrefOf("/", { kind, group: isOpen ? null : key }));
+  const toggle = () => go(hrefOf("/", { kind, group: isOpen ? NO_GROUP : key }));
   const id = `group-${key.replace(/[^\w-]/g, "_")}`;
   const where = [...group.drops, ...group.triggers].slice(0, 6).join(" · ");
   return html`<section class="group" aria-labelledby=${id}>
