@@ -45,8 +45,8 @@ export function App(): Element {
   const [zone, setZone] = useState(keptZone);
   const [attention, setAttention] = useState<number | null>(null);
   const [fault, setFault] = useState<unknown>(null);
-  useLive<{ attention: number }>("state", (state) => state !== null && setAttention(state.attention));
-  useLive<unknown>("fault", setFault);
+  useLive("state", (state) => state !== null && setAttention(state.attention));
+  useLive("fault", setFault);
   useEffect(() => {
     // The token of forms is that of the session, also when the page was open while it was renewed.
     const token = me.answer?.csrfToken ?? null;

@@ -96,6 +96,6 @@ function Who({ name, role, csrfToken }: Me): Element {
 /** Said once the live connection is interrupted, and while it is. */
 function Connection(): Element {
   const [isLost, setLost] = useState(false);
-  useLive<boolean>("connected", (isConnected) => setLost(isConnected === false));
+  useLive("connected", (isConnected) => setLost(isConnected === false));
   return html`<p class="connection" role="status">${isLost ? TEXTS.connectionLost : ""}</p>`;
 }

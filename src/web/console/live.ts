@@ -1,8 +1,14 @@
 /** Changes, as the gateway reports them. One connection serves all parts of the page. */
 import { useEffect, useRef } from "preact/hooks";
 import { addressOf, get } from "./api.ts";
+import type { LiveEvents } from "./contract.ts";
 
-export type LiveEvent = "state" | "files" | "drops" | "attention";
+export type LiveEvent = keyof LiveEvents;
+/** Beside the events of the gateway: whether they arrive, and why they do not. */
+interface Notices extends LiveEvents {
+  readonly connected: boolean;
+  readonly fault: unknown;
+}
 type Listener = (data: unknown) => void;
 
 const NAMES: readonly LiveEvent[] = ["state", "files", "drops", "attention"];
@@ -44,11 +50,11 @@ function connect(): void {
 }
 
 /** The data is null after an interruption: ask again. */
-export function useLive<Data>(name: LiveEvent | "connected" | "fault", listener: (data: Data | null) => void): void {
+export function useLive<Name extends keyof Notices>(name: Name, listener: (data: Notices[Name] | null) => void): void {
   const latest = useRef(listener);
   latest.current = listener;
   useEffect(() => {
-    const listen: Listener = (data) => latest.current(data as Data | null);
+    const listen: Listener = (data) => latest.current(data as Notices[Name] | null);
     const of = listeners.get(name) ?? new Set();
     listeners.set(name, of.add(listen));
     if (source === null) connect();

@@ -30,9 +30,9 @@ export interface ViewProps {
 export function FilePage({ place }: PageProps): Element {
   const id = Number(place.path.split("/")[2]);
   const page = useQuery<File>(`/files/${id}`);
-  useLive<{ files: readonly { id: number; path: string }[] }>("files", (event) => {
+  useLive("files", (event) => {
     const path = page.answer?.arrival.path;
-    if (event === null || event.files.some((one) => one.id === id || one.path === path)) page.reload();
+    if (event === null || event.isCut || event.files.some((one) => one.id === id || one.path === path)) page.reload();
   });
   const view = VIEWS.find((one) => one === place.search.get("view")) ?? "story";
   return html`<${Loaded} of=${page}>${(file: File) => html`${Head(file)}${Views(file, view)}
