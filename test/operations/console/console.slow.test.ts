@@ -54,7 +54,7 @@ describeInChromium("the console in Chromium", () => {
   const group = (page: Page, words: string) => page.getByRole("region").filter({ hasText: words });
   const leave = (page: Page) => page.context().close();
 
-  test("a quarantined file is understood, replayed with a corrected setting after its differences, and confirmed", async () => {
+  test("a quarantined file is understood, replayed with a corrected setting, and seen confirmed", async () => {
     const { page, faults } = await signedIn(chromium, gateway);
     const found = group(page, "1,5").filter({ hasText: "Quarantined" }).first();
     await found.getByRole("button", { name: /^Show it/ }).click();
