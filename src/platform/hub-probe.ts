@@ -8,12 +8,12 @@ import { NO_PLACE, storedFilesFolder } from "../hub/gateway-places.ts";
 import type { HubOptions } from "../hub/options.ts";
 import { refuseUnknownGrants } from "../hub/sign-on/known-accounts.ts";
 import type { OidcProvider } from "../hub/sign-on/options.ts";
-import { createProviderClient, redirectUriOf } from "../hub/sign-on/provider.ts";
 import { readStore } from "../hub/store/open.ts";
 import { changeWords } from "../hub/store/referential-changes.ts";
 import { isoOfMs } from "../hub/time.ts";
 import { refuseRepeatedIds, refuseUnknownAccounts } from "../hub/token/seed.ts";
 import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
+import { createProviderClient, redirectUriOf } from "../support/sign-on/provider.ts";
 
 export interface HubFinding {
   readonly part: "hub" | "store" | "stored files";
@@ -180,7 +180,7 @@ async function providerFinding(provider: OidcProvider, { publicUrl }: HubOptions
     const hint = "Check `issuer`, and that this machine reaches it: until then no user can sign in by it.";
     return { part, level: "failed", about, what: wordsOf(thrown), hint };
   }
-  const redirectUri = redirectUriOf(provider, publicUrl);
+  const redirectUri = redirectUriOf(provider, publicUrl ?? "https://<the hub>");
   const what = `${provider.issuer} answers; the redirect URI to register there is ${redirectUri}`;
   if (publicUrl !== undefined) return { part, level: "ok", about, what };
   const hint = "Set `publicUrl`: people sign in at the address that the provider knows.";

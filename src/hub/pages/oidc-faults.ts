@@ -1,6 +1,7 @@
 /** Pages that say why a sign-in by a provider failed, and what to do. */
+
+import type { SignOnFaultKind } from "../../support/sign-on/faults.ts";
 import { html } from "../../web/kit/index.ts";
-import type { SignOnFaultKind } from "../sign-on/faults.ts";
 import type { Page } from "./frame.ts";
 
 export interface SignOnPage {

@@ -2,14 +2,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { wordsOf } from "../../support/errors.ts";
 import { localPath } from "../../support/pages/browser.ts";
+import { ATTEMPT_MS, createAttemptCookie } from "../../support/sign-on/attempt.ts";
+import { SignOnFault } from "../../support/sign-on/faults.ts";
+import {
+  createProviderClient,
+  type ProviderClient,
+  redirectUriOf,
+  type SignedOn,
+} from "../../support/sign-on/provider.ts";
 import { type Content, html } from "../../web/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { nextPath } from "../sessions/page-access.ts";
-import { ATTEMPT_MS, createAttemptCookie } from "../sign-on/attempt.ts";
-import { SignOnFault } from "../sign-on/faults.ts";
+import type { OidcProvider } from "../sign-on/options.ts";
 import { personOf } from "../sign-on/person.ts";
-import { createProviderClient, type ProviderClient, redirectUriOf, type SignedOn } from "../sign-on/provider.ts";
 import type { UserRecord } from "../store/store.ts";
 import { type SignOnPage, signOnFaultPage } from "./oidc-faults.ts";
 import type { Pages } from "./page.ts";
@@ -26,14 +32,14 @@ const CALLBACK: RouteFacts = { ...FACTS, summary: "Takes the answer of a provide
 export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContext): void {
   const { options, sessions, clock, log } = context;
   const clients = new Map(options.signIn.oidc.map((settings) => [settings.name, createProviderClient(settings)]));
-  const cookie = createAttemptCookie(options.publicUrl?.startsWith("https:") === true);
+  const cookie = createAttemptCookie("headgate-sign-on", options.publicUrl?.startsWith("https:") === true);
   const nowMs = () => clock.now().epochMilliseconds;
-  const redirectUri = (request: FastifyRequest, { settings }: ProviderClient) =>
+  const redirectUri = (request: FastifyRequest, { settings }: ProviderClient<OidcProvider>) =>
     redirectUriOf(settings, options.publicUrl ?? `${request.protocol}://${request.host}`);
   const handled = async (
     request: FastifyRequest<WithProvider>,
     reply: FastifyReply,
-    work: (client: ProviderClient) => Promise<FastifyReply>,
+    work: (client: ProviderClient<OidcProvider>) => Promise<FastifyReply>,
   ): Promise<FastifyReply> => {
     const client = clients.get(request.params.provider);
     const page = (what: SignOnPage) =>
@@ -83,7 +89,7 @@ export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContex
 
 async function entered(
   { store, clock }: HubContext,
-  { settings }: ProviderClient,
+  { settings }: ProviderClient<OidcProvider>,
   signedOn: SignedOn,
   address: string,
 ): Promise<UserRecord> {

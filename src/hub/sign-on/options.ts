@@ -1,30 +1,13 @@
 /** Settings of single sign-on (`signIn` of hub.yaml). */
 import { z } from "zod";
-import { duration } from "../../support/quantities.ts";
+import { claimShape, clientShape, labelShape, providerName, timeoutShape } from "../../support/sign-on/options.ts";
 
-const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/;
 /** Roles that a provider may give. */
 const GIVEN_ROLES = ["User", "Datapusher", "Manager", "Admin"] as const;
 
-const issuer = z.url().refine((text) => {
-  const { protocol, hostname } = new URL(text);
-  return protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname));
-}, "must be an https address: what it answers decides who may enter");
-
 const grant = z
   .strictObject({
-    claim: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        "Name of a claim of the provider, such as `groups`; a dot leads into an object (`realm_access.roles`). " +
-          "All people whom the provider signs in, when absent.",
-      ),
-    value: z
-      .union([z.string().min(1), z.number(), z.boolean()])
-      .optional()
-      .describe("What the claim must be, or a list in it hold; when absent, the claim must be there and not false."),
+    ...claimShape,
     accounts: z.array(z.int().positive()).min(1).describe("Accounts that such people may enter."),
     roles: z.array(z.enum(GIVEN_ROLES)).min(1).default(["User"]).describe("Their roles there; `[User]` by default."),
   })
@@ -41,37 +24,12 @@ const grant = z
 
 const provider = z
   .strictObject({
-    name: z
-      .string()
-      .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, "expected lower-case letters, digits and hyphens")
+    name: providerName
       .describe("Part of its addresses: `/sign-in/oidc/NAME`, and the redirect URI `/sign-in/oidc/NAME/callback`.")
       .meta({ examples: ["company"] }),
-    label: z
-      .string()
-      .min(1)
-      .max(60)
-      .describe("Words of its button.")
-      .meta({ examples: ["Sign in with Example"] }),
-    issuer: issuer
-      .describe("Issuer of the provider, below which its `/.well-known/openid-configuration` is.")
-      .meta({ examples: ["https://login.example.org/realms/metering"] }),
+    ...labelShape,
     clientId: z.string().min(1).describe("What the provider calls this hub."),
-    clientSecret: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ secret: true })
-      .describe("Given by the provider; a public client without one has PKCE alone. Best given as ${env:NAME}."),
-    clientAuthentication: z
-      .enum(["basic", "post"])
-      .default("basic")
-      .describe("How the secret is sent: in a header (`client_secret_basic`) or the form; `basic` by default."),
-    scopes: z
-      .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "expected a scope without blanks"))
-      .default(["openid", "profile", "email"])
-      .refine((scopes) => scopes.includes("openid"), "must hold openid")
-      .describe("Scopes to ask for; `openid`, `profile` and `email` by default.")
-      .meta({ examples: [["openid", "profile", "email", "groups"]] }),
+    ...clientShape,
     usernameClaim: z
       .string()
       .min(1)
@@ -96,7 +54,7 @@ const provider = z
           "others people.",
       )
       .meta({ examples: [[{ claim: "groups", value: "metering-managers", accounts: [1], roles: ["Manager"] }]] }),
-    timeout: duration("10s").describe("How long the provider may take to answer; 10s by default."),
+    ...timeoutShape,
   })
   .superRefine(({ createUsers, grants }, context) => {
     if (!createUsers || grants.length > 0) return;

@@ -1,17 +1,16 @@
 /** The facts that the hub takes from the claims of a person. */
+
+import { nameOf } from "../../support/sign-on/claims.ts";
+import type { SignedOn } from "../../support/sign-on/provider.ts";
 import type { ExternalPerson } from "../store/sign-on/external-identities.ts";
-import { grantedBy, textOf } from "./grants.ts";
+import { grantedBy } from "./grants.ts";
 import type { OidcProvider } from "./options.ts";
-import type { SignedOn } from "./provider.ts";
 
 const NAME_CHARACTERS_MAX = 200;
 
 export function personOf(settings: OidcProvider, { issuer, subject, claims }: SignedOn): ExternalPerson {
   const { createUsers, matchByEmail, usernameClaim } = settings;
-  const text = (name: string) => {
-    const found = textOf(claims, name);
-    return found === null || found.length > NAME_CHARACTERS_MAX || /\p{Cc}/u.test(found) ? null : found;
-  };
+  const text = (name: string) => nameOf(claims, name);
   // An address that the provider did not verify may be that of another person.
   const email = claims["email_verified"] === true ? text("email") : null;
   const names = [text(usernameClaim), email, subject.length <= NAME_CHARACTERS_MAX ? subject : null];

@@ -9,12 +9,13 @@ import { createSignInThrottle } from "../../support/sign-in/throttle.ts";
 import type { Person } from "../api/endpoint.ts";
 import { isKnownHost } from "./hosts.ts";
 import { createLinks, type OneTimeLinks } from "./links.ts";
-import { type ConsoleOptions, consoleRefusal } from "./options.ts";
+import { type ConsoleOptions, consoleRefusal, hasPeople } from "./options.ts";
 import { createSessions, type Sessions } from "./sessions.ts";
 
 export interface Console {
   readonly options: ConsoleOptions;
   readonly browser: Browser;
+  readonly clock: Clock;
   readonly sessions: Sessions;
   /** Null where people sign in with passwords, and where the console is not served. */
   readonly links: OneTimeLinks | null;
@@ -48,9 +49,9 @@ export function createConsole({ listen, console: options, clock, log }: ConsoleP
   const refusal = consoleRefusal({ listen, console: options });
   const place = { listen: options.listen ?? listen, publicUrl };
   return {
-    ...{ options, browser, sessions, refusal },
+    ...{ options, browser, sessions, clock, refusal },
     passwords: refusal === null && users.length > 0 ? passwordsOf(options, clock) : null,
-    links: refusal === null && users.length === 0 ? createLinks(clock) : null,
+    links: refusal === null && !hasPeople(options) ? createLinks(clock) : null,
     isKnownHost: ({ headers }) => isKnownHost(headers.host, place),
     callerOf(request) {
       const cookie = browser.cookieOf(request);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { hostOf, isLoopback, listenAddress } from "../../support/listen-address.ts";
 import { duration } from "../../support/quantities.ts";
 import { signInLimits, trustProxy } from "../../support/sign-in/options.ts";
+import { claimShape, clientShape, labelShape, providerName, timeoutShape } from "../../support/sign-on/options.ts";
 import { ROLES } from "../api/endpoint.ts";
 
 const user = z.strictObject({
@@ -15,6 +16,34 @@ const user = z.strictObject({
     .meta({ secret: true, examples: ["${file:/etc/headgate/console-ada}"] }),
 });
 export type ConsoleUser = z.output<typeof user>;
+
+const provider = z.strictObject({
+  name: providerName
+    .describe("Part of its addresses: `/console/sign-in/oidc/NAME`, and the redirect URI below it, `…/NAME/callback`.")
+    .meta({ examples: ["company"] }),
+  ...labelShape,
+  clientId: z.string().min(1).describe("What the provider calls this gateway."),
+  ...clientShape,
+  nameClaim: z
+    .string()
+    .min(1)
+    .default("preferred_username")
+    .describe("Claim with the name under which commands are recorded; otherwise it is `email` or `sub`."),
+  roles: z
+    .array(
+      z
+        .strictObject({ ...claimShape, role: z.enum(ROLES).describe("viewer or operator.") })
+        .refine(({ claim, value }) => claim !== undefined || value === undefined, {
+          path: ["claim"],
+          message: "is missing: `value` is what a claim must be",
+        }),
+    )
+    .min(1)
+    .describe("Roles by claims: the highest that fits. A person whom none fits may not sign in.")
+    .meta({ examples: [[{ claim: "groups", value: "metering-operators", role: "operator" }]] }),
+  ...timeoutShape,
+});
+export type ConsoleProvider = z.output<typeof provider>;
 
 export const consoleOptions = z.strictObject({
   listen: listenAddress
@@ -48,6 +77,11 @@ export const consoleOptions = z.strictObject({
     .array(user)
     .default([])
     .describe("People who may sign in. On loopback without any, `headgate console link` prints a link that signs in."),
+  oidc: z
+    .array(provider)
+    .default([])
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "two providers have the same name")
+    .describe("Providers of OpenID Connect that sign people in, in the order of their buttons."),
   idle: duration("8h").describe("A session ends when its browser was not used for this long."),
   lifetime: duration("7d").describe("A session ends this long after the sign-in, however it is used."),
   throttle: z.strictObject(signInLimits).prefault({}).describe("Slows down guessing of passwords."),
@@ -60,11 +94,16 @@ interface Placed {
   readonly console: ConsoleOptions;
 }
 
+/** Whether people sign in by themselves, so that links of the command line are not needed. */
+export function hasPeople({ users, oidc }: Pick<ConsoleOptions, "users" | "oidc">): boolean {
+  return users.length > 0 || oidc.length > 0;
+}
+
 /** Why the console is not served; null where it is. */
 export function consoleRefusal({ listen, console }: Placed): string | null {
   if (isLoopback(hostOf(console.listen ?? listen))) return null;
-  if (console.users.length === 0 && !isLocalUrl(console.publicUrl))
-    return "beyond loopback the console needs people who sign in: set operations.console.users";
+  if (!hasPeople(console) && !isLocalUrl(console.publicUrl))
+    return "beyond loopback the console needs people who sign in: set operations.console.users, or oidc";
   if (console.tls !== undefined || isSafeUrl(console.publicUrl)) return null;
   return (
     "beyond loopback the console needs TLS: set operations.console.tls, or operations.console.publicUrl to the " +
@@ -82,7 +121,7 @@ export function checkConsole(options: Placed, context: z.RefinementCtx): void {
   if (twice !== undefined)
     context.addIssue({ code: "custom", path: ["console", "users"], message: `two users have the name ${twice}` });
   const refusal = consoleRefusal(options);
-  if (refusal !== null && (console.users.length > 0 || console.listen !== undefined))
+  if (refusal !== null && (hasPeople(console) || console.listen !== undefined))
     context.addIssue({ code: "custom", path: ["console"], message: refusal });
 }
 

@@ -6,9 +6,20 @@ import { csrfTokenOf, localPath } from "../../support/pages/browser.ts";
 import { bundleOf } from "../../support/pages/bundle.ts";
 import { Button, Form, html, STYLESHEET } from "../../web/kit/index.ts";
 import { sendProblem } from "../problems.ts";
-import { livePage, passagePage, STYLESHEET_NAME } from "./frame.ts";
+import { livePage, STYLESHEET_NAME } from "./frame.ts";
 import { addSignIn } from "./sign-in.ts";
-import { ENTRY, isOwnForm, OPEN, type PageParts, SIGN_IN, sendOldForm, visitOf } from "./visit.ts";
+import { addSignOn } from "./sign-on.ts";
+import {
+  ENTRY,
+  isFromElsewhere,
+  isOwnForm,
+  OPEN,
+  type PageParts,
+  SIGN_IN,
+  sendOldForm,
+  sendPassage,
+  visitOf,
+} from "./visit.ts";
 
 const FORM_BYTES_MAX = 65_536;
 
@@ -22,6 +33,7 @@ export function addPages(app: FastifyInstance, parts: PageParts): void {
     addConsolePage(scope, parts);
     addEntries(scope, parts);
     addSignIn(scope, parts);
+    if (parts.people.refusal === null) addSignOn(scope, parts);
     addFiles(scope, parts);
   });
 }
@@ -40,8 +52,7 @@ function addConsolePage(app: FastifyInstance, { people }: PageParts): void {
     void reply.type("text/html; charset=utf-8");
     if (cookie === null || people.callerOf(request) === null || sessions.personOf(request) === null) {
       const path = localPath(request.url) ?? ENTRY;
-      // A link of another site brings no cookie at first, whether or not the browser has one.
-      if (request.headers["sec-fetch-site"] === "cross-site") return reply.send(passagePage(base, path));
+      if (isFromElsewhere(request)) return sendPassage(reply, base, path);
       return reply.redirect(`${base}${SIGN_IN}?next=${encodeURIComponent(path)}`, 303);
     }
     const { script, stylesheet } = await bundle();
@@ -61,8 +72,7 @@ function addEntries(app: FastifyInstance, parts: PageParts): void {
     const person = links !== null && typeof code === "string" ? links.use(code) : null;
     if (person !== null) people.signIn(request, reply, person);
     // The same link opened again by the browser that used it.
-    if (person !== null || sessions.personOf(request) !== null)
-      return reply.type("text/html; charset=utf-8").send(passagePage(browser.base, ENTRY));
+    if (person !== null || sessions.personOf(request) !== null) return sendPassage(reply, browser.base, ENTRY);
     log.warn({ from: request.ip }, "a link to the console was refused: it was used before, or is too old");
     return visitOf(parts, request, reply).send({
       title: "This link does not work",
@@ -72,6 +82,7 @@ function addEntries(app: FastifyInstance, parts: PageParts): void {
     });
   });
   app.get(`${ENTRY}/sign-out`, OPEN, (request, reply) => {
+    if (isFromElsewhere(request)) return sendPassage(reply, browser.base, `${ENTRY}/sign-out`);
     const visit = visitOf(parts, request, reply);
     const { base, csrf } = visit;
     const children = Form({ action: `${base}${ENTRY}/sign-out`, csrf, children: Button({ words: "Sign out" }) });

@@ -1,11 +1,23 @@
 /** Sign-in by name and password; the pages work without a script. */
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "../../support/log.ts";
+import { localPath } from "../../support/pages/browser.ts";
 import type { Passwords } from "../../support/sign-in/passwords.ts";
 import { Button, type Content, type Faults, Field, Form, html } from "../../web/kit/index.ts";
 import type { Console } from "./console.ts";
 import { nameKey } from "./options.ts";
-import { isOwnForm, OPEN, type PageParts, SIGN_IN, sendOldForm, type Visit, visitOf } from "./visit.ts";
+import { SignOnLinks } from "./sign-on.ts";
+import {
+  isFromElsewhere,
+  isOwnForm,
+  OPEN,
+  type PageParts,
+  SIGN_IN,
+  sendOldForm,
+  sendPassage,
+  type Visit,
+  visitOf,
+} from "./visit.ts";
 
 /** Says the same of a wrong password and an unknown name. */
 const WRONG = "No user has this name and this password.";
@@ -16,6 +28,7 @@ export function addSignIn(app: FastifyInstance, parts: PageParts): void {
   const { people, log } = parts;
   app.get(SIGN_IN, OPEN, (request, reply) => {
     const visit = visitOf(parts, request, reply);
+    if (isFromElsewhere(request)) return sendPassage(reply, visit.base, localPath(request.url) ?? SIGN_IN);
     if (people.sessions.personOf(request) !== null) return reply.redirect(visit.base + visit.next, 303);
     return visit.send({ title: "Sign in", children: entriesOf(people, visit) });
   });
@@ -29,7 +42,7 @@ export function addSignIn(app: FastifyInstance, parts: PageParts): void {
     const verdict = await verdictOf({ people, passwords, log }, { name, password, address: request.ip });
     if ("fault" in verdict) {
       if (verdict.retryAfterSec !== undefined) void reply.header("retry-after", verdict.retryAfterSec);
-      const children = PasswordForm(visit, name, { "": verdict.fault });
+      const children = [PasswordForm(visit, name, { "": verdict.fault }), SignOnLinks(people, visit)];
       return visit.send({ title: "Sign in", status: verdict.retryAfterSec === undefined ? 422 : 429, children });
     }
     people.signIn(request, reply, verdict);
@@ -77,7 +90,7 @@ function entriesOf(people: Console, visit: Visit): Content {
   if (links !== null)
     return html`<p>This gateway has no users. On its machine, this command prints a link that signs in:</p>
       <p><code>headgate console link -c FILE</code></p>`;
-  return passwords === null ? null : PasswordForm(visit, "", {});
+  return [passwords === null ? null : PasswordForm(visit, "", {}), SignOnLinks(people, visit)];
 }
 
 function PasswordForm({ base, csrf, next }: Visit, name: string, faults: Faults): Content {

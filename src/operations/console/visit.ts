@@ -4,7 +4,7 @@ import type { Logger } from "../../support/log.ts";
 import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "../../support/pages/browser.ts";
 import { type Content, html } from "../../web/kit/index.ts";
 import type { Console } from "./console.ts";
-import { stillPage } from "./frame.ts";
+import { passagePage, stillPage } from "./frame.ts";
 
 /** Options of a route that is there for all. */
 export const OPEN = { config: { need: "nothing" } } as const;
@@ -20,6 +20,7 @@ export interface PageParts {
 export interface Visit {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
+  /** For a form; sets a cookie where there is none. */
   readonly csrf: string;
   readonly base: string;
   /** The page to which a sign-in leads. */
@@ -44,17 +45,31 @@ export function sendOldForm(visit: Visit): FastifyReply {
 export function visitOf({ people: { browser } }: PageParts, request: FastifyRequest, reply: FastifyReply): Visit {
   const fields = Object(request.method === "POST" ? request.body : request.query) as { readonly next?: unknown };
   const { base } = browser;
-  const csrf = formToken(browser, request, reply);
   return {
-    ...{ request, reply, csrf, base, next: localPath(fields.next) ?? ENTRY },
+    ...{ request, reply, base, next: localPath(fields.next) ?? ENTRY },
+    get csrf() {
+      return formToken(browser, request, reply);
+    },
     send: ({ title, status = 200, children }) =>
-      reply.code(status).type("text/html; charset=utf-8").send(stillPage({ base, csrf, title, children })),
+      reply.code(status).type("text/html; charset=utf-8").send(stillPage({ base, title, children })),
   };
+}
+
+/**
+ * A link of another site brings no cookie at first, whether or not the browser has one. Such a visit is led to the same
+ * page by a page of ours, and no cookie is set, which would take the place of a session.
+ */
+export function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  return headers["sec-fetch-site"] === "cross-site";
+}
+
+export function sendPassage(reply: FastifyReply, base: string, path: string): FastifyReply {
+  return reply.type("text/html; charset=utf-8").send(passagePage(base, path));
 }
 
 /** A visitor without a session has a cookie, too, to which the token of the forms belongs. */
 function formToken(browser: Console["browser"], request: FastifyRequest, reply: FastifyReply): string {
-  const known = browser.cookieOf(request);
+  const known = request.newCookie ?? browser.cookieOf(request);
   if (known !== null) return csrfTokenOf(known);
   const value = newCookieValue();
   browser.setCookie(reply, value);

@@ -17,6 +17,8 @@ declare module "fastify" {
 }
 
 export interface Browser {
+  /** Its cookies are for TLS alone. */
+  readonly isSecure: boolean;
   /** In front of the path of every page: the path of `publicUrl`, without a slash at the end. */
   readonly base: string;
   /** Value of the session's cookie; null without one. */
@@ -50,6 +52,7 @@ export function createBrowser({ publicUrl, cookie, sameSite, hasTls = false }: B
   };
   const attributes = { path: "/", httpOnly: true, sameSite, secure: isSecure } as const;
   return {
+    isSecure,
     base: address?.pathname.replace(/\/+$/, "") ?? "",
     cookieOf(request) {
       const value = request.server.parseCookie(request.headers.cookie ?? "")[nameOf(request)] ?? "";

@@ -141,5 +141,8 @@ describe("the pages", () => {
     const passage = await openBrowser(url).ask("/console/files/7", { headers });
     expect(passage.status).toBe(200);
     expect(await passage.text()).toContain('content="0;url=/console/files/7"');
+    // A cookie that such a visit got would take the place of the session that it could not bring.
+    for (const path of ["/console", "/console/sign-in", "/console/sign-out", "/console/enter?code=x"])
+      expect((await openBrowser(url).ask(path, { headers })).headers.getSetCookie()).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * A sign-in that is in progress at a provider. It is kept in a cookie of the browser that began it, so that the answer
- * counts in that browser alone, and at any of several hubs.
+ * counts in that browser alone, and at any of several processes.
  */
 import type {} from "@fastify/cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -10,7 +10,7 @@ import type { Checks } from "./provider.ts";
 export interface Attempt {
   readonly provider: string;
   readonly checks: Checks;
-  /** Path of this hub to which the person wanted; null: no certain one. */
+  /** Path of this server to which the person wanted; null: no certain one. */
   readonly to: string | null;
   readonly expiresMs: number;
 }
@@ -22,7 +22,6 @@ const shape = z.strictObject({
   expiresMs: z.number(),
 });
 
-const COOKIE = "headgate-sign-on";
 /** To sign in at the provider. */
 export const ATTEMPT_MS = 15 * 60_000;
 
@@ -33,9 +32,9 @@ export interface AttemptCookie {
   clear(reply: FastifyReply): void;
 }
 
-export function createAttemptCookie(isSecure: boolean): AttemptCookie {
+export function createAttemptCookie(cookie: string, isSecure: boolean): AttemptCookie {
   // A browser takes a cookie of this prefix from nothing but this very host over TLS.
-  const name = isSecure ? `__Host-${COOKIE}` : COOKIE;
+  const name = isSecure ? `__Host-${cookie}` : cookie;
   const attributes = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure } as const;
   return {
     write(reply, attempt) {

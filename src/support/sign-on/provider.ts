@@ -18,9 +18,9 @@ import {
   randomState,
   WWWAuthenticateChallengeError,
 } from "openid-client";
+import type { Claims } from "./claims.ts";
 import { SignOnFault } from "./faults.ts";
-import type { Claims } from "./grants.ts";
-import type { OidcProvider } from "./options.ts";
+import type { ProviderSettings } from "./options.ts";
 
 /** Values that the answer of the provider is checked against. */
 export interface Checks {
@@ -37,8 +37,8 @@ export interface SignedOn {
 }
 
 /** Each method throws `SignOnFault`. */
-export interface ProviderClient {
-  readonly settings: OidcProvider;
+export interface ProviderClient<Settings extends ProviderSettings = ProviderSettings> {
+  readonly settings: Settings;
   /** Address for the browser. `isOther`: the provider asks who it is, also when a person has signed in there. */
   begin(redirectUri: string, isOther?: boolean): Promise<{ readonly url: string; readonly checks: Checks }>;
   /** `callback`: the redirect URI with what the provider added. */
@@ -47,16 +47,19 @@ export interface ProviderClient {
   discover(): Promise<void>;
 }
 
-/** Clocks of the hub and the provider may differ by so much. */
+/** Clocks of this machine and the provider may differ by so much. */
 const CLOCKS_SEC = 60;
 /** The provider's addresses and keys may change. */
 const KNOWN_MS = 3_600_000;
-/** Errors of a token request (RFC 6749, 5.2) that a person at the hub or the provider has to mend. */
+/** Errors of a token request (RFC 6749, 5.2) that a person here or at the provider has to mend. */
 const SETTINGS = ["invalid_client", "unauthorized_client", "invalid_scope", "unsupported_grant_type"];
 
 const AWAY = /\b(TimeoutError|AbortError|OAUTH_TIMEOUT|UND_ERR_\w+|E(CONN|HOST|NET|AI_|NOTFOUND|PIPE|TIMEDOUT)\w*)/;
 
-export function createProviderClient(settings: OidcProvider, nowMs = () => performance.now()): ProviderClient {
+export function createProviderClient<Settings extends ProviderSettings>(
+  settings: Settings,
+  nowMs = () => performance.now(),
+): ProviderClient<Settings> {
   const { name, scopes } = settings;
   let known: { readonly configuration: Configuration; readonly untilMs: number } | null = null;
   let asking: Promise<Configuration> | null = null;
@@ -109,12 +112,15 @@ export function createProviderClient(settings: OidcProvider, nowMs = () => perfo
   };
 }
 
-/** Where the provider leads people back to; it has to know this address. `base`: of the hub. */
-export function redirectUriOf({ name }: Pick<OidcProvider, "name">, base = "https://<the hub>"): string {
-  return `${base.replace(/\/+$/, "")}/sign-in/oidc/${name}/callback`;
+/**
+ * Where the provider leads people back to; it has to know this address. `base`: of this server; `signIn`: path of its
+ * sign-in page.
+ */
+export function redirectUriOf({ name }: Pick<ProviderSettings, "name">, base: string, signIn = "/sign-in"): string {
+  return `${base.replace(/\/+$/, "")}${signIn}/oidc/${name}/callback`;
 }
 
-function discovered(settings: OidcProvider): Promise<Configuration> {
+function discovered(settings: ProviderSettings): Promise<Configuration> {
   const { issuer, clientId, clientSecret, clientAuthentication, timeout } = settings;
   const url = new URL(issuer);
   const authentication =
@@ -154,7 +160,7 @@ function faultOf(name: string, thrown: unknown): SignOnFault {
     return new SignOnFault(kind, `${name} refuses the token request: ${words}`);
   }
   if (thrown instanceof WWWAuthenticateChallengeError)
-    return new SignOnFault("settings", `${name} refuses the client id or secret of this hub (${thrown.status})`);
+    return new SignOnFault("settings", `${name} refuses the client id or secret (${thrown.status})`);
   const kind = isAway(thrown) ? "provider" : "settings";
   return new SignOnFault(kind, `${name} does not answer as a provider of OpenID Connect: ${chainOf(thrown)}`);
 }

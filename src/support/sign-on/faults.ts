@@ -2,7 +2,7 @@
 export type SignOnFaultKind =
   /** The provider does not answer, or not as it should. */
   | "provider"
-  /** The hub and the provider do not agree on their settings. */
+  /** This side and the provider do not agree on their settings. */
   | "settings"
   /** The person declined, or the provider does not let that person in. */
   | "declined"
