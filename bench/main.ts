@@ -4,6 +4,7 @@
  */
 import { benchAlarms } from "./alarms.ts";
 import { benchCalculated } from "./calculated.ts";
+import { benchConsole } from "./console.ts";
 import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
 import { benchHub } from "./hub.ts";
@@ -14,6 +15,7 @@ import { benchTransfer } from "./transfer.ts";
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   alarms: benchAlarms,
   calculated: benchCalculated,
+  console: benchConsole,
   delivery: benchDelivery,
   drops: benchDrops,
   hub: benchHub,

@@ -63,8 +63,15 @@ export interface FileList {
   versions(arrival: Arrival, limit: number): Promise<readonly ListedFile[]>;
   /** The entries of a container. */
   entries(arrivalId: number, limit: number): Promise<readonly ListedFile[]>;
-  /** The latest runs of files in these states that no newer version has replaced, newest first. */
-  resting(states: readonly RunState[], limit: number): Promise<readonly RestingCase[]>;
+  /**
+   * The latest runs of files in these states that no newer version has replaced, newest first. `known`: cases of an
+   * earlier answer, by run, which are returned again where the run has not changed since.
+   */
+  resting(
+    states: readonly RunState[],
+    limit: number,
+    known?: ReadonlyMap<string, RestingCase>,
+  ): Promise<readonly RestingCase[]>;
   /** Selects the runs whose file a newer version has replaced: its sender has resolved them. */
   replaced(runs: readonly string[]): Promise<ReadonlySet<string>>;
 }

@@ -49,7 +49,7 @@ export function fileList(store: Store): FileList {
           yield* ids("SELECT id FROM arrivals WHERE parent_id = ? ORDER BY id LIMIT ?", [id, limit]),
         );
       }),
-    resting: (states, limit) => store.read(() => restingCases(store, states, limit)),
+    resting: (states, limit, known = new Map()) => store.read(() => restingCases(store, states, limit, known)),
     replaced: (runs) => store.look(() => replacedRuns(store, runs)),
   };
 }
@@ -82,7 +82,7 @@ type Search = (after: string | null, size: number, limit: number) => Steps<PartF
 /** Reads the facts that a search needs before its first part. */
 function* beginSearch(store: Store, filter: FileFilter): Steps<Search> {
   const ends = yield* row<{ first: number | null; last: number | null }>(
-    "SELECT min(id) AS first, max(id) AS last FROM arrivals",
+    "SELECT (SELECT min(id) FROM arrivals) AS first, (SELECT max(id) FROM arrivals) AS last",
   );
   const [first, last] = [ends?.first ?? 1, ends?.last ?? 0];
   const from = filter.from === undefined ? first : yield* seenAtOrAfter(filter.from, first, last);

@@ -3,18 +3,18 @@ import type { Binding, RunState } from "../../model.ts";
 import { READINGS_LOST } from "../../model.ts";
 import type { RestingCase } from "../file-list.ts";
 import { literal, runIndexOf } from "./run-indexes.ts";
-import { type Dialect, perDialect, rowEach, rows, type Steps, type Store } from "./store.ts";
+import { cells, type Dialect, perDialect, rowEach, type Steps, type Store } from "./store.ts";
 
 /**
  * A newer version of the file has arrived. The sender does not know the outcome of an unconfirmed run, and the newer
- * version may have other dates; and it does not bring lost readings back.
+ * version may have other dates; and it does not bring lost readings back. The reason is read last, since it may be long.
  */
 function isReplaced({ jsonField }: Dialect): string {
   return `(arrivals.parent_id IS NULL AND runs.state <> 'unconfirmed'
-    AND (runs.reason IS NULL OR ${jsonField("runs.reason", "code")} <> '${READINGS_LOST}')
     AND EXISTS (SELECT 1 FROM arrivals AS later WHERE later.name = arrivals.name AND later.path = arrivals.path
       AND later.drop_name = arrivals.drop_name AND later.parent_id IS NULL AND later.id > arrivals.id
-      AND later.state = 'matched'))`;
+      AND later.state = 'matched')
+    AND (runs.reason IS NULL OR ${jsonField("runs.reason", "code")} <> '${READINGS_LOST}'))`;
 }
 
 const selectReplaced = perDialect(
@@ -31,55 +31,69 @@ export function* replacedRuns(store: Store, runs: readonly string[]): Steps<Read
   return new Set(found.flatMap((one) => (one === undefined ? [] : [one[0]])));
 }
 
-interface CaseRow {
-  readonly id: string;
-  readonly arrival_id: number;
-  readonly drop_name: string;
-  readonly binding_id: number;
-  readonly changed_at: string;
-  readonly code: string | null;
-  readonly message: string | null;
-  readonly hint: string | null;
-}
+type CaseCells = readonly [
+  id: string,
+  state: RunState,
+  arrivalId: number,
+  drop: string,
+  bindingId: number,
+  changedAt: string,
+  code: string | null,
+  message: string | null,
+  hint: string | null,
+];
 
-export function* restingCases(store: Store, states: readonly RunState[], limit: number): Steps<readonly RestingCase[]> {
-  const { jsonField, indexedBy } = store.dialect;
-  const found: (CaseRow & { readonly state: RunState })[] = [];
-  for (const state of new Set(states)) {
-    const some = yield* rows<CaseRow>(
-      `SELECT runs.id, runs.arrival_id, runs.drop_name, runs.binding_id, runs.changed_at,
-          ${jsonField("runs.reason", "code")} AS code, ${jsonField("runs.reason", "message")} AS message,
-          ${jsonField("runs.reason", "hint")} AS hint
-        FROM runs ${indexedBy(runIndexOf(state, {}).index)}
+const selectCase = perDialect(
+  ({ jsonField }) => `SELECT id, state, arrival_id, drop_name, binding_id, changed_at, ${jsonField("reason", "code")},
+    ${jsonField("reason", "message")}, ${jsonField("reason", "hint")} FROM runs WHERE id = ?`,
+);
+
+/** `known`: cases that were read before, by run; they are read again where the run has changed. */
+export function* restingCases(
+  store: Store,
+  states: readonly RunState[],
+  limit: number,
+  known: ReadonlyMap<string, RestingCase>,
+): Steps<readonly RestingCase[]> {
+  const { indexedBy } = store.dialect;
+  const found: (readonly [id: string, changedAt: string])[] = [];
+  for (const state of new Set(states))
+    for (const one of yield* cells<readonly [string, string]>(
+      `SELECT runs.id, runs.changed_at FROM runs ${indexedBy(runIndexOf(state, {}).index)}
         JOIN arrivals ON arrivals.id = runs.arrival_id AND arrivals.run_id = runs.id
         WHERE runs.state = ${literal(state)} AND NOT ${isReplaced(store.dialect)}
         ORDER BY runs.id DESC LIMIT ?`,
       limit,
-    );
-    for (const one of some) found.push({ ...one, state });
-  }
-  const bindings = yield* bindingsOf([...new Set(found.map(({ binding_id }) => binding_id))]);
-  return found
-    .sort((a, b) => (a.id < b.id ? 1 : -1))
-    .slice(0, limit)
-    .map((one) => caseOf(one, bindings.get(one.binding_id)));
+    ))
+      found.push(one);
+  const shown = found.sort(([a], [b]) => (a < b ? 1 : -1)).slice(0, limit);
+  const isKnown = ([id, changedAt]: readonly [string, string]) => known.get(id)?.changedAt === changedAt;
+  const read = yield* readCases(
+    store,
+    shown.filter((one) => !isKnown(one)).map(([id]) => id),
+  );
+  return shown.flatMap((one) => (isKnown(one) ? known.get(one[0]) : read.get(one[0])) ?? []);
 }
 
-function caseOf(one: CaseRow & { readonly state: RunState }, binding: Binding | undefined): RestingCase {
-  const { id, arrival_id, state, drop_name, changed_at, code, message, hint } = one;
+function* readCases(store: Store, ids: readonly string[]): Steps<ReadonlyMap<string, RestingCase>> {
+  const found = yield* rowEach<CaseCells>(
+    selectCase(store),
+    ["text"],
+    ids.map((id) => [id]),
+  );
+  const rows = found.filter((one) => one !== undefined);
+  const bindings = yield* bindingsOf([...new Set(rows.map(([, , , , bindingId]) => bindingId))]);
+  return new Map(rows.map((one) => [one[0], caseOf(one, bindings.get(one[4]))]));
+}
+
+function caseOf(
+  [run, state, arrivalId, drop, , changedAt, code, message, hint]: CaseCells,
+  binding: Binding | undefined,
+): RestingCase {
   const { name = "", version = "" } = binding?.mapper ?? {};
-  return {
-    run: id,
-    arrivalId: arrival_id,
-    state,
-    drop: drop_name,
-    trigger: binding?.trigger ?? "",
-    mapper: `${name} ${version}`,
-    changedAt: changed_at,
-    code,
-    message: message ?? "",
-    hint,
-  };
+  const { trigger = "" } = binding ?? {};
+  const mapper = `${name} ${version}`;
+  return { run, arrivalId, state, drop, trigger, mapper, changedAt, code, message: message ?? "", hint };
 }
 
 function* bindingsOf(ids: readonly number[]): Steps<ReadonlyMap<number, Binding>> {

@@ -94,8 +94,8 @@ function byOperationPrefix(query: string, dialect: Dialect): Steps<readonly numb
   // Runs of earlier versions have the prefix in the part that runs share.
   const sql = `SELECT id FROM (
       SELECT runs.id AS run, runs.arrival_id AS id FROM runs WHERE runs.operation_prefix = ?
-      UNION ALL SELECT runs.id, runs.arrival_id FROM bindings JOIN runs ON runs.binding_id = bindings.id
-        WHERE ${dialect.jsonField("bindings.json", "operationPrefix")} = ?) AS found
+      UNION ALL SELECT runs.id, runs.arrival_id FROM runs WHERE runs.binding_id IN
+        (SELECT id FROM bindings WHERE ${dialect.jsonField("bindings.json", "operationPrefix")} = ?)) AS found
     ORDER BY run DESC LIMIT ?`;
   return ids(sql, query, query, FILES_MAX);
 }

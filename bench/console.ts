@@ -1,0 +1,79 @@
+/** How long the console's lists take over a ledger of a million files, and for how long they occupy the process. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { attentionHandlers } from "../src/gateway/console/attention.ts";
+import { fileHandlers } from "../src/gateway/console/files.ts";
+import { openSqliteLedger } from "../src/ledger/sqlite/open.ts";
+import { fileEndpoints } from "../src/operations/api/files.ts";
+import { systemClock } from "../src/support/clock.ts";
+import { fillLedger } from "./console-data.ts";
+import { print, quantile, row } from "./hub-print.ts";
+
+const FILES = Number(process.env["HEADGATE_BENCH_FILES"] ?? 1_000_000);
+const WAITING = Number(process.env["HEADGATE_BENCH_WAITING"] ?? 10_000);
+const ROUNDS = Number(process.env["HEADGATE_BENCH_ROUNDS"] ?? 5);
+/** The loop's own resolution is in the delay that is measured. */
+const RESOLUTION_MS = 1;
+
+/** Parameters of the search, by what a person does. */
+const SEARCHES: Readonly<Record<string, object>> = {
+  newest: {},
+  "part of a name": { q: "00712345" },
+  "in no name": { q: "nowhere" },
+  folder: { q: "site-77/" },
+  quarantined: { state: "quarantined" },
+  "no such state": { state: "discarded" },
+  trigger: { trigger: "trigger-3" },
+  "trigger, in no name": { trigger: "trigger-3", q: "nowhere" },
+  "drop and day": { drop: "drop-3", from: "2024-06-01T00:00:00.000Z", to: "2024-06-02T00:00:00.000Z" },
+  run: { q: `r${"500000".padStart(25, "0")}` },
+};
+
+export async function benchConsole(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-bench-"));
+  const path = join(folder, "ledger.sqlite");
+  await fillLedger(path, FILES, WAITING);
+  const ledger = await openSqliteLedger({ path, clock: systemClock });
+  try {
+    const config = { drops: [], triggers: [] } as never;
+    const parts = { ledger, clock: systemClock, concerns: async () => [] } as never;
+    const asked = { params: {}, body: undefined, person: { name: "bench", role: "viewer" }, signal: never } as const;
+    print(`console: a ledger of ${FILES} files, ${WAITING} of them waiting; medians of ${ROUNDS}`);
+    print(row("", "ms", "longest stall, ms", "files"));
+    await measure("attention", async () => {
+      // Each has its own inbox, since pages that ask within a second share one.
+      const { total } = await attentionHandlers(config, parts).attention({ ...asked, query: {} } as never);
+      return total;
+    });
+    const { files } = fileHandlers(config, parts);
+    for (const [name, given] of Object.entries(SEARCHES)) {
+      const query = fileEndpoints.files.query.parse(given);
+      await measure(name, async () => {
+        const answer = await files({ ...asked, query } as never);
+        return `${answer.files.length}${answer.next === null ? "" : " and more"}`;
+      });
+    }
+  } finally {
+    await ledger.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const never = new AbortController().signal;
+
+async function measure(name: string, work: () => Promise<unknown>): Promise<void> {
+  const times: number[] = [];
+  let found: unknown;
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delay.enable();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const began = performance.now();
+    found = await work();
+    times.push(performance.now() - began);
+    await new Promise((resolve) => setTimeout(resolve, 2 * RESOLUTION_MS));
+  }
+  delay.disable();
+  print(row(name, quantile(times, 0.5).toFixed(0), (delay.max / 1e6).toFixed(0), String(found)));
+}
