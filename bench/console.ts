@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { attentionHandlers } from "../src/gateway/console/attention.ts";
+import { attentionHandlers, shareInbox } from "../src/gateway/console/attention.ts";
 import { fileHandlers } from "../src/gateway/console/files.ts";
 import { openSqliteLedger } from "../src/ledger/sqlite/open.ts";
 import { fileEndpoints } from "../src/operations/api/files.ts";
@@ -42,10 +42,13 @@ export async function benchConsole(): Promise<void> {
     const asked = { params: {}, body: undefined, person: { name: "bench", role: "viewer" }, signal: never } as const;
     print(`console: a ledger of ${FILES} files, ${WAITING} of them waiting; medians of ${ROUNDS}`);
     print(row("", "ms", "longest stall, ms", "files"));
-    await measure("attention", async () => {
-      // Each has its own inbox, since pages that ask within a second share one.
-      const { total } = await attentionHandlers(config, parts).attention({ ...asked, query: {} } as never);
-      return total;
+    const attention = async (inbox: ReturnType<typeof shareInbox>) =>
+      (await attentionHandlers(config, parts, inbox).attention({ ...asked, query: {} } as never)).total;
+    await measure("attention, first", () => attention(shareInbox(config, parts)));
+    const inbox = shareInbox(config, parts);
+    await measure("attention, again", async () => {
+      await inbox.next();
+      return await attention(inbox);
     });
     const { files } = fileHandlers(config, parts);
     for (const [name, given] of Object.entries(SEARCHES)) {

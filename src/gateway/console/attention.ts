@@ -30,6 +30,8 @@ export interface Member {
   readonly key: string;
   readonly kind: ConcernKind;
   readonly text: string;
+  /** Members of one group have the same. */
+  readonly cause: string;
   readonly hint: string | null;
   readonly code: string | null;
   /** Part of the cause, where the mapper refused the file. */
@@ -56,7 +58,8 @@ export interface Inbox {
 
 /** Shared by the handlers and the live updates, which count it. */
 export function shareInbox(config: GatewayConfig, parts: AttentionParts): SharedQuery<Inbox> {
-  return shareQuery(() => readInbox(config, parts));
+  const known: KnownCases = new Map();
+  return shareQuery(() => readInbox(config, parts, known));
 }
 
 export function attentionHandlers(
@@ -97,9 +100,20 @@ export function attentionHandlers(
   };
 }
 
-async function readInbox(config: GatewayConfig, { ledger, concerns }: AttentionParts): Promise<Inbox> {
-  const runs = await ledger.files.resting(ATTENTION_STATES, RUNS_MAX);
-  const members: Member[] = runs.map(memberOfRun);
+type KnownCase = RestingCase & { readonly member: Member };
+/** Cases as they were read last, with their members: most stay from one time to the next. */
+type KnownCases = Map<string, KnownCase>;
+
+async function readInbox(
+  config: GatewayConfig,
+  { ledger, concerns }: AttentionParts,
+  known: KnownCases,
+): Promise<Inbox> {
+  const runs = await ledger.files.resting(ATTENTION_STATES, RUNS_MAX, known);
+  const cases = runs.map((one) => ("member" in one ? (one as KnownCase) : { ...one, member: memberOfRun(one) }));
+  known.clear();
+  for (const one of cases) known.set(one.run, one);
+  const members: Member[] = cases.map(({ member }) => member);
   let isCut = runs.length === RUNS_MAX;
   for (const { name } of config.drops) {
     const unmatched = await ledger.arrivalsIn(name, ["unmatched"], UNMATCHED_MAX);
@@ -107,7 +121,7 @@ async function readInbox(config: GatewayConfig, { ledger, concerns }: AttentionP
     members.push(...unmatched.map(memberOfUnmatched).reverse());
   }
   members.push(...(await concerns()).map(memberOfConcern));
-  const groups = [...Map.groupBy(members, causeOf)]
+  const groups = [...Map.groupBy(members, ({ cause }) => cause)]
     .map(([cause, some]) => ({ key: digest(cause), title: titleOf(some), members: some }))
     .sort((a, b) => b.members.length - a.members.length);
   return { groups, total: members.length, isCut };
@@ -118,13 +132,8 @@ function memberOfRun(one: RestingCase): Member {
   const facts = { hint, code, drop, trigger, since: changedAt, of: { file: arrivalId } };
   // Only what the mapper says depends on the mapper.
   const isOfMapper = state === "quarantined" && code !== null && /^HG-(MAP|FILE)-/.test(code);
-  return {
-    key: `run ${run} ${state}`,
-    kind: state as AttentionKind,
-    text: message,
-    ...facts,
-    mapper: isOfMapper ? mapper : null,
-  };
+  const kind = state as AttentionKind;
+  return withCause({ key: `run ${run} ${state}`, kind, text: message, ...facts, mapper: isOfMapper ? mapper : null });
 }
 
 function memberOfUnmatched(arrival: Arrival): Member {
@@ -136,7 +145,7 @@ function memberOfUnmatched(arrival: Arrival): Member {
     ...{ currentPlace: path, actions: ["forget"] },
   };
   const facts = { hint: null, code: null, mapper: null, since: changedAt, drop, trigger: null };
-  return { key, kind: "unmatched", text: reason, ...facts, of: { item } };
+  return withCause({ key, kind: "unmatched", text: reason, ...facts, of: { item } });
 }
 
 const NOTHING = {
@@ -156,11 +165,12 @@ function memberOfConcern({ key, kind, text, facts }: Concern): Member {
     ...{ key, kind, ...shared, run: fact("run"), path: fact("file"), reason: text },
     ...{ currentPlace: fact("place"), actions: [...(ACTIONS_OF[kind] ?? [])] },
   };
-  return { key, kind, text, hint: null, mapper: null, ...shared, of: { item } };
+  return withCause({ key, kind, text, hint: null, mapper: null, ...shared, of: { item } });
 }
 
-function causeOf({ kind, code, mapper, text }: Member): string {
-  return JSON.stringify([kind, code, mapper, commonText(text)]);
+function withCause(member: Omit<Member, "cause">): Member {
+  const { kind, code, mapper, text } = member;
+  return { ...member, cause: JSON.stringify([kind, code, mapper, commonText(text)]) };
 }
 
 function digest(cause: string): string {

@@ -17,6 +17,8 @@ import { identifiedFiles, lifeOf } from "./trace.ts";
 /** Arrivals or runs of one part; the first part is small, since most lists end in it. */
 const FIRST_PART = 2_000;
 const PART = 20_000;
+/** A run costs as much as several arrivals, since its file is read too. */
+const RUNS_OF_ARRIVALS = 0.25;
 /** Milliseconds after which a list ends early. */
 const LONGEST_MS = 200;
 
@@ -91,7 +93,10 @@ function* beginSearch(store: Store, filter: FileFilter): Steps<Search> {
   if (candidates === null)
     return (after, size, limit) => searchArrivals(store, filter, { from, to, after, size, limit });
   const condition = conditionOf(store, filter, [from, to]);
-  return (after, size, limit) => candidatesIn(store, candidates, condition, { after, size, limit });
+  return (after, arrivals, limit) => {
+    const size = arrivals * RUNS_OF_ARRIVALS;
+    return candidatesIn(store, candidates, condition, { after, size, limit });
+  };
 }
 
 /** The runs by which the files are found; null for a filter that is not about runs. */
