@@ -7,7 +7,7 @@ import { cells, type Dialect, perDialect, rowEach, type Steps, type Store } from
 
 /**
  * A newer version of the file has arrived. The sender does not know the outcome of an unconfirmed run, and the newer
- * version may have other dates; and it does not bring lost readings back. The reason is read last, since it may be long.
+ * version may have other dates; and it does not bring lost readings back. The reason is read last: it may be long.
  */
 function isReplaced({ jsonField }: Dialect): string {
   return `(arrivals.parent_id IS NULL AND runs.state <> 'unconfirmed'
