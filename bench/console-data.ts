@@ -14,21 +14,21 @@ export async function fillLedger(path: string, files: number, waiting: number): 
   for (let trigger = 1; trigger <= TRIGGERS; trigger += 1) binding.run(trigger, bindingOf(trigger));
   const first = files - waiting;
   db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${files}),
-    names (i, name) AS (SELECT i, 'meters_' || printf('%08d', i * 7919 % 100000000) || '.csv' FROM n)
+    names (i, name) AS (SELECT i, printf('meters_%08d.csv', i * 7919 % 100000000) FROM n)
     INSERT INTO arrivals (id, drop_name, path, name, size, mtime, sha256, state, reason, seen_at, changed_at, gone_at,
         run_id)
-    SELECT i, 'drop-' || (i % 8), '2026/site-' || (i % 500) || '/' || name, name, 1000, '1', printf('%064d', i), 'matched',
-      'claimed by trigger-' || (i % ${TRIGGERS} + 1), ${at("0")}, ${at("5")},
+    SELECT i, 'drop-' || (i % 8), printf('2026/site-%d/', i % 500) || name, name, 1000, '1', printf('%064d', i),
+      'matched', 'claimed by trigger-' || (i % ${TRIGGERS} + 1), ${at("0")}, ${at("5")},
       CASE WHEN i > ${first} THEN NULL ELSE ${at("60")} END, printf('r%025d', i) FROM names`);
-  db.exec(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, reason, mapped,
-      accepted, stored, finish_plan, finished_at, settled, created_at, changed_at)
+  db.exec(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, reason,
+      mapped, accepted, stored, finish_plan, finished_at, settled, created_at, changed_at)
     SELECT run_id, id, drop_name, path, size, mtime, sha256, id % ${TRIGGERS} + 1, 'lane-' || (id % 50),
       CASE WHEN gone_at IS NOT NULL THEN 'confirmed' WHEN id % 4 = 0 THEN 'held' ELSE 'quarantined' END,
       CASE WHEN gone_at IS NULL THEN json_object('code', 'HG-MAP-00' || (id % 5 + 1), 'message', 'the value "' || id ||
         '" is no number', 'hint', 'Correct it.', 'place', json_object('row', id % 900, 'column', 'value')) END,
       96, iif(gone_at IS NULL, 0, 96), iif(gone_at IS NULL, 0, 96),
-      iif(gone_at IS NULL, NULL, json_object('action', 'archive', 'to', 'done/' || path)), gone_at, 1, seen_at, changed_at
-    FROM arrivals`);
+      iif(gone_at IS NULL, NULL, json_object('action', 'archive', 'to', 'done/' || path)), gone_at, 1, seen_at,
+      changed_at FROM arrivals`);
   db.exec("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();
 }
