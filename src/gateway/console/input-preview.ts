@@ -24,6 +24,9 @@ export interface PreviewRequest {
   readonly rows: number;
 }
 
+/** The bytes of a file, as often as they are needed; and a copy of it on this machine. */
+export type PreviewContent = Pick<FileContent, "stream" | "path">;
+
 /** The first bytes of the file, at most. */
 export async function headOf(content: Pick<FileContent, "stream">): Promise<Buffer> {
   const parts: Buffer[] = [];
@@ -54,7 +57,7 @@ function isWorkbook(name: string): boolean {
 }
 
 export async function previewOf(
-  content: FileContent,
+  content: PreviewContent,
   name: string,
   asked: PreviewRequest,
   marks: readonly Mark[],
@@ -97,7 +100,7 @@ function marksWithin(marks: readonly Mark[], { from, rows }: PreviewRequest, she
 // ── text
 
 async function textPage(
-  content: FileContent,
+  content: PreviewContent,
   head: Buffer,
   asked: PreviewRequest,
   marks: readonly Mark[],
@@ -193,7 +196,7 @@ class Lines {
 
 // ── workbooks
 
-async function sheetPage(content: FileContent, asked: PreviewRequest, marks: readonly Mark[]): Promise<InputPage> {
+async function sheetPage(content: PreviewContent, asked: PreviewRequest, marks: readonly Mark[]): Promise<InputPage> {
   const input = { path: await content.path(), signal: new AbortController().signal };
   try {
     const sheets = await sheetNames(input, {});

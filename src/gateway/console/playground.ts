@@ -1,16 +1,16 @@
 /** The playground: a mapper tried on a file, in the same processes and with the same limits as in a run. */
+import { createReadStream, createWriteStream } from "node:fs";
 import { posix } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { z } from "zod";
 import { listCases } from "../../authoring/case-files.ts";
 import { CASE_LIMITS, caseOutcome } from "../../authoring/cases.ts";
 import { addCase } from "../../authoring/new-case.ts";
 import { sketchFile } from "../../authoring/sketch/sketch.ts";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { fetchFile } from "../../drops/drop.ts";
 import type { Ledger, MapperRuns } from "../../ledger/ledger.ts";
 import type { CatalogueEntry, MapperCatalogue } from "../../mapping/contract.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
-import type { Arrival } from "../../model.ts";
 import type { HandlersOf } from "../../operations/api/endpoint.ts";
 import type {
   CaseRequest,
@@ -20,7 +20,6 @@ import type {
   playgroundEndpoints,
 } from "../../operations/api/playground.ts";
 import { unknownSubject } from "../../operations/problems.ts";
-import type { Spool } from "../../spool/spool.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { runIdTimeMs } from "../../support/run-id.ts";
@@ -30,16 +29,15 @@ import { createCatalogue, isBundled } from "../../workers/catalogue.ts";
 import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
 import { createInspector } from "../../workers/inspector.ts";
 import type { Closer } from "../closers.ts";
-import type { DropRegistry } from "../drops.ts";
 import { batchLimits } from "../runs.ts";
+import { type ContentParts, FileContent, mustFindFile } from "./file-content.ts";
+import { previewOf } from "./input-preview.ts";
 import { mappedAnswer, unmappedAnswer } from "./mapped-answer.ts";
 import { type Sample, Samples } from "./samples.ts";
 import { triggerYaml } from "./trigger-yaml.ts";
 
-export interface PlaygroundParts {
-  readonly ledger: Pick<Ledger, "arrival" | "runOf" | "mapperRuns">;
-  readonly spool: Pick<Spool, "copyInput">;
-  readonly drops: Pick<DropRegistry, "entry">;
+export interface PlaygroundParts extends ContentParts {
+  readonly ledger: ContentParts["ledger"] & Pick<Ledger, "mapperRuns">;
   readonly clock: Clock;
   readonly closers: Closer[];
 }
@@ -92,6 +90,11 @@ class Playground {
       addSample: async ({ query, body }) => {
         const { id, bytes } = await this.#samples.add(query.name, body);
         return { sample: id, name: query.name, bytes };
+      },
+      sampleInput: async ({ params, query, signal }) => {
+        const { path, name } = await this.#source(params, signal);
+        const content = { path: async () => path, stream: async () => createReadStream(path) };
+        return await previewOf(content, name, query, []);
       },
       map: ({ body, person, signal }) => this.#newest(person.name, signal, (stop) => this.#map(body, stop)),
       propose: async ({ body, signal }) => this.#propose(await this.#source(body, signal), body),
@@ -237,31 +240,20 @@ class Playground {
     });
   }
 
-  /** The input that the spool keeps, or the file at its drop. */
+  /** A copy of the file as it came, for all requests about it. */
   async #inputOf(id: number, signal: AbortSignal): Promise<Sample> {
-    const { ledger, spool, drops } = this.#parts;
-    const arrival = await ledger.arrival(id);
-    if (arrival === null)
-      throw unknownSubject({ operation: "read file", subject: String(id), message: `there is no file ${id}` });
-    const facts = { operation: "read file", subject: arrival.path };
+    const arrival = await mustFindFile(id, this.#parts);
     if (arrival.size > FILE_BYTES_MAX)
       throw unknownSubject({
-        ...facts,
+        operation: "read file",
+        subject: arrival.path,
         message: `the file has ${arrival.size} bytes, and the playground takes at most ${FILE_BYTES_MAX}`,
         hint: "Try the mapper with `headgate map FILE --mapper NAME`, or with a part of the file.",
       });
-    const names = { name: nameOf(arrival), filePath: arrival.path };
+    const names = { name: posix.basename(arrival.path), filePath: arrival.path };
     return await this.#samples.hold(`file ${id}`, names, async (path) => {
-      const run = await ledger.runOf(id);
-      if (run !== null && (await spool.copyInput(run.id, path))) return;
-      const drop = arrival.goneAt === null && arrival.parentId === null ? drops.entry(arrival.drop)?.drop : undefined;
-      if (drop !== undefined) await fetchFile(drop, arrival, path, signal);
-      else
-        throw unknownSubject({
-          ...facts,
-          message: "the spool no longer has the file, and it is not at its drop",
-          hint: "Send a copy of the file as a sample.",
-        });
+      await using content = await FileContent.open(arrival, this.#parts, signal);
+      await pipeline(await content.stream(), createWriteStream(path));
     });
   }
 }
@@ -269,10 +261,6 @@ class Playground {
 function runFacts({ mapper, runs, quarantined, first, last }: MapperRuns): MapperRunFacts {
   const at = (id: string) => isoInstant(Temporal.Instant.fromEpochMilliseconds(runIdTimeMs(id)));
   return { ...mapper, runs, quarantined, first: at(first), last: at(last) };
-}
-
-function nameOf({ path }: Arrival): string {
-  return posix.basename(path);
 }
 
 function ownOnly(mapper: string): RejectedError {

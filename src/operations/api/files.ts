@@ -75,7 +75,7 @@ const inputPart = {
   isLast: z.boolean().describe("No rows follow these."),
   marks: z.array(mark).describe("Refused rows and the place of the reason, among these rows."),
 };
-const inputPage = z.discriminatedUnion("kind", [
+export const inputPage = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("text"),
     encoding: z.string(),
@@ -93,6 +93,12 @@ const inputPage = z.discriminatedUnion("kind", [
   }),
   z.object({ kind: z.literal("binary"), reason: z.string(), ...inputPart }),
 ]);
+export const inputQuery = z.strictObject({
+  sheet: z.string().optional(),
+  encoding: z.string().optional(),
+  from: z.coerce.number().int().min(1).default(1).describe("The first row."),
+  rows: count(1_000, 100),
+});
 export type InputPage = z.output<typeof inputPage>;
 
 const id = z.strictObject({ id: z.coerce.number().int().positive() });
@@ -158,12 +164,7 @@ export const fileEndpoints = {
     summary: "Rows of the file as it came, with the refused ones marked",
     description: "Lines are cut at 2,000 characters, and cells at 500.",
     params: id,
-    query: z.strictObject({
-      sheet: z.string().optional(),
-      encoding: z.string().optional(),
-      from: z.coerce.number().int().min(1).default(1).describe("The first row."),
-      rows: count(1_000, 100),
-    }),
+    query: inputQuery,
     answer: inputPage,
   }),
   fileInputFile: endpoint({

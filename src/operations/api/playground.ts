@@ -1,6 +1,7 @@
 /** Endpoints of the playground: what a mapper makes of a file, tried without a run. */
 import { z } from "zod";
 import { endpoint, Upload } from "./endpoint.ts";
+import { inputPage, inputQuery } from "./files.ts";
 
 /** Bytes of a sample. */
 export const SAMPLE_BYTES_MAX = 20_000_000;
@@ -170,6 +171,17 @@ export const playgroundEndpoints = {
     query: z.strictObject({ name: z.string().min(1).max(255) }),
     body: new Upload(SAMPLE_BYTES_MAX),
     answer: z.object({ sample: z.string(), name: z.string(), bytes: z.number() }),
+  }),
+  sampleInput: endpoint({
+    method: "GET",
+    path: "/operations/playground/samples/:sample/input",
+    need: "read",
+    tag,
+    summary: "Rows of a sample as it came",
+    description: "Lines are cut at 2,000 characters, and cells at 500.",
+    params: z.strictObject({ sample: z.string() }),
+    query: inputQuery,
+    answer: inputPage,
   }),
   map: endpoint({
     method: "POST",

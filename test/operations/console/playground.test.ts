@@ -91,6 +91,21 @@ it("maps a sample to readings with their rows, and shows the refused row and the
   ]);
 });
 
+it("shows the rows of a sample", async () => {
+  const params = { sample: await sampleOf(CSV) };
+  const page = await call(gateway, endpoints.sampleInput, { params, query: { from: 2, rows: 2 } });
+  expect(page).toMatchObject({
+    kind: "text",
+    isLast: false,
+    lines: [
+      { row: 2, text: "01/03/2026 00:00;M-1;1,5" },
+      { row: 3, text: "01/03/2026 01:00;M-1;2,5" },
+    ],
+  });
+  const unknown = { params: { sample: "none" } };
+  expect(await refusal(gateway, endpoints.sampleInput, unknown)).toMatchObject({ status: 404 });
+});
+
 it("says which setting does not fit, and which mapper and which sample are unknown", async () => {
   const sample = await sampleOf(CSV);
   const answer = await call(gateway, endpoints.map, {
