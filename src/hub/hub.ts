@@ -24,6 +24,7 @@ import { startBackground } from "./background.ts";
 import { wakeAfterChanges } from "./calculated/recalculation/recalculation.ts";
 import { calculationRoutes } from "./calculated/recalculation/routes.ts";
 import type { HubContext } from "./context.ts";
+import { exportRoutes } from "./data/export.ts";
 import { originRoutes } from "./data/origin.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
@@ -206,6 +207,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
     calculationRoutes,
     dataRoutes,
     originRoutes,
+    exportRoutes,
     qualityRoutes,
     pushRoutes,
     eventRoutes,

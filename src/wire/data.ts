@@ -24,40 +24,51 @@ export type DataDisplayLevel = (typeof DATA_DISPLAY_LEVELS)[number];
  * Parameters of /data, in the query or in the JSON body. Names without regard to case; lists are repeated
  * keys.
  */
-export const dataQuery = caseless(
+const dataFields = {
+  VariableId: listOf(queryInteger).optional(),
+  VariableIds: listOf(queryInteger).optional(),
+  SourceId: listOf(queryInteger).optional(),
+  SourceIds: listOf(queryInteger).optional(),
+  VariableTypeId: listOf(queryInteger).optional(),
+  VariableTypeIds: listOf(queryInteger).optional(),
+  AccountId: queryInteger.optional(),
+  From: z.string().optional(),
+  To: z.string().optional(),
+  IncludeToBoundary: queryBoolean.optional(),
+  TimeZoneId: z.string().optional(),
+  UseReportingTimezone: queryBoolean.optional(),
+  Granularity: anyCase(Object.keys(GRANULARITIES) as Granularity[], GRANULARITIES).optional(),
+  Aggregation: anyCase(Object.keys(AGGREGATES) as Aggregate[], AGGREGATES).optional(),
+  Aggregations: listOf(anyCase(Object.keys(AGGREGATES) as Aggregate[], AGGREGATES)).optional(),
+  TargetUnits: listOf(queryInteger).optional(),
+  UnitTransformation: listOf(queryInteger).optional(),
+  DisplayLevel: inOrder(DATA_DISPLAY_LEVELS).optional(),
+  ...paging,
+  PagingOrder: inOrder(["ASC", "DESC"]).optional(),
+  // Extensions of Headgate, since the specification shows no way to read versions (docs/hub-choices.md):
+  /** Only the version with this VersionTag of each point. */
+  VersionTag: z.string().optional(),
+  /** Every version of each point, oldest first, with the columns version, versionTimestamp and tags. */
+  AllVersions: queryBoolean.optional(),
+  /** The version most recent as of this instant. */
+  AsOf: z.string().optional(),
+  VersionSince: z.string().optional(),
+};
+export const dataQuery = caseless(z.object(dataFields));
+export type DataQuery = z.infer<typeof dataQuery>;
+
+export const EXPORT_FORMATS = ["csv", "xlsx", "json"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** Parameters of GET /data/export, an extension of Headgate: those of /data, and the format of the file. */
+export const exportQuery = caseless(
   z.object({
-    VariableId: listOf(queryInteger).optional(),
-    VariableIds: listOf(queryInteger).optional(),
-    SourceId: listOf(queryInteger).optional(),
-    SourceIds: listOf(queryInteger).optional(),
-    VariableTypeId: listOf(queryInteger).optional(),
-    VariableTypeIds: listOf(queryInteger).optional(),
-    AccountId: queryInteger.optional(),
-    From: z.string().optional(),
-    To: z.string().optional(),
-    IncludeToBoundary: queryBoolean.optional(),
-    TimeZoneId: z.string().optional(),
-    UseReportingTimezone: queryBoolean.optional(),
-    Granularity: anyCase(Object.keys(GRANULARITIES) as Granularity[], GRANULARITIES).optional(),
-    Aggregation: anyCase(Object.keys(AGGREGATES) as Aggregate[], AGGREGATES).optional(),
-    Aggregations: listOf(anyCase(Object.keys(AGGREGATES) as Aggregate[], AGGREGATES)).optional(),
-    TargetUnits: listOf(queryInteger).optional(),
-    UnitTransformation: listOf(queryInteger).optional(),
-    DisplayLevel: inOrder(DATA_DISPLAY_LEVELS).optional(),
-    ...paging,
-    PagingOrder: inOrder(["ASC", "DESC"]).optional(),
-    // Extensions of Headgate, since the specification shows no way to read versions (docs/hub-choices.md):
-    /** Only the version with this VersionTag of each point. */
-    VersionTag: z.string().optional(),
-    /** Every version of each point, oldest first, with the columns version, versionTimestamp and tags. */
-    AllVersions: queryBoolean.optional(),
-    /** The version most recent as of this instant. */
-    AsOf: z.string().optional(),
-    /** Only points whose latest version was stored at this instant or later. */
-    VersionSince: z.string().optional(),
+    Format: anyCase(EXPORT_FORMATS).describe(
+      "A table with a column for each variable and aggregate, or rows as /data.",
+    ),
+    ...dataFields,
   }),
 );
-export type DataQuery = z.infer<typeof dataQuery>;
 
 /** One row of the response. The aggregation and DisplayLevel decide which columns are present. */
 export const dataRow = z.object({

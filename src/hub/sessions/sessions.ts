@@ -51,6 +51,8 @@ export interface Sessions {
   of(request: FastifyRequest): Promise<BrowserSession | null>;
   /** For the JSON interface: also brings its token in the header `X-CSRF-Token`, and comes from our own pages. */
   ofScript(request: FastifyRequest): Promise<BrowserSession | null>;
+  /** For reads by a link or a download of our own pages, which have no headers of a script: the browser says so. */
+  ofLink(request: FastifyRequest): Promise<BrowserSession | null>;
   /** Signs the user in, with a new cookie; the browser's former session ends. Null for a user without an account. */
   open(request: FastifyRequest, reply: FastifyReply, signIn: SignIn): Promise<BrowserSession | null>;
   /** The browser's session becomes one of another user; its end signs the browser out. */
@@ -100,6 +102,10 @@ export function createSessions(parts: SessionParts): Sessions {
       const session = isOurs && browser.isSameOrigin(request) ? await of(request) : null;
       return session?.missing === null ? session : null;
     },
+    async ofLink(request) {
+      const session = isOwnLink(request) ? await of(request) : null;
+      return session?.missing === null ? session : null;
+    },
     async open(request, reply, { user, accountId = defaultAccount(user), secondFactor }) {
       if (accountId === undefined) return null;
       const who = { userId: user.id, accountId, impersonatorId: null, generation: generationOf(user), secondFactor };
@@ -134,6 +140,11 @@ export function createSessions(parts: SessionParts): Sessions {
       browser.clearCookie(reply);
     },
   };
+}
+
+/** No page of another site can set the header, or make a browser send it with this value. */
+export function isOwnLink({ method, headers }: FastifyRequest): boolean {
+  return method === "GET" && headers["sec-fetch-site"] === "same-origin";
 }
 
 function beginning({ ip, headers }: FastifyRequest, nowMs: number) {

@@ -9,7 +9,7 @@ import type { Passwords } from "../../support/sign-in/passwords.ts";
 import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
-import type { BrowserSession, Sessions } from "../sessions/sessions.ts";
+import { type BrowserSession, isOwnLink, type Sessions } from "../sessions/sessions.ts";
 import type { PeopleStore } from "../store/people/people.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import { innerUser } from "./inner.ts";
@@ -59,6 +59,11 @@ export function createGuard({ identity, people, tokens, passwords, sessions, clo
     if (session !== null) return callerBy(session);
     throw unauthenticated("the session of this browser has ended, or X-CSRF-Token is not its own: sign in again");
   };
+  const byLink = async (request: FastifyRequest): Promise<Principal> => {
+    const session = await sessions.ofLink(request);
+    if (session !== null) return callerBy(session);
+    throw unauthenticated("the session of this browser has ended: sign in again");
+  };
   const byPersonalToken = async (value: string, scopes: readonly string[]): Promise<Principal> => {
     const nowMs = clock.now().epochMilliseconds;
     const token = await people.apiToken(hashOfPersonalToken(value));
@@ -102,10 +107,12 @@ export function createGuard({ identity, people, tokens, passwords, sessions, clo
     async admit(request, { scopes, right, basic }) {
       checkApiVersion(request, "hub");
       const [scheme, credentials] = authorizationOf(request);
-      const isScript = request.headers.authorization === undefined && request.headers[CSRF_HEADER] !== undefined;
+      const isBrowser = request.headers.authorization === undefined;
+      const isScript = isBrowser && request.headers[CSRF_HEADER] !== undefined;
+      const isLink = isBrowser && !isScript && right === "read" && isOwnLink(request);
       const byHeader = () =>
         basic && scheme === "basic" ? byPassword(credentials, request.ip) : byToken(request, scopes);
-      const principal = await (isScript ? bySession(request) : byHeader());
+      const principal = await (isScript ? bySession(request) : isLink ? byLink(request) : byHeader());
       const { user, accountId } = principal;
       if (right !== null && !hasRight(user, accountId, right))
         throw new HttpProblem(403, "missing-right", `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`);

@@ -119,6 +119,7 @@ const BY_ID = { "BusinessKeys.Name": "Id", "BusinessKeys.Values": String(PERSON)
 const SELECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "/account/users": BY_ID,
   "/data": { VariableIds: String(FIRST), SourceIds: String(FIRST) },
+  "/data/export": { VariableIds: String(FIRST), Format: "csv" },
   "/data/origin": { VariableId: String(FIRST), Date: "2026-03-01T00:00:00Z" },
   "/dataLossDetection": { VariableIds: String(FIRST) },
   "/dataQuality": { VariableIds: String(FIRST) },
