@@ -123,6 +123,7 @@ const WORDS: Readonly<Record<string, string>> = {
   versiontag: "Only versions with this label.",
   allversions: "Shows every version of a point.",
   asof: "Shows what was valid at this moment.",
+  versionsince: "Only points whose latest version was stored at this instant or later.",
   whatif: "Only reports what would be removed.",
   // Pushes.
   operationid: "Id of the push, by which its outcome is asked for.",

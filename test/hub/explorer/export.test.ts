@@ -73,7 +73,7 @@ test("a workbook has local times, numbers, and a sheet that says what they are",
   await workbook.xlsx.load(await response.arrayBuffer());
   const [values, about] = workbook.worksheets;
   expect(values?.rowCount).toBe(24);
-  const cells = (row: number) => [values?.getRow(row).values ?? []].flat().slice(1);
+  const cells = (row: number) => [values?.getRow(row).values ?? []].flat();
   expect(cells(4).slice(0, 3)).toEqual([new Date("2026-03-29T03:00:00Z"), "+02:00", 0.5]);
   expect(cells(2)).toEqual([new Date("2026-03-29T00:00:00Z"), "+01:00", 0]);
   const words = (about?.getSheetValues() ?? []).flatMap((row) =>
@@ -92,7 +92,7 @@ test("JSON is the answer of /data, and a table of all versions is refused", asyn
   expect((await exported({ ...query, Format: "pdf" })).status).toBe(400);
 });
 
-test("a file that is longer than the memory of a piece is whole, also for a reader that leaves and one that is slow", async () => {
+test("a long file is whole, also after another reader left in the middle of it", async () => {
   const { variableIds } = await createChain(hub, { variables: [{}] });
   const begin = Date.parse("2020-01-01T00:00:00Z");
   const data = Array.from({ length: 60_000 }, (_, at) => ({
