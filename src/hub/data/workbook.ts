@@ -8,7 +8,7 @@ import { headOf, type NamedColumn } from "./columns.ts";
 import type { TableRow } from "./table.ts";
 
 const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
-/** Of a sheet, its head included; a longer table goes on in another sheet. */
+/** Of a sheet, its head included; a longer table continues in another sheet. */
 const SHEET_ROWS = 1_048_576;
 const DATE_FORMAT = "yyyy-mm-dd hh:mm:ss";
 const DATE_WIDTH = 20;
@@ -20,7 +20,7 @@ interface WorkbookParts {
   readonly exported: {
     readonly at: string;
     readonly by: string;
-    /** What was asked for. */
+    /** Parameters of the request. */
     readonly query: Readonly<Record<string, unknown>>;
   };
   readonly log: Logger;
