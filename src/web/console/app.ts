@@ -10,6 +10,7 @@ import { FilesPage } from "./files/page.ts";
 import { Frame } from "./frame.ts";
 import { InboxPage } from "./inbox/page.ts";
 import { useLive } from "./live.ts";
+import { MigrationsPage } from "./migration/page.ts";
 import { OverviewPage } from "./overview/page.ts";
 import { Fault } from "./parts.ts";
 import { PersonContext } from "./person.ts";
@@ -37,6 +38,7 @@ const PAGES: readonly (readonly [RegExp, Name, Page])[] = [
   [/^\/triggers$/, "triggers", TriggersPage],
   [/^\/playground$/, "playground", PlaygroundPage],
   [/^\/configuration$/, "configuration", ConfigurationPage],
+  [/^\/migrations$/, "migrations", MigrationsPage],
 ];
 
 export function App(): Element {

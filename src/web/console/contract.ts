@@ -11,6 +11,7 @@ import type { dropEndpoints } from "../../operations/api/drops.ts";
 import type { AnswerOf, Shown } from "../../operations/api/endpoint.ts";
 import type { fileEndpoints } from "../../operations/api/files.ts";
 import type { LiveEvents as Events } from "../../operations/api/live.ts";
+import type { migrationEndpoints } from "../../operations/api/migrations.ts";
 import type { overviewEndpoints } from "../../operations/api/overview.ts";
 import type { peopleEndpoints } from "../../operations/api/people.ts";
 import type { playgroundEndpoints } from "../../operations/api/playground.ts";
@@ -60,3 +61,5 @@ export type Configuration = AnswerOf<typeof configurationEndpoints.configuration
 export type Validation = AnswerOf<typeof configurationEndpoints.validate>;
 
 export type LiveEvents = Shown<Events>;
+
+export type MigrationFacts = AnswerOf<typeof migrationEndpoints.migrations>[number];

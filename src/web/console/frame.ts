@@ -30,6 +30,7 @@ const PAGES = [
   ["/triggers", "triggers"],
   ["/playground", "playground"],
   ["/configuration", "configuration"],
+  ["/migrations", "migrations"],
 ] as const;
 
 export function Frame({ me, place, title, zone, attention, children, setZone }: FrameProps): Element {

@@ -115,8 +115,11 @@ export function Dialog({ title, isWide = false, children, onClose }: DialogProps
   const place: Ref<HTMLDialogElement> = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
-    place.current?.showModal();
+    const dialog = place.current;
+    dialog?.showModal();
     return () => {
+      // While it is open, nothing beside it takes the focus.
+      dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);

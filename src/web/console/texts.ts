@@ -2,6 +2,7 @@
 import { CONFIGURATION } from "./texts/configuration.ts";
 import { DROPS } from "./texts/drops.ts";
 import { FILES } from "./texts/files.ts";
+import { MIGRATIONS } from "./texts/migrations.ts";
 import { files, many } from "./texts/numbers.ts";
 import { OVERVIEW, PLAYGROUND } from "./texts/tools.ts";
 import { TRIGGERS } from "./texts/triggers.ts";
@@ -227,6 +228,7 @@ export const TEXTS = {
   overview: OVERVIEW,
   configuration: CONFIGURATION,
   drops: DROPS,
+  migrations: MIGRATIONS,
   triggers: TRIGGERS,
   playground: PLAYGROUND,
 } as const;

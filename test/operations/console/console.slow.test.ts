@@ -149,7 +149,17 @@ describeInChromium("the console in Chromium", () => {
 
   const PAGES = [
     ...["", "/files", "/files/1", "/files/1?view=input&row=3", "/files/1?view=readings", "/files/1?view=payload"],
-    ...["/readings", "/overview", "/drops", "/drops/in", "/triggers", "/playground?file=1", "/none"],
+    ...[
+      "/readings",
+      "/overview",
+      "/drops",
+      "/drops/in",
+      "/triggers",
+      "/playground?file=1",
+      "/configuration",
+      "/migrations",
+      "/none",
+    ],
   ];
   const LOOKS = [
     { width: 400, colorScheme: "light" },
@@ -207,7 +217,7 @@ describeInChromium("the console in Chromium", () => {
     }
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
-    expect(await focused()).toBe("Replay…");
+    await expect.poll(focused).toBe("Replay…");
     await leave(page);
   });
 });
