@@ -1,9 +1,9 @@
 /** Reads the readings of a run in the order of its batches, each with the row of the file that it came from. */
 import type { PushElement, PushReading } from "../model.ts";
-import { parseBody } from "../segment/payloads.ts";
+import { Bytes, parseBody } from "../segment/payloads.ts";
 import { openKept } from "./kept-files.ts";
-import { rowsOf } from "./row-index.ts";
-import type { SegmentFiles } from "./segment-files.ts";
+import { type PlacedRows, rowsOf } from "./row-index.ts";
+import type { FilePart, SegmentFiles } from "./segment-files.ts";
 
 export interface PlacedReading {
   readonly element: PushElement;
@@ -19,9 +19,7 @@ export interface PlacedReading {
  */
 export async function* placedReadings({ segment, rows }: SegmentFiles, only?: string): AsyncGenerator<PlacedReading> {
   if (segment === null || rows === null) return;
-  for await (const { sequence, offset, length, rows: numbers, sheetOf, sheets } of rowsOf(rows)) {
-    if (only !== undefined && sequence !== only) continue;
-    const body = Buffer.concat((await openKept(segment, { offset, length }).toArray()) as Buffer[]);
+  for await (const [{ rows: numbers, sheetOf, sheets }, body] of bodiesWith(rows, segment, only)) {
     let position = -1;
     for (const element of parseBody(body))
       for (const reading of element.data) {
@@ -30,5 +28,27 @@ export async function* placedReadings({ segment, rows }: SegmentFiles, only?: st
         const sheet = sheets?.[String(sheetOf?.[position])] ?? "";
         yield { element, reading, row: row === 0 ? null : row, sheet: sheet === "" ? null : sheet };
       }
+  }
+}
+
+/** Lines of the index with their batches; the segment, which may be compressed, is read once. */
+export async function* bodiesWith(
+  rows: FilePart,
+  segment: string,
+  only?: string,
+): AsyncGenerator<readonly [PlacedRows, Buffer]> {
+  let bytes: Bytes | undefined;
+  let at = 0;
+  try {
+    for await (const line of rowsOf(rows)) {
+      const { sequence, offset, length } = line;
+      if (only !== undefined && sequence !== only) continue;
+      if (bytes === undefined) bytes = new Bytes(openKept(segment, { offset, length: Number.POSITIVE_INFINITY }));
+      else await bytes.skip(offset - at);
+      at = offset + length;
+      yield [line, await bytes.take(length)];
+    }
+  } finally {
+    bytes?.close();
   }
 }

@@ -4,10 +4,10 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Bytes } from "../segment/payloads.ts";
 import { systemCode, wordsOf } from "../support/errors.ts";
 import { openKept } from "./kept-files.ts";
 import { ABOUT, KEPT_ENDS } from "./paths.ts";
+import { bodiesWith } from "./placed-readings.ts";
 import { isDamage, isWhole, type PlacedRows, rowsOf } from "./row-index.ts";
 import { type FilePart, keptSegmentFiles, segmentFiles } from "./segment-files.ts";
 import { type AboutQuery, isAbout } from "./target-index.ts";
@@ -92,23 +92,6 @@ async function* readingsOf(
   for await (const line of rowsOf(rows)) {
     const elements = await elementsAt(segment, line);
     if (elements !== null) yield* inBatch(runId, { ...line, rows: [], sheets: {} }, elements, query);
-  }
-}
-
-/** Each line of the index with its batch. */
-async function* bodiesWith(rows: FilePart, segment: string): AsyncGenerator<readonly [PlacedRows, Buffer]> {
-  let bytes: Bytes | undefined;
-  let at = 0;
-  try {
-    for await (const line of rowsOf(rows)) {
-      const { offset, length } = line;
-      if (bytes === undefined) bytes = new Bytes(openKept(segment, { offset, length: Number.POSITIVE_INFINITY }));
-      else await bytes.skip(offset - at);
-      at = offset + length;
-      yield [line, await bytes.take(length)];
-    }
-  } finally {
-    bytes?.close();
   }
 }
 

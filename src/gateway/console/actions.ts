@@ -10,6 +10,7 @@ import type { CommandResults, OperatorCommand } from "../../runs/commands.ts";
 import type { BindingParts } from "../../runs/replay-mapper.ts";
 import type { Spool } from "../../spool/spool.ts";
 import { HeadgateError, InvariantError } from "../../support/errors.ts";
+import { Slots } from "../../workers/slots.ts";
 import { type Previewed, Previews } from "./preview.ts";
 import { assertHeld, RunProvisioner } from "./provision-runs.ts";
 import { EFFECTS, fileOf, named, runOf } from "./subjects.ts";
@@ -24,9 +25,14 @@ export interface ActionParts {
   execute<Asked extends OperatorCommand>(command: Asked): Promise<CommandResults[Asked["order"]]>;
 }
 
+/** Previews at the same time, of all people: those of replays have a process each that maps. */
+const PREVIEWS = 2;
+
 export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndpoints> {
+  const slots = new Slots(PREVIEWS);
   return {
     async preview({ body: { action, subjects, options }, signal }) {
+      if (!(await slots.take(signal))) throw signal.reason;
       const previews = new Previews(parts, options, signal);
       const answer = (subject: Subject) => {
         signal.throwIfAborted();
@@ -35,7 +41,7 @@ export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndp
       try {
         return { items: await eachOf<Previewed>(subjects, answer, { detail: null }) };
       } finally {
-        await previews.close();
+        await previews.close().finally(() => slots.free());
       }
     },
     // It is performed to its end, also when the client has gone.
