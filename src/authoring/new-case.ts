@@ -2,7 +2,7 @@
 import { copyFile, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { stringify } from "yaml";
-import { RejectedError, systemCode } from "../support/errors.ts";
+import { type ErrorFacts, HeadgateError, RejectedError, systemCode, wordsOf } from "../support/errors.ts";
 import { type CaseOutcome, updateCase } from "./cases.ts";
 
 export interface NewCase {
@@ -44,17 +44,14 @@ export async function addCase(
       hint: "Send a sample with the rows that matter.",
     });
   const folder = join(dirname(modulePath), "cases", name);
-  await mkdir(dirname(folder), { recursive: true });
+  await mkdir(dirname(folder), { recursive: true }).catch((cause: unknown) => {
+    throw unwritable(cause, facts);
+  });
   await mkdir(folder).catch((cause: unknown) => {
-    if (systemCode(cause) !== "EEXIST") throw cause;
-    throw new RejectedError("HG-OPS-011", {
-      ...facts,
-      message: `the mapper ${mapper} has a case ${name} already`,
-      hint: "Choose another name; nothing was changed.",
-    });
+    throw systemCode(cause) === "EEXIST" ? taken(mapper, name, facts) : unwritable(cause, facts);
   });
   try {
-    await copyFile(inputPath, join(folder, `input${extname(fileName) || ".txt"}`));
+    await copyFile(inputPath, join(folder, `input${/^\.\w{1,8}$/.exec(extname(fileName))?.[0] ?? ".txt"}`));
     const text = stringify({ ...settings, $fileName: fileName, ...(rows === "lenient" ? { $rows: rows } : {}) });
     await writeFile(join(folder, "settings.yaml"), text);
     await updateCase(modulePath, { name, ...outcome });
@@ -68,6 +65,26 @@ export async function addCase(
     return { case: folder, file: outcome.file };
   } catch (thrown) {
     await rm(folder, { recursive: true, force: true });
-    throw thrown;
+    throw systemCode(thrown) === undefined || thrown instanceof HeadgateError ? thrown : unwritable(thrown, facts);
   }
+}
+
+type Facts = Pick<ErrorFacts, "operation" | "subject">;
+
+function taken(mapper: string, name: string, facts: Facts): RejectedError {
+  return new RejectedError("HG-OPS-011", {
+    ...facts,
+    message: `the mapper ${mapper} has a case ${name} already`,
+    hint: "Choose another name; nothing was changed.",
+  });
+}
+
+/** The user of a gateway may often read its mappers and not change them. */
+function unwritable(cause: unknown, facts: Facts): RejectedError {
+  return new RejectedError("HG-OPS-011", {
+    ...facts,
+    message: `the folder of the mapper cannot be written: ${wordsOf(cause)}`,
+    hint: "Permit the user of the gateway to write there, or add the case with `headgate mapper test --update`.",
+    cause,
+  });
 }

@@ -104,7 +104,8 @@ class Playground {
 
   async close(): Promise<void> {
     for (const request of this.#current.values()) request.abort();
-    await (await this.#dryRuns)?.close();
+    const dryRuns = await this.#dryRuns?.catch(() => null); // One that never opened has nothing to close.
+    await dryRuns?.close();
     await Promise.all([this.#samples.close(), this.#catalogue.close()]);
   }
 
@@ -197,7 +198,12 @@ class Playground {
       { workers: { ...workers, timeLimit: Math.min(workers.timeLimit, TIME_LIMIT_MS) }, folders: mappers.folders },
       AT_ONCE,
     );
-    return this.#dryRuns;
+    const opened = this.#dryRuns;
+    // A full disk may have space again at the next request.
+    opened.catch(() => {
+      if (this.#dryRuns === opened) this.#dryRuns = null;
+    });
+    return opened;
   }
 
   async #propose(

@@ -176,6 +176,18 @@ it("adds a sample to the cases of a mapper of one's own, and to no bundled one",
   expect(bundled).toMatchObject({ status: 409, code: "HG-OPS-011" });
 });
 
+it("says that the folder of a mapper cannot be written, and adds nothing", async () => {
+  const sample = await sampleOf("1.5\n", "own.txt");
+  // The place of the cases is taken, as where the user of the gateway may not write.
+  rig.put("mappers/own/cases", "a file");
+  const refused = await refusal(gateway, endpoints.addCase, { body: { sample, mapper: "own", name: "first" } });
+  expect(refused).toMatchObject({
+    status: 409,
+    code: "HG-OPS-011",
+    detail: expect.stringContaining("cannot be written"),
+  });
+});
+
 it("adds no case whose result depends on the time", async () => {
   rig.put("mappers/own/mapper.js", OWN.replace("Number(line.text)", "Date.now()"));
   const sample = await sampleOf("1.5\n", "own.txt");
