@@ -26,7 +26,11 @@ const CHANGES = 1_000;
  * Each alarm occurs once. Returns those whose changes were not written: another hub, a person, or a change of the
  * template, was first.
  */
-export async function record(store: HubStore, found: readonly Found[], nowMs: number): Promise<readonly Watched[]> {
+export async function record(
+  store: HubStore,
+  found: readonly Found[],
+  { nowMs, mailsAnHour }: { readonly nowMs: number; readonly mailsAnHour: number },
+): Promise<readonly Watched[]> {
   const changed = found.filter((one) => {
     if (one.changes.length === 0) remember(one);
     return one.changes.length > 0;
@@ -35,7 +39,7 @@ export async function record(store: HubStore, found: readonly Found[], nowMs: nu
   for (const list of listsOf(changed)) {
     const steps = await stepsOf(store, list, nowMs);
     faultPoint("hub.alarm.found");
-    const written = await store.alarms.evaluation.advance(steps);
+    const written = await store.alarms.evaluation.advance(steps, mailsAnHour);
     const ids = new Set(steps.flatMap(({ alarm }, index) => (written[index] === true ? [alarm.id] : [])));
     if (ids.size > 0) faultPoint("hub.alarm.changed");
     for (const one of list)

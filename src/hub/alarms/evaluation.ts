@@ -18,6 +18,8 @@ export interface EvaluationParts {
   readonly store: HubStore;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Mails of one account. */
+  readonly mailsAnHour: number;
   /** Called after a change was written: mails and dispatches may be due. */
   onChanged(): void;
 }
@@ -190,7 +192,10 @@ export class AlarmEvaluation {
   }
 
   async #record(found: readonly Found[]): Promise<void> {
-    const refused = await record(this.#parts.store, found, this.#nowMs);
+    const refused = await record(this.#parts.store, found, {
+      nowMs: this.#nowMs,
+      mailsAnHour: this.#parts.mailsAnHour,
+    });
     if (found.some(({ changes }) => changes.length > 0)) this.#parts.onChanged();
     if (refused.length > 0) await this.#again(refused);
   }

@@ -6,10 +6,8 @@ import type { StoredTemplate } from "../store/alarms/records.ts";
 import type { NewEvent } from "../store/events/events.ts";
 import type { HubStore } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";
-import { alarmMessage } from "./message.ts";
+import { alarmMessage, MAIL_VALID_MS } from "./message.ts";
 
-/** A mail about a change that is older than this is of no use. */
-const MAIL_VALID_MS = 3 * 86_400_000;
 const ALL = { offset: 0, limit: null };
 
 export interface Notified {

@@ -9,6 +9,7 @@ import type { TouchedPoints } from "../push/touched.ts";
 import type { HubStore } from "../store/store.ts";
 import { AlarmDispatch } from "./dispatch.ts";
 import { AlarmEvaluation } from "./evaluation.ts";
+import { ALARM_DIGEST } from "./message.ts";
 
 export interface Alarms {
   /** Templates have changed. Resolves when their alarms are there: points that are stored from then on count. */
@@ -72,7 +73,8 @@ class AlarmService implements Alarms {
       parts.deliveries.wake();
       dispatch.wake();
     };
-    this.#evaluation = new AlarmEvaluation({ store: parts.store, clock: parts.clock, log: parts.log, onChanged });
+    const { alarmsAnHour: mailsAnHour } = parts.options.mail;
+    this.#evaluation = new AlarmEvaluation({ ...parts, mailsAnHour, onChanged });
     this.#loop = this.#run();
   }
 
@@ -146,7 +148,21 @@ class AlarmService implements Alarms {
       throw thrown;
     }
     if (this.#touched.length === 0) this.#waitsSinceMs = null;
-    return this.#evaluation.tick();
+    const next = await this.#evaluation.tick();
+    return this.#sendDigests(next);
+  }
+
+  /** Returns when the next of a moment and the digests comes. */
+  async #sendDigests(next: number | null): Promise<number | null> {
+    const { store, clock, mail } = this.#parts;
+    const { digests } = store.alarms;
+    const nowMs = clock.now().epochMilliseconds;
+    const dueMs = await digests.nextMs();
+    if (dueMs === null || dueMs > nowMs)
+      return dueMs === null || next === null ? (next ?? dueMs) : Math.min(next, dueMs);
+    if ((await digests.queueDue(nowMs, ALARM_DIGEST)) > 0) mail.wake();
+    // There may be more of them.
+    return nowMs;
   }
 
   #watch(isNeeded: boolean): void {

@@ -27,6 +27,14 @@ export const mailOptions = z.strictObject({
     ),
   backoff: duration("5s").describe("Wait after the first failure, doubled after each further one; 5s by default."),
   backoffMax: duration("10m").describe("Longest wait between two attempts; 10m by default."),
+  alarmsAnHour: z
+    .int()
+    .positive()
+    .default(60)
+    .describe(
+      "Mails about alarms that one account sends in an hour; 60 by default. Further ones become one mail for each " +
+        "recipient, an hour after the first of them.",
+    ),
   validity: z
     .strictObject({
       invitation: duration("7d").describe("Of the link of an invitation; 7d by default."),

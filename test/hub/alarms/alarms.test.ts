@@ -93,7 +93,13 @@ describe("an alarm", () => {
     let nowMs = Date.now();
     const clock = { ...systemClock, now: () => Temporal.Instant.fromEpochMilliseconds(nowMs) };
     const { store } = hub.inside();
-    const other = new AlarmEvaluation({ store: store as HubStore, clock, log: createLog("silent"), onChanged() {} });
+    const other = new AlarmEvaluation({
+      store: store as HubStore,
+      clock,
+      log: createLog("silent"),
+      mailsAnHour: 60,
+      onChanged() {},
+    });
     await other.sweep();
     nowMs = soonMs;
     await other.tick();
@@ -143,7 +149,13 @@ describe("an alarm", () => {
     const { store } = hub.inside();
     const others = [1, 2].map(
       () =>
-        new AlarmEvaluation({ store: store as HubStore, clock: systemClock, log: createLog("silent"), onChanged() {} }),
+        new AlarmEvaluation({
+          store: store as HubStore,
+          clock: systemClock,
+          log: createLog("silent"),
+          mailsAnHour: 60,
+          onChanged() {},
+        }),
     );
     for (const other of others) await other.refresh();
     await pushed(id, [12, 5, 20]);
@@ -170,13 +182,13 @@ describe("an alarm", () => {
       ...{ recordedMs: 1, noticesOf },
     }));
     const stale = steps.map((step, at) => (at === 1 ? { ...step, alarm: { ...step.alarm, revision: 7 } } : step));
-    expect(await alarms.evaluation.advance(stale)).toEqual([true, false]);
+    expect(await alarms.evaluation.advance(stale, 60)).toEqual([true, false]);
     expect((await alarms.evaluation.alarmsOf(rows.map(({ id }) => id))).map(({ state }) => state)).toEqual([
       "Present",
       "NotPresent",
     ]);
     const ofOldRule = steps.map((step) => ({ ...step, templateRevision: found.revision - 1 }));
-    expect(await alarms.evaluation.advance(ofOldRule)).toEqual([false, false]);
+    expect(await alarms.evaluation.advance(ofOldRule, 60)).toEqual([false, false]);
   });
 
   test("of an expression is present where it is true", async () => {

@@ -22,6 +22,7 @@ const push = (id: number, points: Readonly<Record<string, number>>) =>
 const sweep = () =>
   new AlarmEvaluation({
     ...{ store: hub.inside().store as HubStore, clock: systemClock, log },
+    mailsAnHour: 60,
     onChanged() {},
   }).sweep();
 

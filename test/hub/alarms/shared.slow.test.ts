@@ -39,7 +39,8 @@ test("two hubs that store points of the same variables by turns fire each change
     await expect.poll(async () => (await other.get("/alarms")).length).toBe(VARIABLES);
     // Beside the hubs, which judge what they have stored, both judge everything all the time.
     const rivals = hubs.map(
-      ({ inside }) => new AlarmEvaluation({ store: inside.store as HubStore, clock, log, onChanged() {} }),
+      ({ inside }) =>
+        new AlarmEvaluation({ store: inside.store as HubStore, clock, log, mailsAnHour: 60, onChanged() {} }),
     );
     const ending = new AbortController();
     const sweeps = rivals.map(async (rival) => {

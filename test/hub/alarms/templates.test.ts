@@ -97,6 +97,7 @@ describe("a template", () => {
       const { store } = hub.inside();
       const other = new AlarmEvaluation({
         ...{ store: store as HubStore, clock: systemClock, log: createLog("silent") },
+        mailsAnHour: 60,
         onChanged() {},
       });
       await other.refresh();

@@ -167,7 +167,7 @@ async function calculated(hub: TestHub): Promise<void> {
   });
 }
 
-/** One that is present by what was pushed, with a webhook that waits. */
+/** One that is present by what was pushed, with a webhook and a digest that wait. */
 async function alarms(hub: TestHub): Promise<number[]> {
   const condition = { kind: "Above", set: VALUE };
   const template = await hub.post("/alarms/template", { name: HIDDEN, selection: { variableIds: [FIRST] }, condition });
@@ -178,6 +178,8 @@ async function alarms(hub: TestHub): Promise<number[]> {
   const nextMs = Date.parse("2100-01-01T00:00:00Z");
   const waits = { accountId: 1, kind: "webhook", target: `http://127.0.0.1:1/${HIDDEN}`, host: "127.0.0.1:1" } as const;
   await store.change(() => addDispatch({ ...waits, body: "{}", nextMs }));
+  const digest = { account_id: 1, recipient: `${HIDDEN}@example.org`, subject: HIDDEN, recorded_ms: nextMs };
+  await store.change(() => insert("alarm_digest", digest));
   return [template, view, found.id];
 }
 

@@ -6,9 +6,10 @@ import type { AlarmState } from "../../../wire/index.ts";
 import type { Memory } from "../../alarms/conditions.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { addEvents, type NewEvent } from "../events/events.ts";
-import { type NewMail, queueMail } from "../mail/mails.ts";
+import type { NewMail } from "../mail/mails.ts";
 import { number, text } from "../structure-rows.ts";
 import { ALARMS, addComment, type NewComment } from "./alarms.ts";
+import { queueAlarmMails } from "./digests.ts";
 import { addDispatch, type NewDispatch } from "./dispatches.ts";
 import { type StoredAlarm, type StoredTemplate, storedAlarmOf, templateOf } from "./records.ts";
 
@@ -78,9 +79,10 @@ export interface AlarmEvaluationStore {
   remove(accountId: number, ids: readonly number[]): Promise<void>;
   /**
    * One transaction with at most one step for each alarm. False, and nothing is written of it, when the alarm or the
-   * rule of its template has changed or gone since, or rests.
+   * rule of its template has changed or gone since, or rests. `mailsAnHour`: of one account; further mails wait for
+   * the digests (`digests.ts`).
    */
-  advance(steps: readonly AlarmStep[]): Promise<readonly boolean[]>;
+  advance(steps: readonly AlarmStep[], mailsAnHour: number): Promise<readonly boolean[]>;
   /** Of alarms that are as they were known; others keep theirs. */
   keepWatermarks(watermarks: readonly Watermark[]): Promise<void>;
   /** `missing`: the account has no such alarm; `state`: it is in this one, and cannot be acknowledged. */
@@ -173,14 +175,14 @@ function writers(database: Database): Omit<AlarmEvaluationStore, keyof Readers> 
     async remove(accountId, ids) {
       await database.run(`DELETE FROM alarm WHERE account_id = ? AND ${dialect.among("id")}`, accountId, ids);
     },
-    advance: (steps) =>
+    advance: (steps, mailsAnHour) =>
       database.write(function* (): Steps<readonly boolean[]> {
         const ids = [...new Set(steps.map(({ alarm }) => alarm.templateId))];
         const sql = `SELECT id, revision FROM alarm_template WHERE enabled AND ${dialect.among("id")}`;
         const revisions = new Map((yield* rows(sql, ids)).map((one) => [Number(one["id"]), Number(one["revision"])]));
         const isOfRule = ({ alarm, templateRevision }: AlarmStep) =>
           revisions.get(alarm.templateId) === templateRevision;
-        const written = yield* advance(steps.filter(isOfRule));
+        const written = yield* advance(steps.filter(isOfRule), mailsAnHour);
         return steps.map(({ alarm }) => written.has(alarm.id));
       }),
     keepWatermarks: (watermarks) =>
@@ -209,7 +211,7 @@ function writers(database: Database): Omit<AlarmEvaluationStore, keyof Readers> 
         const limit = typeof found["limit_words"] === "string" ? found["limit_words"] : null;
         const changes = [{ state: "Acknowledged", atMs: by.nowMs, value, limit, user: by.user } as const];
         const recordedMs = by.nowMs;
-        yield* advance([{ alarm, templateRevision, watermarkMs, memory, changes, recordedMs, noticesOf }]);
+        yield* advance([{ alarm, templateRevision, watermarkMs, memory, changes, recordedMs, noticesOf }], 0);
         return "acknowledged";
       }),
   };
@@ -236,22 +238,25 @@ function* addAlarm(accountId: number, template: StoredTemplate, one: NewAlarm, n
 }
 
 /** Returns the ids of the alarms that were as they were known. */
-function* advance(steps: readonly AlarmStep[]): Steps<ReadonlySet<number>> {
+function* advance(steps: readonly AlarmStep[], mailsAnHour: number): Steps<ReadonlySet<number>> {
   const written = new Set<number>();
   const events: NewEvent[] = [];
+  const mails: NewMail[] = [];
   // In one order, so that no two hubs wait for each other.
   for (const step of steps.toSorted((one, other) => one.alarm.id - other.alarm.id)) {
     const added = yield* advanceOne(step);
     if (added === null) continue;
     written.add(step.alarm.id);
-    events.push(...added);
+    events.push(...added.events);
+    mails.push(...added.mails);
   }
+  yield* queueAlarmMails(mails, mailsAnHour);
   yield* addEvents(events);
   return written;
 }
 
-/** Its events; null when the alarm is not as it was known. */
-function* advanceOne(step: AlarmStep): Steps<readonly NewEvent[] | null> {
+/** What is left to write of it; null when the alarm is not as it was known. */
+function* advanceOne(step: AlarmStep): Steps<Pick<Notices, "events" | "mails"> | null> {
   const { alarm, templateRevision, watermarkMs, memory, changes, recordedMs, noticesOf } = step;
   const last = changes.at(-1);
   if (last === undefined) throw new RangeError("an alarm was advanced without a change");
@@ -260,6 +265,7 @@ function* advanceOne(step: AlarmStep): Steps<readonly NewEvent[] | null> {
   const facts = [last.state, last.atMs, last.value, last.limit, templateRevision, watermarkMs, JSON.stringify(memory)];
   if ((yield* change(sql, ...facts, alarm.id, alarm.revision)) === 0) return null;
   const events: NewEvent[] = [];
+  const mails: NewMail[] = [];
   for (const one of changes) {
     const id = yield* insert("alarm_change", {
       account_id: alarm.accountId,
@@ -274,9 +280,9 @@ function* advanceOne(step: AlarmStep): Steps<readonly NewEvent[] | null> {
       user_name: one.user,
     });
     const notices = noticesOf({ ...one, id });
-    for (const mail of notices.mails) yield* queueMail(mail);
+    mails.push(...notices.mails);
     for (const dispatch of notices.dispatches) yield* addDispatch(dispatch);
     events.push(...notices.events);
   }
-  return events;
+  return { events, mails };
 }

@@ -1,5 +1,6 @@
 import type { Database } from "../database.ts";
 import { type AlarmStore, createAlarmStore } from "./alarms.ts";
+import { type AlarmDigestStore, createAlarmDigestStore } from "./digests.ts";
 import { type AlarmDispatchStore, createAlarmDispatchStore } from "./dispatches.ts";
 import { type AlarmEvaluationStore, createAlarmEvaluationStore } from "./evaluation.ts";
 import { type AlarmTemplateStore, createAlarmTemplateStore } from "./templates.ts";
@@ -11,6 +12,7 @@ export interface AlarmStores {
   readonly views: AlarmViewStore;
   readonly evaluation: AlarmEvaluationStore;
   readonly dispatches: AlarmDispatchStore;
+  readonly digests: AlarmDigestStore;
 }
 
 export function createAlarmStores(database: Database): AlarmStores {
@@ -20,5 +22,6 @@ export function createAlarmStores(database: Database): AlarmStores {
     views: createAlarmViewStore(database),
     evaluation: createAlarmEvaluationStore(database),
     dispatches: createAlarmDispatchStore(database),
+    digests: createAlarmDigestStore(database),
   };
 }

@@ -5,7 +5,14 @@
 import { change, type Database, insert, type Row, row, type Steps } from "../database.ts";
 import { number } from "../structure-rows.ts";
 
-export const MAIL_KINDS = ["invitation", "temporary-password", "reset", "password-changed", "alarm"] as const;
+export const MAIL_KINDS = [
+  "invitation",
+  "temporary-password",
+  "reset",
+  "password-changed",
+  "alarm",
+  "alarm-digest",
+] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
 
 export interface MailContent {
