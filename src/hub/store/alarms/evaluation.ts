@@ -255,7 +255,7 @@ function* advance(steps: readonly AlarmStep[], mailsAnHour: number): Steps<Reado
   return written;
 }
 
-/** What is left to write of it; null when the alarm is not as it was known. */
+/** Its events and mails, which are not written yet; null when the alarm is not as it was known. */
 function* advanceOne(step: AlarmStep): Steps<Pick<Notices, "events" | "mails"> | null> {
   const { alarm, templateRevision, watermarkMs, memory, changes, recordedMs, noticesOf } = step;
   const last = changes.at(-1);
