@@ -1,4 +1,6 @@
 /** The inbox and the files of the console, through a gateway that runs. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import ExcelJS from "exceljs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GatewayRig, oneReading, trigger, until } from "../../runs/gateway-rig.ts";
@@ -145,6 +147,24 @@ describe("files", () => {
     expect(origin.found).toMatchObject([{ file: id, path: "a.csv", row: 2, value: 1.5, run: page.arrival.run }]);
     expect(await refusal(gateway, `readings?target=meter&date=${day(1)}`)).toMatchObject({ status: 400 });
     expect(await refusal(gateway, `files/${id}/payload?batch=9`)).toMatchObject({ status: 404 });
+  });
+
+  it("show what is still at its drop alone, and say of what is gone that it is", async () => {
+    rig.put("in/stray.txt", "nothing claims me\n");
+    const gateway = await rig.open({});
+    await until("it is seen", async () => (await get(gateway, "files?state=unmatched")).files.length === 1);
+    const [{ id }] = (await get(gateway, "files")).files;
+    expect(await get(gateway, `files/${id}`)).toMatchObject({
+      arrival: { state: "unmatched", run: null },
+      input: { kept: false, where: "drop", format: null },
+      actions: ["forget"],
+    });
+    expect((await get(gateway, `files/${id}/input`)).lines).toEqual([{ row: 1, text: "nothing claims me", cut: 0 }]);
+    expect(await refusal(gateway, `files/${id}/readings`)).toMatchObject({ status: 404 });
+    rmSync(join(rig.folder, "in/stray.txt"));
+    await until("it is gone", async () => (await get(gateway, `files/${id}`)).input.where === null);
+    expect(await refusal(gateway, `files/${id}/input`)).toMatchObject({ status: 404, code: "HG-OPS-004" });
+    expect(await refusal(gateway, `files/${id}/input/file`)).toMatchObject({ status: 404 });
   });
 
   it("show lines of any length and encoding as text, and the rows of a workbook", async () => {
