@@ -6,6 +6,7 @@ import { createFtpDrop } from "./ftp/ftp.ts";
 import { IntakeDrop, type IntakeFacts } from "./intake/intake.ts";
 import { LocalDrop } from "./local/local.ts";
 import type { DropOptions, HubDropOptions } from "./options.ts";
+import { type PutFile, putIntoFolder } from "./put-file.ts";
 import { createSftpDrop } from "./sftp/sftp.ts";
 
 export interface DropFacts {
@@ -21,7 +22,7 @@ export function createDrop(options: DropOptions, { log, intake, hubDrop }: DropF
     new InvariantError("HG-BUG-001", { operation: "create drop", subject: options.name, message: words });
   switch (options.kind) {
     case "local":
-      return new LocalDrop(options, log);
+      return Object.assign(new LocalDrop(options, log), { put: (file: PutFile) => putIntoFolder(options, file) });
     case "sftp":
       return createSftpDrop(options, log);
     case "ftp":

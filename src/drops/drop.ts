@@ -16,6 +16,7 @@ import { onlyOne, type Settled } from "../support/settled.ts";
 import type { IngestionType } from "../wire/index.ts";
 import type { ArchiveClearing } from "./archive-cleanup.ts";
 import type { SourceFiles } from "./finish.ts";
+import type { FilePut, PutFile } from "./put-file.ts";
 import type { SetAside } from "./set-aside.ts";
 
 export { archivedRun } from "./archive-cleanup.ts";
@@ -121,6 +122,12 @@ export interface Drop {
     signal: AbortSignal,
     onEntry?: (entry: FileEntry, provenance?: Provenance) => void,
   ): Promise<readonly ProbeFinding[]>;
+
+  /**
+   * Takes a file that a person gives it, whole or not at all; it never replaces another. Absent where only
+   * others put files. Throws `RejectedError` for a file that the drop would not pick up.
+   */
+  put?(file: PutFile): Promise<FilePut>;
 
   /**
    * Calls back when something may have changed, to poll sooner. Events are only hints (invariant 9). Returns

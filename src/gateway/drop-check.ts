@@ -43,7 +43,7 @@ export async function checkDrop(
       forecast.add(entry);
     });
     findings.push(...found);
-    if (!found.some(({ about, level }) => about === "listing" && level === "ok")) return findings;
+    if (!found.some(({ about, level }) => about === "listing" && level !== "failed")) return findings;
     findings.push({ level: "ok", about: "triggers", what: claims.words() });
     if (ledger !== null) findings.push(...(await dropHistory(ledger, options)));
     if (options.initial !== "process") findings.push({ level: "ok", about: "initial", what: forecast.words() });

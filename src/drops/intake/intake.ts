@@ -19,11 +19,13 @@ import type { ArchiveClearing } from "../archive-cleanup.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";
 import { insideDrop } from "../paths.ts";
+import type { FilePut, PutFile } from "../put-file.ts";
 import { interrupted } from "../refusals.ts";
 import type { BodyStore } from "./body-store.ts";
 import { Bodies } from "./own-body-store.ts";
 import { checkTls, probeIntake, probeShared, probeWaiting } from "./probe.ts";
 import { installProblems } from "./problems.ts";
+import { putBody } from "./put.ts";
 import type { Receipt } from "./receipts.ts";
 import { pushRoutes, type RouteParts, storageRoutes, type TokenRefusal } from "./routes.ts";
 import { People } from "./senders.ts";
@@ -139,6 +141,16 @@ export class IntakeDrop implements Drop {
         ? probeWaiting(this.#root, onReceipt)
         : await probeShared(waitingReceipts(shared, this.name, signal), onReceipt);
     return [...findings, waiting];
+  }
+
+  async put(file: PutFile): Promise<FilePut> {
+    const bodies = await this.#store();
+    const facts = this.#facts;
+    const nowMs = this.#clock.now().epochMilliseconds;
+    const isFull = async () => (await facts.isFull?.()) ?? false;
+    const put = await putBody(file, { options: this.#options, bodies, service: facts.defaultService, nowMs, isFull });
+    for (const notify of this.#watching) notify();
+    return put;
   }
 
   watch(onChange: () => void): () => Promise<void> {

@@ -1,6 +1,6 @@
 /** Handlers of the endpoints about drops. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { putFile, whyNoUploads } from "../../drops/local/put.ts";
+import { whyNoUploads } from "../../drops/put-file.ts";
 import { approveHostKey, type HostKeyState, hostKeyState } from "../../drops/sftp/approval.ts";
 import type { DropState } from "../../model.ts";
 import type { DropFacts, dropEndpoints } from "../../operations/api/drops.ts";
@@ -49,8 +49,8 @@ export function dropHandlers(config: GatewayConfig, parts: DropParts): HandlersO
     },
     async addFile({ params, query, body, person }) {
       const options = optionsOf(params.name);
-      if (options.kind !== "local") throw noUploads(options);
-      const added = await putFile(options, query.name, body);
+      const added = await drops.entry(options.name)?.drop.put?.({ name: query.name, content: body, by: person.name });
+      if (added === undefined) throw noUploads(options);
       log.info({ drop: params.name, file: added.path, by: person.name }, "a person put a file into a drop");
       poll(params.name);
       return added;
@@ -61,7 +61,7 @@ export function dropHandlers(config: GatewayConfig, parts: DropParts): HandlersO
 async function factsOf(
   { waiting: _, ...state }: DropState,
   config: GatewayConfig,
-  { ledger }: DropParts,
+  { ledger, drops }: DropParts,
 ): Promise<DropFacts> {
   const options = config.drops.find(({ name }) => name === state.drop);
   const last = await ledger.lastArrivalAt(state.drop);
@@ -70,7 +70,7 @@ async function factsOf(
     address: options === undefined ? null : addressOf(options),
     lastFile: last === null ? null : { path: last.path, at: last.seenAt },
     hostKey: hostKeyOf(state),
-    takesUploads: options !== undefined && whyNoUploads(options) === null,
+    takesUploads: drops.entry(state.drop)?.drop.put !== undefined,
   };
 }
 
@@ -108,7 +108,7 @@ function noUploads(options: DropOptions): RejectedError {
     operation: "put file into drop",
     subject: options.name,
     message: `no file can be put into the drop ${options.name} here: ${whyNoUploads(options)}`,
-    hint: "Put the file where its senders do, or into a local drop.",
+    hint: "Put the file where its senders do, or into a local drop or an HTTP intake.",
   });
 }
 

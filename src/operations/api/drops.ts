@@ -101,7 +101,7 @@ export const dropEndpoints = {
     path: "/operations/drops/:name/files",
     need: "command",
     tag,
-    summary: "Puts a file into a local drop, whole or not at all; it never replaces another",
+    summary: "Puts a file into a local drop or an HTTP intake, whole or not at all; it never replaces another",
     params,
     query: z.strictObject({ name: z.string().min(1).max(255) }),
     body: new Upload(UPLOAD_BYTES_MAX),

@@ -5,7 +5,7 @@ import ssh2 from "ssh2";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Gateway } from "../../../src/gateway.ts";
 import { dropEndpoints as endpoints } from "../../../src/operations/api/drops.ts";
-import { drop, GatewayRig, oneReading, until } from "../../runs/gateway-rig.ts";
+import { drop, GatewayRig, oneReading, trigger, until } from "../../runs/gateway-rig.ts";
 import { type FieldSftp, startFieldSftp } from "../../support/field/sftp.ts";
 import { call, refusal } from "./calls.ts";
 
@@ -23,6 +23,9 @@ afterEach(async () => {
   await server?.close();
   server = null;
 });
+
+const putInto = (name: string, file: string, text: string) =>
+  ({ params: { name }, query: { name: file }, body: Buffer.from(text) }) as const;
 
 const hostKey = () => ssh2.utils.generateKeyPairSync("ed25519").private;
 
@@ -115,8 +118,7 @@ it("puts a file into a local drop whole, and never in the place of another", asy
       { name: "web", kind: "http", listen: "127.0.0.1:0", users: [user] },
     ],
   });
-  const put = (name: string, text: string, to = "in") =>
-    ({ params: { name: to }, query: { name }, body: Buffer.from(text) }) as const;
+  const put = (name: string, text: string) => putInto("in", name, text);
   const text = oneReading(variable, 7);
   expect(await call(gateway, endpoints.addFile, put("new.csv", text))).toEqual({
     path: "new.csv",
@@ -137,9 +139,30 @@ it("puts a file into a local drop whole, and never in the place of another", asy
     expect(answer).toMatchObject({ status: 409, code: "HG-OPS-012", detail: expect.stringContaining(words) });
   }
   const large = await refusal(gateway, endpoints.addFile, put("large.csv", "x".repeat(1_001)));
-  expect(large.detail).toContain("1001 bytes");
-  expect(await refusal(gateway, endpoints.addFile, put("a.csv", text, "web"))).toMatchObject({ code: "HG-OPS-012" });
+  expect(large).toMatchObject({ status: 409, code: "HG-OPS-012", detail: expect.stringContaining("1001 bytes") });
   expect(readFileSync(join(rig.folder, "in/new.csv"), "utf8")).toBe(text);
   expect(readdirSync(join(rig.folder, "in"))).toEqual(["new.csv"]);
   expect(readdirSync(rig.folder)).not.toContain("out.csv");
+});
+
+it("puts a file into an HTTP intake as an upload, and into no drop on a server", async () => {
+  const variable = await rig.variable("M-1");
+  const { options } = await changedServer();
+  const web = { name: "web", kind: "http", listen: "127.0.0.1:0", users: [user], limits: { body: "1KB" } };
+  const gateway = await rig.open({
+    drops: [{ ...web, every: "100ms" }, options],
+    triggers: [trigger("uploads", { ingestionType: "UploadInStorage" })],
+  });
+  const added = await call(gateway, endpoints.addFile, putInto("web", "new.csv", oneReading(variable, 7)));
+  expect(added.path).toMatch(/^storage\/\d+\/new\.csv$/);
+  await until("the file is delivered", async () => (await rig.stored(variable))["2026-03-01"] === 7);
+  const [run] = await gateway.ledger.recentRuns(1);
+  expect(run?.binding.sender).toContain("command line (console)");
+  for (const given of [
+    putInto("web", "large.csv", "x".repeat(1_001)),
+    putInto("web", "../out.csv", "x"),
+    putInto("field", "a.csv", "x"),
+  ])
+    expect(await refusal(gateway, endpoints.addFile, given)).toMatchObject({ status: 409, code: "HG-OPS-012" });
+  expect(await gateway.ledger.recentRuns(9)).toHaveLength(1);
 });
