@@ -6,8 +6,8 @@ import type { TracedFile } from "./ledger-results.ts";
 export interface FileFilter {
   /** A part of the path; ASCII letters match in either case. */
   readonly text?: string | undefined;
-  /** Only files with readings of this target, as far as their runs were mapped. */
-  readonly target?: TargetKey | undefined;
+  /** Only files with readings of one of these targets, as far as their runs were mapped. */
+  readonly targets?: readonly TargetKey[] | undefined;
   readonly standing?: FileStanding | undefined;
   readonly drop?: string | undefined;
   readonly trigger?: string | undefined;

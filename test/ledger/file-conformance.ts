@@ -35,7 +35,14 @@ export function fileConformance(ledger: () => Ledger): void {
     expect(await paths({ trigger: "monthly", standing: "held", text: "b" })).toEqual(["south/b.csv"]);
     expect(await paths({ trigger: "daily", standing: "delivered" })).toEqual([]);
     expect(await paths({ trigger: "none" })).toEqual([]);
-    expect(await paths({ target: { kind: "sourceEan", target: "A" } })).toEqual(["north/a.csv"]);
+    expect(
+      await paths({
+        targets: [
+          { kind: "sourceEan", target: "A" },
+          { kind: "sourceEan", target: "C" },
+        ],
+      }),
+    ).toEqual(["north/a.csv"]);
     const one = await ledger().files.identified(delivered.id, 10);
     expect(one.map(({ run }) => run?.id)).toEqual([delivered.id]);
     expect(await ledger().files.identified("north/a.csv", 10)).toEqual([]);

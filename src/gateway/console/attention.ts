@@ -89,12 +89,12 @@ export function attentionHandlers(
           subject: key,
           message: "nothing of this group needs attention now",
         });
-      const begin = after === undefined ? 0 : group.members.findIndex((member) => member.key === after) + 1;
+      const begin = beginAfter(after, group.members);
       const part = group.members.slice(begin, begin + limit);
       const items = await details(part);
       return {
         items: part.flatMap((member) => items.get(member.key) ?? []),
-        next: begin + limit < group.members.length ? (part.at(-1)?.key ?? null) : null,
+        next: begin + limit < group.members.length ? `${begin + limit} ${part.at(-1)?.key ?? ""}` : null,
       };
     },
   };
@@ -103,6 +103,14 @@ export function attentionHandlers(
 type KnownCase = RestingCase & { readonly member: Member };
 /** Cases as they were read last, with their members: most stay from one time to the next. */
 type KnownCases = Map<string, KnownCase>;
+
+/** `after`: how many members were before, and the key of the last, which may no longer be in the group. */
+function beginAfter(after: string | undefined, members: readonly Member[]): number {
+  if (after === undefined) return 0;
+  const [, count = "0", key = ""] = /^(\d+) (.*)$/s.exec(after) ?? [];
+  const found = members.findIndex((member) => member.key === key);
+  return found === -1 ? Math.min(Number(count), members.length) : found + 1;
+}
 
 async function readInbox(
   config: GatewayConfig,
@@ -133,7 +141,11 @@ function memberOfRun(one: RestingCase): Member {
   // Only what the mapper says depends on the mapper.
   const isOfMapper = state === "quarantined" && code !== null && /^HG-(MAP|FILE)-/.test(code);
   const kind = state as AttentionKind;
-  return withCause({ key: `run ${run} ${state}`, kind, text: message, ...facts, mapper: isOfMapper ? mapper : null });
+  return withCause({ key: keyOf(run, state), kind, text: message, ...facts, mapper: isOfMapper ? mapper : null });
+}
+
+function keyOf(run: string, state: string): string {
+  return `run ${run} ${state}`;
 }
 
 function memberOfUnmatched(arrival: Arrival): Member {
@@ -231,7 +243,8 @@ function itemOfRun(
   { arrival, run }: ListedFile,
   hasTemplate: ReadonlySet<string>,
 ): AttentionItem | null {
-  if (run === null) return null;
+  // It was replayed, or its state has changed, since the inbox was read.
+  if (run === null || keyOf(run.id, run.state) !== key) return null;
   const { id, drop, path, state, reason, points, binding, changedAt } = run;
   return {
     ...{ key, kind, state, run: id, file: arrival.id, drop, path, points, since: changedAt },

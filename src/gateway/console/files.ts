@@ -13,6 +13,7 @@ import { identifierKind, targetWords } from "../../wire/index.ts";
 import { type ContentParts, FileContent, mustFindFile, runWithInput } from "./file-content.ts";
 import { payloadOf, readingsOf } from "./file-readings.ts";
 import { formatOf, headOf, marksOf, previewOf } from "./input-preview.ts";
+import { Meters } from "./meters.ts";
 import { targetFields } from "./reading-origin.ts";
 
 /** Runs of a file, entries, other versions and refused rows that are shown. */
@@ -21,8 +22,9 @@ const SHOWN_MAX = 200;
 export function fileHandlers(config: GatewayConfig, parts: ContentParts): HandlersOf<typeof fileEndpoints> {
   const { ledger } = parts;
   const find = (id: number) => mustFindFile(id, parts);
+  const meters = new Meters(parts);
   return {
-    files: ({ query }) => findFiles(query, parts),
+    files: ({ query }) => findFiles(query, parts, meters),
     async file({ params: { id }, signal }) {
       const life = await ledger.files.life(id);
       if (life === null) throw await unknownFile(id, parts);
@@ -65,23 +67,36 @@ function unknownFile(id: number, parts: ContentParts): Promise<Error> {
 async function findFiles(
   query: QueryOf<(typeof fileEndpoints)["files"]>,
   { ledger }: Pick<ContentParts, "ledger">,
+  meters: Meters,
 ): Promise<AnswerOf<(typeof fileEndpoints)["files"]>> {
-  const { q, state, ...filter } = query;
+  const { q, state, ...given } = query;
+  const filter = { ...given, standing: state };
   const text = q?.trim() ?? "";
-  if (text !== "" && filter.after === undefined) {
+  const list = async (wanted: FileFilter, mark = "") => {
+    const { files, next } = await ledger.files.list(wanted);
+    return { files: files.map(rowOf), next: next === null ? null : `${mark}${next}` };
+  };
+  if (text === "") return await list(filter);
+  const ofMeter = async (after?: string) => list({ ...filter, targets: await meters.targets(text), after }, OF_METER);
+  if (filter.after?.startsWith(OF_METER) === true) return await ofMeter(filter.after.slice(OF_METER.length));
+  if (filter.after === undefined) {
     const identified = await ledger.files.identified(text, filter.limit);
     if (identified.length > 0) return { files: identified.map(rowOf), next: null };
   }
-  const wanted: FileFilter = { ...filter, standing: state, ...(text === "" ? {} : textFilter(text)) };
-  const { files, next } = await ledger.files.list(wanted);
-  return { files: files.map(rowOf), next };
+  const found = await list({ ...filter, ...textFilter(text) });
+  if (found.files.length > 0 || filter.after !== undefined) return found;
+  const byMeter = await ofMeter();
+  return byMeter.files.length > 0 ? byMeter : found;
 }
 
+/** The beginning of `next` in the list of the files of a meter. */
+const OF_METER = "meter ";
+
 /** A target as `sourceSerialNumber=M-1 mappingConfig=kWh`, or a part of the path. */
-function textFilter(text: string): Pick<FileFilter, "text" | "target"> {
+function textFilter(text: string): Pick<FileFilter, "text" | "targets"> {
   const fields = targetFields(text);
   const kind = fields === null ? null : identifierKind(fields);
-  return fields === null || kind === null ? { text } : { target: { kind, target: targetWords(fields) } };
+  return fields === null || kind === null ? { text } : { targets: [{ kind, target: targetWords(fields) }] };
 }
 
 export function rowOf({ arrival, run }: ListedFile): FileRow {

@@ -9,7 +9,7 @@ import type { FileFilter, FileList, FileListPart, ListedFile } from "../file-lis
 import { arrivalsById } from "./arrivals.ts";
 import { replacedRuns, restingCases } from "./resting-cases.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
-import { type Candidates, type Condition, candidatesIn } from "./run-candidates.ts";
+import { type Candidates, type Condition, candidatesIn, knownDigests } from "./run-candidates.ts";
 import { literals } from "./run-indexes.ts";
 import { row, rowEach, rows, type Steps, type Store, type Value } from "./store.ts";
 import { identifiedFiles, lifeOf } from "./trace.ts";
@@ -101,14 +101,15 @@ function* beginSearch(store: Store, filter: FileFilter): Steps<Search> {
 
 /** The runs by which the files are found; null for a filter that is not about runs. */
 function* candidatesOf(store: Store, filter: FileFilter): Steps<Candidates | null> {
-  const { standing, trigger, target } = filter;
+  const { standing, trigger } = filter;
   const states = standing === undefined ? null : statesOf(standing);
   if (states?.runs.length === 0) return null;
-  if (states === null && trigger === undefined && target === undefined) return null;
+  if (states === null && trigger === undefined && filter.targets === undefined) return null;
   const field = store.dialect.jsonField("json", "trigger");
   const bindings =
     trigger === undefined ? null : yield* ids(`SELECT id FROM bindings WHERE ${field} = ? ORDER BY id DESC`, [trigger]);
-  return { states: states?.runs ?? ALL_RUN_STATES, bindings, target: target ?? null, isAnyState: states === null };
+  const digests = filter.targets === undefined ? null : yield* knownDigests(filter.targets);
+  return { states: states?.runs ?? ALL_RUN_STATES, bindings, digests, isAnyState: states === null };
 }
 
 interface Standing {

@@ -7,7 +7,7 @@ import { runStatesThat } from "../../states.ts";
 import type { TargetKey } from "../ledger.ts";
 import { digestOf } from "./lanes.ts";
 import { literal, literals, runIndexOf } from "./run-indexes.ts";
-import { row, rows, type Steps, type Store, type Value } from "./store.ts";
+import { row, rowEach, rows, type Steps, type Store, type Value } from "./store.ts";
 
 export interface Candidates {
   readonly states: readonly RunState[];
@@ -15,7 +15,8 @@ export interface Candidates {
   readonly isAnyState: boolean;
   /** Null: of any trigger. */
   readonly bindings: readonly number[] | null;
-  readonly target: TargetKey | null;
+  /** Of targets; null: with any. */
+  readonly digests: readonly bigint[] | null;
 }
 
 /** On `arrivals`. */
@@ -51,21 +52,31 @@ export function* candidatesIn(
     found.push(...part.found);
     if (part.readTo > readTo) readTo = part.readTo;
   }
-  const whole = found.filter((id) => id >= readTo).sort((a, b) => (a < b ? 1 : -1));
+  // A run may have several of the targets.
+  const whole = [...new Set(found)].filter((id) => id >= readTo).sort((a, b) => (a < b ? 1 : -1));
   const taken = whole.slice(0, at.limit);
   const end = taken.length < whole.length ? (taken.at(-1) ?? readTo) : readTo;
   return { found: taken, next: end === "" ? null : end };
 }
 
-function sourcesOf({ dialect }: Store, { states, bindings, target }: Candidates): readonly Source[] {
-  if (target !== null)
-    return [
-      {
-        from: "run_targets JOIN runs ON runs.id = run_targets.run_id",
-        where: "run_targets.digest = ?",
-        values: [digestOf(target)],
-      },
-    ];
+/** The digests of those of the targets that some run has. */
+export function* knownDigests(targets: readonly TargetKey[]): Steps<readonly bigint[]> {
+  const digests = targets.map(digestOf);
+  const found = yield* rowEach<readonly unknown[]>(
+    "SELECT 1 FROM run_targets WHERE digest = ? LIMIT 1",
+    ["bigint"],
+    digests.map((digest) => [digest]),
+  );
+  return digests.filter((_, at) => found[at] !== undefined);
+}
+
+function sourcesOf({ dialect }: Store, { states, bindings, digests }: Candidates): readonly Source[] {
+  if (digests !== null)
+    return digests.map((digest) => ({
+      from: "run_targets JOIN runs ON runs.id = run_targets.run_id",
+      where: "run_targets.digest = ?",
+      values: [digest],
+    }));
   const areUsual = states.some((state) => USUAL_STATES.includes(state));
   if (bindings !== null && areUsual && bindings.length <= BINDINGS_MAX)
     return bindings.map((id) => ({

@@ -137,8 +137,9 @@ export const fileEndpoints = {
     path: "/operations/files",
     summary: "Files, newest first",
     description:
-      "`q` is a part of the name or the path, a run, an operationId, or a target in words; letters count as they are " +
-      "written. What identifies one file is found alone.",
+      "`q` is a part of the name or the path, a run, an operationId, or a target in words. Where no path has it, it " +
+      "is the number or the name of a meter, with the registers of the newest runs. Whatever identifies one file is " +
+      "found alone.",
     query: z.strictObject({
       q: z.string().max(500).optional(),
       state: z.enum(FILE_STANDINGS).optional(),
