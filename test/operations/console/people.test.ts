@@ -197,6 +197,16 @@ describe("the address of the console", () => {
     expect((await browser.ask("/console/enter?code=x")).status).toBe(403);
   });
 
+  it("may be a port of a container that its machine offers to itself alone", async () => {
+    const publicUrl = "http://localhost:9464";
+    console = await startConsole({ listen: "0.0.0.0:0", console: { publicUrl } });
+    const link = console.server.consoleLink("ada") ?? "";
+    expect(link).toMatch(/^http:\/\/localhost:9464\/console\/enter\?code=/);
+    const browser = openBrowser(console.server.url.replace("0.0.0.0", "127.0.0.1"));
+    expect((await browser.ask(new URL(link).pathname + new URL(link).search)).status).toBe(200);
+    expect((await browser.ask("/operations/me")).status).toBe(200);
+  });
+
   it("takes no hash that is none, and no two users of one name", () => {
     const [ada] = users;
     const wrong = operationsOptions.safeParse({ console: { users: [{ ...ada, password: "plain" }] } });
