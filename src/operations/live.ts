@@ -17,7 +17,7 @@ const COMMENT_MS = 15_000;
 /** Concerns that no event of a file announces, such as late files, and events of other nodes. */
 const RECOUNT_MS = 10_000;
 /** Counting takes this share of the time at most. */
-const COUNT_SHARE = 1 / 20;
+const COUNT_SHARE = 1 / 40;
 const FILES_MAX = 50;
 const CLIENTS_MAX = 64;
 const CLIENTS_OF_PERSON_MAX = 8;

@@ -166,7 +166,7 @@ describe("a client of the live updates", () => {
     await tick();
     attention = 7;
     live.note(event(1, "run.quarantined"));
-    for (let seconds = 0; seconds < 6; seconds += 1) await tick();
+    for (let seconds = 0; seconds < 9; seconds += 1) await tick();
     expect(client.take()).toContainEqual(["attention", { total: 7 }]);
   });
 
