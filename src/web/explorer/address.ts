@@ -1,4 +1,16 @@
 /** The address of the page, which says all that is shown: it can be kept, and sent to others. */
+import {
+  type Comparison,
+  comparisonText,
+  type PointName,
+  pointText,
+  readComparison,
+  readPoint,
+  readState,
+  type State,
+  stateText,
+} from "./state.ts";
+
 export const GRANULARITIES = ["Raw", "Minute", "Hour", "Day", "Week", "Month", "Year"] as const;
 export type Granularity = (typeof GRANULARITIES)[number];
 export const AGGREGATES = ["SUM", "AVG", "MIN", "MAX", "COUNT", "VAR", "STDEV"] as const;
@@ -18,6 +30,10 @@ export interface Shown {
   readonly aggregate: Aggregate | null;
   /** One of a family at most; others stay as stored. */
   readonly units: readonly number[];
+  readonly state: State;
+  readonly comparison: Comparison;
+  /** The one whose versions and origin are shown. */
+  readonly point: PointName | null;
 }
 
 const LOCAL = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$/;
@@ -41,13 +57,17 @@ export function readAddress(search: string): Shown {
     granularity: GRANULARITIES.find((one) => one === given.get("granularity")) ?? null,
     aggregate: AGGREGATES.find((one) => one === given.get("aggregate")) ?? null,
     units: ids("units"),
+    state: readState(given.get("state")),
+    comparison: readComparison(given.get("compare")),
+    point: readPoint(given.get("point")),
   };
 }
 
-export function addressOf({ variables, units, ...more }: Shown): string {
+export function addressOf({ variables, units, state, comparison, point, ...more }: Shown): string {
   const parameters = new URLSearchParams();
   if (variables.length > 0) parameters.set("variables", variables.join(","));
-  for (const [name, value] of Object.entries(more)) if (value !== null) parameters.set(name, value);
+  const texts = { state: stateText(state), compare: comparisonText(comparison), point: pointText(point) };
+  for (const [name, value] of Object.entries({ ...more, ...texts })) if (value !== null) parameters.set(name, value);
   if (units.length > 0) parameters.set("units", units.join(","));
   const text = `${parameters}`.replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%2F", "/");
   return text === "" ? location.pathname : `?${text}`;

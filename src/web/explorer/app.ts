@@ -1,17 +1,21 @@
 /** The explorer: the tree, and beside it what was chosen there. */
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
 import { Card, Notice } from "../kit/parts.ts";
 import { localOfMs } from "../kit/zone.ts";
 import { addressOf, readAddress, type Shown, VARIABLES_MAX } from "./address.ts";
 import { Chart, HINT, periodWords } from "./chart.ts";
+import { countDifferences, differences } from "./comparison.ts";
 import { Controls } from "./controls.ts";
 import { Exports } from "./exports.ts";
 import { pathOf, SessionEnded } from "./hub.ts";
 import { type Loaded, useLoaded } from "./loaded.ts";
+import { Point } from "./point.ts";
+import type { Series } from "./series.ts";
 import { Legend, Values } from "./tables.ts";
 import { TEXTS } from "./texts.ts";
 import { Tree } from "./tree.ts";
+import { Versions } from "./versions.ts";
 
 export function App(): Element {
   const [shown, setShown] = useState(() => readAddress(location.search));
@@ -30,7 +34,7 @@ export function App(): Element {
   };
   const choose = (id: number, isAdded: boolean) => {
     const others = isAdded ? shown.variables.filter((one) => one !== id) : [];
-    change({ variables: [...others, id].slice(-VARIABLES_MAX), ...(isAdded ? {} : { units: [] }) });
+    change({ variables: [...others, id].slice(-VARIABLES_MAX), ...(isAdded ? {} : { units: [], point: null }) });
   };
   return html`<div class="explorer">
     <${Tree} chosen=${shown.variables} onChoose=${choose} onFault=${setFault} />
@@ -61,7 +65,13 @@ interface PlotProps {
 }
 
 function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
-  const { series, units, zone, fromMs, toMs, from, to } = loaded;
+  const { series, others, units, zone, fromMs, toMs, from, to, granularity } = loaded;
+  const drawn = useMemo(() => [...series, ...others], [loaded]);
+  const pick = useCallback(
+    (one: Series, at: number) => onChange({ point: { variableId: one.variable.id, date: one.dates[at] ?? "" } }),
+    [loaded],
+  );
+  const onPick = granularity === "Raw" ? pick : undefined;
   const zoom = useCallback(
     (start: number, end: number) => {
       const [first, last] = [localOfMs(start, zone), localOfMs(end, zone)];
@@ -80,8 +90,31 @@ function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
   return html`
     <${Legend} loaded=${loaded} onUnit=${setUnit} onRemove=${remove} />
     <${Controls} shown=${shown} loaded=${loaded} onChange=${onChange} />
-    <${Chart} ...${{ series, units, zone, fromMs, toMs, words }} onZoom=${zoom} />
-    <p class="hint">${HINT} ${TEXTS.zone}: ${zone}.</p>
-    <${Exports} loaded=${loaded} onFault=${onFault} />
-    ${Card({ id: "values", title: TEXTS.table, children: html`<${Values} loaded=${loaded} />` })}`;
+    <${Versions} shown=${shown} loaded=${loaded} onChange=${onChange} />
+    <${Chart} ...${{ series: drawn, units, zone, fromMs, toMs, words, onPick }} onZoom=${zoom} />
+    <p class="hint">${HINT} ${onPick === undefined ? TEXTS.point.coarse : TEXTS.point.hint} ${TEXTS.zone}: ${zone}.</p>
+    ${others.length === 0 ? null : html`<${Difference} loaded=${loaded} onZoom=${zoom} />`}
+    ${
+      shown.point === null
+        ? null
+        : html`<${Point} name=${shown.point} loaded=${loaded} onFault=${onFault}
+            onState=${(state: Shown["state"]) => onChange({ state })} onClose=${() => onChange({ point: null })} />`
+    }
+    <${Exports} loaded=${loaded} />
+    ${Card({ id: "values", title: TEXTS.table, children: html`<${Values} loaded=${loaded} onPick=${onPick} />` })}`;
+}
+
+interface DifferenceProps {
+  readonly loaded: Loaded;
+  onZoom(fromMs: number, toMs: number): void;
+}
+
+/** The shown values minus those that they are compared with. */
+function Difference({ loaded, onZoom }: DifferenceProps): Element {
+  const { series, others, units, zone, fromMs, toMs } = loaded;
+  const drawn = useMemo(() => differences(series, others), [loaded]);
+  const { changed, added, missing } = useMemo(() => countDifferences(series, others), [loaded]);
+  const words = TEXTS.versions.difference;
+  return html`<h2>${words}</h2><p role="status">${TEXTS.versions.counts(changed, added, missing)}</p>
+    <${Chart} ...${{ series: drawn, units, zone, fromMs, toMs, words }} onZoom=${onZoom} />`;
 }

@@ -9,6 +9,9 @@ import { TEXTS } from "./texts.ts";
 /** Colours of the stylesheet, which repeat. */
 export const COLOURS = 8;
 const BAND_OPACITY = "33";
+const DASH = [6, 4];
+/** A click that moved farther was a drag. */
+const CLICK_PIXELS = 3;
 /** Of uPlot.join. */
 const NULL_EXPANDS = 2;
 const AXIS_PIXELS = 64;
@@ -23,26 +26,31 @@ interface ChartProps {
   readonly toMs: number;
   readonly words: string;
   onZoom(fromMs: number, toMs: number): void;
+  /** A click on a value of one of the series; absent: nothing is chosen. */
+  onPick?: ((series: Series, at: number) => void) | undefined;
 }
 
 export function Chart(props: ChartProps): Element {
-  const { series, units, zone, fromMs, toMs, words, onZoom } = props;
-  const inputs = [series, units, zone, fromMs, toMs, onZoom];
+  const { series, units, zone, fromMs, toMs, words, onZoom, onPick } = props;
+  const inputs = [series, units, zone, fromMs, toMs, onZoom, onPick];
   const height = (width: number) => (width < 600 ? HEIGHTS.narrow : HEIGHTS.wide);
   return html`<${Plot} ...${{ height, words, inputs }} draw=${(colour: Colour) => draw(props, colour)} />`;
 }
 
 type Colour = (name: string) => string;
 
-function draw({ series, units, zone, fromMs, toMs, onZoom }: ChartProps, colour: Colour): Drawing {
+function draw({ series, units, zone, fromMs, toMs, onZoom, onPick }: ChartProps, colour: Colour): Drawing {
   const symbols = [...new Set(series.map(({ unitId }) => symbolOf(units, unitId)))];
   const lines: Line[] = [{}];
   const bands: uPlot.Band[] = [];
-  series.forEach(({ variable, unitId, isStep, band }, at) => {
+  const places = new Map<number, number>();
+  series.forEach(({ variable, unitId, isStep, band, isOther = false }) => {
+    const at = places.get(variable.id) ?? places.size;
+    places.set(variable.id, at);
     const stroke = colour(`series-${at % COLOURS}`);
     const scale = symbolOf(units, unitId);
     const paths = isStep ? uPlot.paths.stepped?.({ align: 1 }) : uPlot.paths.linear?.();
-    const shape = { scale, ...(paths === undefined ? {} : { paths }) };
+    const shape = { scale, ...(isOther ? { dash: DASH } : {}), ...(paths === undefined ? {} : { paths }) };
     lines.push({ label: variable.name, stroke, width: 1.5, points: isStep ? { show: false } : { size: 5 }, ...shape });
     if (band === null) return;
     const first = lines.length;
@@ -66,6 +74,10 @@ function draw({ series, units, zone, fromMs, toMs, onZoom }: ChartProps, colour:
     ],
     cursor: { drag: { x: true, y: false, setScale: false } },
     hooks: {
+      ready:
+        onPick === undefined
+          ? []
+          : [(plot) => listen(plot, (left, top) => pick(plot, series, units, { left, top }, onPick))],
       setSelect: [
         (plot) => {
           const { left, width } = plot.select;
@@ -75,6 +87,55 @@ function draw({ series, units, zone, fromMs, toMs, onZoom }: ChartProps, colour:
     },
   };
   return { options, data: joined(series) };
+}
+
+function listen(plot: uPlot, act: (left: number, top: number) => void): void {
+  let begin = Number.NaN;
+  plot.over.addEventListener("mousedown", (event) => {
+    begin = event.clientX;
+  });
+  plot.over.addEventListener("mouseup", (event) => {
+    const { left, top } = plot.over.getBoundingClientRect();
+    if (Math.abs(event.clientX - begin) <= CLICK_PIXELS) act(event.clientX - left, event.clientY - top);
+  });
+}
+
+interface Spot {
+  readonly left: number;
+  readonly top: number;
+}
+
+/** The value that is the nearest to the click. */
+function pick(
+  plot: uPlot,
+  series: readonly Series[],
+  units: ReadonlyMap<number, Unit>,
+  { left, top }: Spot,
+  onPick: (series: Series, at: number) => void,
+): void {
+  const time = plot.posToVal(left, "x");
+  let nearest: { readonly one: Series; readonly at: number; readonly pixels: number } | null = null;
+  for (const one of series) {
+    if (one.isOther === true || one.times.length === 0) continue;
+    const at = placeAt(one, time);
+    const value = one.values[at] ?? null;
+    if (value === null) continue;
+    const pixels = Math.abs(plot.valToPos(value, symbolOf(units, one.unitId)) - top);
+    if (nearest === null || pixels < nearest.pixels) nearest = { one, at, pixels };
+  }
+  if (nearest !== null) onPick(nearest.one, nearest.at);
+}
+
+/** A step holds from its time on; of other values the nearest. */
+function placeAt({ times, isStep }: Series, time: number): number {
+  let [low, high] = [0, times.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((times[middle] ?? 0) <= time) low = middle;
+    else high = middle - 1;
+  }
+  const [before, after] = [times[low] ?? 0, times[low + 1] ?? Number.POSITIVE_INFINITY];
+  return !isStep && after - time < time - before ? low + 1 : low;
 }
 
 type Column = (number | null)[];

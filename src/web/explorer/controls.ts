@@ -137,7 +137,7 @@ interface ChoiceProps {
   set(value: string): void;
 }
 
-function choice({ id, label, value, isDisabled = false, options, set }: ChoiceProps): Element {
+export function choice({ id, label, value, isDisabled = false, options, set }: ChoiceProps): Element {
   const change = (event: Event) => set((event.target as HTMLSelectElement).value);
   return html`<div class="field">
     <label for=${id}>${label}</label>

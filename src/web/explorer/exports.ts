@@ -1,31 +1,21 @@
-/** Files of the values that are shown. */
-import { useState } from "preact/hooks";
+/** Files of the values that are shown: links, which the browser saves as they come. */
 import { type Element, html } from "../kit/html.ts";
-import { type Parameters, save } from "./hub.ts";
+import { pathOf } from "./hub.ts";
 import type { Loaded } from "./loaded.ts";
 import { TEXTS } from "./texts.ts";
 
-const FORMATS = [{ words: "JSON", extension: "json", path: "/data" }];
+const FORMATS = [
+  { words: "CSV", format: "csv" },
+  { words: "XLSX", format: "xlsx" },
+  { words: "JSON", format: "json" },
+];
 
-interface ExportsProps {
-  readonly loaded: Loaded;
-  onFault(thrown: unknown): void;
-}
-
-export function Exports({ loaded, onFault }: ExportsProps): Element {
-  const [isBusy, setBusy] = useState(false);
-  const name = `${loaded.from}_${loaded.to}`.replaceAll(":", "");
-  const begin = (path: string, parameters: Parameters, file: string) => {
-    setBusy(true);
-    save(path, parameters, file)
-      .catch(onFault)
-      .finally(() => setBusy(false));
-  };
-  const buttons = FORMATS.map(({ words, extension, path }) => {
-    const act = () => begin(path, loaded.question, `${name}.${extension}`);
-    return html`<button type="button" class="plain small" disabled=${isBusy} onClick=${act}>${words}</button>`;
+export function Exports({ loaded }: { readonly loaded: Loaded }): Element {
+  const links = FORMATS.map(({ words, format }) => {
+    const href = pathOf("/data/export", { ...loaded.question, Format: format });
+    return html`<a class="button plain small" href=${href} download>${words}</a>`;
   });
   return html`<div class="buttons" role="group" aria-label=${TEXTS.export}>
-    <span>${TEXTS.export}:</span>${buttons}
+    <span>${TEXTS.export}:</span>${links}
   </div>`;
 }

@@ -36,22 +36,8 @@ export function pathOf(path: string, parameters: Parameters = {}): string {
 }
 
 export async function ask<Answer>(path: string, parameters?: Parameters, signal?: AbortSignal): Promise<Answer> {
-  return (await answerTo(path, parameters, signal)).json() as Promise<Answer>;
-}
-
-function answerTo(path: string, parameters?: Parameters, signal?: AbortSignal): Promise<Response> {
-  return answerOf(pathOf(path, parameters), { signal, unreachable: TEXTS.unreachable });
-}
-
-/** Saves an answer as a file of this computer. */
-export async function save(path: string, parameters: Parameters, name: string): Promise<void> {
-  const address = URL.createObjectURL(await (await answerTo(path, parameters)).blob());
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  // Browsers begin to read it after the click.
-  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  const response = await answerOf(pathOf(path, parameters), { signal, unreachable: TEXTS.unreachable });
+  return response.json() as Promise<Answer>;
 }
 
 let known: Promise<ReadonlyMap<number, Unit>> | null = null;

@@ -2,8 +2,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { addToLocal, ianaOf, localOfMs, msOfLocal, nowMs, zoneOfBrowser } from "../kit/zone.ts";
 import type { Aggregate, Granularity, Shown } from "./address.ts";
+import { besideShown, otherQuestion } from "./comparison.ts";
 import { ask, type DataRow, type Parameters, type Site, type Source, type Unit, units, type Variable } from "./hub.ts";
 import { aggregatesOf, granularityFor, type Series, seriesOf } from "./series.ts";
+import { stateParameters } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
 /** Before the newest value, when the address names no period. */
@@ -23,6 +25,8 @@ export interface Summary extends DataRow {
 
 export interface Loaded extends Chosen {
   readonly series: readonly Series[];
+  /** What they are compared with, in their order and at their times; empty without a comparison. */
+  readonly others: readonly Series[];
   readonly summaries: ReadonlyMap<number, Summary>;
   readonly from: string;
   readonly to: string;
@@ -69,13 +73,18 @@ async function load(shown: Shown, signal: AbortSignal): Promise<Loaded> {
   const { from, to } = periodOf(shown, latest, zone, atMs);
   const [fromMs, toMs] = [msOfLocal(from, zone), msOfLocal(to, zone)];
   const granularity = shown.granularity ?? granularityFor(variables, toMs - fromMs);
-  const period = { ...selection, From: from, To: to };
+  const period = { ...selection, ...stateParameters(shown.state, atMs), From: from, To: to };
   const question = { ...period, ...shapeOf(granularity, variables, shown.aggregate) };
   const whole = { ...period, Granularity: "All", Aggregations: ["SUM", "AVG", "MIN", "MAX", "COUNT"] };
-  const [rows, wholes] = await Promise.all([
+  const other = otherQuestion(question, shown.comparison, { from, to, zone });
+  const [rows, wholes, otherRows] = await Promise.all([
     ask<readonly DataRow[]>("/data", question, signal),
     ask<readonly DataRow[]>("/data", whole, signal),
+    other === null ? null : ask<readonly DataRow[]>("/data", other, signal),
   ]);
+  const shape = { granularity, aggregate: shown.aggregate };
+  const series = seriesOf(rows, variables, shape);
+  const others = otherRows === null ? [] : seriesOf(otherRows, variables, shape);
   const summaries = variables.map(({ id }): [number, Summary] => {
     const own = wholes.find(({ variableId }) => variableId === id) ?? {};
     return [id, { ...own, latest: latest.find(({ variableId }) => variableId === id) }];
@@ -83,7 +92,8 @@ async function load(shown: Shown, signal: AbortSignal): Promise<Loaded> {
   return {
     ...chosen,
     ...{ from, to, fromMs, toMs, zone, granularity, question, atMs },
-    series: seriesOf(rows, variables, { granularity, aggregate: shown.aggregate }),
+    series,
+    others: besideShown(others, series, shown.comparison, { from, to, zone }),
     summaries: new Map(summaries),
   };
 }

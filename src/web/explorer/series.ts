@@ -69,6 +69,8 @@ export interface Series {
   readonly band: { readonly least: readonly (number | null)[]; readonly most: readonly (number | null)[] } | null;
   /** Seconds for which a value holds, as far as that is known; 0 otherwise. */
   readonly length: number;
+  /** Of another state or an earlier period, drawn beside the shown one. */
+  readonly isOther?: boolean;
 }
 
 interface Question {

@@ -85,8 +85,14 @@ function ageWords(ms: number): string {
   return ms < 0 ? TEXTS.ahead(words) : TEXTS.ago(words);
 }
 
+interface ValuesProps {
+  readonly loaded: Loaded;
+  /** A value was chosen; absent: values are sums and the like, and not points. */
+  readonly onPick?: ((series: Series, at: number) => void) | undefined;
+}
+
 /** The values of the plot, in its order. */
-export function Values({ loaded }: { readonly loaded: Loaded }): Element {
+export function Values({ loaded, onPick }: ValuesProps): Element {
   const [most, setMost] = useState(ROWS);
   const rows = useMemo(() => rowsOf(loaded.series), [loaded]);
   if (rows.length === 0) return html`<p class="muted">${TEXTS.noRows}</p>`;
@@ -95,9 +101,17 @@ export function Values({ loaded }: { readonly loaded: Loaded }): Element {
     ({ variable, unitId }) =>
       html`<th scope="col" class="number"><bdi>${variable.name}</bdi> ${unitIn(loaded, unitId)}</th>`,
   );
+  const cell = (value: number | null, date: string, column: number) => {
+    const text = numberWords(value, VALUE_DIGITS);
+    const series = loaded.series[column];
+    if (onPick === undefined || value === null || series === undefined) return text;
+    const open = () => onPick(series, series.dates.indexOf(date));
+    const label = TEXTS.point.open(series.variable.name, dateWords(date, false), text);
+    return html`<button type="button" class="value" aria-label=${label} onClick=${open}>${text}</button>`;
+  };
   const body = rows.slice(0, most).map(
     ({ date, values }) => html`<tr key=${date}><th scope="row">${dateWords(date, isDay)}</th>
-      ${values.map((value) => html`<td class="number">${numberWords(value, VALUE_DIGITS)}</td>`)}</tr>`,
+      ${values.map((value, column) => html`<td class="number">${cell(value, date, column)}</td>`)}</tr>`,
   );
   const more = html`<p>${TEXTS.rowsShown(Math.min(most, rows.length), rows.length)}
     <button type="button" class="plain small" onClick=${() => setMost(most * 5)}>${TEXTS.more}</button></p>`;
