@@ -148,7 +148,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   operations: ["model.ts", "model", "states.ts", "ledger/ledger.ts", "web/kit", "support", "wire"],
   // Components of pages, which a browser may load: of ours only the contracts of the wire and the operations API.
-  web: ["wire/data.ts", "wire/search.ts", "wire/structure.ts", "wire/referentials", "operations/api"],
+  web: ["wire/data.ts", "wire/origin.ts", "wire/search.ts", "wire/structure.ts", "wire/referentials", "operations/api"],
   hub: ["web/kit", "wire", "triggers", "master-data", "readers", "mapping", "sql", "support"],
   wire: ["support"],
   sql: ["support"],

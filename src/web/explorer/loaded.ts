@@ -25,7 +25,7 @@ export interface Summary extends DataRow {
 
 export interface Loaded extends Chosen {
   readonly series: readonly Series[];
-  /** What they are compared with, in their order and at their times; empty without a comparison. */
+  /** The series that they are compared with, in their order and at their times; empty without a comparison. */
   readonly others: readonly Series[];
   readonly summaries: ReadonlyMap<number, Summary>;
   readonly from: string;

@@ -10,6 +10,7 @@ import type { PointName, State } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
 const { point: words } = TEXTS;
+const DIGITS = 9;
 
 interface PointProps {
   readonly name: PointName;
@@ -50,7 +51,8 @@ export function Point({ name, loaded, onState, onClose, onFault }: PointProps): 
   return html`<div class="point" ref=${heading} tabindex="-1">${Card({
     id: "point",
     title,
-    children: html`${content}<p><button type="button" class="plain small" onClick=${onClose}>${words.close}</button></p>`,
+    children: html`${content}
+      <p><button type="button" class="plain small" onClick=${onClose}>${words.close}</button></p>`,
   })}</div>`;
 }
 
@@ -73,12 +75,12 @@ function VersionTable({ rows, loaded, onState }: TableProps): Element {
     const stored =
       versionTimestamp === null
         ? words.unversioned
-        : html`${momentWords(versionTimestamp, loaded.zone)}
+        : html`<span class="moment">${momentWords(versionTimestamp, loaded.zone)}</span>
             <button type="button" class="plain small" onClick=${show}
               aria-label=${words.showOf(momentWords(versionTimestamp, loaded.zone))}>${words.show}</button>`;
     const tags = Object.entries(row.tags ?? {}).filter(([key]) => key !== "version");
     return html`<tr key=${versionTimestamp}>
-      <td class="number" data-label=${columns.value}>${`${row.value} ${unit}`}</td>
+      <td class="number" data-label=${columns.value}>${`${row.value.toLocaleString(undefined, { maximumFractionDigits: DIGITS })} ${unit}`}</td>
       <td data-label=${columns.stored}>${stored}</td>
       <td data-label=${columns.tag}><bdi>${row.version ?? ""}</bdi>${tags.map(
         ([key, value]) => html`<span class="detail"><bdi>${`${key}: ${value}`}</bdi></span>`,

@@ -112,7 +112,7 @@ export const TEXTS = {
     title: (name: string, date: string) => `${name}, ${date}`,
     open: (name: string, date: string, value: string) => `${value}: versions and origin of ${name}, ${date}`,
     caption: "Versions of the point, the latest first",
-    none: "There is no point at this date any more.",
+    none: "No point is stored at this date.",
     close: "Close",
     columns: {
       value: "Value",

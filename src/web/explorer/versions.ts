@@ -70,7 +70,8 @@ function Detail({ shown: { state }, loaded, onChange }: ControlsProps): Element 
   if (state.kind === "tag") {
     const set = (event: Event) => onChange({ state: { kind: "tag", tag: (event.target as HTMLInputElement).value } });
     return html`<div class="field"><label for="tag">${words.tag}</label>
-      <input id="tag" value=${state.tag} maxlength="200" autocomplete="off" spellcheck=${false} onChange=${set} /></div>`;
+      <input id="tag" value=${state.tag} maxlength="200" autocomplete="off" spellcheck=${false}
+        onChange=${set} /></div>`;
   }
   if (state.kind === "current") return null;
   const count = (event: Event) => {
