@@ -75,7 +75,7 @@ describeInChromium("the explorer of a hub with files", () => {
     return rows.slice(1).map((row) => row.split(/\s+/));
   };
 
-  test("a month by hour has the sums of /data, a state before its correction, a workbook, and rows of points", async () => {
+  test("a month by hour has its sums, a state before the correction, a workbook, and the rows of points", async () => {
     const page = await chromium.newPage();
     const faults: string[] = [];
     page.on("console", (message) => faults.push(message.text()));

@@ -70,6 +70,7 @@ function VersionTable({ rows, loaded, onState }: TableProps): Element {
   );
   const body = rows.map((row) => {
     const { versionTimestamp } = row;
+    const value = row.value.toLocaleString(undefined, { maximumFractionDigits: DIGITS });
     const show = () => onState({ kind: "asof", at: versionTimestamp ?? "" });
     const unit = loaded.units.get(row.unitId)?.symbol ?? "";
     const stored =
@@ -80,7 +81,7 @@ function VersionTable({ rows, loaded, onState }: TableProps): Element {
               aria-label=${words.showOf(momentWords(versionTimestamp, loaded.zone))}>${words.show}</button>`;
     const tags = Object.entries(row.tags ?? {}).filter(([key]) => key !== "version");
     return html`<tr key=${versionTimestamp}>
-      <td class="number" data-label=${columns.value}>${`${row.value.toLocaleString(undefined, { maximumFractionDigits: DIGITS })} ${unit}`}</td>
+      <td class="number" data-label=${columns.value}>${`${value} ${unit}`}</td>
       <td data-label=${columns.stored}>${stored}</td>
       <td data-label=${columns.tag}><bdi>${row.version ?? ""}</bdi>${tags.map(
         ([key, value]) => html`<span class="detail"><bdi>${`${key}: ${value}`}</bdi></span>`,
