@@ -63,7 +63,7 @@ export function* candidatesIn(
 export function* knownDigests(targets: readonly TargetKey[]): Steps<readonly bigint[]> {
   const digests = targets.map(digestOf);
   const found = yield* rowEach<readonly unknown[]>(
-    "SELECT 1 FROM run_targets WHERE digest = ? LIMIT 1",
+    "SELECT 1 FROM run_targets WHERE digest = ?",
     ["bigint"],
     digests.map((digest) => [digest]),
   );
