@@ -141,7 +141,11 @@ function Line(text: string, marks: readonly Mark[], header: InputPage | null): C
   return html`${visible(before)}<mark>${visible(field) || " "}</mark>${visible(after)}`;
 }
 
-function Marks(marks: readonly Mark[]): Content {
+/** The reason of the run often repeats that of its first row, with the number of further rows. */
+function Marks(given: readonly Mark[]): Content {
+  const marks = given.filter(
+    (one, at) => !given.some((other, before) => before < at && other.reason.startsWith(one.reason)),
+  );
   if (marks.length === 0) return null;
   return html`<span class="mark-words">${marks.map(
     ({ column, reason }) =>

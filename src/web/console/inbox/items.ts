@@ -105,7 +105,7 @@ function Row({ item, group, isAlone, isChosen, choose }: RowProps): Element {
       }</span>
       ${state === null || state === group.kind ? null : html`<${State} state=${state} />`}
       ${
-        currentPlace === null
+        currentPlace === null || currentPlace === path
           ? null
           : html`<span class="detail"><${Foreign} text=${currentPlace} most=${160} />
         </span>`

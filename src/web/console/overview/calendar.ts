@@ -1,7 +1,7 @@
 /** When files were expected, and whether they came. */
 import { type Element, html } from "../../kit/html.ts";
 import type { Calendar } from "../contract.ts";
-import { Loaded, State } from "../parts.ts";
+import { Hint, Loaded, State } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
@@ -17,7 +17,7 @@ export function CalendarCard(): Element {
   return html`<section class="card" aria-labelledby="calendar"><h2 id="calendar">${words.calendar}</h2>
     <${Loaded} of=${calendar}>${({ triggers }: Calendar) =>
       triggers.length === 0
-        ? html`<p class="muted">${words.noExpectations}</p>`
+        ? html`<p class="muted"><${Hint} text=${words.noExpectations} /></p>`
         : html`<ul class="legend-line">${STATUSES.map((status) => html`<li><${State} state=${status} /></li>`)}</ul>
           ${triggers.map((one) => html`<${TriggerRow} key=${one.trigger} ...${one} />`)}`}</${Loaded}></section>`;
 }

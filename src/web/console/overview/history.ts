@@ -44,8 +44,8 @@ function SmallPlot({ name, shown }: { readonly name: Name; readonly shown: Histo
   const zone = useZone();
   const { from, stepMs, series } = shown;
   const { [name]: values } = series;
+  const start = Date.parse(from) / 1_000;
   const data = useMemo<AlignedData>(() => {
-    const start = Date.parse(from) / 1_000;
     return [values.map((_, at) => start + (at * stepMs) / 1_000), [...values]];
   }, [shown]);
   const known = values.flatMap((value) => value ?? []);
@@ -65,16 +65,17 @@ function SmallPlot({ name, shown }: { readonly name: Name; readonly shown: Histo
           {},
           {
             stroke,
-            fill: name === "delayMs" ? undefined : `${stroke}99`,
-            width: 1.5,
+            fill: name === "delayMs" ? undefined : stroke,
+            width: name === "delayMs" ? 1.5 : 0,
             points: { show: name === "delayMs" },
             ...paths,
           },
         ],
         legend: { show: false },
         tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), zone),
-        // A scale from zero, so that heights compare.
+        // The last bar has its whole step, and heights compare from zero.
         scales: {
+          x: { range: [start, start + (values.length * stepMs) / 1_000] },
           y: { range: (_: uPlot, _least: number, most: number): [number, number] => [0, most > 0 ? most * 1.1 : 1] },
         },
         axes: [
