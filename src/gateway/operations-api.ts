@@ -92,7 +92,6 @@ export async function openOperationsApi(
     metrics,
     health: () => queries.health(),
     waiting: () => queries.waiting(),
-    drops: () => queries.drops(),
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => queries.onOutcome(runId)),
     commands: { secret, execute: (body) => queries.command(body) },

@@ -7,7 +7,6 @@ import cookie from "@fastify/cookie";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { DropState } from "../model.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { parsedJson } from "../support/decoded-text.ts";
@@ -25,7 +24,7 @@ import type { HandlersOf, Person } from "./api/endpoint.ts";
 import { liveEndpoints } from "./api/live.ts";
 import { openApi } from "./api/openapi.ts";
 import { linkEndpoints, peopleEndpoints } from "./api/people.ts";
-import { dropEndpoints, stateEndpoints } from "./api/state.ts";
+import { stateEndpoints } from "./api/state.ts";
 import { type Console, consoleUrl, createConsole, oneTimeLink } from "./console/console.ts";
 import { addPages } from "./console/pages.ts";
 import { installEndpoints, type ServedEndpoint, served } from "./endpoint-routes.ts";
@@ -45,7 +44,6 @@ export interface OperationsParts {
   readonly metrics: Registry;
   health(): Promise<readonly HealthPart[]>;
   waiting(): Promise<readonly WaitingFile[]>;
-  drops(): readonly DropState[];
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
   /** Commands of persons, authorized only by the secret (`endpoint-file.ts`); refused when absent. */
   readonly commands?: {
@@ -214,12 +212,8 @@ function addEndpoints(app: FastifyInstance, parts: OperationsParts, access: Acce
         });
       },
     })),
-    // Without the single files, which `/operations/waiting` lists.
-    ...served(dropEndpoints, () => ({ drops: () => parts.drops().map(({ waiting: _, ...state }) => state) })),
   ];
-  const isReplaced = ({ endpoint: { method, path } }: ServedEndpoint) =>
-    more.some(({ endpoint }) => endpoint.method === method && endpoint.path === path);
-  const all = [...own.filter((one) => !isReplaced(one)), ...more];
+  const all = [...own, ...more];
   installEndpoints(app, all, access);
   const document = openApi(all.map(({ endpoint }) => endpoint));
   app.get("/operations/openapi.json", READ, () => document);

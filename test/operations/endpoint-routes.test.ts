@@ -65,7 +65,7 @@ beforeEach(async () => {
       access: { tokens: [{ name: "script", token: READ_TOKEN, rights: ["read"] }] },
     },
     {
-      ...{ ledger, metrics: new Registry(), drops: () => [], endpoints },
+      ...{ ledger, metrics: new Registry(), endpoints },
       log: createLog("info", { write: (line: string) => void lines.push(line) }),
       health: async () => [],
       waiting: async () => [],
@@ -208,7 +208,6 @@ describe("the document", () => {
       paths: Record<string, Record<string, { operationId: string; parameters: { name: string; in: string }[] }>>;
     };
     expect(Object.keys(document.paths).sort()).toEqual([
-      "/operations/drops",
       "/operations/echo/{name}",
       "/operations/fail/{how}",
       "/operations/file",

@@ -70,7 +70,6 @@ beforeEach(async () => {
           [],
           0,
         ),
-      drops: () => [],
       receiveOutcome: async (body, signature) => {
         told.push({ body, signature });
         return answer;

@@ -143,28 +143,3 @@ export const stateEndpoints = {
     answer: z.array(tracedFile),
   }),
 } as const;
-
-/** Apart from the others: its handler is replaced by one that knows more. */
-export const dropEndpoints = {
-  drops: endpoint({
-    method: "GET",
-    path: "/operations/drops",
-    need: "read",
-    tag: "Drops",
-    summary: "The state of each drop's polls",
-    answer: z.array(
-      z.object({
-        drop: z.string(),
-        kind: z.string(),
-        lastCompletePoll: instant.nullable(),
-        paused: z.string().nullable(),
-        consecutiveFailures: z.number(),
-        lastError: z
-          .object({ code: z.string().nullable(), message: z.string(), hint: z.string().nullable() })
-          .nullable(),
-        nextPollAt: instant.nullable(),
-        inProgress: z.boolean(),
-      }),
-    ),
-  }),
-} as const;
