@@ -55,6 +55,7 @@ const TITLES: Readonly<Record<number, string>> = {
   404: "unknown",
   409: "cannot be done",
   413: "too large",
+  414: "too long",
   500: "internal error",
   503: "cannot be done now",
 };
@@ -71,8 +72,21 @@ export function sendProblem(
     .send({ title, status, ...facts });
 }
 
-/** Also for what Fastify itself refuses: limits, malformed addresses. */
+/** A setting of Fastify, which answers unreadable addresses before it has found a route or its hooks. */
+export function unroutable(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  protectAnswer(reply);
+  void sendProblem(reply, thrown.statusCode ?? 400, { detail: frameworkWords(thrown, request) });
+}
+
+/** No cache keeps an answer, and no browser guesses its type, unless its route has said more. */
+function protectAnswer(reply: FastifyReply): void {
+  if (!reply.hasHeader("cache-control")) void reply.header("cache-control", "no-store");
+  void reply.header("x-content-type-options", "nosniff");
+}
+
+/** Also for what Fastify itself refuses: limits, malformed bodies. */
 export function installProblems(app: FastifyInstance, log: Logger): void {
+  app.addHook("onSend", async (_request, reply) => protectAnswer(reply));
   app.setErrorHandler((thrown: FastifyError | HeadgateError, request, reply) => {
     if (thrown instanceof HeadgateError && !(thrown instanceof InvariantError)) return sendError(reply, thrown);
     const status = "statusCode" in thrown ? (thrown.statusCode ?? 500) : 500;

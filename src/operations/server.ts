@@ -31,7 +31,7 @@ import { installEndpoints, type ServedEndpoint, served } from "./endpoint-routes
 import { exposer } from "./exposition.ts";
 import type { LiveUpdates } from "./live.ts";
 import type { OperationsOptions } from "./options.ts";
-import { installProblems, sendProblem, unknownSubject } from "./problems.ts";
+import { installProblems, sendProblem, unknownSubject, unroutable } from "./problems.ts";
 import type { HealthPart, WaitingFile } from "./state-of-work.ts";
 
 export type WebhookAnswer =
@@ -73,6 +73,8 @@ type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
   Partial<Pick<OperationsOptions, "access" | "http" | "console">>;
 
 const WEBHOOK_BYTES_MAX = 4_000_000;
+/** Characters of a part of an address, which may be the path of a file. */
+const ADDRESS_PART_MAX = 4_096;
 /** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
 const ANONYMOUS_HEALTH_MS = 1_000;
 
@@ -155,6 +157,8 @@ function serverOf(http: HttpLimits, log: Logger, people: Console | null): Fastif
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: WEBHOOK_BYTES_MAX,
     forceCloseConnections: true,
+    frameworkErrors: unroutable,
+    routerOptions: { maxParamLength: ADDRESS_PART_MAX },
     trustProxy: people === null ? false : trustedProxies(people.options.trustProxy),
   };
   const limits = serverLimits(http);

@@ -3,6 +3,7 @@ import type { Ledger, TriggerFile } from "../../ledger/ledger.ts";
 import type { IsoInstant } from "../../model.ts";
 import { CALENDAR_DAYS_MAX, type Calendar } from "../../operations/api/overview.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
+import { ConfigError } from "../../support/errors.ts";
 import { dueTimesBetween, type Expectation } from "../../triggers/expectation.ts";
 
 interface ExpectingTrigger {
@@ -30,15 +31,27 @@ export async function calendarOf(
 ): Promise<Calendar> {
   const now = parts.clock.now();
   const from = asked.from === undefined ? now.subtract({ hours: PAST_DAYS * DAY_HOURS }) : instantOf(asked.from);
-  const last = from.add({ hours: CALENDAR_DAYS_MAX * DAY_HOURS });
-  const to = asked.to === undefined ? now.add({ hours: COMING_DAYS * DAY_HOURS }) : instantOf(asked.to);
-  const until = Temporal.Instant.compare(to, last) > 0 ? last : to;
+  const until = endOf(from, asked.to, now);
   const found: Calendar["triggers"] = [];
   for (const { name, state, expect } of triggers) {
     if (expect === undefined || state === "Inactive" || state === "Deleted") continue;
     found.push({ trigger: name, expectations: await expectedFiles(name, expect, { from, until, now }, parts) });
   }
   return { triggers: found };
+}
+
+/** Throws `ConfigError` for an end that is not in the days after the begin. */
+function endOf(from: Temporal.Instant, to: string | undefined, now: Temporal.Instant): Temporal.Instant {
+  const last = from.add({ hours: CALENDAR_DAYS_MAX * DAY_HOURS });
+  const end = to === undefined ? now.add({ hours: COMING_DAYS * DAY_HOURS }) : instantOf(to);
+  if (Temporal.Instant.compare(end, last) <= 0 && Temporal.Instant.compare(end, from) >= 0) return end;
+  if (to === undefined) return last;
+  throw new ConfigError("HG-OPS-006", {
+    operation: "show calendar",
+    subject: to,
+    message: `${to} is not in the ${CALENDAR_DAYS_MAX} days after ${isoInstant(from)}`,
+    hint: `Ask for ${CALENDAR_DAYS_MAX} days at most, and for a longer time in several requests.`,
+  });
 }
 
 /**

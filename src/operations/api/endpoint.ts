@@ -171,3 +171,13 @@ export function listOf<Item extends z.ZodType<unknown, string>>(item: Item) {
     .transform((text) => text.split(",").filter((one) => one !== ""))
     .pipe(z.array(item));
 }
+
+/** A moment in a query: an instant with `Z` or an offset, or a date, which begins in UTC; read as an instant in UTC. */
+export function moment() {
+  return z
+    .union([z.iso.date(), z.iso.datetime({ offset: true })], {
+      error: "expected a date such as 2026-03-01, or an instant such as 2026-03-01T00:00:00Z",
+    })
+    .transform((text) => new Date(text).toISOString())
+    .refine((text) => /^\d{4}-/.test(text), "the year must have four digits");
+}

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { ALL_ARRIVAL_STATES, ALL_RUN_STATES, FILE_STANDINGS } from "../../states.ts";
 import { action, rejectedReasons, targetFindings } from "./attention.ts";
-import { count, Download, endpoint } from "./endpoint.ts";
+import { count, Download, endpoint, moment } from "./endpoint.ts";
 import { batch, instant, points, reason, rejectedRow, run } from "./state.ts";
 
 const fileRow = z.object({
@@ -145,8 +145,8 @@ export const fileEndpoints = {
       state: z.enum(FILE_STANDINGS).optional(),
       drop: z.string().optional(),
       trigger: z.string().optional(),
-      from: instant.optional().describe("First seen at this instant or later."),
-      to: instant.optional().describe("First seen before this instant."),
+      from: moment().optional().describe("First seen at this instant or later."),
+      to: moment().optional().describe("First seen before this instant."),
       after: z.string().optional().describe("`next` of the part before."),
       limit: count(500, 50),
     }),

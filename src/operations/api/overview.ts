@@ -1,6 +1,6 @@
 /** The gateway at a glance: the flow with its backlogs and rates, what happened over time, and files expected. */
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, moment } from "./endpoint.ts";
 import { instant } from "./state.ts";
 
 const tag = "Overview";
@@ -98,10 +98,6 @@ export const calendar = z.object({
 });
 export type Calendar = z.output<typeof calendar>;
 
-const moment = z
-  .string()
-  .refine((text) => !Number.isNaN(Date.parse(text)), "expected an instant such as 2026-03-01T00:00:00Z");
-
 export const overviewEndpoints = {
   overview: endpoint({
     method: "GET",
@@ -127,8 +123,10 @@ export const overviewEndpoints = {
     tag,
     summary: "When files were expected by triggers with `expect`, and when they came",
     query: z.strictObject({
-      from: moment.optional().describe("Default: 30 days ago."),
-      to: moment.optional().describe(`Default: in 7 days. At most ${CALENDAR_DAYS_MAX} days after from.`),
+      from: moment().optional().describe("Default: 30 days ago."),
+      to: moment()
+        .optional()
+        .describe(`At most ${CALENDAR_DAYS_MAX} days after from. Default: in 7 days, or that limit if it is earlier.`),
     }),
     answer: calendar,
   }),

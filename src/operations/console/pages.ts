@@ -68,6 +68,8 @@ function addEntries(app: FastifyInstance, parts: PageParts): void {
   const { people, log } = parts;
   const { browser, sessions, links } = people;
   app.get<{ Querystring: { code?: unknown } }>(`${ENTRY}/enter`, OPEN, (request, reply) => {
+    // Programs that check links in messages ask in this way; the person comes after them.
+    if (request.method === "HEAD") return reply.send();
     const { code } = request.query;
     const person = links !== null && typeof code === "string" ? links.use(code) : null;
     if (person !== null) people.signIn(request, reply, person);

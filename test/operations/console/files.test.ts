@@ -91,6 +91,10 @@ describe("files", () => {
     expect(await names("drop=out")).toEqual([]);
     expect(await names("from=2000-01-01T00:00:00.000Z&to=2000-01-02T00:00:00.000Z")).toEqual([]);
     expect(await names("from=2000-01-01T00:00:00.000Z")).toHaveLength(5);
+    expect(await names("from=2000-01-01&to=2000-01-02T00:00:00%2B01:00")).toEqual([]);
+    expect(await names("from=2000-01-01T00:00:00%2B01:00")).toHaveLength(5);
+    for (const wrong of ["from=x", "to=9999-99-99", "from=2026-02-30", "to=2026-03-01T01:00:00"])
+      expect(await refusal(gateway, `files?${wrong}`)).toMatchObject({ status: 400, code: "HG-OPS-006" });
     expect(await names(`q=variableId%3D${variable}`)).toEqual(["North_1.csv", "south_2.csv"]);
     expect(await names("q=M-17")).toEqual(["meters.csv"]);
     expect(await names("q=M-18")).toEqual([]);

@@ -59,6 +59,64 @@ describe("a link that signs in once", () => {
   });
 });
 
+it("a link is not used up by a program that asks with HEAD", async () => {
+  const address = link();
+  expect((await openBrowser(url).ask(address, { method: "HEAD" })).status).toBe(200);
+  const browser = openBrowser(url);
+  await browser.ask(address);
+  expect((await browser.ask("/operations/me")).status).toBe(200);
+});
+
+it("a link has the name of the person whose session asks for it, whatever the request says", async () => {
+  const browser = openBrowser(url);
+  await browser.ask(link());
+  const { csrfToken } = (await (await browser.ask("/operations/me")).json()) as { csrfToken: string };
+  const made = await browser.ask("/operations/console/links", {
+    method: "POST",
+    headers: { "x-csrf-token": csrfToken, "x-headgate-by": "boss", "content-type": "application/json" },
+    body: JSON.stringify({ name: "boss" }),
+  });
+  const { url: address } = (await made.json()) as { url: string };
+  const other = openBrowser(url);
+  await other.ask(address);
+  expect(await (await other.ask("/operations/me")).json()).toMatchObject({ name: "ada" });
+});
+
+it("answers say that no cache keeps them, and no browser guesses their type", async () => {
+  const browser = openBrowser(url);
+  const paths = [new URL(link()).pathname, "/console", "/console/sign-in", "/operations/me", "/operations/%zz"];
+  await browser.ask(link());
+  for (const path of [...paths, `/operations/trace/${"x".repeat(10_000)}`, "/operations/drops", "/console/unknown/x"]) {
+    const { headers } = await browser.ask(path);
+    expect([path, headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
+      path,
+      "no-store",
+      "nosniff",
+    ]);
+  }
+  const asset = (await (await browser.ask("/console")).text()).match(/\/console\/assets\/[\w.-]+/)?.[0] ?? "";
+  expect((await browser.ask(asset)).headers.get("cache-control")).toContain("immutable");
+});
+
+it.each([
+  ["beyond its length", `trace/${"1".repeat(5_000)}`, 414, "too long"],
+  ["that cannot be decoded", "trace/%zz", 400, "percent sign"],
+])("an address %s is answered in problem details", async (_, path, status, words) => {
+  const response = await fetch(`${url}/operations/${path}`);
+  expect(response.status).toBe(status);
+  expect(response.headers.get("content-type")).toContain("application/problem+json");
+  expect(response.headers.get("cache-control")).toBe("no-store");
+  const problem = (await response.json()) as { detail: string };
+  expect(problem).toMatchObject({ status, title: expect.any(String), detail: expect.stringContaining(words) });
+  expect(problem.detail).not.toContain("1111");
+});
+
+it("a trace takes the path of a file in the address, as long as paths are", async () => {
+  const headers = { authorization: `Bearer ${SECRET}` };
+  const path = encodeURIComponent(`${"folder/".repeat(100)}file.csv`);
+  expect((await fetch(`${url}/operations/trace/${path}`, { headers })).status).toBe(404);
+});
+
 describe("a session", () => {
   it("ends when it is not used, and after its lifetime however it is used", async () => {
     const HOUR_MS = 3_600_000;

@@ -6,7 +6,7 @@ import { playgroundEndpoints } from "../../../src/operations/api/playground.ts";
 import { silentLog } from "../../../src/support/log.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../../runs/gateway-rig.ts";
 import { JumpingClock } from "../../support/jumping-clock.ts";
-import { call } from "./calls.ts";
+import { call, refusal } from "./calls.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -112,4 +112,10 @@ it("shows in the calendar which files came on time, late or not at all", async (
   const from = daily?.expectations[1]?.due ?? "";
   const part = await call(gateway, endpoints.calendar, { query: { from, to: from } });
   expect(part.triggers[0]?.expectations).toEqual([daily?.expectations[1]]);
+  for (const wrong of [
+    { from: "2026-01-01", to: "2026-06-01" },
+    { from: "2026-01-02", to: "2026-01-01" },
+    { from: "-271821-04-20T00:00:00Z", to: "+275760-09-13T00:00:00Z" },
+  ])
+    expect(await refusal(gateway, endpoints.calendar, { query: wrong })).toMatchObject({ status: 400 });
 });
