@@ -196,7 +196,7 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
       "replay of",
       `run ${run.replay.of}, requested by ${run.replay.by}` +
         `${run.replay.rejectedOnly ? ", only what was not accepted" : ""}` +
-        `${run.replay.overwrite ? ", overwriting" : ""}`,
+        `${run.replay.overwrite ? ", overwriting" : ""}${run.replay.why === undefined ? "" : `: ${run.replay.why}`}`,
     );
   fact("trigger", `${trigger}, rows ${rows}`);
   fact("mapper", `${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`);

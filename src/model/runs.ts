@@ -189,6 +189,8 @@ export interface Replay {
   /** Includes readings whose dates later runs have delivered. */
   readonly overwrite: boolean;
   readonly by: string;
+  /** The reason that the person gave; absent without one, and in replays of earlier versions. */
+  readonly why?: string | undefined;
   /** The later runs whose dates were left out, recorded at the mapping so that mapping again gives equal bytes. */
   readonly spared?: readonly string[] | undefined;
 }

@@ -83,14 +83,16 @@ it("a file in quarantine is delivered by the trigger of now, as a new run that n
   expect((await gateway.ledger.trace("first.csv"))[0]?.runs).toHaveLength(1);
 
   const lenient = await open(2, "bad", "lenient");
-  const [told] = await json("replay", "first.csv", "--by", "ann");
+  const [told] = await json("replay", "first.csv", "--by", "ann", "--reason", "wrong row");
   expect(told).toMatchObject({ of: before.id, plan: { readings: { sent: 1, added: 1 }, refusedRows: 1 } });
   const after = await settled(lenient, "first.csv");
   expect(after).toMatchObject({ id: told.run, state: "confirmed", replay: { of: before.id, by: "ann" } });
   expect(await rig.stored(variable)).toEqual({ "2026-03-01": 14 });
   const operations = (await lenient.ledger.batches(after.id)).map(({ operationId }) => operationId);
   expect(operations).toEqual([`${after.id}-1`]);
-  expect((await run("trace", "first.csv", "-c", config())).stdout).toContain(`run ${before.id}, ordered by ann`);
+  expect((await run("trace", "first.csv", "-c", config())).stdout).toContain(
+    `run ${before.id}, ordered by ann: wrong row`,
+  );
   expect(await json("quarantine")).toEqual([]);
 });
 

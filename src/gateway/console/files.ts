@@ -165,7 +165,10 @@ function shownRun(run: Run): ShownRun {
             rejectedByReason: reason.rejectedByReason && [...reason.rejectedByReason],
             targets: reason.targets && [...reason.targets],
           },
-    replay: replay && { of: replay.of, rejectedOnly: replay.rejectedOnly, overwrite: replay.overwrite, by: replay.by },
+    replay: replay && {
+      ...{ of: replay.of, rejectedOnly: replay.rejectedOnly, overwrite: replay.overwrite },
+      ...{ by: replay.by, why: replay.why ?? null },
+    },
   };
 }
 

@@ -133,7 +133,8 @@ function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): s
   if (replay === undefined) return claimed;
   const how = [replay.rejectedOnly ? "only what was not accepted" : "", replay.overwrite ? "overwriting" : ""];
   const words = how.filter((word) => word !== "").join(", ");
-  return `replay of run ${replay.of}, ordered by ${replay.by}${words === "" ? "" : ` (${words})`}; ${claimed}`;
+  const why = replay.why === undefined ? "" : `: ${replay.why}`;
+  return `replay of run ${replay.of}, ordered by ${replay.by}${words === "" ? "" : ` (${words})`}${why}; ${claimed}`;
 }
 
 /** For use inside a write. */

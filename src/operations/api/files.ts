@@ -32,7 +32,15 @@ const fileRun = z.object({
       })
       .nullable(),
     finishedAt: instant.nullable(),
-    replay: z.object({ of: z.string(), rejectedOnly: z.boolean(), overwrite: z.boolean(), by: z.string() }).nullable(),
+    replay: z
+      .object({
+        of: z.string(),
+        rejectedOnly: z.boolean(),
+        overwrite: z.boolean(),
+        by: z.string(),
+        why: z.string().nullable(),
+      })
+      .nullable(),
   }),
   batches: z.array(batch),
   rejected: z.array(rejectedRow).describe("The first of the refused rows, 200 at most."),

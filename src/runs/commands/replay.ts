@@ -19,19 +19,23 @@ const fields = {
 };
 
 export const replay = command(fields, async (asked, parts) => {
-  const { run: id, rejectedOnly, overwrite, by, trigger, mapper, settings } = asked;
+  const { run: id, rejectedOnly, overwrite, by, why, trigger, mapper, settings } = asked;
   const { ledger, spool, binding, live } = parts;
   const of = await mustFindRun(id, ledger);
   await assertReplayable(of, { ledger, spool });
   const bound = await replayBinding(of, { trigger, mapper, settings }, binding);
   // Nothing of a held run was sent: the replay replaces it.
-  if (of.state === "held") await whilePaused(parts, id, () => cancelNow(id, by, "it is replayed", ledger));
+  if (of.state === "held") await whilePaused(parts, id, () => cancelNow(id, by, replacedWords(why), ledger));
   const run = await ledger.openRun(of.arrivalId, bound.binding, bound.lane, {
-    replay: { of: id, rejectedOnly, overwrite, by },
+    replay: { of: id, rejectedOnly, overwrite, by, ...(why === "" ? {} : { why }) },
   });
   live?.onRun();
   return { run: run.id, of: id, drop: run.drop, file: run.path };
 });
+
+function replacedWords(why: string): string {
+  return why === "" ? "it is replayed" : `it is replayed: ${why}`;
+}
 
 /** `RejectedError` while the file is in progress, and when its input is nowhere. */
 export async function assertReplayable(

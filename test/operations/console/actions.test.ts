@@ -66,7 +66,9 @@ describe("a replay", () => {
     await until("both are sent", async () =>
       [await rig.stored(one), await rig.stored(two)].every((stored, at) => stored["2026-03-01"] === [10, 20][at]),
     );
-    expect(await gateway.ledger.run(done.items[0].run)).toMatchObject({ replay: { of: runs[0]?.id, by: BY } });
+    expect(await gateway.ledger.run(done.items[0].run)).toMatchObject({
+      replay: { of: runs[0]?.id, by: BY, why: "wrong column" },
+    });
   });
 
   it("is refused in words while the file is in progress, and where it cannot be mapped", async () => {

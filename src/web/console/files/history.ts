@@ -43,8 +43,9 @@ function Run({ run, batches, rejected }: FileRun, isOpen: boolean): Element {
     ${
       replay === null
         ? null
-        : html`<p>${words.replayOf} <code>${replay.of}</code> ${words.by} <bdi>${replay.by}</bdi>
-      </p>`
+        : html`<p>${words.replayOf} <code>${replay.of}</code> ${words.by} <bdi>${replay.by}</bdi>${
+            replay.why === null ? null : html`: <${Foreign} text=${replay.why} />`
+          }</p>`
     }
     ${reason === null ? null : html`<p><${Foreign} text=${reason.message} /> <code>${reason.code}</code></p>`}
     ${Batches(batches)}${Refused(rejected)}
