@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../src/support/pages/bundle.ts";
 import { until } from "../hub/fixture.ts";
 import { pageFaults } from "../hub/page-faults.ts";
+import { axeFaults } from "../operations/console/console-browser.ts";
 import { describeInChromium, openChromium } from "../support/chromium.ts";
 import { type PlatformRig, startRig } from "./rig.ts";
 
@@ -118,6 +119,7 @@ describeInChromium("the explorer of a hub with files", () => {
     const texts = await versions.allInnerTexts();
     expect(texts[1]).toMatch(/100 kWh[\s\S]*std_correction\.csv\s*row 2[\s\S]*manager/);
     expect(texts[2]).toMatch(new RegExp(`std_first\\.csv\\s*row ${correctedRow}\\b`));
+    expect(await axeFaults(page)).toEqual([]);
     expect(await pageFaults(page)).toEqual([]);
     expect(faults).toEqual([]);
     const kept = page.url();
@@ -144,7 +146,7 @@ describeInChromium("the explorer of a hub with files", () => {
     await page.keyboard.press("Enter");
     await page.getByText("std_correction.csv").waitFor();
     await page
-      .getByRole("button", { name: /^Show the state as of/ })
+      .getByRole("button", { name: /^Show this state, as of/ })
       .last()
       .press("Enter");
     await expect.poll(() => page.url()).toContain("state=asof:");

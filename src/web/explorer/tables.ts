@@ -32,7 +32,10 @@ export function Legend({ loaded, onUnit, onRemove }: LegendProps): Element {
   const { columns } = TEXTS;
   const names = ["variable", "unit", "latest", "total", "mean", "least", "most", "count", "actions"] as const;
   const heads = names.map(
-    (name) => html`<th scope="col" class=${NUMBERS.has(name) ? "number" : ""}>${columns[name]}</th>`,
+    (name) =>
+      html`<th scope="col" class=${NUMBERS.has(name) ? "number" : ""}>${
+        name === "actions" ? html`<span class="hidden">${columns.actions}</span>` : columns[name]
+      }</th>`,
   );
   const rows = loaded.series.map((one, at) => LegendRow({ loaded, one, at, onUnit, onRemove }));
   return html`<div class="scroll"><table class="rows legend"><caption class="hidden">${TEXTS.shown}</caption>
