@@ -105,29 +105,40 @@ function dataOf(document: ParsedYaml): object {
 }
 
 /**
- * Every fault of a text, in the words of `loadDocument`, and its value when there is none. Nothing that the text names
- * is resolved: a value such as `${env:NAME}` counts as valid, and no secret is remembered.
+ * The first `max` faults of a text in the words of `loadDocument`, how many there are, and its value when there is
+ * none. Nothing that the text names is resolved: a value such as `${env:NAME}` counts as valid, and no secret is
+ * remembered.
  */
 export function faultsIn<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
-): { readonly faults: readonly string[]; readonly value: z.output<Schema> | null } {
+  max: number,
+): { readonly faults: readonly string[]; readonly count: number; readonly value: z.output<Schema> | null } {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
-  if (document.errors.length > 0) return { faults: yamlFaults(document, text), value: null };
+  if (document.errors.length > 0) {
+    const faults = yamlFaults(document, text);
+    return { faults: faults.slice(0, max), count: faults.length, value: null };
+  }
   let data: object;
   try {
     data = dataOf(document);
   } catch (thrown) {
     // Aliases that would grow without end.
-    return { faults: [wordsOf(thrown)], value: null };
+    return { faults: [wordsOf(thrown)], count: 1, value: null };
   }
   const parsed = schema.safeParse(data);
-  if (parsed.success) return { faults: [], value: parsed.data };
+  if (parsed.success) return { faults: [], count: 0, value: parsed.data };
   const known = knownKeys(schema);
   const isNamed = ({ path }: z.core.$ZodIssue) => String(document.getIn(path) ?? "").includes("${");
-  const faults = parsed.error.issues.filter((issue) => !isNamed(issue));
-  return { faults: faults.flatMap((issue) => issueWords(issue, document, lines, known)), value: null };
+  const issues = parsed.error.issues.filter((issue) => !isNamed(issue)).flatMap(byKey);
+  const faults = issues.slice(0, max).flatMap((issue) => issueWords(issue, document, lines, known));
+  return { faults: faults.slice(0, max), count: faults.length + Math.max(0, issues.length - max), value: null };
+}
+
+/** An issue for each unknown key. */
+function byKey(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  return issue.code === "unrecognized_keys" ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue];
 }
 
 /** Reads environment variables that have a meaning of their own; undefined when empty. */

@@ -33,6 +33,7 @@ import { batchLimits } from "../runs.ts";
 import { type ContentParts, FileContent, mustFindFile } from "./file-content.ts";
 import { previewOf } from "./input-preview.ts";
 import { mappedAnswer, unmappedAnswer } from "./mapped-answer.ts";
+import { NewestRequests } from "./newest.ts";
 import { type Sample, Samples } from "./samples.ts";
 import { triggerYaml } from "./trigger-yaml.ts";
 
@@ -72,8 +73,7 @@ class Playground {
   readonly #catalogue: MapperCatalogue;
   #dryRuns: Promise<DryRuns> | null = null;
   readonly #mapperRuns: SharedQuery<MapperRunFacts[]>;
-  /** The request in progress of each person. */
-  readonly #current = new Map<string, AbortController>();
+  readonly #newest = new NewestRequests("map file");
 
   constructor(config: GatewayConfig, parts: PlaygroundParts) {
     this.#config = config;
@@ -96,36 +96,17 @@ class Playground {
         const content = { path: async () => path, stream: async () => createReadStream(path) };
         return await previewOf(content, name, query, []);
       },
-      map: ({ body, person, signal }) => this.#newest(person.name, signal, (stop) => this.#map(body, stop)),
+      map: ({ body, person, signal }) => this.#newest.run(person.name, signal, (stop) => this.#map(body, stop)),
       propose: async ({ body, signal }) => this.#propose(await this.#source(body, signal), body),
       addCase: ({ body, signal }) => this.#addCase(body, signal),
     };
   }
 
   async close(): Promise<void> {
-    for (const request of this.#current.values()) request.abort();
+    this.#newest.close();
     const dryRuns = await this.#dryRuns?.catch(() => null); // One that never opened has nothing to close.
     await dryRuns?.close();
     await Promise.all([this.#samples.close(), this.#catalogue.close()]);
-  }
-
-  /** Ends the request before of the same person. */
-  async #newest<Answer>(
-    person: string,
-    gone: AbortSignal,
-    work: (signal: AbortSignal) => Promise<Answer>,
-  ): Promise<Answer> {
-    this.#current.get(person)?.abort();
-    const mine = new AbortController();
-    this.#current.set(person, mine);
-    try {
-      return await work(AbortSignal.any([gone, mine.signal]));
-    } catch (thrown) {
-      if (!mine.signal.aborted) throw thrown;
-      throw new RejectedError("HG-OPS-010", { operation: "map file", subject: person, cause: thrown });
-    } finally {
-      if (this.#current.get(person) === mine) this.#current.delete(person);
-    }
   }
 
   async #mappers(): Promise<MapperFacts[]> {

@@ -5,7 +5,7 @@ import { instant } from "./state.ts";
 
 const tag = "Configuration";
 /** Characters. */
-const TEXT_MAX = 1_000_000;
+const TEXT_MAX = 200_000;
 
 export const setting = z.object({
   path: z.string().describe("Such as drops[field].every: entries of lists by their names."),
@@ -63,7 +63,10 @@ export const configurationEndpoints = {
     need: "command",
     tag,
     summary: "Whether a text would be a valid configuration; it is neither kept nor applied",
-    description: "What `${env:…}` and `${file:…}` name is never read: such a value counts as valid.",
+    description:
+      "What `${env:…}` and `${file:…}` name is never read: such a value counts as valid. At most 200 faults and 200 " +
+      "warnings are shown. One at a time for each person: a newer request ends the one before, which is answered with " +
+      "409, as is a text that takes too long.",
     body: z.strictObject({ text: z.string().max(TEXT_MAX) }),
     answer: validation,
   }),

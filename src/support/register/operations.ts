@@ -54,4 +54,8 @@ export const OPERATIONS_ERRORS = {
     title: "this cannot be done at the drop",
     hint: "Nothing was changed. The message says why, and what the drop permits.",
   },
+  "HG-OPS-013": {
+    title: "the text takes too long to check",
+    hint: "Nothing was changed. Check it with `headgate check --config FILE`, or check a shorter text.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { loadGatewayConfig } from "../../../src/config/gateway-config.ts";
+import { Validator } from "../../../src/gateway/console/validator.ts";
 import { Reloading } from "../../../src/gateway/reload.ts";
 import { type Gateway, startGateway } from "../../../src/gateway.ts";
 import { configurationEndpoints as endpoints } from "../../../src/operations/api/configuration.ts";
@@ -110,7 +111,43 @@ it("validates a text, with the lines of its faults, and reads nothing that it na
     ...[..."bcdefghij"].map((key, at) => `${key}: &${key} ${ninefold("abcdefghi"[at] ?? "")}`),
   ];
   expect(await validate(bomb.join("\n"))).toMatchObject({ isValid: false });
-  expect(await refusal(daemon.gateway, endpoints.validate, { body: { text: "x".repeat(1_000_001) } })).toMatchObject({
+  expect(await refusal(daemon.gateway, endpoints.validate, { body: { text: "x".repeat(200_001) } })).toMatchObject({
     status: 400,
   });
+});
+
+/** The parser compares each of so many keys with all others, which takes seconds. */
+const slowText = Array.from({ length: 15_000 }, (_, at) => `k${at}: 1`).join("\n");
+
+it("answers other requests while it validates a text that takes seconds, and shows the first faults", async () => {
+  const ended: string[] = [];
+  const validation = call(daemon.gateway, endpoints.validate, { body: { text: slowText } });
+  const others = async () => {
+    for (let nth = 0; nth < 3; nth += 1) await shown();
+    ended.push("others");
+  };
+  const [{ isValid, findings }] = await Promise.all([
+    validation.finally(() => void ended.push("validation")),
+    others(),
+  ]);
+  expect(ended).toEqual(["others", "validation"]);
+  expect(isValid).toBe(false);
+  expect(findings).toHaveLength(201);
+  expect(findings).toContainEqual({ level: "failed", line: 1, what: "unknown key k0", hint: null });
+  expect(findings.at(-1)?.what).toMatch(/^\d+ more are not shown$/);
+});
+
+it("validates one text at a time for each person, and ends one that takes too long", async () => {
+  const [one, other] = [0, 1].map(() => call(daemon.gateway, endpoints.validate, { body: { text: slowText } }));
+  const results = await Promise.allSettled([one, other]);
+  expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect(String(results.find((result) => result.status === "rejected")?.reason)).toContain("HG-OPS-010");
+
+  const validator = new Validator(1);
+  const never = new AbortController().signal;
+  await expect(validator.validate(slowText, "ann", never)).rejects.toMatchObject({
+    code: "HG-OPS-013",
+    message: expect.stringContaining("more than 0.001 s"),
+  });
+  await validator.close();
 });

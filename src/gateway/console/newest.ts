@@ -1,0 +1,38 @@
+/** One request at a time for each person: a newer one ends the one before. */
+import { RejectedError } from "../../support/errors.ts";
+
+export class NewestRequests {
+  readonly #operation: string;
+  readonly #current = new Map<string, AbortController>();
+
+  /** `operation`: of the error with which an ended request is answered. */
+  constructor(operation: string) {
+    this.#operation = operation;
+  }
+
+  /**
+   * `work` receives a signal that is aborted when the client has gone (`gone`), by a newer request and by `close`.
+   * Throws `RejectedError` for the one that was ended.
+   */
+  async run<Answer>(
+    person: string,
+    gone: AbortSignal,
+    work: (signal: AbortSignal) => Promise<Answer>,
+  ): Promise<Answer> {
+    this.#current.get(person)?.abort();
+    const mine = new AbortController();
+    this.#current.set(person, mine);
+    try {
+      return await work(AbortSignal.any([gone, mine.signal]));
+    } catch (thrown) {
+      if (!mine.signal.aborted) throw thrown;
+      throw new RejectedError("HG-OPS-010", { operation: this.#operation, subject: person, cause: thrown });
+    } finally {
+      if (this.#current.get(person) === mine) this.#current.delete(person);
+    }
+  }
+
+  close(): void {
+    for (const request of this.#current.values()) request.abort();
+  }
+}
