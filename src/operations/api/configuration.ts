@@ -64,9 +64,9 @@ export const configurationEndpoints = {
     tag,
     summary: "Whether a text would be a valid configuration; it is neither kept nor applied",
     description:
-      "What `${env:…}` and `${file:…}` name is never read: such a value counts as valid. At most 200 faults and 200 " +
-      "warnings are shown. One at a time for each person: a newer request ends the one before, which is answered with " +
-      "409, as is a text that takes too long.",
+      "What `${env:…}` and `${file:…}` name is never read: such a value counts as valid. At most 200 faults and " +
+      "200 warnings are shown. One at a time for each person: a newer request ends the one before, which is answered " +
+      "with 409, as is a text that takes too long.",
     body: z.strictObject({ text: z.string().max(TEXT_MAX) }),
     answer: validation,
   }),
