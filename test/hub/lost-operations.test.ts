@@ -17,6 +17,7 @@ test("an operation is applied after one with its number was lost", async () => {
   const applied: string[] = [];
   const applyNext = async (operationId: string) => {
     const store = await openStore(options);
+    await store.identity.putAccount({ id: 1, name: "First" });
     const ingest = await openIngestStore(options, { byDefault: 2, byAccount: new Map() }, systemClock);
     await store.operations.accept(waitingOperation(operationId, []));
     await ingest.apply(await ingest.next(0, { readings: 10, bytes: 1_000 }), async (_transaction, operations) => {

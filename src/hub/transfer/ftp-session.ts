@@ -1,4 +1,5 @@
 /** One client of the FTP server (RFC 959, 2228, 2428, 3659, 4217). Whether files may be read, the tree decides. */
+import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { SecureContext } from "node:tls";
 import type { Connection } from "./connections.ts";
@@ -206,7 +207,7 @@ export class FtpSession {
     const entries = one.kind !== "folder" ? [one] : await this.#own.tree.list(path);
     const text = entries.map((entry) => `${line(entry)}\r\n`).join("");
     this.#reply(150, "here it comes");
-    const data = await this.#data.take(this.#dataContext());
+    const data = await this.#takeData();
     this.#connection.transfers += 1;
     try {
       await new Promise<void>((resolve, reject) => {
@@ -227,7 +228,7 @@ export class FtpSession {
     this.#isTransferring = true;
     try {
       this.#reply(150, "here it comes");
-      const data = await this.#data.take(this.#dataContext());
+      const data = await this.#takeData();
       const connection = this.#connection;
       async function* content() {
         for (;;) {
@@ -263,7 +264,7 @@ export class FtpSession {
       if (from > upload.size) throw new TreeFault("failed", `the hub has ${upload.size} bytes of this file`);
       if (!isAppended && from < upload.size) await upload.truncate(from);
       this.#reply(150, "send the file");
-      const data = await this.#data.take(this.#dataContext());
+      const data = await this.#takeData();
       for await (const chunk of data) {
         await upload.write(chunk as Buffer, upload.size);
         this.#connection.moved();
@@ -279,6 +280,11 @@ export class FtpSession {
     }
     await this.#connection.work(() => upload.close(() => this.#control.isWanted));
     this.#reply(226, "stored");
+  }
+
+  /** This wait has a limit of its own, at which the session stays: the same limit for a stalled transfer would end it. */
+  #takeData(): Promise<Socket> {
+    return this.#connection.work(() => this.#data.take(this.#dataContext()));
   }
 
   #dataContext(): SecureContext | null {
