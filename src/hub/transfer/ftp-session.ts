@@ -282,7 +282,7 @@ export class FtpSession {
     this.#reply(226, "stored");
   }
 
-  /** This wait has a limit of its own, at which the session stays: the same limit for a stalled transfer would end it. */
+  /** This wait has a limit of its own, after which the session stays. */
   #takeData(): Promise<Socket> {
     return this.#connection.work(() => this.#data.take(this.#dataContext()));
   }
