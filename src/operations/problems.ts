@@ -40,7 +40,7 @@ export function unknownSubject(facts: Pick<ErrorFacts, "operation" | "subject" |
   return new RejectedError("HG-OPS-004", facts);
 }
 
-const STATUS_OF_CODE: Partial<Record<ErrorCode, number>> = { "HG-OPS-004": 404, "HG-OPS-005": 413 };
+const STATUS_OF_CODE: Partial<Record<ErrorCode, number>> = { "HG-OPS-004": 404, "HG-OPS-005": 413, "HG-OPS-014": 403 };
 
 function statusOf(thrown: HeadgateError): number {
   if (thrown instanceof RejectedError) return STATUS_OF_CODE[thrown.code] ?? 409;

@@ -3,14 +3,16 @@ import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { ActionOptions, actionEndpoints, Subject } from "../../operations/api/actions.ts";
 import type { Action } from "../../operations/api/attention.ts";
-import type { HandlersOf, Shown } from "../../operations/api/endpoint.ts";
+import type { BodyOf, HandlersOf, Person, Shown } from "../../operations/api/endpoint.ts";
 import { createdWords } from "../../provisioning/provisioner.ts";
 import { mustFindRun } from "../../runs/commands/command.ts";
 import type { CommandResults, OperatorCommand } from "../../runs/commands.ts";
 import type { BindingParts } from "../../runs/replay-mapper.ts";
 import type { Spool } from "../../spool/spool.ts";
-import { HeadgateError, InvariantError } from "../../support/errors.ts";
+import { HeadgateError, InvariantError, RejectedError } from "../../support/errors.ts";
 import { Slots } from "../../workers/slots.ts";
+import type { Closer } from "../closers.ts";
+import { inTurn, NewestRequests } from "./costly-requests.ts";
 import { type Previewed, Previews } from "./preview.ts";
 import { assertHeld, RunProvisioner } from "./provision-runs.ts";
 import { EFFECTS, fileOf, named, runOf } from "./subjects.ts";
@@ -19,30 +21,32 @@ export interface ActionParts {
   readonly config: GatewayConfig;
   readonly ledger: Ledger;
   readonly spool: Spool;
+  readonly closers: Closer[];
+  /** Turns of files that are mapped for people, by the playground too. */
+  readonly mapping: Slots;
   /** The configuration that replays are bound to, as it is now. */
   binding(): BindingParts;
   /** Throws `RejectedError` when the command cannot be executed. */
   execute<Asked extends OperatorCommand>(command: Asked): Promise<CommandResults[Asked["order"]]>;
 }
 
-/** Previews at the same time, of all people: those of replays have a process each that maps. */
+/** Previews at the same time, of all people. Those of replays take turns with each file. */
 const PREVIEWS = 2;
+
+type PreviewRequest = BodyOf<typeof actionEndpoints.preview>;
 
 export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndpoints> {
   const slots = new Slots(PREVIEWS);
+  const replays = new NewestRequests("preview replay");
+  parts.closers.push(async () => replays.close());
   return {
-    async preview({ body: { action, subjects, options }, signal }) {
-      if (!(await slots.take(signal))) throw signal.reason;
-      const previews = new Previews(parts, options, signal);
-      const answer = (subject: Subject) => {
-        signal.throwIfAborted();
-        return previews.of(action, subject);
-      };
-      try {
-        return { items: await eachOf<Previewed>(subjects, answer, { detail: null }) };
-      } finally {
-        await previews.close().finally(() => slots.free());
-      }
+    async preview({ body, person, signal }) {
+      assertPermitted(body.options, person);
+      const items =
+        body.action === "replay"
+          ? await replays.run(person.name, signal, (stop) => previewsOf(parts, body, stop))
+          : await inTurn(slots, signal, () => previewsOf(parts, body, signal));
+      return { items };
     },
     // It is performed to its end, also when the client has gone.
     async command({ body: { command, subjects, options, why }, person }) {
@@ -55,6 +59,36 @@ export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndp
       }
     },
   };
+}
+
+async function previewsOf(
+  parts: ActionParts,
+  { action, subjects, options }: PreviewRequest,
+  signal: AbortSignal,
+): Promise<(Answered & Previewed)[]> {
+  const previews = new Previews(parts, options, signal);
+  const answer = (subject: Subject) => {
+    signal.throwIfAborted();
+    return previews.of(action, subject);
+  };
+  try {
+    const items = await eachOf<Previewed>(subjects, answer, { detail: null });
+    signal.throwIfAborted();
+    return items;
+  } finally {
+    await previews.close();
+  }
+}
+
+/** Throws `RejectedError` for settings of a mapper that a viewer would have run. */
+function assertPermitted({ trigger, mapper, settings }: Shown<ActionOptions>, { name, role }: Person): void {
+  if (role === "operator") return;
+  if (trigger === undefined && mapper === undefined && settings === undefined) return;
+  throw new RejectedError("HG-OPS-014", {
+    operation: "preview replay",
+    subject: name,
+    message: `${name} is a ${role}, and another trigger, mapper or settings are for operators`,
+  });
 }
 
 interface Answered {

@@ -13,10 +13,12 @@ import { readingEndpoints } from "../../operations/api/readings.ts";
 import { triggerEndpoints } from "../../operations/api/triggers.ts";
 import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts";
 import type { HealthPart } from "../../operations/state-of-work.ts";
+import { Slots } from "../../workers/slots.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { type ActionParts, actionHandlers } from "./actions.ts";
 import { attentionHandlers, shareInbox } from "./attention.ts";
 import { configurationHandlers } from "./configuration.ts";
+import { MAPPED_AT_ONCE } from "./costly-requests.ts";
 import { dropHandlers } from "./drops.ts";
 import { fileHandlers } from "./files.ts";
 import { migrationHandlers } from "./migrations.ts";
@@ -53,14 +55,15 @@ export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): Con
     attention: async () => (await inbox.next()).total,
     drops: () => parts.drops.statuses(),
   });
+  const mapping = new Slots(MAPPED_AT_ONCE);
   return {
     drops: dropHandlers(config, parts),
     overview: overviewHandlers(config, parts),
-    actions: actionHandlers({ ...parts, config }),
+    actions: actionHandlers({ ...parts, config, mapping }),
     attention: attentionHandlers(config, parts, inbox),
     files: fileHandlers(config, parts),
     readings: readingHandlers(parts),
-    playground: openPlayground(config, parts),
+    playground: openPlayground(config, { ...parts, mapping }),
     triggers: triggerHandlers(config, parts),
     configuration: configurationHandlers(parts),
     migrations: migrationHandlers(config.spool.path, parts.migrations),

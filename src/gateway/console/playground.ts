@@ -28,12 +28,13 @@ import { ianaZone } from "../../wire/index.ts";
 import { createCatalogue, isBundled } from "../../workers/catalogue.ts";
 import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
 import { createInspector } from "../../workers/inspector.ts";
+import type { Slots } from "../../workers/slots.ts";
 import type { Closer } from "../closers.ts";
 import { batchLimits } from "../runs.ts";
+import { inTurn, MAPPED_AT_ONCE, MAPPING_LIMIT_MS, NewestRequests } from "./costly-requests.ts";
 import { type ContentParts, FileContent, mustFindFile } from "./file-content.ts";
 import { previewOf } from "./input-preview.ts";
 import { mappedAnswer, unmappedAnswer } from "./mapped-answer.ts";
-import { NewestRequests } from "./newest.ts";
 import { type Sample, Samples } from "./samples.ts";
 import { triggerYaml } from "./trigger-yaml.ts";
 
@@ -41,6 +42,8 @@ export interface PlaygroundParts extends ContentParts {
   readonly ledger: ContentParts["ledger"] & Pick<Ledger, "mapperRuns">;
   readonly clock: Clock;
   readonly closers: Closer[];
+  /** Turns of files that are mapped for people, by previews too. */
+  readonly mapping: Slots;
 }
 
 export function openPlayground(config: GatewayConfig, parts: PlaygroundParts): HandlersOf<typeof playgroundEndpoints> {
@@ -49,10 +52,6 @@ export function openPlayground(config: GatewayConfig, parts: PlaygroundParts): H
   return playground.handlers();
 }
 
-/** Milliseconds; a person waits for the answer. */
-const TIME_LIMIT_MS = 30_000;
-/** Files that are mapped at the same time, for all people. */
-const AT_ONCE = 2;
 /** The counts of runs read an index of all of them. */
 const RUNS_FRESH_MS = 30_000;
 /** Lines of the log in an answer. */
@@ -151,8 +150,7 @@ class Playground {
     const note = (message: string) => {
       if (log.length < LOG_MAX) log.push(message);
     };
-    const runs = await this.#runs();
-    return await runs.map({ job, note }, signal, (result, files) => mappedAnswer(result, files, facts()));
+    return await this.#mapFile({ job, note }, signal, (result, files) => mappedAnswer(result, files, facts()));
   }
 
   /** The mapper runs in processes of its own, as always: for its result, and then for the case as it was written. */
@@ -165,19 +163,21 @@ class Playground {
     const { fileName } = wanted;
     const binding = { mapper: identity, settings, rows, limits: CASE_LIMITS };
     const job = { inputPath: path, fileName, filePath: fileName, binding };
-    const runs = await this.#runs();
-    return await runs.map({ job, note: () => undefined }, signal, async (result, { bodies }) => {
+    return await this.#mapFile({ job, note: () => undefined }, signal, async (result, { bodies }) => {
       const outcome = caseOutcome(result, await Array.fromAsync(bodies()));
       const module = { modulePath, digest: identity.digest };
       return addCase(modulePath, wanted, path, outcome, () => this.#inspector.caseFault(module, modulePath, name));
     });
   }
 
+  readonly #mapFile: DryRuns["map"] = (run, signal, show) =>
+    inTurn(this.#parts.mapping, signal, async () => (await this.#runs()).map(run, signal, show));
+
   #runs(): Promise<DryRuns> {
     const { workers, mappers } = this.#config;
     this.#dryRuns ??= openDryRuns(
-      { workers: { ...workers, timeLimit: Math.min(workers.timeLimit, TIME_LIMIT_MS) }, folders: mappers.folders },
-      AT_ONCE,
+      { workers: { ...workers, timeLimit: Math.min(workers.timeLimit, MAPPING_LIMIT_MS) }, folders: mappers.folders },
+      MAPPED_AT_ONCE,
     );
     const opened = this.#dryRuns;
     // A full disk may have space again at the next request.

@@ -14,6 +14,7 @@ import { assertReplayable } from "../../runs/commands/replay.ts";
 import { overtakenWords } from "../../runs/steps/later-deliveries.ts";
 import { RejectedError } from "../../support/errors.ts";
 import type { ActionParts } from "./actions.ts";
+import { inTurn, MAPPING_LIMIT_MS } from "./costly-requests.ts";
 import { assertHeld, RunProvisioner } from "./provision-runs.ts";
 import type { ReplayPlan } from "./replay-comparison.ts";
 import { ReplayPlanner } from "./replay-plan.ts";
@@ -63,8 +64,11 @@ export class Previews {
     this.#plans += 1;
     if (this.#plans > PLANS_MAX)
       return { words: `not compared: at most ${PLANS_MAX} files are compared at a time`, detail: null };
-    this.#planner ??= ReplayPlanner.open({ ...this.#parts, unplanned: UNPLANNED });
-    const plan = await (await this.#planner).plan(run, this.#options, this.#signal);
+    const { mapping } = this.#parts;
+    const plan = await inTurn(mapping, this.#signal, async () => {
+      this.#planner ??= ReplayPlanner.open({ ...this.#parts, timeLimitMs: MAPPING_LIMIT_MS, unplanned: UNPLANNED });
+      return (await this.#planner).plan(run, this.#options, this.#signal);
+    });
     return { words: planWords(plan), detail: detailOf(plan) };
   }
 

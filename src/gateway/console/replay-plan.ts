@@ -6,7 +6,7 @@ import { basename } from "node:path/posix";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { MappedFile } from "../../mapping/contract.ts";
-import type { Binding, MapperIdentity, Run } from "../../model.ts";
+import type { Binding, MapperIdentity, Reason, Run } from "../../model.ts";
 import { openLookupStore } from "../../runs/lookups.ts";
 import { assertMapped, type BindingParts, replayBinding } from "../../runs/replay-mapper.ts";
 import { attemptsBefore, collectAccepted, laterRunsOf } from "../../runs/steps/exclusions.ts";
@@ -28,6 +28,8 @@ export interface PlanParts {
   readonly spool: Spool;
   /** The configuration that replays are bound to, as it is now; copies of tables are put into the folder. */
   binding(folder: string): BindingParts | Promise<BindingParts>;
+  /** Milliseconds of one file, where less than in a run. */
+  readonly timeLimitMs?: number;
   /** How the file is replayed without a plan, in a sentence. */
   readonly unplanned: string;
 }
@@ -82,6 +84,19 @@ export class ReplayPlanner {
     }
   }
 
+  get #timeLimitMs(): number {
+    const { config, timeLimitMs = Number.POSITIVE_INFINITY } = this.#parts;
+    return Math.min(timeLimitMs, config.workers.timeLimit);
+  }
+
+  #hintOf({ code, hint }: Reason): string | undefined {
+    const { config, unplanned } = this.#parts;
+    if (code === "HG-MAP-019") return withoutZones(unplanned);
+    const { timeLimit } = config.workers;
+    if (code !== "HG-MAP-009" || this.#timeLimitMs === timeLimit) return hint;
+    return `${unplanned}. In a run a file may take ${timeLimit / 1_000} s.`;
+  }
+
   async close(): Promise<void> {
     await this.#mapping?.close();
     await rm(this.#folder, { recursive: true });
@@ -93,8 +108,8 @@ export class ReplayPlanner {
     place: (name: string) => string,
     signal: AbortSignal,
   ): Promise<{ readonly mapped: MappedFile; readonly mapper: MapperIdentity }> {
-    const { config, unplanned } = this.#parts;
-    const options = { mappers: config.mappers, workers: { ...config.workers, count: 1 } };
+    const { config } = this.#parts;
+    const options = { mappers: config.mappers, workers: { ...config.workers, count: 1, timeLimit: this.#timeLimitMs } };
     this.#mapping ??= openMapping(options, { root: this.#folder }, { log: silentLog, clock: systemClock });
     const mapper = await this.#mapping.versions.current(bound.mapper.name);
     if (mapper === null)
@@ -119,7 +134,7 @@ export class ReplayPlanner {
     const result = await onlyOne(this.#mapping.pool.map([job], signal));
     if (result.status === "mapped") return { mapped: result, mapper };
     const { reason } = result;
-    const hint = reason.code === "HG-MAP-019" ? withoutZones(unplanned) : reason.hint;
+    const hint = this.#hintOf(reason);
     throw new RejectedError("HG-CLI-006", {
       operation: "replay",
       subject: of.path,

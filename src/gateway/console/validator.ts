@@ -7,7 +7,7 @@ import type { Validation } from "../../operations/api/configuration.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
 import { besideModule } from "../../support/threads/beside.ts";
 import { Slots } from "../../workers/slots.ts";
-import { NewestRequests } from "./newest.ts";
+import { inTurn, NewestRequests } from "./costly-requests.ts";
 
 /** Milliseconds of one text, with the start of the thread. */
 const TIME_LIMIT_MS = 20_000;
@@ -26,14 +26,7 @@ export class Validator {
 
   /** Throws `RejectedError` for a text that needs more time or memory than the thread has. */
   validate(text: string, person: string, gone: AbortSignal): Promise<Validation> {
-    return this.#newest.run(person, gone, async (signal) => {
-      if (!(await this.#slot.take(signal))) throw signal.reason;
-      try {
-        return await this.#check(text, signal);
-      } finally {
-        this.#slot.free();
-      }
-    });
+    return this.#newest.run(person, gone, (signal) => inTurn(this.#slot, signal, () => this.#check(text, signal)));
   }
 
   async close(): Promise<void> {

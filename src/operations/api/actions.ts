@@ -98,6 +98,9 @@ export const actionEndpoints = {
     need: "read",
     tag: "Actions",
     summary: "What an action would do; nothing is changed",
+    description:
+      "Replays are previewed one request at a time for each person: a newer one ends the one before, which is answered " +
+      "with 409. Viewers cannot give `trigger`, `mapper` or `settings`.",
     body: z.strictObject({ action, subjects, options }),
     answer: z.object({ items: z.array(z.object({ ...answered, detail: detail.nullable() })) }),
   }),

@@ -58,4 +58,8 @@ export const OPERATIONS_ERRORS = {
     title: "the text takes too long to check",
     hint: "Nothing was changed. Check it with `headgate check --config FILE`, or check a shorter text.",
   },
+  "HG-OPS-014": {
+    title: "this is for operators",
+    hint: "Sign in as an operator, or leave those options out.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

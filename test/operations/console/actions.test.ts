@@ -84,6 +84,68 @@ describe("a replay", () => {
   });
 });
 
+describe("previews of replays", () => {
+  const TOKEN = "a token that may read";
+  const ENDLESS = `import { defineMapper } from "headgate/mapper";
+export default defineMapper({
+  name: "endless",
+  version: "1.0.0",
+  summary: "Never ends",
+  async map() {
+    for (;;);
+  },
+});
+`;
+  let replayed: Run;
+  beforeEach(async () => {
+    const variable = await rig.variable("a");
+    rig.put("mappers/endless/mapper.js", ENDLESS);
+    rig.put("in/a.csv", `id,when,value\n${variable},2026-03-01,1\n`);
+    const tokens = [{ name: "script", token: TOKEN, rights: ["read"] }];
+    gateway = await rig.open({
+      triggers: [lines("value")],
+      operations: { listen: "127.0.0.1:0", access: { tokens } },
+    });
+    replayed = await untilState("a.csv", "confirmed");
+  });
+
+  const ask = async (by: string, options: object, signal: AbortSignal | null = null) => {
+    const isScript = by === "script";
+    const answer = await fetch(`${gateway.operationsUrl}/operations/preview`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${isScript ? TOKEN : gateway.operationsToken}`,
+        "content-type": "application/json",
+        ...(isScript ? {} : { "x-headgate-by": by }),
+      },
+      body: JSON.stringify({ action: "replay", subjects: [{ run: replayed.id }], options }),
+      signal,
+    });
+    return { status: answer.status, ...((await answer.json()) as object) };
+  };
+
+  it("take another trigger, mapper or settings from operators alone", async () => {
+    for (const options of [{ mapper: "endless" }, { trigger: "lines" }, { settings: settings("value") }])
+      expect(await ask("script", options)).toMatchObject({ status: 403, code: "HG-OPS-014" });
+    expect(await ask("script", {})).toMatchObject({ status: 200, items: [{ status: "ok" }] });
+    expect(await ask("ann", { settings: settings("value") })).toMatchObject({ status: 200, items: [{ status: "ok" }] });
+  });
+
+  it("end with a newer one of the same person, and when the client has gone", async () => {
+    const first = ask("ann", { mapper: "endless" });
+    const second = ask("ann", {});
+    expect(await first).toMatchObject({ status: 409, code: "HG-OPS-010" });
+    expect(await second).toMatchObject({ status: 200, items: [{ status: "ok" }] });
+
+    const leave = new AbortController();
+    const left = ["bob", "eve"].map((by) => ask(by, { mapper: "endless" }, leave.signal));
+    const waiting = ask("ann", {});
+    leave.abort();
+    expect((await Promise.allSettled(left)).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(await waiting).toMatchObject({ status: 200, items: [{ status: "ok" }] });
+  });
+});
+
 describe("held runs", () => {
   const TEMPLATE = {
     when: "ordered",
