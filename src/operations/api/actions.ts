@@ -99,8 +99,8 @@ export const actionEndpoints = {
     tag: "Actions",
     summary: "What an action would do; nothing is changed",
     description:
-      "Replays are previewed one request at a time for each person: a newer one ends the one before, which is answered " +
-      "with 409. Viewers cannot give `trigger`, `mapper` or `settings`.",
+      "Replays are previewed one request at a time for each person: a newer one ends the one before, which is " +
+      "answered with 409. Viewers cannot give `trigger`, `mapper` or `settings`.",
     body: z.strictObject({ action, subjects, options }),
     answer: z.object({ items: z.array(z.object({ ...answered, detail: detail.nullable() })) }),
   }),
