@@ -142,7 +142,7 @@ describe.each(SAMPLES)("a sample of $name", ({ name, file, content, zone, target
 });
 
 async function make(name: string, path: string, timeZone: string | undefined) {
-  const table = await readSample(path);
+  const table = await readSample({ path: path, subject: path, hint: "" });
   const proposal = propose({ name, table, columns: sketchColumns(table), timeZone });
   const written = await writeMapper({
     name,
@@ -233,7 +233,7 @@ describe("an ambiguous date of a sample", () => {
   const sketchOf = async (content: string) => {
     const path = join(site, "days.csv");
     await writeFile(path, `${content}\n`);
-    const table = await readSample(path);
+    const table = await readSample({ path: path, subject: path, hint: "" });
     const columns = sketchColumns(table);
     return { columns, proposal: propose({ name: "days", table, columns, timeZone: "Europe/Paris" }) };
   };

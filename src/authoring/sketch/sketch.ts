@@ -1,7 +1,7 @@
 /** Sketches a mapper for the files like a sample. */
 import { sketchColumns } from "./columns.ts";
 import { type Proposal, propose } from "./propose.ts";
-import { readSample, type SampleTable } from "./sample.ts";
+import { readSample, type SampleFile, type SampleTable } from "./sample.ts";
 
 export interface Sketch {
   readonly table: SampleTable;
@@ -17,10 +17,10 @@ export interface Sketch {
  */
 export async function sketchFile(
   name: string,
-  path: string,
+  sample: SampleFile,
   zoneFor: (columns: readonly string[]) => Promise<string | undefined>,
 ): Promise<Sketch> {
-  const table = await readSample(path);
+  const table = await readSample(sample);
   const columns = sketchColumns(table);
   const unzoned = columns.date === null || columns.date.hasDesignator ? [] : columns.date.names;
   if (unzoned.length === 0) return { table, unzoned, proposal: propose({ name, table, columns, timeZone: undefined }) };

@@ -70,7 +70,8 @@ interface Sketch {
 async function sketchSample(name: string, path: string, options: NewOptions, ask: Asker): Promise<Sketch> {
   await mustBeFile("read sample", path);
   const full = resolve(path);
-  const { table, proposal } = await sketchFile(name, full, async (columns) => {
+  const hint = "Leave the sample out (`headgate mapper new NAME`) for an empty mapper to begin with.";
+  const { table, proposal } = await sketchFile(name, { path: full, subject: full, hint }, async (columns) => {
     const timeZone =
       options.timeZone ?? (await ask("The dates carry no time zone. Their zone (such as Europe/Brussels): "));
     if (timeZone !== undefined && ianaZone(timeZone) !== undefined) return timeZone;

@@ -59,6 +59,7 @@ const LOG_MAX = 200;
 /** Bytes of a file at a drop; larger ones take too long to copy and to map while a person waits. */
 const FILE_BYTES_MAX = 100_000_000;
 const SKETCH_ROWS = 20;
+const NO_TABLE = "Take a file with a row for each date, or choose a mapper and write its settings.";
 
 type MapperRunFacts = z.output<typeof playgroundEndpoints.mapperRuns.answer>[number];
 type Source = Pick<MapRequest, "sample" | "file">;
@@ -188,7 +189,7 @@ class Playground {
   }
 
   async #propose(
-    { path }: Sample,
+    { path, name: subject }: Sample,
     { name, timeZone }: { readonly name: string; readonly timeZone?: string | undefined },
   ) {
     if (timeZone !== undefined && ianaZone(timeZone) === undefined)
@@ -198,7 +199,7 @@ class Playground {
         message: `${timeZone} is neither an IANA nor a Windows time zone`,
         hint: "Name the zone that the file is written in, such as Europe/Brussels.",
       });
-    const { table, proposal } = await sketchFile(name, path, async () => timeZone);
+    const { table, proposal } = await sketchFile(name, { path, subject, hint: NO_TABLE }, async () => timeZone);
     const { columns } = table;
     const rows = table.rows.slice(0, SKETCH_ROWS).map((row) => [...row]);
     if (proposal === null)

@@ -5,11 +5,13 @@ import { endpoint } from "./endpoint.ts";
 
 /** Subjects of one command, at most. */
 const SUBJECTS_MAX = 500;
+/** Characters; file systems permit 255 with the ending of a mapper. */
+const NAME_MAX = 200;
 
 const options = z
   .strictObject({
-    trigger: z.string().optional().describe("Replay: by another trigger."),
-    mapper: z.string().optional().describe("Replay: with another mapper."),
+    trigger: z.string().max(NAME_MAX).optional().describe("Replay: by another trigger."),
+    mapper: z.string().max(NAME_MAX).optional().describe("Replay: with another mapper."),
     settings: z.record(z.string(), z.unknown()).optional().describe("Replay: with other settings of the mapper."),
     rejectedOnly: z.boolean().default(false).describe("Replay: only readings that the service has not accepted."),
     overwrite: z.boolean().default(false).describe("Replay and release: also dates that later files have delivered."),

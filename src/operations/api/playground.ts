@@ -15,6 +15,13 @@ export const PAYLOAD_MAX = 256 * 1024;
 const tag = "Playground";
 
 const identity = z.object({ name: z.string(), version: z.string(), digest: z.string() });
+/** Characters; file systems permit 255 with the ending. */
+const NAME_MAX = 100;
+const mapperName = z.string().min(1).max(NAME_MAX);
+const hyphenated = z
+  .string()
+  .max(NAME_MAX)
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, "expected lower-case words joined by hyphens");
 const settings = z.record(z.string(), z.unknown());
 
 export const mapperFacts = identity.extend({
@@ -89,12 +96,12 @@ export const mapped = z.object({
 export type Mapped = z.output<typeof mapped>;
 
 /** A sample that was sent before, or the arrival of a file; exactly one. */
-const source = { sample: z.string().optional(), file: z.number().int().optional() };
+const source = { sample: z.string().max(NAME_MAX).optional(), file: z.number().int().optional() };
 
 export const mapRequest = z
   .strictObject({
     ...source,
-    mapper: z.string().min(1),
+    mapper: mapperName,
     settings: settings.default({}),
     /** The name that the mapper gets. Default: that of the sample or of the file. */
     fileName: z.string().min(1).max(1_000).optional(),
@@ -108,9 +115,9 @@ export type MapRequest = z.output<typeof mapRequest>;
 export const caseRequest = z
   .strictObject({
     ...source,
-    mapper: z.string().min(1),
+    mapper: mapperName,
     /** Of the folder of the case. */
-    name: z.string().regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, "expected lower-case words joined by hyphens"),
+    name: hyphenated,
     settings: settings.default({}),
     fileName: z.string().min(1).max(255).optional(),
     rows: z.enum(["strict", "lenient"]).default("strict"),
@@ -200,7 +207,11 @@ export const playgroundEndpoints = {
     tag,
     summary: "Settings of a bundled mapper, and the text of a new one, for the table that a sample holds.",
     body: z
-      .strictObject({ ...source, name: z.string().default("new-mapper"), timeZone: z.string().optional() })
+      .strictObject({
+        ...source,
+        name: hyphenated.default("new-mapper"),
+        timeZone: z.string().max(NAME_MAX).optional(),
+      })
       .refine(hasOneSource, "expected either sample or file"),
     answer: proposal,
   }),

@@ -18,6 +18,7 @@ interface Given<E extends Endpoint> {
 export interface Refusal {
   readonly status: number;
   readonly code: string;
+  readonly subject: string;
   readonly detail: string;
   readonly hint: string;
 }

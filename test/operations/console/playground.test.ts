@@ -161,6 +161,29 @@ it("proposes settings for a sample, once the zone of its dates is known", async 
   expect(await call(gateway, endpoints.map, { body: { sample, mapper, settings } })).toMatchObject({ points: 3 });
 });
 
+it("says in words why it cannot propose settings for a sample, by the name of its file", async () => {
+  for (const [name, text, words] of [
+    ["a.xlsx", "no workbook", "the sample cannot be read"],
+    ["b.csv", 'a;b\n1;"open\n', ""],
+    ["c.json", '{"a\\x":[{"b":1}]}', ""],
+    ["d.csv", "prose", "no table of rows"],
+  ] as const) {
+    const refused = await refusal(gateway, endpoints.propose, { body: { sample: await sampleOf(text, name) } });
+    expect(refused).toMatchObject({ status: 409, subject: name, detail: expect.stringContaining(words) });
+    expect(JSON.stringify(refused)).not.toMatch(/headgate-samples|headgate mapper/);
+  }
+});
+
+it("refuses names of mappers that are too long, and of new ones that are no names", async () => {
+  const sample = await sampleOf(CSV);
+  const mapper = "x".repeat(100_000);
+  expect(await refusal(gateway, endpoints.map, { body: { sample, mapper } })).toMatchObject({ status: 400 });
+  for (const name of ["*/", "../../x", "a b"])
+    expect(await refusal(gateway, endpoints.propose, { body: { sample, name } })).toMatchObject({ status: 400 });
+  const named = { sample, name: "own-format", timeZone: "UTC" };
+  expect((await call(gateway, endpoints.propose, { body: named })).source).toContain("own-format");
+});
+
 it("adds a sample to the cases of a mapper of one's own, and to no bundled one", async () => {
   const sample = await sampleOf("1.5\n", "own.txt");
   const given = { sample, mapper: "own", name: "first" };
