@@ -10,7 +10,7 @@ import { parse } from "yaml";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "../../src/authoring/kit/index.ts";
 import { sketchColumns } from "../../src/authoring/sketch/columns.ts";
 import { propose } from "../../src/authoring/sketch/propose.ts";
-import { readSample } from "../../src/authoring/sketch/sample.ts";
+import { readSample } from "../../src/authoring/sketch/read-sample.ts";
 import { writeMapper } from "../../src/authoring/sketch/write.ts";
 import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 

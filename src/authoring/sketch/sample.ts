@@ -1,12 +1,10 @@
 /** Reads an unknown file as a table, for the proposal of `headgate mapper new`. */
 import { basename, extname } from "node:path";
-import { CsvError, type Info, parse } from "csv-parse/sync";
+import { type Info, parse } from "csv-parse/sync";
 import type { CellValue, JsonItem, XmlElement } from "../../mapping/mapper.ts";
 import { fileHead } from "../../readers/file-head.ts";
 import { createMapperFile } from "../../readers/mapper-file.ts";
-import { isFileError, isRowError } from "../../readers/row-error.ts";
 import { RowTracker } from "../../readers/row-place.ts";
-import { RejectedError } from "../../support/errors.ts";
 import { sketchColumns } from "./columns.ts";
 
 /** The reader call for the rows. */
@@ -44,34 +42,8 @@ const HEAD_BYTES = 256 * 1024;
 const ROWS_MAX = 500;
 const DELIMITERS = [",", ";", "\t", "|"] as const;
 
-export interface SampleFile {
-  readonly path: string;
-  /** How the person knows it: the path may be of a copy. */
-  readonly subject: string;
-  /** What the person can do when it holds no table. */
-  readonly hint: string;
-}
-
-/** Throws a `RejectedError` when no table is found in the file. */
-export async function readSample({ path, subject, hint }: SampleFile): Promise<SampleTable> {
-  const refused = (message: string, cause?: unknown) =>
-    new RejectedError("HG-CLI-006", { operation: "read sample", subject, message, hint, cause });
-  try {
-    const table = await tableIn(path);
-    if (table !== null && table.rows.length > 0) return table;
-  } catch (thrown) {
-    if (!isFaultOfFile(thrown)) throw thrown;
-    throw refused(`the sample cannot be read: ${thrown.message}`, thrown);
-  }
-  throw refused("no table of rows is found in the file");
-}
-
-/** The text of a field name in JSON, or the quotes of a CSV, can be wrong too. */
-function isFaultOfFile(thrown: unknown): thrown is Error {
-  return isFileError(thrown) || isRowError(thrown) || thrown instanceof CsvError || thrown instanceof SyntaxError;
-}
-
-async function tableIn(path: string): Promise<SampleTable | null> {
+/** Null when there is no table. Throws the errors of the readers and parsers. */
+export async function tableIn(path: string): Promise<SampleTable | null> {
   if (extname(path).toLowerCase() === ".xlsx") return await workbookTable(path);
   const head = await firstBytes(path);
   if (/^\s*</.test(head.text)) return await xmlTable(path, head.text);

@@ -1,7 +1,8 @@
 /** Sketches a mapper for the files like a sample. */
 import { sketchColumns } from "./columns.ts";
 import { type Proposal, propose } from "./propose.ts";
-import { readSample, type SampleFile, type SampleTable } from "./sample.ts";
+import { readSample, type SampleFile } from "./read-sample.ts";
+import type { SampleTable } from "./sample.ts";
 
 export interface Sketch {
   readonly table: SampleTable;
