@@ -76,7 +76,8 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
     if (paused !== undefined && paused !== null) continue;
     if (lastError === null && lastCompletePoll === null) unknown.add(key);
     if (lastError === null) continue;
-    const text = `the drop ${drop} cannot be polled: ${lastError.message}`;
+    const { message } = lastError;
+    const text = message.includes(`drop ${drop}`) ? message : `the drop ${drop} cannot be polled: ${message}`;
     concerns.push({ key, kind: "drop", text, facts: { drop, code: lastError.code } });
   }
   for (const { name, state } of sources.services()) {

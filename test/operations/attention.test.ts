@@ -61,6 +61,12 @@ test("a late file, a waiting lane, a drop, a service and a nearly full spool eac
   ]);
 });
 
+test("a drop is named once where the reason names it", async () => {
+  const reason = "the folder /in of drop field cannot be opened";
+  const { concerns } = await found({ drops: () => [dropState({ lastError: { ...failing, message: reason } })] });
+  expect(concerns).toEqual([`drop: ${reason}`]);
+});
+
 test("a drop that an operator paused is in order, and the state of one without a poll is unknown", async () => {
   expect(await found({ drops: () => [dropState({ paused: "it is paused", lastError: failing })] })).toEqual({
     concerns: [],

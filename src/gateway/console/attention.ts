@@ -157,7 +157,9 @@ function memberOfUnmatched(arrival: Arrival): Member {
     ...{ currentPlace: path, actions: ["forget"] },
   };
   const facts = { hint: null, code: null, mapper: null, since: changedAt, drop, trigger: null };
-  return withCause({ key, kind: "unmatched", text: reason, ...facts, of: { item } });
+  // The verdicts of the triggers, which the item has, are too long for a title.
+  const text = `No trigger claims "${path}"`;
+  return { key, kind: "unmatched", text, ...facts, of: { item }, cause: JSON.stringify(["unmatched", drop]) };
 }
 
 const NOTHING = {

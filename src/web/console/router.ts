@@ -45,6 +45,7 @@ export function usePlace(): Place {
 interface LinkProps {
   readonly to: string;
   readonly class?: string;
+  readonly title?: string;
   readonly current?: boolean;
   readonly children?: Content;
 }

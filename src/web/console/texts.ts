@@ -3,7 +3,7 @@ import { CONFIGURATION } from "./texts/configuration.ts";
 import { DROPS } from "./texts/drops.ts";
 import { FILES } from "./texts/files.ts";
 import { MIGRATIONS } from "./texts/migrations.ts";
-import { files, many } from "./texts/numbers.ts";
+import { files, many, plural } from "./texts/numbers.ts";
 import { OVERVIEW, PLAYGROUND } from "./texts/tools.ts";
 import { TRIGGERS } from "./texts/triggers.ts";
 
@@ -204,18 +204,20 @@ export const TEXTS = {
     by: "By",
     creates: "This would be created:",
     impossible: "This cannot be created:",
-    readings: "readings",
-    discards: "would be discarded by the service",
-    stays: "accepted readings stay at the service",
-    unanswered: "batches were sent and not answered",
-    versions: "versions",
-    runs: "runs",
-    added: "new readings",
-    changed: "changed readings",
-    unchanged: "sent again with the same value",
-    acceptedBefore: "left out, since they were accepted before",
-    dropped: "no longer in the file; they stay at the service",
-    refusedRows: "refused rows",
+    readings: (count: number) => plural(count, "reading", "readings"),
+    discards: () => "would be discarded by the service",
+    stays: (count: number) =>
+      plural(count, "accepted reading stays at the service", "accepted readings stay at the service"),
+    unanswered: (count: number) =>
+      plural(count, "batch was sent and not answered", "batches were sent and not answered"),
+    versions: (count: number) => plural(count, "version", "versions"),
+    runs: (count: number) => plural(count, "run", "runs"),
+    added: (count: number) => plural(count, "new reading", "new readings"),
+    changed: (count: number) => plural(count, "changed reading", "changed readings"),
+    unchanged: () => "sent again with the same value",
+    acceptedBefore: () => "left out, since they were accepted before",
+    dropped: () => "no longer in the file; they stay at the service",
+    refusedRows: (count: number) => plural(count, "refused row", "refused rows"),
     noDifference: "No reading would change.",
     differences: "Readings that would change",
     columns: { target: "Target", date: "Date", version: "Version", before: "Before", after: "After" },

@@ -1,5 +1,5 @@
 /** Numbers, sizes, lengths and moments in words. */
-import { localOfMs } from "../kit/zone.ts";
+import { localOfMs, msOfLocal } from "../kit/zone.ts";
 
 export function count(value: number): string {
   return value.toLocaleString();
@@ -51,6 +51,27 @@ export function offset(ms: number, zone: string): string {
   if (minutes === 0) return "UTC";
   const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
   return `UTC${minutes < 0 ? "−" : "+"}${String(hours).padStart(2, "0")}:${String(rest).padStart(2, "0")}`;
+}
+
+const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(\.\d+)?)?\s*(Z|UTC)?\s*([+−-]\d\d:?\d\d)?$/i;
+
+/** Milliseconds of a moment as pages show it, in the zone unless it names an offset, or of ISO 8601; null for others. */
+export function msOfMoment(text: string, zone: string): number | null {
+  const [found, day, time = "00:00", fraction = "", utc, shift] = MOMENT.exec(text.trim()) ?? [];
+  if (found === undefined || !Number.isFinite(Date.parse(`${day}T${time}Z`))) return null;
+  const rest = Math.trunc(Number(`0${fraction}`) * 1_000);
+  if (utc === undefined && shift === undefined) return msOfLocal(`${day}T${time}`, zone) + rest;
+  const [, sign, hours, minutes] = /([+−-])(\d\d):?(\d\d)/.exec(shift ?? "+00:00") ?? [];
+  const offsetMs = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === "+" ? 1 : -1);
+  return Date.parse(`${day}T${time}Z`) + rest - offsetMs;
+}
+
+/** A moment as it can be typed: as pages show it, unless that would be another moment. */
+export function typedMoment(text: string, zone: string): string {
+  const ms = Date.parse(text);
+  if (!Number.isFinite(ms)) return text;
+  const words = moment(ms, zone);
+  return msOfMoment(words, zone) === ms ? words : text;
 }
 
 /** A text of a file or a server where nothing hides: `‹U+202E›` for a mark that turns the direction of what follows. */

@@ -67,7 +67,7 @@ describeInChromium("the console in Chromium", () => {
     await page.getByText("Would be quarantined").waitFor();
     await page.getByLabel("Find a setting").fill("decimal");
     await page.getByLabel(/^decimal/).selectOption(",");
-    await page.getByText("3 readings of 1 targets").waitFor();
+    await page.getByText(/3 readings of 1 target\b/).waitFor();
     await page.getByRole("button", { name: "Replay with these settings" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("3 new readings").waitFor();
@@ -83,7 +83,7 @@ describeInChromium("the console in Chromium", () => {
       .getByRole("heading", { name: /^north\.csv/ })
       .getByText("Delivered")
       .waitFor();
-    await page.getByText(/^Replay of \w+ by alex$/).waitFor();
+    await page.getByText(/^Replay of \w+ by alex: the meter writes commas$/).waitFor();
     expect(await rig.stored(variable)).toEqual({ "2026-02-28": 1.5, "2026-03-01": 3.5 });
     expect(faults).toEqual([]);
     await leave(page);
@@ -108,16 +108,21 @@ describeInChromium("the console in Chromium", () => {
     await leave(page);
   });
 
-  test("a reading is traced to its row, which is highlighted in the file", async () => {
-    const { page, faults } = await signedIn(chromium, gateway);
+  test("a reading is traced to its row by a date as pages show it, or by its link", async () => {
+    const { page, faults } = await signedIn(chromium, gateway, { timezoneId: "Europe/Brussels" });
     await page.getByRole("link", { name: "Find a reading" }).click();
     await page.getByLabel("Target").fill("sourceSerialNumber=M-9 mappingConfig=v");
-    await page.getByLabel("Date").fill("2026-03-01T01:00:00+01:00");
+    await page.getByLabel("Date").fill("2026-03-01 01:00");
     await page.getByRole("button", { name: "Find" }).click();
-    await page.getByRole("row").filter({ hasText: "unknown.csv" }).getByRole("link", { name: "row 3" }).click();
+    const found = page.getByRole("row").filter({ hasText: "unknown.csv" });
+    await found.getByRole("link", { name: "row 3" }).click();
     const sought = page.locator("tr.sought");
     await sought.waitFor();
     expect(await sought.innerText()).toContain("01/03/2026 01:00;M-9;2.5");
+    await page.getByRole("link", { name: "Readings", exact: true }).click();
+    await page.getByRole("link", { name: "2026-03-01 00:00:00" }).click();
+    await found.getByRole("link", { name: "row 2" }).waitFor();
+    expect(await page.getByLabel("Date").inputValue()).toBe("2026-03-01 00:00:00");
     expect(faults).toEqual([]);
     await leave(page);
   });

@@ -36,6 +36,9 @@ describe("attention", () => {
       ["quarantined", 1],
       ["unmatched", 1],
     ]);
+    expect(groups[2].title).toBe('No trigger claims "stray.txt"');
+    const stray = await get(gateway, `attention/items?group=${groups[2].key}`);
+    expect(stray.items[0].reason).toContain("standard");
     const [numbers] = groups;
     expect(numbers).toMatchObject({
       drops: ["in"],

@@ -1,7 +1,17 @@
 import { expect, test } from "vitest";
 import { actionsOf, sameSubject, targetOf } from "../../../src/web/console/actions/subjects.ts";
 import { placeWords } from "../../../src/web/console/place.ts";
-import { bytes, cut, length, moment, offset, visible } from "../../../src/web/console/words.ts";
+import { TEXTS } from "../../../src/web/console/texts.ts";
+import {
+  bytes,
+  cut,
+  length,
+  moment,
+  msOfMoment,
+  offset,
+  typedMoment,
+  visible,
+} from "../../../src/web/console/words.ts";
 
 test.each([
   [40, "40 ms"],
@@ -71,4 +81,42 @@ test("actions are counted over items, and each knows its subject", () => {
   expect(targetOf("replay", drop)).toBeNull();
   expect(sameSubject({ drop: "d", path: "p" }, { path: "p", drop: "d" })).toBe(true);
   expect(sameSubject({ run: "a" }, { run: "b" })).toBe(false);
+});
+
+test.each([
+  ["2026-03-01 01:00", "2026-03-01T00:00:00.000Z"],
+  [" 2026-03-01 01:00:07 ", "2026-03-01T00:00:07.000Z"],
+  ["2026-03-01T01:00:07.25", "2026-03-01T00:00:07.250Z"],
+  ["2026-07-01", "2026-06-30T22:00:00.000Z"],
+  ["2026-10-25 02:30", "2026-10-25T00:30:00.000Z"],
+  ["2026-03-01 01:00:00 UTC", "2026-03-01T01:00:00.000Z"],
+  ["2026-03-01 01:00:00 UTC−02:30", "2026-03-01T03:30:00.000Z"],
+  ["2026-03-01T01:00:00+0100", "2026-03-01T00:00:00.000Z"],
+  ["2026-03-01T00:00:00.5Z", "2026-03-01T00:00:00.500Z"],
+])("%s is read in the zone of the page, unless it names an offset", (text, instant) => {
+  expect(new Date(msOfMoment(text, "Europe/Brussels") ?? Number.NaN).toISOString()).toBe(instant);
+});
+
+test.each(["", "yesterday", "2026-13-01", "2026-03-01 25:00", "01.03.2026"])("%s is no moment", (text) => {
+  expect(msOfMoment(text, "UTC")).toBeNull();
+});
+
+test("a moment is typed as pages show it, unless its hour comes twice or it is finer than a second", () => {
+  expect(typedMoment("2026-03-01T00:00:07.000Z", "Europe/Brussels")).toBe("2026-03-01 01:00:07");
+  for (const instant of ["2026-10-25T01:30:00.000Z", "2026-03-01T00:00:07.250Z", "soon"])
+    expect(typedMoment(instant, "Europe/Brussels")).toBe(instant);
+});
+
+test("numbers have the form of their noun", () => {
+  const { playground, payload, consequence } = TEXTS;
+  expect([playground.summary(1, 1), playground.summary(3, 2)]).toEqual([
+    "1 reading of 1 target",
+    "3 readings of 2 targets",
+  ]);
+  expect(payload.batch("1", 1, "a")).toBe("1: 1 reading, a");
+  expect([consequence.versions(1), consequence.runs(1), consequence.versions(2)]).toEqual([
+    "version",
+    "run",
+    "versions",
+  ]);
 });

@@ -40,9 +40,12 @@ export function Consequence({ detail }: { readonly detail: PreviewDetail }): Ele
   }
 }
 
-function Numbers(facts: readonly (readonly [words: string, value: number])[], more: Content = null): Element {
+function Numbers(
+  facts: readonly (readonly [words: (count: number) => string, value: number])[],
+  more: Content = null,
+): Element {
   return html`<ul class="numbers">${facts.map(
-    ([words, value]) => html`<li class=${value === 0 ? "none" : ""}><b>${count(value)}</b> ${words}</li>`,
+    ([words, value]) => html`<li class=${value === 0 ? "none" : ""}><b>${count(value)}</b> ${words(value)}</li>`,
   )}</ul>${more}`;
 }
 

@@ -7,17 +7,19 @@ import { FileLink, Foreign, Labelled, Loaded, Scroll, State } from "../parts.ts"
 import { useQuery } from "../query.ts";
 import { go, hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
-import { number } from "../words.ts";
+import { useZone } from "../time.ts";
+import { msOfMoment, number, typedMoment } from "../words.ts";
 
 const { origin: words } = TEXTS;
 
 export function ReadingsPage({ place }: PageProps): Element {
+  const zone = useZone();
   const target = place.search.get("target") ?? "";
   const date = place.search.get("date") ?? "";
   const isAsked = target !== "" && date !== "";
   const found = useQuery<{ found: readonly Origin[] }>(isAsked ? "/readings" : null, { target, date });
   return html`<h1>${TEXTS.pages.readings}</h1><p class="lead">${words.lead}</p>
-    <${Question} key=${place.search.toString()} target=${target} date=${date} />
+    <${Question} key=${`${place.search} ${zone}`} ...${{ target, zone }} date=${typedMoment(date, zone)} />
     ${
       isAsked
         ? html`<${Loaded} of=${found}>${({ found: rows }: { found: readonly Origin[] }) =>
@@ -26,13 +28,21 @@ export function ReadingsPage({ place }: PageProps): Element {
     }`;
 }
 
-function Question({ target, date }: { readonly target: string; readonly date: string }): Element {
+interface QuestionProps {
+  readonly target: string;
+  readonly date: string;
+  readonly zone: string;
+}
+
+function Question({ target, date, zone }: QuestionProps): Element {
   const [typed, setTyped] = useState({ target, date });
   const type = (name: "target" | "date") => (event: Event) =>
     setTyped({ ...typed, [name]: (event.target as HTMLInputElement).value });
   const ask = (event: Event) => {
     event.preventDefault();
-    go(hrefOf("/readings", { target: typed.target.trim(), date: typed.date.trim() }));
+    // The address is read in any zone.
+    const ms = msOfMoment(typed.date, zone);
+    go(originLink(typed.target.trim(), ms === null ? typed.date.trim() : new Date(ms).toISOString()));
   };
   const field = (name: "target" | "date") =>
     Labelled({
@@ -44,6 +54,11 @@ function Question({ target, date }: { readonly target: string; readonly date: st
     });
   return html`<form class="question-form" onSubmit=${ask}>${field("target")}${field("date")}
     <button type="submit">${words.find}</button></form>`;
+}
+
+/** `date`: an instant. */
+export function originLink(target: string, date: string): string {
+  return hrefOf("/readings", { target, date });
 }
 
 function Found({ rows }: { readonly rows: readonly Origin[] }): Element {

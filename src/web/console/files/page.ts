@@ -109,7 +109,7 @@ interface TableProps {
 
 export function FileTable({ rows, caption }: TableProps): Element {
   const { columns } = files;
-  return html`<${Scroll}><table class="rows"><caption class="hidden">${caption}</caption>
+  return html`<${Scroll}><table class="rows files"><caption class="hidden">${caption}</caption>
     <thead><tr><th scope="col">${columns.file}</th><th scope="col">${columns.state}</th>
       <th scope="col">${columns.trigger}</th><th scope="col" class="number">${columns.points}</th>
       <th scope="col">${columns.seen}</th><th scope="col" class="number">${columns.size}</th></tr></thead>

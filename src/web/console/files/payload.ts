@@ -6,7 +6,7 @@ import { Check, Choice, Loaded } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { go, hrefOf } from "../router.ts";
 import { TEXTS } from "../texts.ts";
-import { bytes, count } from "../words.ts";
+import { bytes } from "../words.ts";
 import type { ViewProps } from "./file.ts";
 
 const { payload: words } = TEXTS;
@@ -24,7 +24,7 @@ export function PayloadView({ file, search }: ViewProps): Element {
   if (batch === null) return html`<p class="muted">${TEXTS.file.noBatches}</p>`;
   const options = batches.slice(0, 500).map((one) => ({
     value: `${one.run} ${one.sequence}`,
-    words: words.batch(one.sequence, count(one.points), one.operationId),
+    words: words.batch(one.sequence, one.points, one.operationId),
   }));
   const open = (chosen: string) => {
     const [chosenRun = "", sequence = ""] = chosen.split(" ");

@@ -9,6 +9,7 @@ import { TEXTS } from "../texts.ts";
 import { When } from "../time.ts";
 import { count, number } from "../words.ts";
 import type { ViewProps } from "./file.ts";
+import { originLink } from "./origin.ts";
 import { COLOURS, ReadingsPlot } from "./plot.ts";
 
 const { readings: words } = TEXTS;
@@ -28,7 +29,7 @@ export function ReadingsView({ file, search }: ViewProps): Element {
       sheet: reading.sheet,
     });
   return html`<${Loaded} of=${readings}>${(shown: Readings) =>
-    html`<${ReadingsPart} ...${{ ...shown, rowLink }} />`}</${Loaded}>`;
+    html`<${ReadingsPart} ...${{ ...shown, rowLink, isSent: true }} />`}</${Loaded}>`;
 }
 
 interface PartProps {
@@ -37,10 +38,12 @@ interface PartProps {
   readonly isCut: boolean;
   /** Null: there is no page of the row. */
   readonly rowLink: ((reading: Reading) => string) | null;
+  /** They are of a run, so other files may have brought the same date. */
+  readonly isSent?: boolean;
 }
 
 /** The targets to choose from, their plot, and their values. */
-export function ReadingsPart({ targets, readings, isCut, rowLink }: PartProps): Element {
+export function ReadingsPart({ targets, readings, isCut, rowLink, isSent = false }: PartProps): Element {
   const [chosen, setChosen] = useState<ReadonlySet<string> | null>(null);
   const [most, setMost] = useState(ROWS);
   const drawn = chosen ?? new Set(targets.slice(0, 1).map(({ target }) => target));
@@ -55,7 +58,7 @@ export function ReadingsPart({ targets, readings, isCut, rowLink }: PartProps): 
   return html`${isCut ? html`<p class="warn">${words.cut(readings.length)}</p>` : null}
     <${Targets} ...${{ targets, drawn, choose, names }} />
     ${shown.length === 0 ? null : html`<${ReadingsPlot} readings=${shown} targets=${names} />`}
-    <${Values} ...${{ shown, most, rowLink }} hasMany=${drawn.size > 1} />
+    <${Values} ...${{ shown, most, rowLink, isSent }} hasMany=${drawn.size > 1} />
     ${
       shown.length > most
         ? html`<p><button type="button" class="plain small" onClick=${() => setMost(most * 5)}>${TEXTS.more}</button>
@@ -103,9 +106,10 @@ interface ValuesProps {
   readonly most: number;
   readonly hasMany: boolean;
   readonly rowLink: PartProps["rowLink"];
+  readonly isSent: boolean;
 }
 
-function Values({ shown, most, hasMany, rowLink }: ValuesProps): Element {
+function Values({ shown, most, hasMany, rowLink, isSent }: ValuesProps): Element {
   const { columns } = words;
   const hasVersion = shown.some(({ version }) => version !== null);
   const rowOf = (reading: Reading) => {
@@ -114,6 +118,12 @@ function Values({ shown, most, hasMany, rowLink }: ValuesProps): Element {
     return rowLink === null
       ? html`<bdi>${row}</bdi>`
       : html`<${Link} to=${rowLink(reading)}><bdi>${row}</bdi></${Link}>`;
+  };
+  const dateOf = ({ target, date }: Reading) => {
+    const when = html`<${When} at=${date} />`;
+    const ms = Date.parse(date);
+    if (!isSent || !Number.isFinite(ms)) return when;
+    return html`<${Link} to=${originLink(target, new Date(ms).toISOString())} title=${words.origin}>${when}</${Link}>`;
   };
   return html`<${Scroll}><table class="values"><caption class="hidden">${words.caption}</caption>
     <thead><tr>${hasMany ? html`<th scope="col">${columns.target}</th>` : null}<th scope="col">${columns.date}</th>
@@ -126,7 +136,7 @@ function Values({ shown, most, hasMany, rowLink }: ValuesProps): Element {
       <th scope="col" class="number">${columns.row}</th></tr></thead>
     <tbody>${shown.slice(0, most).map(
       (reading) => html`<tr>${hasMany ? html`<td><${Foreign} text=${reading.target} most=${80} /></td>` : null}
-        <td><${When} at=${reading.date} /></td><td class="number">${number(reading.value)}</td>${
+        <td>${dateOf(reading)}</td><td class="number">${number(reading.value)}</td>${
           hasVersion ? html`<td><bdi>${reading.version ?? ""}</bdi></td>` : null
         }<td class="number">${rowOf(reading)}</td></tr>`,
     )}</tbody></table></${Scroll}>`;

@@ -1,5 +1,5 @@
 /** The inbox: groups of one cause, and in each its files. */
-import { type Element, html } from "../../kit/html.ts";
+import { type Content, type Element, html } from "../../kit/html.ts";
 import type { PageProps } from "../app.ts";
 import type { Attention, Group } from "../contract.ts";
 import { useLiveReload } from "../live.ts";
@@ -58,6 +58,12 @@ function GroupCard({ group, kind, isOpen, onChanged }: GroupProps): Element {
   const toggle = () => go(hrefOf("/", { kind, group: isOpen ? NO_GROUP : key }));
   const id = `group-${key.replace(/[^\w-]/g, "_")}`;
   const where = [...group.drops, ...group.triggers].slice(0, 6).join(" · ");
+  const facts: readonly Content[] = [
+    ...(where === "" ? [] : [html`<bdi>${where}</bdi>`]),
+    ...(mapper === null ? [] : [html`<bdi>${mapper}</bdi>`]),
+    ...(code === null ? [] : [html`<code>${code}</code>`]),
+    ...(oldest === null ? [] : [Times(oldest, newest)]),
+  ];
   return html`<section class="group" aria-labelledby=${id}>
     <div class="group-head">
       <${State} state=${group.kind} />
@@ -67,16 +73,14 @@ function GroupCard({ group, kind, isOpen, onChanged }: GroupProps): Element {
         isOpen ? inbox.hide : inbox.show(group.count)
       }<span class="hidden"> ${inbox.of(title)}</span></button>
     </div>
-    <p class="detail">${where === "" ? null : html`<bdi>${where}</bdi> · `}${
-      mapper === null ? null : html`<bdi>${mapper}</bdi> · `
-    }${code === null ? null : html`<code>${code}</code> · `}${
-      oldest === null
-        ? null
-        : oldest === newest
-          ? html`${inbox.since} <${When} at=${oldest} age />`
-          : html`${inbox.from} <${When} at=${oldest} age /> ${inbox.to} <${When} at=${newest} age />`
-    }</p>
+    <p class="detail">${facts.map((fact, at) => html`${at === 0 ? null : " · "}${fact}`)}</p>
     ${hint === null ? null : html`<p class="next-move"><${Hint} text=${hint} /></p>`}
     ${isOpen ? html`<${Items} group=${group} onChanged=${onChanged} />` : null}
   </section>`;
+}
+
+function Times(oldest: string, newest: string | null): Element {
+  return oldest === newest
+    ? html`${inbox.since} <${When} at=${oldest} age />`
+    : html`${inbox.from} <${When} at=${oldest} age /> ${inbox.to} <${When} at=${newest} age />`;
 }

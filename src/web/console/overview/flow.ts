@@ -27,10 +27,7 @@ export function Flow({ flow }: Pick<Overview, "flow">): Element {
             state=${state} words=${name} /></${Link}>${
               waiting > 0 ? html` <b title=${words.waitingFiles}>${count(waiting)}</b>` : null
             }${
-              state === "ok"
-                ? null
-                : html`<span class="detail"><${Foreign} text=${about} most=${120} />
-              </span>`
+              state === "ok" ? null : html` <span class="detail"><${Foreign} text=${about} most=${120} /></span>`
             }</li>`,
       )}</ul>${
         drops.length > DROPS_MOST

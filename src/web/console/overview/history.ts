@@ -24,7 +24,7 @@ const COLOURS: Readonly<Record<Name, string>> = {
 const RELOAD_MS = 60_000;
 /** Parts of the width of a step that a bar takes, and pixels at most. */
 const BAR = [0.7, 40];
-const AXIS_PIXELS = 56;
+const AXIS_PIXELS = { numbers: 56, lengths: 84 } as const;
 
 export function HistoryCard({ period }: { readonly period: "day" | "month" }): Element {
   const history = useQuery<History>("/history", { period });
@@ -82,7 +82,7 @@ function SmallPlot({ name, shown }: { readonly name: Name; readonly shown: Histo
           { ...axis, values: TICKS, space: 70 },
           {
             ...axis,
-            size: AXIS_PIXELS,
+            size: AXIS_PIXELS[name === "delayMs" ? "lengths" : "numbers"],
             space: 40,
             values: (_: uPlot, all: number[]) => all.map((one) => (name === "delayMs" ? length(one) : tick(one))),
           },

@@ -54,12 +54,12 @@ export function Result({ answer, fault, isBusy, page }: ResultProps): Element {
 
 function Summary({ status, mapper, points, targetCount, period, superseded, durationMs }: Mapped): Element {
   return html`<p><${State} state=${status === "mapped" ? "ok" : "trouble"} words=${words.status[status]} />${" "}
-      ${words.summary(count(points), count(targetCount))}${
+      ${words.summary(points, targetCount)}${
         period === null
           ? null
           : html`, <${When} at=${period.from} seconds=${false} /> – <${When} at=${period.to} seconds=${false} />`
       } <span class="detail">${mapper.name} ${mapper.version} · ${length(durationMs)}</span></p>
-    ${superseded > 0 ? html`<p class="detail">${words.superseded(count(superseded))}</p>` : null}`;
+    ${superseded > 0 ? html`<p class="detail">${words.superseded(superseded)}</p>` : null}`;
 }
 
 function View(view: View, answer: Mapped, page: FilePage | null): Content {

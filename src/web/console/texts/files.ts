@@ -68,7 +68,8 @@ export const FILES = {
   },
   payload: {
     choose: "Batch",
-    batch: (sequence: string, points: string, operationId: string) => `${sequence}: ${points} readings, ${operationId}`,
+    batch: (sequence: string, points: number, operationId: string) =>
+      `${sequence}: ${many(points, "reading", "readings")}, ${operationId}`,
     formatted: "Formatted",
     label: "Payload as JSON",
     cut: (size: string) => `The beginning of ${size}`,
@@ -82,6 +83,7 @@ export const FILES = {
       ...{ target: "Target", unit: "Unit", points: "Readings", from: "From", to: "To", date: "Date", value: "Value" },
       ...{ version: "Version", row: "Row" },
     },
+    origin: "Every file that brought this reading",
     plot: (names: string) => `Plot of ${names}. The table below has the same values.`,
   },
   origin: {
@@ -90,7 +92,7 @@ export const FILES = {
     date: "Date",
     hints: {
       target: "As a file's readings show it, such as sourceSerialNumber=M-1 mappingConfig=kWh",
-      date: "With zone, such as 2026-03-01T00:00:00Z or 2026-03-01T01:00:00+01:00",
+      date: "As the pages show it, such as 2026-03-01 01:00, or with zone: 2026-03-01T00:00:00Z",
     },
     find: "Find",
     none: "No reading of that target and date is kept in the spool.",

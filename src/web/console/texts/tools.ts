@@ -64,9 +64,10 @@ export const PLAYGROUND = {
   mapping: "The file is mapped …",
   result: "Result",
   status: { mapped: "Mapped", failed: "Would be quarantined" },
-  summary: (points: string, targets: string) => `${points} readings of ${targets} targets`,
-  superseded: (count: string) =>
-    `${count} readings do not count, since the file repeats their target, date and version.`,
+  summary: (points: number, targets: number) =>
+    `${many(points, "reading", "readings")} of ${many(targets, "target", "targets")}`,
+  superseded: (count: number) =>
+    `${many(count, "reading does", "readings do")} not count: the file repeats the target, date and version.`,
   views: { readings: "Readings", refused: "Refused rows", payload: "Payload", trigger: "Trigger as YAML", log: "Log" },
   viewsLabel: "Views of the result",
   noPayload: "There is no payload.",
