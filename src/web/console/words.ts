@@ -55,7 +55,7 @@ export function offset(ms: number, zone: string): string {
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(\.\d+)?)?\s*(Z|UTC)?\s*([+−-]\d\d:?\d\d)?$/i;
 
-/** Milliseconds of a moment as pages show it, or of ISO 8601: in the zone unless it names an offset; null for others. */
+/** Milliseconds of a moment as pages show it or in ISO 8601, in the zone unless it names an offset; null for others. */
 export function msOfMoment(text: string, zone: string): number | null {
   const [found, day, time = "00:00", fraction = "", utc, shift] = MOMENT.exec(text.trim()) ?? [];
   if (found === undefined || !Number.isFinite(Date.parse(`${day}T${time}Z`))) return null;
