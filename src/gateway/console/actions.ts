@@ -63,10 +63,11 @@ export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndp
 
 async function previewsOf(
   parts: ActionParts,
-  { action, subjects, options }: PreviewRequest,
+  request: PreviewRequest,
   signal: AbortSignal,
 ): Promise<(Answered & Previewed)[]> {
-  const previews = new Previews(parts, options, signal);
+  const { action, subjects } = request;
+  const previews = new Previews(parts, request, signal);
   const answer = (subject: Subject) => {
     signal.throwIfAborted();
     return previews.of(action, subject);

@@ -3,10 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Run } from "../../model.ts";
-import type { ActionOptions, PreviewDetail, Subject } from "../../operations/api/actions.ts";
+import type { ActionOptions, actionEndpoints, PreviewDetail, Subject } from "../../operations/api/actions.ts";
 import type { Action } from "../../operations/api/attention.ts";
-import type { Shown } from "../../operations/api/endpoint.ts";
+import type { BodyOf, Shown } from "../../operations/api/endpoint.ts";
 import { creationWords } from "../../provisioning/provisioner.ts";
+import type { Creation } from "../../provisioning/wanted.ts";
 import { cancellable } from "../../runs/commands/cancel.ts";
 import { mustFindRun } from "../../runs/commands/command.ts";
 import { assertFirst, assertRechecked, discardsOf, mustFindHeld } from "../../runs/commands/release.ts";
@@ -36,11 +37,19 @@ export class Previews {
   readonly #parts: ActionParts;
   readonly #options: Shown<ActionOptions>;
   readonly #signal: AbortSignal;
+  readonly #isOfSeveral: boolean;
   readonly #provisioner: RunProvisioner;
+  /** Structure that the subjects before would create. */
+  readonly #planned = new Set<string>();
   #planner: Promise<ReplayPlanner> | null = null;
   #plans = 0;
 
-  constructor(parts: ActionParts, options: Shown<ActionOptions>, signal: AbortSignal) {
+  constructor(
+    parts: ActionParts,
+    { options, subjects }: Pick<BodyOf<typeof actionEndpoints.preview>, "options" | "subjects">,
+    signal: AbortSignal,
+  ) {
+    this.#isOfSeveral = subjects.length > 1;
     this.#parts = parts;
     this.#options = options;
     this.#signal = signal;
@@ -66,7 +75,12 @@ export class Previews {
       return { words: `not compared: at most ${PLANS_MAX} files are compared at a time`, detail: null };
     const { mapping } = this.#parts;
     const plan = await inTurn(mapping, this.#signal, async () => {
-      this.#planner ??= ReplayPlanner.open({ ...this.#parts, timeLimitMs: MAPPING_LIMIT_MS, unplanned: UNPLANNED });
+      this.#planner ??= ReplayPlanner.open({
+        ...this.#parts,
+        timeLimitMs: MAPPING_LIMIT_MS,
+        isOfSeveral: this.#isOfSeveral,
+        unplanned: UNPLANNED,
+      });
       return (await this.#planner).plan(run, this.#options, this.#signal);
     });
     return { words: planWords(plan), detail: detailOf(plan) };
@@ -75,12 +89,19 @@ export class Previews {
   async provision(subject: Subject): Promise<Previewed> {
     const run = await mustFindRun(runOf(subject), this.#parts.ledger);
     assertHeld(run);
-    const { created, impossible, error } = await this.#provisioner.provision(run, true, this.#signal);
+    const { created: all, impossible, error } = await this.#provisioner.provision(run, true, this.#signal);
     if (error !== null) throw error;
-    const missing = created.length === 0 ? "nothing is missing" : `${created.length} would be created at the service`;
-    const words = impossible.length === 0 ? missing : `${missing}; ${impossible.length} cannot be created`;
+    const keyOf = (creation: Creation) => `${run.binding.service} ${creationKey(creation)}`;
+    const created = all.filter((creation) => !this.#planned.has(keyOf(creation)));
+    for (const creation of created) this.#planned.add(keyOf(creation));
+    const shared = all.length - created.length;
+    const parts = [
+      ...(all.length === 0 ? ["nothing is missing"] : [`${created.length} would be created at the service`]),
+      ...(shared === 0 ? [] : [`${shared} that it needs would be created for files before it`]),
+      ...(impossible.length === 0 ? [] : [`${impossible.length} cannot be created`]),
+    ];
     return {
-      words,
+      words: parts.join("; "),
       detail: {
         action: "provision",
         creates: created.slice(0, CREATIONS_MAX).map(creationWords),
@@ -192,7 +213,15 @@ const PREVIEWS: Readonly<Record<Action, (previews: Previews, subject: Subject) =
   resume: (previews, subject) => previews.resume(subject),
 };
 
-function planWords({ readings, refusedRows, later, overwrites }: ReplayPlan): string {
+/** Of dry runs, whose ids are not known: equal for what is created once. */
+function creationKey({ entity, name, target, body }: Creation): string {
+  if (entity === "site") return `site ${name}`;
+  if (entity === "variable") return `variable ${target}`;
+  const { serialNumber, ean, meterNumber } = body;
+  return `source ${JSON.stringify([serialNumber, ean, meterNumber])}`;
+}
+
+function planWords({ readings, refusedRows, later, overwrites, replaces }: ReplayPlan): string {
   const overlap = later.reduce((sum, one) => sum + one.readings, 0);
   const parts = [
     `${readings.sent} of ${readings.mapped} readings are sent: ${readings.added} new, ${readings.changed} with ` +
@@ -203,6 +232,9 @@ function planWords({ readings, refusedRows, later, overwrites }: ReplayPlan): st
     ...(overlap === 0
       ? []
       : [`${overlap} ${overwrites ? "overwrite what later files delivered" : "are left out for later files"}`]),
+    ...(replaces.readings === 0
+      ? []
+      : [`${replaces.readings} have another value than in ${replaces.files.join(", ")}, sent before, and replace it`]),
   ];
   return parts.join("; ");
 }

@@ -34,6 +34,8 @@ export interface ReplayPlan {
   readonly later: readonly LaterDates[];
   /** Whether those dates are sent all the same. */
   readonly overwrites: boolean;
+  /** Readings that the plans before send with another value, and their files; later sent, these replace them. */
+  readonly replaces: { readonly readings: number; readonly files: readonly string[] };
   /** Earlier or later runs whose payload is no longer kept, so that they are missing here. */
   readonly notKept: readonly string[];
 }
@@ -60,50 +62,67 @@ interface LaterDates {
 
 const DIFFERENCES_MAX = 1_000;
 const DATES_MAX = 1_000;
+const FILES_MAX = 5;
+
+interface Sets {
+  readonly before: ReadingSet;
+  readonly later: ReadingSet;
+  /** Sent by the plans before, with their files; null for a single plan. */
+  readonly planned: ReadingSet | null;
+}
 
 export class Comparison {
-  readonly #sets: { readonly before: ReadingSet; readonly later: ReadingSet };
+  readonly #sets: Sets;
   readonly #wish: ReplayWish;
   readonly #runs: readonly Run[];
   readonly #counts = { sent: 0, added: 0, changed: 0, unchanged: 0, acceptedBefore: 0 };
   readonly #differences: Difference[] = [];
+  readonly #replaced = { readings: 0, files: new Set<string>() };
   readonly #later = new Map<string, { readings: number; fromMs: number; toMs: number; dates: Set<string> }>();
 
-  constructor(
-    sets: { readonly before: ReadingSet; readonly later: ReadingSet },
-    wish: ReplayWish,
-    later: readonly Run[],
-  ) {
+  constructor(sets: Sets, wish: ReplayWish, later: readonly Run[]) {
     this.#sets = sets;
     this.#wish = wish;
     this.#runs = later;
   }
 
-  take(element: PushElement): void {
+  /** Returns the readings that are sent. */
+  take(element: PushElement): readonly PayloadReading[] {
     const target = targetOf(element);
-    for (const one of element.data) this.#takeReading(readingOf(element, target, one));
+    return element.data.map((one) => readingOf(element, target, one)).filter((reading) => this.#isSent(reading));
   }
 
-  #takeReading(reading: PayloadReading): void {
+  #isSent(reading: PayloadReading): boolean {
     const { before, later } = this.#sets;
     const earlier = before.valueOf(reading);
     before.remove(reading);
     const run = later.runOf(reading);
     if (run !== undefined) {
       this.#noteLater(run, reading);
-      if (!this.#wish.overwrite) return;
+      if (!this.#wish.overwrite) return false;
     }
     if (earlier !== undefined && this.#wish.rejectedOnly) {
       this.#counts.acceptedBefore += 1;
-      return;
+      return false;
     }
     this.#counts.sent += 1;
+    this.#noteReplaced(reading);
     if (earlier === reading.value) {
       this.#counts.unchanged += 1;
-      return;
+      return true;
     }
     this.#counts[earlier === undefined ? "added" : "changed"] += 1;
     this.#differ(reading, earlier ?? null, reading.value);
+    return true;
+  }
+
+  #noteReplaced(reading: PayloadReading): void {
+    const { planned } = this.#sets;
+    const value = planned?.valueOf(reading);
+    if (value === undefined || value === reading.value) return;
+    this.#replaced.readings += 1;
+    const file = planned?.runOf(reading);
+    if (file !== undefined && this.#replaced.files.size < FILES_MAX) this.#replaced.files.add(file);
   }
 
   #noteLater(run: string, { atMs }: PayloadReading): void {
@@ -122,11 +141,12 @@ export class Comparison {
     this.#differences.push({ target: wordsOfTarget(reading), date, version: version || null, before, after });
   }
 
-  result(mapped: number): Pick<ReplayPlan, "readings" | "differences" | "later"> {
+  result(mapped: number): Pick<ReplayPlan, "readings" | "differences" | "later" | "replaces"> {
     for (const reading of this.#sets.before.first(DIFFERENCES_MAX)) this.#differ(reading, reading.value, null);
     return {
       readings: { mapped, ...this.#counts, dropped: this.#sets.before.size },
       differences: this.#differences,
+      replaces: { readings: this.#replaced.readings, files: [...this.#replaced.files] },
       later: [...this.#later].map(([run, { readings, fromMs, toMs, dates }]) => ({
         run,
         file: this.#runs.find(({ id }) => id === run)?.path ?? "",

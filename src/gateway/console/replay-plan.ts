@@ -30,6 +30,8 @@ export interface PlanParts {
   binding(folder: string): BindingParts | Promise<BindingParts>;
   /** Milliseconds of one file, where less than in a run. */
   readonly timeLimitMs?: number;
+  /** Whether each plan takes the ones before into account; by default not. */
+  readonly isOfSeveral?: boolean;
   /** How the file is replayed without a plan, in a sentence. */
   readonly unplanned: string;
 }
@@ -40,6 +42,7 @@ export class ReplayPlanner {
   readonly #folder: string;
   #mapping: ReturnType<typeof openMapping> | null = null;
   #plans = 0;
+  #planned: ReadingSet | null = null;
 
   private constructor(parts: PlanParts, folder: string) {
     this.#parts = parts;
@@ -61,7 +64,9 @@ export class ReplayPlanner {
     await bringInput(attempts, spool, place("input"), unplanned);
     const { mapped, mapper } = await this.#map(of, binding, place, signal);
     const later = await laterRunsOf({ of, before: "~", targets: mapped.targets }, { ledger, spool });
-    const sets = { before: new ReadingSet(place("before")), later: new ReadingSet(place("later")) };
+    if (this.#parts.isOfSeveral === true) this.#planned ??= new ReadingSet(join(this.#folder, "planned"));
+    const planned = this.#planned;
+    const sets = { before: new ReadingSet(place("before")), later: new ReadingSet(place("later")), planned };
     try {
       const gone = [
         ...(await collectAccepted(attempts, sets.before, { ledger, spool })),
@@ -69,7 +74,10 @@ export class ReplayPlanner {
       ];
       const comparison = new Comparison(sets, wish, later);
       for await (const { body } of bodiesOf((span) => openKept(place("segment"), span), mapped.batches))
-        for (const element of parseBody(body)) comparison.take(element);
+        for (const element of parseBody(body)) {
+          const sent = comparison.take(element);
+          planned?.add(sent, of.path);
+        }
       return {
         ...{ run: of.id, drop: of.drop, file: of.path, trigger: binding.trigger, mapper },
         refusedRows: mapped.rejectedCount,
@@ -99,6 +107,7 @@ export class ReplayPlanner {
 
   async close(): Promise<void> {
     await this.#mapping?.close();
+    await this.#planned?.close();
     await rm(this.#folder, { recursive: true });
   }
 

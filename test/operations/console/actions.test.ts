@@ -71,6 +71,19 @@ describe("a replay", () => {
     });
   });
 
+  it("says that a file before it sends other values for the same dates", async () => {
+    const variable = await rig.variable("a");
+    rig.put("in/north.csv", `id,when,value,new\n${variable},2026-03-01,1,1.5\n${variable},2026-03-02,1,7\n`);
+    gateway = await rig.open({ triggers: [lines("value")] });
+    const north = await untilState("north.csv", "confirmed");
+    rig.put("in/south.csv", `id,when,value,new\n${variable},2026-03-01,1,1.6\n${variable},2026-03-02,1,7\n`);
+    const south = await untilState("south.csv", "confirmed");
+    const options = { settings: settings("new"), overwrite: true };
+    const { items } = await preview("replay", [{ run: north.id }, { run: south.id }], options);
+    expect(items[0].words).not.toContain("replace it");
+    expect(items[1].words).toContain("1 have another value than in north.csv, sent before, and replace it");
+  });
+
   it("is refused in words while the file is in progress, and where it cannot be mapped", async () => {
     const variable = await rig.variable("a");
     rig.put("in/a.csv", `id,when,value\n${variable},2026-03-01,1\n`);
@@ -169,6 +182,20 @@ describe("held runs", () => {
     await untilState("new.csv", "confirmed");
     expect(await eventsOf(held)).toContainEqual(
       expect.stringContaining(`created by ${BY}: a new meter: 1 site (Plant)`),
+    );
+  });
+
+  it("share a site, which the first of them would create", async () => {
+    rig.put("in/a.csv", bySerial("M-1", 5));
+    rig.put("in/b.csv", bySerial("M-2", 5));
+    rig.put("in/c.csv", bySerial("M-1", 6));
+    gateway = await rig.open({ triggers: [trigger("standard", { provision: TEMPLATE })] });
+    const subjects = [];
+    for (const file of ["a.csv", "b.csv", "c.csv"]) subjects.push({ run: (await untilState(file, "held")).id });
+    const { items } = await preview("provision", subjects);
+    expect(items.map(({ detail }: { detail: { count: number } }) => detail.count)).toEqual([3, 2, 0]);
+    expect(items[1].words).toBe(
+      "2 would be created at the service; 1 that it needs would be created for files before it",
     );
   });
 
