@@ -38,7 +38,7 @@ function stateOf({ paused, lastError, hostKey }: DropFacts): "paused" | "trouble
 function DropTable({ drops }: { readonly drops: readonly DropFacts[] }): Element {
   const { columns } = words;
   if (drops.length === 0) return html`<p class="muted">${words.none}</p>`;
-  return html`<${Scroll}><table class="rows"><caption class="hidden">${TEXTS.pages.drops}</caption>
+  return html`<${Scroll}><table class="rows drops"><caption class="hidden">${TEXTS.pages.drops}</caption>
     <thead><tr><th scope="col">${columns.drop}</th><th scope="col">${columns.state}</th>
       <th scope="col">${columns.lastPoll}</th><th scope="col">${columns.nextPoll}</th>
       <th scope="col">${columns.lastFile}</th><th scope="col" class="number">${columns.waiting}</th></tr></thead>
