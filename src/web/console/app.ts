@@ -1,6 +1,7 @@
 /** The console: the frame, and in it the page of the address. */
 import { useEffect, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
+import { ActionHost } from "./actions/host.ts";
 import { ConfigurationPage } from "./configuration/page.ts";
 import type { Me } from "./contract.ts";
 import { DropsPage } from "./drops/page.ts";
@@ -67,7 +68,7 @@ export function App(): Element {
       ${
         found === undefined
           ? html`<h1>${TEXTS.notFound}</h1><p><${Link} to=${hrefOf("/")}>${TEXTS.pages.attention}</${Link}></p>`
-          : html`<${found[2]} key=${place.path} place=${place} />`
+          : html`<${ActionHost} key=${place.path}><${found[2]} place=${place} /></${ActionHost}>`
       }
     </${Frame}>
   </${PersonContext.Provider}></${ZoneContext.Provider}>`;

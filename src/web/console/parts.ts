@@ -120,7 +120,8 @@ export function Dialog({ title, isWide = false, children, onClose }: DialogProps
     return () => {
       // While it is open, nothing beside it takes the focus.
       dialog?.close();
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      const next = before?.isConnected === true ? before : document.querySelector("main");
+      if (next instanceof HTMLElement) next.focus();
     };
   }, []);
   const cancel = (event: Event) => {

@@ -1,12 +1,11 @@
 /** The actions that the chosen files permit. */
-import { useState } from "preact/hooks";
 import { type Element, html } from "../../kit/html.ts";
 import type { Action } from "../contract.ts";
 import { Act } from "../parts.ts";
 import { useRefusal } from "../person.ts";
 import { TEXTS } from "../texts.ts";
-import { ActionDialog } from "./dialog.ts";
-import { type Actable, actionsOf, type Target, targetOf } from "./subjects.ts";
+import { useBeginAction } from "./host.ts";
+import { type Actable, actionsOf, targetOf } from "./subjects.ts";
 
 interface BarProps {
   readonly items: readonly Actable[];
@@ -15,20 +14,15 @@ interface BarProps {
   onChanged(): void;
 }
 
-interface Begun {
-  readonly action: Action;
-  readonly targets: readonly Target[];
-}
-
 export function ActionBar({ items, all, onChanged }: BarProps): Element {
-  const [begun, setBegun] = useState<Begun | null>(null);
+  const beginAction = useBeginAction();
   const viewer = useRefusal();
   const choices = actionsOf(items);
   const begin = (action: Action) => {
     const targets = items.flatMap((item) => (item.actions.includes(action) ? (targetOf(action, item) ?? []) : []));
     // Files of one drop name it once.
     const known = new Map(targets.map((target) => [JSON.stringify(target.subject), target]));
-    setBegun({ action, targets: [...known.values()] });
+    beginAction({ action, targets: [...known.values()], onDone: onChanged });
   };
   const button = ({ action, count }: { readonly action: Action; readonly count: number }) => {
     const words = TEXTS.actions.buttons[action](count, all === 1);
@@ -38,6 +32,5 @@ export function ActionBar({ items, all, onChanged }: BarProps): Element {
   return html`<div class="action-bar" role="group" aria-label=${TEXTS.actions.label}>
     ${all === 1 ? null : html`<span class="detail" role="status">${TEXTS.actions.chosen(items.length, all)}</span>`}
     ${choices.map(button)}
-  </div>
-  ${begun === null ? null : html`<${ActionDialog} ...${begun} onClose=${() => setBegun(null)} onDone=${onChanged} />`}`;
+  </div>`;
 }
