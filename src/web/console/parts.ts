@@ -1,6 +1,6 @@
 /** Parts that all pages use. */
 import type { Ref } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Content, type Element, html } from "../kit/html.ts";
 import { Notice } from "../kit/parts.ts";
 import { BASE, Problem, SessionEnded } from "./api.ts";
@@ -89,17 +89,19 @@ export function FileLink({ file, path }: { readonly file: number | null; readonl
 /** Scrolls sideways where its table is too wide, and then by the keyboard, too. */
 export function Scroll({ children }: { readonly children: Content }): Element {
   const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before the browser paints, and after each change: a new child is another element.
+  useLayoutEffect(() => {
     const element = place.current;
     if (element === null) return;
     const measure = () => {
       if (element.scrollWidth > element.clientWidth) element.setAttribute("tabindex", "0");
       else element.removeAttribute("tabindex");
     };
+    measure();
     const sizes = new ResizeObserver(measure);
     for (const one of [element, ...element.children]) sizes.observe(one);
     return () => sizes.disconnect();
-  }, []);
+  });
   return html`<div class="scroll" ref=${place}>${children}</div>`;
 }
 

@@ -182,6 +182,7 @@ describeInChromium("the console in Chromium", () => {
         await page.goto(`${gateway.consoleUrl}${path}`);
         await page.getByRole("heading", { level: 1 }).waitFor();
         await page.getByText("Loading …").first().waitFor({ state: "detached" });
+        await page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
         found.push(...(await axeFaults(page)));
         const pixels = await tooWide(page);
         if (pixels > 0) found.push(`${path} is ${pixels} px too wide`);
