@@ -4,7 +4,6 @@
  */
 import { change, type Database, insert, row, rows, type Steps } from "../database.ts";
 import { type MailContent, type NewMail, queueMail } from "../mail/mails.ts";
-import { number } from "../structure-rows.ts";
 
 const HOUR_MS = 3_600_000;
 /** Recipients whose digests one transaction writes. */
@@ -46,8 +45,9 @@ export function createAlarmDigestStore(database: Database): AlarmDigestStore {
   return {
     nextMs: () =>
       database.ask(function* () {
-        const first = number((yield* row("SELECT min(recorded_ms) AS first FROM alarm_digest"))?.["first"]);
-        return first === null ? null : first + HOUR_MS;
+        // They are in the order of recording: the oldest is found without a search through those that wait.
+        const first = yield* row("SELECT recorded_ms FROM alarm_digest ORDER BY id LIMIT 1");
+        return first === undefined ? null : Number(first["recorded_ms"]) + HOUR_MS;
       }),
     queueDue: (nowMs, { linesMax, validMs, mailOf }) =>
       database.write(function* (): Steps<number> {
