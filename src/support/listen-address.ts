@@ -1,4 +1,4 @@
-/** The setting of an address on which a server listens. */
+/** Settings of the address on which a server listens, and of its encryption. */
 import { z } from "zod";
 
 /** `host:port`; port 0 takes any free one. */
@@ -16,4 +16,20 @@ export function isLoopback(host: string): boolean {
 /** The host of `host:port`. */
 export function hostOf(address: string): string {
   return address.replace(/:\d+$/, "");
+}
+
+/** Key and certificate of a server; `name` is that of the files in the examples. */
+export function tlsPair(name: string) {
+  return z.strictObject({
+    key: z
+      .string()
+      .min(1)
+      .describe("Private key (PEM).")
+      .meta({ secret: true, examples: [`\${file:/etc/headgate/${name}.key}`] }),
+    cert: z
+      .string()
+      .min(1)
+      .describe("Certificate with its chain (PEM).")
+      .meta({ examples: [`\${file:/etc/headgate/${name}.pem}`] }),
+  });
 }

@@ -1,6 +1,7 @@
 /** Settings that only the drop of kind `http` has; `../options.ts` adds those of all drops. */
 import { z } from "zod";
 import { httpOptions } from "../../support/http-options.ts";
+import { tlsPair } from "../../support/listen-address.ts";
 import { duration, size } from "../../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../../support/sign-in/options.ts";
 
@@ -51,19 +52,7 @@ export const intakeShape = {
     .regex(/^.+:\d{1,5}$/, "expected host:port")
     .describe("Address that senders reach, as host:port; port 0 takes any free one.")
     .meta({ examples: ["0.0.0.0:8443"] }),
-  tls: z
-    .strictObject({
-      key: z
-        .string()
-        .min(1)
-        .describe("Private key (PEM).")
-        .meta({ secret: true, examples: ["${file:/etc/headgate/intake.key}"] }),
-      cert: z
-        .string()
-        .min(1)
-        .describe("Certificate with its chain (PEM).")
-        .meta({ examples: ["${file:/etc/headgate/intake.pem}"] }),
-    })
+  tls: tlsPair("intake")
     .optional()
     .describe("Encryption. Without it passwords travel readably: only for loopback or behind a TLS proxy."),
   users: z.array(user).min(1).describe("Who may send."),

@@ -112,6 +112,16 @@ export type InputPage = z.output<typeof inputPage>;
 const id = z.strictObject({ id: z.coerce.number().int().positive() });
 const ofRun = z.string().optional().describe("A run of the file; the latest that has readings by default.");
 
+/** A reading of a file, with the place that it came from. */
+export const listedReading = z.object({
+  target: z.string(),
+  date: z.string(),
+  value: z.number(),
+  version: z.string().nullable(),
+  sheet: z.string().nullable(),
+  row: z.number().nullable(),
+});
+
 const readings = z.object({
   run: z.string(),
   targets: z.array(
@@ -123,16 +133,7 @@ const readings = z.object({
       unit: z.string().nullable().describe("As the mapper declared it."),
     }),
   ),
-  readings: z.array(
-    z.object({
-      target: z.string(),
-      date: z.string(),
-      value: z.number(),
-      version: z.string().nullable(),
-      sheet: z.string().nullable(),
-      row: z.number().nullable(),
-    }),
-  ),
+  readings: z.array(listedReading),
   isCut: z.boolean().describe("There are more readings than these."),
 });
 export type FileReadings = z.output<typeof readings>;

@@ -1,7 +1,7 @@
 /** Endpoints of the playground: what a mapper makes of a file, tried without a run. */
 import { z } from "zod";
 import { endpoint, Upload } from "./endpoint.ts";
-import { inputPage, inputQuery } from "./files.ts";
+import { inputPage, inputQuery, listedReading } from "./files.ts";
 
 /** Bytes of a sample. */
 export const SAMPLE_BYTES_MAX = 20_000_000;
@@ -69,16 +69,7 @@ export const mapped = z.object({
       to: z.string().nullable(),
     }),
   ),
-  readings: z.array(
-    z.object({
-      target: z.string(),
-      date: z.string(),
-      value: z.number(),
-      version: z.string().nullable(),
-      sheet: z.string().nullable(),
-      row: z.number().nullable(),
-    }),
-  ),
+  readings: z.array(listedReading),
   /** There are more readings than `readings` has. */
   isCut: z.boolean(),
   refused: z.array(z.object({ message: z.string(), place })),

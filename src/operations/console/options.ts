@@ -1,6 +1,6 @@
 /** Settings of the console (`operations.console`). */
 import { z } from "zod";
-import { hostOf, isLoopback, listenAddress } from "../../support/listen-address.ts";
+import { hostOf, isLoopback, listenAddress, tlsPair } from "../../support/listen-address.ts";
 import { duration } from "../../support/quantities.ts";
 import { signInLimits, trustProxy } from "../../support/sign-in/options.ts";
 import { claimShape, clientShape, labelShape, providerName, timeoutShape } from "../../support/sign-on/options.ts";
@@ -58,19 +58,7 @@ export const consoleOptions = z.strictObject({
     .optional()
     .describe("Where browsers reach the console: the address of the proxy with TLS in front, which may have a path.")
     .meta({ examples: ["https://gateway.example.com/"] }),
-  tls: z
-    .strictObject({
-      key: z
-        .string()
-        .min(1)
-        .describe("Private key (PEM).")
-        .meta({ secret: true, examples: ["${file:/etc/headgate/console.key}"] }),
-      cert: z
-        .string()
-        .min(1)
-        .describe("Certificate with its chain (PEM).")
-        .meta({ examples: ["${file:/etc/headgate/console.pem}"] }),
-    })
+  tls: tlsPair("console")
     .optional()
     .describe("Encryption of `listen`. Beyond loopback this or a `publicUrl` with https is required."),
   users: z
