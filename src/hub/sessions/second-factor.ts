@@ -25,15 +25,7 @@ export async function checkCode(context: HubContext, user: UserRecord, code: str
   const attempt = { address: `second factor of user ${user.id}`, name: `second factor of user ${user.id}` };
   const seconds = throttle.begin(attempt);
   if (seconds > 0) return { kind: "later", seconds };
-  try {
-    const kind = (await isRight(context, user, code)) ? "right" : "wrong";
-    if (kind === "right") throttle.succeeded(attempt);
-    else throttle.failed(attempt);
-    return { kind };
-  } catch (thrown) {
-    throttle.abandoned(attempt);
-    throw thrown;
-  }
+  return { kind: (await throttle.judge(attempt, () => isRight(context, user, code))) ? "right" : "wrong" };
 }
 
 async function isRight({ store, clock }: HubContext, { id, totp }: UserRecord, code: string): Promise<boolean> {

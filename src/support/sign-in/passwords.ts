@@ -81,17 +81,12 @@ export async function createPasswords(
     if (oldest !== undefined) remembered.delete(oldest);
     remembered.set(digest, clock.monotonicMs() + REMEMBERED_MS);
   };
-  const compare = async (attempt: Attempt, password: string, encoded: string | null) => {
-    try {
-      const right = await hashing.run(attempt.address, () => verifyPassword(password, encoded ?? decoy));
-      const kind: "right" | "wrong" = right && encoded !== null ? "right" : "wrong";
-      if (kind === "right") throttle.succeeded(attempt);
-      else throttle.failed(attempt);
-      return { kind };
-    } catch (thrown) {
-      throttle.abandoned(attempt);
-      throw thrown;
-    }
+  const compare = async (attempt: Attempt, password: string, encoded: string | null): Promise<Verdict> => {
+    const isRight = await throttle.judge(attempt, async () => {
+      const fits = await hashing.run(attempt.address, () => verifyPassword(password, encoded ?? decoy));
+      return fits && encoded !== null;
+    });
+    return { kind: isRight ? "right" : "wrong" };
   };
   return {
     hash: (password) => hashPassword(password, cost),

@@ -45,6 +45,8 @@ export interface SignInThrottle {
   succeeded(attempt: Attempt): void;
   /** The attempt was not checked after all. */
   abandoned(attempt: Attempt): void;
+  /** Calls one of the three by what the check of an attempt finds, and returns it. */
+  judge(attempt: Attempt, check: () => Promise<boolean>): Promise<boolean>;
 }
 
 export function createSignInThrottle(limits: SignInLimits, clock: Clock): SignInThrottle {
@@ -58,7 +60,7 @@ export function createSignInThrottle(limits: SignInLimits, clock: Clock): SignIn
     step(addresses, address);
     step(names, name);
   };
-  return {
+  const throttle: SignInThrottle = {
     begin(attempt) {
       const [address, name] = [addressKey(attempt.address), nameKey(attempt.name)];
       const isUnderAttack = names.failures(name) >= failures * NAME_FACTOR;
@@ -75,7 +77,19 @@ export function createSignInThrottle(limits: SignInLimits, clock: Clock): SignIn
       pairs.forget(JSON.stringify([nameKey(attempt.name), addressKey(attempt.address)]));
     },
     abandoned: (attempt) => all(attempt, (counter, key) => counter.end(key, 0)),
+    async judge(attempt, check) {
+      try {
+        const isRight = await check();
+        if (isRight) throttle.succeeded(attempt);
+        else throttle.failed(attempt);
+        return isRight;
+      } catch (thrown) {
+        throttle.abandoned(attempt);
+        throw thrown;
+      }
+    },
   };
+  return throttle;
 }
 
 interface Count {
