@@ -1,11 +1,11 @@
 /**
- * Parses blocks of whole lines by csv-parse, and finds the line at which each record begins, also after quoted line
- * breaks, comments and blank lines.
+ * Parses blocks of whole lines: plain ones as lines, others by csv-parse, of which it finds the line at which each
+ * record begins, also after quoted line breaks, comments and blank lines.
  */
 import { CsvError, type Info, type Options, parse } from "csv-parse/sync";
 import type { CsvOptions } from "./contract.ts";
 import { invalidCsv, quoteNotClosed, rowTooLong } from "./csv-faults.ts";
-import { hasLoneCarriageReturn } from "./csv-plain.ts";
+import { hasLoneCarriageReturn, PlainLines, plainTest } from "./csv-plain.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";
 
 export interface Records {
@@ -14,7 +14,8 @@ export interface Records {
   readonly lines: number[];
 }
 
-export interface ParsedBlock extends Records {
+export interface ParsedBlock {
+  readonly rows: Records | PlainLines;
   /** Bytes up to the row that the block does not complete, or all. */
   readonly consumed: number;
 }
@@ -37,6 +38,10 @@ export class BlockParser {
    * them.
    */
   #hasOtherLines = false;
+  readonly #isPlain: (block: Buffer) => boolean;
+  readonly #delimiter: string;
+  /** The latest block, when its lines may not have been counted yet. */
+  #plain: PlainLines | undefined;
 
   constructor(options: CsvOptions, first: Buffer, firstLine: number) {
     this.lineEnd = first.includes(LF) || !first.includes(CR) ? LF : CR;
@@ -44,8 +49,10 @@ export class BlockParser {
     this.#rowBytesMax = options.rowBytesMax ?? ROW_BYTES_MAX;
     this.#line = firstLine;
     this.#openLine = firstLine;
+    this.#delimiter = options.delimiter ?? ",";
+    this.#isPlain = this.lineEnd === LF ? plainTest(options) : () => false;
     this.#options = {
-      delimiter: options.delimiter ?? ",",
+      delimiter: this.#delimiter,
       quote: this.#quote,
       escape: options.escape ?? this.#quote,
       comment: options.comment ?? null,
@@ -59,9 +66,21 @@ export class BlockParser {
 
   /** With `isEnd`, the block is the last; otherwise it ends with a line, and may end within a quoted cell. */
   parse(block: Buffer, isEnd: boolean): ParsedBlock {
+    this.#countPlain();
+    if (this.#isPlain(block)) {
+      this.#plain = new PlainLines(block, this.#delimiter, this.#line);
+      return { rows: this.#plain, consumed: block.length };
+    }
     const simple = this.#hasOtherLines ? null : this.#parseLines(block);
     this.#hasOtherLines = simple === null;
     return simple ?? this.#parseRecords(block, isEnd);
+  }
+
+  #countPlain(): void {
+    if (this.#plain === undefined) return;
+    this.#line = this.#plain.nextLine;
+    this.#openLine = this.#line;
+    this.#plain = undefined;
   }
 
   /** Null when some line is not a record, or when there is a fault, which `#parseRecords` locates. */
@@ -79,7 +98,7 @@ export class BlockParser {
     const lines = cells.map((_, nth) => this.#line + nth);
     this.#line += ends;
     this.#openLine = this.#line;
-    return { cells, lines, consumed: block.length };
+    return { rows: { cells, lines }, consumed: block.length };
   }
 
   #parseRecords(block: Buffer, isEnd: boolean): ParsedBlock {
@@ -104,15 +123,16 @@ export class BlockParser {
       if (!(fault instanceof CsvError)) throw fault;
       const { empty_lines, comment_lines } = fault as CsvError & Info;
       this.#openLine = this.#line + empty_lines + comment_lines - skipped;
-      if (fault.code === "CSV_QUOTE_NOT_CLOSED" && !isEnd) return { cells, lines, consumed };
+      if (fault.code === "CSV_QUOTE_NOT_CLOSED" && !isEnd) return { rows: { cells, lines }, consumed };
       throw this.#refusal(fault);
     }
     this.#line += countOf(this.lineEnd, block, consumed);
     this.#openLine = this.#line;
-    return { cells, lines, consumed: block.length };
+    return { rows: { cells, lines }, consumed: block.length };
   }
 
   rowTooLong(): Error {
+    this.#countPlain();
     return rowTooLong(this.#openLine, this.#rowBytesMax);
   }
 

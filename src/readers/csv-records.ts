@@ -4,7 +4,7 @@
  */
 import type { CsvOptions } from "./contract.ts";
 import { BlockParser, type Records } from "./csv-block.ts";
-import { plainRecords } from "./csv-plain.ts";
+import type { PlainLines } from "./csv-plain.ts";
 import { Preamble } from "./csv-preamble.ts";
 import { type Input, smallUtf8, utf8Chunks } from "./decode.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";
@@ -16,7 +16,8 @@ import { ROW_BYTES_MAX } from "./limits.ts";
 const BLOCK_BYTES = 16 * 1024;
 const NO_RECORDS: Records = { cells: [], lines: [] };
 
-export async function* csvRecords(input: Input, options: CsvOptions): AsyncGenerator<Records> {
+/** Plain lines are to be read before the next block is asked for. */
+export async function* csvRecords(input: Input, options: CsvOptions): AsyncGenerator<Records | PlainLines> {
   const small = smallRecords(input, options);
   if (small !== null) {
     yield small;
@@ -32,14 +33,12 @@ export async function* csvRecords(input: Input, options: CsvOptions): AsyncGener
 }
 
 /** Returns the records of a file that is one block at once, without a stream. */
-function smallRecords(input: Input, options: CsvOptions): Records | null {
+function smallRecords(input: Input, options: CsvOptions): Records | PlainLines | null {
   const { skipLines = 0, headerAt } = options;
   if (skipLines !== 0 || headerAt !== undefined) return null;
   const bytes = smallUtf8(input, options.encoding);
   if (bytes === null || bytes.length > BLOCK_BYTES) return null;
-  const cells = plainRecords(bytes, options);
-  if (cells !== null) return { cells, lines: cells.map((_, nth) => nth + 1) };
-  return new BlockParser(options, bytes, 1).parse(bytes, true);
+  return new BlockParser(options, bytes, 1).parse(bytes, true).rows;
 }
 
 /** Cuts bytes into blocks that end with a line, and holds back the row that is not complete. */
@@ -60,7 +59,7 @@ class Blocks {
     this.#openBytesMax = rowBytesMax + BLOCK_BYTES;
   }
 
-  add(bytes: Buffer): Records {
+  add(bytes: Buffer): Records | PlainLines {
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
     this.#holdsLineEnd ||= bytes.includes(this.#parser.lineEnd);
@@ -70,12 +69,12 @@ class Blocks {
     const end = held.lastIndexOf(this.#parser.lineEnd) + 1;
     const block = this.#parser.parse(held.subarray(0, end), false);
     this.#hold(held.subarray(block.consumed), block.consumed < end);
-    return block;
+    return block.rows;
   }
 
-  end(): Records {
+  end(): Records | PlainLines {
     const last = this.#joined();
-    return last.length === 0 ? NO_RECORDS : this.#parser.parse(last, true);
+    return last.length === 0 ? NO_RECORDS : this.#parser.parse(last, true).rows;
   }
 
   #joined(): Buffer {

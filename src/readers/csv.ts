@@ -1,6 +1,8 @@
 /** CSV in chunks of rows, as cells or by the names of the header. Rows know their line in the file. */
 
 import type { CsvOptions } from "./contract.ts";
+import type { Records } from "./csv-block.ts";
+import { PlainLines } from "./csv-plain.ts";
 import { csvRecords } from "./csv-records.ts";
 import type { Input } from "./decode.ts";
 import { type Header, readHeader, unnamedFault } from "./header.ts";
@@ -10,10 +12,20 @@ import { stampPlace } from "./row-place.ts";
 
 /** Rows as arrays of cells, each stamped with its line. */
 export async function* csvCells(input: Input, options: CsvOptions): AsyncGenerator<string[][]> {
-  for await (const { cells, lines } of csvRecords(input, options)) {
-    for (let index = 0; index < cells.length; index += 1) stampPlace(cells[index] ?? [], lines[index] ?? 0);
-    if (cells.length > 0) yield cells;
+  for await (const block of csvRecords(input, options)) {
+    const rows = stamped(block instanceof PlainLines ? block.records() : block);
+    if (rows.length > 0) yield rows;
   }
+}
+
+function stamped({ cells, lines }: Records): string[][] {
+  for (let index = 0; index < cells.length; index += 1) stampPlace(cells[index] ?? [], lines[index] ?? 0);
+  return cells;
+}
+
+/** As `csvCells`, with plain lines as their bytes. */
+export async function* csvBlocks(input: Input, options: CsvOptions): AsyncGenerator<string[][] | PlainLines> {
+  for await (const block of csvRecords(input, options)) yield block instanceof PlainLines ? block : stamped(block);
 }
 
 /** Rows by the names of the header. */
@@ -26,7 +38,8 @@ export async function* csvRows(
   const head: string[][] = [];
   let headLine = 0;
   let shape: RowShaper | undefined;
-  for await (const { cells, lines } of csvRecords(input, options)) {
+  for await (const block of csvRecords(input, options)) {
+    const { cells, lines } = block instanceof PlainLines ? block.records() : block;
     const rows: Record<string, string>[] = [];
     for (let index = 0; index < cells.length; index += 1) {
       const record = cells[index] ?? [];
