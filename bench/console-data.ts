@@ -4,8 +4,11 @@ import { openSqliteLedger } from "../src/ledger/sqlite/open.ts";
 import { systemClock } from "../src/support/clock.ts";
 
 const TRIGGERS = 10;
+const DROPS = 8;
 
-/** The last `waiting` files are quarantined or held; all others are delivered and have left. */
+export const dropNames = Array.from({ length: DROPS }, (_, index) => `drop-${index}`);
+
+/** Of the last `waiting` files a half is unmatched, the others are quarantined or held; those before have left. */
 export async function fillLedger(path: string, files: number, waiting: number): Promise<void> {
   await (await openSqliteLedger({ path, clock: systemClock })).close();
   const db = new DatabaseSync(path);
@@ -17,9 +20,10 @@ export async function fillLedger(path: string, files: number, waiting: number): 
     names (i, name) AS (SELECT i, printf('meters_%08d.csv', i * 7919 % 100000000) FROM n)
     INSERT INTO arrivals (id, drop_name, path, name, size, mtime, sha256, state, reason, seen_at, changed_at, gone_at,
         run_id)
-    SELECT i, 'drop-' || (i % 8), printf('2026/site-%d/', i % 500) || name, name, 1000, '1', printf('%064d', i),
-      'matched', 'claimed by trigger-' || (i % ${TRIGGERS} + 1), ${at("0")}, ${at("5")},
-      CASE WHEN i > ${first} THEN NULL ELSE ${at("60")} END, printf('r%025d', i) FROM names`);
+    SELECT i, 'drop-' || (i % ${DROPS}), printf('2026/site-%d/', i % 500) || name, name, 1000, '1', printf('%064d', i),
+      iif(i > ${first} AND i / ${DROPS} % 2 = 1, 'unmatched', 'matched'), 'claimed by trigger-' || (i % ${TRIGGERS} + 1),
+      ${at("0")}, ${at("5")}, iif(i > ${first}, NULL, ${at("60")}),
+      iif(i > ${first} AND i / ${DROPS} % 2 = 1, NULL, printf('r%025d', i)) FROM names`);
   db.exec(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, reason,
       mapped, accepted, stored, finish_plan, finished_at, settled, created_at, changed_at)
     SELECT run_id, id, drop_name, path, size, mtime, sha256, id % ${TRIGGERS} + 1, 'lane-' || (id % 50),
@@ -28,7 +32,7 @@ export async function fillLedger(path: string, files: number, waiting: number): 
         '" is no number', 'hint', 'Correct it.', 'place', json_object('row', id % 900, 'column', 'value')) END,
       96, iif(gone_at IS NULL, 0, 96), iif(gone_at IS NULL, 0, 96),
       iif(gone_at IS NULL, NULL, json_object('action', 'archive', 'to', 'done/' || path)), gone_at, 1, seen_at,
-      changed_at FROM arrivals`);
+      changed_at FROM arrivals WHERE run_id IS NOT NULL`);
   db.exec("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();
 }

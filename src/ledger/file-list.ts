@@ -27,13 +27,18 @@ export interface ListedFile {
 }
 
 export interface FileListPart {
-  /** Newest first; by the latest run when the filter is about runs. */
+  /**
+   * Newest first; by the latest run when the filter is about runs. The first part of a search that ends early has
+   * beside them the older files whose names begin with the text, which an index finds; they are found again later.
+   */
   readonly files: readonly ListedFile[];
   /**
    * Null at the end of the list. A search that takes long ends early, with fewer files than asked for, and continues
    * from here.
    */
   readonly next: string | null;
+  /** Where `next` is given: files that were first seen later than this have been searched. */
+  readonly searchedTo: IsoInstant | null;
 }
 
 /** A run that needs a person, with the facts that its cause is known by. */
@@ -51,6 +56,14 @@ export interface RestingCase {
   readonly hint: string | null;
 }
 
+/** The unmatched files of a drop, which need a trigger. */
+export interface UnmatchedCount {
+  readonly count: number;
+  /** When the first and the last of them were found to be unmatched. */
+  readonly oldest: IsoInstant | null;
+  readonly newest: IsoInstant | null;
+}
+
 export interface FileList {
   list(filter: FileFilter): Promise<FileListPart>;
   /** The files of an operationId, of the prefix of operationIds, of a run, or of the beginning of a run's id. */
@@ -65,13 +78,18 @@ export interface FileList {
   entries(arrivalId: number, limit: number): Promise<readonly ListedFile[]>;
   /**
    * The latest runs of files in these states that no newer version has replaced, newest first. `known`: cases of an
-   * earlier answer, by run, which are returned again where the run has not changed since.
+   * earlier answer, by run, which are returned again where the run has not changed since. They are read in parts, so
+   * that no statement occupies the process for long: a run that changes meanwhile is found in the next answer.
    */
   resting(
     states: readonly RunState[],
     limit: number,
     known?: ReadonlyMap<string, RestingCase>,
   ): Promise<readonly RestingCase[]>;
+  /** Counted without being read, up to `most`. */
+  unmatchedCount(drop: string, most: number): Promise<UnmatchedCount>;
+  /** Newest first: those whose id is lower than `before`. */
+  unmatched(drop: string, limit: number, before?: number): Promise<readonly Arrival[]>;
   /** Selects the runs whose file a newer version has replaced: its sender has resolved them. */
   replaced(runs: readonly string[]): Promise<ReadonlySet<string>>;
 }

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { FileFilter, Ledger } from "../../src/ledger/ledger.ts";
+import type { Arrival } from "../../src/model.ts";
 import { BINDING, claimed, deliver, list, mapped, record, sight } from "./fixtures.ts";
 
 const BROKEN = { reason: { code: "HG-MAP-004", message: "no number", hint: "Correct it." } };
@@ -87,6 +88,25 @@ export function fileConformance(ledger: () => Ledger): void {
     expect(found?.run?.id).toBe(again.id);
     expect((await ledger().files.life(first.arrivalId))?.runs.map(({ run }) => run.id)).toEqual([first.id, again.id]);
     expect(await ledger().files.life(99)).toBeNull();
+  });
+
+  it("counts the unmatched files of a drop, and lists them newest first and in parts", async () => {
+    const strays: Arrival[] = [];
+    for (const path of ["a.txt", "b.txt", "c.txt"]) {
+      const { arrival } = await sight(ledger(), path, "other");
+      strays.push(await ledger().advanceArrival(arrival.id, "unmatched", "no trigger"));
+    }
+    await claimed(ledger(), "matched.csv", "lane", BINDING);
+    const [first, , last] = strays;
+    expect(await ledger().files.unmatchedCount("other", 10)).toEqual({
+      ...{ count: 3, oldest: first?.changedAt, newest: last?.changedAt },
+    });
+    expect((await ledger().files.unmatchedCount("other", 2)).count).toBe(2);
+    expect(await ledger().files.unmatchedCount("field", 10)).toEqual({ count: 0, oldest: null, newest: null });
+    const unmatched = async (limit: number, before?: number) =>
+      (await ledger().files.unmatched("other", limit, before)).map(({ path }) => path);
+    expect(await unmatched(2)).toEqual(["c.txt", "b.txt"]);
+    expect(await unmatched(2, strays[1]?.id)).toEqual(["a.txt"]);
   });
 
   it("tells the causes of runs at rest, without files that a newer version has replaced", async () => {

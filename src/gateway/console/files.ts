@@ -73,15 +73,15 @@ async function findFiles(
   const filter = { ...given, standing: state };
   const text = q?.trim() ?? "";
   const list = async (wanted: FileFilter, mark = "") => {
-    const { files, next } = await ledger.files.list(wanted);
-    return { files: files.map(rowOf), next: next === null ? null : `${mark}${next}` };
+    const { files, next, searchedTo } = await ledger.files.list(wanted);
+    return { files: files.map(rowOf), next: next === null ? null : `${mark}${next}`, searchedTo };
   };
   if (text === "") return await list(filter);
   const ofMeter = async (after?: string) => list({ ...filter, targets: await meters.targets(text), after }, OF_METER);
   if (filter.after?.startsWith(OF_METER) === true) return await ofMeter(filter.after.slice(OF_METER.length));
   if (filter.after === undefined) {
     const identified = await ledger.files.identified(text, filter.limit);
-    if (identified.length > 0) return { files: identified.map(rowOf), next: null };
+    if (identified.length > 0) return { files: identified.map(rowOf), next: null, searchedTo: null };
   }
   const found = await list({ ...filter, ...textFilter(text) });
   if (found.files.length > 0 || filter.after !== undefined) return found;

@@ -7,6 +7,7 @@ import type { Arrival, ArrivalState, FileStanding, RunState } from "../../model.
 import { ALL_RUN_STATES, ARRIVAL_STATES, RUN_STATES, runStatesThat } from "../../states.ts";
 import type { FileFilter, FileList, FileListPart, ListedFile } from "../file-list.ts";
 import { arrivalsById } from "./arrivals.ts";
+import { namedIds, unmatched, unmatchedCount } from "./indexed-files.ts";
 import { replacedRuns, restingCases } from "./resting-cases.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { type Candidates, type Condition, candidatesIn, knownDigests } from "./run-candidates.ts";
@@ -20,7 +21,7 @@ const PART = 20_000;
 /** A run costs as much as several arrivals, since its file is read too. */
 const RUNS_OF_ARRIVALS = 0.25;
 /** Milliseconds after which a list ends early. */
-const LONGEST_MS = 200;
+const LONGEST_MS = 100;
 
 export function fileList(store: Store): FileList {
   return {
@@ -51,7 +52,9 @@ export function fileList(store: Store): FileList {
           yield* ids("SELECT id FROM arrivals WHERE parent_id = ? ORDER BY id LIMIT ?", [id, limit]),
         );
       }),
-    resting: (states, limit, known = new Map()) => store.read(() => restingCases(store, states, limit, known)),
+    resting: (states, limit, known = new Map()) => restingCases(store, states, limit, known),
+    unmatchedCount: (drop, most) => store.read(() => unmatchedCount(drop, most)),
+    unmatched: (drop, limit, before = Number.MAX_SAFE_INTEGER) => store.look(() => unmatched(drop, limit, before)),
     replaced: (runs) => store.look(() => replacedRuns(store, runs)),
   };
 }
@@ -60,16 +63,44 @@ async function list(store: Store, filter: FileFilter): Promise<FileListPart> {
   const until = store.clock.monotonicMs() + LONGEST_MS;
   const search = await store.read(() => beginSearch(store, filter));
   const found: (number | string)[] = [];
+  const isByRun = search.isByRun;
   let next = filter.after ?? null;
   for (let size = FIRST_PART; ; size = PART) {
-    const part = await store.look(() => search(next, size, filter.limit - found.length));
+    const part = await store.look(() => search.part(next, size, filter.limit - found.length));
     found.push(...part.found);
     next = part.next;
     if (next === null || found.length >= filter.limit || store.clock.monotonicMs() >= until) break;
     // Other work of the process goes first.
     await setImmediate();
   }
-  return { files: await store.read(() => listed(found)), next };
+  const isCut = next !== null && found.length < filter.limit;
+  return await store.read(function* () {
+    const searchedTo = next === null ? null : yield* reachedAt(next, isByRun);
+    const named = isCut && filter.after === undefined && !isByRun ? yield* namedBeyond(store, filter, found) : [];
+    return { files: yield* listed([...found, ...named]), next, searchedTo };
+  });
+}
+
+/** Beyond the files that were searched, those whose names begin with the text, newest first. */
+function* namedBeyond(store: Store, filter: FileFilter, found: readonly (number | string)[]): Steps<readonly number[]> {
+  if (filter.text === undefined) return [];
+  const { where, values } = conditionOf(store, filter, [1, Number.MAX_SAFE_INTEGER]);
+  const named = yield* namedIds(filter.text);
+  const more = named.filter((id) => !found.includes(id)).sort((a, b) => b - a);
+  const fitting: number[] = [];
+  for (const id of more) {
+    if (found.length + fitting.length >= filter.limit) break;
+    fitting.push(...(yield* ids(`SELECT id FROM arrivals WHERE id = ? AND ${where}`, [id, ...values])));
+  }
+  return fitting;
+}
+
+/** When the file was seen, or its run created, at which a search continues. */
+function* reachedAt(next: string, isByRun: boolean): Steps<string | null> {
+  const found = isByRun
+    ? yield* row<{ at: string }>("SELECT created_at AS at FROM runs WHERE id >= ? ORDER BY id LIMIT 1", next)
+    : yield* row<{ at: string }>("SELECT seen_at AS at FROM arrivals WHERE id >= ? ORDER BY id LIMIT 1", Number(next));
+  return found?.at ?? null;
 }
 
 interface PartFound {
@@ -78,8 +109,11 @@ interface PartFound {
   readonly next: string | null;
 }
 
-/** Takes the place to continue from, the size of the part, and how many files at most. */
-type Search = (after: string | null, size: number, limit: number) => Steps<PartFound>;
+interface Search {
+  readonly isByRun: boolean;
+  /** Takes the place to continue from, the size of the part, and how many files at most. */
+  part(after: string | null, size: number, limit: number): Steps<PartFound>;
+}
 
 /** Reads the facts that a search needs before its first part. */
 function* beginSearch(store: Store, filter: FileFilter): Steps<Search> {
@@ -91,11 +125,15 @@ function* beginSearch(store: Store, filter: FileFilter): Steps<Search> {
   const to = filter.to === undefined ? last : (yield* seenAtOrAfter(filter.to, first, last)) - 1;
   const candidates = yield* candidatesOf(store, filter);
   if (candidates === null)
-    return (after, size, limit) => searchArrivals(store, filter, { from, to, after, size, limit });
+    return {
+      isByRun: false,
+      part: (after, size, limit) => searchArrivals(store, filter, { from, to, after, size, limit }),
+    };
   const condition = conditionOf(store, filter, [from, to]);
-  return (after, arrivals, limit) => {
-    const size = arrivals * RUNS_OF_ARRIVALS;
-    return candidatesIn(store, candidates, condition, { after, size, limit });
+  return {
+    isByRun: true,
+    part: (after, arrivals, limit) =>
+      candidatesIn(store, candidates, condition, { after, size: arrivals * RUNS_OF_ARRIVALS, limit }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Runs that need a person, with the facts of their causes. */
+import { setImmediate } from "node:timers/promises";
 import type { Binding, RunState } from "../../model.ts";
 import { READINGS_LOST } from "../../model.ts";
 import type { RestingCase } from "../file-list.ts";
@@ -48,26 +49,59 @@ const selectCase = perDialect(
     ${jsonField("reason", "message")}, ${jsonField("reason", "hint")} FROM runs WHERE id = ?`,
 );
 
+/** Runs of one part: reading them takes some milliseconds. */
+const PART = 500;
+
+const selectShown = perDialect(
+  (dialect) => `SELECT runs.id, runs.changed_at, runs.state FROM runs
+    JOIN arrivals ON arrivals.id = runs.arrival_id AND arrivals.run_id = runs.id
+    WHERE runs.id = ? AND NOT ${isReplaced(dialect)}`,
+);
+
 /** `known`: cases that were read before, by run; they are read again where the run has changed. */
-export function* restingCases(
+export async function restingCases(
   store: Store,
   states: readonly RunState[],
   limit: number,
   known: ReadonlyMap<string, RestingCase>,
-): Steps<readonly RestingCase[]> {
-  const { indexedBy } = store.dialect;
-  const found: (readonly [id: string, changedAt: string])[] = [];
-  for (const state of new Set(states))
-    for (const one of yield* cells<readonly [string, string]>(
-      `SELECT runs.id, runs.changed_at FROM runs ${indexedBy(runIndexOf(state, {}).index)}
-        JOIN arrivals ON arrivals.id = runs.arrival_id AND arrivals.run_id = runs.id
-        WHERE runs.state = ${literal(state)} AND NOT ${isReplaced(store.dialect)}
-        ORDER BY runs.id DESC LIMIT ?`,
+): Promise<readonly RestingCase[]> {
+  const ids = await store.look(() => restingIds(store, states, limit));
+  const found: RestingCase[] = [];
+  for (let at = 0; at < ids.length; at += PART) {
+    found.push(...(await store.look(() => casesOf(store, ids.slice(at, at + PART), states, known))));
+    // Other work of the process goes first.
+    await setImmediate();
+  }
+  return found;
+}
+
+/** From the indexes alone, newest first. */
+function* restingIds(store: Store, states: readonly RunState[], limit: number): Steps<readonly string[]> {
+  const found: string[] = [];
+  for (const state of new Set(states)) {
+    const index = store.dialect.indexedBy(runIndexOf(state, {}).index);
+    for (const [id] of yield* cells<readonly [string]>(
+      `SELECT id FROM runs ${index} WHERE runs.state = ${literal(state)} ORDER BY id DESC LIMIT ?`,
       limit,
     ))
-      found.push(one);
-  const shown = found.sort(([a], [b]) => (a < b ? 1 : -1)).slice(0, limit);
-  const isKnown = ([id, changedAt]: readonly [string, string]) => known.get(id)?.changedAt === changedAt;
+      found.push(id);
+  }
+  return found.sort((a, b) => (a < b ? 1 : -1)).slice(0, limit);
+}
+
+function* casesOf(
+  store: Store,
+  ids: readonly string[],
+  states: readonly RunState[],
+  known: ReadonlyMap<string, RestingCase>,
+): Steps<readonly RestingCase[]> {
+  const found = yield* rowEach<readonly [id: string, changedAt: string, state: RunState]>(
+    selectShown(store),
+    ["text"],
+    ids.map((id) => [id]),
+  );
+  const shown = found.filter((one) => one !== undefined).filter(([, , state]) => states.includes(state));
+  const isKnown = ([id, changedAt]: readonly [string, string, RunState]) => known.get(id)?.changedAt === changedAt;
   const read = yield* readCases(
     store,
     shown.filter((one) => !isKnown(one)).map(([id]) => id),

@@ -148,7 +148,8 @@ export const fileEndpoints = {
     description:
       "`q` is a part of the name or the path, a run, an operationId, or a target in words. Where no path has it, it " +
       "is the number or the name of a meter, with the registers of the newest runs. Whatever identifies one file is " +
-      "found alone.",
+      "found alone. A search through very many files stops after a moment, with fewer files than asked for or none, and " +
+      "`next` continues it; what an index finds, files whose names begin with `q`, is in the first part.",
     query: z.strictObject({
       q: z.string().max(500).optional(),
       state: z.enum(FILE_STANDINGS).optional(),
@@ -159,7 +160,13 @@ export const fileEndpoints = {
       after: z.string().optional().describe("`next` of the part before."),
       limit: count(500, 50),
     }),
-    answer: z.object({ files: z.array(fileRow), next: z.string().nullable() }),
+    answer: z.object({
+      files: z.array(fileRow),
+      next: z.string().nullable(),
+      searchedTo: instant
+        .nullable()
+        .describe("A search stops after a moment: the files seen since then were searched. Null: all were."),
+    }),
   }),
   file: endpoint({
     ...common,

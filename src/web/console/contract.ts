@@ -32,7 +32,8 @@ export type ReplayDetail = Extract<PreviewDetail, { readonly action: "replay" }>
 export type Done = AnswerOf<typeof actionEndpoints.command>["items"][number];
 export type Subject = Preview["subject"];
 
-export type FileRow = AnswerOf<typeof fileEndpoints.files>["files"][number];
+export type FilesFound = AnswerOf<typeof fileEndpoints.files>;
+export type FileRow = FilesFound["files"][number];
 export type FilePage = AnswerOf<typeof fileEndpoints.file>;
 export type FileRun = FilePage["runs"][number];
 export type InputPage = AnswerOf<typeof fileEndpoints.fileInput>;

@@ -39,6 +39,8 @@ export function useQuery<Answer>(path: string | null, parameters: Parameters = {
 
 export interface List<Item> extends Query<readonly Item[]> {
   readonly hasMore: boolean;
+  /** The answer of the last part; null before the first. */
+  readonly last: object | null;
   more(): void;
 }
 
@@ -47,22 +49,29 @@ type Part<Item> = { readonly next: string | null } & Readonly<Record<string, rea
 /** A list that comes in parts; `field` names it in the answer. */
 export function useList<Item>(path: string | null, field: string, parameters: Parameters = {}): List<Item> {
   const first = useQuery<Part<Item>>(path, parameters);
-  const [rest, setRest] = useState<{ items: readonly Item[]; next: string | null } | null>(null);
+  const [rest, setRest] = useState<{ items: readonly Item[]; last: Part<Item> } | null>(null);
   const [fault, setFault] = useState<unknown>(null);
   const of = useRef<unknown>(null);
   of.current = first.answer;
   useEffect(() => setRest(null), [first.answer]);
   const listed = (part: Part<Item>) => (part[field] ?? []) as readonly Item[];
-  const next = first.answer === null ? null : (rest?.next ?? (rest === null ? first.answer.next : null));
+  const next = first.answer === null ? null : (rest?.last ?? first.answer).next;
   const more = () => {
     if (path === null || next === null) return;
     const asked = first.answer;
     get<Part<Item>>(path, { ...parameters, after: next }).then((part) => {
       // Another search may have been begun meanwhile.
       if (of.current === asked)
-        setRest((before) => ({ items: [...(before?.items ?? []), ...listed(part)], next: part.next }));
+        setRest((before) => ({ items: [...(before?.items ?? []), ...listed(part)], last: part }));
     }, setFault);
   };
   const answer = first.answer === null ? null : [...listed(first.answer), ...(rest?.items ?? [])];
-  return { ...first, answer, fault: first.fault ?? fault, hasMore: next !== null, more };
+  return {
+    ...first,
+    answer,
+    fault: first.fault ?? fault,
+    hasMore: next !== null,
+    last: rest?.last ?? first.answer,
+    more,
+  };
 }

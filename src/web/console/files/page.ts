@@ -3,10 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import { type Element, html } from "../../kit/html.ts";
 import { msOfLocal } from "../../kit/zone.ts";
 import type { PageProps } from "../app.ts";
-import type { FileRow } from "../contract.ts";
+import type { FileRow, FilesFound } from "../contract.ts";
 import { useLiveReload } from "../live.ts";
 import { Choice, FileLink, Foreign, Labelled, Loaded, Scroll, State } from "../parts.ts";
-import { useList, useQuery } from "../query.ts";
+import { type List, useList, useQuery } from "../query.ts";
 import { go, hrefOf } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { useZone, When } from "../time.ts";
@@ -28,21 +28,34 @@ export function FilesPage({ place }: PageProps): Element {
   const parameters = { ...wanted, from: instant(wanted.from, 0), to: instant(wanted.to, 1), limit: PART };
   const found = useList<FileRow>("/files", "files", parameters);
   useLiveReload(["files", "state"], () => {
-    // Rows that were added by the person would vanish.
-    if ((found.answer?.length ?? 0) <= PART) found.reload();
+    // Rows that were added by the person would vanish, and a search through very many files costs the gateway much.
+    if ((found.answer?.length ?? 0) <= PART && !isStopped(found)) found.reload();
   });
   const change = (part: Partial<Wanted>) => go(hrefOf("/files", { ...wanted, ...part }), true);
   return html`<h1>${TEXTS.pages.files}</h1>
     <${Filters} wanted=${wanted} onChange=${change} />
-    <${Loaded} of=${found}>${(rows: readonly FileRow[]) =>
-      rows.length === 0
-        ? html`<p class="muted">${files.none}</p>`
-        : html`<${FileTable} rows=${rows} caption=${files.caption} />${
-            found.hasMore
-              ? html`<p><button type="button" class="plain small" onClick=${found.more}>${TEXTS.more}</button>
-                  <span class="detail">${files.shown(rows.length)}</span></p>`
-              : html`<p class="detail">${files.all(rows.length)}</p>`
-          }`}</${Loaded}>`;
+    <${Loaded} of=${found}>${(listed: readonly FileRow[]) => {
+      // Files that were found by the beginning of their names are found again where a search continues.
+      const rows = [...new Map(listed.map((one) => [one.id, one])).values()];
+      const table = rows.length === 0 ? null : html`<${FileTable} rows=${rows} caption=${files.caption} />`;
+      return html`${table}<${Rest} found=${found} rows=${rows.length} />`;
+    }}</${Loaded}>`;
+}
+
+/** Whether there are more, or may be: a search through very many files stops after a moment, and continues on demand. */
+function Rest({ found, rows }: { readonly found: List<FileRow>; readonly rows: number }): Element {
+  if (!found.hasMore) return html`<p class=${rows === 0 ? "muted" : "detail"}>${files.all(rows)}</p>`;
+  const { searchedTo } = found.last as FilesFound;
+  const stopped = isStopped(found);
+  return html`<p role="status"><button type="button" class="plain small" onClick=${found.more}>${
+    stopped ? files.searchFurther : TEXTS.more
+  }</button> <span class="detail">${files.shown(rows)}${
+    stopped ? html` · ${files.searchedTo} <${When} at=${searchedTo} />` : null
+  }</span></p>`;
+}
+
+function isStopped({ last, hasMore }: List<FileRow>): boolean {
+  return hasMore && last !== null && (last as FilesFound).files.length < PART;
 }
 
 interface FiltersProps {

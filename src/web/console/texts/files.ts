@@ -4,13 +4,14 @@ import { files, many } from "./numbers.ts";
 export const FILES = {
   files: {
     caption: "Files, newest first",
-    none: "No file was found.",
     any: "Any",
     filters: { q: "Search", state: "State", drop: "Drop", trigger: "Trigger", from: "Seen from", to: "Seen until" },
     searchHint: "Name, path, run, operationId or meter",
     clear: "Clear",
     shown: (count: number) => `${count.toLocaleString()} shown`,
-    all: (count: number) => `${files(count)} found`,
+    all: (count: number) => (count === 0 ? "No file was found." : `${files(count)} found`),
+    searchFurther: "Search further",
+    searchedTo: "searched the files seen since",
     columns: {
       ...{ file: "File", state: "State", trigger: "Trigger", points: "Readings", seen: "First seen", size: "Size" },
     },
