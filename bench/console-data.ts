@@ -16,14 +16,15 @@ export async function fillLedger(path: string, files: number, waiting: number): 
   const binding = db.prepare("INSERT INTO bindings (id, json) VALUES (?, ?)");
   for (let trigger = 1; trigger <= TRIGGERS; trigger += 1) binding.run(trigger, bindingOf(trigger));
   const first = files - waiting;
+  const isUnmatched = `i > ${first} AND i / ${DROPS} % 2 = 1`;
   db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${files}),
     names (i, name) AS (SELECT i, printf('meters_%08d.csv', i * 7919 % 100000000) FROM n)
     INSERT INTO arrivals (id, drop_name, path, name, size, mtime, sha256, state, reason, seen_at, changed_at, gone_at,
         run_id)
     SELECT i, 'drop-' || (i % ${DROPS}), printf('2026/site-%d/', i % 500) || name, name, 1000, '1', printf('%064d', i),
-      iif(i > ${first} AND i / ${DROPS} % 2 = 1, 'unmatched', 'matched'), 'claimed by trigger-' || (i % ${TRIGGERS} + 1),
+      iif(${isUnmatched}, 'unmatched', 'matched'), 'claimed by trigger-' || (i % ${TRIGGERS} + 1),
       ${at("0")}, ${at("5")}, iif(i > ${first}, NULL, ${at("60")}),
-      iif(i > ${first} AND i / ${DROPS} % 2 = 1, NULL, printf('r%025d', i)) FROM names`);
+      iif(${isUnmatched}, NULL, printf('r%025d', i)) FROM names`);
   db.exec(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, reason,
       mapped, accepted, stored, finish_plan, finished_at, settled, created_at, changed_at)
     SELECT run_id, id, drop_name, path, size, mtime, sha256, id % ${TRIGGERS} + 1, 'lane-' || (id % 50),

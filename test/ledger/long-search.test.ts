@@ -8,7 +8,7 @@ import { entry, listOnce, steppingClock } from "./fixtures.ts";
 /** More than the first part of a search. */
 const FILES = 2_100;
 
-it("a search that takes long says how far it went, continues, and has files by the beginning of their names", async () => {
+it("a search that takes long says how far it went, continues, and finds names by their beginning", async () => {
   const folder = mkdtempSync(join(tmpdir(), "headgate-"));
   const clock = steppingClock();
   let ms = 0;

@@ -148,8 +148,8 @@ export const fileEndpoints = {
     description:
       "`q` is a part of the name or the path, a run, an operationId, or a target in words. Where no path has it, it " +
       "is the number or the name of a meter, with the registers of the newest runs. Whatever identifies one file is " +
-      "found alone. A search through very many files stops after a moment, with fewer files than asked for or none, and " +
-      "`next` continues it; what an index finds, files whose names begin with `q`, is in the first part.",
+      "found alone. A search through very many files stops after a moment, with fewer files than asked for or none, " +
+      "and `next` continues it; what an index finds, files whose names begin with `q`, is in the first part.",
     query: z.strictObject({
       q: z.string().max(500).optional(),
       state: z.enum(FILE_STANDINGS).optional(),

@@ -42,7 +42,7 @@ export function FilesPage({ place }: PageProps): Element {
     }}</${Loaded}>`;
 }
 
-/** Whether there are more, or may be: a search through very many files stops after a moment, and continues on demand. */
+/** Whether there are more, or may be: a search through very many files stops after a moment, to be continued. */
 function Rest({ found, rows }: { readonly found: List<FileRow>; readonly rows: number }): Element {
   if (!found.hasMore) return html`<p class=${rows === 0 ? "muted" : "detail"}>${files.all(rows)}</p>`;
   const { searchedTo } = found.last as FilesFound;
