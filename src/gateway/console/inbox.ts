@@ -19,7 +19,7 @@ const RUNS_MAX = 50_000;
 const UNMATCHED_MAX = 100_000;
 const TITLE_MAX = 300;
 const NAMES_MAX = 20;
-/** Runs that are worded before other work of the process goes on. */
+/** Runs that are worded before other work of the process has its turn. */
 const PART = 1_000;
 /** Milliseconds: pages that ask one after another share what was found. */
 const SHARED_MS = 1_000;
