@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Pool } from "undici";
 
 export interface BenchHub {
+  readonly url: string;
   /** Milliseconds until the answer. */
   push(body: Buffer): Promise<number>;
   /** Until everything that was pushed is applied. */
@@ -45,6 +46,7 @@ export async function startBenchHub(store: object): Promise<BenchHub> {
     return content;
   };
   return {
+    url,
     async push(body) {
       const began = performance.now();
       await text("POST", "/push/api/data", body);

@@ -7,6 +7,7 @@ import { benchCalculated } from "./calculated.ts";
 import { benchConsole } from "./console.ts";
 import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
+import { benchExplorer } from "./explorer.ts";
 import { benchHub } from "./hub.ts";
 import { benchMapping } from "./mapper.ts";
 import { benchQuality } from "./quality.ts";
@@ -18,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   console: benchConsole,
   delivery: benchDelivery,
   drops: benchDrops,
+  explorer: benchExplorer,
   hub: benchHub,
   mapping: benchMapping,
   quality: benchQuality,

@@ -1,5 +1,6 @@
 /** The explorer: the tree, and beside it what was chosen there. */
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useLater } from "../kit/browser/later.ts";
 import { type Element, html } from "../kit/html.ts";
 import { Card, Notice } from "../kit/parts.ts";
 import { localOfMs } from "../kit/zone.ts";
@@ -11,7 +12,7 @@ import { Exports } from "./exports.ts";
 import { pathOf, SessionEnded } from "./hub.ts";
 import { type Loaded, useLoaded } from "./loaded.ts";
 import { Point } from "./point.ts";
-import type { Series } from "./series.ts";
+import { dateAt, type Series } from "./series.ts";
 import { Legend, Values } from "./tables.ts";
 import { TEXTS } from "./texts.ts";
 import { Tree } from "./tree.ts";
@@ -68,7 +69,7 @@ function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
   const { series, others, units, zone, fromMs, toMs, from, to, granularity } = loaded;
   const drawn = useMemo(() => [...series, ...others], [loaded]);
   const pick = useCallback(
-    (one: Series, at: number) => onChange({ point: { variableId: one.variable.id, date: one.dates[at] ?? "" } }),
+    (one: Series, at: number) => onChange({ point: { variableId: one.variable.id, date: dateAt(one, at) } }),
     [loaded],
   );
   const onPick = granularity === "Raw" ? pick : undefined;
@@ -87,6 +88,11 @@ function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
   const remove = (id: number) => onChange({ variables: shown.variables.filter((one) => one !== id) });
   const names = series.map(({ variable }) => variable.name).join(", ");
   const words = TEXTS.plotOf(names, periodWords(from, to));
+  const listed = useLater(loaded);
+  const table = useMemo(
+    () => (listed === null ? null : html`<${Values} loaded=${listed} onPick=${onPick} />`),
+    [listed, onPick],
+  );
   return html`
     <${Legend} loaded=${loaded} onUnit=${setUnit} onRemove=${remove} />
     <${Controls} shown=${shown} loaded=${loaded} onChange=${onChange} />
@@ -101,7 +107,7 @@ function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
             onState=${(state: Shown["state"]) => onChange({ state })} onClose=${() => onChange({ point: null })} />`
     }
     <${Exports} loaded=${loaded} />
-    ${Card({ id: "values", title: TEXTS.table, children: html`<${Values} loaded=${loaded} onPick=${onPick} />` })}`;
+    ${Card({ id: "values", title: TEXTS.table, children: table })}`;
 }
 
 interface DifferenceProps {

@@ -3,8 +3,9 @@ import uPlot, { type AlignedData, type Axis, type Series as Line } from "uplot";
 import { axisOf, type Drawing, Plot, TICKS, tick } from "../kit/browser/plot.ts";
 import { type Element, html } from "../kit/html.ts";
 import type { Unit } from "./hub.ts";
-import { endsOf, type Series } from "./series.ts";
+import { type Series, valueAt } from "./series.ts";
 import { TEXTS } from "./texts.ts";
+import { columnsOf, type Span } from "./thinned.ts";
 
 /** Colours of the stylesheet, which repeat. */
 export const COLOURS = 8;
@@ -34,12 +35,13 @@ export function Chart(props: ChartProps): Element {
   const { series, units, zone, fromMs, toMs, words, onZoom, onPick } = props;
   const inputs = [series, units, zone, fromMs, toMs, onZoom, onPick];
   const height = (width: number) => (width < 600 ? HEIGHTS.narrow : HEIGHTS.wide);
-  return html`<${Plot} ...${{ height, words, inputs }} draw=${(colour: Colour) => draw(props, colour)} />`;
+  return html`<${Plot} ...${{ height, words, inputs }} draw=${(colour: Colour, pixels: number) => draw(props, colour, pixels)} />`;
 }
 
 type Colour = (name: string) => string;
 
-function draw({ series, units, zone, fromMs, toMs, onZoom, onPick }: ChartProps, colour: Colour): Drawing {
+function draw(props: ChartProps, colour: Colour, pixels: number): Drawing {
+  const { series, units, zone, fromMs, toMs, onZoom, onPick } = props;
   const symbols = [...new Set(series.map(({ unitId }) => symbolOf(units, unitId)))];
   const lines: Line[] = [{}];
   const bands: uPlot.Band[] = [];
@@ -86,7 +88,7 @@ function draw({ series, units, zone, fromMs, toMs, onZoom, onPick }: ChartProps,
       ],
     },
   };
-  return { options, data: joined(series) };
+  return { options, data: joined(series, { fromMs, toMs, pixels }) };
 }
 
 function listen(plot: uPlot, act: (left: number, top: number) => void): void {
@@ -118,7 +120,7 @@ function pick(
   for (const one of series) {
     if (one.isOther === true || one.times.length === 0) continue;
     const at = placeAt(one, time);
-    const value = one.values[at] ?? null;
+    const value = valueAt(one, at);
     if (value === null) continue;
     const pixels = Math.abs(plot.valToPos(value, symbolOf(units, one.unitId)) - top);
     if (nearest === null || pixels < nearest.pixels) nearest = { one, at, pixels };
@@ -138,33 +140,12 @@ function placeAt({ times, isStep }: Series, time: number): number {
   return !isStep && after - time < time - before ? low + 1 : low;
 }
 
-type Column = (number | null)[];
-
 /** All columns on one axis of time; a gap is a value that is null. */
-function joined(series: readonly Series[]): AlignedData {
-  const tables = series.map(columnsOf);
+function joined(series: readonly Series[], span: Span): AlignedData {
+  const tables = series.map((one) => columnsOf(one, span));
   // A gap reaches to the next value of its own column, also over the times of others.
   const modes = tables.map((columns) => columns.map(() => NULL_EXPANDS));
   return uPlot.join(tables as unknown as AlignedData[], modes);
-}
-
-/** A step holds for its length, and ends before a gap; the last one ends, too. */
-function columnsOf(series: Series): Column[] {
-  const { times, values, band, isStep, length } = series;
-  const ends = new Set(endsOf(series));
-  const given = [times, values, ...(band === null ? [] : [band.most, band.least])];
-  const columns: Column[] = given.map(() => []);
-  const add = (time: number, held: (column: readonly (number | null)[]) => number | null) => {
-    for (const [index, column] of given.entries()) columns[index]?.push(index === 0 ? time : held(column));
-  };
-  times.forEach((time, at) => {
-    const held = (column: readonly (number | null)[]) => column[at] ?? null;
-    add(time, held);
-    if (!ends.has(at)) return;
-    if (isStep && length > 0) add(time + length, held);
-    if (at < times.length - 1) add(time + length + 1, () => null);
-  });
-  return columns;
 }
 
 export function symbolOf(units: ReadonlyMap<number, Unit>, id: number): string {

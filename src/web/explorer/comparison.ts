@@ -1,5 +1,6 @@
 /** A second set of values beside the shown ones: another state of the same points, or an earlier period. */
 import { addToLocal, msOfLocal } from "../kit/zone.ts";
+import { sameTimes } from "./columns.ts";
 import type { Parameters } from "./hub.ts";
 import type { Series } from "./series.ts";
 import type { Comparison } from "./state.ts";
@@ -38,30 +39,39 @@ export function besideShown(
   const before = earlier(period, comparison);
   const shift = wallOf(period.from) - wallOf(before.from);
   const shiftSeconds = (msOfLocal(period.from, period.zone) - msOfLocal(before.from, period.zone)) / 1_000;
-  const times = new Map(
-    shown.flatMap((one) => one.dates.map((date, at) => [wallOf(date), one.times[at] ?? 0] as const)),
+  return others.map((one, at) => ({ ...one, isOther: true, times: shiftedTimes(one, shown[at], shift, shiftSeconds) }));
+}
+
+/** A shown value with the same wall clock gives its time; without one the distance of the periods counts. */
+function shiftedTimes(
+  { times, offsets }: Series,
+  shown: Series | undefined,
+  shiftMs: number,
+  shiftSeconds: number,
+): Float64Array {
+  const wall = (seconds: number, offset: number) => seconds + 60 * offset;
+  const known = new Map<number, number>();
+  shown?.times.forEach((time, at) => {
+    known.set(wall(time, shown.offsets[at] ?? 0), time);
+  });
+  const shifted = times.map(
+    (time, at) => known.get(wall(time, offsets[at] ?? 0) + shiftMs / 1_000) ?? time + shiftSeconds,
   );
-  return others.map((one) => ({
-    ...one,
-    isOther: true,
-    times: one.dates.map((date, at) => times.get(wallOf(date) + shift) ?? (one.times[at] ?? 0) + shiftSeconds),
-  }));
+  // Of two values at the end of summer time, the later may have the earlier time.
+  return shifted.sort();
 }
 
-/** The wall clock of a date as the hub writes it, as if it were one of UTC. */
-function wallOf(date: string): number {
-  return Date.parse(`${date.length === 10 ? `${date}T00:00` : date.slice(0, 19)}Z`);
+/** The wall clock of a local time, as if it were one of UTC. */
+function wallOf(local: string): number {
+  return Date.parse(`${local.length === 10 ? `${local}T00:00` : local}Z`);
 }
 
-/** Shown values minus the others, where both are or one is missing (null); only where they differ. */
+/** Shown values minus the others; none where one of them is missing. */
 export function differences(shown: readonly Series[], others: readonly Series[]): readonly Series[] {
   return shown.map((one, at) => {
-    const other = others[at];
-    const before = new Map(other?.times.map((time, index) => [time, other.values[index] ?? null]));
-    const values = one.times.map((time, index) => {
-      const [now, then] = [one.values[index] ?? null, before.get(time) ?? null];
-      return now === null || then === null ? null : now - then;
-    });
+    const values = new Float64Array(one.times.length).fill(Number.NaN);
+    for (const { mine, theirs } of pairsOf(one, others[at]))
+      if (mine >= 0 && theirs >= 0) values[mine] = (one.values[mine] ?? 0) - (others[at]?.values[theirs] ?? 0);
     return { ...one, values, band: null };
   });
 }
@@ -70,14 +80,19 @@ export function differences(shown: readonly Series[], others: readonly Series[])
 export function countDifferences(shown: readonly Series[], others: readonly Series[]) {
   let [changed, added, missing] = [0, 0, 0];
   shown.forEach((one, at) => {
-    const other = others[at];
-    const before = new Map(other?.times.map((time, index) => [time, other.values[index] ?? null]));
-    one.times.forEach((time, index) => {
-      if (!before.has(time)) added += 1;
-      else if (before.get(time) !== one.values[index]) changed += 1;
-      before.delete(time);
-    });
-    missing += before.size;
+    for (const { mine, theirs } of pairsOf(one, others[at])) {
+      if (theirs < 0) added += 1;
+      else if (mine < 0) missing += 1;
+      else if (!Object.is(one.values[mine], others[at]?.values[theirs])) changed += 1;
+    }
   });
   return { changed, added, missing };
+}
+
+/** Places of equal times; -1 where one side has none. */
+function* pairsOf(one: Series, other: Series | undefined): Generator<{ mine: number; theirs: number }> {
+  for (const { places } of sameTimes([one.times, other?.times ?? new Float64Array()])) {
+    const [mine = -1, theirs = -1] = places;
+    yield { mine, theirs };
+  }
 }

@@ -2,6 +2,7 @@
 import type { DataRow } from "../../wire/data.ts";
 import type { Source, Site as StoredSite, Variable } from "../../wire/structure.ts";
 import { addressWith, answerOf, type Parameters, SessionEnded } from "../kit/browser/api.ts";
+import { readRows } from "../kit/browser/rows.ts";
 import { TEXTS } from "./texts.ts";
 
 export type { DataRow, Source, Variable };
@@ -38,6 +39,16 @@ export function pathOf(path: string, parameters: Parameters = {}): string {
 export async function ask<Answer>(path: string, parameters?: Parameters, signal?: AbortSignal): Promise<Answer> {
   const response = await answerOf(pathOf(path, parameters), { signal, unreachable: TEXTS.unreachable });
   return response.json() as Promise<Answer>;
+}
+
+/** Gives rows to `take` as they come. */
+export async function askRows(
+  path: string,
+  parameters: Parameters,
+  take: (rows: readonly DataRow[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  await readRows(await answerOf(pathOf(path, parameters), { signal, unreachable: TEXTS.unreachable }), take);
 }
 
 let known: Promise<ReadonlyMap<number, Unit>> | null = null;

@@ -3,8 +3,18 @@ import { useEffect, useState } from "preact/hooks";
 import { addToLocal, ianaOf, localOfMs, msOfLocal, nowMs, zoneOfBrowser } from "../kit/zone.ts";
 import type { Aggregate, Granularity, Shown } from "./address.ts";
 import { besideShown, otherQuestion } from "./comparison.ts";
-import { ask, type DataRow, type Parameters, type Site, type Source, type Unit, units, type Variable } from "./hub.ts";
-import { aggregatesOf, granularityFor, type Series, seriesOf } from "./series.ts";
+import {
+  ask,
+  askRows,
+  type DataRow,
+  type Parameters,
+  type Site,
+  type Source,
+  type Unit,
+  units,
+  type Variable,
+} from "./hub.ts";
+import { aggregatesOf, granularityFor, type Series, SeriesOfRows } from "./series.ts";
 import { stateParameters } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -77,14 +87,17 @@ async function load(shown: Shown, signal: AbortSignal): Promise<Loaded> {
   const question = { ...period, ...shapeOf(granularity, variables, shown.aggregate) };
   const whole = { ...period, Granularity: "All", Aggregations: ["SUM", "AVG", "MIN", "MAX", "COUNT"] };
   const other = otherQuestion(question, shown.comparison, { from, to, zone });
-  const [rows, wholes, otherRows] = await Promise.all([
-    ask<readonly DataRow[]>("/data", question, signal),
-    ask<readonly DataRow[]>("/data", whole, signal),
-    other === null ? null : ask<readonly DataRow[]>("/data", other, signal),
-  ]);
   const shape = { granularity, aggregate: shown.aggregate };
-  const series = seriesOf(rows, variables, shape);
-  const others = otherRows === null ? [] : seriesOf(otherRows, variables, shape);
+  const seriesOf = async (asked: Parameters): Promise<readonly Series[]> => {
+    const rows = new SeriesOfRows(variables, shape);
+    await askRows("/data", asked, (some) => rows.add(some), signal);
+    return rows.taken();
+  };
+  const [wholes, series, others] = await Promise.all([
+    ask<readonly DataRow[]>("/data", whole, signal),
+    seriesOf(question),
+    other === null ? [] : seriesOf(other),
+  ]);
   const summaries = variables.map(({ id }): [number, Summary] => {
     const own = wholes.find(({ variableId }) => variableId === id) ?? {};
     return [id, { ...own, latest: latest.find(({ variableId }) => variableId === id) }];

@@ -1,5 +1,6 @@
 /** Rows of /data as the columns of a plot. */
 import type { Aggregate, Granularity } from "./address.ts";
+import { type Columns, ColumnsOfRows, dateText, type ValueName } from "./columns.ts";
 import type { DataRow, Variable } from "./hub.ts";
 
 const SECOND = 1_000;
@@ -21,6 +22,9 @@ const RAW_VALUES_MAX = 3_000;
 const PERIODS_MAX = 800;
 /** The next value may be this much later than usual before the plot shows a gap: a month has up to 31 days. */
 const GAP = 1.6;
+
+/** From which the usual distance between values is known well enough. */
+const DISTANCES = 1_000;
 
 const INTEGRATED = 2;
 const [INSTANTANEOUS, CUMULATIVE] = [1, 3];
@@ -62,65 +66,95 @@ export interface Series {
   readonly variable: Variable;
   readonly unitId: number;
   readonly isStep: boolean;
-  readonly times: readonly number[];
-  readonly dates: readonly string[];
-  readonly values: readonly (number | null)[];
+  /** Seconds since 1970, in order. */
+  readonly times: Float64Array;
+  /** Minutes that local times are ahead of UTC. */
+  readonly offsets: Float64Array;
+  /** NaN where there is none. */
+  readonly values: Float64Array;
   /** Least and most of each period; null for values as stored, and for sums. */
-  readonly band: { readonly least: readonly (number | null)[]; readonly most: readonly (number | null)[] } | null;
+  readonly band: { readonly least: Float64Array; readonly most: Float64Array } | null;
   /** Seconds for which a value holds, as far as that is known; 0 otherwise. */
   readonly length: number;
   /** Of another state or an earlier period, drawn beside the shown one. */
   readonly isOther?: boolean;
 }
 
-interface Question {
+export interface Shape {
   readonly granularity: Granularity;
   readonly aggregate: Aggregate | null;
 }
 
-/** In the order of the variables; rows come in order of date. */
-export function seriesOf(
-  rows: readonly DataRow[],
-  variables: readonly Variable[],
-  { granularity, aggregate }: Question,
-): readonly Series[] {
-  const byVariable = Map.groupBy(rows, ({ variableId }) => variableId ?? 0);
-  return variables.map((variable) => {
-    const own = byVariable.get(variable.id) ?? [];
-    const chosen = aggregate ?? aggregateFor(variable);
-    const column = granularity === "Raw" ? "rawValue" : COLUMNS[chosen];
-    const dates = own.map(({ date }) => date ?? "");
-    const times = dates.map((date) => Date.parse(date) / 1_000);
-    const hasBand = granularity !== "Raw" && chosen === "AVG";
-    const length = granularity === "Raw" ? (intervalOf(variable) ?? usualInterval(times)) : LENGTHS[granularity];
-    return {
-      variable,
-      unitId: own[0]?.unitId ?? variable.unitId ?? 0,
-      isStep: granularity !== "Raw" || ![INSTANTANEOUS, CUMULATIVE].includes(variable.quantityType ?? INSTANTANEOUS),
-      times,
-      dates,
-      values: own.map((row) => row[column] ?? null),
-      band: hasBand
-        ? { least: own.map((row) => row.minValue ?? null), most: own.map((row) => row.maxValue ?? null) }
-        : null,
-      length: length / 1_000,
-    };
-  });
+/** Takes rows of /data in any number of parts; of each variable they come in order of date. */
+export class SeriesOfRows {
+  readonly #variables: readonly Variable[];
+  readonly #shape: Shape;
+  readonly #columns: ReadonlyMap<number, ColumnsOfRows>;
+
+  constructor(variables: readonly Variable[], shape: Shape) {
+    this.#variables = variables;
+    this.#shape = shape;
+    this.#columns = new Map(variables.map((one) => [one.id, new ColumnsOfRows(namesOf(one, shape))]));
+  }
+
+  add(rows: readonly DataRow[]): void {
+    for (const row of rows) this.#columns.get(row.variableId ?? 0)?.add(row);
+  }
+
+  /** In the order of the variables. */
+  taken(): readonly Series[] {
+    return this.#variables.map((variable) => {
+      const columns = this.#columns.get(variable.id)?.taken() ?? new ColumnsOfRows([]).taken();
+      return seriesOf(variable, columns, this.#shape);
+    });
+  }
 }
 
-/** Places after which values are missing, and the last one. */
-export function endsOf({ times, length }: Series): readonly number[] {
-  return times.flatMap((time, at) => {
-    const next = times[at + 1];
-    return next === undefined || (length > 0 && next - time > length * GAP) ? [at] : [];
-  });
+/** That of the value, then those of its band. */
+function namesOf(variable: Variable, { granularity, aggregate }: Shape): readonly ValueName[] {
+  if (granularity === "Raw") return ["rawValue"];
+  const chosen = aggregate ?? aggregateFor(variable);
+  return chosen === "AVG" ? ["avgValue", "minValue", "maxValue"] : [COLUMNS[chosen]];
 }
 
-/** The middle one of the distances between values, in milliseconds. */
-function usualInterval(times: readonly number[]): number {
-  const distances = times
-    .slice(1)
-    .map((time, at) => time - (times[at] ?? 0))
-    .sort((a, b) => a - b);
+function seriesOf(variable: Variable, { unitId, times, offsets, values }: Columns, shape: Shape): Series {
+  const { granularity } = shape;
+  const [name = "rawValue", least, most] = namesOf(variable, shape);
+  const column = (one: ValueName) => values.get(one) ?? new Float64Array();
+  const length = granularity === "Raw" ? (intervalOf(variable) ?? usualInterval(times)) : LENGTHS[granularity];
+  return {
+    ...{ variable, times, offsets },
+    unitId: unitId ?? variable.unitId ?? 0,
+    isStep: granularity !== "Raw" || ![INSTANTANEOUS, CUMULATIVE].includes(variable.quantityType ?? INSTANTANEOUS),
+    values: column(name),
+    band: least === undefined || most === undefined ? null : { least: column(least), most: column(most) },
+    length: length / 1_000,
+  };
+}
+
+/** As the hub writes it. */
+export function dateAt({ times, offsets }: Series, at: number): string {
+  return dateText(times[at] ?? 0, offsets[at] ?? 0);
+}
+
+/** Null where there is none. */
+export function valueAt({ values }: Series, at: number): number | null {
+  const value = values[at];
+  return value === undefined || Number.isNaN(value) ? null : value;
+}
+
+/** Values are missing after this one, or it is the last. */
+export function isGapAfter({ times, length }: Series, at: number): boolean {
+  const next = times[at + 1];
+  return next === undefined || (length > 0 && next - (times[at] ?? 0) > length * GAP);
+}
+
+/** The middle one of the distances between values, or of a thousand of them, in milliseconds. */
+function usualInterval(times: Float64Array): number {
+  const every = Math.max(1, Math.floor(times.length / DISTANCES));
+  const distances = new Float64Array(Math.max(0, Math.floor((times.length - 1) / every)));
+  for (let at = 0; at < distances.length; at += 1)
+    distances[at] = (times[at * every + 1] ?? 0) - (times[at * every] ?? 0);
+  distances.sort();
   return (distances[distances.length >> 1] ?? 0) * 1_000;
 }

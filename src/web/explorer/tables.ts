@@ -3,21 +3,29 @@ import { useMemo, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
 import { dateWords } from "../kit/zone.ts";
 import { COLOURS, symbolOf } from "./chart.ts";
+import { sameTimes } from "./columns.ts";
 import type { DataRow } from "./hub.ts";
 import type { Loaded } from "./loaded.ts";
-import type { Series } from "./series.ts";
+import { dateAt, type Series, valueAt } from "./series.ts";
 import { TEXTS } from "./texts.ts";
 
 const ROWS = 200;
+/** At first, in which many variables have fewer rows. */
+const CELLS = 1_000;
+const ROWS_LEAST = 50;
 
 /** Decimals of a summary; the table of values shows more. */
 const SUMMARY_DIGITS = 3;
 const VALUE_DIGITS = 9;
 
+/** By decimals; each takes long to make. */
+const WRITERS = new Map<number, Intl.NumberFormat>();
+
 function numberWords(value: number | null | undefined, digits: number): string {
-  return value === null || value === undefined
-    ? ""
-    : value.toLocaleString(undefined, { maximumFractionDigits: digits });
+  if (value === null || value === undefined) return "";
+  const writer = WRITERS.get(digits) ?? new Intl.NumberFormat(undefined, { maximumFractionDigits: digits });
+  WRITERS.set(digits, writer);
+  return writer.format(value);
 }
 
 const NUMBERS: ReadonlySet<string> = new Set(["total", "mean", "least", "most", "count"]);
@@ -96,31 +104,33 @@ interface ValuesProps {
 
 /** The values of the plot, in its order. */
 export function Values({ loaded, onPick }: ValuesProps): Element {
-  const [most, setMost] = useState(ROWS);
-  const rows = useMemo(() => rowsOf(loaded.series), [loaded]);
-  if (rows.length === 0) return html`<p class="muted">${TEXTS.noRows}</p>`;
+  const first = Math.min(ROWS, Math.max(ROWS_LEAST, Math.floor(CELLS / loaded.series.length)));
+  const [times, setTimes] = useState(1);
+  const most = times * first;
+  const { rows, count } = useMemo(() => rowsOf(loaded.series, most), [loaded, most]);
+  if (count === 0) return html`<p class="muted">${TEXTS.noRows}</p>`;
   const isDay = ["Day", "Week", "Month", "Year"].includes(loaded.granularity);
   const heads = loaded.series.map(
     ({ variable, unitId }) =>
       html`<th scope="col" class="number"><bdi>${variable.name}</bdi> ${unitIn(loaded, unitId)}</th>`,
   );
-  const cell = (value: number | null, date: string, column: number) => {
+  const cell = (series: Series, at: number) => {
+    const value = valueAt(series, at);
     const text = numberWords(value, VALUE_DIGITS);
-    const series = loaded.series[column];
-    if (onPick === undefined || value === null || series === undefined) return text;
-    const open = () => onPick(series, series.dates.indexOf(date));
-    const label = TEXTS.point.open(series.variable.name, dateWords(date, false), text);
-    return html`<button type="button" class="value" aria-label=${label} onClick=${open}>${text}</button>`;
+    if (onPick === undefined || value === null) return text;
+    const label = TEXTS.point.open(series.variable.name, dateWords(dateAt(series, at), false), text);
+    return html`<button type="button" class="value" aria-label=${label}
+      onClick=${() => onPick(series, at)}>${text}</button>`;
   };
-  const body = rows.slice(0, most).map(
-    ({ date, values }) => html`<tr key=${date}><th scope="row">${dateWords(date, isDay)}</th>
-      ${values.map((value, column) => html`<td class="number">${cell(value, date, column)}</td>`)}</tr>`,
+  const body = rows.map(
+    ({ date, places }) => html`<tr key=${date}><th scope="row">${dateWords(date, isDay)}</th>
+      ${loaded.series.map((one, column) => html`<td class="number">${cell(one, places[column] ?? -1)}</td>`)}</tr>`,
   );
-  const more = html`<p>${TEXTS.rowsShown(Math.min(most, rows.length), rows.length)}
-    <button type="button" class="plain small" onClick=${() => setMost(most * 5)}>${TEXTS.more}</button></p>`;
+  const more = html`<p>${TEXTS.rowsShown(Math.min(most, count), count)}
+    <button type="button" class="plain small" onClick=${() => setTimes(times * 5)}>${TEXTS.more}</button></p>`;
   return html`<div class="scroll"><table class="values"><caption class="hidden">${TEXTS.table}</caption>
     <thead><tr><th scope="col">${TEXTS.date(loaded.zone)}</th>${heads}</tr></thead><tbody>${body}</tbody>
-  </table></div>${rows.length > most ? more : null}`;
+  </table></div>${count > most ? more : null}`;
 }
 
 function unitIn({ units }: Loaded, id: number): string {
@@ -130,17 +140,20 @@ function unitIn({ units }: Loaded, id: number): string {
 
 interface ValuesRow {
   readonly date: string;
-  readonly values: (number | null)[];
+  /** In each series; -1 where it has none. */
+  readonly places: readonly number[];
 }
 
-function rowsOf(series: readonly Series[]): readonly ValuesRow[] {
-  const byTime = new Map<number, ValuesRow>();
-  series.forEach(({ times, dates, values }, column) => {
-    times.forEach((time, at) => {
-      const row = byTime.get(time) ?? { date: dates[at] ?? "", values: series.map(() => null) };
-      row.values[column] = values[at] ?? null;
-      byTime.set(time, row);
-    });
-  });
-  return [...byTime].sort(([one], [other]) => one - other).map(([, row]) => row);
+/** The first rows, and how many there are. */
+function rowsOf(series: readonly Series[], most: number): { rows: readonly ValuesRow[]; count: number } {
+  const rows: ValuesRow[] = [];
+  let count = 0;
+  for (const { places } of sameTimes(series.map(({ times }) => times))) {
+    count += 1;
+    if (count > most) continue;
+    const column = places.findIndex((place) => place >= 0);
+    const one = series[column];
+    rows.push({ date: one === undefined ? "" : dateAt(one, places[column] ?? 0), places: [...places] });
+  }
+  return { rows, count };
 }

@@ -4,6 +4,7 @@ import uPlot, { type AlignedData, type Axis, type Options } from "uplot";
 import { type Element, html } from "../html.ts";
 
 const WIDTH_LEAST = 200;
+const WIDER = 1.25;
 
 /** Texts of ticks, by the distance between ticks; the rest where a day or a year begins. */
 export const TICKS = [
@@ -26,8 +27,8 @@ interface PlotProps {
   readonly words: string;
   /** A change of any draws again. */
   readonly inputs: readonly unknown[];
-  /** `colour`: a variable of the stylesheet. */
-  draw(colour: (name: string) => string): Drawing;
+  /** `colour`: a variable of the stylesheet; `pixels`: the width of the plot in pixels of the screen. */
+  draw(colour: (name: string) => string, pixels: number): Drawing;
 }
 
 export function Plot({ height, words, inputs, draw }: PlotProps): Element {
@@ -39,9 +40,12 @@ export function Plot({ height, words, inputs, draw }: PlotProps): Element {
       const width = Math.max(element.clientWidth, WIDTH_LEAST);
       return { width, height: height(width) };
     };
+    let drawnWidth = 0;
     const begin = () => {
       const style = getComputedStyle(element);
-      const { options, data } = draw((name) => style.getPropertyValue(`--${name}`).trim());
+      drawnWidth = size().width;
+      const pixels = Math.round(drawnWidth * devicePixelRatio);
+      const { options, data } = draw((name) => style.getPropertyValue(`--${name}`).trim(), pixels);
       return new uPlot({ ...options, ...size() }, data, element);
     };
     let plot = begin();
@@ -49,7 +53,12 @@ export function Plot({ height, words, inputs, draw }: PlotProps): Element {
       plot.destroy();
       plot = begin();
     };
-    const sizes = new ResizeObserver(() => plot.setSize(size()));
+    const sizes = new ResizeObserver(() => {
+      const { width } = size();
+      // What was drawn for few pixels has too little for many.
+      if (width > drawnWidth * WIDER) redraw();
+      else if (width !== plot.width) plot.setSize(size());
+    });
     sizes.observe(element);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", redraw);
