@@ -35,7 +35,8 @@ export function Chart(props: ChartProps): Element {
   const { series, units, zone, fromMs, toMs, words, onZoom, onPick } = props;
   const inputs = [series, units, zone, fromMs, toMs, onZoom, onPick];
   const height = (width: number) => (width < 600 ? HEIGHTS.narrow : HEIGHTS.wide);
-  return html`<${Plot} ...${{ height, words, inputs }} draw=${(colour: Colour, pixels: number) => draw(props, colour, pixels)} />`;
+  const begin = (colour: Colour, pixels: number) => draw(props, colour, pixels);
+  return html`<${Plot} ...${{ height, words, inputs }} draw=${begin} />`;
 }
 
 type Colour = (name: string) => string;

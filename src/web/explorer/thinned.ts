@@ -1,4 +1,4 @@
-/** What a plot can show of a series: at most four values for each column of pixels, the least and most among them. */
+/** The columns that a plot draws: at most four values for each column of pixels, the least and most among them. */
 import { isGapAfter, type Series } from "./series.ts";
 
 type Column = (number | null | undefined)[];

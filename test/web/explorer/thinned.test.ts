@@ -1,4 +1,4 @@
-/** What a plot shows of many values. */
+/** Columns of plots of many values. */
 import { expect, test } from "vitest";
 import { SeriesOfRows, type Shape } from "../../../src/web/explorer/series.ts";
 import { columnsOf } from "../../../src/web/explorer/thinned.ts";

@@ -55,7 +55,7 @@ export function Plot({ height, words, inputs, draw }: PlotProps): Element {
     };
     const sizes = new ResizeObserver(() => {
       const { width } = size();
-      // What was drawn for few pixels has too little for many.
+      // A drawing for few pixels lacks values for many.
       if (width > drawnWidth * WIDER) redraw();
       else if (width !== plot.width) plot.setSize(size());
     });
