@@ -72,7 +72,7 @@ describe("the package, installed into an empty folder", () => {
     await writeFile(join(cwd, "standard.csv"), "date,value,variable_id\n2026-03-01T00:00:00Z,2.5,7\n");
     const headgateThere = async (...args: string[]) =>
       (await run(join(site, "node_modules/.bin/headgate"), args, { cwd, env, timeout: 120_000 })).stdout;
-    expect(await headgateThere("mapper", "new", "own", "--sample", "own.csv")).toContain("1 points of 1 target");
+    expect(await headgateThere("mapper", "new", "own", "--sample", "own.csv")).toContain("1 point of 1 target");
     const data = (value: number) => [{ data: [{ date: "2026-03-01T00:00:00Z", value }] }];
     for (const [mapper, value] of [
       ["own", 1.5],

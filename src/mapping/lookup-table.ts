@@ -2,6 +2,7 @@
  * Reads a lookup table, CSV or workbook, into memory: rows by key. Ambiguous content is refused, since it would
  * silently map to the wrong target.
  */
+
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
@@ -9,6 +10,7 @@ import leven from "leven";
 import { createMapperFile } from "../readers/mapper-file.ts";
 import { isFileError, RowError } from "../readers/row-error.ts";
 import { placeOf, RowTracker } from "../readers/row-place.ts";
+import { counted } from "../support/counted.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import { placeWords } from "../support/place-words.ts";
 import type { LookupFile } from "./contract.ts";
@@ -103,7 +105,7 @@ async function collectRows(file: LookupFile, rows: AsyncIterable<TableRow>): Pro
     if (extra || (file.format === "csv" && cells.length !== header.length))
       throw lookupFault(
         name,
-        `row ${row} has ${cells.length} cells where the header has ${header.length}`,
+        `row ${row} has ${counted(cells.length, "cell")} where the header has ${header.length}`,
         "A cell that holds the delimiter has to be quoted; the entry in `lookups` may also name another `delimiter`.",
       );
     const key = cells[keyAt] ?? "";

@@ -1,4 +1,5 @@
 /** Reads a CSV file or a workbook of master data to what each of its rows says. */
+
 import { extname } from "node:path/posix";
 import { csvCells } from "../readers/csv.ts";
 import { type Input, rawChunks } from "../readers/decode.ts";
@@ -6,6 +7,7 @@ import { lineChunks } from "../readers/lines.ts";
 import { isFileError } from "../readers/row-error.ts";
 import { placeOf } from "../readers/row-place.ts";
 import { sheetNames, xlsxCells } from "../readers/xlsx.ts";
+import { counted } from "../support/counted.ts";
 import type { MasterDataEntity, MasterDataSettings } from "../wire/index.ts";
 import { type Cell, isEmpty } from "./cells.ts";
 import { type Column, customPath, type Fields, findColumn, type KnownIds, quoted } from "./columns.ts";
@@ -190,7 +192,10 @@ function statedRow(
   const said: Partial<Record<MasterDataEntity, Record<string, unknown>>> = {};
   const width = header.names.length;
   if (cells.length > width && !cells.slice(width).every(isEmpty))
-    reasons.push({ column: null, message: `the row has ${cells.length} cells where the header has ${width}` });
+    reasons.push({
+      column: null,
+      message: `the row has ${counted(cells.length, "cell")} where the header has ${width}`,
+    });
   // Sheets end each row at its last filled cell.
   else if (sheet === null && cells.length < width)
     reasons.push({ column: null, message: `the row has ${cells.length} cells of ${width}: is the file cut off here?` });

@@ -1,5 +1,6 @@
 /** CSV in chunks of rows, as cells or by the names of the header. Rows know their line in the file. */
 
+import { counted } from "../support/counted.ts";
 import type { CsvOptions } from "./contract.ts";
 import type { Records } from "./csv-block.ts";
 import { PlainLines } from "./csv-plain.ts";
@@ -102,7 +103,7 @@ class RowShaper {
     if (record.length === expected || this.#ragged === "allow") return undefined;
     if (this.#ragged === "pad" && !record.slice(expected).some((cell) => cell.trim() !== "")) return undefined;
     return {
-      message: `the row has ${record.length} cells where the header has ${expected}`,
+      message: `the row has ${counted(record.length, "cell")} where the header has ${expected}`,
       hint:
         record.length < expected
           ? "Cells are missing: was the file cut off here, or written only in part?"

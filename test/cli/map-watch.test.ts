@@ -49,7 +49,7 @@ it("maps again after each change of the mapper and of the file, through faults o
     stream.on("data", (bytes: Buffer) => {
       shown += bytes.toString();
     });
-  await sees("1 points of 1 targets");
+  await sees("1 point of 1 target,");
   await sees("waiting for a change");
   await writeFile(input, "date,value\n2026-03-01T00:00:00Z,1\n2026-03-02T00:00:00Z,x\n");
   await sees('"x" is not a number');
@@ -58,7 +58,7 @@ it("maps again after each change of the mapper and of the file, through faults o
   await sees("cannot be loaded");
   await sees("waiting for a change");
   await writeFile(module, mapper(`if (row.value === "x") return; ${EMIT}`));
-  await sees("1 points of 1 targets");
+  await sees("1 point of 1 target,");
   const ended = new Promise((done) => child.once("close", done));
   child.kill("SIGINT");
   expect(await ended).toBe(0);

@@ -51,7 +51,7 @@ describe("a lookup table", () => {
     ["a row without key", "tag,a\nX,1\n,2\n", {}, 'row 3 has no key in column "tag"'],
     ["no key column", "tag,a\nX,1\n", { key: "Tag" }, 'no column "Tag"; there are "tag", "a"'],
     ["a column twice", "tag,a,a\nX,1,2\n", {}, 'two of its columns are called "a"'],
-    ["a short row", "tag,a\nX\n", {}, "row 2 has 1 cells where the header has 2"],
+    ["a short row", "tag,a\nX\n", {}, "row 2 has 1 cell where the header has 2"],
     ["nothing", "", {}, "it is empty"],
     ["another encoding", "tag,a\nX,\ufffd\n", { encoding: "klingon" }, "klingon"],
     ["other content than bound", TABLE, { digest: "0".repeat(64) }, "not the one that this run was made with"],

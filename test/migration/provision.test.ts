@@ -270,7 +270,7 @@ describe("a structure that a migration created", () => {
     await expect.poll(() => rig.stored(gm2Import)).toMatchObject({ "2025-06-01": 7 });
     const { code, stdout } = await undo(id, "--yes");
     expect(code).toBe(0);
-    expect(stdout).toContain("stays: it holds 1 points");
+    expect(stdout).toContain("stays: it holds 1 point");
     expect(stdout).toMatch(/stays: it has the variable of others \(id \d+\)/);
     expect(stdout).toMatch(/stays: it has the sources GM-1 \(id \d+\), GM-2 \(id \d+\)/);
     expect(stdout).toContain("removed: 2 variables, 0 sources, 0 sites");

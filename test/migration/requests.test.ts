@@ -63,7 +63,7 @@ it("requires the service where there are several, and ignores the triggers of th
     stderr: expect.stringContaining("there are several services, name one of other, hub"),
   });
   const told = await migrate("history/*", "--service", "hub", "--verify");
-  expect(told.stdout).toContain("1 readings of 1 targets in 1 months compared, no difference");
+  expect(told.stdout).toContain("1 reading of 1 target in 1 month compared, no difference");
   expect(await rig.stored(id)).toEqual({ "2025-01-01": 1 });
 });
 

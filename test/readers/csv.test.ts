@@ -56,7 +56,7 @@ describe("the CSV reader", () => {
     const { file, refused } = await openFile("a,b\n1\n1,2\n1,2,3\n");
     expect((await collect(file.csv({ columns: true }))).map((row) => ({ ...row }))).toEqual([{ a: "1", b: "2" }]);
     expect(refused.map(({ row, fault }) => [placeOf(row)?.row, fault.message])).toEqual([
-      [2, "the row has 1 cells where the header has 2"],
+      [2, "the row has 1 cell where the header has 2"],
       [4, "the row has 3 cells where the header has 2"],
     ]);
     expect(await rowsWithLines("a,b\n1\n1,2,3\n", { ragged: "allow" })).toEqual([

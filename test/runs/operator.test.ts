@@ -197,7 +197,7 @@ describe("forget", () => {
     expect(await json("forget", "a.csv", "--dry-run")).toMatchObject(known);
     const unsaid = await headgate("forget", "a.csv");
     expect(unsaid).toMatchObject({ code: 2, stderr: expect.stringContaining("--yes") });
-    expect(unsaid.stdout).toContain("1 points of it had been accepted");
+    expect(unsaid.stdout).toContain("1 point of it had been accepted");
     expect(await runs()).toEqual([before]);
     expect(await json("forget", "a.csv", "--yes", "--by", "ann", "--reason", "wrong zone")).toMatchObject(known);
     await until("it is delivered again", async () => (await runs()).length === 1 && (await gateway.isIdle()));

@@ -1,4 +1,5 @@
 /** `headgate map`: maps one file, without a service. */
+
 import { basename, dirname, resolve } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
 import {
@@ -13,6 +14,7 @@ import { lookupFile } from "../../mapping/lookup.ts";
 import { locateMapper } from "../../mapping/mapper-files.ts";
 import { workersOptions } from "../../mapping/options.ts";
 import type { MapperIdentity, RejectedRow } from "../../model.ts";
+import { counted } from "../../support/counted.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
 import { foundWords, placeWords } from "../../support/place-words.ts";
@@ -228,11 +230,14 @@ function printSummary(result: MapResult, json: boolean): void {
   if (result.status === "mapped") {
     const { points, targets, period, superseded, conflicts, cutDate, rejectedCount } = result;
     print(
-      `${points} points of ${targets.length} targets, ${superseded - (conflicts?.count ?? 0)} superseded ` +
-        `rows, ${rejectedCount} refused rows`,
+      `${counted(points, "point")} of ${counted(targets.length, "target")}, ` +
+        `${counted(superseded - (conflicts?.count ?? 0), "superseded row")}, ` +
+        `${counted(rejectedCount, "refused row")}`,
     );
     if (conflicts !== undefined) {
-      print(styled("yellow", `${conflicts.count} rows have another value than the row that counts:`));
+      print(
+        styled("yellow", `${counted(conflicts.count, "row has", "rows have")} another value than the row that counts:`),
+      );
       for (const one of conflicts.shown) print(`  ${conflictWords(one)}`);
       if (conflicts.count > conflicts.shown.length) print(`  … and ${conflicts.count - conflicts.shown.length} more`);
     }

@@ -1,4 +1,5 @@
 /** `headgate mapper new`: creates a mapper from a sample file, with its first case. */
+
 import { dirname, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { stringify } from "yaml";
@@ -8,6 +9,7 @@ import { sketchFile } from "../../authoring/sketch/sketch.ts";
 import { emptySource } from "../../authoring/sketch/source.ts";
 import { mustBeNew, type WrittenMapper, writeMapper } from "../../authoring/sketch/write.ts";
 import { locateMapper } from "../../mapping/mapper-files.ts";
+import { counted } from "../../support/counted.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { ianaZone } from "../../wire/index.ts";
 import { BUNDLED_FOLDER } from "../../workers/catalogue.ts";
@@ -138,5 +140,5 @@ function outcomeWords(outcome: unknown, failed: boolean): string {
     readonly data: readonly unknown[];
   }[];
   const points = elements.reduce((sum, { data }) => sum + data.length, 0);
-  return `${points} points of ${elements.length} target${elements.length === 1 ? "" : "s"}`;
+  return `${counted(points, "point")} of ${counted(elements.length, "target")}`;
 }

@@ -1,4 +1,5 @@
 /** `--verify`: compares the stored readings with the accepted ones. */
+
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -10,6 +11,7 @@ import { openStore } from "../../migration/store.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { systemClock } from "../../support/clock.ts";
+import { counted, noun } from "../../support/counted.ts";
 import { grouped } from "../../support/grouped-number.ts";
 import { print, printTable, styled } from "../output.ts";
 
@@ -64,15 +66,20 @@ export function printReconciliation(
   { targets, points, superseded, months, differences, unknown }: Reconciliation,
   findings: readonly PlanFinding[] = [],
 ): void {
-  const what = `${grouped(points)} readings of ${targets} targets in ${months} months compared`;
-  const replaced = superseded === 0 ? "" : `; ${superseded} were replaced by later rows of the same date`;
+  const readings = `${grouped(points)} ${noun(points, "reading")}`;
+  const what = `${readings} of ${counted(targets, "target")} in ${counted(months, "month")} compared`;
+  const replaced =
+    superseded === 0 ? "" : `; ${counted(superseded, "was", "were")} replaced by later rows of the same date`;
   if (differences.length === 0 && findings.length > 0) {
     print(
-      styled("yellow", `verified: ${what}, stored as the files say; these have ${findings.length} findings${replaced}`),
+      styled(
+        "yellow",
+        `verified: ${what}, stored as the files say; these have ${counted(findings.length, "finding")}${replaced}`,
+      ),
     );
     for (const { kind, words } of findings.slice(0, SHOWN)) print(`  ${kind}: ${words}`);
   } else if (differences.length === 0) print(styled("green", `verified: ${what}, no difference${replaced}`));
-  else print(styled("red", `verified: ${what}, ${differences.length} differ${replaced}`));
+  else print(styled("red", `verified: ${what}, ${counted(differences.length, "differs", "differ")}${replaced}`));
   if (differences.length > 0)
     printTable(
       ["  target", "month", "mapped", "stored", "likely reason"],

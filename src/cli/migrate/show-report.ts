@@ -1,7 +1,9 @@
 /** `headgate migrate report`: writes the report again, and says where it is. */
+
 import { resolve } from "node:path";
 import { remakeReport } from "../../migration/report/reports.ts";
 import { writeReportWorkbook } from "../../migration/report/workbook.ts";
+import { counted } from "../../support/counted.ts";
 import { ConfigError, systemCode } from "../../support/errors.ts";
 import { print, printJson } from "../output.ts";
 
@@ -22,8 +24,8 @@ export async function showReport(spool: string, id: string, options: ReportOptio
   for (const { by, begunAt, endedAt, points } of report.undone)
     print(
       endedAt === null
-        ? `being undone since ${begunAt} by ${by}: ${points} points removed`
-        : `undone at ${endedAt} by ${by}: ${points} points removed`,
+        ? `being undone since ${begunAt} by ${by}: ${counted(points, "point")} removed`
+        : `undone at ${endedAt} by ${by}: ${counted(points, "point")} removed`,
     );
   print(`report: ${page}`);
   if (workbook !== null) print(`workbook: ${workbook}`);

@@ -21,6 +21,7 @@ import type { Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { TOUCHED_STATES } from "../../states.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
+import { counted, noun } from "../../support/counted.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import { grouped } from "../../support/grouped-number.ts";
 import { print, printJson } from "../output.ts";
@@ -175,18 +176,14 @@ class Undoing {
     if (dryRun === true) return undone(null, loss ? 1 : 0);
     const points = sumOf(variables, "points");
     if (yes !== true) {
+      const what = `${grouped(points)} ${noun(points, "point")} of ${counted(variables.length, "variable")}`;
       if (!canAsk())
         throw new ConfigError("HG-MIGR-010", {
           operation: "undo migration",
           subject: this.#known.id,
-          message:
-            `${grouped(points)} points of ${variables.length} variables would be removed, and there is no ` +
-            "terminal to ask for confirmation",
+          message: `${what} would be removed, and there is no terminal to ask for confirmation`,
         });
-      const answer = await ask(
-        `Remove ${grouped(points)} points of ${variables.length} variables? It cannot be undone. [y/N] `,
-        this.#stop,
-      );
+      const answer = await ask(`Remove ${what}? It cannot be undone. [y/N] `, this.#stop);
       if (!/^y(es)?$/i.test(answer)) {
         print("nothing was removed");
         return { ...undone(null, 1), isDeclined: true };
@@ -237,7 +234,7 @@ class Undoing {
 
   /** An event in the history of each file. */
   async #note({ points }: { readonly points: number }): Promise<void> {
-    const detail = `by ${this.#options.by}, with ${grouped(points)} points of the migration`;
+    const detail = `by ${this.#options.by}, with ${grouped(points)} ${noun(points, "point")} of the migration`;
     for await (const { arrivalId, id } of deliveredRuns(this.#ledger))
       await this.#ledger.addEvent({ arrivalId, runId: id, operationId: null, what: "run.undone", detail });
   }

@@ -1,4 +1,5 @@
 /** Shows the consequence of an action before it is performed; nothing is changed. */
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import { mustFindRun } from "../../runs/commands/command.ts";
 import { assertFirst, assertRechecked, discardsOf, mustFindHeld } from "../../runs/commands/release.ts";
 import { assertReplayable } from "../../runs/commands/replay.ts";
 import { overtakenWords } from "../../runs/steps/later-deliveries.ts";
+import { counted } from "../../support/counted.ts";
 import { RejectedError } from "../../support/errors.ts";
 import type { ActionParts } from "./actions.ts";
 import { inTurn, MAPPING_LIMIT_MS } from "./costly-requests.ts";
@@ -222,19 +224,25 @@ function creationKey({ entity, name, target, body }: Creation): string {
 }
 
 function planWords({ readings, refusedRows, later, overwrites, replaces }: ReplayPlan): string {
+  const { sent, mapped, added, changed, unchanged, acceptedBefore, dropped } = readings;
   const overlap = later.reduce((sum, one) => sum + one.readings, 0);
+  const left = (count: number) => counted(count, "is", "are");
   const parts = [
-    `${readings.sent} of ${readings.mapped} readings are sent: ${readings.added} new, ${readings.changed} with ` +
-      `another value, ${readings.unchanged} as before`,
-    ...(refusedRows === 0 ? [] : [`${refusedRows} rows are refused`]),
-    ...(readings.acceptedBefore === 0 ? [] : [`${readings.acceptedBefore} were accepted before and are left out`]),
-    ...(readings.dropped === 0 ? [] : [`${readings.dropped} accepted before are not in it and stay at the service`]),
+    `${sent} of ${counted(mapped, "reading is", "readings are")} sent: ${added} new, ${changed} with another value, ` +
+      `${unchanged} as before`,
+    ...(refusedRows === 0 ? [] : [`${counted(refusedRows, "row is", "rows are")} refused`]),
+    ...(acceptedBefore === 0 ? [] : [`${left(acceptedBefore)} left out, accepted before`]),
+    ...(dropped === 0 ? [] : [`${left(dropped)} not in it, accepted before, and left at the service`]),
     ...(overlap === 0
       ? []
-      : [`${overlap} ${overwrites ? "overwrite what later files delivered" : "are left out for later files"}`]),
+      : overwrites
+        ? [`${counted(overlap, "overwrites", "overwrite")} what later files delivered`]
+        : [`${left(overlap)} left out for later files`]),
     ...(replaces.readings === 0
       ? []
-      : [`${replaces.readings} have another value than in ${replaces.files.join(", ")}, sent before, and replace it`]),
+      : [
+          `${counted(replaces.readings, "replaces", "replace")} another value of ${replaces.files.join(", ")}, sent before`,
+        ]),
   ];
   return parts.join("; ");
 }

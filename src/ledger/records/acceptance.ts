@@ -1,6 +1,8 @@
 /** Accepts a batch, and with the last one its run, in the same transaction. */
+
 import type { BatchState, Run } from "../../model.ts";
 import { NOT_ACCEPTED_STATES } from "../../states.ts";
+import { counted } from "../../support/counted.ts";
 import type { Ledger, WholeRun } from "../ledger.ts";
 import { assertTransition } from "../transitions.ts";
 import { assertState, missingBatch } from "./batches.ts";
@@ -66,7 +68,7 @@ function* acceptBatch(
   assertTransition("run", run.id, run.state, "accepted");
   const plan = finishPlan === undefined || run.finishPlan !== null ? {} : { finishPlan };
   const after = yield* applyChange(store, run, "accepted", { points, reason: null, ...plan }, {});
-  const runAccepted = eventOf(run, "run.accepted", `${accepted} points accepted by ${service}`);
+  const runAccepted = eventOf(run, "run.accepted", `${counted(accepted, "point")} accepted by ${service}`);
   yield* appendEvents(store, [batchAccepted, runAccepted], run);
   return after;
 }

@@ -1,5 +1,6 @@
 import type { Batch, BatchSlice, BatchState, Run } from "../../model.ts";
 import { BATCH_STATES } from "../../states.ts";
+import { counted } from "../../support/counted.ts";
 import type { InvariantError } from "../../support/errors.ts";
 import type { BatchChange, Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
@@ -119,7 +120,8 @@ function* moveBatch(
     operationId,
   );
   if (BATCH_STATES[to].isAnswer) yield* recountAnswers(store, batch.runId);
-  const words = change.attempted === true ? `attempt ${after.attempts}, ${batch.points} points` : change.answer;
+  const words =
+    change.attempted === true ? `attempt ${after.attempts}, ${counted(batch.points, "point")}` : change.answer;
   yield* appendEvent(
     store,
     {

@@ -1,6 +1,8 @@
 /** The report as one self-contained HTML page: it can be mailed, printed and kept. */
+
 import type { RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
+import { noun } from "../../support/counted.ts";
 import { grouped } from "../../support/grouped-number.ts";
 import type { RecordedCreation } from "../structure/record.ts";
 import { STYLE } from "./page-style.ts";
@@ -43,7 +45,7 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
     .map((one, at) => {
       const isThis = at === all.length - 1 && (endedAt === null || endedAt <= one.begunAt);
       const versions = one.versions === 0 ? "" : ` with ${grouped(one.versions)} versions`;
-      const removed = `${grouped(one.points)} points${versions} were removed from the service`;
+      const removed = `${grouped(one.points)} ${noun(one.points, "point")}${versions} ${noun(one.points, "was", "were")} removed from the service`;
       if (one.endedAt === null)
         return `<p class="bad"><b>Being undone.</b> ${text(one.by)} began to undo this migration at
           ${time(one.begunAt)} UTC, and it has not finished: ${removed} so far.</p>`;
@@ -86,13 +88,14 @@ function timeline({ timeline: steps }: MigrationReport): string {
   const [first, last] = [steps[0], steps.at(-1)];
   const title = "<h2>Points accepted over time</h2>";
   if (first === undefined || last === undefined) return `${title}<p>No point was accepted yet.</p>`;
-  if (first === last) return `${title}<p>${grouped(last.points)} points at once: ${time(last.at)}.</p>`;
+  if (first === last)
+    return `${title}<p>${grouped(last.points)} ${noun(last.points, "point")} at once: ${time(last.at)}.</p>`;
   const [fromMs, toMs] = [Date.parse(first.at), Date.parse(last.at)];
   const x = (at: string) => Math.round(((Date.parse(at) - fromMs) / Math.max(1, toMs - fromMs)) * WIDTH);
   const y = (points: number) => Math.round(HEIGHT - (points / last.points) * HEIGHT);
   const line = steps.map(({ at, points }) => `${x(at)},${y(points)}`).join(" ");
   return `${title}
-<p class="soft edge">${grouped(last.points)} points</p>
+<p class="soft edge">${grouped(last.points)} ${noun(last.points, "point")}</p>
 <svg class="line" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"
   aria-label="Points accepted over time">
 <polygon points="0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}" fill="var(--deep)" opacity=".15"/><polyline
@@ -128,7 +131,7 @@ function key(): string {
 }
 
 function heatRow({ target, points, from, to, cells }: CoverageRow, most: number): string {
-  const title = text(`${target}: ${grouped(points)} readings, ${from} to ${to}`);
+  const title = text(`${target}: ${grouped(points)} ${noun(points, "reading")}, ${from} to ${to}`);
   let marks = "";
   for (let at = 0; at < cells.length; ) {
     const shade = shadeOf(cells[at] ?? 0, most);
@@ -164,7 +167,7 @@ function reconciliation(report: MigrationReport): string {
     return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores
       (<code>--verify</code> does).</p>`;
   const { differences, points, targets, months, superseded, unknown } = found;
-  const what = `${grouped(points)} readings of ${grouped(targets)} targets were compared with the service, by
+  const what = `${grouped(points)} ${noun(points, "reading")} of ${grouped(targets)} ${noun(targets, "target")} ${noun(points, "was", "were")} compared with the service, by
     target and month (${grouped(months)}).`;
   const replaced = superseded === 0 ? "" : ` ${grouped(superseded)} rows were replaced by later ones of the same date.`;
   const later =

@@ -3,7 +3,9 @@
  * variables, then sites without sources. The service removes a thing with everything below it, so that each thing is
  * checked again right before.
  */
+
 import type { Entity } from "../../provisioning/wanted.ts";
+import { noun } from "../../support/counted.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
 import { grouped } from "../../support/grouped-number.ts";
 import { eachItem, type Page } from "../../wire/client/index.ts";
@@ -106,7 +108,7 @@ export class StructureSurvey {
       if ((await remover.getVariables({ Ids: [id] }, signal)).items.length === 0) return GONE;
       const { points } = await remover.deleteData({ VariableIds: [id], WhatIf: true }, signal);
       const others = points - (this.#leaving.get(id) ?? 0);
-      return others > 0 ? `it holds ${grouped(others)} points` : null;
+      return others > 0 ? `it holds ${grouped(others)} ${noun(others, "point")}` : null;
     }
     if (entity === "source") {
       if ((await remover.getSources({ Ids: [id] }, signal)).items.length === 0) return GONE;

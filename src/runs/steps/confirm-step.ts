@@ -214,7 +214,7 @@ function resultOf(leaves: readonly Batch[]): {
   const first = discarded[0];
   if (first === undefined) {
     const by = [...new Set(leaves.map((batch) => batch.outcome?.by))].join(" and ");
-    return { state: "confirmed", reason: null, detail: `every point is stored, told by ${by}` };
+    return { state: "confirmed", reason: null, detail: `every point is stored, as ${by} reports` };
   }
   const count = discarded.reduce((sum, one) => sum + one.points, 0);
   const more = discarded.length > 1 ? ` and ${discarded.length - 1} more` : "";

@@ -3,9 +3,11 @@
  * several runs of small files come into one segment, with which they are recorded when they were mapped; another input
  * has a file of its own and is recorded before it is mapped.
  */
+
 import type { FetchedPart } from "../../drops/drop.ts";
 import type { RunAdvance } from "../../ledger/ledger.ts";
 import type { Run } from "../../model.ts";
+import { counted } from "../../support/counted.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { resultOf, type Settled, settleEach } from "../../support/settled.ts";
 import { fetchReplayed } from "../replay.ts";
@@ -159,7 +161,7 @@ export async function recordFetched(
 }
 
 export function fetchedPassage({ bytes, sha256 }: FetchedPart): RunAdvance["through"][number] {
-  return { to: "fetched", change: { sha256, reason: null, detail: `${bytes} bytes, sha256 ${sha256}` } };
+  return { to: "fetched", change: { sha256, reason: null, detail: `${counted(bytes, "byte")}, sha256 ${sha256}` } };
 }
 
 /** The rule of the drop for bytes that came before, which the ledger applies in the transaction. */

@@ -1,7 +1,9 @@
 /** The records of a mapping: the state that it leads to, and the words of its events. */
+
 import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
 import { conflictWords, cutWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
 import type { Run } from "../../model.ts";
+import { counted } from "../../support/counted.ts";
 import { placeWords } from "../../support/place-words.ts";
 
 /** Reasons for refused rows that an event names. */
@@ -56,8 +58,9 @@ function mappedWords(result: MappedFile): string {
   const { conflicts, cutDate } = result;
   const cut = cutDate === undefined ? "" : `; ${cutWords(cutDate)}`;
   const repeated = result.superseded - (conflicts?.count ?? 0);
-  const superseded = `${repeated === 0 ? "" : `, ${repeated} superseded rows`}${replacedWords(conflicts)}`;
-  const counts = `${result.points} points of ${result.targets.length} targets in ${result.batches.length} batches`;
+  const superseded = `${repeated === 0 ? "" : `, ${counted(repeated, "superseded row")}`}${replacedWords(conflicts)}`;
+  const batches = counted(result.batches.length, "batch", "batches");
+  const counts = `${counted(result.points, "point")} of ${counted(result.targets.length, "target")} in ${batches}`;
   return `${counts}${period}${superseded}${refusedWords(result)}${cut}`;
 }
 
@@ -67,7 +70,7 @@ function replacedWords(conflicts: MappedFile["conflicts"]): string {
   const { count, shown } = conflicts;
   const said = shown.slice(0, REASONS_SAID).map(conflictWords).join("; ");
   const more = count > REASONS_SAID ? " …" : "";
-  return `, ${count} rows replaced by others of their date with another value: ${said}${more}`;
+  return `, ${counted(count, "row")} replaced by others of their date with another value: ${said}${more}`;
 }
 
 /** The most frequent reasons why rows were refused, with their counts. */

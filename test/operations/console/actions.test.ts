@@ -51,7 +51,7 @@ describe("a replay", () => {
     expect(shown.items).toMatchObject([
       {
         status: "ok",
-        words: "1 of 1 readings are sent: 0 new, 1 with another value, 0 as before",
+        words: "1 of 1 reading is sent: 0 new, 1 with another value, 0 as before",
         detail: {
           readings: { mapped: 1, sent: 1, changed: 1 },
           differences: [{ target: `variableId=${one}`, before: 1, after: 10 }],
@@ -81,7 +81,7 @@ describe("a replay", () => {
     const options = { settings: settings("new"), overwrite: true };
     const { items } = await preview("replay", [{ run: north.id }, { run: south.id }], options);
     expect(items[0].words).not.toContain("replace it");
-    expect(items[1].words).toContain("1 have another value than in north.csv, sent before, and replace it");
+    expect(items[1].words).toContain("1 replaces another value of north.csv, sent before");
   });
 
   it("is refused in words while the file is in progress, and where it cannot be mapped", async () => {

@@ -1,0 +1,11 @@
+/** Numbers with their noun. */
+
+/** `target` of one, `targets` of any other number. */
+export function noun(count: number, one: string, more = `${one}s`): string {
+  return count === 1 ? one : more;
+}
+
+/** `1 target`, `0 targets`. */
+export function counted(count: number, one: string, more?: string): string {
+  return `${count} ${noun(count, one, more)}`;
+}
