@@ -105,7 +105,7 @@ function reportConsole({ consoleUrl, consoleLink }: Gateway, log: Logger): void 
 }
 
 /** Loaded when they are asked for: a daemon needs nothing else of them. */
-const migrations: GatewayDependencies["migrations"] = async (spool) =>
+export const migrations: GatewayDependencies["migrations"] = async (spool) =>
   (await import("../migration/overview.ts")).migrationsOf(spool);
 
 async function reportEnd(

@@ -8,6 +8,8 @@ export interface Setting {
   readonly path: string;
   /** In milliseconds and bytes where it is a duration or a size; null when it is hidden. */
   readonly value: string | number | boolean | null;
+  /** The value as a file would have it, such as `10m` or `4MB`, where it is a duration or a size; otherwise null. */
+  readonly quantity: string | null;
   /** The text of the file, such as `30s` or `${env:TOKEN}`; null for a default, and for a secret. */
   readonly written: string | null;
   readonly source: "given" | "default";
@@ -26,7 +28,7 @@ export function settingsOf(config: GatewayConfig): readonly Setting[] {
   return leavesOf(config, marks).map((leaf) => settingOf(leaf, data === undefined ? leaf : writtenFor(leaf, written)));
 }
 
-function settingOf({ path, value, isSecret }: Leaf, written: Leaf | undefined): Setting {
+function settingOf({ path, value, isSecret, quantity }: Leaf, written: Leaf | undefined): Setting {
   const text = written === undefined ? null : textOf(written.value);
   const isReference = text?.includes("${") === true;
   const isHidden = isSecret || isReference;
@@ -34,6 +36,7 @@ function settingOf({ path, value, isSecret }: Leaf, written: Leaf | undefined): 
   return {
     path,
     value: isHidden ? null : simple(value),
+    quantity: isHidden ? null : quantity,
     written: mayShow ? text : null,
     source: written === undefined ? "default" : "given",
     isHidden,

@@ -1,5 +1,6 @@
 /** The single settings of a configuration, by their paths: entries of lists by their names where they have one. */
 import { isDeepStrictEqual } from "node:util";
+import { quantityText } from "../support/quantities.ts";
 import { belowOf, type Marked, variants } from "./secrets.ts";
 
 export interface Leaf {
@@ -9,6 +10,8 @@ export interface Leaf {
   readonly value: unknown;
   /** A schema marks it, or what it stands in, as a secret. */
   readonly isSecret: boolean;
+  /** Of a duration or a size, as a file would have it: `10m`; null for other values. */
+  readonly quantity: string | null;
 }
 
 /** `schema`: where the marks of secrets are. */
@@ -19,7 +22,7 @@ export function leavesOf(data: unknown, schema: Marked = {}): readonly Leaf[] {
     const isSecret = isMarked || here.some(({ secret }) => secret === true);
     const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
     if (entries.length === 0) {
-      leaves.push({ path, value, isSecret });
+      leaves.push({ path, value, isSecret, quantity: quantityOf(value, here) });
       return;
     }
     for (const [key, inner] of entries) {
@@ -29,6 +32,12 @@ export function leavesOf(data: unknown, schema: Marked = {}): readonly Leaf[] {
   };
   visit(data, "", [schema], false);
   return leaves;
+}
+
+function quantityOf(value: unknown, places: readonly Marked[]): string | null {
+  if (typeof value !== "number") return null;
+  const texts = places.flatMap(({ pattern }) => (pattern === undefined ? [] : (quantityText(value, pattern) ?? [])));
+  return texts[0] ?? null;
 }
 
 function nameOf(entry: unknown): string | null {

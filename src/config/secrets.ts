@@ -5,6 +5,7 @@ import { inputSchemaOf } from "./json-schema.ts";
 /** The parts of a JSON Schema that are read here. */
 export interface Marked {
   readonly secret?: boolean;
+  readonly pattern?: string;
   readonly properties?: Readonly<Record<string, Marked>>;
   readonly additionalProperties?: Marked | boolean;
   readonly items?: Marked;

@@ -29,15 +29,37 @@ export function parseSize(text: string): number | undefined {
   return Math.round(Number(match[1]) * SIZE_BYTES[match[2] as keyof typeof SIZE_BYTES]);
 }
 
+/** `10m` of 600,000 milliseconds: in the largest unit of which it is a whole number. */
+export function durationText(ms: number): string {
+  return inUnits(ms, DURATION_MS, "ms");
+}
+
+/** `4MB` of 4,000,000 bytes: in the largest unit of which it is a whole number. */
+export function sizeText(bytes: number): string {
+  return inUnits(bytes, SIZE_BYTES, "B");
+}
+
+function inUnits(value: number, units: Readonly<Record<string, number>>, smallest: string): string {
+  const [name, of] = Object.entries(units)
+    .sort(([, one], [, other]) => other - one)
+    .find(([, one]) => value >= one && value % one === 0) ?? [smallest, 1];
+  return `${value / of}${name}`;
+}
+
+const DURATION_PATTERN = /^\d+(\.\d+)?\s*(ms|s|m|h|d)$/;
+const SIZE_PATTERN = /^\d+(\.\d+)?\s*(B|KB|MB|GB|KiB|MiB|GiB)$/;
+
+/** What a number of the configuration is a text of, by the pattern of its schema; null for other patterns. */
+export function quantityText(value: number, pattern: string): string | null {
+  if (pattern === DURATION_PATTERN.source) return durationText(value);
+  return pattern === SIZE_PATTERN.source ? sizeText(value) : null;
+}
+
 /** A duration in configuration: text in, milliseconds out. The default is written as in a file. */
-export const duration = quantity(
-  parseDuration,
-  /^\d+(\.\d+)?\s*(ms|s|m|h|d)$/,
-  "a duration such as 250ms, 5s, 10m, 2h or 7d",
-);
+export const duration = quantity(parseDuration, DURATION_PATTERN, "a duration such as 250ms, 5s, 10m, 2h or 7d");
 
 /** A size in configuration: text in, bytes out. */
-export const size = quantity(parseSize, /^\d+(\.\d+)?\s*(B|KB|MB|GB|KiB|MiB|GiB)$/, "a size such as 64KB, 4MB or 1GiB");
+export const size = quantity(parseSize, SIZE_PATTERN, "a size such as 64KB, 4MB or 1GiB");
 
 function quantity(parse: (text: string) => number | undefined, pattern: RegExp, expected: string) {
   const required = z

@@ -8,6 +8,7 @@ import { systemClock } from "../../support/clock.ts";
 import { createLog } from "../../support/log.ts";
 import { parseDuration } from "../../support/quantities.ts";
 import { addCommand, type CommandFrame, userName } from "../command.ts";
+import { migrations } from "../gateway.ts";
 import { print, printJson, printTable, styled, summaryLine } from "../output.ts";
 import { printProgress, printStep } from "../progress.ts";
 import { waitUntilIdle } from "../until-idle.ts";
@@ -52,7 +53,7 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
       if (event.what === "run.confirmed") stored.resolve();
       printProgress(event, say);
     };
-    const gateway = await startGateway(config, { log, onEvent });
+    const gateway = await startGateway(config, { log, onEvent, migrations });
     try {
       say(`  operations  ${gateway.operationsUrl}/health/ready`);
       printConsole(gateway, ground, say);

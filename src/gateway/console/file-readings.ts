@@ -91,6 +91,7 @@ async function findRun(arrival: Arrival, asked: string | undefined, parts: Conte
     operation: "find run",
     subject: arrival.path,
     message: "no trigger has claimed the file, so that it has no readings",
+    hint: "`headgate trigger test NAME` and the page of triggers say which rules do not hold.",
   });
 }
 

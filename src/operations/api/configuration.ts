@@ -13,6 +13,10 @@ export const setting = z.object({
     .union([z.string(), z.number(), z.boolean()])
     .nullable()
     .describe("As it is in force, durations in milliseconds and sizes in bytes; null when it is hidden."),
+  quantity: z
+    .string()
+    .nullable()
+    .describe("The value as a file would have it, such as 10m or 4MB, where it is a duration or a size."),
   written: z.string().nullable().describe("The text of the file; null for a default, and for a secret."),
   source: z.enum(["given", "default"]),
   isHidden: z.boolean().describe("It is a secret, or comes from a variable or another file."),

@@ -21,12 +21,28 @@ export function Foreign({ text, most = TEXT_MOST }: { readonly text: string; rea
     onClick=${() => setWhole(true)}>${TEXTS.showRest(text.length)}</button></span>`;
 }
 
+interface HintProps {
+  readonly text: string;
+  /** The buttons of actions stand beside it: commands of the command line are named as these. */
+  readonly hasButtons?: boolean;
+}
+
 /** A hint of ours, in which names of settings and commands stand between backticks. */
-export function Hint({ text }: { readonly text: string }): Element {
+export function Hint({ text, hasButtons = false }: HintProps): Element {
   const parts = cut(text, TEXT_MOST).split("`");
-  return html`<span>${parts.map((part, at) =>
-    at % 2 === 1 && at < parts.length - 1 ? html`<code>${visible(part)}</code>` : html`<bdi>${visible(part)}</bdi>`,
-  )}</span>`;
+  return html`<span>${parts.map((part, at) => {
+    if (at % 2 === 0 || at === parts.length - 1) return html`<bdi>${visible(part)}</bdi>`;
+    const button = hasButtons ? buttonOf(part) : null;
+    return button === null
+      ? html`<code>${visible(part)}</code>`
+      : html`<b class="button-name" title=${visible(part)}>${button}</b>`;
+  })}</span>`;
+}
+
+/** `headgate replay RUN`: the button that does the same, unless the command has options. */
+function buttonOf(command: string): string | null {
+  const [, name = ""] = /^headgate (\w+)(?: [A-Z]+)?$/.exec(command) ?? [];
+  return TEXTS.actions.named[name] ?? null;
 }
 
 export function Fault({ fault }: { readonly fault: unknown }): Element | null {

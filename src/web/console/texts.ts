@@ -1,6 +1,7 @@
 /** Every word that the console shows, here and in the folder beside, so that it can be translated in one place. */
 import { CONFIGURATION } from "./texts/configuration.ts";
 import { DROPS } from "./texts/drops.ts";
+import { EVENTS } from "./texts/events.ts";
 import { FILES } from "./texts/files.ts";
 import { MIGRATIONS } from "./texts/migrations.ts";
 import { files, many, plural } from "./texts/numbers.ts";
@@ -97,28 +98,10 @@ export const TEXTS = {
     rejected: "Rejected",
     split: "Split",
   },
-  events: {
-    "arrival.settling": "Seen at the drop",
-    "arrival.matched": "Claimed by a trigger",
-    "arrival.unmatched": "No trigger claims it",
-    "arrival.duplicate": "Duplicate",
-    "arrival.gone": "Gone from the drop",
-    "arrival.returned": "At the drop again",
-    "arrival.changed": "Changed at the drop",
-    "arrival.superseded": "Replaced by a newer version",
-    "batch.sending": "Batch sent",
-    "batch.accepted": "Batch accepted",
-    "batch.rejected": "Batch rejected",
-    "batch.split": "Batch split",
-    "source.archived": "Source archived",
-    "source.deleted": "Source deleted",
-    "source.left": "Source left in place",
-    "source.aside": "Source set aside",
-    "source.returned": "Source moved back",
-    "source.waits": "Source waits",
-  } as Readonly<Record<string, string>>,
+  events: EVENTS,
   inbox: {
     none: "Nothing needs attention.",
+    unmatched: (count: number) => `No trigger claims these ${count.toLocaleString()} files`,
     total: (total: number, isCut: boolean) =>
       `${isCut ? "More than " : ""}${many(total, "matter needs", "matters need")} attention.`,
     kinds: "Kinds",
@@ -145,6 +128,11 @@ export const TEXTS = {
   },
   actions: {
     label: "Actions",
+    /** Names of the buttons, by the word of the command line that hints have. */
+    named: {
+      ...{ replay: "Replay…", provision: "Provision…", release: "Release…", recheck: "Check again…" },
+      ...{ cancel: "Cancel the run…", forget: "Forget…", pause: "Pause…", resume: "Resume…" },
+    } as Readonly<Record<string, string>>,
     chosen: (count: number, all: number) =>
       count === 0 ? "Choose files to act on them." : `${count.toLocaleString()} of ${all.toLocaleString()} chosen`,
     buttons: {

@@ -74,6 +74,17 @@ export function typedMoment(text: string, zone: string): string {
   return msOfMoment(words, zone) === ms ? words : text;
 }
 
+const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z/g;
+/** The time of a file, as local drops and most servers give it. */
+const NANOSECONDS = /\btime (\d{13})\d{6}\b/g;
+
+/** A text of the gateway with its moments as pages show them. */
+export function withMoments(text: string, zone: string): string {
+  return text
+    .replace(NANOSECONDS, (_, ms: string) => `changed ${moment(Number(ms), zone)}`)
+    .replace(INSTANT, (instant) => moment(Date.parse(instant), zone) || instant);
+}
+
 /** A text of a file or a server where nothing hides: `‹U+202E›` for a mark that turns the direction of what follows. */
 export function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (mark) => {

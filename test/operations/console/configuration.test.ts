@@ -61,6 +61,10 @@ it("shows each setting with its source, and no secret", async () => {
     written: "delete",
     source: "given",
   });
+  // A default is shown in the unit that a file would have.
+  expect(at("spool.keepInputs.age")).toMatchObject({ value: 2_592_000_000, quantity: "30d", written: null });
+  expect(at("push.batch.bytes")).toMatchObject({ value: 4_000_000, quantity: "4MB" });
+  expect(at("push.batch.points")).toMatchObject({ quantity: null });
   expect(at("push.batch.points")).toMatchObject({ value: expect.any(Number), source: "default" });
   expect(at("services[hub].credentials.password")).toMatchObject({ value: null, written: null, isHidden: true });
   const passwords = settings.filter(({ path }) => /^drops\[web\]\.users.*\.password$/.test(path));

@@ -11,6 +11,7 @@ import {
   offset,
   typedMoment,
   visible,
+  withMoments,
 } from "../../../src/web/console/words.ts";
 
 test.each([
@@ -50,6 +51,15 @@ test("marks that turn the direction are shown, and other text is left alone", ()
   expect(visible("a\u202egnp.exe")).toBe("a‹U+202E›gnp.exe");
   expect(visible("\u0000\u001b[31m")).toBe("‹U+0000›‹U+001B›[31m");
   expect(visible("Zähler\tنص\n<b>")).toBe("Zähler\tنص\n<b>");
+});
+
+test("moments in a text of the gateway are of the zone, and the time of a file is no number", () => {
+  const words = (text: string) => withMoments(text, "Europe/Brussels");
+  expect(words("96 points, 2026-03-01T00:00:00Z to 2026-07-01T00:00:00.5Z; a.csv")).toBe(
+    "96 points, 2026-03-01 01:00:00 to 2026-07-01 02:00:00; a.csv",
+  );
+  expect(words("a.csv, 5 bytes, time 1795236524972665825")).toBe("a.csv, 5 bytes, changed 2026-11-21 05:48:44");
+  expect(words("a 2026-03-01 time 12 2026-99-99T00:00Z")).toBe("a 2026-03-01 time 12 2026-99-99T00:00Z");
 });
 
 test("long texts are cut", () => {

@@ -12,7 +12,7 @@ import { count } from "../words.ts";
 import { ValidationCard } from "./validation.ts";
 
 const { configuration: words } = TEXTS;
-const ROWS = 200;
+const ROWS = 60;
 type Setting = Configuration["settings"][number];
 
 export function ConfigurationPage({ place }: PageProps): Element {
@@ -38,8 +38,9 @@ function Settings({ settings, search }: SettingsProps): Element {
     go(hrefOf("/configuration", { q, defaults: defaults ? null : "no" }), true);
   const text = sought.trim().toLowerCase();
   const shown = settings.filter(
-    ({ path, source, value }) =>
-      (withDefaults || source === "given") && `${path} ${value ?? ""}`.toLowerCase().includes(text),
+    ({ path, source, value, quantity, written }) =>
+      (withDefaults || source === "given") &&
+      `${path} ${written ?? ""} ${quantity ?? ""} ${value ?? ""}`.toLowerCase().includes(text),
   );
   const { columns } = words;
   const set = (all: boolean) => change(sought, all);
@@ -68,9 +69,9 @@ function Settings({ settings, search }: SettingsProps): Element {
     }</section>`;
 }
 
-function Value({ value, written, isHidden }: Setting): Content {
+function Value({ value, quantity, written, isHidden }: Setting): Content {
   if (isHidden) return html`<span class="muted">${words.hidden}</span>`;
-  const text = value === null ? "–" : String(value);
+  const text = quantity ?? (value === null ? "–" : String(value));
   return html`<${Foreign} text=${written ?? text} most=${200} />${
     written === null || written === text ? null : html` <span class="detail">= <bdi>${text}</bdi></span>`
   }`;

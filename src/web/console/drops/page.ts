@@ -10,7 +10,7 @@ import { useQuery } from "../query.ts";
 import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { When } from "../time.ts";
-import { count } from "../words.ts";
+import { count, visible } from "../words.ts";
 import { CheckCard } from "./check.ts";
 import { HostKeyCard } from "./host-key.ts";
 import { UploadCard } from "./upload.ts";
@@ -46,13 +46,19 @@ function DropTable({ drops }: { readonly drops: readonly DropFacts[] }): Element
       const { drop: name, kind, address, lastFile } = drop;
       return html`<tr key=${name}><td data-label=${columns.drop}>
           <${Link} to=${hrefOf(`/drops/${encodeURIComponent(name)}`)}><bdi>${name}</bdi></${Link}>${" "}
-          <span class="detail">${kind}${address === null ? null : html` · <bdi>${address}</bdi>`}</span></td>
+          <span class="detail">${placeOf(kind, address)}</span></td>
         <td data-label=${columns.state}>${StateWords(drop)}</td>
         <td data-label=${columns.lastPoll}><${When} at=${drop.lastCompletePoll} age /></td>
         <td data-label=${columns.nextPoll}>${NextPoll(drop)}</td>
         <td data-label=${columns.lastFile}>${LastFile(lastFile)}</td>
         <td class="number" data-label=${columns.waiting}>${count(drop.settlingCount + drop.leftCount)}</td></tr>`;
     })}</tbody></table></${Scroll}>`;
+}
+
+/** The kind stands in the address of a server already. */
+function placeOf(kind: string, address: string | null): Content {
+  if (address === null) return kind;
+  return html`${address.startsWith(`${kind}:`) ? null : `${kind} · `}<bdi>${visible(address)}</bdi>`;
 }
 
 function StateWords(drop: DropFacts): Content {

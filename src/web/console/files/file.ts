@@ -103,7 +103,9 @@ function Outcome(file: File, last: FileRun | undefined): Content {
     reason === null
       ? arrival.arrivalReason === "" || last !== undefined
         ? null
-        : html`<p><${Foreign} text=${arrival.arrivalReason} /></p>`
+        : arrival.state === "unmatched"
+          ? Verdicts(arrival.arrivalReason)
+          : html`<p><${Foreign} text=${arrival.arrivalReason} /></p>`
       : Reason({
           item: {
             ...{ code: reason.code, reason: reason.message },
@@ -113,6 +115,13 @@ function Outcome(file: File, last: FileRun | undefined): Content {
   }
   ${Targets(reason?.targets ?? [])}
   ${Facts({ facts })}`;
+}
+
+/** What each trigger says of the name. */
+function Verdicts(reason: string): Element {
+  return html`<p>${words.unmatched}</p><ul class="plain-list framed">${reason
+    .split(" · ")
+    .map((one) => html`<li><${Foreign} text=${one} /></li>`)}</ul>`;
 }
 
 function Targets(targets: readonly { readonly words: string }[]): Element | null {

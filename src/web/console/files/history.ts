@@ -57,7 +57,7 @@ function Run({ run, batches, rejected }: FileRun, isOpen: boolean): Element {
 function Batches(batches: FileRun["batches"]): Content {
   if (batches.length === 0) return html`<p class="muted">${words.noBatches}</p>`;
   const { columns } = words;
-  return html`<${Scroll}><table class="rows"><caption>${words.batches}</caption>
+  return html`<${Scroll}><table class="rows batches"><caption>${words.batches}</caption>
     <thead><tr><th scope="col">${columns.batch}</th><th scope="col">${columns.state}</th>
       <th scope="col">${columns.operation}</th><th scope="col" class="number">${columns.points}</th>
       <th scope="col" class="number">${columns.size}</th><th scope="col">${columns.answer}</th>

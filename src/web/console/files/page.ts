@@ -131,7 +131,8 @@ export function FileTable({ rows, caption }: TableProps): Element {
         <td data-label=${columns.file}><${FileLink} file=${id} path=${path} /> <span class="detail"><bdi>${drop}</bdi>
           </span></td>
         <td data-label=${columns.state}><${State} state=${state ?? "container"} />${
-          reason === null || reason === ""
+          // Which rules of which triggers do not hold is on the page of the file.
+          reason === null || reason === "" || state === "unmatched"
             ? null
             : html` <span class="detail"><${Foreign} text=${reason} most=${140} /></span>`
         }</td>

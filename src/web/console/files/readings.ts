@@ -21,13 +21,15 @@ type Target = Readings["targets"][number];
 
 export function ReadingsView({ file, search }: ViewProps): Element {
   const { id } = file.arrival;
-  const readings = useQuery<Readings>(`/files/${id}/readings`, { run: search.get("run") });
+  const hasRun = file.runs.length > 0;
+  const readings = useQuery<Readings>(hasRun ? `/files/${id}/readings` : null, { run: search.get("run") });
   const rowLink = (reading: Reading) =>
     hrefOf(`/files/${id}`, {
       view: "input",
       row: reading.row === null ? null : String(reading.row),
       sheet: reading.sheet,
     });
+  if (!hasRun) return html`<p class="muted">${TEXTS.file.noReadings}</p>`;
   return html`<${Loaded} of=${readings}>${(shown: Readings) =>
     html`<${ReadingsPart} ...${{ ...shown, rowLink, isSent: true }} />`}</${Loaded}>`;
 }

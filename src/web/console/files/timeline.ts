@@ -3,12 +3,13 @@ import { type Element, html } from "../../kit/html.ts";
 import type { FilePage } from "../contract.ts";
 import { Foreign, State } from "../parts.ts";
 import { TEXTS } from "../texts.ts";
-import { When } from "../time.ts";
-import { length } from "../words.ts";
+import { useZone, When } from "../time.ts";
+import { length, withMoments } from "../words.ts";
 
 const { file: words } = TEXTS;
 
 export function Timeline({ events }: Pick<FilePage, "events">): Element {
+  const zone = useZone();
   const first = events[0];
   const last = events.at(-1);
   const whole = first === undefined || last === undefined ? 0 : Date.parse(last.at) - Date.parse(first.at);
@@ -20,7 +21,7 @@ export function Timeline({ events }: Pick<FilePage, "events">): Element {
         detail === ""
           ? null
           : html` <span class="detail">
-        <${Foreign} text=${detail} most=${300} /></span>`
+        <${Foreign} text=${withMoments(detail, zone)} most=${300} /></span>`
       }${operationId === null ? null : html` <code class="detail-inline">${operationId}</code>`}</span></li>`,
   )}</ol>
   ${events.length < 2 ? null : html`<p class="detail">${words.whole(length(whole))}</p>`}`;
@@ -28,6 +29,7 @@ export function Timeline({ events }: Pick<FilePage, "events">): Element {
 
 function eventWords(what: string): Element {
   const [subject = "", verb = ""] = what.split(".");
-  if (subject === "run") return html`<${State} state=${verb} />`;
-  return html`<span>${TEXTS.events[what] ?? `${subject} ${verb}`}</span>`;
+  const known = TEXTS.events[what];
+  if (known === undefined && subject === "run") return html`<${State} state=${verb} />`;
+  return html`<span>${known ?? `${subject} ${verb}`}</span>`;
 }

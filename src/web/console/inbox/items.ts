@@ -133,7 +133,7 @@ export function Reason({ item }: { readonly item: Pick<Item, "code" | "reason" |
     item.code === null ? null : html` <code class="detail-inline">${item.code}</code>`
   }</p>
   ${where === "" ? null : html`<p class="spot"><${Foreign} text=${where} most=${240} /></p>`}
-  ${item.hint === null ? null : html`<p class="detail"><${Hint} text=${item.hint} /></p>`}`;
+  ${item.hint === null ? null : html`<p class="detail"><${Hint} text=${item.hint} hasButtons /></p>`}`;
 }
 
 function Affected({ points, discards, rejectedByReason, targets, actions, file }: Item): Element {

@@ -54,7 +54,8 @@ interface GroupProps {
 }
 
 function GroupCard({ group, kind, isOpen, onChanged }: GroupProps): Element {
-  const { key, title, hint, code, mapper, oldest, newest } = group;
+  const { key, hint, code, mapper, oldest, newest } = group;
+  const title = titleOf(group);
   const toggle = () => go(hrefOf("/", { kind, group: isOpen ? NO_GROUP : key }));
   const id = `group-${key.replace(/[^\w-]/g, "_")}`;
   const where = [...group.drops, ...group.triggers].slice(0, 6).join(" · ");
@@ -74,9 +75,14 @@ function GroupCard({ group, kind, isOpen, onChanged }: GroupProps): Element {
       }<span class="hidden"> ${inbox.of(title)}</span></button>
     </div>
     <p class="detail">${facts.map((fact, at) => html`${at === 0 ? null : " · "}${fact}`)}</p>
-    ${hint === null ? null : html`<p class="next-move"><${Hint} text=${hint} /></p>`}
+    ${hint === null ? null : html`<p class="next-move"><${Hint} text=${hint} hasButtons /></p>`}
     ${isOpen ? html`<${Items} group=${group} onChanged=${onChanged} />` : null}
   </section>`;
+}
+
+/** Names of files have nothing in common that would be a title. */
+function titleOf({ kind, count: files, title }: Group): string {
+  return kind === "unmatched" && files > 1 ? inbox.unmatched(files) : title;
 }
 
 function Times(oldest: string, newest: string | null): Element {

@@ -99,7 +99,9 @@ function Bench({ known, page, sample, setSample }: BenchProps): Element {
           ? html`<p class="muted">${words.chooseSource}</p>`
           : tried.mapper === ""
             ? html`<p class="muted">${words.chooseMapper}</p>`
-            : html`<${Result} ...${mapped} page=${sample === null ? page : null} />`
+            : refusal === null
+              ? html`<${Result} ...${mapped} page=${sample === null ? page : null} />`
+              : null
       }
       ${refusal === null ? null : html`<p class="warn">${refusal}</p>`}
       ${

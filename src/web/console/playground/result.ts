@@ -54,7 +54,7 @@ export function Result({ answer, fault, isBusy, page }: ResultProps): Element {
 
 function Summary({ status, mapper, points, targetCount, period, superseded, durationMs }: Mapped): Element {
   return html`<p><${State} state=${status === "mapped" ? "ok" : "trouble"} words=${words.status[status]} />${" "}
-      ${words.summary(points, targetCount)}${
+      ${status === "failed" && points === 0 ? null : words.summary(points, targetCount)}${
         period === null
           ? null
           : html`, <${When} at=${period.from} seconds=${false} /> – <${When} at=${period.to} seconds=${false} />`

@@ -15,7 +15,7 @@ export function MapperVersions({ mapper }: { readonly mapper: string }): Element
   if (own.length === 0) return null;
   const { columns } = words;
   return html`<section class="card" aria-labelledby="versions"><h2 id="versions">${words.versions}</h2>
-    <${Scroll}><table class="rows"><caption class="hidden">${words.versions}</caption>
+    <${Scroll}><table class="rows versions"><caption class="hidden">${words.versions}</caption>
     <thead><tr><th scope="col">${columns.version}</th><th scope="col" class="number">${columns.runs}</th>
       <th scope="col" class="number">${columns.quarantined}</th><th scope="col">${columns.first}</th>
       <th scope="col">${columns.last}</th></tr></thead>
