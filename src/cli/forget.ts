@@ -3,8 +3,8 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { Forgotten } from "../ledger/ledger.ts";
-import { counted } from "../support/counted.ts";
 import { RejectedError } from "../support/errors.ts";
+import { counted, noun } from "../support/grouped-number.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
@@ -78,7 +78,8 @@ function printForgotten(
   for (const run of runs) print(`  run ${run}`);
   if (acceptedPoints > 0)
     print(
-      `${counted(acceptedPoints, "point")} of it had been accepted: if the file is still at its drop, they are sent again`,
+      `${counted(acceptedPoints, "point")} of it had been accepted: if the file is still at its drop, ` +
+        `${noun(acceptedPoints, "it is", "they are")} sent again`,
     );
   if (unanswered > 0) print(`${unanswered} of its batches were sent and got no response`);
 }

@@ -7,7 +7,7 @@ import { lineChunks } from "../readers/lines.ts";
 import { isFileError } from "../readers/row-error.ts";
 import { placeOf } from "../readers/row-place.ts";
 import { sheetNames, xlsxCells } from "../readers/xlsx.ts";
-import { counted } from "../support/counted.ts";
+import { counted } from "../support/grouped-number.ts";
 import type { MasterDataEntity, MasterDataSettings } from "../wire/index.ts";
 import { type Cell, isEmpty } from "./cells.ts";
 import { type Column, customPath, type Fields, findColumn, type KnownIds, quoted } from "./columns.ts";

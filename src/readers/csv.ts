@@ -1,6 +1,6 @@
 /** CSV in chunks of rows, as cells or by the names of the header. Rows know their line in the file. */
 
-import { counted } from "../support/counted.ts";
+import { counted } from "../support/grouped-number.ts";
 import type { CsvOptions } from "./contract.ts";
 import type { Records } from "./csv-block.ts";
 import { PlainLines } from "./csv-plain.ts";

@@ -49,7 +49,7 @@ function inUnits(value: number, units: Readonly<Record<string, number>>, smalles
 const DURATION_PATTERN = /^\d+(\.\d+)?\s*(ms|s|m|h|d)$/;
 const SIZE_PATTERN = /^\d+(\.\d+)?\s*(B|KB|MB|GB|KiB|MiB|GiB)$/;
 
-/** What a number of the configuration is a text of, by the pattern of its schema; null for other patterns. */
+/** The text that a number of the configuration was made of, by the pattern of its schema; null for other patterns. */
 export function quantityText(value: number, pattern: string): string | null {
   if (pattern === DURATION_PATTERN.source) return durationText(value);
   return pattern === SIZE_PATTERN.source ? sizeText(value) : null;

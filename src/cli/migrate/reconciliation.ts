@@ -11,8 +11,7 @@ import { openStore } from "../../migration/store.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { systemClock } from "../../support/clock.ts";
-import { counted, noun } from "../../support/counted.ts";
-import { grouped } from "../../support/grouped-number.ts";
+import { counted, grouped, noun } from "../../support/grouped-number.ts";
 import { print, printTable, styled } from "../output.ts";
 
 const CHECK_EVERY_MS = 1_000;

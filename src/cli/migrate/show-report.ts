@@ -3,8 +3,8 @@
 import { resolve } from "node:path";
 import { remakeReport } from "../../migration/report/reports.ts";
 import { writeReportWorkbook } from "../../migration/report/workbook.ts";
-import { counted } from "../../support/counted.ts";
 import { ConfigError, systemCode } from "../../support/errors.ts";
+import { counted } from "../../support/grouped-number.ts";
 import { print, printJson } from "../output.ts";
 
 export interface ReportOptions {

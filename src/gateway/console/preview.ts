@@ -14,8 +14,8 @@ import { mustFindRun } from "../../runs/commands/command.ts";
 import { assertFirst, assertRechecked, discardsOf, mustFindHeld } from "../../runs/commands/release.ts";
 import { assertReplayable } from "../../runs/commands/replay.ts";
 import { overtakenWords } from "../../runs/steps/later-deliveries.ts";
-import { counted } from "../../support/counted.ts";
 import { RejectedError } from "../../support/errors.ts";
+import { counted } from "../../support/grouped-number.ts";
 import type { ActionParts } from "./actions.ts";
 import { inTurn, MAPPING_LIMIT_MS } from "./costly-requests.ts";
 import { assertHeld, RunProvisioner } from "./provision-runs.ts";
@@ -226,6 +226,7 @@ function creationKey({ entity, name, target, body }: Creation): string {
 function planWords({ readings, refusedRows, later, overwrites, replaces }: ReplayPlan): string {
   const { sent, mapped, added, changed, unchanged, acceptedBefore, dropped } = readings;
   const overlap = later.reduce((sum, one) => sum + one.readings, 0);
+  const files = replaces.files.join(", ");
   const left = (count: number) => counted(count, "is", "are");
   const parts = [
     `${sent} of ${counted(mapped, "reading is", "readings are")} sent: ${added} new, ${changed} with another value, ` +
@@ -240,9 +241,7 @@ function planWords({ readings, refusedRows, later, overwrites, replaces }: Repla
         : [`${left(overlap)} left out for later files`]),
     ...(replaces.readings === 0
       ? []
-      : [
-          `${counted(replaces.readings, "replaces", "replace")} another value of ${replaces.files.join(", ")}, sent before`,
-        ]),
+      : [`${counted(replaces.readings, "replaces", "replace")} another value of ${files}, sent before`]),
   ];
   return parts.join("; ");
 }

@@ -2,7 +2,7 @@
 
 import type { BatchState, Run } from "../../model.ts";
 import { NOT_ACCEPTED_STATES } from "../../states.ts";
-import { counted } from "../../support/counted.ts";
+import { counted } from "../../support/grouped-number.ts";
 import type { Ledger, WholeRun } from "../ledger.ts";
 import { assertTransition } from "../transitions.ts";
 import { assertState, missingBatch } from "./batches.ts";

@@ -1,7 +1,7 @@
 import type { Batch, BatchSlice, BatchState, Run } from "../../model.ts";
 import { BATCH_STATES } from "../../states.ts";
-import { counted } from "../../support/counted.ts";
 import type { InvariantError } from "../../support/errors.ts";
+import { counted } from "../../support/grouped-number.ts";
 import type { BatchChange, Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { appendEvent } from "./events.ts";

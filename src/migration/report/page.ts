@@ -2,8 +2,7 @@
 
 import type { RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
-import { noun } from "../../support/counted.ts";
-import { grouped } from "../../support/grouped-number.ts";
+import { grouped, noun } from "../../support/grouped-number.ts";
 import type { RecordedCreation } from "../structure/record.ts";
 import { STYLE } from "./page-style.ts";
 import { type CoverageRow, deliveredFiles, type MigrationReport, type ReportedFile } from "./report.ts";
@@ -45,7 +44,8 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
     .map((one, at) => {
       const isThis = at === all.length - 1 && (endedAt === null || endedAt <= one.begunAt);
       const versions = one.versions === 0 ? "" : ` with ${grouped(one.versions)} versions`;
-      const removed = `${grouped(one.points)} ${noun(one.points, "point")}${versions} ${noun(one.points, "was", "were")} removed from the service`;
+      const points = `${grouped(one.points)} ${noun(one.points, "point")}${versions}`;
+      const removed = `${points} ${noun(one.points, "was", "were")} removed from the service`;
       if (one.endedAt === null)
         return `<p class="bad"><b>Being undone.</b> ${text(one.by)} began to undo this migration at
           ${time(one.begunAt)} UTC, and it has not finished: ${removed} so far.</p>`;
@@ -167,7 +167,8 @@ function reconciliation(report: MigrationReport): string {
     return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores
       (<code>--verify</code> does).</p>`;
   const { differences, points, targets, months, superseded, unknown } = found;
-  const what = `${grouped(points)} ${noun(points, "reading")} of ${grouped(targets)} ${noun(targets, "target")} ${noun(points, "was", "were")} compared with the service, by
+  const readings = `${grouped(points)} ${noun(points, "reading")} of ${grouped(targets)} ${noun(targets, "target")}`;
+  const what = `${readings} ${noun(points, "was", "were")} compared with the service, by
     target and month (${grouped(months)}).`;
   const replaced = superseded === 0 ? "" : ` ${grouped(superseded)} rows were replaced by later ones of the same date.`;
   const later =

@@ -5,9 +5,8 @@
  */
 
 import type { Entity } from "../../provisioning/wanted.ts";
-import { noun } from "../../support/counted.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
-import { grouped } from "../../support/grouped-number.ts";
+import { grouped, noun } from "../../support/grouped-number.ts";
 import { eachItem, type Page } from "../../wire/client/index.ts";
 import type {
   Removal,

@@ -213,8 +213,8 @@ function resultOf(leaves: readonly Batch[]): {
   const discarded = leaves.flatMap((batch) => batch.outcome?.discarded ?? []);
   const first = discarded[0];
   if (first === undefined) {
-    const by = [...new Set(leaves.map((batch) => batch.outcome?.by))].join(" and ");
-    return { state: "confirmed", reason: null, detail: `every point is stored, as ${by} reports` };
+    const by = [...new Set(leaves.map(({ outcome }) => (outcome?.by === "webhook" ? "reported" : "read back")))];
+    return { state: "confirmed", reason: null, detail: `every point is stored, as ${by.join(" and ")}` };
   }
   const count = discarded.reduce((sum, one) => sum + one.points, 0);
   const more = discarded.length > 1 ? ` and ${discarded.length - 1} more` : "";

@@ -7,8 +7,8 @@
 import type { FetchedPart } from "../../drops/drop.ts";
 import type { RunAdvance } from "../../ledger/ledger.ts";
 import type { Run } from "../../model.ts";
-import { counted } from "../../support/counted.ts";
 import { faultPoint } from "../../support/faults.ts";
+import { counted } from "../../support/grouped-number.ts";
 import { resultOf, type Settled, settleEach } from "../../support/settled.ts";
 import { fetchReplayed } from "../replay.ts";
 import { fetchSource, waitForDrop } from "../source.ts";

@@ -3,7 +3,7 @@
 import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
 import { conflictWords, cutWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
 import type { Run } from "../../model.ts";
-import { counted } from "../../support/counted.ts";
+import { counted } from "../../support/grouped-number.ts";
 import { placeWords } from "../../support/place-words.ts";
 
 /** Reasons for refused rows that an event names. */

@@ -6,6 +6,7 @@ import type { Action, Done, Preview } from "../contract.ts";
 import { Act, Check, Dialog, Fault, Foreign, Labelled, State } from "../parts.ts";
 import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
+import { visible } from "../words.ts";
 import { Consequence } from "./consequence.ts";
 import { sameSubject, type Target } from "./subjects.ts";
 
@@ -164,7 +165,8 @@ interface QuestionProps {
 function Question({ action, targets, isBusy, isReady, done, why, setWhy, perform, onClose }: QuestionProps): Element {
   const [typed, setTyped] = useState("");
   const asked = action === "forget" ? (targets.length === 1 ? (targets[0]?.name ?? "") : String(targets.length)) : null;
-  const isTyped = asked === null || typed.trim() === asked.trim();
+  // As it is, or as it is shown.
+  const isTyped = asked === null || [asked, visible(asked)].some((one) => one.trim() === typed.trim());
   const refusal = isTyped ? (isReady ? null : actions.waitForPreview) : actions.typeFirst;
   const text = (set: (value: string) => void) => (event: Event) => set((event.target as HTMLInputElement).value);
   const words = actions.buttons[action](targets.length, targets.length === 1);

@@ -48,7 +48,7 @@ function DropTable({ drops }: { readonly drops: readonly DropFacts[] }): Element
           <${Link} to=${hrefOf(`/drops/${encodeURIComponent(name)}`)}><bdi>${name}</bdi></${Link}>${" "}
           <span class="detail">${placeOf(kind, address)}</span></td>
         <td data-label=${columns.state}>${StateWords(drop)}</td>
-        <td data-label=${columns.lastPoll}><${When} at=${drop.lastCompletePoll} age /></td>
+        <td data-label=${columns.lastPoll}>${LastPoll(drop)}</td>
         <td data-label=${columns.nextPoll}>${NextPoll(drop)}</td>
         <td data-label=${columns.lastFile}>${LastFile(lastFile)}</td>
         <td class="number" data-label=${columns.waiting}>${count(drop.settlingCount + drop.leftCount)}</td></tr>`;
@@ -71,6 +71,10 @@ function StateWords(drop: DropFacts): Content {
       : html` <span class="detail"><${Foreign} text=${lastError.message} most=${200} />
     </span>`
   }`;
+}
+
+function LastPoll({ lastCompletePoll: at }: DropFacts): Content {
+  return at === null ? words.never : html`<${When} at=${at} age />`;
 }
 
 function NextPoll({ nextPollAt, inProgress, paused }: DropFacts): Content {
@@ -130,7 +134,7 @@ function factsOf(drop: DropFacts): (readonly [string, Content])[] {
   return [
     [words.kind, drop.kind],
     ...(drop.address === null ? [] : [[words.address, html`<bdi>${drop.address}</bdi>`] as const]),
-    [words.columns.lastPoll, html`<${When} at=${drop.lastCompletePoll} age />`],
+    [words.columns.lastPoll, LastPoll(drop)],
     [words.columns.nextPoll, NextPoll(drop)],
     [words.columns.lastFile, LastFile(drop.lastFile)],
     [words.columns.waiting, counts.length === 0 ? words.nothing : counts.join(" · ")],

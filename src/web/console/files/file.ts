@@ -117,7 +117,7 @@ function Outcome(file: File, last: FileRun | undefined): Content {
   ${Facts({ facts })}`;
 }
 
-/** What each trigger says of the name. */
+/** The words of each trigger about the name. */
 function Verdicts(reason: string): Element {
   return html`<p>${words.unmatched}</p><ul class="plain-list framed">${reason
     .split(" · ")

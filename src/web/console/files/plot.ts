@@ -6,6 +6,7 @@ import { type Element, html } from "../../kit/html.ts";
 import type { Readings } from "../contract.ts";
 import { TEXTS } from "../texts.ts";
 import { useZone } from "../time.ts";
+import { visible } from "../words.ts";
 
 /** Colours of the stylesheet, which repeat. */
 export const COLOURS = 8;
@@ -41,7 +42,7 @@ export function ReadingsPlot({ readings, targets }: PlotProps): Element {
         ...units.map((scale, at): Axis => {
           const axis = axisOf(colour);
           const side = at === 0 ? 3 : 1;
-          const label = scale === "" ? {} : { label: scale };
+          const label = scale === "" ? {} : { label: visible(scale) };
           const grid = { ...axis.grid, show: at === 0 };
           return { ...axis, scale, side, grid, size: AXIS_PIXELS, ...label, values: (_, all) => all.map(tick) };
         }),

@@ -12,7 +12,7 @@ import { count } from "../words.ts";
 const { migrations: words } = TEXTS;
 /** A migration is a process of its own, whose changes the gateway does not report. */
 const RELOAD_MS = 10_000;
-const STATES = { planned: "pending", running: "ok", stopped: "paused", undone: "cancelled" } as const;
+const STATES = { planned: "pending", running: "ok", stopped: "paused", ended: "done", undone: "cancelled" } as const;
 
 export function MigrationsPage(): Element {
   const migrations = useQuery<readonly MigrationFacts[]>("/migrations");
@@ -30,9 +30,11 @@ export function MigrationsPage(): Element {
 }
 
 function Migration({ one }: { readonly one: MigrationFacts }): Element {
-  const { id, state, fault, files, findings, isFindingsCut, undone } = one;
+  const { id, fault, files, findings, isFindingsCut, undone } = one;
   const all = Object.values(files).reduce((sum, value) => sum + value, 0);
   const open = (files["pending"] ?? 0) + (files["settling"] ?? 0);
+  // It stopped by itself, after the last file.
+  const state = one.state === "stopped" && all > 0 && open === 0 ? "ended" : one.state;
   return html`<section class="card" aria-labelledby=${`migration-${id}`}>
     <h2 id=${`migration-${id}`}><bdi>${one.patterns.join(", ")}</bdi> <${State} state=${STATES[state]}
       words=${words.states[state]} /></h2>
@@ -42,19 +44,14 @@ function Migration({ one }: { readonly one: MigrationFacts }): Element {
     ${findings.length === 0 ? null : Findings(findings)}
     ${isFindingsCut ? html`<p class="detail">${words.cut}</p>` : null}
     ${undone.map(
-      ({
-        begunAt,
-        endedAt,
-        by,
-        points,
-      }) => html`<p class="detail">${words.undone(count(points))} <bdi>${by}</bdi>:${" "}
+      ({ begunAt, endedAt, by, points }) => html`<p class="detail">${words.undone(points)} <bdi>${by}</bdi>:${" "}
         <${When} at=${begunAt} /> – ${endedAt === null ? words.running : html`<${When} at=${endedAt} />`}</p>`,
     )}</section>`;
 }
 
 function Progress(id: string, all: number, open: number): Element {
   const share = (all - open) / all;
-  return html`<label for=${`progress-${id}`}>${words.progress(count(all - open), count(all))}</label>
+  return html`<label for=${`progress-${id}`}>${words.progress(all - open, all)}</label>
     <progress id=${`progress-${id}`} max="1" value=${share}></progress>`;
 }
 
@@ -65,8 +62,13 @@ function factsOf({ id, files, points, recent, mapper, service, rows, versionTag,
   const facts: (readonly [string, Content])[] = [
     [words.files, standings.length === 0 ? words.nothing : standings.join(" · ")],
     [words.readings, words.points(count(points.mapped), count(points.accepted), count(points.rejected))],
-    [words.recent(recent.minutes), words.rate(count(recent.files), count(recent.points))],
-    [words.through, html`<bdi>${mapper ?? words.byTriggers}</bdi> → <bdi>${service ?? "–"}</bdi> (${rows})`],
+    [words.recent(recent.minutes), words.rate(recent.files, recent.points)],
+    [
+      words.through,
+      html`<bdi>${mapper ?? words.byTriggers}</bdi>${
+        service === null ? null : html` → <bdi>${service}</bdi>`
+      } (${rows})`,
+    ],
     ...(versionTag === null ? [] : [[words.tag, html`<bdi>${versionTag}</bdi>`] as const]),
     [
       words.folder,

@@ -24,6 +24,8 @@ const COLOURS: Readonly<Record<Name, string>> = {
 const RELOAD_MS = 60_000;
 /** Parts of the width of a step that a bar takes, and pixels at most. */
 const BAR = [0.7, 40];
+/** Of ticks between counts. */
+const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
 const AXIS_PIXELS = { numbers: 56, lengths: 84 } as const;
 
 export function HistoryCard({ period }: { readonly period: "day" | "month" }): Element {
@@ -82,6 +84,7 @@ function SmallPlot({ name, shown }: { readonly name: Name; readonly shown: Histo
           { ...axis, values: TICKS, space: 70 },
           {
             ...axis,
+            ...(name === "delayMs" ? {} : { incrs: WHOLE }),
             size: AXIS_PIXELS[name === "delayMs" ? "lengths" : "numbers"],
             space: 40,
             values: (_: uPlot, all: number[]) => all.map((one) => (name === "delayMs" ? length(one) : tick(one))),

@@ -14,6 +14,7 @@ export const DROPS = {
   kind: "Kind",
   address: "Address",
   nothing: "none",
+  never: "never",
   counts: {
     settling: (count: string) => `${count} settling`,
     left: (count: string) => `${count} for the next poll`,

@@ -9,7 +9,6 @@ export const EVENTS: Readonly<Record<string, string>> = {
   "arrival.returned": "At the drop again",
   "arrival.changed": "Changed at the drop",
   "arrival.superseded": "Replaced by a newer version",
-  "run.accepted": "All batches accepted",
   "run.overwritten": "Overwritten by a later file",
   "run.rebound": "Bound again",
   "run.rebuilt": "Batches made again",

@@ -1,14 +1,16 @@
 /** The words of migrations. */
+import { many } from "./numbers.ts";
+
 export const MIGRATIONS = {
   none: "There are no migrations. `headgate migrate plan` begins one.",
-  states: { planned: "Planned", running: "Running", stopped: "Stopped", undone: "Undone" },
-  progress: (done: string, all: string) => `${done} of ${all} files`,
+  states: { planned: "Planned", running: "Running", stopped: "Stopped", ended: "Ended", undone: "Undone" },
+  progress: (done: number, all: number) => `${done.toLocaleString()} of ${many(all, "file", "files")}`,
   files: "Files",
   readings: "Readings",
   points: (mapped: string, accepted: string, rejected: string) =>
     `${mapped} mapped · ${accepted} accepted · ${rejected} rejected`,
   recent: (minutes: number) => (minutes === 1 ? "Last minute" : `Last ${minutes} minutes`),
-  rate: (files: string, points: string) => `${files} files · ${points} readings`,
+  rate: (files: number, points: number) => `${many(files, "file", "files")} · ${many(points, "reading", "readings")}`,
   through: "Through",
   byTriggers: "by triggers",
   tag: "Version tag",
@@ -19,6 +21,6 @@ export const MIGRATIONS = {
   findings: "Files that need a person, by cause",
   cut: "There are more than were counted here.",
   columns: { state: "State", what: "Cause", files: "Files", example: "Example" },
-  undone: (points: string) => `${points} readings were removed by`,
+  undone: (points: number) => `${many(points, "reading was", "readings were")} removed by`,
   running: "running",
 };

@@ -5,6 +5,7 @@ import type { NameTest } from "../contract.ts";
 import { Fault, Foreign, Labelled, State } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { TEXTS } from "../texts.ts";
+import { visible } from "../words.ts";
 
 const { triggers: words } = TEXTS;
 const TYPED_MS = 300;
@@ -23,6 +24,8 @@ export function NameTestCard({ name }: { readonly name: string }): Element {
     ${Labelled({
       id: "claim-name",
       label: words.claimName,
+      // A field shows marks that turn the direction by turning it.
+      hint: visible(typed) === typed ? undefined : visible(typed),
       children: html`<input id="claim-name" value=${typed} onInput=${type} autocomplete="off" spellcheck=${false}
         maxlength="1000" />`,
     })}
