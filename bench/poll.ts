@@ -63,7 +63,7 @@ async function listByFtp(): Promise<void> {
 async function twoPolls(): Promise<PollAnswer> {
   const options = optionsOf();
   const ledger = await openLedger({ kind: "sqlite", path: ledgerPath }, { clock: systemClock });
-  const drop = createDrop(options, { log: silentLog });
+  const drop = await createDrop(options, { log: silentLog });
   const claim = async (arrivals: readonly { readonly id: number }[]) => {
     await Promise.all(arrivals.map(({ id }) => ledger.advanceArrival(id, "unmatched", "bench")));
   };

@@ -169,7 +169,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   });
   closers.push(() => scheduler.stop());
 
-  drops.add(config.drops);
+  await drops.add(config.drops);
   closers.push(() => drops.stopWatching());
   const stores = { ledger, spool, quota, pauses, lookups, versions };
   const known = { ...stores, drops, services, scheduler, triggers, observers, startedAt, live, clock, log };

@@ -1,7 +1,9 @@
 /**
  * The nouns that the stages hand to each other, without behaviour. `docs/architecture.md` has the glossary.
  */
-import type { FileTrigger, PushElement, PushReading, PushTarget, WebhookBody } from "./wire/index.ts";
+import type { PushElement, PushReading, PushTarget } from "./wire/push.ts";
+import type { FileTrigger } from "./wire/trigger.ts";
+import type { WebhookBody } from "./wire/webhook.ts";
 
 export * from "./model/arrivals.ts";
 export * from "./model/batches.ts";

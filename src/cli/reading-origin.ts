@@ -4,7 +4,7 @@ import { instantMs, type TracedReading, targetFields, traceReadings } from "../g
 import type { ReadingQuery } from "../spool/search.ts";
 import { RejectedError } from "../support/errors.ts";
 import { invalidOption } from "../support/invalid-option.ts";
-import { targetWords } from "../wire/index.ts";
+import { targetWords } from "../wire/target.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { print, printConcern, printError, printJson, printTable, styled } from "./output.ts";
 

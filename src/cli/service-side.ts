@@ -4,7 +4,7 @@ import type { TracedFile } from "../ledger/ledger.ts";
 import { systemClock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import { ServiceClient } from "../wire/client/index.ts";
-import type { ServiceOperation } from "../wire/index.ts";
+import type { ServiceOperation } from "../wire/webhook.ts";
 
 /** For all operations together: a service that is away must not hold the trace up. */
 const ASK_MS = 5_000;

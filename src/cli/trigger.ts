@@ -8,7 +8,7 @@ import { invalidOption } from "../support/invalid-option.ts";
 import { nearestName } from "../support/nearest-name.ts";
 import { createRegistry, type Trigger } from "../triggers/registry.ts";
 import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
-import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";
+import { INGESTION_TYPES, type IngestionType } from "../wire/trigger.ts";
 import { createCatalogue } from "../workers/catalogue.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { knownTriggers } from "./kept-triggers.ts";

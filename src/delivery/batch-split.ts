@@ -1,7 +1,7 @@
 /** Splits the elements of a batch in two, down to one reading. Values and order do not change. */
 import type { PushElement } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
-import { countReadings } from "../wire/index.ts";
+import { countReadings } from "../wire/push-body.ts";
 
 /** Elements of a batch that this gateway wrote itself. */
 export function parseElements(bytes: Buffer): readonly PushElement[] {

@@ -4,7 +4,7 @@
  */
 import type { Batch, BatchSlice } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
-import { countReadings } from "../wire/index.ts";
+import { countReadings } from "../wire/push-body.ts";
 import { halve, parseElements } from "./batch-split.ts";
 import type { SegmentChanges } from "./delivery.ts";
 import { appendSlices, isIntact, readSlice, rewriteSlice } from "./slices.ts";

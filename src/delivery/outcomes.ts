@@ -2,7 +2,7 @@
 import type { Outcome } from "../model.ts";
 import { parsedJson } from "../support/decoded-text.ts";
 import { masked } from "../support/secrets.ts";
-import { verifyWebhook, webhookBody } from "../wire/index.ts";
+import { verifyWebhook, webhookBody } from "../wire/webhook.ts";
 
 const TEXT_CHARACTERS_MAX = 500;
 

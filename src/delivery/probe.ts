@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
 import { HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient, Token } from "../wire/client/index.ts";
-import { API_VERSION } from "../wire/index.ts";
+import { API_VERSION } from "../wire/problem.ts";
 import { CONSEQUENCES, judge } from "./retry-table.ts";
 
 export interface ProbeLine {

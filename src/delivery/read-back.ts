@@ -1,12 +1,10 @@
-/**
- * Reading back: compares date, value and version of every reading of the accepted batches with the data interface,
- * since a count would pass on old data. Memory holds one batch and one page.
- */
+/** Compares accepted readings with the data interface, by batch and page, since a count would pass on old data. */
 import type { Batch, DiscardedTarget, Outcome, PushElement, Run } from "../model.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { HeadgateError, InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient } from "../wire/client/index.ts";
-import { type DataQuery, type DataRow, targetWords } from "../wire/index.ts";
+import type { DataQuery, DataRow } from "../wire/data.ts";
+import { targetWords } from "../wire/target.ts";
 import { parseElements } from "./batch-split.ts";
 import { restoreChildren } from "./children.ts";
 import {

@@ -7,7 +7,7 @@ import type { Logger } from "../support/log.ts";
 import { REGISTER } from "../support/register.ts";
 import { type Tracer, untraced } from "../support/trace-context.ts";
 import { type ClientOptions, ServiceClient } from "../wire/client/index.ts";
-import { targetWords } from "../wire/index.ts";
+import { targetWords } from "../wire/target.ts";
 import { parseElements } from "./batch-split.ts";
 import { restoreChildren } from "./children.ts";
 import type {

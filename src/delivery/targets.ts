@@ -12,7 +12,8 @@ import {
   type Structure,
   type VariableFacts,
 } from "../wire/client/index.ts";
-import { type IdentifierKind, identifierKind, type PushTarget, targetWords } from "../wire/index.ts";
+import type { PushTarget } from "../wire/push.ts";
+import { type IdentifierKind, identifierKind, targetWords } from "../wire/target.ts";
 
 export interface MatchedVariable {
   readonly id: number;

@@ -1,13 +1,10 @@
-/** Creates the drop of a configuration. */
+/** Creates the drop of a configuration. Loads the code and the library of its kind, which the other kinds need not. */
 import { InvariantError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Drop } from "./drop.ts";
-import { createFtpDrop } from "./ftp/ftp.ts";
-import { IntakeDrop, type IntakeFacts } from "./intake/intake.ts";
-import { LocalDrop } from "./local/local.ts";
+import type { IntakeFacts } from "./intake/intake.ts";
 import type { DropOptions, HubDropOptions } from "./options.ts";
-import { type PutFile, putIntoFolder } from "./put-file.ts";
-import { createSftpDrop } from "./sftp/sftp.ts";
+import type { PutFile } from "./put-file.ts";
 
 export interface DropFacts {
   readonly log: Logger;
@@ -16,20 +13,22 @@ export interface DropFacts {
   readonly hubDrop?: ((options: HubDropOptions) => Drop) | undefined;
 }
 
-/** Uses neither disk nor network. */
-export function createDrop(options: DropOptions, { log, intake, hubDrop }: DropFacts): Drop {
+/** Uses no disk but for its own code, and no network. */
+export async function createDrop(options: DropOptions, { log, intake, hubDrop }: DropFacts): Promise<Drop> {
   const lack = (words: string) =>
     new InvariantError("HG-BUG-001", { operation: "create drop", subject: options.name, message: words });
   switch (options.kind) {
-    case "local":
+    case "local": {
+      const [{ LocalDrop }, { putIntoFolder }] = [await import("./local/local.ts"), await import("./put-file.ts")];
       return Object.assign(new LocalDrop(options, log), { put: (file: PutFile) => putIntoFolder(options, file) });
+    }
     case "sftp":
-      return createSftpDrop(options, log);
+      return (await import("./sftp/sftp.ts")).createSftpDrop(options, log);
     case "ftp":
-      return createFtpDrop(options, log);
+      return (await import("./ftp/ftp.ts")).createFtpDrop(options, log);
     case "http":
       if (intake === undefined) throw lack("an intake needs the spool, the services and the triggers");
-      return new IntakeDrop(options, intake, log);
+      return new (await import("./intake/intake.ts")).IntakeDrop(options, intake, log);
     case "hub":
       if (hubDrop === undefined) throw lack("only a gateway inside a hub has a drop of the hub");
       return hubDrop(options);

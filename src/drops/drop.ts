@@ -13,7 +13,7 @@
 import type { DropKind, FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import type { Logger } from "../support/log.ts";
 import { onlyOne, type Settled } from "../support/settled.ts";
-import type { IngestionType } from "../wire/index.ts";
+import type { IngestionType } from "../wire/trigger.ts";
 import type { ArchiveClearing } from "./archive-cleanup.ts";
 import type { SourceFiles } from "./finish.ts";
 import type { FilePut, PutFile } from "./put-file.ts";

@@ -33,7 +33,7 @@ export async function checkDrop(
     accountOf: () => undefined,
     refusalOf: () => null,
   };
-  const drop = createDrop(options, { log: silentLog, intake });
+  const drop = await createDrop(options, { log: silentLog, intake });
   const findings: ProbeFinding[] = [];
   try {
     const claims = new Claims(registry, options);

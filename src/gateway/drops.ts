@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
+import type { Drop } from "../drops/drop.ts";
 import type { IntakeFacts } from "../drops/intake/intake.ts";
 import { Watcher, type WatcherFacts } from "../drops/watcher.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -68,8 +69,9 @@ export class DropRegistry {
     return Object.fromEntries([...this.#drops].flatMap(([name, { url }]) => (url === null ? [] : [[name, url]])));
   }
 
-  add(drops: readonly DropOptions[]): void {
-    for (const options of drops) this.#add(options);
+  /** In their order. */
+  async add(drops: readonly DropOptions[]): Promise<void> {
+    for (const options of drops) this.#add(options, await createDrop(options, this.#facts));
   }
 
   /** Opens the listeners of the HTTP intakes. Throws `ConfigError`. */
@@ -105,11 +107,11 @@ export class DropRegistry {
     const before = removed.flatMap((name) => this.#drops.get(name)?.options ?? []);
     try {
       await this.#remove(removed);
-      this.add(added);
+      await this.add(added);
       await this.open();
     } catch (thrown) {
       await this.#remove(added.map(({ name }) => name));
-      this.add(before);
+      await this.add(before);
       await this.open();
       throw thrown;
     } finally {
@@ -125,11 +127,10 @@ export class DropRegistry {
     await this.#remove([...this.#drops.keys()]);
   }
 
-  #add(options: DropOptions): void {
+  #add(options: DropOptions, drop: Drop): void {
     const { pauses, fleet, lanesOf: ofDrop, laneMates: matesOf, ...facts } = this.#watch();
     const lanesOf = (path: string, from = options.name) => ofDrop(from, path);
     const laneMates = () => matesOf(options.name).flatMap((name) => this.entry(name)?.drop ?? []);
-    const drop = createDrop(options, this.#facts);
     const paused = () => pauses.reason("drop", options.name) ?? fleet.reason(options.name);
     this.#drops.set(options.name, {
       options,

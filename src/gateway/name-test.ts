@@ -2,7 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { gzipEntryName, isContainerName, isZipName } from "../support/file-names.ts";
 import type { Claim, TriggerRegistry } from "../triggers/registry.ts";
-import type { IngestionType } from "../wire/index.ts";
+import type { IngestionType } from "../wire/trigger.ts";
 
 export interface NameTest extends Pick<Claim, "others" | "verdicts"> {
   readonly name: string;

@@ -16,7 +16,7 @@ import type { Clock } from "../support/clock.ts";
 import { TransientError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Closer } from "./closers.ts";
-import { type ConsoleHandlers, consoleEndpoints } from "./console/index.ts";
+import type { ConsoleParts } from "./console/index.ts";
 import type { Observers } from "./observers.ts";
 import { receiveOutcome } from "./services.ts";
 
@@ -30,8 +30,8 @@ export interface OperatorQueries {
   command: (body: unknown) => Promise<unknown>;
   /** Called when an outcome of this run arrived. */
   onOutcome: (runId: string) => Promise<void>;
-  /** Handlers of the endpoints of `console/`; null before the parts that they need are opened. */
-  endpoints: ConsoleHandlers | null;
+  /** The parts that the endpoints of `console/` need; null before they are opened. */
+  console: ConsoleParts | null;
 }
 
 /** Ways to the operations API for the program that the gateway is a part of. */
@@ -75,7 +75,7 @@ export async function openOperationsApi(
       throw new TransientError("HG-OPS-002", { operation: "execute command", subject: "gateway" });
     },
     onOutcome: async () => {},
-    endpoints: null,
+    console: null,
   };
   watchHeld(ledger, metrics);
   measureWork(metrics, {
@@ -97,7 +97,7 @@ export async function openOperationsApi(
     commands: { secret, execute: (body) => queries.command(body) },
     live: observers.live,
     people: { clock, node: nodeName(config.ledger) },
-    endpoints: consoleEndpoints(() => queries.endpoints),
+    endpoints: async () => (await import("./console/index.ts")).consoleEndpoints(config, () => queries.console),
   });
   closers.push(() => operations.close());
   closers.push(

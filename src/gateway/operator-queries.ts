@@ -23,7 +23,7 @@ import type { Logger } from "../support/log.ts";
 import { laneOf } from "../triggers/registry.ts";
 import type { OpenMapping } from "../workers/open.ts";
 import type { Closer } from "./closers.ts";
-import { consoleHandlers } from "./console/index.ts";
+import { shareInbox } from "./console/inbox.ts";
 import type { ReadMigrations } from "./console/migrations.ts";
 import type { DropRegistry } from "./drops.ts";
 import type { LiveConfig } from "./live-config.ts";
@@ -92,13 +92,19 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     laneOf,
   });
   queries.command = (body) => executeCommand(body, { ledger, spool, pauses, binding: binding(), log, live, isRemoved });
-  queries.endpoints = consoleHandlers(config, {
+  const inbox = shareInbox(config, parts);
+  parts.observers.live.connectTo({
+    attention: async () => (await inbox.next()).total,
+    drops: () => drops.statuses(),
+  });
+  queries.console = {
     ...parts,
+    inbox,
     health: () => queries.health(),
     binding,
     // The type of the result follows from the command.
     execute: (command) => queries.command(command) as never,
-  });
+  };
   const names = () => ({
     drops: config.drops.map(({ name }) => name),
     services: config.services.map(({ name }) => name),

@@ -8,7 +8,7 @@
  */
 import type { z as zod } from "zod";
 import type { MapperFile, TextRow } from "../readers/contract.ts";
-import type { PushTarget } from "../wire/index.ts";
+import type { PushTarget } from "../wire/push.ts";
 
 export { z } from "zod";
 export type * from "../readers/contract.ts";

@@ -1,5 +1,8 @@
 /** The columns of master data: their names, the entities that they describe, and how their cells are read. */
-import { findUnit, ianaZone, type MasterDataEntity, REFERENTIAL_FIELDS, TIME_PERIODS, UNITS } from "../wire/index.ts";
+import type { MasterDataEntity } from "../wire/master-data.ts";
+import { REFERENTIAL_FIELDS, TIME_PERIODS } from "../wire/referentials.ts";
+import { findUnit, UNITS } from "../wire/units.ts";
+import { ianaZone } from "../wire/zones.ts";
 import { type Cell, decimal, type ReadCell, text, truth, whole } from "./cells.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ import { isFileError } from "../readers/row-error.ts";
 import { placeOf } from "../readers/row-place.ts";
 import { sheetNames, xlsxCells } from "../readers/xlsx.ts";
 import { counted } from "../support/grouped-number.ts";
-import type { MasterDataEntity, MasterDataSettings } from "../wire/index.ts";
+import type { MasterDataEntity, MasterDataSettings } from "../wire/master-data.ts";
 import { type Cell, isEmpty } from "./cells.ts";
 import { type Column, customPath, type Fields, findColumn, type KnownIds, quoted } from "./columns.ts";
 

@@ -1,6 +1,6 @@
 /** Resolves the targets of a migration to variables of the service. */
 import type { PushTarget } from "../model.ts";
-import { targetWords } from "../wire/index.ts";
+import { targetWords } from "../wire/target.ts";
 import type { Expectation } from "./report/expectation.ts";
 
 /** Queries to the service; errors are those of its client. */

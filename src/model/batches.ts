@@ -1,6 +1,6 @@
 /** Bodies of pushes, and the targets in them. */
 import type { BatchState } from "../states.ts";
-import type { PushTarget } from "../wire/index.ts";
+import type { PushTarget } from "../wire/push.ts";
 import type { Outcome } from "./outcomes.ts";
 import type { IsoInstant } from "./time.ts";
 

@@ -6,7 +6,7 @@ import type { Clock } from "../support/clock.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
 import { masked } from "../support/secrets.ts";
 import { sendBySmtp } from "../support/smtp/transport.ts";
-import { SIGNATURE_HEADER, signWebhook } from "../wire/index.ts";
+import { SIGNATURE_HEADER, signWebhook } from "../wire/webhook.ts";
 import { bodyOf, linesOf, type Notification, oneLine, titleOf } from "./notification-text.ts";
 import type { EmailReceiverOptions, ReceiverOptions, WebhookReceiverOptions } from "./options.ts";
 

@@ -1,37 +1,18 @@
 /**
  * The operations API: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured
- * otherwise.
+ * otherwise. It listens at once; the first request loads what answers (`application.ts`).
  */
-import { hostname } from "node:os";
-import cookie from "@fastify/cookie";
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type Clock, isoInstant } from "../support/clock.ts";
-import { limitConnections, serverLimits } from "../support/connection-limits.ts";
-import { parsedJson } from "../support/decoded-text.ts";
-import { HeadgateError, RejectedError } from "../support/errors.ts";
-import { type HttpLimits, httpOptions } from "../support/http-options.ts";
-import { listenOrExplain } from "../support/listen.ts";
+import type { Clock } from "../support/clock.ts";
+import { type Listener, openListener } from "../support/http/listener.ts";
+import { httpOptions } from "../support/http-options.ts";
 import type { Logger } from "../support/log.ts";
-import { createRareWarning } from "../support/rare-warnings.ts";
-import { masked } from "../support/secrets.ts";
-import { shareQuery } from "../support/shared-query.ts";
-import { trustedProxies } from "../support/sign-in/options.ts";
-import { packageVersion } from "../support/version.ts";
-import { type Access, installAccess } from "./access.ts";
-import type { HandlersOf, Person } from "./api/endpoint.ts";
-import { liveEndpoints } from "./api/live.ts";
-import { openApi } from "./api/openapi.ts";
-import { linkEndpoints, peopleEndpoints } from "./api/people.ts";
-import { stateEndpoints } from "./api/state.ts";
+import type { Served } from "./application.ts";
 import { type Console, consoleUrl, createConsole, oneTimeLink } from "./console/console.ts";
-import { addPages } from "./console/pages.ts";
-import { installEndpoints, type ServedEndpoint, served } from "./endpoint-routes.ts";
-import { exposer } from "./exposition.ts";
+import type { ServedEndpoint } from "./endpoint-routes.ts";
 import type { LiveUpdates } from "./live.ts";
 import type { OperationsOptions } from "./options.ts";
-import { installProblems, sendProblem, unknownSubject, unroutable } from "./problems.ts";
 import type { HealthPart, WaitingFile } from "./state-of-work.ts";
 
 export type WebhookAnswer =
@@ -53,8 +34,11 @@ export interface OperationsParts {
   /** Sessions of people in browsers; none when absent. */
   readonly people?: { readonly clock: Clock; readonly node: string | null };
   readonly live?: LiveUpdates;
-  /** Endpoints beside those of this file, or in place of one with the same method and path. */
-  readonly endpoints?: readonly ServedEndpoint[];
+  /**
+   * Loads the endpoints beside those of `application.ts`, or in place of one with the same method and path. Called with
+   * the first request.
+   */
+  readonly endpoints?: () => Promise<readonly ServedEndpoint[]>;
 }
 
 export interface OperationsServer {
@@ -69,217 +53,53 @@ export interface OperationsServer {
   close(): Promise<void>;
 }
 
-type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
+export type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
   Partial<Pick<OperationsOptions, "access" | "http" | "console">>;
-
-const WEBHOOK_BYTES_MAX = 4_000_000;
-/** Characters of a part of an address, which may be the path of a file. */
-const ADDRESS_PART_MAX = 4_096;
-/** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
-const ANONYMOUS_HEALTH_MS = 1_000;
 
 export async function startOperations(options: ServerOptions, parts: OperationsParts): Promise<OperationsServer> {
   const { http = httpOptions.parse({}), listen, webhook } = options;
   const { log } = parts;
   const people = peopleOf(options, parts);
-  const isApart = people?.options.listen !== undefined;
+  const apart = people?.options.listen;
   const urls = { console: "" };
-  const servers: FastifyInstance[] = [];
-  const open = async (app: FastifyInstance, address: string, setting: string) => {
-    servers.push(app);
-    return await listenOrExplain(app, address, setting);
+  const listeners: Listener[] = [];
+  const open = async (address: string, setting: string, served: Omit<Served, "urls">) => {
+    const tls = served.people?.options.tls;
+    const listener = await openListener({ address, setting }, { http, tls, log }, async (server) =>
+      (await import("./application.ts")).createApplication(server, options, parts, { ...served, urls }),
+    );
+    listeners.push(listener);
+    return listener.url;
   };
   try {
-    const app = serverOf(http, log, isApart ? null : people);
-    addRoutes(app, options, parts, { people: isApart ? null : people, urls });
-    if (webhook.listen === undefined) addWebhook(app, parts);
-    const url = await open(app, listen, "operations.listen");
+    const hasWebhook = webhook.listen === undefined;
+    const mainPeople = apart === undefined ? people : null;
+    const url = await open(listen, "operations.listen", { people: mainPeople, hasRoutes: true, hasWebhook });
     urls.console = url;
-    if (people?.options.listen !== undefined) {
-      const pages = serverOf(http, log, people);
-      addRoutes(pages, options, parts, { people, urls });
-      urls.console = await open(pages, people.options.listen, "operations.console.listen");
+    if (apart !== undefined) {
+      const pages = { people, hasRoutes: true, hasWebhook: false };
+      urls.console = await open(apart, "operations.console.listen", pages);
     }
-    let webhookUrl = url;
-    if (webhook.listen !== undefined) {
-      const receiver = serverOf(http, log, null);
-      addWebhook(receiver, parts);
-      webhookUrl = await open(receiver, webhook.listen, "operations.webhook.listen");
-    }
+    const receiver = { people: null, hasRoutes: false, hasWebhook: true };
+    const webhookUrl =
+      webhook.listen === undefined ? url : await open(webhook.listen, "operations.webhook.listen", receiver);
     return {
-      ...{ url, webhookUrl, close: () => closeServers(servers) },
+      ...{ url, webhookUrl, close: () => closeAll(listeners) },
       consoleUrl: people?.refusal === null ? consoleUrl(people, urls.console) : null,
       consoleLink: (name) => (people?.links == null ? null : oneTimeLink(people, urls.console, name).url),
     };
   } catch (thrown) {
-    await closeServers(servers);
+    await closeAll(listeners);
     throw thrown;
   }
 }
 
-async function closeServers(servers: readonly FastifyInstance[]): Promise<void> {
-  await Promise.all(servers.map((server) => server.close()));
+async function closeAll(listeners: readonly Listener[]): Promise<void> {
+  await Promise.all(listeners.map((listener) => listener.close()));
 }
 
 function peopleOf({ listen, console }: ServerOptions, { log, people }: OperationsParts): Console | null {
   return people === undefined || console === undefined
     ? null
     : createConsole({ listen, console, clock: people.clock, log });
-}
-
-interface Served {
-  /** Null where the listener takes no sessions. */
-  readonly people: Console | null;
-  /** Known when all listen. */
-  readonly urls: { readonly console: string };
-}
-
-function addRoutes(app: FastifyInstance, options: ServerOptions, parts: OperationsParts, served: Served): void {
-  const { people } = served;
-  const secret = parts.commands?.secret ?? null;
-  const rules = { tokens: options.access?.tokens ?? [], secret, people: people ?? undefined };
-  const access = installAccess(app, rules, parts.log);
-  // Reasons come from servers and libraries, which may repeat a secret. Metrics hold none, and a password such as
-  // `headgate` would mask the names of the metrics and silence every alert on them.
-  app.addHook("onSend", async ({ routeOptions }, _reply, payload) =>
-    typeof payload === "string" && routeOptions.url !== "/metrics" ? masked(payload) : payload,
-  );
-  addHealth(app, parts, access);
-  addEndpoints(app, parts, access, served);
-  if (parts.commands !== undefined) addCommands(app, parts.commands);
-  if (people !== null) addPages(app, { people, log: parts.log });
-}
-
-function serverOf(http: HttpLimits, log: Logger, people: Console | null): FastifyInstance {
-  const tls = people?.options.tls;
-  const options = {
-    loggerInstance: log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: WEBHOOK_BYTES_MAX,
-    forceCloseConnections: true,
-    frameworkErrors: unroutable,
-    routerOptions: { maxParamLength: ADDRESS_PART_MAX },
-    trustProxy: people === null ? false : trustedProxies(people.options.trustProxy),
-  };
-  const limits = serverLimits(http);
-  const app = (tls === undefined
-    ? fastify({ ...options, http: limits })
-    : fastify({ ...options, https: { ...limits, ...tls } })) as unknown as FastifyInstance;
-  limitConnections(app, http, log);
-  app.decorateRequest("newCookie", null);
-  void app.register(cookie);
-  // The signature covers the bytes as they came, so the body is not parsed here.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
-  installProblems(app, log);
-  return app;
-}
-
-const OPEN = { config: { need: "nothing" } } as const;
-const READ = { config: { need: "read" } } as const;
-const METRICS = { config: { need: "metrics" } } as const;
-
-function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access): void {
-  const query = shareQuery(() => parts.health());
-  app.get("/health/live", OPEN, () => ({ status: "live" }));
-  app.get("/health/ready", OPEN, async (request, reply) => {
-    const isKnown = access.mayAsk(request, "read");
-    const health = await (isKnown ? query.now() : query.within(ANONYMOUS_HEALTH_MS));
-    const ready = health.every((part) => part.ready);
-    const status = ready ? "ready" : "not ready";
-    // The reasons name hosts, files and services, so only authorized callers see them.
-    const body = isKnown ? { status, parts: health } : { status };
-    return reply.code(ready ? 200 : 503).send(body);
-  });
-  const expose = exposer(parts.metrics);
-  app.get("/metrics", METRICS, async (request, reply) => {
-    const { type, text } = await expose(request.headers.accept);
-    return reply.type(type).send(text);
-  });
-}
-
-function addEndpoints(app: FastifyInstance, parts: OperationsParts, access: Access, { people, urls }: Served): void {
-  const { ledger, live, endpoints: more = [] } = parts;
-  const own = [
-    ...peopleServed(parts, people, urls),
-    ...(live === undefined ? [] : served(liveEndpoints, () => liveHandlers(live))),
-    ...served(stateEndpoints, () => ({
-      runs: ({ query: { limit, state } }) => ledger.recentRuns(limit, state),
-      waiting: () => parts.waiting(),
-      async trace({ params: { query } }) {
-        const found = await ledger.trace(query);
-        if (found.length > 0) return found;
-        throw unknownSubject({
-          operation: "trace file",
-          subject: query,
-          message: `nothing in the ledger is named ${query}`,
-        });
-      },
-    })),
-  ];
-  const all = [...own, ...more];
-  installEndpoints(app, all, access);
-  const document = openApi(all.map(({ endpoint }) => endpoint));
-  app.get("/operations/openapi.json", READ, () => document);
-}
-
-function liveHandlers(live: LiveUpdates): HandlersOf<typeof liveEndpoints> {
-  return {
-    live:
-      ({ person }) =>
-      (client) =>
-        live.add(client, person),
-  };
-}
-
-function peopleServed(
-  { people: facts }: OperationsParts,
-  people: Console | null,
-  urls: Served["urls"],
-): readonly ServedEndpoint[] {
-  if (facts === undefined) return [];
-  const { clock, node } = facts;
-  const name = hostname();
-  const version = packageVersion();
-  const me: HandlersOf<typeof peopleEndpoints> = {
-    me: ({ person, csrfToken }) => {
-      const now = { nowIso: isoInstant(clock.now()), zone: Temporal.Now.timeZoneId() };
-      return { ...person, csrfToken, gateway: { name, node, version, ...now } };
-    },
-  };
-  if (people === null) return served(peopleEndpoints, () => me);
-  const makeLink = ({ person }: { readonly person: Person }) => oneTimeLink(people, urls.console, person.name);
-  return [...served(peopleEndpoints, () => me), ...served(linkEndpoints, () => ({ makeLink }))];
-}
-
-function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
-  const warn = createRareWarning(parts.log, "refused", "webhooks were refused");
-  app.post("/webhooks/outcome", OPEN, async (request, reply) => {
-    const signature = request.headers["x-headgate-signature"];
-    const answer = await parts.receiveOutcome(
-      String(request.body ?? ""),
-      Array.isArray(signature) ? signature[0] : signature,
-    );
-    if (answer.status === "refused") {
-      warn({ reason: answer.reason, from: request.ip });
-      return sendProblem(reply, 401, { detail: answer.reason });
-    }
-    // An operation of another gateway is answered with success too: a repeated webhook would not change that.
-    return reply.code(200).send(answer);
-  });
-}
-
-function addCommands(app: FastifyInstance, commands: NonNullable<OperationsParts["commands"]>): void {
-  app.post("/operations/orders", { config: { need: "command" } }, async (request, reply) => {
-    try {
-      return await commands.execute(parsedJson(String(request.body ?? "")));
-    } catch (thrown) {
-      if (!(thrown instanceof HeadgateError)) throw thrown;
-      const { code, operation, subject, message, hint } = thrown;
-      return reply
-        .code(thrown instanceof RejectedError ? 409 : 503)
-        .type("application/problem+json")
-        .send({ title: "cannot be done", code, operation, subject, detail: message, hint });
-    }
-  });
 }

@@ -10,7 +10,7 @@ import { runStatesThat } from "../states.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import type { FileState } from "../wire/index.ts";
+import type { FileState } from "../wire/storage.ts";
 import { fileIdOf } from "./hub-drop.ts";
 import { type Progress, progressOf } from "./progress.ts";
 

@@ -1,7 +1,7 @@
 /** The mappers that every account of the hub may name in its triggers. */
 import type { CatalogueEntry, MapperCatalogue } from "../mapping/contract.ts";
 import type { Clock } from "../support/clock.ts";
-import { type Mapping, mapping } from "../wire/index.ts";
+import { type Mapping, mapping } from "../wire/file-trigger.ts";
 
 /** The folders are read again after so long. */
 const KEPT_MS = 5_000;

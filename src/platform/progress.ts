@@ -4,7 +4,7 @@ import type { EntriesState, Ledger } from "../ledger/ledger.ts";
 import type { Arrival, ArrivalState, Reason, Run, RunState } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 import { placeWords } from "../support/place-words.ts";
-import type { FileState } from "../wire/index.ts";
+import type { FileState } from "../wire/storage.ts";
 import { entryOf } from "./hub-drop.ts";
 
 export type Progress = Pick<FileRecord, "state" | "reason" | "run" | "triggerId">;

@@ -1,15 +1,8 @@
 /** Finds existing structure that differs from the stated one. Nothing of it is changed. */
 import { eachItem, type ServiceClient } from "../wire/client/index.ts";
-import {
-  type ListedUnit,
-  namesUnit,
-  QUANTITY_TYPES,
-  type Site,
-  type Source,
-  TIME_PERIODS,
-  VARIABLE_TYPES,
-  type Variable,
-} from "../wire/index.ts";
+import { QUANTITY_TYPES, TIME_PERIODS, VARIABLE_TYPES } from "../wire/referentials.ts";
+import type { Site, Source, Variable } from "../wire/structure.ts";
+import { type ListedUnit, namesUnit } from "../wire/units.ts";
 import type { Difference, Entity, Wanted } from "./wanted.ts";
 
 /** The existing structure of one target. */

@@ -1,6 +1,6 @@
 /** The `provision` template of a trigger: the properties of missing sites, sources and variables. */
 import { z } from "zod";
-import { QUANTITY_TYPES, TIME_PERIODS } from "../wire/index.ts";
+import { QUANTITY_TYPES, TIME_PERIODS } from "../wire/referentials.ts";
 
 /** Variable type without a meaning of its own. */
 export const GENERIC_TYPE = 131;

@@ -14,7 +14,9 @@ import {
   ServiceClient,
   type Structure,
 } from "../wire/client/index.ts";
-import { type IdentifierKind, identifierKind, type ListedUnit, type Site } from "../wire/index.ts";
+import type { Site } from "../wire/structure.ts";
+import { type IdentifierKind, identifierKind } from "../wire/target.ts";
+import type { ListedUnit } from "../wire/units.ts";
 import { compareFound, type Found } from "./comparison.ts";
 import type { CreationJournal } from "./journal.ts";
 import { impossible } from "./template.ts";

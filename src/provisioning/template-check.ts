@@ -4,7 +4,8 @@
  */
 import type { Clock } from "../support/clock.ts";
 import { type HttpTimeouts, type ServiceAccess, ServiceClient } from "../wire/client/index.ts";
-import { ianaZone, namesUnit } from "../wire/index.ts";
+import { namesUnit } from "../wire/units.ts";
+import { ianaZone } from "../wire/zones.ts";
 import type { ProvisionTemplate } from "./options.ts";
 
 /** A field of the template whose value the service does not know. */

@@ -3,17 +3,10 @@
 import type { TargetFacts } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
-import {
-  type IdentifierKind,
-  identifierKind,
-  type ListedUnit,
-  namesUnit,
-  QUANTITY_TYPES,
-  type SourceBody,
-  TIME_PERIODS,
-  targetWords,
-  type VariableBody,
-} from "../wire/index.ts";
+import { QUANTITY_TYPES, TIME_PERIODS } from "../wire/referentials.ts";
+import type { SourceBody, VariableBody } from "../wire/structure.ts";
+import { type IdentifierKind, identifierKind, targetWords } from "../wire/target.ts";
+import { type ListedUnit, namesUnit } from "../wire/units.ts";
 import type { ProvisionTemplate } from "./options.ts";
 import type { SourceWanted, Wanted } from "./wanted.ts";
 

@@ -1,5 +1,7 @@
 /** Wanted structure: a variable, with the source and the site that it needs, from a template or from a table. */
-import type { ListedUnit, PushTarget, SiteBody, SourceBody, VariableBody } from "../wire/index.ts";
+import type { PushTarget } from "../wire/push.ts";
+import type { SiteBody, SourceBody, VariableBody } from "../wire/structure.ts";
+import type { ListedUnit } from "../wire/units.ts";
 
 /** Without a type, the type of pushed data. */
 export type SourceWanted = Omit<SourceBody, "siteId" | "sourceTypeId"> & {

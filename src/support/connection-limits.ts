@@ -3,9 +3,8 @@
  * body, which a large upload over a slow line would exceed. So bodies are bounded by their pace: a body that stalls,
  * or drips, is answered by 408.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { FastifyInstance } from "fastify";
 import type { HttpLimits } from "./http-options.ts";
 import type { Logger } from "./log.ts";
 import { createRareWarning } from "./rare-warnings.ts";
@@ -37,8 +36,13 @@ interface Exchange {
   waitedMs: number;
 }
 
+/** Anything with a server, such as an application of fastify. */
+interface Served {
+  readonly server: Server;
+}
+
 /** Call it before the server listens. */
-export function limitConnections(app: FastifyInstance, limits: HttpLimits, log: Logger): void {
+export function limitConnections(app: Served, limits: HttpLimits, log: Logger): void {
   const { server } = app;
   const exchanges = new Map<Socket, Exchange>();
   const intervalMs = Math.min(CHECK_MS_MAX, limits.idle / CHECKS_PER_IDLE);
@@ -97,7 +101,7 @@ function end(socket: Socket, response: ServerResponse): void {
   socket.destroySoon();
 }
 
-function warnOfDrops({ server }: FastifyInstance, { connections }: HttpLimits, log: Logger): void {
+function warnOfDrops({ server }: Served, { connections }: HttpLimits, log: Logger): void {
   const warn = createRareWarning(log, "dropped", "connections were closed at once, since there are too many");
   server.on("drop", () => warn({ connections }));
 }

@@ -1,7 +1,9 @@
 /** Binds the triggers that a service lists to mappers of this gateway. */
 import { z } from "zod";
 import { caseless } from "../wire/caseless.ts";
-import { FILE_TYPES, type ListedTrigger, listedTrigger, MASTER_DATA, TRIGGER_STATES } from "../wire/index.ts";
+import { type ListedTrigger, listedTrigger } from "../wire/listed-trigger.ts";
+import { MASTER_DATA } from "../wire/master-data.ts";
+import { FILE_TYPES, TRIGGER_STATES } from "../wire/trigger.ts";
 import { fires } from "./match.ts";
 import type { ServiceTriggersOptions } from "./options.ts";
 import type { Trigger } from "./registry.ts";

@@ -1,6 +1,6 @@
 /** "A file by 07:00 every day": when the last one was due, and whether it is late. */
 import { z } from "zod";
-import { ianaZone } from "../wire/index.ts";
+import { ianaZone } from "../wire/zones.ts";
 
 export const expectOptions = z
   .strictObject({

@@ -1,6 +1,6 @@
 /** Findings of `check` on triggers that are each valid alone. */
 import type { DropKind } from "../model.ts";
-import type { FileNamePattern, FilterType } from "../wire/index.ts";
+import type { FileNamePattern, FilterType } from "../wire/trigger.ts";
 import { constantWords, fires } from "./match.ts";
 import type { Trigger } from "./registry.ts";
 

@@ -2,7 +2,7 @@
  * Whether a trigger claims a file name, and the reason in words when it does not (specification, *Stored file record
  * and file trigger*).
  */
-import type { FileNamePattern, FileTrigger, FilterType, IngestionType } from "../wire/index.ts";
+import type { FileNamePattern, FileTrigger, FilterType, IngestionType } from "../wire/trigger.ts";
 
 type Test = (name: string, value: string) => boolean;
 

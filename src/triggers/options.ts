@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { FINISH_AFTER } from "../states.ts";
 import { duration } from "../support/quantities.ts";
-import { fileTrigger } from "../wire/index.ts";
+import { fileTrigger } from "../wire/trigger.ts";
 import { expectOptions } from "./expectation.ts";
 
 const wire = fileTrigger.shape;

@@ -1,6 +1,6 @@
 /** The triggers in force. They can be replaced while the gateway runs; the registry always returns the current ones. */
 import { basename } from "node:path/posix";
-import type { IngestionType } from "../wire/index.ts";
+import type { IngestionType } from "../wire/trigger.ts";
 import { matchToken, matchTrigger } from "./match.ts";
 import type { TriggerOptions } from "./options.ts";
 

@@ -30,6 +30,3 @@ export * from "./user.ts";
 export * from "./view.ts";
 export * from "./webhook.ts";
 export * from "./zones.ts";
-
-/** Carried by every call in the header `Api-Version`; without it the service follows its newest version. */
-export const API_VERSION = "1.7";

@@ -12,3 +12,6 @@ export const problem = z.object({
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 export type Problem = z.infer<typeof problem>;
+
+/** Carried by every call in the header `Api-Version`; without it the service follows its newest version. */
+export const API_VERSION = "1.7";

@@ -203,7 +203,7 @@ function probing(of: () => Field): void {
 
   test("hides the files of a check from concurrent listings", async () => {
     await of().write("a.csv", "x");
-    const other = createDrop(of().options, { log: silentLog });
+    const other = await createDrop(of().options, { log: silentLog });
     const seen = new Set<string>();
     try {
       let ended = false;

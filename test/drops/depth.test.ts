@@ -48,7 +48,7 @@ describe.each([
 test.each([
   ["none", 1],
   ["explicit", 0],
-])("an FTP drop with tls %s warns %i times when it is opened", (tls, count) => {
+])("an FTP drop with tls %s warns %i times when it is opened", async (tls, count) => {
   const lines: string[] = [];
   const log = createLog("warn", { write: (line) => void lines.push(line) });
   const options = dropOptions.parse({
@@ -59,6 +59,6 @@ test.each([
     password: "p",
     tls,
   });
-  createDrop(options, { log });
+  await createDrop(options, { log });
   expect(lines.filter((line) => line.includes("go over the network readably"))).toHaveLength(count);
 });

@@ -104,7 +104,7 @@ async function openField(start: (root: string) => Promise<Started>): Promise<Fie
   await mkdir(root);
   const { options: written, server } = await start(root);
   const options = dropOptions.parse({ name: "field", ...written });
-  const drop = createDrop(options, { log: silentLog });
+  const drop = await createDrop(options, { log: silentLog });
   return {
     drop,
     options,

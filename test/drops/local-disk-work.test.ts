@@ -110,7 +110,7 @@ describe.each(["archive", "delete"])("a thread that finishes by %s", (action) =>
 
 test("each file of a list is refused by a drop whose folder is missing", async () => {
   const options = dropOptions.parse({ kind: "local", name: "in", path: join(ground, "none") });
-  const drop = createDrop(options, { log: silentLog });
+  const drop = await createDrop(options, { log: silentLog });
   const refused = { status: "rejected", reason: { code: expect.stringMatching(/^HG-DROP-00[26]$/) } };
   const planned = { entry, plan: { action: "delete" } } as const;
   expect(await drop.fetch([entry, entry], join(ground, "copy"), never)).toMatchObject([refused, refused]);
@@ -120,7 +120,7 @@ test("each file of a list is refused by a drop whose folder is missing", async (
 
 test("the events of files that a list removes are expected, and those of other files are not", async () => {
   const options = dropOptions.parse({ kind: "local", name: "in", path: root });
-  const drop = createDrop(options, { log: silentLog });
+  const drop = await createDrop(options, { log: silentLog });
   const expected = vi.spyOn(LocalEvents.prototype, "expect");
   const stop = drop.watch?.(() => undefined);
   const stays = write("stays.csv", "x");

@@ -74,7 +74,7 @@ async function watchDrop(): Promise<{
   tellsOf(work: () => Promise<unknown>): Promise<void>;
 }> {
   const root = join(folder, "drop");
-  const drop = createDrop(dropOptions.parse({ kind: "local", name: "in", path: root }), { log: silentLog });
+  const drop = await createDrop(dropOptions.parse({ kind: "local", name: "in", path: root }), { log: silentLog });
   let changes = 0;
   const stop = drop.watch?.(() => {
     changes += 1;

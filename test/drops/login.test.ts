@@ -23,11 +23,11 @@ async function opened(field: Promise<Field>): Promise<Field> {
 }
 
 /** Another drop at the server of a field. */
-function beside(field: Field, settings: Settings) {
+async function beside(field: Field, settings: Settings) {
   if (field.options.kind !== "sftp") return expect.unreachable();
   const { host, port, username, password, hostKeys } = field.options;
   const options = { kind: "sftp", name: "beside", host, port, username, password, hostKeys, ...settings };
-  const drop = createDrop(dropOptions.parse(options), { log: silentLog });
+  const drop = await createDrop(dropOptions.parse(options), { log: silentLog });
   closing.push(() => drop.close());
   return drop;
 }
@@ -45,13 +45,13 @@ describe("an SFTP login", () => {
   test("responds to keyboard-interactive with the password", async () => {
     const field = await opened(sftpOf({ login: "keyboard-interactive" })());
     expect(await listed(field.drop)).toEqual([]);
-    await expect(listed(beside(field, { password: "wrong" }))).rejects.toMatchObject({ code: "HG-DROP-003" });
+    await expect(listed(await beside(field, { password: "wrong" }))).rejects.toMatchObject({ code: "HG-DROP-003" });
   });
 
   test("uses a private key, and its passphrase", async () => {
     const field = await opened(sftpOf({ login: "publickey" })({ privateKey: key("secret"), passphrase: "secret" }));
     expect(await listed(field.drop)).toEqual([]);
-    const locked = beside(field, { privateKey: key("secret"), passphrase: "wrong" });
+    const locked = await beside(field, { privateKey: key("secret"), passphrase: "wrong" });
     await expect(listed(locked)).rejects.toMatchObject({ code: "HG-DROP-003" });
   });
 
@@ -69,7 +69,7 @@ describe("an SFTP login", () => {
     await writeFile(path, key());
     await chmod(path, 0o600);
     execFileSync("/usr/bin/ssh-add", ["-q", path], { env: { SSH_AUTH_SOCK: socket }, stdio: "ignore" });
-    expect(await listed(beside(field, { agent: socket, password: undefined }))).toEqual([]);
+    expect(await listed(await beside(field, { agent: socket, password: undefined }))).toEqual([]);
   });
 });
 
@@ -89,12 +89,12 @@ describe("a file of known hosts", () => {
 
   test("is trusted beside pins", async () => {
     const { field, file } = await withKnownHosts("");
-    expect(await listed(beside(field, { hostKeys: [], knownHosts: file }))).toEqual([]);
+    expect(await listed(await beside(field, { hostKeys: [], knownHosts: file }))).toEqual([]);
   });
 
   test("revokes a key, even a pinned one", async () => {
     const { field, file } = await withKnownHosts("@revoked ");
-    await expect(listed(beside(field, { knownHosts: file }))).rejects.toMatchObject({
+    await expect(listed(await beside(field, { knownHosts: file }))).rejects.toMatchObject({
       code: "HG-DROP-004",
       message: expect.stringContaining("revokes"),
     });
@@ -102,7 +102,7 @@ describe("a file of known hosts", () => {
 
   test("reports that certificate authorities are not supported", async () => {
     const { field, file } = await withKnownHosts("@cert-authority ");
-    await expect(listed(beside(field, { hostKeys: [], knownHosts: file }))).rejects.toMatchObject({
+    await expect(listed(await beside(field, { hostKeys: [], knownHosts: file }))).rejects.toMatchObject({
       code: "HG-DROP-004",
       message: expect.stringContaining("@cert-authority"),
     });
@@ -110,7 +110,7 @@ describe("a file of known hosts", () => {
 
   test("that is missing permits no connection", async () => {
     const field = await opened(openSftp());
-    const lost = beside(field, { knownHosts: join(field.outside, "none") });
+    const lost = await beside(field, { knownHosts: join(field.outside, "none") });
     await expect(listed(lost)).rejects.toMatchObject({ code: "HG-DROP-004" });
   });
 });
@@ -125,6 +125,6 @@ describe("a server with only weak algorithms", () => {
     const cipher = kind === "hmac" ? { cipher: ["aes128-ctr"] } : {};
     const field = await opened(sftpOf({ algorithms: { [kind]: [...names], ...cipher } as object })());
     await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
-    expect(await listed(beside(field, { algorithms: "legacy" }))).toEqual([]);
+    expect(await listed(await beside(field, { algorithms: "legacy" }))).toEqual([]);
   });
 });

@@ -25,8 +25,8 @@ async function opened(field: Promise<Field>): Promise<Field> {
   return open;
 }
 
-function drop(settings: Record<string, unknown>): Drop {
-  const made = createDrop(dropOptions.parse({ name: "far", username: "u", password: "p", ...settings }), {
+async function drop(settings: Record<string, unknown>): Promise<Drop> {
+  const made = await createDrop(dropOptions.parse({ name: "far", username: "u", password: "p", ...settings }), {
     log: silentLog,
   });
   closing.push(() => made.close());
@@ -66,7 +66,7 @@ describe("host keys of SFTP servers", () => {
     if (field.options.kind !== "sftp") return expect.unreachable();
     const { host, port, username, password, hostKeys } = field.options;
     const pins = [`SHA256:${"A".repeat(43)}=`, ...hostKeys];
-    const other = drop({ kind: "sftp", host, port, username, password, hostKeys: pins });
+    const other = await drop({ kind: "sftp", host, port, username, password, hostKeys: pins });
     expect(await listed(other)).toEqual([]);
   });
 
@@ -75,7 +75,7 @@ describe("host keys of SFTP servers", () => {
     if (field.options.kind !== "sftp") return expect.unreachable();
     const user = { username: "u", password: "p" };
     const first = await startFieldSftp({ root: field.root, ...user });
-    const far = drop({
+    const far = await drop({
       kind: "sftp",
       host: first.host,
       port: first.port,
@@ -157,7 +157,7 @@ for (const [kind, open] of [
     });
 
     test("that is not running cannot be reached, and the message names it", async () => {
-      const far = drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port: await freePort() });
+      const far = await drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port: await freePort() });
       const failure = await failureOf(listed(far));
       expect(failure).toBeInstanceOf(TransientError);
       expect(failure).toMatchObject({ code: "HG-DROP-001", message: expect.stringContaining("127.0.0.1:") });
@@ -165,12 +165,12 @@ for (const [kind, open] of [
 
     test("that accepts and then stays silent is given up after the connect deadline", async () => {
       const port = await startMute();
-      const far = drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port, timeouts: { connect: "150ms" } });
+      const far = await drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port, timeouts: { connect: "150ms" } });
       expect(await failureOf(listed(far))).toMatchObject({ code: "HG-DROP-001" });
     });
 
     test("that is still connecting does not keep the drop from closing", async () => {
-      const far = drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port: await startMute() });
+      const far = await drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port: await startMute() });
       const failing = failureOf(listed(far));
       await far.close();
       expect(await failing).toBeInstanceOf(TransientError);

@@ -15,7 +15,7 @@ import { entryAt, never } from "./field.ts";
 
 const [fault = "", root = "", spool = ""] = process.argv.slice(2);
 const options = dropOptions.parse({ kind: "local", name: "field", path: root, watch: false });
-const drop = createDrop(options, { log: silentLog });
+const drop = await createDrop(options, { log: silentLog });
 
 async function fetchIt(): Promise<unknown> {
   const entry = await entryAt(drop, "a.csv");

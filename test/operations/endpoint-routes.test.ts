@@ -65,7 +65,7 @@ beforeEach(async () => {
       access: { tokens: [{ name: "script", token: READ_TOKEN, rights: ["read"] }] },
     },
     {
-      ...{ ledger, metrics: new Registry(), endpoints },
+      ...{ ledger, metrics: new Registry(), endpoints: async () => endpoints },
       log: createLog("info", { write: (line: string) => void lines.push(line) }),
       health: async () => [],
       waiting: async () => [],

@@ -20,7 +20,7 @@ const [point = "", order = ""] = process.argv.slice(2);
 const { root, spool: path, fetch, publish, finish, retire } = JSON.parse(order) as ListOrder;
 armFault(point);
 const never = new AbortController().signal;
-const drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: root, watch: false }), {
+const drop = await createDrop(dropOptions.parse({ kind: "local", name: "field", path: root, watch: false }), {
   log: silentLog,
 });
 const keepInputs = { age: 1e12, size: 1e12 };

@@ -42,7 +42,7 @@ beforeEach(async () => {
   root = join(ground, "drop");
   mkdirSync(join(root, "in"), { recursive: true });
   for (const name of NAMES) writeFileSync(join(root, name), contentOf(name));
-  drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: root, watch: false }), {
+  drop = await createDrop(dropOptions.parse({ kind: "local", name: "field", path: root, watch: false }), {
     log: silentLog,
   });
   const keepInputs = { age: 1e12, size: 1e12 };

@@ -8,7 +8,7 @@ import { mapFile } from "../../mapping/map-file.ts";
 import type { Mapper } from "../../mapping/mapper.ts";
 import type { Reason, RejectedRow } from "../../model.ts";
 import { createMemorySink } from "../../segment/memory-sinks.ts";
-import type { PushElement } from "../../wire/index.ts";
+import type { PushElement } from "../../wire/push.ts";
 import { withFixedClock } from "./fixed-clock.ts";
 
 export interface MapTestOptions {

@@ -6,7 +6,7 @@
 import { readIso } from "../../mapping/iso-text.ts";
 import { readNumber } from "../../mapping/number.ts";
 import { formatReader } from "../../mapping/time-format.ts";
-import { findUnit } from "../../wire/index.ts";
+import { findUnit } from "../../wire/units.ts";
 import type { SampleTable } from "./sample.ts";
 
 export interface ValueColumn {

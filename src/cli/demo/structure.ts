@@ -4,7 +4,8 @@
  */
 import { systemClock } from "../../support/clock.ts";
 import { ServiceClient } from "../../wire/client/index.ts";
-import { API_VERSION, SOURCE_TYPES } from "../../wire/index.ts";
+import { API_VERSION } from "../../wire/problem.ts";
+import { SOURCE_TYPES } from "../../wire/referentials.ts";
 import type { Structure } from "./scenario.ts";
 
 /** Source type of sources that pushes feed. */

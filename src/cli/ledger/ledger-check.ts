@@ -49,7 +49,7 @@ async function check(options: CheckOptions, stop: AbortSignal): Promise<number> 
   requireLedger(config);
   const repair = options.repair === true;
   const ledger = await openLedger(config.ledger, { clock: systemClock, readOnly: !repair });
-  const drops = new Map<string, Drop>();
+  const drops = new Map<string, Promise<Drop>>();
   const findings: Finding[] = [];
   try {
     const spool = await openSpool(config.spool);
@@ -58,21 +58,21 @@ async function check(options: CheckOptions, stop: AbortSignal): Promise<number> 
       // The storage of a hub is known to the hub alone.
       if (asked === undefined || asked.kind === "hub") return null;
       if (asked.kind === "http") return statBody(ledger, name, path);
-      return dropOf(asked, drops).stat(path, AbortSignal.timeout(STAT_MS));
+      return dropOf(asked, drops).then((drop) => drop.stat(path, AbortSignal.timeout(STAT_MS)));
     };
     for await (const finding of checkAll({ ledger, spool, stat, repair }, stop)) {
       findings.push(finding);
       if (options.json !== true) printFinding(finding);
     }
     if (options.drops) {
-      const parts = archiveParts(config, drops, ledger, spool.root, repair);
+      const parts = await archiveParts(config, drops, ledger, spool.root, repair);
       for await (const finding of checkArchives(parts, stop)) {
         findings.push(finding);
         if (options.json !== true) printFinding(finding);
       }
     }
   } finally {
-    for (const drop of drops.values()) await drop.close();
+    for (const drop of drops.values()) await (await drop).close();
     await ledger.close();
   }
   const left = findings.filter(({ repaired }) => !repaired);
@@ -82,19 +82,20 @@ async function check(options: CheckOptions, stop: AbortSignal): Promise<number> 
   return left.length === 0 ? 0 : 1;
 }
 
-function archiveParts(
+async function archiveParts(
   config: GatewayConfig,
-  drops: Map<string, Drop>,
+  drops: Map<string, Promise<Drop>>,
   ledger: Ledger,
   scratch: string,
   repair: boolean,
-): ArchiveCheckParts {
+): Promise<ArchiveCheckParts> {
   const asked = config.drops.filter(({ kind }) => kind !== "http" && kind !== "hub");
   const archives = async (name: string) => {
     const now = asked.filter((one) => one.name === name).flatMap(({ finish }) => archiveFolders(finish));
     return [...new Set([...now, ...(await ledger.finishedFiles.archives(name))])];
   };
-  return { ledger, archives, scratch, repair, drops: asked.map((one) => dropOf(one, drops)) };
+  const opened = await Promise.all(asked.map((one) => dropOf(one, drops)));
+  return { ledger, archives, scratch, repair, drops: opened };
 }
 
 /** The status of a body in the ledger. Null for an intake that has its files in the spool. */
@@ -103,7 +104,7 @@ function statBody({ shared }: Ledger, drop: string, path: string): Promise<FileE
   return shared.intake.stat(drop, path).then((found) => (found === null ? null : { path, ...found }));
 }
 
-function dropOf(options: DropOptions, drops: Map<string, Drop>): Drop {
+function dropOf(options: DropOptions, drops: Map<string, Promise<Drop>>): Promise<Drop> {
   const drop = drops.get(options.name) ?? createDrop(options, { log: silentLog });
   drops.set(options.name, drop);
   return drop;

@@ -11,7 +11,7 @@ import { mustBeNew, type WrittenMapper, writeMapper } from "../../authoring/sket
 import { locateMapper } from "../../mapping/mapper-files.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
-import { ianaZone } from "../../wire/index.ts";
+import { ianaZone } from "../../wire/zones.ts";
 import { BUNDLED_FOLDER } from "../../workers/catalogue.ts";
 import { mustBeFile } from "../must-be-file.ts";
 import { print, printJson, styled } from "../output.ts";

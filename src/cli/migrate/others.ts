@@ -9,7 +9,7 @@ import type { KnownMigration } from "../../migration/report/reports.ts";
 import type { Batch, PushTarget, Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { BATCH_STATES } from "../../states.ts";
-import { identifierKind, targetWords } from "../../wire/index.ts";
+import { identifierKind, targetWords } from "../../wire/target.ts";
 import { searchLedgers } from "../ledger/ledger-view.ts";
 
 export interface OtherRuns {

@@ -1,7 +1,7 @@
 /** The token endpoint of an intake: users and clients of the configuration. */
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "../../support/log.ts";
-import { SCOPES } from "../../wire/index.ts";
+import { SCOPES } from "../../wire/token.ts";
 import { accountRefused, serveTokens, type TokenIssuer, tooMany } from "../../wire/token-endpoint.ts";
 import type { IntakeUser } from "./options.ts";
 import { type People, TooManyAttempts } from "./senders.ts";

@@ -6,7 +6,7 @@ import { unknownSubject } from "../../operations/problems.ts";
 import { bodiesOf } from "../../segment/payloads.ts";
 import { placedReadings } from "../../spool/placed-readings.ts";
 import { readFacts } from "../../spool/target-index.ts";
-import { targetWords } from "../../wire/index.ts";
+import { targetWords } from "../../wire/target.ts";
 import type { ContentParts } from "./file-content.ts";
 
 type Endpoints = typeof fileEndpoints;

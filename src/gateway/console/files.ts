@@ -9,7 +9,7 @@ import type { FilePage, FileRow, fileEndpoints } from "../../operations/api/file
 import { unknownSubject } from "../../operations/problems.ts";
 import { allActionsOf, currentPlace } from "../../operations/run-actions.ts";
 import { CANCELLABLE_STATES, REPLAYABLE_STATES, RUN_STATES, standingOf } from "../../states.ts";
-import { identifierKind, targetWords } from "../../wire/index.ts";
+import { identifierKind, targetWords } from "../../wire/target.ts";
 import { type ContentParts, FileContent, mustFindFile, runWithInput } from "./file-content.ts";
 import { payloadOf, readingsOf } from "./file-readings.ts";
 import { formatOf, headOf, marksOf, previewOf } from "./input-preview.ts";

@@ -21,7 +21,7 @@ import { configurationHandlers } from "./configuration.ts";
 import { MAPPED_AT_ONCE } from "./costly-requests.ts";
 import { dropHandlers } from "./drops.ts";
 import { fileHandlers } from "./files.ts";
-import { shareInbox } from "./inbox.ts";
+import type { SharedInbox } from "./inbox.ts";
 import { migrationHandlers } from "./migrations.ts";
 import { overviewHandlers } from "./overview.ts";
 import { openPlayground } from "./playground.ts";
@@ -43,25 +43,22 @@ const GROUPS = {
   migrations: migrationEndpoints,
 } as const satisfies Readonly<Record<string, EndpointGroup>>;
 
-export type ConsoleHandlers = { readonly [Name in keyof typeof GROUPS]: HandlersOf<(typeof GROUPS)[Name]> };
+type ConsoleHandlers = { readonly [Name in keyof typeof GROUPS]: HandlersOf<(typeof GROUPS)[Name]> };
 
 export interface ConsoleParts extends QueryParts, Pick<ActionParts, "binding" | "execute"> {
   health(): Promise<readonly HealthPart[]>;
+  /** Shared with the live updates, which count it. */
+  readonly inbox: SharedInbox;
 }
 
 /** Called once, when all parts are opened. */
-export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): ConsoleHandlers {
-  const inbox = shareInbox(config, parts);
-  parts.observers.live.connectTo({
-    attention: async () => (await inbox.next()).total,
-    drops: () => parts.drops.statuses(),
-  });
+function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): ConsoleHandlers {
   const mapping = new Slots(MAPPED_AT_ONCE);
   return {
     drops: dropHandlers(config, parts),
     overview: overviewHandlers(config, parts),
     actions: actionHandlers({ ...parts, config, mapping }),
-    attention: attentionHandlers(config, parts, inbox),
+    attention: attentionHandlers(config, parts, parts.inbox),
     files: fileHandlers(config, parts),
     readings: readingHandlers(parts),
     playground: openPlayground(config, { ...parts, mapping }),
@@ -71,8 +68,14 @@ export function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): Con
   };
 }
 
-/** `handlers`: null before the parts are opened. */
-export function consoleEndpoints(handlers: () => ConsoleHandlers | null): readonly ServedEndpoint[] {
+/** `parts`: null before they are opened. */
+export function consoleEndpoints(config: GatewayConfig, parts: () => ConsoleParts | null): readonly ServedEndpoint[] {
+  let made: ConsoleHandlers | null = null;
+  const handlers = () => {
+    const opened = parts();
+    if (made === null && opened !== null) made = consoleHandlers(config, opened);
+    return made;
+  };
   return Object.entries(GROUPS as Readonly<Record<string, EndpointGroup>>).flatMap(([name, group]) =>
     served(group, () => (handlers() as Readonly<Record<string, HandlersOf<EndpointGroup>>> | null)?.[name] ?? null),
   );

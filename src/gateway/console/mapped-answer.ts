@@ -4,7 +4,7 @@ import type { MapperIdentity, Place, Reason } from "../../model.ts";
 import { type Mapped, PAYLOAD_MAX, READINGS_MAX, REFUSED_MAX, TARGETS_MAX } from "../../operations/api/playground.ts";
 import { placedReadings } from "../../spool/placed-readings.ts";
 import { segmentFiles } from "../../spool/segment-files.ts";
-import { targetWords } from "../../wire/index.ts";
+import { targetWords } from "../../wire/target.ts";
 import type { DryRunFiles } from "../../workers/dry-run.ts";
 
 type Problem = Mapped["problems"][number];

@@ -2,7 +2,7 @@
 import type { TargetKey } from "../../ledger/ledger.ts";
 import { readFacts } from "../../spool/target-index.ts";
 import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
-import { SOURCE_IDENTIFIERS, type TargetTexts, targetWords } from "../../wire/index.ts";
+import { SOURCE_IDENTIFIERS, type TargetTexts, targetWords } from "../../wire/target.ts";
 import type { ContentParts } from "./file-content.ts";
 
 type Selector = Pick<TargetTexts, "mappingConfig" | "variableTypeId">;

@@ -24,7 +24,7 @@ import { type Clock, isoInstant } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { runIdTimeMs } from "../../support/run-id.ts";
 import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
-import { ianaZone } from "../../wire/index.ts";
+import { ianaZone } from "../../wire/zones.ts";
 import { createCatalogue, isBundled } from "../../workers/catalogue.ts";
 import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
 import { createInspector } from "../../workers/inspector.ts";

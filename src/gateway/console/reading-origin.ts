@@ -6,7 +6,8 @@ import type { readingEndpoints } from "../../operations/api/readings.ts";
 import { type FoundReading, findReadings, type OnDamage, type ReadingQuery } from "../../spool/search.ts";
 import { parsedJson } from "../../support/decoded-text.ts";
 import { ConfigError } from "../../support/errors.ts";
-import { pushTarget, targetWords } from "../../wire/index.ts";
+import { pushTarget } from "../../wire/push.ts";
+import { targetWords } from "../../wire/target.ts";
 import type { QueryParts } from "../operator-queries.ts";
 
 /** A reading with the history of its file. */

@@ -10,12 +10,13 @@ import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { DeliveryJournal } from "../../delivery/delivery.ts";
 import { createDelivery } from "../../delivery/service-delivery.ts";
 import { createDrop } from "../../drops/create.ts";
+import type { Drop } from "../../drops/drop.ts";
 import type { TargetFacts } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { InvariantError } from "../../support/errors.ts";
 import { grouped } from "../../support/grouped-number.ts";
 import { silentLog } from "../../support/log.ts";
-import { targetWords } from "../../wire/index.ts";
+import { targetWords } from "../../wire/target.ts";
 import { openMapping } from "../../workers/open.ts";
 import { type Claim, Claims, groupOf, mapperOf } from "./claims.ts";
 import { type Estimate, estimate, type FileMeasure, type Measured, type Sending, sumOf } from "./estimate.ts";
@@ -150,7 +151,8 @@ async function readFiles(
   signal: AbortSignal,
 ): Promise<Measured> {
   const scratch = await mkdtemp(join(tmpdir(), "headgate-plan-"));
-  const drops = new Map(config.drops.map((options) => [options.name, createDrop(options, { log: silentLog })]));
+  const drops = new Map<string, Drop>();
+  for (const options of config.drops) drops.set(options.name, await createDrop(options, { log: silentLog }));
   const mapping = openMapping(config, { root: scratch }, { log: silentLog, clock: systemClock });
   const measures: FileMeasure[] = [];
   const early = new Map<number, readonly PlannedFile[]>();

@@ -8,7 +8,7 @@ import { type HistoryFile, listHistory, type Standing, standingOf } from "./hist
 
 /** The files, and their states in the ledger of an earlier call. */
 export async function listStanding(own: GatewayConfig, stop: AbortSignal): Promise<Standing> {
-  const drops = own.drops.map((options) => createDrop(options, { log: silentLog }));
+  const drops = await Promise.all(own.drops.map((options) => createDrop(options, { log: silentLog })));
   try {
     const files = await listHistory(drops, stop);
     if (isLedgerMissing(own.ledger)) return standingOf(files, null);

@@ -3,7 +3,7 @@
  * compared.
  */
 import type { TargetFacts } from "../../model.ts";
-import { targetWords } from "../../wire/index.ts";
+import { targetWords } from "../../wire/target.ts";
 import type { HistoryFile } from "./history-files.ts";
 
 export interface PlannedFile {

@@ -1,5 +1,5 @@
 /** Compares accepted readings with stored ones, by target and month, and names the likely reason of a difference. */
-import type { DataQuery, DataRow } from "../../wire/index.ts";
+import type { DataQuery, DataRow } from "../../wire/data.ts";
 import { resolveVariables, type TargetReader } from "../resolved-variables.ts";
 import type { Expectation, PeriodSum } from "./expectation.ts";
 

@@ -5,7 +5,7 @@ import type { Run, RunState, TargetFacts } from "../../model.ts";
 import { keptSegmentFiles } from "../../spool/segment-files.ts";
 import { readFacts } from "../../spool/target-index.ts";
 import { RUN_STATES, runStatesThat } from "../../states.ts";
-import { targetWords } from "../../wire/index.ts";
+import { targetWords } from "../../wire/target.ts";
 import type { PlanFinding } from "../plan/plan.ts";
 import type { StructureReport } from "../structure/record.ts";
 import type { Undone } from "../undo/record.ts";

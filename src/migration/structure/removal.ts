@@ -8,15 +8,8 @@ import type { Entity } from "../../provisioning/wanted.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
 import { grouped, noun } from "../../support/grouped-number.ts";
 import { eachItem, type Page } from "../../wire/client/index.ts";
-import type {
-  Removal,
-  RemovalQuery,
-  SitesQuery,
-  Source,
-  SourcesQuery,
-  Variable,
-  VariablesQuery,
-} from "../../wire/index.ts";
+import type { Removal, RemovalQuery } from "../../wire/data.ts";
+import type { SitesQuery, Source, SourcesQuery, Variable, VariablesQuery } from "../../wire/structure.ts";
 import type { RecordedCreation } from "./record.ts";
 
 type Named = Pick<Source, "id" | "name">;

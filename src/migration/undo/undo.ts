@@ -6,7 +6,7 @@
  */
 import { mayBeStored } from "../../delivery/delivery.ts";
 import type { Batch } from "../../model.ts";
-import type { DataQuery, DataRow, Removal, RemovalQuery } from "../../wire/index.ts";
+import type { DataQuery, DataRow, Removal, RemovalQuery } from "../../wire/data.ts";
 import type { Expectation, HeldReading } from "../report/expectation.ts";
 import { resolveVariables, type TargetReader } from "../resolved-variables.ts";
 import type { RemovalRanges } from "./removal-ranges.ts";

@@ -1,7 +1,7 @@
 /** One HTTP call with all its limits: time, size of the response, connections. Redirects are not followed. */
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
-import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import type { Dispatcher } from "undici";
 import { systemCode, TransientError, wordsOf } from "../../support/errors.ts";
 
 export interface HttpTimeouts {
@@ -46,39 +46,42 @@ export interface HttpAnswer {
 }
 
 export class HttpClient {
-  readonly #agent: Dispatcher;
-  readonly #totalMs: number;
+  readonly #options: HttpOptions;
+  /** Null before the first call, which loads the library. */
+  #agent: Promise<Dispatcher> | null = null;
+  #isClosed = false;
 
   constructor(options: HttpOptions) {
-    this.#totalMs = options.timeouts.total;
-    const limits = {
-      connections: options.connections,
-      headersTimeout: options.timeouts.headers,
-      bodyTimeout: options.timeouts.body,
-      allowH2: false,
-    };
-    const connect = {
-      timeout: options.timeouts.connect,
-      ...(options.ca === undefined ? {} : { ca: options.ca }),
-    };
-    this.#agent =
-      options.proxy === undefined
-        ? new Agent({ ...limits, connect })
-        : new ProxyAgent({ ...limits, uri: options.proxy, requestTls: connect, proxyTls: connect });
+    this.#options = options;
   }
 
   /** `TransientError` when no response came; the reason of the signal when it was aborted. Any status is a response. */
   call(call: HttpCall): Promise<HttpAnswer> {
     if (call.signal.aborted) return Promise.reject(call.signal.reason);
     return new Promise((resolve, reject) => {
-      new Exchange(call, this.#totalMs, resolve, reject).begin(this.#agent);
+      const exchange = new Exchange(call, this.#options.timeouts.total, resolve, reject);
+      this.#agent ??= openAgent(this.#options);
+      this.#agent.then(
+        (agent) => (this.#isClosed ? exchange.fail(new Error("the client is closed")) : exchange.begin(agent)),
+        (thrown: unknown) => exchange.fail(thrown),
+      );
     });
   }
 
   /** Aborts the running calls. */
-  close(): Promise<void> {
-    return this.#agent.destroy();
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#agent)?.destroy();
   }
+}
+
+async function openAgent({ connections, timeouts, ca, proxy }: HttpOptions): Promise<Dispatcher> {
+  const { Agent, ProxyAgent } = await import("undici");
+  const limits = { connections, headersTimeout: timeouts.headers, bodyTimeout: timeouts.body, allowH2: false };
+  const connect = { timeout: timeouts.connect, ...(ca === undefined ? {} : { ca }) };
+  return proxy === undefined
+    ? new Agent({ ...limits, connect })
+    : new ProxyAgent({ ...limits, uri: proxy, requestTls: connect, proxyTls: connect });
 }
 
 /**
@@ -110,12 +113,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#timer = setTimeout(() => {
-      this.#fail(new Error(`no complete answer within ${totalMs} ms`));
+      this.fail(new Error(`no complete answer within ${totalMs} ms`));
     }, totalMs);
     call.signal.addEventListener("abort", this);
   }
 
   begin(agent: Dispatcher): void {
+    // Aborted while the library was loaded.
+    if (this.#isOver) return;
     const { method, origin, path, headers, body } = this.#call;
     try {
       const sent = typeof body === "function" ? body() : (body ?? null);
@@ -126,7 +131,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       }
       agent.dispatch({ origin, path, method, headers, body: sent }, this);
     } catch (thrown) {
-      this.#fail(thrown);
+      this.fail(thrown);
     }
   }
 
@@ -163,7 +168,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** Once the status has come, a body that breaks off is not a failure of the call. */
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (this.#status === null) this.#fail(error);
+    if (this.#status === null) this.fail(error);
     else this.#answer("broken off");
   }
 
@@ -180,7 +185,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  #fail(thrown: unknown): void {
+  /** Rejects the call: no response came. */
+  fail(thrown: unknown): void {
     if (this.#isOver) return;
     this.#end(thrown);
     const { method, origin, path } = this.#call;

@@ -2,7 +2,7 @@
  * The token of one service (specification, *Authentication*): requested once however many callers wait, kept until
  * shortly before `expires_in` runs out, and compared with the configured account at every refresh.
  */
-import { decodeJwt } from "jose";
+import { decodeJwt } from "jose/jwt/decode";
 import type { Clock } from "../../support/clock.ts";
 import { parsedJson } from "../../support/decoded-text.ts";
 import { ConfigError, type ErrorCode, HeadgateError, TransientError } from "../../support/errors.ts";

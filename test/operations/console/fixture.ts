@@ -41,7 +41,7 @@ export async function startConsole(
   const tokens = [{ name: "script", token: READ_TOKEN, rights: ["read"] }];
   const options = operationsOptions.parse({ listen: "127.0.0.1:0", access: { tokens }, ...given });
   const server = await startOperations(options, {
-    ...{ ledger, metrics: new Registry(), drops: () => [], endpoints },
+    ...{ ledger, metrics: new Registry(), drops: () => [], endpoints: async () => endpoints },
     log: createLog("info", { write: (line: string) => void lines.push(line) }),
     health: async () => [],
     waiting: async () => [],
