@@ -4,6 +4,7 @@ import { selection, versionsOfPoints } from "../point-selection.ts";
 import { pointMethods } from "../points.ts";
 import type { PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
 import type { Statements } from "./database.ts";
+import { readHeads } from "./heads.ts";
 
 const CHUNK = 5_000;
 const REMOVED_AT_ONCE = 5_000;
@@ -33,14 +34,7 @@ export function createPointStore(tools: Statements, database: Database): PointSt
   return {
     ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe }),
     read: (variable, range) => readChunks(tools, variable, range, breathe),
-    async heads(asks, page) {
-      const heads: (readonly PointRow[])[] = [];
-      for (const { variable, ...period } of asks) {
-        const chunks = readChunks(tools, variable, { ...period, ...page }, breathe);
-        heads.push((await Array.fromAsync(chunks)).flat());
-      }
-      return heads;
-    },
+    heads: (asks, page) => readHeads(tools, asks, page, breathe),
   };
 }
 
