@@ -2,6 +2,7 @@
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { type Recalculation, startRecalculation } from "./calculated/recalculation/recalculation.ts";
+import { RollupBuilder } from "./data/rollups/builder.ts";
 import { type Deliveries, startDeliveries } from "./deliveries/start.ts";
 import type { HubMetrics } from "./metrics.ts";
 import type { HubOptions } from "./options.ts";
@@ -50,6 +51,8 @@ export function startBackground({ metrics, stops, ...base }: BackgroundParts): B
     },
   });
   stops.push(() => recalculation.close());
+  const rollups = new RollupBuilder({ points: store.points, log, clock });
+  stops.push(() => rollups.close());
   stops.push(startPurge(store, options, log, clock));
   return { deliveries, ingestion, recalculation };
 }

@@ -55,7 +55,24 @@ function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): 
   return { startMs: Math.max(startMs, since), endMs: Math.min(endMs, until) };
 }
 
-type Aggregated = Exclude<Aggregate, "None">;
+export type Aggregated = Exclude<Aggregate, "None">;
+
+/** What a longer period needs of a shorter one, for the aggregates that `isOfSums` names. */
+export interface PeriodSums {
+  readonly count: number;
+  /** The sum is `sum` + `error`. */
+  readonly sum: number;
+  readonly error: number;
+  readonly min: number;
+  readonly max: number;
+  /** Date of the first point. */
+  readonly firstMs: number;
+}
+
+/** Whether an aggregate follows from those of parts of its period. */
+export function isOfSums(name: Aggregated): boolean {
+  return name !== "VAR" && name !== "STDEV";
+}
 
 /**
  * Above this value, whose square has no double, sums use the smaller unit; a power of two, so that nothing is rounded.
@@ -64,14 +81,16 @@ const HUGE = 1e150;
 const SMALL_UNIT = 2 ** -600;
 
 /**
- * Running aggregates of one period. Variance by Welford's method, of a sample (n - 1), as databases' VAR and STDEV. A
- * final result beyond the range of doubles (a sum of 2e308) is omitted, since JSON has no number for it; intermediate
- * results may exceed it.
+ * Running aggregates of one period. Sums keep what their additions round off (Neumaier's method), so that the order of
+ * points and sums of parts make no difference, or that of one last bit. Variance by Welford's method, of a sample (n - 1), as databases' VAR and
+ * STDEV. A final result beyond the range of doubles (a sum of 2e308) is omitted, since JSON has no number for it;
+ * intermediate results may exceed it.
  */
 export class Accumulator {
   private unit = 1;
   private count = 0;
   private sum = 0;
+  private error = 0;
   private min = Number.POSITIVE_INFINITY;
   private max = Number.NEGATIVE_INFINITY;
   private mean = 0;
@@ -82,7 +101,7 @@ export class Accumulator {
     if (this.unit === 1 && (value > HUGE || value < -HUGE)) this.useSmallUnit();
     const scaled = value * this.unit;
     this.count += 1;
-    this.sum += scaled;
+    this.addToSum(scaled);
     this.min = Math.min(this.min, value);
     this.max = Math.max(this.max, value);
     const delta = scaled - this.mean;
@@ -91,25 +110,85 @@ export class Accumulator {
     this.earliestMs = Math.min(this.earliestMs, atMs);
   }
 
+  /** For aggregates of which `isOfSums` is true. */
+  merge({ count, sum, error, min, max, firstMs }: PeriodSums): void {
+    this.count += count;
+    this.addToSum(sum * this.unit);
+    this.error += error * this.unit;
+    this.min = Math.min(this.min, min);
+    this.max = Math.max(this.max, max);
+    this.earliestMs = Math.min(this.earliestMs, firstMs);
+  }
+
+  /** Null for huge values, whose sum is in another unit. */
+  sums(): PeriodSums | null {
+    if (this.unit !== 1) return null;
+    const { count, sum, error, min, max, earliestMs: firstMs } = this;
+    return { count, sum, error, min, max, firstMs };
+  }
+
+  private addToSum(value: number): void {
+    const sum = this.sum + value;
+    this.error += Math.abs(this.sum) >= Math.abs(value) ? this.sum - sum + value : value - sum + this.sum;
+    this.sum = sum;
+  }
+
   private useSmallUnit(): void {
     this.unit = SMALL_UNIT;
     this.sum *= SMALL_UNIT;
+    this.error *= SMALL_UNIT;
     this.mean *= SMALL_UNIT;
     this.squares *= SMALL_UNIT * SMALL_UNIT;
   }
 
   columns(aggregates: readonly Aggregated[]): Partial<DataRow> {
     const { unit, count } = this;
+    const sum = this.sum + this.error;
     const variance = count > 1 ? this.squares / (count - 1) : Number.NaN;
     const columns = {
-      SUM: ["sumValue", this.sum / unit],
+      SUM: ["sumValue", sum / unit],
       MIN: ["minValue", this.min],
       MAX: ["maxValue", this.max],
-      AVG: ["avgValue", this.sum / count / unit],
+      AVG: ["avgValue", sum / count / unit],
       COUNT: ["countValue", count],
       VAR: ["varianceValue", variance / unit / unit],
       STDEV: ["stdevValue", Math.sqrt(variance) / unit],
     } as const satisfies Record<Aggregated, readonly [keyof DataRow, number]>;
     return Object.fromEntries(aggregates.map((name) => columns[name]).filter(([, value]) => Number.isFinite(value)));
   }
+}
+
+/** Days of ten years. */
+const KEPT = 4_000;
+
+/** The periods of one granularity and zone, each computed once. */
+export class Buckets {
+  readonly #granularity: Span | "All";
+  readonly #zone: string;
+  /** In order of date. */
+  readonly #known: Bucket[] = [];
+
+  constructor(granularity: Span | "All", zone: string) {
+    this.#granularity = granularity;
+    this.#zone = zone;
+  }
+
+  at(ms: number): Bucket {
+    const known = this.#known;
+    let low = 0;
+    for (let high = known.length; low < high; ) {
+      const middle = (low + high) >>> 1;
+      if ((known[middle]?.endMs ?? 0) <= ms) low = middle + 1;
+      else high = middle;
+    }
+    const found = known[low];
+    if (found !== undefined && holds(found, ms)) return found;
+    const bucket = bucketOf(ms, this.#granularity, this.#zone);
+    if (known.length < KEPT) known.splice(low, 0, bucket);
+    return bucket;
+  }
+}
+
+export function holds({ startMs, endMs }: Bucket, ms: number): boolean {
+  return (startMs === null || ms >= startMs) && ms < endMs;
 }

@@ -1,42 +1,60 @@
 /** Points collected into the periods of a granularity, for /data and for the inputs of calculated variables. */
-import type { Granularity } from "../../wire/index.ts";
-import type { PointRow } from "../store/store.ts";
-import { Accumulator, type Bucket, bucketOf } from "./buckets.ts";
+import type { Rollup } from "../store/rollups/rollups.ts";
+import type { PointRange, PointRow } from "../store/store.ts";
+import { Accumulator, type Bucket, type Buckets, holds } from "./buckets.ts";
+import { stretchesOf } from "./rollups/stretches.ts";
 
 export interface CollectedPeriod {
   readonly bucket: Bucket;
   readonly sums: Accumulator;
 }
 
+export interface PeriodSource {
+  /** Chunks in order of date, as `PointStore.read`. */
+  read(range: PointRange): AsyncIterable<readonly PointRow[]>;
+  /** Of the zone of the periods, in order of date; empty where days do not suffice. */
+  readonly rollups: readonly Rollup[];
+}
+
 export interface CollectingParts {
-  readonly granularity: Exclude<Granularity, "Raw">;
-  /** IANA. */
-  readonly zone: string;
+  readonly buckets: Buckets;
   /** Null: as stored. */
   readonly convert: ((value: number) => number) | null;
 }
 
-/** One array for each chunk of points, which are in order of date; periods without points are left out. */
+/** One array for each chunk of points, in the order of the range; periods without points are left out. */
 export async function* collectPeriods(
-  chunks: AsyncIterable<readonly PointRow[]>,
-  { granularity, zone, convert }: CollectingParts,
+  source: PeriodSource,
+  range: PointRange,
+  { buckets, convert }: CollectingParts,
 ): AsyncGenerator<readonly CollectedPeriod[]> {
-  let open: CollectedPeriod | null = null;
-  for await (const chunk of chunks) {
-    const finished: CollectedPeriod[] = [];
-    for (const { atMs, value } of chunk) {
-      if (open === null || !holds(open.bucket, atMs)) {
-        if (open !== null) finished.push(open);
-        open = { bucket: bucketOf(atMs, granularity, zone), sums: new Accumulator() };
-      }
-      // Converts each value separately: a sum of temperatures cannot be converted afterwards.
-      open.sums.add(convert === null ? value : convert(value), atMs);
+  const state = { open: null as CollectedPeriod | null, finished: [] as CollectedPeriod[] };
+  const sumsAt = (atMs: number): Accumulator => {
+    const { open } = state;
+    if (open !== null && holds(open.bucket, atMs)) return open.sums;
+    if (open !== null) state.finished.push(open);
+    const sums = new Accumulator();
+    state.open = { bucket: buckets.at(atMs), sums };
+    return sums;
+  };
+  const take = () => state.finished.splice(0);
+  const stretches = stretchesOf(range, source.rollups);
+  for (const stretch of inOrder(range, stretches)) {
+    if (stretch.kind === "days") {
+      // No longer period ends within a day of its zone.
+      for (const day of inOrder(range, stretch.days)) sumsAt(day.firstMs).merge(day);
+      if (state.finished.length > 0) yield take();
+      continue;
     }
-    if (finished.length > 0) yield finished;
+    for await (const chunk of source.read({ ...range, ...stretch.bounds })) {
+      // Converts each value separately: a sum of temperatures cannot be converted afterwards.
+      for (const { atMs, value } of chunk) sumsAt(atMs).add(convert === null ? value : convert(value), atMs);
+      if (state.finished.length > 0) yield take();
+    }
   }
-  if (open !== null) yield [open];
+  if (state.open !== null) yield [state.open];
 }
 
-function holds({ startMs, endMs }: Bucket, ms: number): boolean {
-  return (startMs === null || ms >= startMs) && ms < endMs;
+function inOrder<Item>({ order }: PointRange, items: readonly Item[]): readonly Item[] {
+  return order === "ASC" ? items : items.toReversed();
 }

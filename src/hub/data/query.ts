@@ -133,8 +133,10 @@ export function zonesOf(
   variable: Pick<VariableFacts, "siteZoneId" | "sourceZoneId">,
 ): Zones {
   const asked = query.UseReportingTimezone === true ? variable.siteZoneId : query.TimeZoneId;
+  const zone = asked === undefined ? "UTC" : (ianaZone(asked) ?? "UTC");
   return {
-    period: asked === undefined ? "UTC" : (ianaZone(asked) ?? "UTC"),
+    // One name for what may be stored by zone.
+    period: zone === "Etc/UTC" ? "UTC" : zone,
     dates: asked ?? variable.sourceZoneId,
   };
 }

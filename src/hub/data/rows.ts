@@ -2,13 +2,16 @@
  * Rows of /data, variable by variable in order of id, streamed: memory holds one chunk. Paging counts within each
  * variable (rule 5).
  */
-import type { DataDisplayLevel, DataRow } from "../../wire/index.ts";
-import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
+import type { DataDisplayLevel, DataRow, Granularity } from "../../wire/index.ts";
+import type { Rollup } from "../store/rollups/rollups.ts";
+import type { PointRange, PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { isoOfUs, ZoneWriter } from "../time.ts";
+import { Buckets, isOfSums } from "./buckets.ts";
 import { conversionOf } from "./conversion.ts";
-import { type CollectedPeriod, collectPeriods } from "./periods.ts";
-import { type DataRequest, rangeOf, zonesOf } from "./query.ts";
+import { type CollectedPeriod, collectPeriods, type PeriodSource } from "./periods.ts";
+import { type DataRequest, rangeOf, type Zones, zonesOf } from "./query.ts";
 import { readRaw } from "./raw.ts";
+import { isRolledZone, pointsOnly, RULES, rolledSource } from "./rollups/source.ts";
 
 const WHOLE = { offset: 0, limit: null };
 
@@ -18,7 +21,7 @@ export async function* readRows(
   variables: readonly VariableFacts[],
 ): AsyncGenerator<readonly DataRow[]> {
   if (request.granularity === "Raw") yield* rawRows(points, request, variables);
-  else for (const variable of variables) yield* aggregatedRows(points, request, variable);
+  else yield* aggregatedRows(points, request, variables);
 }
 
 /**
@@ -59,26 +62,102 @@ async function* rawRows(
   }
 }
 
+/** Variables whose rollups are read by one query: those of a year take a megabyte. */
+const ROLLED_AT_ONCE = 50;
+
 async function* aggregatedRows(
   points: PointStore,
   request: DataRequest,
-  variable: VariableFacts,
+  variables: readonly VariableFacts[],
 ): AsyncGenerator<readonly DataRow[]> {
-  const { granularity, aggregates, page } = request;
+  const { granularity } = request;
   if (granularity === "Raw") return;
-  const zones = zonesOf(request, variable);
-  const writer = new ZoneWriter(zones.dates);
-  const range = { ...rangeOf(request, zones.period, WHOLE), labels: false };
-  const { unitId, convert } = conversionOf(variable, request.targetUnits);
+  const tools = new ZoneTools(granularity);
+  for (let first = 0; first < variables.length; first += ROLLED_AT_ONCE) {
+    const asks = variables.slice(first, first + ROLLED_AT_ONCE).map((variable): PeriodsAsk => {
+      const zones = zonesOf(request, variable);
+      return { variable, zones, range: { ...rangeOf(request, zones.period, WHOLE), labels: false } };
+    });
+    const sources = await sourcesOf(points, request, asks);
+    for (const [index, ask] of asks.entries())
+      yield* periodRows(request, ask, sources[index] ?? pointsOnly(points, ask.variable), tools);
+  }
+}
+
+interface PeriodsAsk {
+  readonly variable: VariableFacts;
+  readonly zones: Zones;
+  readonly range: PointRange;
+}
+
+/** Of all variables of a request, which mostly share their zone. */
+class ZoneTools {
+  readonly #granularity: Exclude<Granularity, "Raw">;
+  readonly #buckets = new Map<string, Buckets>();
+  readonly #writers = new Map<string, ZoneWriter>();
+
+  constructor(granularity: Exclude<Granularity, "Raw">) {
+    this.#granularity = granularity;
+  }
+
+  buckets(zone: string): Buckets {
+    return this.#buckets.getOrInsertComputed(zone, () => new Buckets(this.#granularity, zone));
+  }
+
+  writer(zone: string): ZoneWriter {
+    return this.#writers.getOrInsertComputed(zone, () => new ZoneWriter(zone));
+  }
+}
+
+/** One for each variable; rollups where they give the answer. */
+async function sourcesOf(
+  points: PointStore,
+  request: DataRequest,
+  asks: readonly PeriodsAsk[],
+): Promise<readonly PeriodSource[]> {
+  const isRolled = ({ variable, zones }: PeriodsAsk) =>
+    isOfDays(request) &&
+    isRolledZone(variable, zones.period) &&
+    conversionOf(variable, request.targetUnits).convert === null;
+  const found = new Map<PeriodsAsk, readonly Rollup[]>();
+  const alike = ({ zones, range }: PeriodsAsk) => `${zones.period} ${range.fromMs} ${range.lastMs}`;
+  for (const some of Map.groupBy(asks.filter(isRolled), alike).values()) {
+    const [one] = some;
+    if (one === undefined) continue;
+    const { fromMs, lastMs } = one.range;
+    const variableIds = some.map(({ variable }) => variable.id);
+    const rollups = await points.rollups.read({ variableIds, zone: one.zones.period, rules: RULES, fromMs, lastMs });
+    for (const ask of some) found.set(ask, rollups.get(ask.variable.id) ?? []);
+  }
+  return asks.map((ask) => {
+    const rollups = found.get(ask);
+    if (rollups === undefined) return pointsOnly(points, ask.variable);
+    return rolledSource(points, ask.variable, ask.zones.period, rollups);
+  });
+}
+
+/** Whether the aggregates of a request follow from those of days. */
+function isOfDays({ granularity, aggregates, view }: DataRequest): boolean {
+  const isLong = granularity !== "Minute" && granularity !== "Hour";
+  return isLong && view.kind === "latest" && aggregates.every(isOfSums);
+}
+
+async function* periodRows(
+  { level, aggregates, page, targetUnits }: DataRequest,
+  { variable, zones, range }: PeriodsAsk,
+  source: PeriodSource,
+  tools: ZoneTools,
+): AsyncGenerator<readonly DataRow[]> {
+  const writer = tools.writer(zones.dates);
+  const { unitId, convert } = conversionOf(variable, targetUnits);
   const last = page.limit === null ? Number.POSITIVE_INFINITY : page.offset + page.limit;
   let index = 0;
   const rowOf = ({ bucket, sums }: CollectedPeriod): DataRow => {
     const startMs = bucket.startMs ?? range.fromMs ?? sums.earliestMs;
-    const columns = sums.columns(aggregates);
-    return { ...columns, ...discriminants(request.level, variable, unitId, () => writer.write(startMs)) };
+    return { ...sums.columns(aggregates), ...discriminants(level, variable, unitId, () => writer.write(startMs)) };
   };
-  const parts = { granularity, zone: zones.period, convert };
-  for await (const periods of collectPeriods(points.read(variable, range), parts)) {
+  const parts = { buckets: tools.buckets(zones.period), convert };
+  for await (const periods of collectPeriods(source, range, parts)) {
     const rows: DataRow[] = [];
     for (const period of periods) {
       index += 1;

@@ -4,7 +4,7 @@
  */
 import type { FilterEntity, FilterField, FilterNode, FilterOperator, FormFilterField } from "./filter.ts";
 
-export type SqlValue = string | number | boolean | null | readonly (string | number)[];
+export type SqlValue = string | number | boolean | null | Uint8Array | readonly (string | number)[];
 
 export interface Condition {
   readonly sql: string;

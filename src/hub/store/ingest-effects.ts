@@ -12,6 +12,7 @@ import type { ReadingColumns } from "./columns.ts";
 import { row, type Steps, type StoreDialect } from "./database.ts";
 import { addEvents, type NewEvent } from "./events/events.ts";
 import { pushOutcomeEvent, wantsPushOutcomes } from "./events/push-outcomes.ts";
+import { type ChangedPoints, RollupWatch } from "./rollups/watch.ts";
 import type { IngestReport, Outcome, QueuedOperation } from "./store.ts";
 
 /** The watches of an account. Add a field for a further effect of points. */
@@ -33,6 +34,7 @@ export type AppliedState = "done" | "failed";
 export class IngestEffects {
   readonly #dialect: StoreDialect;
   readonly #clock: Clock;
+  readonly #rollups: RollupWatch;
   readonly #watched = new Map<number, Watched>();
   /** By variable. */
   readonly #touched = new Map<number, Touched>();
@@ -40,6 +42,7 @@ export class IngestEffects {
 
   constructor(dialect: StoreDialect, clock: Clock) {
     this.#dialect = dialect;
+    this.#rollups = new RollupWatch(dialect);
     this.#clock = clock;
   }
 
@@ -94,6 +97,7 @@ export class IngestEffects {
   *applied(operations: readonly QueuedOperation[], outcomes: readonly Outcome[], state: AppliedState): Steps<void> {
     const nowMs = this.#clock.now().epochMilliseconds;
     for (const [accountId, touched] of Map.groupBy(this.#touched.values(), (one) => one.accountId)) {
+      yield* this.#rollups.changed(accountId, touched.map(wholeOf));
       const { triggered } = yield* this.#watchedBy(accountId);
       if (triggered.size === 0) continue;
       const marks = touched.flatMap(({ variableId: inputId, intervals }) =>
@@ -150,6 +154,11 @@ export class IngestEffects {
     this.#watched.set(accountId, watched);
     return watched;
   }
+}
+
+/** Intervals are in order of date. */
+function wholeOf({ variableId, intervals }: Touched): ChangedPoints {
+  return { variableId, fromMs: intervals[0]?.fromMs ?? 0, toMs: intervals.at(-1)?.toMs ?? 0 };
 }
 
 /** The dates of the readings of these variables, by their positions. */

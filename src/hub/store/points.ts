@@ -3,6 +3,8 @@ import { markDependants, nowMs } from "./calculated/marks.ts";
 import { change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { FAR_MS } from "./point-rows.ts";
 import { selection } from "./point-selection.ts";
+import { createRollupStore } from "./rollups/rollups.ts";
+import { dropRollups } from "./rollups/watch.ts";
 import type { Holding, PointStore } from "./store.ts";
 import { factsOf, number, VARIABLE_FACTS } from "./structure-rows.ts";
 import { Where } from "./where.ts";
@@ -19,9 +21,10 @@ const PERIOD = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
 export function pointMethods(
   database: Database,
   { removedAtOnce, breathe }: RemovalLimits,
-): Pick<PointStore, "select" | "holding" | "remove" | "count"> {
+): Pick<PointStore, "select" | "holding" | "remove" | "count" | "rollups"> {
   const { dialect } = database;
   return {
+    rollups: createRollupStore(database),
     select: (accountId, filter) =>
       database.ask(function* () {
         const where = new Where(dialect)
@@ -67,9 +70,10 @@ export function pointMethods(
   };
 }
 
-/** Outputs that were calculated from removed points are calculated again without them. */
+/** Outputs that were calculated from removed points are calculated again without them, and so are rollups. */
 function* markRemoved(dialect: StoreDialect, inputId: number, { firstMs, lastMs }: Holding): Steps<void> {
   if (firstMs === null || lastMs === null) return;
+  yield* dropRollups(dialect, [{ variableId: inputId, fromMs: firstMs, toMs: lastMs }]);
   const variable = yield* row("SELECT account_id FROM variable WHERE id = ?", inputId);
   const touched = { inputId, fromMs: firstMs, toMs: lastMs };
   yield* markDependants(dialect, Number(variable?.["account_id"]), [touched], "removal", nowMs());

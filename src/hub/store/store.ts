@@ -27,6 +27,7 @@ import type { RefreshTokenStore } from "./people/refresh-tokens.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 import type { MeasuredStore } from "./quality/variables.ts";
 import type { ReferentialChangeStore } from "./referential-changes.ts";
+import type { RollupStore } from "./rollups/rollups.ts";
 import type { SearchStore } from "./search/search.ts";
 import type { SessionStore } from "./sessions/sessions.ts";
 import type { ExternalIdentityStore } from "./sign-on/external-identities.ts";
@@ -219,6 +220,7 @@ export interface Holding {
 }
 
 export interface PointStore {
+  readonly rollups: RollupStore;
   /** Variables of the account that a data query selects, by id; null for every account. */
   select(accountId: number | null, filter: VariablesFilter): Promise<readonly VariableFacts[]>;
   /** Chunks in order of date (versions of one point oldest first); memory holds one chunk. */

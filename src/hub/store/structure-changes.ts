@@ -15,6 +15,7 @@ import { usersOf } from "./calculated/readers.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { aboutSource, aboutVariable, addChangeEvent, addRemovalEvents, type Below } from "./events/structure-events.ts";
 import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
+import { forgetRollups } from "./rollups/watch.ts";
 import { noteChange } from "./source-zones.ts";
 import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
 import {
@@ -194,6 +195,7 @@ function* removeBelow(
   if (points > 0 && !withPoints) return { kind: "holds-points", variables: Number(held?.["variables"]), points };
   for (const table of ["point_version", "point"])
     yield* change(`DELETE FROM ${table} WHERE ${among("variable_id")}`, ids);
+  yield* forgetRollups(dialect, ids);
   // One calculated variable may read another one, which goes with it.
   yield* change(`DELETE FROM calculated_input WHERE ${among("calculated_id")}`, ids);
   const variables = yield* change(`DELETE FROM variable WHERE ${among("id")}`, ids);

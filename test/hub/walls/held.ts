@@ -162,6 +162,8 @@ async function calculated(hub: TestHub): Promise<void> {
     yield* change("INSERT INTO calculated_input VALUES (?, ?, ?, TRUE)", FIRST, FIRST, FIRST);
     yield* change("INSERT INTO calculated_field VALUES (?, 'site', ?, 1, ?)", FIRST, FIRST, FIRST);
     yield* change("INSERT INTO calculation_missed VALUES (?, ?, 0, 0, 0)", FIRST, FIRST);
+    yield* change("INSERT INTO rollup VALUES (?, ?, 0, 1, ?, ?)", FIRST, HIDDEN, HIDDEN, Buffer.from(HIDDEN));
+    yield* insert("rolled_up", { ...own, until_ms: 1, writes: 0 });
     yield* insert("calculation_due", { ...own, ...period, cause: "force" });
     yield* insert("calculation", { ...own, ...period, ...run, message: HIDDEN });
   });

@@ -31,6 +31,7 @@ const PARENTS: Readonly<Record<string, readonly [column: string, table: string, 
   point: ["variable_id", "variable", "id"],
   point_version: ["variable_id", "variable", "id"],
   recovery_code: ["user_id", "hub_user", "id"],
+  rollup: ["variable_id", "variable", "id"],
   site_group_member: ["group_id", "site_group", "id"],
 };
 

@@ -1,4 +1,5 @@
 /** Reads the points of inputs: of each variable and period once, however many aliases and parts ask for them. */
+import { Buckets } from "../../data/buckets.ts";
 import { collectPeriods } from "../../data/periods.ts";
 import type { PointRange, PointRow, PointStore } from "../../store/store.ts";
 import type { InputVariable } from "../engines/engine.ts";
@@ -50,8 +51,8 @@ export class InputReader {
     const { points, rowsMax, signal } = this.#parts;
     const held = this.#known.values().reduce((sum, { atMs }) => sum + atMs.length, 0);
     const columns = new GrowingColumns();
-    const chunks = async function* () {
-      for await (const chunk of points.read(facts, range)) {
+    const read = async function* (bounds: PointRange) {
+      for await (const chunk of points.read(facts, bounds)) {
         signal.throwIfAborted();
         yield chunk;
         if (held + columns.length > rowsMax) throw new DefinitionFault(wordsOfRows(alias, rowsMax));
@@ -59,10 +60,12 @@ export class InputReader {
     };
     const { granularity } = reach;
     if (granularity === "Raw" || aggregate === null) {
-      for await (const chunk of chunks()) for (const row of chunk) columns.addRow(row, convert);
+      for await (const chunk of read(range)) for (const row of chunk) columns.addRow(row, convert);
       return columns.finished();
     }
-    for await (const periods of collectPeriods(chunks(), { granularity, zone, convert })) {
+    // Without rollups, since a formula may read so many points, whether they are rolled up or not.
+    const parts = { buckets: new Buckets(granularity, zone), convert };
+    for await (const periods of collectPeriods({ read, rollups: [] }, range, parts)) {
       for (const { bucket, sums } of periods) {
         // An aggregate that no number can hold is left out, as in /data.
         const [value] = Object.values(sums.columns([aggregate]));

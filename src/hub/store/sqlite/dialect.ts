@@ -52,6 +52,7 @@ export function installFolding(database: DatabaseSync): void {
 /** SQLite has neither booleans nor lists. */
 export function bound(value: SqlValue | undefined): SQLInputValue {
   if (typeof value === "boolean") return value ? 1 : 0;
+  if (value instanceof Uint8Array) return value;
   if (typeof value === "object" && value !== null) return JSON.stringify(value);
   return value ?? null;
 }

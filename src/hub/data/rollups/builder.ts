@@ -1,0 +1,100 @@
+/** Makes rollups of what queries have read, in the background: a piece after the other, and a rest after each. */
+import type { Clock } from "../../../support/clock.ts";
+import type { Logger } from "../../../support/log.ts";
+import type { ReadSpan } from "../../store/rollups/rollups.ts";
+import type { PointStore } from "../../store/store.ts";
+import { bucketOf } from "../buckets.ts";
+import { buildRollups } from "./build.ts";
+
+/** Variables and zones that wait; beyond it reports are dropped, since later queries repeat them. */
+const WAITING_MAX = 20_000;
+/** What was tried is not tried again for this long: its points may change often. */
+const AGAIN_MS = 600_000;
+
+export interface BuilderParts {
+  readonly points: PointStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Tried {
+  readonly atMs: number;
+  readonly fromMs: number;
+  readonly endMs: number;
+}
+
+export class RollupBuilder {
+  readonly #parts: BuilderParts;
+  readonly #closing = new AbortController();
+  /** By variable and zone, as `#tried`. */
+  readonly #waiting = new Map<string, ReadSpan>();
+  readonly #tried = new Map<string, Tried>();
+  #running: Promise<void> | null = null;
+
+  constructor(parts: BuilderParts) {
+    this.#parts = parts;
+    parts.points.rollups.listen((span) => this.#add(span));
+  }
+
+  /** When nothing waits any more. */
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  #add(span: ReadSpan): void {
+    const key = `${span.variable.id} ${span.zone}`;
+    const tried = this.#tried.get(key);
+    const nowMs = this.#parts.clock.monotonicMs();
+    const isRecent = tried !== undefined && nowMs - tried.atMs < AGAIN_MS;
+    if (isRecent && tried.fromMs <= span.fromMs && span.endMs <= tried.endMs) return;
+    const known = this.#waiting.get(key);
+    if (this.#closing.signal.aborted || (known === undefined && this.#waiting.size >= WAITING_MAX)) return;
+    const fromMs = Math.min(span.fromMs, known?.fromMs ?? span.fromMs);
+    const endMs = Math.max(span.endMs, known?.endMs ?? span.endMs);
+    this.#waiting.set(key, { ...span, fromMs, endMs });
+    this.#running ??= this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#parts;
+    const { signal } = this.#closing;
+    // The query that reported is answered first.
+    await clock.sleep(0, signal);
+    for (const [key, span] of this.#waiting) {
+      if (signal.aborted) break;
+      this.#waiting.delete(key);
+      this.#remember(key, span);
+      try {
+        await this.#build(span);
+      } catch (thrown) {
+        log.warn({ err: thrown, variable: span.variable.id }, "aggregates of days could not be stored");
+      }
+    }
+    this.#running = null;
+  }
+
+  /** A year at a time. */
+  async #build(span: ReadSpan): Promise<void> {
+    const { points, clock } = this.#parts;
+    const { signal } = this.#closing;
+    for (let fromMs = span.fromMs; fromMs < span.endMs && !signal.aborted; ) {
+      const began = clock.monotonicMs();
+      const endMs = Math.min(span.endMs, bucketOf(fromMs, "Year", span.zone).endMs);
+      await buildRollups(points, { ...span, fromMs, endMs });
+      fromMs = endMs;
+      await clock.sleep(clock.monotonicMs() - began, signal);
+    }
+  }
+
+  #remember(key: string, { fromMs, endMs }: ReadSpan): void {
+    this.#tried.delete(key);
+    this.#tried.set(key, { atMs: this.#parts.clock.monotonicMs(), fromMs, endMs });
+    const [oldest] = this.#tried.keys();
+    if (this.#tried.size > WAITING_MAX && oldest !== undefined) this.#tried.delete(oldest);
+  }
+}
