@@ -51,8 +51,8 @@ async function urlOf(child: ChildProcess): Promise<string> {
   return (message as { url: string }).url;
 }
 
-export function storeOf(url: string): object {
-  return { kind: "postgres", url, schema: SCHEMA };
+export function storeOf(url: string) {
+  return { kind: "postgres", url, schema: SCHEMA } as const;
 }
 
 async function ingestion(client: pg.Client, server: string, { pushed, stored, push }: Sizes): Promise<void> {
