@@ -52,7 +52,8 @@ function onSqlite(path: string): BareReads {
 async function onPostgres(url: string): Promise<BareReads> {
   const client = await connect(url);
   const [begins, ends] = [MONTHS.map(([fromMs]) => fromMs), MONTHS.map(([, endMs]) => endMs)];
-  const sums = `SELECT id, from_ms, (SELECT sum(value) FROM point WHERE variable_id = id AND at_ms >= from_ms AND at_ms < end_ms)
+  const sums = `SELECT id, from_ms, (SELECT sum(value) FROM point
+      WHERE variable_id = id AND at_ms >= from_ms AND at_ms < end_ms)
     FROM unnest($1::bigint[]) AS id, unnest($2::bigint[], $3::bigint[]) AS month(from_ms, end_ms)`;
   const latest = `SELECT id, last.* FROM unnest($1::bigint[]) AS id CROSS JOIN LATERAL
     (SELECT at_ms, value FROM point WHERE variable_id = id ORDER BY at_ms DESC LIMIT 1) AS last`;
