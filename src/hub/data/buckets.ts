@@ -83,8 +83,8 @@ const SMALL_UNIT = 2 ** -600;
 /**
  * Running aggregates of one period. Sums keep what their additions round off (Neumaier's method), so that the order of
  * points and sums of parts make no difference, or that of one last bit. Variance by Welford's method, of a sample
- * (n - 1), as databases' VAR and STDEV. A final result beyond the range of doubles (a sum of 2e308) is omitted, since JSON has no number for it;
- * intermediate results may exceed it.
+ * (n - 1), as databases' VAR and STDEV. A final result beyond the range of doubles (a sum of 2e308) is omitted, since
+ * JSON has no number for it; intermediate results may exceed it.
  */
 export class Accumulator {
   private unit = 1;
