@@ -129,7 +129,7 @@ test("aggregates from rollups are those of the points, over random histories", a
         }
       }
     }),
-    { numRuns: 30 },
+    { numRuns: 20 },
   );
 });
 

@@ -57,7 +57,7 @@ function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): 
 
 export type Aggregated = Exclude<Aggregate, "None">;
 
-/** What a longer period needs of a shorter one, for the aggregates that `isOfSums` names. */
+/** A longer period adds up these of shorter ones, for the aggregates that `isOfSums` names. */
 export interface PeriodSums {
   readonly count: number;
   /** The sum is `sum` + `error`. */

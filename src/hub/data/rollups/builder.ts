@@ -8,7 +8,7 @@ import { buildRollups } from "./build.ts";
 
 /** Variables and zones that wait; beyond it reports are dropped, since later queries repeat them. */
 const WAITING_MAX = 20_000;
-/** What was tried is not tried again for this long: its points may change often. */
+/** Periods that were tried are not tried again for this long: their points may change often. */
 const AGAIN_MS = 600_000;
 
 export interface BuilderParts {
@@ -34,11 +34,6 @@ export class RollupBuilder {
   constructor(parts: BuilderParts) {
     this.#parts = parts;
     parts.points.rollups.listen((span) => this.#add(span));
-  }
-
-  /** When nothing waits any more. */
-  async idle(): Promise<void> {
-    await this.#running;
   }
 
   async close(): Promise<void> {
