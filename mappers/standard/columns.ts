@@ -63,6 +63,13 @@ export function findColumns(header: readonly string[]): Columns {
   };
 }
 
+/** Columns on which a reading depends, beside date and value. */
+export function columnsBeside({ identifiers, mappingConfig, variableTypeId, version, tags }: Columns): number[] {
+  return [...identifiers.map(({ at }) => at), mappingConfig, variableTypeId, version, tags].filter(
+    (at) => at !== undefined,
+  );
+}
+
 /** A source has several variables, so its name alone is not enough. */
 function needsSelector(identifiers: Columns["identifiers"]): boolean {
   return identifiers.length > 0 && identifiers.every(({ field }) => field !== "variableId");

@@ -1,7 +1,16 @@
 /** The standard data file, CSV or workbook (specification, *Data versioning*, rule 7). */
-import { type CellValue, defineMapper, FileError, type MapperFile, type Reading, RowError, z } from "headgate/mapper";
+import {
+  type CellValue,
+  defineMapper,
+  FileError,
+  type MapperFile,
+  type Reading,
+  RowError,
+  type RowPlan,
+  z,
+} from "headgate/mapper";
 import { isArchive, textOf } from "../_formats/cells.ts";
-import { type Columns, findColumns, parseTags, targetReader } from "./columns.ts";
+import { type Columns, columnsBeside, findColumns, parseTags, targetReader } from "./columns.ts";
 
 const settings = z.strictObject({
   timeZone: z
@@ -122,6 +131,17 @@ export default defineMapper({
       }
     }
 
+    function planOf(): RowPlan | undefined {
+      if (columns === undefined) return undefined;
+      return {
+        width: columns.width,
+        date: { column: columns.date, zone: timeZone, byOrder: dst === "byOrder" },
+        values: [columns.value],
+        decimal,
+        by: columnsBeside(columns),
+      };
+    }
+
     if (isSheet)
       try {
         await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
@@ -129,7 +149,7 @@ export default defineMapper({
         if (columns !== undefined || !(thrown instanceof FileError) || thrown.text === undefined) throw thrown;
         throw await otherSheets(thrown, file, settings.sheet);
       }
-    else await eachRow(file.csv({ delimiter: settings.delimiter, encoding: settings.encoding }), takeRow);
+    else await eachRow(file.csv({ delimiter: settings.delimiter, encoding: settings.encoding }), takeRow, planOf);
     if (columns === undefined && isSheet)
       throw await otherSheets(new FileError("the sheet is empty: it has no header"), file, settings.sheet);
     if (columns === undefined)

@@ -1,6 +1,7 @@
 /** The context of a mapper: functions that emit readings and refuse rows, with checks at each call. */
 
 import type { Place } from "../model.ts";
+import { blocksOf } from "../readers/plain-rows.ts";
 import { RowError } from "../readers/row-error.ts";
 import { placeOf, type RowTracker } from "../readers/row-place.ts";
 import type { LookupFile } from "./contract.ts";
@@ -11,19 +12,15 @@ import { createLookups } from "./lookup.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
 import { readNumber } from "./number.ts";
 import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
+import { Emitted } from "./plan/emitted.ts";
+import { RowTaker } from "./plan/row-taker.ts";
+import { isPlausible } from "./plausible.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
 import type { SourceZones } from "./source-zones.ts";
 import { checkTarget, shown } from "./targets.ts";
 import { createTimeTools } from "./time.ts";
 import { createUnitTool } from "./unit.ts";
-
-/**
- * Dates outside this range are faults of clocks and of conversions: a zero in a spreadsheet is 1899, a missing year
- * 9999.
- */
-const DATE_MIN_MS = Date.UTC(1901, 0, 1);
-const DATE_MAX_MS = Date.UTC(2200, 0, 1);
 
 /** Limit on the readings of repeated hours in memory. */
 const WAITING_MAX = 250_000;
@@ -66,24 +63,20 @@ export interface FileContext<Settings> {
 export function createContext<Settings>(parts: ContextParts<Settings>): FileContext<Settings> {
   const { rejections, tracker } = parts;
   const instants = new Instants();
-  const emit = createEmit(parts, instants);
-  const { finish, ...time } = createTimeTools(instants, parts.onCut, parts.zones);
+  const emitted = new Emitted();
+  const emit = createEmit(parts, instants, emitted);
+  const { finish, knownZone, takePassed, ...time } = createTimeTools(instants, parts.onCut, parts.zones);
 
-  function eachChunkRow<Row extends object>(rows: readonly Row[], take: (row: Row) => void): void {
-    for (let at = 0; at < rows.length; at += 1) {
-      const row = rows[at];
-      if (row === undefined) continue;
-      tracker.enter(row);
-      try {
-        take(row);
-      } catch (thrown) {
-        if (!isRowError(thrown)) throw thrown;
-        rejections.add(placeAt(row, tracker), rowFault(thrown, row));
-      }
+  function attempt(row: object, take: () => void): void {
+    try {
+      take();
+    } catch (thrown) {
+      if (!isRowError(thrown)) throw thrown;
+      rejections.add(placeAt(row, tracker), rowFault(thrown, row));
     }
-    tracker.leave();
   }
 
+  const tools = { index: parts.index, rejections, tracker, emitted, attempt, knownZone, takePassed };
   const context: MapContext<Settings> = {
     file: parts.file,
     settings: parts.settings,
@@ -92,10 +85,11 @@ export function createContext<Settings>(parts: ContextParts<Settings>): FileCont
       const fault = typeof reason === "string" ? { message: reason } : reason;
       rejections.add(placeAt(where, tracker), { ...fault, text: cellText(where, fault.column) });
     },
-    async eachRow(chunks, take) {
-      for await (const rows of chunks) {
+    async eachRow(chunks, take, plan) {
+      const taker = new RowTaker({ take, plan, tools });
+      for await (const rows of blocksOf(chunks) ?? chunks) {
         parts.signal.throwIfAborted();
-        eachChunkRow(rows, take);
+        taker.take(rows);
       }
     },
     time,
@@ -118,6 +112,7 @@ function cellText(where: unknown, column: string | undefined): string | undefine
 function createEmit<Settings>(
   { index, rejections, tracker, zones, version: stamp, onCut = () => undefined }: ContextParts<Settings>,
   instants: Instants,
+  emitted: Emitted,
 ): (reading: Reading) => void {
   const frozen = new WeakMap<object, Group>();
   /** By the ids of the groups. */
@@ -162,10 +157,11 @@ function createEmit<Settings>(
     const row = place.row ?? 0;
     const sheet = index.sheet(place.sheet);
     if (pending !== undefined) {
+      if (emitted.isRecorded) emitted.add({ group, date: Number.NaN, value, row, sheet });
       const { text } = pending;
       const named = "column" in place ? place.column : undefined;
-      const row = tracker.row === place.row ? tracker.latest : undefined;
-      const column = named ?? rowFault(new RowError("", { text }), row).column;
+      const latest = tracker.row === place.row ? tracker.latest : undefined;
+      const column = named ?? rowFault(new RowError("", { text }), latest).column;
       takeLater(pending, {
         ...{ group, value, sheet, column },
         place: { row: place.row, sheet: place.sheet },
@@ -176,6 +172,13 @@ function createEmit<Settings>(
       });
       return;
     }
+    if (emitted.isRecorded)
+      emitted.add({
+        ...{ group, date, value, row, sheet },
+        version: checkedVersion(version) ?? stamp,
+        tags: copied(checkedTags(tags)),
+        batchTags: copied(checkedTags(batchTags)),
+      });
     const extra =
       version === undefined && tags === undefined && batchTags === undefined && stamp === undefined
         ? 0
@@ -223,7 +226,7 @@ function createEmit<Settings>(
 }
 
 function checkPlausible(ms: number, date: Reading["date"]): void {
-  if (!(ms >= DATE_MIN_MS && ms < DATE_MAX_MS))
+  if (!isPlausible(ms))
     throw new RowError(
       Number.isNaN(ms) ? "the date is not valid" : `the date ${shown(date)} is not plausible: outside 1901 to 2199`,
       typeof date === "string" ? { text: date } : {},

@@ -9,11 +9,13 @@
 import type { z as zod } from "zod";
 import type { MapperFile, TextRow } from "../readers/contract.ts";
 import type { PushTarget } from "../wire/push.ts";
+import type { RowPlan } from "./row-plan.ts";
 
 export { z } from "zod";
 export type * from "../readers/contract.ts";
 export { FileError, RowError } from "../readers/row-error.ts";
 export { hasTypedDigits } from "../readers/typed-digits.ts";
+export type { RowPlan } from "./row-plan.ts";
 
 /**
  * As a zone: that of the source to which the target of the reading belongs. Only a hub knows it, for the files that it
@@ -201,8 +203,15 @@ export interface MapContext<Settings> {
   /**
    * Takes the rows of a reader one by one. A `RowError` thrown by `take` refuses that row, with its place and column,
    * and the next row follows: every bad row is reported. Without this helper an uncaught `RowError` ends the file.
+   *
+   * `plan` is for rows of `file.csv`: it is called after each row until it returns a plan, by which the further rows are
+   * read from the bytes of the file where they are plain.
    */
-  eachRow<Row extends object>(rows: AsyncIterable<readonly Row[]>, take: (row: Row) => void): Promise<void>;
+  eachRow<Row extends object>(
+    rows: AsyncIterable<readonly Row[]>,
+    take: (row: Row) => void,
+    plan?: () => RowPlan | undefined,
+  ): Promise<void>;
   readonly time: TimeTools;
   /**
    * Finite number of a text with declared marks. Throws a `RowError` with the text and a hint at the marks that it

@@ -79,6 +79,8 @@ export class ReadingIndex {
   #fault: unknown;
   /** Number of readings so far. */
   readings = 0;
+  /** How often the indexes of versions and tags became invalid. */
+  clearedExtras = 0;
 
   /** `spillPath` is used when there are more than `rowsMax` readings. */
   constructor(spillPath: string, rowsMax = ROWS_IN_MEMORY_MAX) {
@@ -150,6 +152,7 @@ export class ReadingIndex {
     }
     columns.clear();
     this.#extras.clear();
+    this.clearedExtras += 1;
   }
 
   #sorted(columns: ReadingColumns): ColumnReadings {

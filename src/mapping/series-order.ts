@@ -14,7 +14,7 @@ interface Held extends Twice {
   readonly date: PendingDate;
 }
 
-interface Series {
+export interface Series {
   /** Wall time of the last row outside of a repeated hour; NaN at the start of the file. */
   last: number;
   /** Rows of the current repeated hour. */
@@ -30,6 +30,12 @@ const HINT =
   "All rows of the series in that hour are refused. Ask the sender for the offset or for UTC, or say " +
   "that every row is of one pass by the policy earlier or later. Where several series alternate in " +
   "one file, a mapper has to name the series: { byOrder: series }.";
+
+/** A row that counted in the order of its series. */
+export interface Passed {
+  readonly order: SeriesOrder;
+  readonly series: Series;
+}
 
 export class SeriesOrder {
   readonly #zone: Zone;
@@ -47,9 +53,15 @@ export class SeriesOrder {
     return made;
   }
 
-  /** Adds a row whose wall time occurs once. */
-  pass(key: string, wall: number): void {
+  /** Adds a row whose wall time occurs once. Returns its series, for further rows of it. */
+  pass(key: string, wall: number): Series {
     const series = this.#seriesOf(key);
+    this.passIn(series, wall);
+    return series;
+  }
+
+  /** As `pass`. */
+  passIn(series: Series, wall: number): void {
     if (series.held.length > 0) this.#settle(series, wall);
     series.last = wall;
   }
@@ -86,6 +98,41 @@ export class SeriesOrder {
     if (typeof passes === "string") refuseAll(held, this.#zone, passes);
     else
       for (const [at, { first, second, date }] of held.entries()) date.settle(passes[at] === "first" ? first : second);
+  }
+}
+
+/** The orders of a file, one for each zone. */
+export class SeriesOrders {
+  readonly #orders = new Map<Zone, SeriesOrder>();
+  #passed: Passed | undefined;
+
+  /** As `SeriesOrder.pass`. */
+  pass(zone: Zone, key: string, wall: number): void {
+    const order = this.#of(zone);
+    this.#passed = { order, series: order.pass(key, wall) };
+  }
+
+  /** As `SeriesOrder.hold`. */
+  hold(zone: Zone, key: string, text: string, wall: number, twice: Twice): PendingDate {
+    return this.#of(zone).hold(key, text, wall, twice);
+  }
+
+  /** The row that counted in its series since the last call. */
+  takePassed(): Passed | undefined {
+    const passed = this.#passed;
+    this.#passed = undefined;
+    return passed;
+  }
+
+  /** Called after the last row. */
+  finish(): void {
+    for (const order of this.#orders.values()) order.finish();
+  }
+
+  #of(zone: Zone): SeriesOrder {
+    const order = this.#orders.get(zone) ?? new SeriesOrder(zone);
+    this.#orders.set(zone, order);
+    return order;
   }
 }
 

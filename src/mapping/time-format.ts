@@ -1,7 +1,8 @@
 /** Formats of dates in Unicode letters (UTS #35): `dd/MM/yyyy HH:mm:ss`, text in single quotes, `h` with `a`. */
 
 import { FileError } from "../readers/row-error.ts";
-import { daysInMonth, fractionMs, twoDigits, wallOf } from "./iso-text.ts";
+import { FixedFormat } from "./fixed-format.ts";
+import { daysInMonth, fractionMs, wallOf } from "./iso-text.ts";
 
 /**
  * Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. Sets
@@ -51,10 +52,25 @@ const LETTERS: Readonly<Record<string, readonly [Field, string]>> = {
   SSSSSSSSS: ["fraction", "\\d{9}"],
 };
 
-const compiled = new Map<string, FormatReader>();
+interface Compiled {
+  readonly read: FormatReader;
+  /** Undefined for a format with a field of several widths, or without a year of four digits. */
+  readonly fixed?: FixedFormat;
+}
+
+const compiled = new Map<string, Compiled>();
 
 /** The reader of a format, made once. */
 export function formatReader(format: string): FormatReader {
+  return compiledOf(format).read;
+}
+
+/** The places of the fields, for a format in which each has one. */
+export function fixedFormat(format: string): FixedFormat | undefined {
+  return compiledOf(format).fixed;
+}
+
+function compiledOf(format: string): Compiled {
   const known = compiled.get(format);
   if (known !== undefined) return known;
   const made = compile(format);
@@ -62,7 +78,7 @@ export function formatReader(format: string): FormatReader {
   return made;
 }
 
-function compile(format: string): FormatReader {
+function compile(format: string): Compiled {
   const fields: Field[] = [];
   const fixed = new FixedFormat();
   let pattern = "";
@@ -96,64 +112,13 @@ function compile(format: string): FormatReader {
   const hasMonth = slots.has("month") || slots.has("monthName");
   if (!slots.has("yearDay") && !(slots.has("day") && hasMonth))
     throw new FileError(`the date format "${format}" names no day or no month`);
-  if (fixed.isFixed && fields.includes("year")) return (text) => fixed.read(text);
-  return (text) => {
-    const match = expression.exec(text);
-    return match === null ? Number.NaN : fromMatch(match, slots);
+  if (fixed.isFixed && fixed.hasYear) return { read: (text) => fixed.read(text), fixed };
+  return {
+    read(text) {
+      const match = expression.exec(text);
+      return match === null ? Number.NaN : fromMatch(match, slots);
+    },
   };
-}
-
-const ABSENT = -1;
-
-/**
- * A format whose fields all have a fixed place and width, read by character: several times as fast as an expression.
- */
-class FixedFormat {
-  isFixed = true;
-  #length = 0;
-  readonly #marks: { readonly at: number; readonly code: number }[] = [];
-  #year = ABSENT;
-  #month = ABSENT;
-  #day = ABSENT;
-  #hour = ABSENT;
-  #minute = ABSENT;
-  #second = ABSENT;
-
-  field(token: string, field: Field): void {
-    const at = this.#length;
-    this.#length += token.length;
-    if (field === "year" && token.length === 4) this.#year = at;
-    else if (token.length !== 2) this.isFixed = false;
-    else if (field === "month") this.#month = at;
-    else if (field === "day") this.#day = at;
-    else if (field === "hour" && token === "HH") this.#hour = at;
-    else if (field === "minute") this.#minute = at;
-    else if (field === "second") this.#second = at;
-    else this.isFixed = false;
-  }
-
-  text(text: string): void {
-    for (const [at, sign] of [...text].entries()) {
-      // A field with two widths is left to the expression.
-      if (sign.length > 1) this.isFixed = false;
-      this.#marks.push({ at: this.#length + at, code: sign.charCodeAt(0) });
-    }
-    this.#length += text.length;
-  }
-
-  /** As `FormatReader`. */
-  read(text: string): number {
-    if (text.length !== this.#length) return Number.NaN;
-    for (const { at, code } of this.#marks) if (text.charCodeAt(at) !== code) return Number.NaN;
-    return wallOf(
-      twoDigits(text, this.#year) * 100 + twoDigits(text, this.#year + 2),
-      twoDigits(text, this.#month),
-      twoDigits(text, this.#day),
-      this.#hour === ABSENT ? 0 : twoDigits(text, this.#hour),
-      this.#minute === ABSENT ? 0 : twoDigits(text, this.#minute),
-      this.#second === ABSENT ? 0 : twoDigits(text, this.#second),
-    );
-  }
 }
 
 function unquote(token: string): string {

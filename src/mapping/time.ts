@@ -7,7 +7,7 @@ import { localDateOf } from "./local-date.ts";
 import { LocalTimes } from "./local-times.ts";
 import { type DstPolicy, SOURCE_ZONE, type TimeTools } from "./mapper.ts";
 import { pendingInstant } from "./pending-instant.ts";
-import { SeriesOrder } from "./series-order.ts";
+import { type Passed, SeriesOrders } from "./series-order.ts";
 import { SourceZones } from "./source-zones.ts";
 import { type FormatReader, formatReader } from "./time-format.ts";
 import { type Occurrence, Zone } from "./zone.ts";
@@ -20,6 +20,10 @@ const DAY_MS = 86_400_000;
 export interface FileTimeTools extends TimeTools {
   /** Called after the last row of the file: rows held for repeated hours are settled. */
   finish(): void;
+  /** For rows that are read from their bytes: the zone of this name, if local times were read in it. */
+  knownZone(name: string): Zone | undefined;
+  /** The row that counted in its series since the last call, if a local time was read by the policy `byOrder`. */
+  takePassed(): Passed | undefined;
 }
 
 /**
@@ -32,7 +36,7 @@ export function createTimeTools(
   sources = new SourceZones(undefined),
 ): FileTimeTools {
   const zones = new Map<string, Zone>();
-  const orders = new Map<Zone, SeriesOrder>();
+  const orders = new SeriesOrders();
   const locals = new LocalTimes(instants, sources);
   let lastZone: Zone | undefined;
   const wallTime = wallTimes(onCut);
@@ -64,19 +68,10 @@ export function createTimeTools(
     if (occurrence?.kind === "never") throw never(text, zone);
     if (occurrence?.kind === "twice") {
       instants.hasPending = true;
-      return pendingInstant(orderOf(zone).hold(key, text, wall, occurrence));
+      return pendingInstant(orders.hold(zone, key, text, wall, occurrence));
     }
-    orderOf(zone).pass(key, wall);
+    orders.pass(zone, key, wall);
     return instants.at(occurrence?.at ?? plain);
-  }
-
-  function orderOf(zone: Zone): SeriesOrder {
-    let order = orders.get(zone);
-    if (order === undefined) {
-      order = new SeriesOrder(zone);
-      orders.set(zone, order);
-    }
-    return order;
   }
 
   function local(text: string, format: string, zone: string, policy: DstPolicy = "reject"): Temporal.Instant {
@@ -149,10 +144,12 @@ export function createTimeTools(
     },
     addMinutes: (instant, minutes) => instants.moved(instant, (ms) => ms + Math.round(minutes * MINUTE_MS)),
     addDays,
+    knownZone: (name) => zones.get(name),
+    takePassed: () => orders.takePassed(),
     zone: (name, target) => (name === SOURCE_ZONE ? sources.zoneOf(target) : name),
     finish() {
       locals.finish();
-      for (const order of orders.values()) order.finish();
+      orders.finish();
     },
   };
 }

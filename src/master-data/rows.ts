@@ -4,6 +4,7 @@ import { extname } from "node:path/posix";
 import { csvCells } from "../readers/csv.ts";
 import { type Input, rawChunks } from "../readers/decode.ts";
 import { lineChunks } from "../readers/lines.ts";
+import { madeRows } from "../readers/plain-rows.ts";
 import { isFileError } from "../readers/row-error.ts";
 import { placeOf } from "../readers/row-place.ts";
 import { sheetNames, xlsxCells } from "../readers/xlsx.ts";
@@ -99,7 +100,7 @@ async function csvOf(input: Input, { settings, fileName }: MasterDataFile): Prom
   const first = await firstLine(input, encoding);
   const declared = /^"?sep=(.)"?$/i.exec(first)?.[1];
   const delimiter = settings.delimiter ?? declared ?? (extname(fileName) === ".tsv" ? "\t" : likeliest(first));
-  return csvCells(input, { delimiter, encoding, trim: true, skipLines: declared === undefined ? 0 : 1 });
+  return madeRows(csvCells(input, { delimiter, encoding, trim: true, skipLines: declared === undefined ? 0 : 1 }));
 }
 
 async function firstLine(input: Input, encoding: string): Promise<string> {

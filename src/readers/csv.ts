@@ -2,31 +2,26 @@
 
 import { counted } from "../support/grouped-number.ts";
 import type { CsvOptions } from "./contract.ts";
-import type { Records } from "./csv-block.ts";
 import { PlainLines } from "./csv-plain.ts";
 import { csvRecords } from "./csv-records.ts";
 import type { Input } from "./decode.ts";
 import { type Header, readHeader, unnamedFault } from "./header.ts";
+import { type NamedColumns, PlainRows } from "./plain-rows.ts";
 import type { RefuseRow, RowFault } from "./refuse.ts";
 import { UnreadableError } from "./row-error.ts";
 import { stampPlace } from "./row-place.ts";
 
 /** Rows as arrays of cells, each stamped with its line. */
-export async function* csvCells(input: Input, options: CsvOptions): AsyncGenerator<string[][]> {
+export async function* csvCells(input: Input, options: CsvOptions): AsyncGenerator<string[][] | PlainRows<string[]>> {
   for await (const block of csvRecords(input, options)) {
-    const rows = stamped(block instanceof PlainLines ? block.records() : block);
-    if (rows.length > 0) yield rows;
+    if (block instanceof PlainLines) yield new PlainRows(block, stampedCells);
+    else yield block.cells.map((cells, nth) => stampedCells(cells, block.lines[nth] ?? 0));
   }
 }
 
-function stamped({ cells, lines }: Records): string[][] {
-  for (let index = 0; index < cells.length; index += 1) stampPlace(cells[index] ?? [], lines[index] ?? 0);
+function stampedCells(cells: string[], line: number): string[] {
+  stampPlace(cells, line);
   return cells;
-}
-
-/** As `csvCells`, with plain lines as their bytes. */
-export async function* csvBlocks(input: Input, options: CsvOptions): AsyncGenerator<string[][] | PlainLines> {
-  for await (const block of csvRecords(input, options)) yield block instanceof PlainLines ? block : stamped(block);
 }
 
 /** Rows by the names of the header. */
@@ -34,12 +29,25 @@ export async function* csvRows(
   input: Input,
   options: CsvOptions,
   refuse: RefuseRow,
-): AsyncGenerator<Record<string, string>[]> {
+): AsyncGenerator<Record<string, string>[] | PlainRows<Record<string, string>>> {
   const { headerRows = 1 } = options;
   const head: string[][] = [];
   let headLine = 0;
   let shape: RowShaper | undefined;
+  const make = (record: string[], line: number) => {
+    const row = shape?.row(record, line);
+    if (shape === undefined || row === undefined) return undefined;
+    stampPlace(row, line);
+    const fault = shape.fault(record);
+    if (fault === undefined) return row;
+    refuse(row, fault);
+    return undefined;
+  };
   for await (const block of csvRecords(input, options)) {
+    if (shape !== undefined && block instanceof PlainLines) {
+      yield new PlainRows(block, make, shape.columns);
+      continue;
+    }
     const { cells, lines } = block instanceof PlainLines ? block.records() : block;
     const rows: Record<string, string>[] = [];
     for (let index = 0; index < cells.length; index += 1) {
@@ -50,13 +58,10 @@ export async function* csvRows(
         if (head.length >= headerRows) shape = new RowShaper(readHeader(head, options, { row: headLine }), options);
         continue;
       }
-      const row = shape.row(record, line);
-      stampPlace(row, line);
-      const fault = shape.fault(record);
-      if (fault === undefined) rows.push(row);
-      else refuse(row, fault);
+      const row = make(record, line);
+      if (row !== undefined) rows.push(row);
     }
-    if (rows.length > 0) yield rows;
+    yield rows;
   }
   if (shape === undefined && head.length > 0)
     throw new UnreadableError(`the file ends within its header, which spans ${headerRows} rows`, {
@@ -84,6 +89,10 @@ class RowShaper {
     this.#named = places.filter(({ name }) => name !== "").map(({ column }) => column);
     this.#unnamed =
       options.unnamed === "skip" ? [] : places.filter(({ name }) => name === "").map(({ column }) => column);
+  }
+
+  get columns(): NamedColumns {
+    return { names: this.#header.names, unnamed: this.#unnamed };
   }
 
   row(record: readonly string[], line: number): Record<string, string> {

@@ -18,6 +18,7 @@ import { type Input, rawChunks } from "./decode.ts";
 import { fixedWidthRows } from "./fixed-width.ts";
 import { jsonItems, ndjsonItems } from "./json.ts";
 import { lineChunks, wholeText } from "./lines.ts";
+import { keepBlocks, madeRows, type PlainRows } from "./plain-rows.ts";
 import type { RefuseRow } from "./refuse.ts";
 import type { RowTracker } from "./row-place.ts";
 import { sheetNames, xlsxCells, xlsxRows } from "./xlsx.ts";
@@ -46,10 +47,9 @@ export function createMapperFile(
     path: facts.filePath,
     size: facts.size,
     csv: (options: CsvOptions & { columns?: boolean } = {}) =>
-      watched<TextRow | TextCells>(
-        options.columns === true ? csvRows(input, options, refuse) : csvCells(input, options),
-        tracker,
-      ),
+      options.columns === true
+        ? ofBlocks<TextRow>(csvRows(input, options, refuse), tracker)
+        : ofBlocks<TextCells>(csvCells(input, options), tracker),
     lines: (options: LineOptions = {}) => watched(lineChunks(input, options), tracker),
     fixedWidth: (options: FixedWidthOptions) => watched<TextRow>(fixedWidthRows(input, options), tracker),
     xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
@@ -64,6 +64,15 @@ export function createMapperFile(
   // The overloads of the contract derive the type of the rows from `columns`, which one implementation cannot
   // express.
   return file as unknown as MapperFile;
+}
+
+function ofBlocks<Row extends object>(
+  blocks: AsyncIterable<Row[] | PlainRows<Row>>,
+  tracker: RowTracker,
+): AsyncGenerator<readonly Row[]> {
+  const rows = watched(madeRows(blocks), tracker);
+  keepBlocks(rows, blocks);
+  return rows;
 }
 
 async function* watched<Row extends object>(

@@ -1,0 +1,97 @@
+/** Dates read from the bytes of a cell, where they are of a plain kind. */
+import { byteDigits, type FixedFormat } from "../fixed-format.ts";
+import { wallOf } from "../iso-text.ts";
+import { fixedFormat } from "../time-format.ts";
+
+export interface ByteDates {
+  /** Whether the latest date is a wall time, since it has no designator. */
+  readonly isLocal: boolean;
+  /**
+   * Epoch milliseconds of the date between two places, or its wall time as if it were UTC. NaN for a cell that is not
+   * plain: it may still be a date.
+   */
+  read(bytes: Uint8Array, from: number, to: number): number;
+}
+
+/** Undefined for a format that is not read from bytes. */
+export function byteDates(format: string): ByteDates | undefined {
+  if (format === "iso") return new IsoBytes();
+  const fixed = fixedFormat(format);
+  return fixed === undefined ? undefined : new FormatBytes(fixed);
+}
+
+class FormatBytes implements ByteDates {
+  readonly isLocal = true;
+  readonly #format: FixedFormat;
+
+  constructor(format: FixedFormat) {
+    this.#format = format;
+  }
+
+  read(bytes: Uint8Array, from: number, to: number): number {
+    return this.#format.readBytes(bytes, from, to);
+  }
+}
+
+const [COLON, HYPHEN, PLUS, POINT, TEE, BLANK, ZULU] = [58, 45, 43, 46, 84, 32, 90];
+const SHORTEST = 16;
+
+/** `yyyy-MM-ddTHH:mm[:ss[.SSS]][Z|±HH:mm]`, with T or a blank. */
+class IsoBytes implements ByteDates {
+  isLocal = false;
+
+  read(bytes: Uint8Array, from: number, to: number): number {
+    if (to - from < SHORTEST || bytes[from + 4] !== HYPHEN || bytes[from + 7] !== HYPHEN || bytes[from + 13] !== COLON)
+      return Number.NaN;
+    const separator = bytes[from + 10];
+    if (separator !== TEE && separator !== BLANK) return Number.NaN;
+    let at = from + SHORTEST;
+    let second = 0;
+    let fraction = 0;
+    if (at < to && bytes[at] === COLON) {
+      if (at + 3 > to) return Number.NaN;
+      second = byteDigits(bytes, at + 1);
+      at += 3;
+      if (at < to && bytes[at] === POINT) {
+        const end = digitsEnd(bytes, at + 1, to);
+        fraction = milliseconds(bytes, at + 1, end);
+        at = end;
+      }
+    }
+    const wall = wallOf(
+      byteDigits(bytes, from) * 100 + byteDigits(bytes, from + 2),
+      byteDigits(bytes, from + 5),
+      byteDigits(bytes, from + 8),
+      byteDigits(bytes, from + 11),
+      byteDigits(bytes, from + 14),
+      second,
+    );
+    this.isLocal = at === to;
+    return wall + fraction - (at === to ? 0 : offsetMs(bytes, at, to));
+  }
+}
+
+function digitsEnd(bytes: Uint8Array, from: number, to: number): number {
+  let at = from;
+  while (at < to && (bytes[at] ?? 0) >= 48 && (bytes[at] ?? 0) <= 57) at += 1;
+  return at;
+}
+
+/** Of one to three decimals of a second; NaN of more, since they are cut. */
+function milliseconds(bytes: Uint8Array, from: number, to: number): number {
+  if (to === from || to > from + 3) return Number.NaN;
+  let ms = 0;
+  for (let place = 0; place < 3; place += 1) ms = ms * 10 + (from + place < to ? (bytes[from + place] ?? 0) - 48 : 0);
+  return ms;
+}
+
+/** Of `Z` or `±HH:mm`; NaN of anything else. */
+function offsetMs(bytes: Uint8Array, at: number, to: number): number {
+  const sign = bytes[at];
+  if (sign === ZULU) return to === at + 1 ? 0 : Number.NaN;
+  if ((sign !== PLUS && sign !== HYPHEN) || to !== at + 6 || bytes[at + 3] !== COLON) return Number.NaN;
+  const hours = byteDigits(bytes, at + 1);
+  const minutes = byteDigits(bytes, at + 4);
+  if (!(hours <= 17 && minutes <= 59)) return Number.NaN;
+  return (sign === PLUS ? 1 : -1) * (hours * 3_600_000 + minutes * 60_000);
+}
