@@ -204,8 +204,8 @@ export interface MapContext<Settings> {
    * Takes the rows of a reader one by one. A `RowError` thrown by `take` refuses that row, with its place and column,
    * and the next row follows: every bad row is reported. Without this helper an uncaught `RowError` ends the file.
    *
-   * `plan` is for rows of `file.csv`: it is called after each row until it returns a plan, by which the further rows are
-   * read from the bytes of the file where they are plain.
+   * `plan` is for rows of `file.csv`: it is called after each row until it returns a plan, by which the further rows
+   * are read from the bytes of the file where they are plain.
    */
   eachRow<Row extends object>(
     rows: AsyncIterable<readonly Row[]>,

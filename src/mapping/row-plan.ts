@@ -1,14 +1,14 @@
 /** The part of the contract of mappers by which plain rows are read from the bytes of a file. */
 
 /**
- * Which cells of a row say what, for `eachRow`: rows of plain cells are then read from the bytes of the file, many times
- * as fast. A cell is plain when it is not quoted, has no blanks around it, and holds a date in the declared format or a
- * number of digits with the declared mark. Columns are positions from 0, or names for rows by names.
+ * Which cells of a row say what, for `eachRow`: rows of plain cells are then read from the bytes of the file, many
+ * times as fast. A cell is plain when it is not quoted, has no blanks around it, and holds a date in the declared
+ * format or a number of digits with the declared mark. Columns are positions from 0, or names for rows by names.
  *
- * The first row with given texts in `by` is handed to `take`, which shows what its readings have beside date and value;
- * so is every row that is not plain, gives no reading, is refused, or stands near a change of the clock. Therefore `take`
- * remains the only definition of a row. It must emit the same readings for the same texts in `by`, but for date and
- * value, which are those of the cells: a row whose readings have others is not taken as an example.
+ * The first row with given texts in `by` is handed to `take`, which shows what its readings have beside date and
+ * value; so is every row that is not plain, gives no reading, is refused, or stands near a change of the clock.
+ * Therefore `take` remains the only definition of a row. It must emit the same readings for the same texts in `by`, but
+ * for date and value, which are those of the cells: a row whose readings have others is not taken as an example.
  */
 export interface RowPlan {
   /** Number of cells; needed for rows without names. Rows of other lengths are handed to `take`. */
@@ -28,6 +28,8 @@ export interface RowPlan {
   readonly decimal?: "." | "," | undefined;
   /** All other columns on which the readings of a row depend: target, version, tags, unit, status. */
   readonly by: readonly (number | string)[];
-  /** Texts of cells without a value, for which `take` emits nothing. `count` is called with the number of such cells. */
+  /**
+   * Texts of cells without a value, for which `take` emits nothing. `count` is called with the number of such cells.
+   */
   readonly missing?: { readonly texts: readonly string[]; readonly count: (cells: number) => void } | undefined;
 }

@@ -1,4 +1,4 @@
-/** What the mapper emits for a row, recorded for rows of which more may follow. */
+/** The readings that the mapper emits for a row, recorded for rows of which more may follow. */
 import type { Reading } from "../mapper.ts";
 import type { Group } from "../reading-index.ts";
 

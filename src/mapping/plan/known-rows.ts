@@ -1,12 +1,12 @@
 /**
- * What is known of rows by the cells on which their readings depend: found by the bytes of these cells, without a text
- * for any of them.
+ * Rows that the mapper took, known by the cells on which their readings depend: found by the bytes of these cells,
+ * without a text for any of them.
  */
 import type { Reading } from "../mapper.ts";
 import type { Group } from "../reading-index.ts";
 import type { Passed } from "../series-order.ts";
 
-/** What the readings of a value column have beside date and value. */
+/** The part of the readings of a value column that is not date or value. */
 export interface KnownReading extends Pick<Reading, "version" | "tags" | "batchTags"> {
   readonly group: Group;
   /** Index of version and tags, see `ReadingIndex.extra`, and the count of clearings for which it holds. */
