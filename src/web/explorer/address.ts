@@ -16,6 +16,9 @@ export type Granularity = (typeof GRANULARITIES)[number];
 export const AGGREGATES = ["SUM", "AVG", "MIN", "MAX", "COUNT", "VAR", "STDEV"] as const;
 export type Aggregate = (typeof AGGREGATES)[number];
 
+export const VIEWS = ["time", "heat", "duration"] as const;
+export type View = (typeof VIEWS)[number];
+
 export interface Shown {
   readonly variables: readonly number[];
   /** Local times of the zone; null: the period of the newest data. */
@@ -32,6 +35,9 @@ export interface Shown {
   readonly units: readonly number[];
   readonly state: State;
   readonly comparison: Comparison;
+  readonly view: View;
+  /** The variable of the heat map; null: the first. */
+  readonly of: number | null;
   /** The one whose versions and origin are shown. */
   readonly point: PointName | null;
 }
@@ -59,14 +65,18 @@ export function readAddress(search: string): Shown {
     units: ids("units"),
     state: readState(given.get("state")),
     comparison: readComparison(given.get("compare")),
+    view: VIEWS.find((one) => one === given.get("view")) ?? "time",
+    of: ids("of")[0] ?? null,
     point: readPoint(given.get("point")),
   };
 }
 
-export function addressOf({ variables, units, state, comparison, point, ...more }: Shown): string {
+export function addressOf({ variables, units, state, comparison, view, of, point, ...more }: Shown): string {
   const parameters = new URLSearchParams();
   if (variables.length > 0) parameters.set("variables", variables.join(","));
   const texts = { state: stateText(state), compare: comparisonText(comparison), point: pointText(point) };
+  if (view !== "time") parameters.set("view", view);
+  if (view === "heat" && of !== null) parameters.set("of", `${of}`);
   for (const [name, value] of Object.entries({ ...more, ...texts })) if (value !== null) parameters.set(name, value);
   if (units.length > 0) parameters.set("units", units.join(","));
   const text = `${parameters}`.replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%2F", "/");

@@ -1,19 +1,19 @@
 /** The explorer: the tree, and beside it what was chosen there. */
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { useLater } from "../kit/browser/later.ts";
 import { type Element, html } from "../kit/html.ts";
-import { Card, Notice } from "../kit/parts.ts";
+import { Notice } from "../kit/parts.ts";
 import { localOfMs } from "../kit/zone.ts";
 import { addressOf, readAddress, type Shown, VARIABLES_MAX } from "./address.ts";
-import { Chart, HINT, periodWords } from "./chart.ts";
+import { Chart } from "./chart.ts";
 import { countDifferences, differences } from "./comparison.ts";
 import { Controls } from "./controls.ts";
 import { Exports } from "./exports.ts";
+import { Figure, Table } from "./figure.ts";
 import { pathOf, SessionEnded } from "./hub.ts";
 import { type Loaded, useLoaded } from "./loaded.ts";
 import { Point } from "./point.ts";
 import { dateAt, type Series } from "./series.ts";
-import { Legend, Values } from "./tables.ts";
+import { Legend } from "./tables.ts";
 import { TEXTS } from "./texts.ts";
 import { Tree } from "./tree.ts";
 import { Versions } from "./versions.ts";
@@ -66,8 +66,7 @@ interface PlotProps {
 }
 
 function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
-  const { series, others, units, zone, fromMs, toMs, from, to, granularity } = loaded;
-  const drawn = useMemo(() => [...series, ...others], [loaded]);
+  const { others, units, zone, granularity, view } = loaded;
   const pick = useCallback(
     (one: Series, at: number) => onChange({ point: { variableId: one.variable.id, date: dateAt(one, at) } }),
     [loaded],
@@ -86,20 +85,12 @@ function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
     onChange({ units: [...others, unitId] });
   };
   const remove = (id: number) => onChange({ variables: shown.variables.filter((one) => one !== id) });
-  const names = series.map(({ variable }) => variable.name).join(", ");
-  const words = TEXTS.plotOf(names, periodWords(from, to));
-  const listed = useLater(loaded);
-  const table = useMemo(
-    () => (listed === null ? null : html`<${Values} loaded=${listed} onPick=${onPick} />`),
-    [listed, onPick],
-  );
   return html`
     <${Legend} loaded=${loaded} onUnit=${setUnit} onRemove=${remove} />
     <${Controls} shown=${shown} loaded=${loaded} onChange=${onChange} />
     <${Versions} shown=${shown} loaded=${loaded} onChange=${onChange} />
-    <${Chart} ...${{ series: drawn, units, zone, fromMs, toMs, words, onPick }} onZoom=${zoom} />
-    <p class="hint">${HINT} ${onPick === undefined ? TEXTS.point.coarse : TEXTS.point.hint} ${TEXTS.zone}: ${zone}.</p>
-    ${others.length === 0 ? null : html`<${Difference} loaded=${loaded} onZoom=${zoom} />`}
+    <${Figure} ...${{ shown, loaded, onPick }} onZoom=${zoom} />
+    ${others.length === 0 || view !== "time" ? null : html`<${Difference} loaded=${loaded} onZoom=${zoom} />`}
     ${
       shown.point === null
         ? null
@@ -107,7 +98,7 @@ function Plot({ shown, loaded, onChange, onFault }: PlotProps): Element {
             onState=${(state: Shown["state"]) => onChange({ state })} onClose=${() => onChange({ point: null })} />`
     }
     <${Exports} loaded=${loaded} />
-    ${Card({ id: "values", title: TEXTS.table, children: table })}`;
+    <${Table} ...${{ loaded, onPick }} />`;
 }
 
 interface DifferenceProps {

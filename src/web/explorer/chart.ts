@@ -2,8 +2,9 @@
 import uPlot, { type AlignedData, type Axis, type Series as Line } from "uplot";
 import { axisOf, type Drawing, Plot, TICKS, tick } from "../kit/browser/plot.ts";
 import { type Element, html } from "../kit/html.ts";
+import { type Cursor, cursorHooks } from "./cursor.ts";
 import type { Unit } from "./hub.ts";
-import { type Series, valueAt } from "./series.ts";
+import { placeAt, type Series, valueAt } from "./series.ts";
 import { TEXTS } from "./texts.ts";
 import { columnsOf, type Span } from "./thinned.ts";
 
@@ -29,58 +30,85 @@ interface ChartProps {
   onZoom(fromMs: number, toMs: number): void;
   /** A click on a value of one of the series; absent: nothing is chosen. */
   onPick?: ((series: Series, at: number) => void) | undefined;
+  readonly cursor?: Cursor | undefined;
 }
 
 export function Chart(props: ChartProps): Element {
-  const { series, units, zone, fromMs, toMs, words, onZoom, onPick } = props;
-  const inputs = [series, units, zone, fromMs, toMs, onZoom, onPick];
-  const height = (width: number) => (width < 600 ? HEIGHTS.narrow : HEIGHTS.wide);
+  const { series, units, zone, fromMs, toMs, words, onZoom, onPick, cursor } = props;
+  const inputs = [series, units, zone, fromMs, toMs, onZoom, onPick, cursor];
   const begin = (colour: Colour, pixels: number) => draw(props, colour, pixels);
-  return html`<${Plot} ...${{ height, words, inputs }} draw=${begin} />`;
+  return html`<${Plot} ...${{ height: heightOf, words, inputs }} draw=${begin} />`;
 }
 
-type Colour = (name: string) => string;
+export type Colour = (name: string) => string;
 
-function draw(props: ChartProps, colour: Colour, pixels: number): Drawing {
-  const { series, units, zone, fromMs, toMs, onZoom, onPick } = props;
-  const symbols = [...new Set(series.map(({ unitId }) => symbolOf(units, unitId)))];
+export function heightOf(width: number): number {
+  return width < 600 ? HEIGHTS.narrow : HEIGHTS.wide;
+}
+
+interface LineParts extends Pick<ChartProps, "series" | "units"> {
+  readonly colour: Colour;
+}
+
+/** Colour, axis and dashes of one of the series. */
+export function lineOf({ variable, unitId, isOther = false }: Series, { series, units, colour }: LineParts): Line {
+  const ids = [...new Set(series.map((one) => one.variable.id))];
+  const stroke = colour(`series-${ids.indexOf(variable.id) % COLOURS}`);
+  const scale = symbolOf(units, unitId);
+  return { label: variable.name, stroke, width: 1.5, scale, ...(isOther ? { dash: DASH } : {}) };
+}
+
+/** Symbols of the units, each once. */
+export function unitsOf(series: readonly Series[], units: ReadonlyMap<number, Unit>): readonly string[] {
+  return [...new Set(series.map(({ unitId }) => symbolOf(units, unitId)))];
+}
+
+export function unitAxes(axis: Axis, symbols: readonly string[]): readonly Axis[] {
+  return symbols.map((scale, at): Axis => {
+    const side = at === 0 ? 3 : 1;
+    const grid = { ...axis.grid, show: at === 0 };
+    return { ...axis, scale, side, grid, label: scale, size: AXIS_PIXELS, values: (_, ticks) => ticks.map(tick) };
+  });
+}
+
+function linesOf({ series, units }: ChartProps, colour: Colour) {
   const lines: Line[] = [{}];
   const bands: uPlot.Band[] = [];
-  const places = new Map<number, number>();
-  series.forEach(({ variable, unitId, isStep, band, isOther = false }) => {
-    const at = places.get(variable.id) ?? places.size;
-    places.set(variable.id, at);
-    const stroke = colour(`series-${at % COLOURS}`);
-    const scale = symbolOf(units, unitId);
-    const paths = isStep ? uPlot.paths.stepped?.({ align: 1 }) : uPlot.paths.linear?.();
-    const shape = { scale, ...(isOther ? { dash: DASH } : {}), ...(paths === undefined ? {} : { paths }) };
-    lines.push({ label: variable.name, stroke, width: 1.5, points: isStep ? { show: false } : { size: 5 }, ...shape });
-    if (band === null) return;
+  for (const one of series) {
+    const paths = one.isStep ? uPlot.paths.stepped?.({ align: 1 }) : uPlot.paths.linear?.();
+    const line = { ...lineOf(one, { series, units, colour }), ...(paths === undefined ? {} : { paths }) };
+    lines.push({ ...line, points: one.isStep ? { show: false } : { size: 5 } });
+    if (one.band === null) continue;
     const first = lines.length;
-    for (const _ of ["most", "least"]) lines.push({ width: 0, points: { show: false }, ...shape });
-    bands.push({ series: [first, first + 1], fill: stroke + BAND_OPACITY });
-  });
+    for (const _ of ["most", "least"]) lines.push({ ...line, width: 0, points: { show: false } });
+    bands.push({ series: [first, first + 1], fill: `${line.stroke}${BAND_OPACITY}` });
+  }
+  return { lines, bands };
+}
+
+function draw(props: ChartProps, colour: Colour, pixels: number): Drawing {
+  const { series, units, zone, fromMs, toMs, onZoom, onPick, cursor } = props;
+  const { lines, bands } = linesOf(props, colour);
   const axis = axisOf(colour);
+  const moves = cursorHooks(
+    cursor,
+    (plot, left) => plot.posToVal(left, "x"),
+    (plot, x) => ({ left: plot.valToPos(x, "x"), top: plot.over.clientHeight / 2 }),
+  );
+  const picks = (plot: uPlot) => {
+    if (onPick !== undefined) listen(plot, (left, top) => pick(plot, series, units, { left, top }, onPick));
+  };
   const options: Drawing["options"] = {
     series: lines,
     bands,
     legend: { show: false },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), zone),
     scales: { x: { time: true, range: [fromMs / 1_000, toMs / 1_000] } },
-    axes: [
-      { ...axis, values: TICKS },
-      ...symbols.map((scale, at): Axis => {
-        const side = at === 0 ? 3 : 1;
-        const grid = { ...axis.grid, show: at === 0 };
-        return { ...axis, scale, side, grid, label: scale, size: AXIS_PIXELS, values: (_, ticks) => ticks.map(tick) };
-      }),
-    ],
+    axes: [{ ...axis, values: TICKS }, ...unitAxes(axis, unitsOf(series, units))],
     cursor: { drag: { x: true, y: false, setScale: false } },
     hooks: {
-      ready:
-        onPick === undefined
-          ? []
-          : [(plot) => listen(plot, (left, top) => pick(plot, series, units, { left, top }, onPick))],
+      ...moves,
+      ready: [...(moves.ready ?? []), picks],
       setSelect: [
         (plot) => {
           const { left, width } = plot.select;
@@ -120,25 +148,13 @@ function pick(
   let nearest: { readonly one: Series; readonly at: number; readonly pixels: number } | null = null;
   for (const one of series) {
     if (one.isOther === true || one.times.length === 0) continue;
-    const at = placeAt(one, time);
+    const at = placeAt(one.times, time, one.isStep);
     const value = valueAt(one, at);
     if (value === null) continue;
     const pixels = Math.abs(plot.valToPos(value, symbolOf(units, one.unitId)) - top);
     if (nearest === null || pixels < nearest.pixels) nearest = { one, at, pixels };
   }
   if (nearest !== null) onPick(nearest.one, nearest.at);
-}
-
-/** A step holds from its time on; of other values the nearest. */
-function placeAt({ times, isStep }: Series, time: number): number {
-  let [low, high] = [0, times.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((times[middle] ?? 0) <= time) low = middle;
-    else high = middle - 1;
-  }
-  const [before, after] = [times[low] ?? 0, times[low + 1] ?? Number.POSITIVE_INFINITY];
-  return !isStep && after - time < time - before ? low + 1 : low;
 }
 
 /** All columns on one axis of time; a gap is a value that is null. */

@@ -1,7 +1,15 @@
 /** Period, zone, granularity and aggregate of the plot. */
 import { type Element, html } from "../kit/html.ts";
 import { addToLocal, localOfMs, zoneOfBrowser } from "../kit/zone.ts";
-import { AGGREGATES, type Aggregate, GRANULARITIES, type Granularity, type Shown } from "./address.ts";
+import {
+  AGGREGATES,
+  type Aggregate,
+  GRANULARITIES,
+  type Granularity,
+  type Shown,
+  VIEWS,
+  type View,
+} from "./address.ts";
 import type { Loaded } from "./loaded.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -86,11 +94,21 @@ function Shape({ shown, loaded, onChange }: ControlsProps): Element {
   const { granularities, aggregates } = TEXTS;
   const automatic = TEXTS.automatic(granularities[loaded.granularity]);
   const isRaw = loaded.granularity === "Raw";
+  const isHeat = shown.view === "heat";
   return html`<div class="row">
+    ${choice({
+      id: "view",
+      label: TEXTS.view,
+      value: shown.view,
+      options: VIEWS.map((value) => ({ value, words: TEXTS.views[value] })),
+      set: (value) => onChange({ view: value as View }),
+    })}
+    ${isHeat && loaded.variables.length > 1 ? HeatVariable({ shown, loaded, onChange }) : null}
     ${choice({
       id: "granularity",
       label: TEXTS.granularity,
-      value: shown.granularity ?? "",
+      value: isHeat ? "Hour" : (shown.granularity ?? ""),
+      isDisabled: isHeat,
       options: [
         { value: "", words: shown.granularity === null ? automatic : TEXTS.automatic("…") },
         ...GRANULARITIES.map((value) => ({ value, words: granularities[value] })),
@@ -116,6 +134,13 @@ function Shape({ shown, loaded, onChange }: ControlsProps): Element {
       set: (value) => onChange({ zone: value || null }),
     })}
   </div>`;
+}
+
+function HeatVariable({ shown, loaded, onChange }: ControlsProps): Element {
+  const options = loaded.variables.map(({ id, name }) => ({ value: String(id), words: name }));
+  const known = options.find(({ value }) => value === String(shown.of)) ?? options[0];
+  const set = (value: string) => onChange({ of: Number(value) });
+  return choice({ id: "of", label: TEXTS.heat.variable, value: known?.value ?? "", options, set });
 }
 
 function zonesOf({ zone }: Shown, { siteZone }: Loaded): readonly Option[] {

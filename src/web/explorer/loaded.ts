@@ -1,7 +1,7 @@
 /** Facts and values of the chosen variables, asked for again when the address changes. */
 import { useEffect, useState } from "preact/hooks";
 import { addToLocal, ianaOf, localOfMs, msOfLocal, nowMs, zoneOfBrowser } from "../kit/zone.ts";
-import type { Aggregate, Granularity, Shown } from "./address.ts";
+import type { Aggregate, Granularity, Shown, View } from "./address.ts";
 import { besideShown, otherQuestion } from "./comparison.ts";
 import {
   ask,
@@ -45,6 +45,7 @@ export interface Loaded extends Chosen {
   /** IANA. */
   readonly zone: string;
   readonly granularity: Granularity;
+  readonly view: View;
   /** Parameters of the rows, for exports. */
   readonly question: Parameters;
   readonly atMs: number;
@@ -82,7 +83,9 @@ async function load(shown: Shown, signal: AbortSignal): Promise<Loaded> {
   const latest = await ask<readonly DataRow[]>("/data", { ...selection, ...one }, signal);
   const { from, to } = periodOf(shown, latest, zone, atMs);
   const [fromMs, toMs] = [msOfLocal(from, zone), msOfLocal(to, zone)];
-  const granularity = shown.granularity ?? granularityFor(variables, toMs - fromMs);
+  const { view } = shown;
+  // The cells of a heat map are hours.
+  const granularity = view === "heat" ? "Hour" : (shown.granularity ?? granularityFor(variables, toMs - fromMs));
   const period = { ...selection, ...stateParameters(shown.state, atMs), From: from, To: to };
   const question = { ...period, ...shapeOf(granularity, variables, shown.aggregate) };
   const whole = { ...period, Granularity: "All", Aggregations: ["SUM", "AVG", "MIN", "MAX", "COUNT"] };
@@ -104,7 +107,7 @@ async function load(shown: Shown, signal: AbortSignal): Promise<Loaded> {
   });
   return {
     ...chosen,
-    ...{ from, to, fromMs, toMs, zone, granularity, question, atMs },
+    ...{ from, to, fromMs, toMs, zone, granularity, view, question, atMs },
     series,
     others: besideShown(others, series, shown.comparison, { from, to, zone }),
     summaries: new Map(summaries),

@@ -143,6 +143,25 @@ export function valueAt({ values }: Series, at: number): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
 }
 
+/** The place of a time in times that are in order: the last one before for a step, otherwise the nearest. */
+export function placeAt(times: Float64Array, time: number, isStep: boolean): number {
+  let [low, high] = [0, times.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((times[middle] ?? 0) <= time) low = middle;
+    else high = middle - 1;
+  }
+  const [before, after] = [times[low] ?? 0, times[low + 1] ?? Number.POSITIVE_INFINITY];
+  return !isStep && after - time < time - before ? low + 1 : low;
+}
+
+/** The value of a place holds at a time: a step for its length, another value as far as no gap is between. */
+export function holdsAt({ times, isStep, length }: Series, at: number, time: number): boolean {
+  const distance = time - (times[at] ?? Number.NaN);
+  if (Number.isNaN(distance)) return false;
+  return isStep ? distance >= 0 && (length === 0 || distance < length * GAP) : Math.abs(distance) <= length * GAP;
+}
+
 /** Values are missing after this one, or it is the last. */
 export function isGapAfter({ times, length }: Series, at: number): boolean {
   const next = times[at + 1];

@@ -2,10 +2,12 @@
 import { useMemo, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
 import { dateWords } from "../kit/zone.ts";
+import { isByDay } from "./at-cursor.ts";
 import { COLOURS, symbolOf } from "./chart.ts";
 import { sameTimes } from "./columns.ts";
 import type { DataRow } from "./hub.ts";
 import type { Loaded } from "./loaded.ts";
+import { numberWords, SUMMARY_DIGITS, VALUE_DIGITS } from "./numbers.ts";
 import { dateAt, type Series, valueAt } from "./series.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -13,20 +15,6 @@ const ROWS = 200;
 /** At first, in which many variables have fewer rows. */
 const CELLS = 1_000;
 const ROWS_LEAST = 50;
-
-/** Decimals of a summary; the table of values shows more. */
-const SUMMARY_DIGITS = 3;
-const VALUE_DIGITS = 9;
-
-/** By decimals; each takes long to make. */
-const WRITERS = new Map<number, Intl.NumberFormat>();
-
-function numberWords(value: number | null | undefined, digits: number): string {
-  if (value === null || value === undefined) return "";
-  const writer = WRITERS.get(digits) ?? new Intl.NumberFormat(undefined, { maximumFractionDigits: digits });
-  WRITERS.set(digits, writer);
-  return writer.format(value);
-}
 
 const NUMBERS: ReadonlySet<string> = new Set(["total", "mean", "least", "most", "count"]);
 
@@ -109,7 +97,7 @@ export function Values({ loaded, onPick }: ValuesProps): Element {
   const most = times * first;
   const { rows, count } = useMemo(() => rowsOf(loaded.series, most), [loaded, most]);
   if (count === 0) return html`<p class="muted">${TEXTS.noRows}</p>`;
-  const isDay = ["Day", "Week", "Month", "Year"].includes(loaded.granularity);
+  const isDay = isByDay(loaded);
   const heads = loaded.series.map(
     ({ variable, unitId }) =>
       html`<th scope="col" class="number"><bdi>${variable.name}</bdi> ${unitIn(loaded, unitId)}</th>`,

@@ -32,6 +32,34 @@ export const TEXTS = {
   zone: "Time zone",
   zoneOfSite: (zone: string) => `Of the site: ${zone}`,
   zoneOfBrowser: (zone: string) => `Of this browser: ${zone}`,
+  view: "View",
+  views: { time: "Over time", heat: "Heat map: day and hour", duration: "Load duration curve" },
+  heat: {
+    variable: "Variable of the heat map",
+    missing: "Without a value",
+    colours: (least: string, most: string) => `Colours from ${least} to ${most}`,
+    plotOf: (name: string, period: string) =>
+      `Heat map of ${name}, ${period}: the days from left to right, the hours of each from top to bottom. ` +
+      "The table below has the same values.",
+    hint:
+      "A column is a day, a row an hour of its clock. An hour that the clock skips is empty, and one that it repeats " +
+      "is divided. Drag over the days to zoom in.",
+  },
+  duration: {
+    axis: "Share of the time",
+    share: "Share of the time",
+    at: (percent: string) => `${percent} % of the time`,
+    table: "Values that are reached or exceeded for a share of the time",
+    hint: "The value is reached or exceeded for that share of the time for which there are values.",
+    plotOf: (names: string, period: string) =>
+      `Load duration curve of ${names}, ${period}: values from the highest down. The table below has the same.`,
+  },
+  cursor: {
+    label: "Position in the plot",
+    values: "Values at this position",
+    compared: (name: string) => `${name} (compared)`,
+    between: (least: string, most: string) => `(${least} to ${most})`,
+  },
   granularity: "Granularity",
   automatic: (name: string) => `Automatic: ${name}`,
   granularities: {
