@@ -182,13 +182,14 @@ it("a row that is read from its bytes ends the repeated hour before it", async (
   const { mapper } = await mapperAt("standard");
   const quarters = ["02:00", "02:15", "02:30", "02:45"].map((time) => `2026-10-25T${time}:00`);
   // The last row corrects one of the repeated hour, so it has to come after the rows that waited for their order.
-  const dates = ["2026-11-05T00:00:00", ...quarters, ...quarters, "2026-10-28T00:00:00", "2026-10-25T00:15:00Z"];
+  const winter = ["2026-11-05T00:00:00", "2026-11-06T00:00:00"];
+  const dates = [...winter, ...quarters, ...quarters, "2026-10-28T00:00:00", "2026-10-25T00:15:00Z"];
   const lines = dates.map((date, value) => `${date},M-1,kWh,${value}\n`);
   const path = await inputFile(`date,source_serial_number,mapping_config,value\n${lines.join("")}`);
   const given: Given = { path, settings: { timeZone: BRUSSELS, dst: "byOrder" }, rows: "strict" };
   await expectSame(mapper, given);
   const { bodies } = await outcome(mapper, given);
-  expect(bodies.join("")).toContain('{"date":"2026-10-25T00:15:00Z","value":10}');
+  expect(bodies.join("")).toContain('{"date":"2026-10-25T00:15:00Z","value":11}');
 });
 
 it("a fault of the whole file is at the row that was read last", async () => {
