@@ -76,7 +76,7 @@ const INSTANT =
 const OFFSET_FROM_UTC = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?$/;
 
 /** Offsets in the spelling of exports, such as `UTC+1` and `GMT+01:00`, in the form `+01:00`. */
-function zoneName(text: string | undefined): string | undefined {
+export function zoneName(text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   const match = OFFSET_FROM_UTC.exec(text);
   if (match === null) return text;
@@ -213,6 +213,11 @@ const SERIAL_ZERO_DAYS: ReadonlyMap<string, number> = new Map([
   ["serial", 25_569],
   ["serial1904", 24_107],
 ]);
+
+/** Whether dates in the format are texts of `time.iso` or `time.local`, and not counts of days or seconds. */
+export function isWritten(format: string): boolean {
+  return !EPOCHS.has(format) && !SERIAL_ZERO_DAYS.has(format);
+}
 
 function parseAs(
   time: TimeTools,

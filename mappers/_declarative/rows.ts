@@ -3,7 +3,7 @@ import { type Reading, RowError } from "headgate/mapper";
 import { bindDate } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
 import { attempt } from "./faults.ts";
-import type { Layout } from "./settings.ts";
+import type { Layout, TargetSettings, ValueSettings } from "./settings.ts";
 import { type ColumnReading, createRowEmitter, mayShareTargets, type TargetColumn } from "./shared-targets.ts";
 import { bindStatus, type Tags } from "./statuses.ts";
 import { seriesColumns, targetFields } from "./targets.ts";
@@ -162,24 +162,33 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
 }
 
 function boundColumns(tools: Tools, layout: Layout, scope: Scope): readonly BoundColumn[] {
-  const bind = (at: number, entry: NonNullable<Layout["values"]>[number], groups: Readonly<Record<string, string>>) => {
+  return valueColumns(layout, scope).map(({ at, settings, target, inner }) => ({
+    at,
+    quantity: bindQuantity(tools, layout, settings, target, inner),
+    version: settings.version === undefined ? undefined : bindTemplate(settings.version, inner),
+    fields: targetFields(target, inner),
+    series: seriesColumns(target, inner),
+  }));
+}
+
+/** A column of values, with the settings that hold for it. */
+export interface ValueColumn {
+  readonly at: number;
+  readonly settings: ValueSettings;
+  readonly target: TargetSettings;
+  /** With the name of the column, and the groups of the pattern that found it. */
+  readonly inner: Scope;
+}
+
+export function valueColumns(layout: Layout, scope: Scope): readonly ValueColumn[] {
+  const of = (at: number, entry: NonNullable<Layout["values"]>[number], groups: Readonly<Record<string, string>>) => {
     const facts = new Map([...scope.facts, ["column", scope.columns.name(at)], ...Object.entries(groups)]);
     const target = { ...layout.target, ...entry.target };
-    const inner = { ...scope, facts };
-    const all = valueSettings(layout, entry);
-    const quantity = bindQuantity(tools, layout, all, target, inner);
-    const version = all.version === undefined ? undefined : bindTemplate(all.version, inner);
-    return {
-      at,
-      quantity,
-      version,
-      fields: targetFields(target, inner),
-      series: seriesColumns(target, inner),
-    };
+    return { at, settings: valueSettings(layout, entry), target, inner: { ...scope, facts } };
   };
-  if (layout.values === undefined) return [bind(scope.columns.find(layout.value ?? 1), {}, {})];
+  if (layout.values === undefined) return [of(scope.columns.find(layout.value ?? 1), {}, {})];
   return layout.values.flatMap((entry) => {
-    if (entry.match === undefined) return [bind(scope.columns.find(entry.column ?? 1), entry, {})];
-    return matchingColumns(entry.match, scope).map(({ at, groups }) => bind(at, entry, groups));
+    if (entry.match === undefined) return [of(scope.columns.find(entry.column ?? 1), entry, {})];
+    return matchingColumns(entry.match, scope).map(({ at, groups }) => of(at, entry, groups));
   });
 }

@@ -1,13 +1,15 @@
 /** CSV and similar formats, described by settings alone. */
-import { defineMapper, FileError, type MapContext, z } from "headgate/mapper";
+import { defineMapper, FileError, type MapContext, type RowPlan, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
 import { fileFacts, logCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
+import { rowPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable } from "../_declarative/tables.ts";
+import type { Scope } from "../_declarative/template.ts";
 
 /** Value of `delimiter` for columns that are separated by any number of blanks. */
 const BLANKS = "blanks";
@@ -100,13 +102,15 @@ export default defineMapper({
     const headerRows = settings.fixed === undefined ? settings.headerRows : 0;
     const header: string[][] = settings.fixed === undefined ? [] : [settings.fixed.map(({ name }) => name)];
     let take: TakeRow | undefined;
+    let scope: Scope | undefined;
+    let width = 0;
     const begin = () => {
       const columns = header.length === 0 ? numberedColumns() : headedColumns(header);
-      const scope = { columns, facts, table };
+      scope = { columns, facts, table };
       return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
     };
     const isLeftOut = rowFilter(settings, settings.delimiter === BLANKS ? " " : settings.delimiter);
-    await eachCells(context, head.lines, (cells) => {
+    const takeCells = (cells: readonly string[]) => {
       if (header.length < headerRows) {
         header.push([...cells]);
         // A missing column is reported even when no row follows.
@@ -120,8 +124,15 @@ export default defineMapper({
         take.follow?.(cells);
         return;
       }
+      width = cells.length;
       take(cells);
-    });
+    };
+    // A filter tests whole lines. The plan follows the first row, which shows faults of the settings.
+    const planOf = () => {
+      if (isLeftOut !== undefined) return null;
+      return scope === undefined || width === 0 ? undefined : rowPlan(settings, scope, counts, width);
+    };
+    await eachCells(context, head.lines, takeCells, planOf);
     if (header.length < headerRows)
       throw new FileError(
         header.length === 0 ? "the file is empty: it has no header" : "the file ends inside its header",
@@ -135,6 +146,7 @@ async function eachCells(
   { file, settings, eachRow }: MapContext<Settings>,
   skipLines: number,
   take: (cells: readonly string[]) => void,
+  plan: () => RowPlan | null | undefined,
 ): Promise<void> {
   const { delimiter, quote, encoding, comment, fixed } = settings;
   if (fixed !== undefined) {
@@ -150,5 +162,6 @@ async function eachCells(
     await eachRow(
       file.csv({ delimiter, quote, encoding, skipLines, ...(comment === undefined ? {} : { comment }) }),
       take,
+      plan,
     );
 }

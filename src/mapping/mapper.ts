@@ -205,12 +205,12 @@ export interface MapContext<Settings> {
    * and the next row follows: every bad row is reported. Without this helper an uncaught `RowError` ends the file.
    *
    * `plan` is for rows of `file.csv`: it is called after each row until it returns a plan, by which the further rows
-   * are read from the bytes of the file where they are plain.
+   * are read from the bytes of the file where they are plain, or null when there is none.
    */
   eachRow<Row extends object>(
     rows: AsyncIterable<readonly Row[]>,
     take: (row: Row) => void,
-    plan?: () => RowPlan | undefined,
+    plan?: () => RowPlan | null | undefined,
   ): Promise<void>;
   readonly time: TimeTools;
   /**

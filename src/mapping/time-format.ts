@@ -65,9 +65,15 @@ export function formatReader(format: string): FormatReader {
   return compiledOf(format).read;
 }
 
-/** The places of the fields, for a format in which each has one. */
+/** The places of the fields, for a format in which each has one. Undefined also for a format that is refused. */
 export function fixedFormat(format: string): FixedFormat | undefined {
-  return compiledOf(format).fixed;
+  try {
+    return compiledOf(format).fixed;
+  } catch (thrown) {
+    // The first row that is read by it reports the fault, with its place.
+    if (thrown instanceof FileError) return undefined;
+    throw thrown;
+  }
 }
 
 function compiledOf(format: string): Compiled {

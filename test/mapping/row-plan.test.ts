@@ -1,148 +1,27 @@
 /** Rows that are read from their bytes by a plan give what the mapper's own code gives for them, in everything. */
-import { readdir, readFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { caseSample } from "../../src/authoring/cases.ts";
-import { loadMapper } from "../../src/mapping/load-mapper.ts";
-import { mapFile } from "../../src/mapping/map-file.ts";
 import { FileError, type Mapper } from "../../src/mapping/mapper.ts";
-import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import type { BatchSink } from "../../src/segment/writer.ts";
 import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 import { inputFile } from "./kit.ts";
-
-const BLOCK_BYTES = 16 * 1024;
-
-interface Given {
-  readonly path: string;
-  readonly settings: Readonly<Record<string, unknown>>;
-  readonly rows: "strict" | "lenient";
-  readonly fileName?: string | undefined;
-  readonly rowsInMemoryMax?: number | undefined;
-  readonly rejectShare?: number | undefined;
-}
-
-async function mapperAt(name: string): Promise<{ modulePath: string; mapper: Mapper }> {
-  const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? expect.fail(`no mapper ${name}`);
-  return { modulePath, mapper: await loadMapper(modulePath, await digestMapper(modulePath)) };
-}
-
-/** The mapper without its plans: each row is made by the reader, and taken by the mapper's code. */
-function withoutPlan(mapper: Mapper): Mapper {
-  return {
-    ...mapper,
-    map: (context) => mapper.map({ ...context, eachRow: (rows, take) => context.eachRow(passedOn(rows), take) }),
-  };
-}
-
-async function* passedOn<Row>(rows: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
-  yield* rows;
-}
-
-/** Everything that a run shows of the file: batches, rows of their readings, result, log. */
-async function outcome(mapper: Mapper, { path, fileName = basename(path), ...given }: Given) {
-  const memory = createMemorySink();
-  const rows: number[][] = [];
-  const lines: string[] = [];
-  const sink: BatchSink = {
-    ...memory,
-    append(body, sheetName) {
-      rows.push([...body.rows]);
-      return memory.append(body, sheetName);
-    },
-  };
-  const log = { info: (line: string) => lines.push(line), warn: (line: string) => lines.push(line) };
-  const result = await mapFile({
-    ...{ inputPath: path, fileName, filePath: fileName, mapper, sink, ...given },
-    log: log as never,
-    limits: { pointsMax: 40, bytesMax: 4000 },
-    signal: new AbortController().signal,
-  });
-  return { result, rows, lines, bodies: memory.bodies.map((body) => body.toString("utf8")) };
-}
-
-async function expectSame(mapper: Mapper, given: Given): Promise<void> {
-  expect(await outcome(mapper, given)).toEqual(await outcome(withoutPlan(mapper), given));
-}
-
-const oneOf = (weight: number, arbitrary: fc.Arbitrary<string>) => ({ weight, arbitrary });
-const QUARTER_MS = 900_000;
-const BRUSSELS = "Europe/Brussels";
-const starts = fc.constantFrom(
-  ...["2026-03-28T22:00", "2026-10-24T22:00", "2026-06-01T00:00"].map((text) => Date.parse(`${text}Z`)),
-);
-
-/** Wall times around both changes of the clock in Brussels, and far from them. */
-const wall = fc
-  .tuple(starts, fc.nat({ max: 40 }))
-  .map(([from, quarters]) => new Date(from + quarters * QUARTER_MS).toISOString().slice(0, 19));
-const walls = (to: (text: string) => string) => wall.map(to);
-const date = fc.oneof(
-  oneOf(
-    60,
-    walls((text) => `${text}Z`),
-  ),
-  oneOf(
-    20,
-    walls((text) => `${text.slice(0, 16)}+01:00`),
-  ),
-  oneOf(
-    10,
-    walls((text) => `${text.replace("T", " ")}.25Z`),
-  ),
-  oneOf(40, wall),
-  oneOf(
-    1,
-    walls((text) => `${text}.1234567Z`),
-  ),
-  oneOf(
-    3,
-    fc.constantFrom("", " ", "2026-02-30T00:00:00Z", "1880-01-01T00:00:00Z", "x", "2026-06-01", "2026-06-01T24:00:00Z"),
-  ),
-);
-
-const number = fc.oneof(
-  oneOf(60, fc.integer({ min: -99_999, max: 99_999 }).map(String)),
-  oneOf(
-    60,
-    fc.tuple(fc.nat({ max: 99_999 }), fc.nat({ max: 999 })).map(([whole, part]) => `${whole}.${part}`),
-  ),
-  oneOf(
-    20,
-    fc.constantFrom("0.1", "00.50", "123456789012345", "1234567890.12345", "0.12345678901234567", "98765432109876543"),
-  ),
-  oneOf(1, fc.constantFrom("+1", "1e3", ".5", "5.", " 7", "1,5", "1 000", "-", "-.", "\u22121", "n/a", "", '"8"')),
-);
-
-/** Wall times in Brussels that follow each other, the same for some rows. */
-function ordered(from: number, nth: number, { rows, step }: { rows: number; step: number }): string {
-  const at = Temporal.Instant.fromEpochMilliseconds(from + Math.floor(nth / rows) * step);
-  return at.toZonedDateTimeISO(BRUSSELS).toPlainDateTime().toString({ smallestUnit: "second" });
-}
-
-/** Repeats the lines until the file has several blocks, whose borders are anywhere. */
-function fileOf(header: string, rows: readonly string[], lineEnd: string, blocks: number): string {
-  const text = rows.join(lineEnd) + lineEnd;
-  const times = blocks === 0 ? 1 : Math.ceil((blocks * BLOCK_BYTES) / Math.max(1, text.length));
-  return `${header}${lineEnd}${text.repeat(Math.min(times, 2000))}`;
-}
-
-const shape = fc.record({
-  lineEnd: fc.constantFrom("\n", "\r\n"),
-  blocks: fc.constantFrom(0, 0, 2),
-  rows: fc.constantFrom("strict" as const, "lenient" as const, "lenient" as const),
-  rejectShare: fc.constantFrom(undefined, 0.02),
-  rowsInMemoryMax: fc.constantFrom(undefined, 7, 100),
-  dst: fc.constantFrom("reject", "earlier", "later", "byOrder"),
-  from: starts,
-  order: fc.constantFrom(
-    null,
-    null,
-    ...[1, 3].flatMap((rows) => [1, 2, 47, 150].map((quarters) => ({ rows, step: quarters * QUARTER_MS }))),
-  ),
-});
+import {
+  BLOCK_BYTES,
+  BRUSSELS,
+  date,
+  expectSame,
+  fileOf,
+  type Given,
+  inFormat,
+  mapperAt,
+  number,
+  oneOf,
+  ordered,
+  outcome,
+  shape,
+} from "./plan-kit.ts";
 
 it("standard data files, by plan and row by row", { timeout: 120_000 }, async () => {
   const { mapper } = await mapperAt("standard");
@@ -171,6 +50,93 @@ it("standard data files, by plan and row by row", { timeout: 120_000 }, async ()
         const header = "date;source_serial_number;mapping_config;value;version;tags";
         const path = await inputFile(fileOf(header, lines, lineEnd, blocks));
         const settings = { dst, decimal, delimiter: ";", ...(timeZone === undefined ? {} : { timeZone }) };
+        await expectSame(mapper, { path, settings, ...given });
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+it("delimited files, long and wide, by plan and row by row", { timeout: 120_000 }, async () => {
+  const { mapper } = await mapperAt("delimited");
+  const meter = { meterNumber: "{Meter}" };
+  const layouts = [
+    { value: "kWh", target: { ...meter, mappingConfig: "{Kind}" } },
+    { value: "kWh", target: { ...meter, mappingConfig: "kWh" }, tags: { kind: "{Kind}" }, version: "{Status}" },
+    { values: [{ match: "^(?:kWh|m3)$" }], target: { ...meter, mappingConfig: "{column}" }, unit: "{Kind}" },
+    {
+      values: [
+        { column: "m3", target: { mappingConfig: "gas" } },
+        { column: "kWh", target: { mappingConfig: "{Kind}" } },
+      ],
+    },
+    {
+      values: [
+        { column: 6, scale: 0.1, target: { mappingConfig: "6" } },
+        { column: 5, target: { mappingConfig: "5" } },
+      ],
+    },
+  ];
+  const status = { column: "Status", values: { ok: "keep", e: "q:est", x: "reject", d: "drop" }, otherwise: "keep" };
+  const formats = ["iso", "dd/MM/yyyy HH:mm", "yyyy-MM-dd'T'HH:mm:ss", "d.M.yyyy HH:mm", ["iso", "yyyyMMdd HH:mm"]];
+  const beside = fc.tuple(
+    fc.constantFrom("A", "B", "Cé"),
+    fc.constantFrom("x", "y", "gas"),
+    fc.constantFrom("ok", "e"),
+  );
+  const oddBeside = fc.constantFrom(
+    ["A", "", "ok"],
+    ["B", "x", "x"],
+    ["B", "y", "d"],
+    [" A", "x", "?"],
+    ["", "x", "ok"],
+  );
+  const value = fc.oneof({ weight: 20, arbitrary: number }, { weight: 2, arbitrary: fc.constantFrom("", "-999") });
+  const row = fc.oneof(
+    {
+      weight: 60,
+      arbitrary: fc.tuple(
+        date,
+        fc.oneof({ weight: 30, arbitrary: beside }, { weight: 1, arbitrary: oddBeside }),
+        value,
+        value,
+      ),
+    },
+    { weight: 1, arbitrary: fc.constantFrom("", ";;;;;", "A;x", "1;2;3;4;5;6;7", '"2026-06-01T00:00:00Z";A;x;ok;1;2') },
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      shape,
+      fc.array(row, { minLength: 1, maxLength: 120, size: "max" }),
+      fc.record({
+        layout: fc.constantFrom(...layouts),
+        format: fc.constantFrom(...formats),
+        timeZone: fc.constantFrom(BRUSSELS, BRUSSELS, "UTC+1", "{Kind}"),
+        decimal: fc.constantFrom(".", ","),
+        statuses: fc.constantFrom(undefined, [status]),
+        missing: fc.constantFrom(undefined, [""], ["", "-999"]),
+        conflicts: fc.constantFrom("last", "first", "refuse"),
+        headerRows: fc.constantFrom(1, 1, 0),
+      }),
+      async ({ lineEnd, blocks, dst, from, order, ...given }, rows, { layout, statuses, ...chosen }) => {
+        const dateIn = (text: string) => inFormat(text, chosen.format);
+        const lines = rows.map((cells, nth) => {
+          if (typeof cells === "string") return cells;
+          const [date, texts, ...values] = cells;
+          const shown = order === null ? date : ordered(from, nth, order);
+          return [dateIn(shown), ...texts, ...values.map((text) => text.replace(".", chosen.decimal))].join(";");
+        });
+        const byNumber = chosen.headerRows === 0;
+        const header = byNumber ? "2026-01-01T00:00:00Z;A;x;ok;1;2" : "Time;Meter;Kind;Status;kWh;m3";
+        const settings = {
+          ...{ delimiter: ";", dst, timeZone: chosen.timeZone, decimal: chosen.decimal, conflicts: chosen.conflicts },
+          ...{ date: { column: 1, format: chosen.format }, target: meter, headerRows: chosen.headerRows },
+          ...(byNumber ? { value: 5, target: { meterNumber: "{2}", mappingConfig: "{3}" } } : layout),
+          ...(byNumber || statuses === undefined ? {} : { status: statuses }),
+          ...(chosen.missing === undefined ? {} : { missing: chosen.missing }),
+          ...(byNumber && chosen.timeZone === "{Kind}" ? { timeZone: "{3}" } : {}),
+        };
+        const path = await inputFile(fileOf(header, lines, lineEnd, blocks));
         await expectSame(mapper, { path, settings, ...given });
       },
     ),
@@ -218,33 +184,60 @@ it("the samples of all mappers, by plan and row by row", { timeout: 120_000 }, a
   }
 });
 
-it("a file of many targets is read by its plan, and not by the mapper's own code", async () => {
-  const { mapper } = await mapperAt("standard");
-  const lines = Array.from({ length: 5000 }, (_, at) => {
-    const date = new Date(Date.UTC(2026, 0, 1) + Math.floor(at / 50) * 900_000).toISOString().slice(0, 19);
-    return `${date}Z,M-${at % 50},kWh,${at / 4}`;
-  });
-  const path = await inputFile(`date,source_serial_number,mapping_config,value\n${lines.join("\n")}\n`);
-  expect((await readFile(path)).length).toBeGreaterThan(3 * BLOCK_BYTES);
+/** The mapper, and how many rows its own code took. */
+function countedRows(mapper: Mapper): { readonly mapper: Mapper; readonly taken: () => number } {
   let taken = 0;
   const counted: Mapper = {
     ...mapper,
     map: (context) =>
       mapper.map({
         ...context,
-        eachRow: (rows, take, plan) =>
-          context.eachRow(
-            rows,
-            (row) => {
-              taken += 1;
-              take(row);
-            },
-            plan,
-          ),
+        eachRow(rows, take, plan) {
+          const counting: typeof take = (row) => {
+            taken += 1;
+            take(row);
+          };
+          return context.eachRow(rows, counting, plan);
+        },
       }),
   };
-  const { result } = await outcome(counted, { path, settings: {}, rows: "strict" });
+  return { mapper: counted, taken: () => taken };
+}
+
+function quarterHours(rows: number, write: (date: string, at: number) => string): string {
+  const lines = Array.from({ length: rows }, (_, at) => {
+    const date = new Date(Date.UTC(2026, 0, 1) + Math.floor(at / 50) * 900_000).toISOString().slice(0, 19);
+    return `${write(date, at)}\n`;
+  });
+  const text = lines.join("");
+  expect(text.length).toBeGreaterThan(3 * BLOCK_BYTES);
+  return text;
+}
+
+it("a standard file of many targets is read by its plan, and not by the mapper's own code", async () => {
+  const { mapper, taken } = countedRows((await mapperAt("standard")).mapper);
+  const text = quarterHours(5000, (date, at) => `${date}Z,M-${at % 50},kWh,${at / 4}`);
+  const path = await inputFile(`date,source_serial_number,mapping_config,value\n${text}`);
+  const { result } = await outcome(mapper, { path, settings: {}, rows: "strict" });
   expect(result).toMatchObject({ status: "mapped", points: 5000 });
   // The header, and the first row of each target.
-  expect(taken).toBe(51);
+  expect(taken()).toBe(51);
+});
+
+it("a wide file in local time is read by its plan, and not by the mapper's own code", async () => {
+  const { mapper, taken } = countedRows((await mapperAt("delimited")).mapper);
+  const text = quarterHours(
+    5000,
+    (date, at) => `${date.replace("T", " ")};M-${at % 50};${at}${at % 3 ? "" : ",5"};${at}`,
+  );
+  const path = await inputFile(`Time;Meter;kWh;m3\n${text}`);
+  const settings = {
+    ...{ delimiter: ";", decimal: ",", timeZone: BRUSSELS, dst: "byOrder" },
+    date: { column: "Time", format: "yyyy-MM-dd HH:mm:ss" },
+    ...{ target: { meterNumber: "{Meter}", mappingConfig: "{column}" }, values: [{ match: "^(?:kWh|m3)$" }] },
+  };
+  const { result } = await outcome(mapper, { path, settings, rows: "strict" });
+  expect(result).toMatchObject({ status: "mapped", points: 10_000 });
+  // The header, the first row, which names the zone, and the first row of each target after it.
+  expect(taken()).toBe(52);
 });

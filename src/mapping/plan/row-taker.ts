@@ -13,7 +13,7 @@ const CR = 13;
 
 export interface RowTakerParts<Row extends object> {
   readonly take: (row: Row) => void;
-  readonly plan: (() => RowPlan | undefined) | undefined;
+  readonly plan: (() => RowPlan | null | undefined) | undefined;
   readonly tools: PlanTools;
 }
 
@@ -85,7 +85,7 @@ export class RowTaker<Row extends object> {
     if (this.#planned !== undefined) return this.#planned;
     const plan = this.#parts.plan?.();
     if (plan === undefined) return null;
-    const found = bytePlan(plan, block);
+    const found = plan === null ? undefined : bytePlan(plan, block);
     this.#planned = found === undefined ? null : new PlannedRows(found, this.#parts.tools);
     return this.#planned;
   }
