@@ -4,18 +4,13 @@
  * strips no types below `node_modules`. JavaScript that any Node reads, so that an old one is told what is missing.
  */
 const NODE_MIN = 26;
-/**
- * For a command that runs for long: a small young generation, by the size of its semi-space in megabytes, and an old
- * one that is first collected at 72 MB, which is more than the start takes, and then whenever it has grown by seven
- * tenths.
- */
+/** For a command that runs for long: a small young generation, by the size of its semi-space in megabytes. */
 const YOUNG = new Map([
   ["gateway", 12],
   ["migrate", 8],
 ]);
 /** File system calls of a hub at one time: those that sync uploads wait for the disk, and must not hold up the others. */
 const HUB_DISK_CALLS = "12";
-const LEAN = ["--initial-old-space-size=72", "--heap-growing-percent=70"];
 /** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
 const THRIFTY = {
   MALLOC_ARENA_MAX: "2",
@@ -63,7 +58,7 @@ function beginAgainLean() {
     /--(?:max[-_]semi[-_]space[-_]size|initial[-_]old[-_]space[-_]size|heap[-_]growing[-_]percent)/.test(chosen)
   )
     return;
-  const words = [...process.execArgv, `--max-semi-space-size=${young}`, ...LEAN, ...process.argv.slice(1)];
+  const words = [...process.execArgv, `--max-semi-space-size=${young}`, ...process.argv.slice(1)];
   try {
     process.execve(process.execPath, [process.execPath, ...words], { ...THRIFTY, ...process.env });
   } catch {

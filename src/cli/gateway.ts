@@ -8,6 +8,7 @@ import { invalidOption } from "../support/invalid-option.ts";
 import { createLog, type Logger } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
 import { addCommand, type CommandFrame, configOption, userName } from "./command.ts";
+import { limitHeapGrowth } from "./heap-growth.ts";
 import { passingAsFailure, print, printConcern, printJson, summaryLine } from "./output.ts";
 import { waitUntilIdle } from "./until-idle.ts";
 
@@ -41,6 +42,7 @@ async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<n
   const config = loadGatewayConfig(options.config);
   const log = createLog(config.log.level);
   const gateway = await startGateway(config, { log, configFile: options.config });
+  limitHeapGrowth();
   try {
     const idle = await waitUntilIdle(gateway, stop, timeoutMs);
     return await reportEnd(gateway, idle, options);
@@ -73,6 +75,7 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
     start(config, configuration) {
       log.level = config.log.level;
       return startGateway(config, { log, configuration, configFile: path, migrations }).then((gateway) => {
+        limitHeapGrowth();
         reportConsole(gateway, log);
         return gateway;
       });

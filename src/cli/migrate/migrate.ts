@@ -21,6 +21,7 @@ import { invalidOption } from "../../support/invalid-option.ts";
 import { versionTag } from "../../triggers/options.ts";
 import { addCommand, type CommandFrame, configOption } from "../command.ts";
 import { authorOf, type CommandOptions } from "../command-client.ts";
+import { limitHeapGrowth } from "../heap-growth.ts";
 import { settingsOption, shareOption } from "../option-values.ts";
 import { print, printJson, printTable, sizeWords } from "../output.ts";
 import { conclude, sayOf } from "./conclude.ts";
@@ -193,6 +194,7 @@ async function migrate(patterns: readonly string[], options: MigrateOptions, sto
         provisioning: structure.provisioning,
       },
     };
+    limitHeapGrowth();
     const ended = await runMigration(migration);
     const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
     try {
