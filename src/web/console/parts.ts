@@ -1,12 +1,14 @@
 /** Parts that all pages use. */
 import type { Ref } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Content, type Element, html } from "../kit/html.ts";
 import { Notice } from "../kit/parts.ts";
 import { BASE, Problem, SessionEnded } from "./api.ts";
 import { hrefOf, Link } from "./router.ts";
 import { TEXTS } from "./texts.ts";
 import { cut, visible } from "./words.ts";
+
+export { Scroll } from "../kit/browser/scroll.ts";
 
 /** Longer texts are cut, with a button for the rest: a cell of a file may have a million characters. */
 const TEXT_MOST = 600;
@@ -100,25 +102,6 @@ export function State({ state, words }: { readonly state: string; readonly words
 export function FileLink({ file, path }: { readonly file: number | null; readonly path: string }): Element {
   const name = html`<bdi>${visible(cut(path, 160))}</bdi>`;
   return file === null ? html`<span>${name}</span>` : html`<${Link} to=${hrefOf(`/files/${file}`)}>${name}</${Link}>`;
-}
-
-/** Scrolls sideways where its table is too wide, and then by the keyboard, too. */
-export function Scroll({ children }: { readonly children: Content }): Element {
-  const place = useRef<HTMLDivElement>(null);
-  // Before the browser paints, and after each change: a new child is another element.
-  useLayoutEffect(() => {
-    const element = place.current;
-    if (element === null) return;
-    const measure = () => {
-      if (element.scrollWidth > element.clientWidth) element.setAttribute("tabindex", "0");
-      else element.removeAttribute("tabindex");
-    };
-    measure();
-    const sizes = new ResizeObserver(measure);
-    for (const one of [element, ...element.children]) sizes.observe(one);
-    return () => sizes.disconnect();
-  });
-  return html`<div class="scroll" ref=${place}>${children}</div>`;
 }
 
 interface DialogProps {

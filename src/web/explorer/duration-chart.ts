@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import uPlot, { type AlignedData } from "uplot";
 import { axisOf, type Drawing, Plot } from "../kit/browser/plot.ts";
+import { Scroll } from "../kit/browser/scroll.ts";
 import { type Element, html } from "../kit/html.ts";
 import type { Track } from "./at-cursor.ts";
 import { type Colour, heightOf, lineOf, symbolOf, unitAxes, unitsOf } from "./chart.ts";
@@ -88,7 +89,8 @@ export function DurationTable({ curves, units }: Pick<DurationProps, "curves" | 
     return html`<tr key=${share}><th scope="row">${`${share} %`}</th>
       ${cells.map((text) => html`<td class="number">${text}</td>`)}</tr>`;
   });
-  return html`<p class="hint">${TEXTS.duration.hint}</p><div class="scroll">
+  return html`<p class="hint">${TEXTS.duration.hint}</p><${Scroll}>
     <table class="values"><caption class="hidden">${TEXTS.duration.table}</caption>
-    <thead><tr><th scope="col">${TEXTS.duration.share}</th>${heads}</tr></thead><tbody>${body}</tbody></table></div>`;
+    <thead><tr><th scope="col">${TEXTS.duration.share}</th>${heads}</tr></thead>
+    <tbody>${body}</tbody></table></${Scroll}>`;
 }

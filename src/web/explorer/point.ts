@@ -1,6 +1,7 @@
 /** One point: its versions, and where each came from. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { OriginRow } from "../../wire/origin.ts";
+import { Scroll } from "../kit/browser/scroll.ts";
 import { type Element, html } from "../kit/html.ts";
 import { Card } from "../kit/parts.ts";
 import { dateWords } from "../kit/zone.ts";
@@ -92,8 +93,8 @@ function VersionTable({ rows, loaded, onState }: TableProps): Element {
       <td data-label=${columns.received}>${row.receivedAt === null ? "" : momentWords(row.receivedAt, loaded.zone)}</td>
     </tr>`;
   });
-  return html`<div class="scroll"><table class="rows"><caption class="hidden">${words.caption}</caption>
-    <thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table></div>`;
+  return html`<${Scroll}><table class="rows"><caption class="hidden">${words.caption}</caption>
+    <thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table></${Scroll}>`;
 }
 
 function OriginOf({ file, row, sheet, link, calculationId }: OriginRow): Element {

@@ -1,5 +1,6 @@
 /** The shown variables with what the period holds of them, and the values of the plot as a table. */
 import { useMemo, useState } from "preact/hooks";
+import { Scroll } from "../kit/browser/scroll.ts";
 import { type Element, html } from "../kit/html.ts";
 import { dateWords } from "../kit/zone.ts";
 import { isByDay } from "./at-cursor.ts";
@@ -34,9 +35,9 @@ export function Legend({ loaded, onUnit, onRemove }: LegendProps): Element {
       }</th>`,
   );
   const rows = loaded.series.map((one, at) => LegendRow({ loaded, one, at, onUnit, onRemove }));
-  return html`<div class="scroll"><table class="rows legend"><caption class="hidden">${TEXTS.shown}</caption>
+  return html`<${Scroll}><table class="rows legend"><caption class="hidden">${TEXTS.shown}</caption>
     <thead><tr>${heads}</tr></thead>
-    <tbody>${rows}</tbody></table></div>`;
+    <tbody>${rows}</tbody></table></${Scroll}>`;
 }
 
 function LegendRow({ loaded, one, at, onUnit, onRemove }: LegendProps & { one: Series; at: number }): Element {
@@ -116,9 +117,9 @@ export function Values({ loaded, onPick }: ValuesProps): Element {
   );
   const more = html`<p>${TEXTS.rowsShown(Math.min(most, count), count)}
     <button type="button" class="plain small" onClick=${() => setTimes(times * 5)}>${TEXTS.more}</button></p>`;
-  return html`<div class="scroll"><table class="values"><caption class="hidden">${TEXTS.table}</caption>
+  return html`<${Scroll}><table class="values"><caption class="hidden">${TEXTS.table}</caption>
     <thead><tr><th scope="col">${TEXTS.date(loaded.zone)}</th>${heads}</tr></thead><tbody>${body}</tbody>
-  </table></div>${count > most ? more : null}`;
+  </table></${Scroll}>${count > most ? more : null}`;
 }
 
 function unitIn({ units }: Loaded, id: number): string {
