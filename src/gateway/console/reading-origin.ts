@@ -2,12 +2,13 @@
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Batch } from "../../model.ts";
 import type { HandlersOf } from "../../operations/api/endpoint.ts";
-import type { readingEndpoints } from "../../operations/api/readings.ts";
+import type { ReadingOriginRow, readingEndpoints } from "../../operations/api/readings.ts";
 import { type FoundReading, findReadings, type OnDamage, type ReadingQuery } from "../../spool/search.ts";
 import { parsedJson } from "../../support/decoded-text.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { pushTarget } from "../../wire/push.ts";
-import { targetWords } from "../../wire/target.ts";
+import { TARGET_FIELDS, targetWords } from "../../wire/target.ts";
+import { placedAt } from "../operation-rows.ts";
 import type { QueryParts } from "../operator-queries.ts";
 
 /** A reading with the history of its file. */
@@ -105,13 +106,40 @@ export function instantMs(text: string): number | null {
   }
 }
 
+/** Each reading of the operation at the date whose target agrees with the fields. */
+async function readingsOfOperation(
+  operationId: string,
+  { fields, atMs }: Omit<ReadingQuery, "words">,
+  { ledger, spool }: Pick<QueryParts, "ledger" | "spool">,
+): Promise<ReadingOriginRow[]> {
+  const placed = (await placedAt(operationId, atMs, { ledger, spool })).filter(({ element }) =>
+    TARGET_FIELDS.every((name) => {
+      const [own, asked] = [element[name], fields[name]];
+      return own === undefined || asked === undefined || own === asked;
+    }),
+  );
+  if (placed.length === 0) return [];
+  const files = await ledger.trace(operationId);
+  return files.flatMap(({ arrival, runs }) =>
+    runs
+      .filter(({ batches }) => batches.some((one) => one.operationId === operationId))
+      .flatMap(({ run }) =>
+        placed.slice(0, FOUND_MAX).map(({ element, reading: { value, version = null }, row, sheet }) => ({
+          ...{ target: targetWords(element), value, version, row, sheet, operationId },
+          ...{ file: arrival.id, drop: arrival.drop, path: arrival.path, run: run.id, state: run.state },
+          mapper: `${run.binding.mapper.name} ${run.binding.mapper.version}`,
+        })),
+      ),
+  );
+}
+
 export function readingHandlers({
   ledger,
   spool,
   log,
 }: Pick<QueryParts, "ledger" | "spool" | "log">): HandlersOf<typeof readingEndpoints> {
   return {
-    async readingOrigin({ query: { target, date } }) {
+    async readingOrigin({ query: { target, date, operationId } }) {
       const fields = targetFields(target);
       const atMs = instantMs(date);
       const facts = { operation: "trace reading", subject: target };
@@ -127,6 +155,8 @@ export function readingHandlers({
           message: `${date} is not an instant`,
           hint: "Write it as 2026-03-01T00:00:00Z or with an offset.",
         });
+      if (operationId !== undefined)
+        return { found: await readingsOfOperation(operationId, { fields, atMs }, { ledger, spool }) };
       const words = targetWords(fields);
       const found = await traceReadings(spool.root, { words, fields, atMs }, ledger, (damage) => log.warn(damage));
       return {

@@ -125,14 +125,12 @@ async function placeOf({ gatewayView, log }: HubContext, { atMs, value, version,
   }
 }
 
-/** The identifiers of a source, in the order in which files mostly name them. */
-const IDENTIFIERS = ["sourceSerialNumber", "sourceEan", "meterNumber", "sourceName"] as const;
-
+/** The target holds everything that a file may have named; the operation says which of its readings is meant. */
 function linkOf(traceLink: string, { atMs, origin }: StoredRow, names: Names): string {
   const url = new URL(traceLink);
-  const identifier = IDENTIFIERS.find((name) => (names[name] ?? "") !== "") ?? "variableId";
-  const { mappingConfig } = names;
-  const target = { [identifier]: names[identifier] ?? undefined, mappingConfig: mappingConfig ?? undefined };
+  const target = Object.fromEntries(
+    TARGET_FIELDS.map((name) => [name, names[name] === "" ? undefined : (names[name] ?? undefined)]),
+  );
   url.searchParams.set("target", targetWords(target));
   url.searchParams.set("date", isoOfMs(atMs));
   url.searchParams.set("operationId", origin?.operationId ?? "");

@@ -53,7 +53,7 @@ test("each version names the operation, the person, the moment and the sender's 
   const link = new URL(rows[2].link);
   expect(link.origin + link.pathname).toBe(LINK);
   expect(Object.fromEntries(link.searchParams)).toEqual({
-    target: "sourceSerialNumber=M-1 mappingConfig=kWh",
+    target: expect.stringMatching(new RegExp(`^variableId=${id} .*sourceSerialNumber=M-1 .*mappingConfig=kWh`)),
     date: "2026-03-01T00:00:00.000Z",
     operationId: "first",
   });

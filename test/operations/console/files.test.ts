@@ -157,6 +157,14 @@ describe("files", () => {
     expect(JSON.parse(payload.text)).toMatchObject([{ variableId: variable, data: [{ value: 1.5 }] }]);
     const origin = await get(gateway, `readings?target=${encodeURIComponent(target)}&date=${day(1)}`);
     expect(origin.found).toMatchObject([{ file: id, path: "a.csv", row: 2, value: 1.5, run: page.arrival.run }]);
+    // By its operation, also where the service has more names of the variable than the file; and no other reading.
+    const { operationId } = origin.found[0];
+    const exactly = (fields: string) =>
+      get(gateway, `readings?target=${encodeURIComponent(fields)}&date=${day(1)}&operationId=${operationId}`);
+    expect(await exactly(`${target} sourceSerialNumber=M-1 mappingConfig=kWh`)).toEqual(origin);
+    expect((await exactly(`variableId=${variable + 1} sourceSerialNumber=M-1`)).found).toEqual([]);
+    const other = `readings?target=${target}&date=${day(1)}&operationId=another`;
+    expect((await get(gateway, other)).found).toEqual([]);
     expect(await refusal(gateway, `readings?target=meter&date=${day(1)}`)).toMatchObject({ status: 400 });
     expect(await refusal(gateway, `files/${id}/payload?batch=9`)).toMatchObject({ status: 404 });
   });

@@ -16,10 +16,11 @@ export function ReadingsPage({ place }: PageProps): Element {
   const zone = useZone();
   const target = place.search.get("target") ?? "";
   const date = place.search.get("date") ?? "";
+  const operationId = place.search.get("operationId");
   const isAsked = target !== "" && date !== "";
-  const found = useQuery<{ found: readonly Origin[] }>(isAsked ? "/readings" : null, { target, date });
+  const found = useQuery<{ found: readonly Origin[] }>(isAsked ? "/readings" : null, { target, date, operationId });
   return html`<h1>${TEXTS.pages.readings}</h1><p class="lead">${words.lead}</p>
-    <${Question} key=${`${place.search} ${zone}`} ...${{ target, zone }} date=${typedMoment(date, zone)} />
+    <${Question} key=${`${place.search} ${zone}`} ...${{ target, zone, operationId }} date=${typedMoment(date, zone)} />
     ${
       isAsked
         ? html`<${Loaded} of=${found}>${({ found: rows }: { found: readonly Origin[] }) =>
@@ -32,9 +33,11 @@ interface QuestionProps {
   readonly target: string;
   readonly date: string;
   readonly zone: string;
+  /** Of the push that stored the reading, when the page was opened by a link of the service. */
+  readonly operationId: string | null;
 }
 
-function Question({ target, date, zone }: QuestionProps): Element {
+function Question({ target, date, zone, operationId }: QuestionProps): Element {
   const [typed, setTyped] = useState({ target, date });
   const type = (name: "target" | "date") => (event: Event) =>
     setTyped({ ...typed, [name]: (event.target as HTMLInputElement).value });
@@ -42,7 +45,9 @@ function Question({ target, date, zone }: QuestionProps): Element {
     event.preventDefault();
     // The address is read in any zone.
     const ms = msOfMoment(typed.date, zone);
-    go(originLink(typed.target.trim(), ms === null ? typed.date.trim() : new Date(ms).toISOString()));
+    // Another reading may be of another operation.
+    const own = typed.target === target && typed.date === date ? operationId : null;
+    go(originLink(typed.target.trim(), ms === null ? typed.date.trim() : new Date(ms).toISOString(), own));
   };
   const field = (name: "target" | "date") =>
     Labelled({
@@ -57,8 +62,8 @@ function Question({ target, date, zone }: QuestionProps): Element {
 }
 
 /** `date`: an instant. */
-export function originLink(target: string, date: string): string {
-  return hrefOf("/readings", { target, date });
+export function originLink(target: string, date: string, operationId: string | null = null): string {
+  return hrefOf("/readings", { target, date, operationId });
 }
 
 function Found({ rows }: { readonly rows: readonly Origin[] }): Element {
