@@ -1,4 +1,4 @@
-/** All pages of the hub as people with other eyes and hands meet them: axe in each look, and a walk with the Tab key. */
+/** All pages of the hub, as people with other eyes and hands meet them: axe in each look, and the Tab key. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildPage } from "../../src/support/pages/bundle.ts";

@@ -26,9 +26,9 @@ export const readingEndpoints = {
     tag: "Files",
     summary: "The rows that gave a reading, the newest run first",
     description:
-      "It finds what the spool still keeps (`spool.keepInputs`). With an operationId, only readings of that operation: " +
-      "those whose target does not differ in any field that both name, since a file may name a meter by its EAN where " +
-      "the service has a serial number besides.",
+      "It finds what the spool still keeps (`spool.keepInputs`). With an operationId, only readings of that " +
+      "operation: those whose target does not differ in any field that both name, since a file may name a meter by " +
+      "its EAN where the service has a serial number besides.",
     query: z.strictObject({
       target: z.string().min(1).describe("Such as `sourceSerialNumber=M-1 mappingConfig=kWh`, or JSON."),
       date: z.string().min(1).describe("An instant, such as 2026-03-01T00:00:00Z, or with an offset."),

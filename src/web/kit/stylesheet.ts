@@ -8,7 +8,8 @@ export const STYLESHEET = `
 html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
 body { margin: 0; background: var(--ground); color: var(--text); overflow-wrap: anywhere; }
 a { color: var(--accent); text-underline-offset: .15em; }
-:focus-visible, [type^="date"]:focus-within { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
+:focus-visible, [type^="date"]:focus-within { outline: 3px solid var(--accent); outline-offset: 2px;
+  border-radius: 4px; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
 h2 { font-size: 1.15rem; line-height: 1.3; margin: 0 0 .75rem; }
 p { margin: 0 0 .75rem; }
