@@ -51,7 +51,7 @@ async function check(
   options: { readonly config: string; readonly json?: boolean },
   stop: AbortSignal,
 ): Promise<number> {
-  const hub = operatingHub(options.config);
+  const hub = await operatingHub(options.config);
   const config = hub === null ? await loadOperatedConfig(options.config) : null;
   const findings: Finding[] = [];
   const printOne = findingPrinter(config === null ? ["configuration", ...HUB_PARTS] : partsOf(config));

@@ -2,11 +2,10 @@
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { HubOptions } from "../hub/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { isLedgerMissing, ledgerWords, openLedger } from "../ledger/open.ts";
+import { ledgerWords, openLedger } from "../ledger/open.ts";
 import { ledgerFile, nodeName } from "../ledger/options.ts";
 import type { Run } from "../model.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
-import { isRemovedFile } from "../platform/stored-files.ts";
 import { type CommandResults, executeCommand, type OperatorCommand } from "../runs/commands.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import { Pauses } from "../runs/pauses.ts";
@@ -19,6 +18,7 @@ import { REGISTER } from "../support/register.ts";
 import { laneOf } from "../triggers/registry.ts";
 import { userName } from "./command.ts";
 import { triggersOf } from "./kept-triggers.ts";
+import { requireLedger } from "./ledger/ledger-view.ts";
 
 /** A step that has to end first may take a moment. */
 const RESPONSE_MS = 60_000;
@@ -57,7 +57,8 @@ export async function sendCommand<Asked extends OperatorCommand>(
   try {
     const spool = await openSpool(config.spool);
     const binding = await bindingParts(config, spool.root, ledger);
-    const isRemoved = async (run: Run) => hub !== null && (await isRemovedFile(hub, run));
+    const isRemoved = async (run: Run) =>
+      hub !== null && (await (await import("../platform/stored-files.ts")).isRemovedFile(hub, run));
     const parts = { ledger, spool, binding, pauses: await Pauses.read(ledger), log: silentLog, isRemoved };
     const answer = await executeCommand(asked, parts);
     return { answer: answer as CommandResults[Asked["order"]], daemon: null };
@@ -80,15 +81,6 @@ export async function bindingParts(
     limits: { pointsMax: config.push.batch.points, bytesMax: config.push.batch.bytes },
     laneOf,
   };
-}
-
-export function requireLedger(config: GatewayConfig): void {
-  if (!isLedgerMissing(config.ledger)) return;
-  throw new ConfigError("HG-CLI-003", {
-    operation: "open ledger",
-    subject: ledgerWords(config.ledger),
-    message: "there is no ledger yet: no gateway has run with this configuration",
-  });
 }
 
 /** Null while a gateway owns it, or the gateway of this host shares it with others. */

@@ -1,7 +1,6 @@
 /** The senders of traced files that no run of them names: of unclaimed ones and of containers, at a hub. */
 import type { HubOptions } from "../hub/options.ts";
 import type { TracedFile } from "../ledger/ledger.ts";
-import { storedSenders } from "../platform/stored-files.ts";
 
 /** By the ids of their arrivals. */
 export async function sendersOf(
@@ -10,6 +9,7 @@ export async function sendersOf(
 ): Promise<ReadonlyMap<number, string>> {
   const senders = new Map<number, string>();
   if (hub === null) return senders;
+  const { storedSenders } = await import("../platform/stored-files.ts");
   const unknown = files.filter(({ runs }) => runs.every(({ run }) => run.binding.sender === undefined));
   for (const [drop, own] of Map.groupBy(unknown, ({ arrival }) => arrival.drop)) {
     const known = await storedSenders(

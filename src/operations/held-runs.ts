@@ -1,5 +1,4 @@
-/** Runs that the guard holds before their first push: in health, with the reason, and in metrics. */
-import { Gauge, type Registry } from "prom-client";
+/** Runs that the guard holds before their first push: in health, with the reason. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { HealthPart } from "./state-of-work.ts";
 
@@ -29,19 +28,4 @@ export async function heldRuns(ledger: Pick<Ledger, "runsIn">): Promise<Readonly
     more = some.length === RUNS_MAX;
   }
   return ids;
-}
-
-/** Counted at each scrape of the metrics. */
-export function watchHeld(ledger: HeldLedger, registry: Registry): void {
-  const held = new Gauge({
-    name: "headgate_held_runs",
-    help: "Runs that the guard holds before their first push, by trigger and by the code of the reason",
-    labelNames: ["trigger", "code"],
-    registers: [registry],
-    async collect() {
-      held.reset();
-      for (const { run } of await ledger.restingIn(["held"], RUNS_MAX))
-        held.inc({ trigger: run.binding.trigger, code: run.reason?.code ?? "" });
-    },
-  });
 }

@@ -1,11 +1,11 @@
 /** The page of the metrics, from the registries that gateway and hub fill. */
 import { Registry } from "prom-client";
 import { ConfigurationMetrics } from "./configuration-metrics.ts";
-import { watchHeld } from "./held-runs.ts";
+
 import { measureTriggers } from "./listed-triggers.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { measureSpool } from "./spool-state.ts";
-import { measureWork } from "./work-metrics.ts";
+import { measureWork, watchHeld } from "./work-metrics.ts";
 
 interface Described {
   readonly name: string;

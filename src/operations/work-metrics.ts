@@ -143,3 +143,18 @@ function measureLanes(registry: Registry, { lanes }: WorkSources): void {
 function laneLabels({ drop, binding: { trigger, mapper, service } }: Run) {
   return { drop, trigger, mapper: mapper.name, service };
 }
+
+/** Runs that the guard holds before their first push, counted at each scrape. */
+export function watchHeld(ledger: Pick<Ledger, "restingIn">, registry: Registry): void {
+  const held = new Gauge({
+    name: "headgate_held_runs",
+    help: "Runs that the guard holds before their first push, by trigger and by the code of the reason",
+    labelNames: ["trigger", "code"],
+    registers: [registry],
+    async collect() {
+      held.reset();
+      for (const { run } of await ledger.restingIn(["held"], RESTING_MAX))
+        held.inc({ trigger: run.binding.trigger, code: run.reason?.code ?? "" });
+    },
+  });
+}

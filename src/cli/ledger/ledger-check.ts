@@ -14,9 +14,9 @@ import { openSpool } from "../../spool/spool.ts";
 import { systemClock } from "../../support/clock.ts";
 import { silentLog } from "../../support/log.ts";
 import { addCommand, type CommandFrame } from "../command.ts";
-import { requireLedger } from "../command-client.ts";
 import { loadOperatedConfig, operatedConfigOption } from "../operated-config.ts";
 import { print, printJson, styled } from "../output.ts";
+import { requireLedger } from "./ledger-view.ts";
 
 interface CheckOptions {
   readonly config: string;

@@ -3,18 +3,25 @@
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { isLedgerMissing, openLedger } from "../../ledger/open.ts";
-import { historyDrops } from "../../migration/plan/sources.ts";
-import { knownMigrations } from "../../migration/report/reports.ts";
-import { isUrl, migrationLedger } from "../../migration/request.ts";
+import { isLedgerMissing, ledgerWords, openLedger } from "../../ledger/open.ts";
 import { systemClock } from "../../support/clock.ts";
-import { requireLedger } from "../command-client.ts";
+import { ConfigError } from "../../support/errors.ts";
 import { loadOperatedConfig } from "../operated-config.ts";
 
 export async function openLedgerToRead(configPath: string): Promise<{ ledger: Ledger; config: GatewayConfig }> {
   const config = await loadOperatedConfig(configPath);
   requireLedger(config);
   return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };
+}
+
+/** Throws `ConfigError` where no gateway has run yet. */
+export function requireLedger(config: GatewayConfig): void {
+  if (!isLedgerMissing(config.ledger)) return;
+  throw new ConfigError("HG-CLI-003", {
+    operation: "open ledger",
+    subject: ledgerWords(config.ledger),
+    message: "there is no ledger yet: no gateway has run with this configuration",
+  });
 }
 
 /** A ledger, and the places of the files that it knows. */
@@ -33,6 +40,11 @@ export async function searchLedgers(
   except?: string,
 ): Promise<void> {
   const { ledger, spool, drops } = config;
+  const [{ historyDrops }, { knownMigrations }, { isUrl, migrationLedger }] = await Promise.all([
+    import("../../migration/plan/sources.ts"),
+    import("../../migration/report/reports.ts"),
+    import("../../migration/request.ts"),
+  ]);
   const own = { place: ledger, owner: "the gateway", spool: spool.path, drops };
   const others = (await knownMigrations(spool.path)).filter(({ id }) => id !== except);
   const migrations = others.map(({ id, folder, order }) => ({

@@ -3,10 +3,10 @@
 import { backupLedger, ledgerWords, restoreLedger } from "../../ledger/open.ts";
 import { systemClock } from "../../support/clock.ts";
 import { addCommand, type CommandFrame } from "../command.ts";
-import { requireLedger } from "../command-client.ts";
 import { loadOperatedConfig, operatedConfigOption } from "../operated-config.ts";
 import { print, printJson, styled } from "../output.ts";
 import { addLedgerCheck } from "./ledger-check.ts";
+import { requireLedger } from "./ledger-view.ts";
 
 interface LedgerOptions {
   readonly config: string;
