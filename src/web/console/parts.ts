@@ -96,7 +96,9 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 /** A state in words, with a mark besides its colour. */
 export function State({ state, words }: { readonly state: string; readonly words?: string }): Element {
-  return html`<span class=${`state ${TONES[state] ?? "plain"}`}>${words ?? TEXTS.states[state] ?? state}</span>`;
+  // Names may be long.
+  const wraps = words === undefined ? "" : " named";
+  return html`<span class=${`state ${TONES[state] ?? "plain"}${wraps}`}>${words ?? TEXTS.states[state] ?? state}</span>`;
 }
 
 export function FileLink({ file, path }: { readonly file: number | null; readonly path: string }): Element {

@@ -56,3 +56,34 @@ export async function axeFaults(page: Page): Promise<readonly string[]> {
 export function tooWide(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
+
+/** The page at the address below the console, once it has loaded what it shows. */
+export async function openPage(page: Page, address: string): Promise<void> {
+  await page.goto(address);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.getByText("Loading …").first().waitFor({ state: "detached" });
+  await page.getByText("The file is mapped …").first().waitFor({ state: "detached" });
+  await page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
+}
+
+/** Opens the parts of the page that unfold. */
+export async function unfold(page: Page): Promise<void> {
+  const folded = page.locator("main details:not([open]) > summary:visible");
+  while ((await folded.count()) > 0) await folded.first().click();
+}
+
+/** What a text of a file, a server or an address became on the page beside a text. */
+export async function hostileFaults(page: Page): Promise<readonly string[]> {
+  const found = await page.evaluate(() => {
+    const turns = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/;
+    const all = [...document.body.querySelectorAll("*")];
+    const attributes = ["title", "aria-label", "placeholder", "alt", "label"];
+    return [
+      ...all.filter((one) => one.matches("img, script, svg, iframe, [onerror], [onload]")).map((one) => one.outerHTML),
+      ...(/^\d$/.test(document.title) ? [`the title is ${document.title}`] : []),
+      ...(turns.test(document.body.innerText) ? ["a mark turns a text"] : []),
+      ...all.flatMap((one) => attributes.filter((name) => turns.test(one.getAttribute(name) ?? ""))),
+    ];
+  });
+  return found.map((words) => `${page.url()}: ${words.slice(0, 200)}`);
+}

@@ -21,7 +21,8 @@ export function DropsPage({ place }: PageProps): Element {
   const name = decodeURIComponent(place.path.split("/")[2] ?? "");
   const drops = useQuery<readonly DropFacts[]>("/drops");
   useLiveReload(["drops", "state"], drops.reload);
-  return html`<${Loaded} of=${drops}>${(known: readonly DropFacts[]) => {
+  const heading = drops.answer === null ? html`<h1>${TEXTS.pages.drops}</h1>` : null;
+  return html`${heading}<${Loaded} of=${drops}>${(known: readonly DropFacts[]) => {
     if (name === "") return html`<h1>${TEXTS.pages.drops}</h1><${DropTable} drops=${known} />`;
     const drop = known.find((one) => one.drop === name);
     return drop === undefined

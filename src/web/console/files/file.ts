@@ -35,7 +35,9 @@ export function FilePage({ place }: PageProps): Element {
     if (event === null || event.isCut || event.files.some((one) => one.id === id || one.path === path)) page.reload();
   });
   const view = VIEWS.find((one) => one === place.search.get("view")) ?? "story";
-  return html`<${Loaded} of=${page}>${(file: File) => html`${Head(file)}${Views(file, view)}
+  // A file that is not known has a heading, too.
+  const heading = page.answer === null ? html`<h1>${TEXTS.pages.file}</h1>` : null;
+  return html`${heading}<${Loaded} of=${page}>${(file: File) => html`${Head(file)}${Views(file, view)}
     ${
       view === "story"
         ? html`<${Story} file=${file} search=${place.search} onChanged=${page.reload} />`

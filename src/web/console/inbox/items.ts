@@ -56,7 +56,8 @@ export function Items({ group, onChanged }: ItemsProps): Element {
         <thead><tr>${
           listed.length === 1
             ? null
-            : html`<th scope="col">${Box({ id: `all-${group.key}`, words: inbox.chooseAll, checked: all, set })}</th>`
+            : html`<th scope="col" class="box">${Box({ id: `all-${group.key}`, words: inbox.chooseAll, checked: all, set })}
+              <label class="narrow-only" for=${`all-${group.key}`}>${inbox.chooseAll}</label></th>`
         }<th scope="col">${inbox.columns.file}</th><th scope="col">${inbox.columns.reason}</th>
           <th scope="col">${inbox.columns.affected}</th><th scope="col">${inbox.columns.since}</th></tr></thead>
         <tbody>${listed.map((item) =>

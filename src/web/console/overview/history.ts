@@ -5,12 +5,12 @@ import { axisOf, Plot, TICKS, tick } from "../../kit/browser/plot.ts";
 import { type Element, html } from "../../kit/html.ts";
 import type { History } from "../contract.ts";
 import { useLiveReload } from "../live.ts";
-import { Loaded } from "../parts.ts";
+import { Loaded, Scroll } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { useZone } from "../time.ts";
-import { count, length } from "../words.ts";
+import { count, length, moment } from "../words.ts";
 
 const { overview: words } = TEXTS;
 const NAMES = ["files", "points", "errors", "delayMs"] as const;
@@ -39,7 +39,34 @@ export function HistoryCard({ period }: { readonly period: "day" | "month" }): E
     <${Loaded} of=${history}>${(shown: History) =>
       html`<div class="plots">${NAMES.map(
         (name) => html`<${SmallPlot} key=${name} name=${name} shown=${shown} />`,
-      )}</div>`}</${Loaded}></section>`;
+      )}</div><${Steps} shown=${shown} />`}</${Loaded}></section>`;
+}
+
+/** The numbers that are drawn, for people who do not see the plots or want to read them. */
+function Steps({ shown }: { readonly shown: History }): Element {
+  const zone = useZone();
+  const { from, stepMs, series } = shown;
+  const steps = series.files.flatMap((_, at) => (NAMES.some((name) => series[name][at]) ? [at] : [])).reverse();
+  const momentOf = (at: number) => moment(Date.parse(from) + at * stepMs, zone, false);
+  const cell = (name: Name, at: number) => {
+    const value = series[name][at] ?? null;
+    return value === null ? "–" : name === "delayMs" ? length(value) : count(value);
+  };
+  return html`<details class="steps"><summary>${words.asTable}</summary>
+    ${
+      steps.length === 0
+        ? html`<p class="muted">${words.noSteps}</p>`
+        : html`<${Scroll}><table class="rows"><caption>${words.steps(length(stepMs))}</caption>
+            <thead><tr><th scope="col">${words.columns.from}</th>${NAMES.map(
+              (name) => html`<th scope="col" class="number">${words.series[name]}</th>`,
+            )}</tr></thead>
+            <tbody>${steps.map(
+              (at) => html`<tr key=${at}><td data-label=${words.columns.from} class="when">
+                ${momentOf(at)}</td>${NAMES.map(
+                  (name) => html`<td class="number" data-label=${words.series[name]}>${cell(name, at)}</td>`,
+                )}</tr>`,
+            )}</tbody></table></${Scroll}>`
+    }</details>`;
 }
 
 function SmallPlot({ name, shown }: { readonly name: Name; readonly shown: History }): Element {

@@ -4,14 +4,14 @@ import { type Element, html } from "../../kit/html.ts";
 import { ActionDialog } from "../actions/dialog.ts";
 import type { PageProps } from "../app.ts";
 import type { FilePage, MapperFacts } from "../contract.ts";
-import { Act, Choice, Fault, Labelled, Loaded } from "../parts.ts";
+import { Act, Choice, Fault, Labelled, Loaded, State } from "../parts.ts";
 import { useRefusal } from "../person.ts";
 import { useQuery } from "../query.ts";
 import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { NameTestCard } from "../triggers/name-test.ts";
 import { NewCase } from "./case.ts";
-import { useMapped } from "./mapped.ts";
+import { type Mapping, useMapped } from "./mapped.ts";
 import { Proposal } from "./proposal.ts";
 import { Result } from "./result.ts";
 import { type Sample, SampleChoice } from "./sample.ts";
@@ -41,8 +41,9 @@ export function PlaygroundPage({ place }: PageProps): Element {
   return html`<h1>${TEXTS.pages.playground}</h1><p class="lead">${words.lead}</p>
     <${Fault} fault=${page.fault} />
     <${Loaded} of=${mappers}>${(known: readonly MapperFacts[]) => {
-      if (file !== null && page.answer === null) return html`<p class="muted">${TEXTS.loading}</p>`;
-      const key = sample?.id ?? `file-${file}`;
+      if (file !== null && page.answer === null && page.fault === null)
+        return html`<p class="muted">${TEXTS.loading}</p>`;
+      const key = sample?.id ?? `file-${page.answer?.arrival.id ?? "none"}`;
       return html`<${Bench} key=${key} ...${{ known, sample, setSample }}
         page=${file === null ? null : page.answer} />`;
     }}</${Loaded}>`;
@@ -92,6 +93,7 @@ function Bench({ known, page, sample, setSample }: BenchProps): Element {
         }
       </section>
       <${NameTestCard} name=${sample?.name ?? page?.arrival.path ?? ""} />
+      ${JumpToResult(mapped)}
     </div>
     <div class="bench-right">
       ${
@@ -118,6 +120,16 @@ function Bench({ known, page, sample, setSample }: BenchProps): Element {
         ...${{ source, tried }} />`
       }
     </div></div>`;
+}
+
+/** Where the result stands below the settings: what a change did, and the way there. */
+function JumpToResult({ answer }: Mapping): Element | null {
+  if (answer === null) return null;
+  const { status, points, targetCount } = answer;
+  return html`<p class="jump"><a href="#result">${words.toResult}</a>
+    <span><${State} state=${status === "mapped" ? "ok" : "trouble"} words=${words.status[status]} />${
+      status === "mapped" ? html` <span class="detail">${words.summary(points, targetCount)}</span>` : null
+    }</span></p>`;
 }
 
 function MapperChoice(known: readonly MapperFacts[], tried: Tried, change: (part: Partial<Tried>) => void): Element {

@@ -37,7 +37,7 @@ export function Result({ answer, fault, isBusy, page }: ResultProps): Element {
     ${words.views[one]}${counts[one] === undefined ? null : html` <span class="detail">${count(counts[one])}</span>`}
       </button>`;
   return html`<section class="card result" aria-labelledby="result" aria-busy=${isBusy}>
-    <h2 id="result">${words.result}</h2>
+    <h2 id="result" tabindex="-1">${words.result}</h2>
     <div role="status">${Summary(answer)}</div>
     ${answer.problems.map(
       ({ code, message, hint, place }) =>

@@ -16,6 +16,9 @@ export const OVERVIEW = {
   periods: { day: "24 hours", month: "30 days" },
   periodsLabel: "Period",
   series: { files: "Files", points: "Readings", errors: "Errors", delayMs: "Mean delay" },
+  asTable: "The numbers as a table",
+  steps: (step: string) => `Steps of ${step} in which something happened, the latest first`,
+  noSteps: "Nothing happened in this time.",
   spool: "Spool",
   used: (used: string, budget: string) => `${used} of ${budget} used`,
   free: (free: string) => `${free} free on the disk`,
@@ -26,7 +29,7 @@ export const OVERVIEW = {
   breakers: { closed: "Closed", open: "Open: nothing is sent until it is tried again" },
   columns: {
     ...{ node: "Node", drops: "Drops", runs: "Runs", seen: "Last seen", service: "Service", state: "State" },
-    ...{ breaker: "Breaker", waiting: "Runs waiting", lastError: "Last error" },
+    ...{ from: "From", breaker: "Breaker", waiting: "Runs waiting", lastError: "Last error" },
   },
   calendar: "Expected files",
   noExpectations: "No trigger says when its files are expected (`expect`).",
@@ -63,6 +66,7 @@ export const PLAYGROUND = {
   fileNameHint: "Some mappers read the name. Empty: its own.",
   mapping: "The file is mapped …",
   result: "Result",
+  toResult: "To the result",
   status: { mapped: "Mapped", failed: "Would be quarantined" },
   summary: (points: number, targets: number) =>
     `${many(points, "reading", "readings")} of ${many(targets, "target", "targets")}`,
