@@ -35,7 +35,7 @@ export interface RichRig {
   close(): Promise<void>;
 }
 
-/** Its files are at their ends: delivered, quarantined, held, unmatched; a drop is in trouble, a migration has ended. */
+/** Its files are delivered, quarantined, held and unmatched; a drop is in trouble, and a migration has ended. */
 export async function openRichRig(): Promise<RichRig> {
   const rig = await GatewayRig.start();
   await rig.variable("M-1");
