@@ -98,7 +98,8 @@ const TONES: Readonly<Record<string, Tone>> = {
 export function State({ state, words }: { readonly state: string; readonly words?: string }): Element {
   // Names may be long.
   const wraps = words === undefined ? "" : " named";
-  return html`<span class=${`state ${TONES[state] ?? "plain"}${wraps}`}>${words ?? TEXTS.states[state] ?? state}</span>`;
+  const style = `state ${TONES[state] ?? "plain"}${wraps}`;
+  return html`<span class=${style}>${words ?? TEXTS.states[state] ?? state}</span>`;
 }
 
 export function FileLink({ file, path }: { readonly file: number | null; readonly path: string }): Element {

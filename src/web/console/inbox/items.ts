@@ -40,6 +40,7 @@ export function Items({ group, onChanged }: ItemsProps): Element {
     // Of one file there is nothing to choose.
     const picked = listed.length === 1 ? listed : listed.filter(({ key }) => chosen.has(key));
     const all = withActions.length > 0 && withActions.every(({ key }) => chosen.has(key));
+    const boxId = `all-${group.key}`;
     const set = (isChosen: boolean) =>
       choose(
         withActions.map(({ key }) => key),
@@ -56,8 +57,8 @@ export function Items({ group, onChanged }: ItemsProps): Element {
         <thead><tr>${
           listed.length === 1
             ? null
-            : html`<th scope="col" class="box">${Box({ id: `all-${group.key}`, words: inbox.chooseAll, checked: all, set })}
-              <label class="narrow-only" for=${`all-${group.key}`}>${inbox.chooseAll}</label></th>`
+            : html`<th scope="col" class="box">${Box({ id: boxId, words: inbox.chooseAll, checked: all, set })}
+              <label class="narrow-only" for=${boxId}>${inbox.chooseAll}</label></th>`
         }<th scope="col">${inbox.columns.file}</th><th scope="col">${inbox.columns.reason}</th>
           <th scope="col">${inbox.columns.affected}</th><th scope="col">${inbox.columns.since}</th></tr></thead>
         <tbody>${listed.map((item) =>
