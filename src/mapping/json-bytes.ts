@@ -7,6 +7,8 @@ const DAY_MS = 86_400_000;
 const [ZERO, COLON, POINT, MINUS, ZULU] = [48, 58, 46, 45, 90];
 const DECIMALS_SCALE = 1e6;
 const DIGITS_EXACT_BELOW = 1e15;
+/** Division of smaller whole numbers is that of 32-bit integers. */
+const SMALL_BELOW = 2 ** 31;
 
 const DATE_FIELD = Buffer.from('{"date":"');
 const VALUE_FIELD = Buffer.from('","value":');
@@ -30,96 +32,26 @@ export class JsonBytes {
 
   text(text: string, bytes: number): void {
     this.#reserve(bytes);
-    this.#bytes.write(text, this.length, bytes, "utf8");
+    // A call of the encoder costs several times as much as the byte of a comma or a brace.
+    if (bytes === 1) this.#bytes[this.length] = text.charCodeAt(0);
+    else this.#bytes.write(text, this.length, bytes, "utf8");
     this.length += bytes;
   }
 
   /** `{"date":"2026-03-01T00:15:00Z","value":1.5`, with milliseconds only when they are not zero. */
   reading(epochMs: number, value: number): void {
     this.#reserve(READING_BYTES_MAX);
-    this.#date(epochMs);
-    this.#copy(VALUE_FIELD);
-    this.#number(value);
-  }
-
-  /** Writes as `String(value)` does; most values have few decimals, and a fast path finds their digits. */
-  #number(value: number): void {
-    const scaled = Math.round(value * DECIMALS_SCALE);
-    // Up to 15 digits identify a number, so these are the shortest digits of this value.
-    if (scaled / DECIMALS_SCALE !== value || scaled >= DIGITS_EXACT_BELOW || scaled <= -DIGITS_EXACT_BELOW) {
-      this.#ascii(String(value));
-      return;
-    }
-    if (scaled < 0) this.#bytes[this.length++] = MINUS;
-    const whole = Math.floor(Math.abs(scaled) / DECIMALS_SCALE);
-    this.#digits(whole, 1);
-    let decimals = Math.abs(scaled) - whole * DECIMALS_SCALE;
-    if (decimals === 0) return;
-    let places = 6;
-    while (decimals % 10 === 0) {
-      decimals /= 10;
-      places -= 1;
-    }
-    this.#bytes[this.length++] = POINT;
-    this.#digits(decimals, places);
-  }
-
-  /** Digits of a whole number, with leading zeros up to the given number of places. */
-  #digits(number: number, places: number): void {
-    let count = 1;
-    for (let limit = 10; limit <= number; limit *= 10) count += 1;
-    const end = this.length + Math.max(count, places);
-    let rest = number;
-    for (let at = end - 1; at >= this.length; at -= 1) {
-      const tens = Math.floor(rest / 10);
-      this.#bytes[at] = ZERO + rest - tens * 10;
-      rest = tens;
-    }
-    this.length = end;
-  }
-
-  #date(epochMs: number): void {
+    const bytes = this.#bytes;
     const day = Math.floor(epochMs / DAY_MS);
     if (day !== this.#day) {
       const text = new Date(day * DAY_MS).toISOString().slice(0, 11);
       this.#dayBytes = Buffer.concat([DATE_FIELD, Buffer.from(text)]);
       this.#day = day;
     }
-    this.#copy(this.#dayBytes);
-    const rest = epochMs - day * DAY_MS;
-    const seconds = Math.floor(rest / 1000);
-    const ms = rest - seconds * 1000;
-    this.#two(Math.floor(seconds / 3600));
-    this.#bytes[this.length++] = COLON;
-    this.#two(Math.floor(seconds / 60) % 60);
-    this.#bytes[this.length++] = COLON;
-    this.#two(seconds % 60);
-    if (ms !== 0) {
-      this.#bytes[this.length++] = POINT;
-      this.#bytes[this.length++] = ZERO + Math.floor(ms / 100);
-      this.#two(ms % 100);
-    }
-    this.#bytes[this.length++] = ZULU;
-  }
-
-  #two(number: number): void {
-    const tens = Math.floor(number / 10);
-    this.#bytes[this.length++] = ZERO + tens;
-    this.#bytes[this.length++] = ZERO + number - tens * 10;
-  }
-
-  #copy(from: Uint8Array): void {
-    const bytes = this.#bytes;
-    let to = this.length;
-    for (let at = 0; at < from.length; at += 1) bytes[to++] = from[at] ?? 0;
-    this.length = to;
-  }
-
-  #ascii(text: string): void {
-    const bytes = this.#bytes;
-    let to = this.length;
-    for (let at = 0; at < text.length; at += 1) bytes[to++] = text.charCodeAt(at);
-    this.length = to;
+    let to = putBytes(bytes, this.length, this.#dayBytes);
+    to = putTime(bytes, to, epochMs - day * DAY_MS);
+    to = putBytes(bytes, to, VALUE_FIELD);
+    this.length = putNumber(bytes, to, value);
   }
 
   #reserve(bytes: number): void {
@@ -129,4 +61,92 @@ export class JsonBytes {
     this.written.copy(larger);
     this.#bytes = larger;
   }
+}
+
+/** The following functions write at a place with enough room, and return the place after it. */
+function putBytes(bytes: Uint8Array, at: number, from: Uint8Array): number {
+  for (let nth = 0; nth < from.length; nth += 1) bytes[at + nth] = from[nth] ?? 0;
+  return at + from.length;
+}
+
+/** Digits of the numbers below 100. */
+const TENS = Uint8Array.from({ length: 100 }, (_, number) => ZERO + Math.floor(number / 10));
+const ONES = Uint8Array.from({ length: 100 }, (_, number) => ZERO + (number % 10));
+
+function putTwo(bytes: Uint8Array, at: number, number: number): void {
+  bytes[at] = TENS[number] ?? 0;
+  bytes[at + 1] = ONES[number] ?? 0;
+}
+
+/** `00:15:00Z` of the milliseconds of a day, which a small integer holds. */
+function putTime(bytes: Uint8Array, at: number, dayMs: number): number {
+  const seconds = (dayMs / 1000) | 0;
+  const ms = dayMs - seconds * 1000;
+  const minutes = (seconds / 60) | 0;
+  const hours = (minutes / 60) | 0;
+  putTwo(bytes, at, hours);
+  bytes[at + 2] = COLON;
+  putTwo(bytes, at + 3, minutes - hours * 60);
+  bytes[at + 5] = COLON;
+  putTwo(bytes, at + 6, seconds - minutes * 60);
+  let to = at + 8;
+  if (ms !== 0) {
+    bytes[to] = POINT;
+    bytes[to + 1] = ZERO + Math.floor(ms / 100);
+    putTwo(bytes, to + 2, ms % 100);
+    to += 4;
+  }
+  bytes[to] = ZULU;
+  return to + 1;
+}
+
+/** Writes as `String(value)` does; most values have few decimals, and a fast path finds their digits. */
+function putNumber(bytes: Uint8Array, at: number, value: number): number {
+  const scaled = Math.round(value * DECIMALS_SCALE);
+  // Up to 15 digits identify a number, so these are the shortest digits of this value.
+  if (scaled / DECIMALS_SCALE !== value || scaled >= DIGITS_EXACT_BELOW || scaled <= -DIGITS_EXACT_BELOW)
+    return putText(bytes, at, String(value));
+  let to = at;
+  if (scaled < 0) bytes[to++] = MINUS;
+  const size = Math.abs(scaled);
+  const whole = Math.floor(size / DECIMALS_SCALE);
+  to = putDigits(bytes, to, whole, 1);
+  let decimals = size - whole * DECIMALS_SCALE;
+  if (decimals === 0) return to;
+  let places = 6;
+  if (decimals % 1000 === 0) {
+    decimals /= 1000;
+    places = 3;
+  }
+  while (decimals % 10 === 0) {
+    decimals /= 10;
+    places -= 1;
+  }
+  bytes[to] = POINT;
+  return putDigits(bytes, to + 1, decimals, places);
+}
+
+/** Digits of a whole number, with leading zeros up to the given number of places. */
+function putDigits(bytes: Uint8Array, at: number, number: number, places: number): number {
+  let count = 1;
+  for (let limit = 10; limit <= number; limit *= 10) count += 1;
+  const end = at + Math.max(count, places);
+  let rest = number;
+  let place = end - 1;
+  for (; rest >= SMALL_BELOW; place -= 1) {
+    const tens = Math.floor(rest / 10);
+    bytes[place] = ZERO + rest - tens * 10;
+    rest = tens;
+  }
+  for (; place >= at; place -= 1) {
+    const tens = (rest / 10) | 0;
+    bytes[place] = ZERO + rest - tens * 10;
+    rest = tens;
+  }
+  return end;
+}
+
+function putText(bytes: Uint8Array, at: number, text: string): number {
+  for (let nth = 0; nth < text.length; nth += 1) bytes[at + nth] = text.charCodeAt(nth);
+  return at + text.length;
 }
