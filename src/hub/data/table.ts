@@ -54,6 +54,18 @@ export async function* tableRows(
       return cursor;
     }),
   );
+  try {
+    yield* piecesOf(cursors, columns);
+  } finally {
+    // A reader that leaves ends what is read for it.
+    await Promise.all(cursors.map(({ chunks }) => chunks.return?.()));
+  }
+}
+
+async function* piecesOf(
+  cursors: readonly Cursor[],
+  columns: readonly ValueColumn[],
+): AsyncGenerator<readonly TableRow[]> {
   let piece: TableRow[] = [];
   for (;;) {
     const ms = cursors.reduce((least, cursor) => Math.min(least, cursor.ms), Number.POSITIVE_INFINITY);
