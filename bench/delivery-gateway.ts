@@ -27,6 +27,9 @@ export interface GatewayWork {
 }
 
 export interface GatewayAnswer {
+  /** When its process was started, and when it ended, in milliseconds of the epoch. */
+  readonly spawnedMs: number;
+  readonly endedMs: number;
   /** When its drops were polled first, in milliseconds of the epoch. */
   readonly startedMs: number;
   /** Seconds from the first poll to the last acceptance. */
@@ -56,6 +59,7 @@ export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
   const program = join(import.meta.dirname, "../src/headgate.js");
   const untilIdle = work.stopAfterMs === undefined ? ["--until-idle"] : [];
   const args = [...(work.nodeFlags ?? []), program, "gateway", "-c", config, ...untilIdle];
+  const spawnedMs = Date.now();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
   const exited = once(child, "exit");
   let startedMs = Number.POSITIVE_INFINITY;
@@ -71,7 +75,7 @@ export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
   const { lastMs, ...told } = readLedger(join(work.folder, "state/ledger.sqlite"));
   const { cpu, workersCpu, peak, peakTogether } = watched.seen;
   return {
-    startedMs,
+    ...{ spawnedMs, startedMs, endedMs },
     wall: (lastMs - startedMs) / 1e3,
     untilEnd: (endedMs - startedMs) / 1e3,
     ...{ cpu, workersCpu, peak, peakTogether },

@@ -21,6 +21,7 @@ export async function runMigrate({ folder, url, files }: MigrateWork): Promise<G
   const program = join(import.meta.dirname, "../src/headgate.js");
   // The trigger of the configuration takes them, as it does for the gateway.
   const args = [program, "migrate", join(files, "*.csv"), "-c", config, "--json"];
+  const spawnedMs = Date.now();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
   const watched = watchProcesses(child, () => undefined);
   const [said] = await Promise.all([text(child.stderr), once(child, "close")]);
@@ -31,7 +32,7 @@ export async function runMigrate({ folder, url, files }: MigrateWork): Promise<G
   const { lastMs, ...told } = readLedger(join(own, "ledger.sqlite"));
   const startedMs = startOf(join(own, "migration.log"));
   return {
-    startedMs,
+    ...{ spawnedMs, startedMs, endedMs },
     wall: (lastMs - startedMs) / 1e3,
     untilEnd: (endedMs - startedMs) / 1e3,
     ...watched.seen,

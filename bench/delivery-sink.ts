@@ -16,6 +16,8 @@ export interface SinkCount {
   readonly bytes: number;
   /** CPU seconds since the last count. */
   readonly cpu: number;
+  /** When the last push was answered, in milliseconds of the epoch; 0: none was. */
+  readonly lastMs: number;
 }
 
 /**
@@ -29,12 +31,15 @@ const HUGE_CHUNK = Buffer.alloc(64 * 1024, "x");
 const DRIP_MS = 50;
 const SLOW_MS = 500;
 
-let counted = { calls: 0, points: 0, bytes: 0 };
+const NOTHING = { calls: 0, points: 0, bytes: 0, lastMs: 0 };
+let counted = { ...NOTHING };
 let cpuBefore = process.cpuUsage();
 
 /** How pushes are answered, by the first part of the path. */
 const MANNERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
   accept: (response) => accept(response),
+  /** Readings are not counted, since that takes the CPU from those who are measured. */
+  uncounted: (response) => accept(response),
   slow: (response) => void setTimeout(() => accept(response), SLOW_MS),
   /** A body without an end, as fast as it is taken. */
   huge(response) {
@@ -64,6 +69,12 @@ const MANNERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
 
 function accept(response: ServerResponse): void {
   response.writeHead(200, ACCEPTED).end("{}");
+  counted.lastMs = Date.now();
+}
+
+async function countBytes(request: IncomingMessage): Promise<void> {
+  for await (const chunk of request as AsyncIterable<Buffer>) counted.bytes += chunk.length;
+  counted.calls += 1;
 }
 
 async function countBody(request: IncomingMessage): Promise<void> {
@@ -88,15 +99,16 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   if (path === "/count") {
     const used = process.cpuUsage(cpuBefore);
     const answer: SinkCount = { ...counted, cpu: (used.user + used.system) / 1e6 };
-    counted = { calls: 0, points: 0, bytes: 0 };
+    counted = { ...NOTHING };
     cpuBefore = process.cpuUsage();
     response.end(JSON.stringify(answer));
   } else if (path.endsWith("/token")) {
     request.resume();
     response.writeHead(200, ACCEPTED).end(TOKEN);
   } else {
-    await countBody(request);
-    const manner = MANNERS[path.split("/")[1] ?? ""];
+    const name = path.split("/")[1] ?? "";
+    await (name === "uncounted" ? countBytes(request) : countBody(request));
+    const manner = MANNERS[name];
     if (manner === undefined) response.writeHead(404).end();
     else manner(response);
   }

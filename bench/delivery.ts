@@ -14,6 +14,7 @@ import { benchOutage } from "./delivery-outage.ts";
 import type { PlainAnswer } from "./delivery-plain.ts";
 import type { SinkAnswer } from "./delivery-sink.ts";
 import { writeMeterDay, writeStandardCsv } from "./mapping-data.ts";
+import { medianOf } from "./median.ts";
 
 const ROWS = Number(process.env["HEADGATE_BENCH_ROWS"] ?? 1_000_000);
 const FILES = Number(process.env["HEADGATE_BENCH_FILES"] ?? 2_000);
@@ -116,15 +117,6 @@ async function migrateBeside(url: string, piece: Piece): Promise<void> {
         `of them; at least ${piece.wanted} is wanted`,
     );
   });
-}
-
-function medianOf(numbers: readonly number[]): number {
-  const ordered = numbers.toSorted((one, other) => one - other);
-  const [low = Number.NaN, high = low] = [
-    ordered[Math.floor((ordered.length - 1) / 2)],
-    ordered[Math.ceil((ordered.length - 1) / 2)],
-  ];
-  return (low + high) / 2;
 }
 
 /** A file of several times the rows: its memory beside 300 MB. */

@@ -11,6 +11,7 @@ import { benchExplorer } from "./explorer.ts";
 import { benchHub } from "./hub.ts";
 import { benchMapping } from "./mapper.ts";
 import { benchQuality } from "./quality.ts";
+import { benchScripts } from "./scripts.ts";
 import { benchTransfer } from "./transfer.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   hub: benchHub,
   mapping: benchMapping,
   quality: benchQuality,
+  scripts: benchScripts,
   transfer: benchTransfer,
 };
 

@@ -34,19 +34,62 @@ export function writeStandardCsv(path: string, { rows, repeats = false, dates = 
   }
 }
 
+/** A standard data file with the same readings, one series after the other, dates without designator in UTC. */
+export function writeSeriesCsv(path: string, rows: number): void {
+  const file = openSync(path, "w");
+  try {
+    writeSync(file, "source_serial_number,mapping_config,date,value\n");
+    const steps = Math.floor(rows / SERIES);
+    for (let series = 0; series < SERIES; series += 1) {
+      const start = `M-${String(series).padStart(3, "0")},kWh,`;
+      const lines = Array.from(
+        { length: steps },
+        (_, step) => `${start}${secondText(START_MS + step * QUARTER_MS)},${valueText(step * SERIES + series)}\n`,
+      );
+      writeSync(file, lines.join(""));
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A column for each series and a row for each quarter of an hour; dates without designator in UTC. */
+export function writeWideCsv(path: string, rows: number, series: number): void {
+  const file = openSync(path, "w");
+  try {
+    const names = Array.from({ length: series }, (_, at) => `M-${String(at).padStart(4, "0")}`);
+    writeSync(file, `date,${names.join(",")}\n`);
+    for (let step = 0; step < rows; step += 1) {
+      const values = names.map((_, at) => valueText(step * series + at));
+      writeSync(file, `${secondText(START_MS + step * QUARTER_MS)},${values.join(",")}\n`);
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+function secondText(epochMs: number): string {
+  return new Date(epochMs).toISOString().slice(0, 19);
+}
+
+function valueText(reading: number, more = 0): string {
+  return (((reading * 7919) % 900_000) / 1000 + 100 + more).toFixed(3);
+}
+
 /** A standard data file as a meter sends it: the quarter hours of one day. */
 export function writeMeterDay(path: string, meter: number): void {
-  const lines = Array.from({ length: 96 }, (_, at) => {
-    const value = (((meter * 96 + at) * 7919) % 900_000) / 1000 + 100;
-    return `${dateText(START_MS + at * QUARTER_MS, "utc")},M-${String(meter).padStart(5, "0")},kWh,${value.toFixed(3)}\n`;
-  });
+  const name = `M-${String(meter).padStart(5, "0")}`;
+  const lines = Array.from(
+    { length: 96 },
+    (_, at) => `${dateText(START_MS + at * QUARTER_MS, "utc")},${name},kWh,${valueText(meter * 96 + at)}\n`,
+  );
   writeFileSync(path, `date,source_serial_number,mapping_config,value\n${lines.join("")}`);
 }
 
 function line(reading: number, correction: number, dates: "utc" | "local"): string {
   const series = reading % SERIES;
-  const value = ((reading * 7919) % 900_000) / 1000 + 100 + correction;
-  return `${dateText(START_MS + Math.floor(reading / SERIES) * QUARTER_MS, dates)},M-${String(series).padStart(3, "0")},kWh,${value.toFixed(3)}\n`;
+  const date = dateText(START_MS + Math.floor(reading / SERIES) * QUARTER_MS, dates);
+  return `${date},M-${String(series).padStart(3, "0")},kWh,${valueText(reading, correction)}\n`;
 }
 
 let latestMs = Number.NaN;
@@ -56,7 +99,7 @@ function dateText(epochMs: number, dates: "utc" | "local"): string {
   latestMs = epochMs;
   latestText =
     dates === "utc"
-      ? `${new Date(epochMs).toISOString().slice(0, 19)}Z`
+      ? `${secondText(epochMs)}Z`
       : Temporal.Instant.fromEpochMilliseconds(epochMs)
           .toZonedDateTimeISO(ZONE)
           .toPlainDateTime()

@@ -9,6 +9,7 @@ import { startChild } from "./child.ts";
 import { inFolder, linkFiles, print, row, writeFiles } from "./delivery-field.ts";
 import { runGateway } from "./delivery-gateway.ts";
 import { writeMeterDay } from "./mapping-data.ts";
+import { medianOf } from "./median.ts";
 import type { ClientAnswer } from "./transfer-client.ts";
 import { CLIENT, makeStore, SENDER, startTransferHub, type TransferHub, WEBHOOK_SECRET } from "./transfer-hub.ts";
 
@@ -149,10 +150,4 @@ async function* multipart(): AsyncGenerator<Uint8Array> {
   const chunk = Buffer.alloc(CHUNK_BYTES, "a line that no trigger claims\n");
   for (let sent = 0; sent < LARGE_BYTES; sent += chunk.length) yield chunk;
   yield Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
-}
-
-function medianOf(numbers: readonly number[]): number {
-  const ordered = numbers.toSorted((one, other) => one - other);
-  const middle = ordered.length / 2;
-  return ((ordered[Math.ceil(middle) - 1] ?? Number.NaN) + (ordered[Math.floor(middle)] ?? Number.NaN)) / 2;
 }
