@@ -43,6 +43,8 @@ export interface SpoolPlaces {
   readonly inputs: string;
   readonly segments: string;
   readonly kept: string;
+  /** Files that people try mappers with. */
+  readonly samples: string;
   input(runId: string): string;
   segment(runId: string): string;
   /** Without the end of the name. */
@@ -54,10 +56,12 @@ export function spoolPlaces(root: string): SpoolPlaces {
   const inputs = join(root, "inputs");
   const segments = join(root, "segments");
   const kept = join(root, "kept");
+  const samples = join(root, "samples");
   return {
     inputs,
     segments,
     kept,
+    samples,
     // Called often; `join` would parse the whole path each time.
     input: (runId) => `${inputs}${sep}${runId}`,
     segment: (runId) => `${segments}${sep}${runId}.segment`,

@@ -76,7 +76,7 @@ export interface Spool {
    * that it may be in.
    */
   discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
-  /** Removes half-written files of a crash, and indexes without a segment. Only before any file is written. */
+  /** Removes half-written files of a crash, indexes without a segment, and samples. Only before any file is written. */
   sweep(): Promise<void>;
   /** Removes kept inputs beyond their age or size, oldest first. Returns how many. */
   prune(nowMs: number): Promise<number>;
@@ -136,6 +136,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     async sweep() {
       for (const folder of folders) await sweepFolder(folder, names);
+      await rm(names.samples, { recursive: true, force: true });
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
     newSegment: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,

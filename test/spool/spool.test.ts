@@ -225,6 +225,13 @@ describe("the spool", () => {
     expect(existsSync(half)).toBe(false);
   });
 
+  it("removes samples that a crash left", async () => {
+    mkdirSync(join(folder, "samples"));
+    writeFileSync(join(folder, "samples", "left.csv"), "x");
+    await spool.sweep();
+    expect(existsSync(join(folder, "samples"))).toBe(false);
+  });
+
   it("removes an index that an earlier version left without its segment, and none that belongs to one", async () => {
     const [moved, whole] = [`${RUN.slice(0, -1)}3`, `${RUN.slice(0, -1)}4`];
     for (const runId of [RUN, moved, whole])

@@ -20,6 +20,7 @@ import type {
   playgroundEndpoints,
 } from "../../operations/api/playground.ts";
 import { unknownSubject } from "../../operations/problems.ts";
+import { spoolPlaces } from "../../spool/paths.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { runIdTimeMs } from "../../support/run-id.ts";
@@ -78,7 +79,7 @@ class Playground {
   constructor(config: GatewayConfig, parts: PlaygroundParts) {
     this.#config = config;
     this.#parts = parts;
-    this.#samples = new Samples(parts.clock);
+    this.#samples = new Samples(spoolPlaces(config.spool.path).samples, parts.clock);
     this.#mapperRuns = shareQuery(async () => (await parts.ledger.mapperRuns()).map(runFacts));
     this.#catalogue = createCatalogue(config.mappers.folders, this.#inspector);
   }

@@ -1,11 +1,11 @@
-/** Files that people try mappers with, in a folder of their own until they expire or the gateway stops. */
+/** Files that people try mappers with, in a folder of the spool until they expire, or the gateway stops or starts. */
 import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { mkdtemp, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Clock } from "../../support/clock.ts";
+import { PRIVATE_FOLDER } from "../../support/private-files.ts";
 
 /** The oldest of more is removed. */
 const SAMPLES_MAX = 20;
@@ -27,11 +27,13 @@ interface Kept {
 
 export class Samples {
   readonly #clock: Clock;
-  #folder: Promise<string> | null = null;
+  readonly #folder: string;
   /** Oldest first. */
   readonly #kept = new Map<string, Kept>();
 
-  constructor(clock: Clock) {
+  /** `folder`: of the spool, which removes at its start what a crash left there. */
+  constructor(folder: string, clock: Clock) {
+    this.#folder = folder;
     this.#clock = clock;
   }
 
@@ -73,16 +75,14 @@ export class Samples {
   }
 
   async close(): Promise<void> {
-    if (this.#folder === null) return;
-    await rm(await this.#folder, { recursive: true, force: true });
-    this.#folder = null;
+    await rm(this.#folder, { recursive: true, force: true });
     this.#kept.clear();
   }
 
   async #fill(names: Pick<Sample, "name" | "filePath">, fill: (path: string) => Promise<void>): Promise<Sample> {
-    this.#folder ??= mkdtemp(join(tmpdir(), "headgate-samples-"));
+    await mkdir(this.#folder, { recursive: true, mode: PRIVATE_FOLDER });
     const ending = /^\.\w{1,8}$/.exec(extname(names.name))?.[0] ?? "";
-    const path = join(await this.#folder, `${randomUUID()}${ending}`);
+    const path = join(this.#folder, `${randomUUID()}${ending}`);
     try {
       await fill(path);
       return { ...names, path, bytes: (await stat(path)).size };

@@ -5,7 +5,7 @@ import { hashOfCookie } from "../../support/pages/browser.ts";
 import type { Person } from "../api/endpoint.ts";
 
 /** Milliseconds for which a link can be used. */
-const LINK_MS = 24 * 3_600_000;
+const LINK_MS = 3_600_000;
 const LINKS_MAX = 100;
 
 export interface OneTimeLinks {

@@ -170,7 +170,7 @@ it("says in words why it cannot propose settings for a sample, by the name of it
   ] as const) {
     const refused = await refusal(gateway, endpoints.propose, { body: { sample: await sampleOf(text, name) } });
     expect(refused).toMatchObject({ status: 409, subject: name, detail: expect.stringContaining(words) });
-    expect(JSON.stringify(refused)).not.toMatch(/headgate-samples|headgate mapper/);
+    expect(JSON.stringify(refused)).not.toMatch(/spool.samples|headgate mapper/);
   }
 });
 
