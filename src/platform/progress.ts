@@ -1,4 +1,4 @@
-/** What became of a stored file, by the ledger of the gateway that works on it. */
+/** The state of a stored file, by the ledger of the gateway that works on it. */
 import type { FileRecord } from "../hub/store/store.ts";
 import type { EntriesState, Ledger } from "../ledger/ledger.ts";
 import type { Arrival, ArrivalState, Reason, Run, RunState } from "../model.ts";

@@ -7,7 +7,9 @@ export const spoolOptions = z.strictObject({
     .default("./state/spool")
     .describe("Folder for fetched inputs and segments. It must be on a disk that survives a restart."),
   budget: size("10GB").describe(
-    "Most bytes of files under way (fetched inputs, segments, bodies of the HTTP intakes, also those in a ledger that nodes share). While a service is away they pile up to this; then no more files are taken, and they stay safe at their drops. Taken again below 90 % of it.",
+    "Most bytes of files in progress (fetched inputs, segments, bodies of the HTTP intakes, also those in a ledger " +
+      "that nodes share). While a service is away they grow to this; then no more files are taken, and they stay " +
+      "safe at their drops. Taken again below 90 % of it.",
   ),
   headroom: size("500MB").describe(
     "Free space that the disk of the spool keeps; with less, no more files are taken either.",
@@ -19,7 +21,8 @@ export const spoolOptions = z.strictObject({
     })
     .prefault({})
     .describe(
-      "How long the gateway keeps its own copy of each fetched input, for replay: compressed, unless it is small or shares a segment with others.",
+      "How long the gateway keeps its own copy of each fetched input, for replay: compressed, unless it is small or " +
+        "shares a segment with others.",
     ),
 });
 export type SpoolOptions = z.output<typeof spoolOptions>;

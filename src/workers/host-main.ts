@@ -157,7 +157,7 @@ function onMessage(message: ToHost): void {
   else void perform(pool, message.number, message.request);
 }
 
-// A terminal and a service manager tell the whole group to stop; here the gateway decides when.
+// A terminal or a service manager signals the whole group; the gateway decides when its hosts end.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 const socket = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
 for (const event of ["end", "close", "error"] as const) socket.on(event, end);

@@ -133,6 +133,6 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s", (kind) => 
     await untilState("a.csv", ["confirmed", "discarded", "unconfirmed"]);
     const run = await runOf("a.csv");
     expect(run).toMatchObject({ state: "unconfirmed", points: { stored: 0, discarded: 0 } });
-    expect(run?.reason?.message).toContain("which dates is not known any more");
+    expect(run?.reason?.message).toContain("its dates are no longer known");
   });
 });

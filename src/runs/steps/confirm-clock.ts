@@ -1,13 +1,16 @@
 /**
- * How long it has been waited for the outcome of an accepted run: separately the time in which its service could be asked, and that in which it
- * could not. `confirm.within` is compared with either. The times are kept with the run, so that a restart goes on counting, and what passes
- * while no gateway runs counts as neither.
+ * How long an accepted run has waited for its outcome: the time in which its service could be asked, and the time in
+ * which it could not, apart. `confirm.within` is compared with either. Both are kept with the run, so that counting
+ * continues after a restart; time in which no gateway runs counts as neither.
  */
 import type { ConfirmClock, Run } from "../../model.ts";
 import { isoInstant } from "../../support/clock.ts";
 import type { RunSteps } from "./steps.ts";
 
-/** A clock that is written at each look would cost a commit each; less than this share of `confirm.within` may be lost by a crash. */
+/**
+ * A clock that is written at each check would cost a commit each; a crash may lose less than this share of
+ * `confirm.within`.
+ */
 const WRITTEN_SHARE = 1 / 20;
 
 /** `acceptedMs`: when the last of its batches was accepted, in milliseconds since 1970. */

@@ -1,6 +1,6 @@
 /**
- * `accepted → confirmed` or `discarded`, by the outcomes that the webhook told or that reading back found; `unconfirmed` when nobody could say in
- * time, and from there the same way once somebody can.
+ * `accepted → confirmed` or `discarded`, by the outcomes that the webhook reported or that reading back found;
+ * `unconfirmed` when neither came in time, and from there the same way once one of them comes.
  */
 
 import { type OpenOtherDeliveries, OVERWRITTEN, type ReadBackResult } from "../../delivery/delivery.ts";
@@ -15,7 +15,7 @@ import { rebuildSegment } from "./segment-rebuild.ts";
 import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 const SERVICE_MISSING_WAIT_MS = 60_000;
-/** What is lost may be put back by a person, while the source is still to be finished. */
+/** A person may put a lost segment back while the source is not finished yet. */
 const LOST_WAIT_MS = 60_000;
 /** Shortest pause between two questions about an unconfirmed run that got no answer. */
 const ASKED_AGAIN_MS = 1_000;
@@ -27,9 +27,9 @@ export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSig
   const leaves = (await steps.ledger.batches(run.id)).filter((batch) => batch.state !== "split");
   if (leaves.every((batch) => batch.outcome !== null)) return await settleByOutcomes(run, leaves, steps);
   if (post === undefined) {
-    const reason = `the service ${service} is not in the configuration any more`;
+    const reason = `the service ${service} is no longer in the configuration`;
     if (run.state === "unconfirmed") return waitFor(SERVICE_MISSING_WAIT_MS, reason);
-    return await leaveUnconfirmed(run, `nobody can tell whether it was stored: ${reason}`, steps);
+    return await leaveUnconfirmed(run, `storage not confirmed: ${reason}`, steps);
   }
   const acceptedMs = acceptedAtMs(run, leaves);
   const sinceMs = steps.clock.now().epochMilliseconds - acceptedMs;
@@ -68,7 +68,7 @@ async function ask(awaited: Awaited, steps: RunSteps, signal: AbortSignal): Prom
     if (answer.overwritten > 0)
       await steps.ledger.noteRun(run.id, {
         event: "run.overwritten",
-        detail: `${answer.overwritten} of its readings have another value by now: a later file brought their dates again`,
+        detail: `${answer.overwritten} of its readings have another value now: a later file brought their dates again`,
       });
     return { move: "next" };
   }
@@ -78,7 +78,7 @@ async function ask(awaited: Awaited, steps: RunSteps, signal: AbortSignal): Prom
   if (run.state === "unconfirmed") return await askLater(run, answer, closed === null, steps);
   if (leftMs > 0) return waitFor(Math.min(Math.max(everyMs, answer.retryMs), leftMs), answer.reason);
   const seconds = Math.round(withinMs / 1000);
-  const words = `within ${seconds} s nobody told whether it was stored (${answer.reason})`;
+  const words = `storage not confirmed within ${seconds} s (${answer.reason})`;
   await leaveUnconfirmed(run, words, steps);
   // Asked again at once, it would get the same answer.
   return await askLater(run, answer, closed === null, steps);
@@ -98,7 +98,7 @@ async function askLater(
   await steps.ledger.noteRun(run.id, {
     reason: {
       code: "HG-RUN-005",
-      message: `nobody told whether it was stored, and it cannot be read back any more: ${reason}`,
+      message: `storage not confirmed, and the readings can no longer be read back: ${reason}`,
     },
     settled: true,
     event: "run.waiting",
@@ -115,13 +115,13 @@ async function leaveUnconfirmed(run: Run, message: string, steps: RunSteps): Pro
   return REST;
 }
 
-/** Nobody asks. */
+/** For a run whose outcome its service is not asked for. */
 async function settle(run: Run, steps: RunSteps): Promise<StepResult> {
   await steps.ledger.noteRun(run.id, { settled: true });
   return REST;
 }
 
-/** Null when the service is not in the configuration any more. */
+/** Null when the service is no longer in the configuration. */
 async function readBack(
   { run, acceptedMs, rule }: Awaited,
   steps: RunSteps,
@@ -143,13 +143,16 @@ async function readBack(
   return isLate && isUnclear(read) ? { status: "lost", reason: read.unclear ?? "", retryMs: 0 } : read;
 }
 
-/** All that is missing has another value now, and nobody can tell whether a later run brought that. */
+/** All missing readings have another value now, and it is unknown whether a later run brought that. */
 function isUnclear({ outcomes, unclear }: Extract<ReadBackResult, { status: "read" }>): boolean {
   const reasons = outcomes.flatMap(({ discarded }) => discarded.map(({ reason }) => reason));
   return unclear !== null && reasons.length > 0 && reasons.every((reason) => reason === OVERWRITTEN);
 }
 
-/** What was sent is read from the segment, which another node may have had, or made anew. Undefined when the service is not in the configuration any more. */
+/**
+ * The sent readings are read from the segment, which is made again where another node had it. Undefined when the
+ * service is no longer in the configuration.
+ */
 async function readSegment(
   run: Run,
   late: boolean,
@@ -185,23 +188,23 @@ async function restoreSegment(run: Run, late: boolean, steps: RunSteps, signal: 
 }
 
 async function settleByOutcomes(run: Run, leaves: readonly Batch[], steps: RunSteps): Promise<StepResult> {
-  const told = resultOf(leaves);
+  const result = resultOf(leaves);
   // The guard had seen the targets otherwise.
-  if (told.state === "discarded") steps.serviceEntry(run.binding.service)?.delivery.forgetStructure();
-  await steps.ledger.advanceRun(run.id, run.state, told.state, { reason: told.reason, detail: told.detail });
+  if (result.state === "discarded") steps.serviceEntry(run.binding.service)?.delivery.forgetStructure();
+  await steps.ledger.advanceRun(run.id, run.state, result.state, { reason: result.reason, detail: result.detail });
   return REST;
 }
 
-/** A late word of the service about a run whose outcome is known: what reading back had concluded is put right. */
+/** A late report of the service about a run whose outcome is known corrects what reading back had concluded. */
 export async function reviseOutcome(runId: string, ledger: Ledger): Promise<void> {
   const run = await ledger.run(runId);
   if (run === null || (run.state !== "confirmed" && run.state !== "discarded")) return;
   const leaves = (await ledger.batches(runId)).filter((batch) => batch.state !== "split");
-  const told = resultOf(leaves);
-  if (told.state === run.state || leaves.some((batch) => batch.outcome === null)) return;
-  await ledger.advanceRun(runId, run.state, told.state, {
-    reason: told.reason,
-    detail: `${told.detail}, which corrects what was known before`,
+  const result = resultOf(leaves);
+  if (result.state === run.state || leaves.some((batch) => batch.outcome === null)) return;
+  await ledger.advanceRun(runId, run.state, result.state, {
+    reason: result.reason,
+    detail: `${result.detail}, which corrects what was known before`,
   });
 }
 

@@ -1,4 +1,4 @@
-/** `mapped → delivering → accepted`, in the order of lanes; aside to `quarantined` when the service refused readings. */
+/** `mapped → delivering → accepted`, in the order of lanes; to `quarantined` when the service refused readings. */
 import type { DeliveryResult, DeliveryStart } from "../../delivery/delivery.ts";
 import type { FinishPlan, Run } from "../../model.ts";
 import { InvariantError } from "../../support/errors.ts";
@@ -18,7 +18,7 @@ const BLOCKED_ELSEWHERE_WAIT_MS = 500;
 export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const post = steps.serviceEntry(run.binding.service);
   if (post === undefined) {
-    return waitFor(SERVICE_MISSING_WAIT_MS, `the service ${run.binding.service} is not in the configuration any more`);
+    return waitFor(SERVICE_MISSING_WAIT_MS, `the service ${run.binding.service} is no longer in the configuration`);
   }
   const finishPlan = planOf(run, steps);
   if (run.state === "delivering") return await deliver(run, post, { finishPlan }, steps, signal);
@@ -35,8 +35,8 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
 }
 
 /**
- * What `finishing` would decide once the run is accepted, where that is plain: then it is recorded together with the acceptance. Only where
- * the file is to be archived, which loses nothing should the rule change before the file is moved.
+ * The plan that the finish step would make after the acceptance, to be recorded together with it. Null where it may
+ * turn out otherwise; only for files that are archived, where a rule that changes before the move loses nothing.
  */
 function planOf(run: Run, steps: RunSteps): FinishPlan | null {
   const rule = steps.dropEntry(run.drop)?.finish.delivered;
@@ -77,8 +77,8 @@ function waitBehind({ node }: Run, { id, path, state, node: other }: Run): StepR
 }
 
 /**
- * The spool lost the segment, or its disk lost power or decays: nothing of it was sent, and the input is mapped into the same bytes again.
- * Null, or why not.
+ * The spool lost the segment, or its disk lost power or decays: nothing of it was sent, and the input is mapped into
+ * the same bytes again. Null, or why not.
  */
 async function remakeSegment(
   run: Run,
@@ -121,7 +121,8 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
   }
   if (result.status === "rejected") {
     const first = result.faults[0];
-    const words = `the service refused ${result.rejected} of the readings${first === undefined ? "" : `: ${first.answer} (${first.operationId})`}`;
+    const cause = first === undefined ? "" : `: ${first.answer} (${first.operationId})`;
+    const words = `the service refused ${result.rejected} of the readings${cause}`;
     await steps.ledger.advanceRun(run.id, "delivering", "quarantined", {
       reason: { code: "HG-RUN-004", message: words, place: result.rows[0]?.place },
       rejected: result.rows,

@@ -1,6 +1,6 @@
 /**
- * What a replay does not send: readings whose dates later runs have delivered (invariant 7), unless it is told to overwrite them, and,
- * where only the rest is wanted, readings that the service accepted before.
+ * The readings that a replay leaves out: those whose dates later runs have delivered (invariant 7), unless the command
+ * overwrites them, and, where only the rest is wanted, readings that the service accepted before.
  */
 import type { Ledger, TargetKey } from "../../ledger/ledger.ts";
 import type { Batch, Replay, Run } from "../../model.ts";
@@ -41,7 +41,7 @@ export async function laterRunsOf(
   return ledger.laterRuns(first, targets, before);
 }
 
-/** Accepted readings of these runs. Those whose payload the spool has no more are answered. */
+/** Collects accepted readings of these runs. Returns the runs whose payload the spool no longer has. */
 export async function collectAccepted(
   runs: readonly Run[],
   into: ReadingSet,
@@ -78,7 +78,10 @@ export interface Spared {
   close(): Promise<void>;
 }
 
-/** `RejectedError` when it cannot be told what must be spared, since the spool has it no more. `scratch` is a path for files of our own. */
+/**
+ * `RejectedError` when the spool no longer has the payload that would show what to leave out. `scratch` is a path for
+ * temporary files.
+ */
 export async function whatToSpare(
   run: Pick<Replay, "rejectedOnly">,
   later: readonly Run[],
@@ -96,13 +99,13 @@ export async function whatToSpare(
   };
   try {
     const [gone] = await collectAccepted(later, sets.later, parts);
-    if (gone !== undefined) throw cannotTell(gone);
+    if (gone !== undefined) throw unknownDates(gone);
     const [lost] = run.rejectedOnly ? await collectAccepted(attempts, sets.accepted, parts) : [];
     if (lost !== undefined)
       throw new RejectedError("HG-RUN-012", {
         operation: "replay",
         subject: lost.id,
-        message: `the payload of run ${lost.id} is not kept any more, so that nobody can tell what of it was accepted`,
+        message: `the payload of run ${lost.id} is no longer kept, so that its accepted readings are unknown`,
       });
     return { ...sets, close };
   } catch (thrown) {
@@ -111,10 +114,12 @@ export async function whatToSpare(
   }
 }
 
-function cannotTell(run: Run): RejectedError {
+function unknownDates(run: Run): RejectedError {
   return new RejectedError("HG-RUN-013", {
     operation: "replay",
     subject: run.id,
-    message: `run ${run.id} of ${run.path} came later and delivered to the same targets, and its payload is not kept any more: nobody can tell which dates must be spared`,
+    message:
+      `run ${run.id} of ${run.path} came later and delivered to the same targets, and its payload is no longer kept: ` +
+      "the dates that must be left out are unknown",
   });
 }

@@ -64,9 +64,9 @@ async function leaveDrop(
 
 /** How often in a row, until now, this version of the file was listed and then missing. */
 async function timesMissing(run: Run, { ledger }: RunSteps): Promise<number> {
-  const before = (await ledger.arrivalsAt(run.path, run.drop)).filter(({ id }) => id < run.arrivalId);
+  const arrivals = (await ledger.arrivalsAt(run.path, run.drop)).filter(({ id }) => id < run.arrivalId);
   let times = 0;
-  for (const { id, size, mtime } of before.toReversed()) {
+  for (const { id, size, mtime } of arrivals.toReversed()) {
     if (times >= MISSING_MAX || size !== run.size || mtime !== run.mtime) break;
     const earlier = await ledger.runOf(id);
     if (earlier?.reason?.code !== "HG-RUN-002") break;

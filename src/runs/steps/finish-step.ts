@@ -150,7 +150,7 @@ function sourceWords(
     event: `source.${result === "done" ? PAST[plan.action] : result}`,
     detail:
       result === "changed"
-        ? "other content lies at the drop now; it was left, and is an arrival of its own"
+        ? "there is other content at the drop now; it was left, and is an arrival of its own"
         : plan.action === "archive"
           ? `${run.path} → ${plan.to}`
           : run.path,

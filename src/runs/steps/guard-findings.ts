@@ -1,4 +1,4 @@
-/** What the guard found in the parts of one run, counted; the first of each kind is named. */
+/** Findings of the guard in the parts of one run, counted; the first of each kind is named. */
 import type { GuardAct, GuardPolicy } from "../../delivery/delivery.ts";
 import type { Reason, TargetFacts, TargetFinding } from "../../model.ts";
 import type { ErrorCode } from "../../support/errors.ts";
@@ -6,7 +6,7 @@ import { REGISTER } from "../../support/register.ts";
 
 type What = TargetFinding["what"];
 
-/** In the order in which they are told. */
+/** In the order in which they are reported. */
 const KINDS: Readonly<
   Record<
     What,
@@ -88,7 +88,7 @@ export class GuardFindings {
     return { code, message, hint: REGISTER[code].hint, targets: this.#named, ...discards };
   }
 
-  /** What is only told, or null. */
+  /** Findings that are only reported, or null. */
   warning(): string | null {
     const kinds = this.#kinds("warn");
     return kinds.length === 0 ? null : kinds.map((what) => `${this.#words(what)} [${KINDS[what].code}]`).join("; ");

@@ -71,8 +71,8 @@ export async function recheckHeld(run: Run, steps: RunSteps, signal: AbortSignal
     const reason = { code: "HG-GUARD-007", message: overtaken.words, hint: REGISTER["HG-GUARD-007"].hint };
     return await stay(run, reason, again, steps);
   }
-  const words = `nothing holds it any more: ${run.reason?.message ?? ""}`;
-  // Null: another run went by meanwhile, which is looked at now.
+  const words = `nothing holds it now: ${run.reason?.message ?? ""}`;
+  // Null: another run passed it meanwhile, which is checked next.
   await steps.ledger.resumeHeld(run.id, "mapped", overtaken.seen, words);
   return NEXT;
 }
@@ -100,7 +100,7 @@ async function inspect(
   if (post === undefined)
     return {
       verdict: "wait",
-      step: waitFor(SERVICE_MISSING_WAIT_MS, `the service ${run.binding.service} is not in the configuration any more`),
+      step: waitFor(SERVICE_MISSING_WAIT_MS, `the service ${run.binding.service} is no longer in the configuration`),
     };
   const provisioning = mayProvision ? steps.provisioning(run) : null;
   const findings = new GuardFindings(policy, provisioning?.max ?? 0);

@@ -1,12 +1,13 @@
 /**
- * While a run is held, later runs of its lane go by (invariant 7). Before it goes on it is asked whether they delivered dates that it holds too:
- * pushed now, its older values would stand over newer ones.
+ * While a run is held, later runs of its lane pass it (invariant 7). Before it continues, they are searched for dates
+ * that it holds too: pushed now, its older values would replace newer ones.
  */
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Run } from "../../model.ts";
 import { bodiesOf, parseBody, ReadingSet, readingsOf } from "../../segment/payloads.ts";
 import type { Spool } from "../../spool/spool.ts";
 import { collectAccepted } from "./exclusions.ts";
+import { unknownDatesOf } from "./other-deliveries.ts";
 import type { StepResult } from "./steps.ts";
 
 export interface LaterDeliveryParts {
@@ -22,7 +23,7 @@ export type Overtaken =
   /** A later run is delivering now. */
   | { readonly status: "wait"; readonly step: Extract<StepResult, { move: "wait" }> };
 
-/** Later runs that are compared; of more it is not told which dates they hold. */
+/** Later runs that are compared; with more of them the dates are not searched. */
 const RUNS_MAX = 200;
 const RUNS_NAMED = 3;
 const BLOCKED_WAIT_MS = 5_000;
@@ -47,7 +48,7 @@ export async function overtakenWords(run: Run, parts: LaterDeliveryParts): Promi
     if (gone !== undefined)
       return {
         status: "overtaken",
-        words: `the later file ${gone.path} (run ${gone.id}) delivered to the same targets, and which dates is not known any more`,
+        words: unknownDatesOf(gone),
       };
     const words = await commonReadings(run, set, parts);
     if (words === null) return { status: "free", seen: later.map(({ id }) => id) };
@@ -57,7 +58,7 @@ export async function overtakenWords(run: Run, parts: LaterDeliveryParts): Promi
   }
 }
 
-/** Those that later runs delivered too, in words; null when there are none. */
+/** The readings that later runs delivered too, in words; null when there are none. */
 async function commonReadings(
   run: Run,
   set: ReadingSet,
@@ -87,5 +88,8 @@ async function commonReadings(
   const named = [...runs].sort().slice(0, RUNS_NAMED).join(", ");
   const more = runs.size > RUNS_NAMED ? ` and ${runs.size - RUNS_NAMED} more` : "";
   const period = `${new Date(fromMs).toISOString()} to ${new Date(toMs).toISOString()}`;
-  return `${readings} of its readings (${period}) were delivered by later files while it was held (run ${named}${more}); pushed now they would stand over newer values`;
+  return (
+    `${readings} of its readings (${period}) were delivered by later files while it was held (run ${named}${more}); ` +
+    "pushed now they would replace newer values"
+  );
 }

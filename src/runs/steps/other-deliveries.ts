@@ -1,6 +1,6 @@
 /**
- * What other runs delivered since a run was accepted: where another value stands than the run had sent, it was overwritten when one of them brought
- * a reading of the same variable and date. A run that shares no more than its lane with it says nothing.
+ * Deliveries of other runs since a run was accepted: where the service has another value than the run sent, one of them
+ * overwrote it if it brought a reading of the same variable and date. A run that only shares the lane says nothing.
  */
 import type { OpenOtherDeliveries, OtherDeliveries, StoredPlace } from "../../delivery/delivery.ts";
 import type { Batch, IsoInstant, Run } from "../../model.ts";
@@ -25,7 +25,7 @@ export async function otherDeliveries(
     for (const other of others.toReversed()) {
       const batches = (await ledger.batches(other.id)).filter(({ acceptedAt }) => acceptedAt !== null);
       if (await addPlaces(other, batches, { places, placesOf, spool })) continue;
-      unknown ??= `the later file ${other.path} (run ${other.id}) delivered to the same targets, and which dates is not known any more`;
+      unknown ??= unknownDatesOf(other);
     }
   } catch (thrown) {
     await places.close();
@@ -41,7 +41,15 @@ export async function otherDeliveries(
   };
 }
 
-/** The time of acceptance is kept in place of the value; that of the run which was opened last stands. False when not all of it is here. */
+/** Of a later run whose payload is no longer kept. */
+export function unknownDatesOf({ id, path }: Pick<Run, "id" | "path">): string {
+  return `the later file ${path} (run ${id}) delivered to the same targets, and its dates are no longer known`;
+}
+
+/**
+ * The time of acceptance is kept in place of the value; the run that was opened last counts. False when the payload is
+ * not here in full.
+ */
 async function addPlaces(
   { id }: Run,
   accepted: readonly Batch[],

@@ -1,4 +1,7 @@
-/** Decides about a run whose step threw: a fault of the run ends in quarantine; one that may pass is retried with growing pauses. */
+/**
+ * Decides about a run whose step threw: a fault of the run ends in quarantine; one that may pass is retried with growing
+ * pauses.
+ */
 import type { Run } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../../support/errors.ts";
