@@ -7,8 +7,9 @@ const TRIGGERS = 10;
 const DROPS = 8;
 
 export const dropNames = Array.from({ length: DROPS }, (_, index) => `drop-${index}`);
+export const triggerNames = Array.from({ length: TRIGGERS }, (_, index) => `trigger-${index + 1}`);
 
-/** Of the last `waiting` files a half is unmatched, the others are quarantined or held; those before have left. */
+/** Of the last `waiting` files a half is unmatched, the others are quarantined; those before have left. */
 export async function fillLedger(path: string, files: number, waiting: number): Promise<void> {
   await (await openSqliteLedger({ path, clock: systemClock })).close();
   const db = new DatabaseSync(path);
@@ -28,7 +29,7 @@ export async function fillLedger(path: string, files: number, waiting: number): 
   db.exec(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, reason,
       mapped, accepted, stored, finish_plan, finished_at, settled, created_at, changed_at)
     SELECT run_id, id, drop_name, path, size, mtime, sha256, id % ${TRIGGERS} + 1, 'lane-' || (id % 50),
-      CASE WHEN gone_at IS NOT NULL THEN 'confirmed' WHEN id % 4 = 0 THEN 'held' ELSE 'quarantined' END,
+      iif(gone_at IS NULL, 'quarantined', 'confirmed'),
       CASE WHEN gone_at IS NULL THEN json_object('code', 'HG-MAP-00' || (id % 5 + 1), 'message', 'the value "' || id ||
         '" is no number', 'hint', 'Correct it.', 'place', json_object('row', id % 900, 'column', 'value')) END,
       96, iif(gone_at IS NULL, 0, 96), iif(gone_at IS NULL, 0, 96),
@@ -46,7 +47,7 @@ function at(seconds: string): string {
 function bindingOf(trigger: number): string {
   return JSON.stringify({
     trigger: `trigger-${trigger}`,
-    service: "main",
+    service: "sink",
     mapper: { name: "standard", version: "1.0.0", digest: "d" },
     settings: { timeZone: "Europe/Brussels" },
     rows: "strict",

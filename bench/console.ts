@@ -1,5 +1,8 @@
-/** How long the console's lists take over a ledger of a million files, and for how long they occupy the process. */
-import { mkdtempSync, rmSync } from "node:fs";
+/**
+ * The console over a ledger of a million files: how long its lists take and occupy the process, what a browser shows
+ * when, and what clients of the events cost.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -9,12 +12,16 @@ import { shareInbox } from "../src/gateway/console/inbox.ts";
 import { openSqliteLedger } from "../src/ledger/sqlite/open.ts";
 import { fileEndpoints } from "../src/operations/api/files.ts";
 import { systemClock } from "../src/support/clock.ts";
+import { benchConsoleBrowser } from "./console-browser.ts";
+import { benchConsoleClients } from "./console-clients.ts";
 import { dropNames, fillLedger } from "./console-data.ts";
 import { print, quantile, row } from "./hub-print.ts";
 
 const FILES = Number(process.env["HEADGATE_BENCH_FILES"] ?? 1_000_000);
 const WAITING = Number(process.env["HEADGATE_BENCH_WAITING"] ?? 10_000);
 const ROUNDS = Number(process.env["HEADGATE_BENCH_ROUNDS"] ?? 5);
+/** Of `lists`, `browser` and `clients`. */
+const PARTS = process.env["HEADGATE_BENCH_PARTS"]?.split(",") ?? ["lists", "browser", "clients"];
 
 /** Parameters of the search, by what a person does. */
 const SEARCHES: Readonly<Record<string, object>> = {
@@ -32,15 +39,27 @@ const SEARCHES: Readonly<Record<string, object>> = {
 
 export async function benchConsole(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "headgate-bench-"));
-  const path = join(folder, "ledger.sqlite");
-  await fillLedger(path, FILES, WAITING);
+  const path = join(folder, "state/ledger.sqlite");
+  mkdirSync(join(folder, "state"));
+  try {
+    await fillLedger(path, FILES, WAITING);
+    print(`console: a ledger of ${FILES} files, ${WAITING} of them waiting; medians of ${ROUNDS}`);
+    if (PARTS.includes("lists")) await benchLists(path);
+    // The gateways of the clients begin with copies.
+    if (PARTS.includes("clients")) await benchConsoleClients(folder, path, ROUNDS);
+    if (PARTS.includes("browser")) await benchConsoleBrowser(folder, ROUNDS);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function benchLists(path: string): Promise<void> {
   const ledger = await openSqliteLedger({ path, clock: systemClock });
   try {
     const config = { drops: dropNames.map((name) => ({ name })), triggers: [] } as never;
     const spool = { filesOf: () => ({ about: null }) };
     const parts = { ledger, spool, clock: systemClock, concerns: async () => [] } as never;
     const asked = { params: {}, body: undefined, person: { name: "bench", role: "viewer" }, signal: never } as const;
-    print(`console: a ledger of ${FILES} files, ${WAITING} of them waiting; medians of ${ROUNDS}`);
     print(row("", "ms", "longest turn, CPU ms", "files"));
     const attention = async (inbox: ReturnType<typeof shareInbox>) =>
       (await attentionHandlers(config, parts, inbox).attention({ ...asked, query: {} } as never)).total;
@@ -60,7 +79,6 @@ export async function benchConsole(): Promise<void> {
     }
   } finally {
     await ledger.close();
-    rmSync(folder, { recursive: true });
   }
 }
 

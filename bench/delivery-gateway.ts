@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
@@ -18,6 +18,8 @@ export interface GatewayWork {
   readonly spool?: Readonly<Record<string, unknown>>;
   /** Sections of the configuration that it has instead of the usual ones. */
   readonly sections?: Readonly<Record<string, unknown>>;
+  /** A ledger that it continues with a copy of. */
+  readonly ledger?: string;
   /** Milliseconds after which it is told to stop; otherwise it ends when nothing is left to do. */
   readonly stopAfterMs?: number;
   /** Told with each look at the processes: seconds since the first poll, and CPU seconds of the gateway. */
@@ -55,6 +57,7 @@ const LOOK_MS = 50;
 
 export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
   mkdirSync(join(work.folder, "state"));
+  if (work.ledger !== undefined) copyFileSync(work.ledger, join(work.folder, "state/ledger.sqlite"));
   const config = writeConfig(work);
   const program = join(import.meta.dirname, "../src/headgate.js");
   const untilIdle = work.stopAfterMs === undefined ? ["--until-idle"] : [];

@@ -21,7 +21,7 @@ const PART = 20_000;
 /** A run costs as much as several arrivals, since its file is read too. */
 const RUNS_OF_ARRIVALS = 0.25;
 /** Milliseconds after which a list ends early. */
-const LONGEST_MS = 100;
+const LONGEST_MS = 250;
 
 export function fileList(store: Store): FileList {
   return {

@@ -31,6 +31,11 @@ export function FilesPage({ place }: PageProps): Element {
     // Rows that were added by the person would vanish, and a search through very many files costs the gateway much.
     if ((found.answer?.length ?? 0) <= PART && !isStopped(found)) found.reload();
   });
+  // A search through very many files stops after a moment; it continues by itself until it has found one.
+  const isContinued = found.answer?.length === 0 && isStopped(found);
+  useEffect(() => {
+    if (isContinued) found.more();
+  }, [isContinued, found.last]);
   const change = (part: Partial<Wanted>) => go(hrefOf("/files", { ...wanted, ...part }), true);
   return html`<h1>${TEXTS.pages.files}</h1>
     <${Filters} wanted=${wanted} onChange=${change} />
@@ -38,7 +43,12 @@ export function FilesPage({ place }: PageProps): Element {
       // Files that were found by the beginning of their names are found again where a search continues.
       const rows = [...new Map(listed.map((one) => [one.id, one])).values()];
       const table = rows.length === 0 ? null : html`<${FileTable} rows=${rows} caption=${files.caption} />`;
-      return html`${table}<${Rest} found=${found} rows=${rows.length} />`;
+      return html`${table}${
+        isContinued
+          ? html`<p class="muted" role="status">${files.searching}${" "}
+              <${When} at=${(found.last as FilesFound).searchedTo} /></p>`
+          : html`<${Rest} found=${found} rows=${rows.length} />`
+      }`;
     }}</${Loaded}>`;
 }
 

@@ -10,6 +10,7 @@ export const FILES = {
     clear: "Clear",
     shown: (count: number) => `${count.toLocaleString()} shown`,
     all: (count: number) => (count === 0 ? "No file was found." : `${files(count)} found`),
+    searching: "Nothing yet; searching the files before",
     searchFurther: "Search further",
     searchedTo: "searched the files seen since",
     columns: {
