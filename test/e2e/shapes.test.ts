@@ -55,9 +55,19 @@ afterAll(async () => {
 const thousandthsOf = (series: number, step: number) => (step * 7919 + series * 104_729) % 900_000;
 const valueText = (thousandths: number) => (thousandths / 1000).toFixed(3);
 
-function* bySeries({ series, steps }: Grid): Iterable<Row> {
-  for (let number = 0; number < series; number += 1)
-    for (let step = 0; step < steps; step += 1)
+/** Of every `files`-th series or step, from the one of the number `file` on. */
+interface Part {
+  readonly of: "series" | "steps";
+  readonly file: number;
+  readonly files: number;
+}
+
+function* bySeries({ series, steps }: Grid, part?: Part): Iterable<Row> {
+  const { file = 0, files = 1 } = part ?? {};
+  const [firstSeries, seriesBy] = part?.of === "series" ? [file, files] : [0, 1];
+  const [firstStep, stepBy] = part?.of === "steps" ? [file, files] : [0, 1];
+  for (let number = firstSeries; number < series; number += seriesBy)
+    for (let step = firstStep; step < steps; step += stepBy)
       yield { series: number, step, value: valueText(thousandthsOf(number, step)) };
 }
 
@@ -155,28 +165,16 @@ const SHAPES: readonly Shape[] = [
     header: HEADER,
     settings: {},
     files: FOUR,
-    lines: (grid, file) =>
-      inBlocks(
-        rowsOf(grid, ({ series }) => series % FOUR === file),
-        plain,
-      ),
+    lines: (grid, file) => inBlocks(bySeries(grid, { of: "series", file, files: FOUR }), plain),
   },
   {
     name: "many small files",
     header: HEADER,
     settings: {},
     files: SMALL,
-    lines: (grid, file) =>
-      inBlocks(
-        rowsOf(grid, ({ step }) => step % SMALL === file),
-        plain,
-      ),
+    lines: (grid, file) => inBlocks(bySeries(grid, { of: "steps", file, files: SMALL }), plain),
   },
 ];
-
-function* rowsOf(grid: Grid, isOf: (row: Row) => boolean): Iterable<Row> {
-  for (const row of bySeries(grid)) if (isOf(row)) yield row;
-}
 
 test.for(SHAPES)("each reading of files with $name comes once", async (shape) => {
   const grid: Grid = { series: SERIES, steps: ROWS / SERIES, startMs: START_MS, stepMs: STEP_MS };
