@@ -2,7 +2,7 @@
 
 import type { Run } from "../model.ts";
 import type { CancelledRun } from "../runs/commands/cancel.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printDeclined, printJson } from "./output.ts";
@@ -13,17 +13,11 @@ interface CancelOptions extends CommandOptions {
   readonly yes?: boolean;
 }
 
-export function addCancel({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "cancel <runs...>",
-    "Gives up runs that were not delivered, named by their ids or their files. Readings that the service has " +
-      "accepted stay; the files stay at their drops.",
-    [
-      'headgate cancel 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "wrong month"',
-      "headgate cancel meters_2026-03.csv -c gateway.yaml --yes",
-    ],
-  )
+export function addCancel({ command, stop, action }: CommandFrame): void {
+  command("cancel", [
+    'headgate cancel 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "wrong month"',
+    "headgate cancel meters_2026-03.csv -c gateway.yaml --yes",
+  ])
     .addOption(operatedConfigOption())
     .option("-y, --yes", "do not ask for confirmation")
     .option("--reason <words>", "reason, for the history")

@@ -24,7 +24,7 @@ import { weakSecrets } from "../support/secrets.ts";
 import { createRegistry } from "../triggers/registry.ts";
 import { checkTemplates } from "./check-templates.ts";
 import { checkTriggers } from "./check-triggers.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
 import { loadOperatedConfig, operatedConfigOption, operatingHub } from "./operated-config.ts";
 import { printJson, sizeWords } from "./output.ts";
@@ -32,16 +32,11 @@ import { printJson, sizeWords } from "./output.ts";
 /** Bytes; less free space for the spool gives a warning. */
 const FREE_LEAST = 1_000_000_000;
 
-export function addCheck({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "check",
-    "Validates the configuration, then tries every drop, the services and the spool, or what a hub needs.",
-    [
-      "headgate check -c gateway.yaml",
-      "headgate check -c hub.yaml                 # store, sign-in, addresses and files of a hub, which need not run",
-    ],
-  )
+export function addCheck({ command, stop, action }: CommandFrame): void {
+  command("check", [
+    "headgate check -c gateway.yaml",
+    "headgate check -c hub.yaml                 # store, sign-in, addresses and files of a hub, which need not run",
+  ])
     .addOption(operatedConfigOption())
     .option("--json", "as JSON")
     .action(action((options: { config: string; json?: boolean }) => check(options, stop)));

@@ -9,6 +9,8 @@ import { type Command, Option } from "commander";
  */
 export interface CommandFrame {
   readonly program: Command;
+  /** The listed command of this name, with examples for its `--help`. */
+  command(name: string, examples: readonly string[]): Command;
   /** Aborted by SIGINT or SIGTERM. */
   readonly stop: AbortSignal;
   /** Wraps an action so that its result becomes the exit code and its error is printed. */
@@ -32,19 +34,14 @@ export function optionalConfigOption(words: string): Option {
   return existsSync(CONFIG_FILES.gateway) ? option.default(CONFIG_FILES.gateway) : option;
 }
 
-/**
- * Adds a command with its description and an example for `--help`. Subcommands inherit the exit handling of the
- * program.
- */
+/** Adds a subcommand with its description and examples for `--help`. It inherits the exit handling of the program. */
 export function addCommand(parent: Command, name: string, description: string, examples: readonly string[]): Command {
-  return parent
-    .command(name)
-    .description(description)
-    .exitOverride()
-    .addHelpText(
-      "after",
-      `\nExample${examples.length > 1 ? "s" : ""}:\n${examples.map((example) => `  ${example}`).join("\n")}`,
-    );
+  return withExamples(parent.command(name).description(description).exitOverride(), examples);
+}
+
+export function withExamples(command: Command, examples: readonly string[]): Command {
+  const lines = examples.map((example) => `  ${example}`).join("\n");
+  return command.addHelpText("after", `\nExample${examples.length > 1 ? "s" : ""}:\n${lines}`);
 }
 
 /** The user of the operating system; its number where it has no name, as in many containers. */

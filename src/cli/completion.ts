@@ -1,14 +1,14 @@
 /** `headgate completion`: prints a script with which a shell completes commands, their subcommands and options. */
 import type { Command } from "commander";
 import { ConfigError } from "../support/errors.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { print } from "./output.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof SHELLS)[number];
 
-export function addCompletion({ program, action }: CommandFrame): void {
-  addCommand(program, "completion <shell>", `Prints a completion script for ${SHELLS.join(", ")}.`, [
+export function addCompletion({ command, program, action }: CommandFrame): void {
+  command("completion", [
     "headgate completion bash > /etc/bash_completion.d/headgate",
     "source <(headgate completion zsh)",
     "headgate completion fish > ~/.config/fish/completions/headgate.fish",

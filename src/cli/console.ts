@@ -19,10 +19,8 @@ interface LinkOptions {
   readonly json?: boolean;
 }
 
-export function addConsole({ program, stop, action }: CommandFrame): void {
-  const console = addCommand(program, "console", "The gateway's pages for people.", [
-    "headgate console link -c gateway.yaml",
-  ]);
+export function addConsole({ command, stop, action }: CommandFrame): void {
+  const console = command("console", ["headgate console link -c gateway.yaml"]);
   addCommand(console, "link", "Prints a link that signs in once, to the console of the gateway that runs.", [
     "headgate console link -c gateway.yaml",
   ])

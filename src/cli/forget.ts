@@ -5,7 +5,7 @@ import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { Forgotten } from "../ledger/ledger.ts";
 import { RejectedError } from "../support/errors.ts";
 import { counted, noun } from "../support/grouped-number.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
@@ -19,18 +19,12 @@ interface ForgetOptions extends CommandOptions {
   readonly yes?: boolean;
 }
 
-export function addForget({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "forget <path>",
-    "The ledger forgets every version of a file, so that the file at its drop is taken as a new one. Refused " +
-      "while a run of it is in progress.",
-    [
-      "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --dry-run",
-      "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --yes",
-      "headgate forget 1284 -c hub.yaml                       # by the id of a stored file",
-    ],
-  )
+export function addForget({ command, stop, action }: CommandFrame): void {
+  command("forget", [
+    "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --dry-run",
+    "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --yes",
+    "headgate forget 1284 -c hub.yaml                       # by the id of a stored file",
+  ])
     .addOption(operatedConfigOption())
     .option("--drop <name>", "its drop, where several have such a path")
     .option("--dry-run", "show what would be forgotten, and forget nothing")

@@ -7,7 +7,7 @@ import { ServiceManager } from "../operations/service-manager.ts";
 import { invalidOption } from "../support/invalid-option.ts";
 import { createLog, type Logger } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
-import { addCommand, type CommandFrame, configOption, userName } from "./command.ts";
+import { type CommandFrame, configOption, userName } from "./command.ts";
 import { limitHeapGrowth } from "./heap-growth.ts";
 import { passingAsFailure, print, printConcern, printJson, summaryLine } from "./output.ts";
 import { waitUntilIdle } from "./until-idle.ts";
@@ -19,8 +19,8 @@ interface GatewayOptions {
   readonly json?: boolean;
 }
 
-export function addGateway({ program, stop, action }: CommandFrame): void {
-  addCommand(program, "gateway", "The daemon: watches the drops, maps files and pushes their readings.", [
+export function addGateway({ command, stop, action }: CommandFrame): void {
+  command("gateway", [
     "headgate gateway -c /etc/headgate/gateway.yaml",
     "headgate gateway -c gateway.yaml --until-idle --timeout 30m",
   ])

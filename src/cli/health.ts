@@ -6,7 +6,7 @@ import { loadHubOptions } from "../config/hub-config.ts";
 import { ledgerFile } from "../ledger/options.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { wordsOf } from "../support/errors.ts";
-import { addCommand, CONFIG_FILES, CONFIG_VARIABLE, type CommandFrame } from "./command.ts";
+import { CONFIG_FILES, CONFIG_VARIABLE, type CommandFrame } from "./command.ts";
 import { print, printJson } from "./output.ts";
 
 interface HealthOptions {
@@ -18,11 +18,8 @@ const TIMEOUT_MS = 3_000;
 /** The command line of the first process of a container. */
 const FIRST_PROCESS = "/proc/1/cmdline";
 
-export function addHealth({ program, action }: CommandFrame): void {
-  addCommand(program, "health", "Checks that the gateway or the hub responds: exit 0 when it does, else 1.", [
-    "headgate health gateway -c gateway.yaml",
-    "headgate health hub -c hub.yaml",
-  ])
+export function addHealth({ command, action }: CommandFrame): void {
+  command("health", ["headgate health gateway -c gateway.yaml", "headgate health hub -c hub.yaml"])
     .argument("[what]", "gateway or hub; in a container the kind of its first process")
     .option("-c, --config <file>", "its configuration; in a container that of its first process")
     .option("--json", "as JSON")

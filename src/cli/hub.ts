@@ -3,13 +3,11 @@ import { loadHubOptions } from "../config/hub-config.ts";
 import { startPlatform } from "../platform.ts";
 import { armedFault } from "../support/faults.ts";
 import { createLog } from "../support/log.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { type CommandFrame, configOption } from "./command.ts";
 import { passingAsFailure, print } from "./output.ts";
 
-export function addHub({ program, stop, action }: CommandFrame): void {
-  addCommand(program, "hub", "The measurement data service: token, push, read and management interfaces.", [
-    "headgate hub -c /etc/headgate/hub.yaml",
-  ])
+export function addHub({ command, stop, action }: CommandFrame): void {
+  command("hub", ["headgate hub -c /etc/headgate/hub.yaml"])
     .addOption(configOption("hub"))
     .action(
       action(async ({ config }: { config: string }) => {

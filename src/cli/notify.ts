@@ -13,10 +13,8 @@ interface NotifyOptions {
   readonly json?: boolean;
 }
 
-export function addNotify({ program, action }: CommandFrame): void {
-  const notify = addCommand(program, "notify", "Notifications about everything that needs attention.", [
-    "headgate notify test -c gateway.yaml",
-  ]);
+export function addNotify({ command, action }: CommandFrame): void {
+  const notify = command("notify", ["headgate notify test -c gateway.yaml"]);
   addCommand(notify, "test", "Sends a test to every receiver, and prints the results.", [
     "headgate notify test -c gateway.yaml",
   ])

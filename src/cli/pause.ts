@@ -5,7 +5,7 @@ import { EFFECTS } from "../gateway/console/subjects.ts";
 import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
 import { nearestName } from "../support/nearest-name.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { knownTriggers } from "./kept-triggers.ts";
 import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
@@ -16,30 +16,23 @@ interface PauseOptions extends CommandOptions {
   readonly trigger?: boolean;
 }
 
-const COMMANDS = {
-  pause: [
-    "Pauses a drop, which is then not polled, or a trigger, which then claims nothing, until it is resumed; " +
-      "also over a restart. Runs in progress continue.",
-    'headgate pause field -c gateway.yaml --reason "the server moves"',
-  ],
-  resume: [
-    "Resumes a paused drop or trigger; files that waited for the trigger are offered to it again.",
-    "headgate resume field -c gateway.yaml",
-  ],
+const EXAMPLES = {
+  pause: 'headgate pause field -c gateway.yaml --reason "the server moves"',
+  resume: "headgate resume field -c gateway.yaml",
 } as const;
 
-export function addPause({ program, action }: CommandFrame): void {
-  for (const order of ["pause", "resume"] as const) {
-    const [description, example] = COMMANDS[order];
-    addCommand(program, `${order} <name>`, description, [example])
-      .addOption(operatedConfigOption())
-      .option("--drop", "the drop of this name, where a trigger has the same one")
-      .option("--trigger", "the trigger of this name, where a drop has the same one")
-      .option("--reason <words>", "reason, for the history")
-      .option("--by <name>", "user (default: the one who runs the command)")
-      .option("--json", "as JSON")
-      .action(action((name: string, options: PauseOptions) => change(order, name, options)));
-  }
+export const addPause = (frame: CommandFrame) => addChange(frame, "pause");
+export const addResume = (frame: CommandFrame) => addChange(frame, "resume");
+
+function addChange({ command, action }: CommandFrame, order: "pause" | "resume"): void {
+  command(order, [EXAMPLES[order]])
+    .addOption(operatedConfigOption())
+    .option("--drop", "the drop of this name, where a trigger has the same one")
+    .option("--trigger", "the trigger of this name, where a drop has the same one")
+    .option("--reason <words>", "reason, for the history")
+    .option("--by <name>", "user (default: the one who runs the command)")
+    .option("--json", "as JSON")
+    .action(action((name: string, options: PauseOptions) => change(order, name, options)));
 }
 
 async function change(order: "pause" | "resume", name: string, options: PauseOptions): Promise<number> {

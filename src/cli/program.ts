@@ -6,39 +6,9 @@ import { Command, CommanderError } from "commander";
 import { ConfigError } from "../support/errors.ts";
 import { keepNewFilesPrivate } from "../support/private-files.ts";
 import { packageVersion } from "../support/version.ts";
-import type { CommandFrame } from "./command.ts";
+import { type CommandFrame, withExamples } from "./command.ts";
+import { COMMANDS } from "./command-list.ts";
 import { exitCodeOf, printError, printErrorsAsJson } from "./output.ts";
-
-type AddCommand = (frame: CommandFrame) => void;
-
-/** In the order of `--help`. Each command loads its own modules, so that it starts without those of the others. */
-const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
-  demo: async () => (await import("./demo/demo.ts")).addDemo,
-  init: async () => (await import("./init/init.ts")).addInit,
-  gateway: async () => (await import("./gateway.ts")).addGateway,
-  hub: async () => (await import("./hub.ts")).addHub,
-  check: async () => (await import("./check.ts")).addCheck,
-  map: async () => (await import("./mapper/map.ts")).addMap,
-  mapper: async () => (await import("./mapper/mapper.ts")).addMapper,
-  trigger: async () => (await import("./trigger.ts")).addTrigger,
-  runs: async () => (await import("./runs.ts")).addRuns,
-  trace: async () => (await import("./trace.ts")).addTrace,
-  quarantine: async () => (await import("./quarantine.ts")).addQuarantine,
-  replay: async () => (await import("./replay.ts")).addReplay,
-  release: async () => (await import("./release.ts")).addRelease,
-  recheck: async () => (await import("./release.ts")).addRecheck,
-  provision: async () => (await import("./provision.ts")).addProvision,
-  ledger: async () => (await import("./ledger/ledger.ts")).addLedger,
-  cancel: async () => (await import("./cancel.ts")).addCancel,
-  pause: async () => (await import("./pause.ts")).addPause,
-  resume: async () => (await import("./pause.ts")).addPause,
-  forget: async () => (await import("./forget.ts")).addForget,
-  health: async () => (await import("./health.ts")).addHealth,
-  console: async () => (await import("./console.ts")).addConsole,
-  notify: async () => (await import("./notify.ts")).addNotify,
-  migrate: async () => (await import("./migrate/migrate.ts")).addMigrate,
-  completion: async () => (await import("./completion.ts")).addCompletion,
-};
 
 /** Commands whose files are shared with other users; the files of all other commands are private state. */
 const FOR_OTHERS = ["mapper", "map"];
@@ -59,6 +29,11 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     .showHelpAfterError("(`headgate --help` lists the commands, `headgate COMMAND --help` the options of one)");
   const frame: CommandFrame = {
     program,
+    command(name, examples) {
+      const listed = program.commands.find((command) => command.name() === name);
+      if (listed === undefined) throw new Error(`${name} is not in the list of commands`);
+      return withExamples(listed, examples);
+    },
     stop,
     action:
       (work) =>
@@ -73,7 +48,9 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     program.configureOutput({ outputError: () => undefined, writeErr: () => undefined });
   }
   if (!FOR_OTHERS.includes(argv[2] ?? "")) keepNewFilesPrivate();
-  for (const add of await commandsFor(argv[2])) add(frame);
+  for (const [words, { description }] of Object.entries(COMMANDS))
+    program.command(words).description(description).exitOverride();
+  await loadCommands(argv, frame);
   try {
     await program.parseAsync([...argv]);
     return exitCode;
@@ -101,10 +78,9 @@ function usageError({ message }: CommanderError, argv: readonly string[]): Confi
   });
 }
 
-/** Only the named command; all of them for `--help`, and to suggest a name. */
-async function commandsFor(name = ""): Promise<Iterable<AddCommand>> {
-  const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (asked !== undefined && name !== NEEDS_ALL) return [await asked()];
-  // `pause` and `resume` share a module.
-  return new Set(await Promise.all(Object.values(COMMANDS).map((load) => load())));
+/** The options and the work of the named command, also after `help`; of all commands for completion. */
+async function loadCommands([, , first = "", second = ""]: readonly string[], frame: CommandFrame): Promise<void> {
+  const name = first === "help" ? second : first;
+  for (const [words, { load }] of Object.entries(COMMANDS))
+    if (name === NEEDS_ALL || name === words.split(" ", 1)[0]) (await load())(frame);
 }

@@ -7,7 +7,7 @@ import type { Run } from "../model.ts";
 import { createdWords, creationWords } from "../provisioning/provisioner.ts";
 import { openSpool } from "../spool/spool.ts";
 import { wordsOf } from "../support/errors.ts";
-import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { type CommandFrame, configOption } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { print, printDeclined, printJson, styled } from "./output.ts";
@@ -22,17 +22,11 @@ interface ProvisionOptions extends CommandOptions {
 /** Held runs of one command, at most. */
 const RUNS_MAX = 1_000;
 
-export function addProvision({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "provision [runs...]",
-    "Creates the sites, sources and variables that held runs need (all held runs when none is named), by the " +
-      "`provision` template of their triggers, and has the runs checked again.",
-    [
-      "headgate provision -c gateway.yaml --dry-run",
-      "headgate provision 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --yes",
-    ],
-  )
+export function addProvision({ command, stop, action }: CommandFrame): void {
+  command("provision", [
+    "headgate provision -c gateway.yaml --dry-run",
+    "headgate provision 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --yes",
+  ])
     .addOption(configOption())
     .option("--dry-run", "show what would be created, and create nothing")
     .option("-y, --yes", "do not ask for confirmation")

@@ -3,7 +3,7 @@ import type { RestingRun } from "../ledger/ledger.ts";
 import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "../operations/run-actions.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
 import { print, printJson, reasonLines, styled, targetLines } from "./output.ts";
@@ -17,14 +17,8 @@ interface QuarantineOptions {
 
 const LOOKED_THROUGH = 1_000;
 
-export function addQuarantine({ program, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "quarantine",
-    "Lists files that need attention (quarantined, held, discarded, unconfirmed): file, place, reason, and " +
-      "the next steps.",
-    ["headgate quarantine -c gateway.yaml", "headgate quarantine -c gateway.yaml --json"],
-  )
+export function addQuarantine({ command, action }: CommandFrame): void {
+  command("quarantine", ["headgate quarantine -c gateway.yaml", "headgate quarantine -c gateway.yaml --json"])
     .addOption(operatedConfigOption())
     .option("--all", "also files of which a newer version has arrived since")
     .option("--json", "as JSON")

@@ -1,7 +1,7 @@
 /** `headgate release` and `headgate recheck`: push a held run as it is, or check it now. */
 
 import { RejectedError, wordsOf } from "../support/errors.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { loadOperated, loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { print, printDeclined, printJson } from "./output.ts";
@@ -16,14 +16,8 @@ interface ReleaseOptions extends CommandOptions {
 /** See the register. */
 const WOULD_DISCARD = "HG-GUARD-009";
 
-export function addRelease({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "release <run>",
-    "Pushes a held run as it is, whatever the guard found. Asks for confirmation before pushing readings that " +
-      "the service would discard.",
-    ['headgate release 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "the unit is right"'],
-  )
+export function addRelease({ command, stop, action }: CommandFrame): void {
+  command("release", ['headgate release 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "the unit is right"'])
     .addOption(operatedConfigOption())
     .option("--overwrite", "also dates that later files delivered while it was held")
     .option(
@@ -36,14 +30,8 @@ export function addRelease({ program, stop, action }: CommandFrame): void {
     .action(action((run: string, options: ReleaseOptions) => release(run, options, stop)));
 }
 
-export function addRecheck({ program, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "recheck [runs...]",
-    "Checks held runs now, and queries the outcome of unconfirmed ones (all of them when none is named), " +
-      "without cached structure of the account. The gateway does the same automatically, with growing pauses.",
-    ["headgate recheck -c gateway.yaml", "headgate recheck meters_2026-03.csv -c gateway.yaml"],
-  )
+export function addRecheck({ command, action }: CommandFrame): void {
+  command("recheck", ["headgate recheck -c gateway.yaml", "headgate recheck meters_2026-03.csv -c gateway.yaml"])
     .addOption(operatedConfigOption())
     .option("--reason <words>", "reason, for the history")
     .option("--by <name>", "user (default: the one who runs the command)")

@@ -4,7 +4,7 @@ import type { Difference, ReplayPlan, ReplayWish } from "../gateway/console/repl
 import { ReplayPlanner } from "../gateway/console/replay-plan.ts";
 import type { Run } from "../model.ts";
 import { openSpool } from "../spool/spool.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { authorOf, bindingParts, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { loadOperatedConfig, operatedConfigOption } from "./operated-config.ts";
 import { settingsOption } from "./option-values.ts";
@@ -24,17 +24,11 @@ interface ReplayOptions extends CommandOptions {
 const SHOWN = 20;
 const DATES_SHOWN = 10;
 
-export function addReplay({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "replay <runs...>",
-    "Runs files again, from the input that the spool keeps, with the current trigger and mapper. A replay is " +
-      "a new run with new operations. Dates that later runs have delivered are left out.",
-    [
-      "headgate replay 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --dry-run",
-      "headgate replay meters_2026-03.csv -c gateway.yaml --rejected",
-    ],
-  )
+export function addReplay({ command, stop, action }: CommandFrame): void {
+  command("replay", [
+    "headgate replay 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --dry-run",
+    "headgate replay meters_2026-03.csv -c gateway.yaml --rejected",
+  ])
     .addOption(operatedConfigOption())
     .option("--dry-run", "show the differences from what was sent before, and send nothing")
     .option("--rejected", "only readings that the service has not accepted of an earlier run of the file")

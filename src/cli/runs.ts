@@ -11,7 +11,7 @@ import { Pauses } from "../runs/pauses.ts";
 import { systemClock } from "../support/clock.ts";
 import { invalidOption } from "../support/invalid-option.ts";
 import { missingFiles } from "../triggers/expectation.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
 import { print, printJson, printTable, styled } from "./output.ts";
@@ -31,11 +31,8 @@ const DAEMON_MS = 2_000;
 /** Cancelled runs that are searched for duplicates. */
 const CANCELLED_MAX = 10_000;
 
-export function addRuns({ program, action }: CommandFrame): void {
-  addCommand(program, "runs", "Lists runs, newest first.", [
-    "headgate runs -c gateway.yaml --state quarantined",
-    "headgate runs -c gateway.yaml --waiting",
-  ])
+export function addRuns({ command, action }: CommandFrame): void {
+  command("runs", ["headgate runs -c gateway.yaml --state quarantined", "headgate runs -c gateway.yaml --waiting"])
     .addOption(operatedConfigOption())
     .option("-n, --limit <count>", "how many", "20")
     .option("--state <states>", "only these states, separated by commas")

@@ -7,7 +7,7 @@ import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
 import { traceIdOf } from "../support/trace-context.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { CommandFrame } from "./command.ts";
 import { openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
 import { loadOperated, operatedConfigOption } from "./operated-config.ts";
 import {
@@ -38,8 +38,8 @@ const ROWS_SHOWN = 10;
 const BATCHES_SHOWN = 20;
 const AFTER_WIDTH = 10;
 
-export function addTrace({ program, action }: CommandFrame): void {
-  addCommand(program, "trace [id]", "The history of a file, or the row of a stored reading.", [
+export function addTrace({ command, action }: CommandFrame): void {
+  command("trace", [
     "headgate trace meters_2026-03.csv -c gateway.yaml      # by file name, path, run or operationId",
     "headgate trace 1284 -c hub.yaml                        # by the id of a stored file",
     "headgate trace 01kag3v0s9c7yq5d2e8fxh4m1n-3 -c gateway.yaml",

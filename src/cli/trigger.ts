@@ -22,10 +22,8 @@ interface TestOptions {
   readonly json?: boolean;
 }
 
-export function addTrigger({ program, action }: CommandFrame): void {
-  const trigger = addCommand(program, "trigger", "Triggers: the rules that claim files by their names.", [
-    "headgate trigger test acme_2026-03.csv -c gateway.yaml",
-  ]);
+export function addTrigger({ command, action }: CommandFrame): void {
+  const trigger = command("trigger", ["headgate trigger test acme_2026-03.csv -c gateway.yaml"]);
   addCommand(
     trigger,
     "test <names...>",

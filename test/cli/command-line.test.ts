@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { COMMANDS } from "../../src/cli/command-list.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
 
 const EMPTY = "services: []\n";
@@ -65,5 +66,20 @@ describe("with --json", () => {
     expect(errorIn(unknown.stderr)).toMatchObject({
       error: { code: "HG-CLI-001", message: expect.stringContaining("--wating") },
     });
+  });
+});
+
+describe("help", () => {
+  it("lists every command, and shows the options of the one that is named", async () => {
+    const list = await run("--help");
+    expect(list).toMatchObject({ code: 0, stderr: "" });
+    for (const [words, { description }] of Object.entries(COMMANDS)) {
+      expect(list.stdout.split("\n")).toContainEqual(expect.stringContaining(`  ${words} `));
+      expect(list.stdout.replaceAll(/\s+/g, " ")).toContain(description);
+    }
+    const own = await run("trace", "--help");
+    expect(own.stdout).toMatch(/--target.*Examples:/s);
+    expect((await run("help", "trace")).stdout).toBe(own.stdout);
+    expect((await run("tarce")).stderr).toContain("Did you mean trace?");
   });
 });

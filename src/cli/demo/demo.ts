@@ -7,7 +7,7 @@ import { type FileEvent, type Gateway, startGateway } from "../../gateway.ts";
 import { systemClock } from "../../support/clock.ts";
 import { createLog } from "../../support/log.ts";
 import { parseDuration } from "../../support/quantities.ts";
-import { addCommand, type CommandFrame, userName } from "../command.ts";
+import { type CommandFrame, userName } from "../command.ts";
 import { migrations } from "../gateway.ts";
 import { print, printJson, printTable, styled, summaryLine } from "../output.ts";
 import { printProgress, printStep } from "../progress.ts";
@@ -25,11 +25,8 @@ interface DemoOptions {
   readonly json?: boolean;
 }
 
-export function addDemo({ program, stop, action }: CommandFrame): void {
-  addCommand(program, "demo", "Shows the whole chain on this machine: sample drops, gateway, hub, stored points.", [
-    "npm start",
-    "npm start -- --until-idle --json",
-  ])
+export function addDemo({ command, stop, action }: CommandFrame): void {
+  command("demo", ["npm start", "npm start -- --until-idle --json"])
     .option("--until-idle", "end when everything has settled; exit 0 only if every file ended as its scenario expects")
     .option("--timeout <duration>", "with --until-idle: give up after this", "2m")
     .option("--keep", "continue with the state of the last run instead of starting afresh")

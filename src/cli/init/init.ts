@@ -7,7 +7,7 @@ import { hubOptions } from "../../hub/options.ts";
 import { writeDurably } from "../../support/durable.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
-import { addCommand, type CommandFrame } from "../command.ts";
+import type { CommandFrame } from "../command.ts";
 import { print, printJson, styled } from "../output.ts";
 import { ask, canAsk } from "../prompt.ts";
 import { DROP_SECRET, type DropAnswers, GATEWAY_SECRETS, gatewayText, HUB_SECRETS, hubText } from "./texts.ts";
@@ -28,19 +28,13 @@ interface InitOptions {
   readonly json?: boolean;
 }
 
-export function addInit({ program, stop, action }: CommandFrame): void {
-  addCommand(
-    program,
-    "init [what]",
-    "Writes a configuration with comments, of a gateway (the default) or a hub: asks a few questions, or " +
-      "takes the values from flags. It is checked before it is written, and no file is overwritten.",
-    [
-      "headgate init",
-      "headgate init gateway --service https://hub.example.com --username pusher --client-id gateway --drop " +
-        "/srv/meters --ends-with .csv",
-      "headgate init hub --listen 127.0.0.1:8070 --account 'Town of Example'",
-    ],
-  )
+export function addInit({ command, stop, action }: CommandFrame): void {
+  command("init", [
+    "headgate init",
+    "headgate init gateway --service https://hub.example.com --username pusher --client-id gateway --drop " +
+      "/srv/meters --ends-with .csv",
+    "headgate init hub --listen 127.0.0.1:8070 --account 'Town of Example'",
+  ])
     .option("-o, --output <file>", "file to write (default: ./gateway.yaml or ./hub.yaml)")
     .option("--service <url>", "gateway: base address of the service")
     .option("--push <url>", "gateway: address of its push interface (default: the base address and /push)")

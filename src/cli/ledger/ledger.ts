@@ -13,10 +13,8 @@ interface LedgerOptions {
   readonly json?: boolean;
 }
 
-export function addLedger({ program, stop, action }: CommandFrame): void {
-  const ledger = addCommand(program, "ledger", "The durable record of files, runs and batches.", [
-    "headgate ledger backup /var/backups/ledger.sqlite -c gateway.yaml",
-  ]);
+export function addLedger({ command, stop, action }: CommandFrame): void {
+  const ledger = command("ledger", ["headgate ledger backup /var/backups/ledger.sqlite -c gateway.yaml"]);
   addLedgerCheck(ledger, stop, action);
   addCommand(
     ledger,

@@ -20,7 +20,7 @@ import { invalidOption } from "../../support/invalid-option.ts";
 import { foundWords, placeWords } from "../../support/place-words.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
 import { mapApart } from "../../workers/dry-run.ts";
-import { addCommand, type CommandFrame, optionalConfigOption } from "../command.ts";
+import { type CommandFrame, optionalConfigOption } from "../command.ts";
 import { mustBeFile } from "../must-be-file.ts";
 import { settingsOption, shareOption } from "../option-values.ts";
 import { print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
@@ -44,8 +44,8 @@ interface MapOptions {
 const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
 const SHOWN = 20;
 
-export function addMap({ program, stop, action }: CommandFrame): void {
-  addCommand(program, "map <file>", "Maps one file and prints the push payload. Needs no service.", [
+export function addMap({ command, stop, action }: CommandFrame): void {
+  command("map", [
     "headgate map meters.csv --mapper standard",
     `headgate map meters.csv --mapper standard --settings '{"timeZone":"Europe/Brussels"}' --summary`,
     "headgate map tags.csv --mapper my-mapper --lookup meters=lookups/meters.csv",

@@ -24,10 +24,8 @@ interface TestOptions extends ListOptions {
 
 const FOLDER_HELP = "folder that holds mappers, beside the bundled ones; may be repeated";
 
-export function addMapper({ program, stop, action }: CommandFrame): void {
-  const mapper = addCommand(program, "mapper", "Mappers: the plug-ins that turn files into readings.", [
-    "headgate mapper list",
-  ]);
+export function addMapper({ command, stop, action }: CommandFrame): void {
+  const mapper = command("mapper", ["headgate mapper list"]);
   addCommand(mapper, "list", "The mappers that were found, with their settings.", [
     "headgate mapper list --folder ./mappers",
   ])

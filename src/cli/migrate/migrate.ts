@@ -48,16 +48,11 @@ interface MigrateOptions extends ThrottleFlags {
   readonly json?: boolean;
 }
 
-export function addMigrate({ program, stop, action }: CommandFrame): void {
-  const command = addCommand(
-    program,
-    "migrate <pattern...>",
-    "History in one go: every file that the patterns find is mapped and delivered, once. The same command resumes it.",
-    [
-      `headgate migrate '/mnt/archive/**/*.csv' -c gateway.yaml --mapper standard --verify`,
-      `headgate migrate 'sftp://meters.example.com/history/*.csv' -c gateway.yaml --mapper standard`,
-    ],
-  )
+export function addMigrate({ command: listed, stop, action }: CommandFrame): void {
+  const command = listed("migrate", [
+    `headgate migrate '/mnt/archive/**/*.csv' -c gateway.yaml --mapper standard --verify`,
+    `headgate migrate 'sftp://meters.example.com/history/*.csv' -c gateway.yaml --mapper standard`,
+  ])
     .addOption(configOption("gateway", "configuration of the gateway: services, lookups, push"))
     .option("-m, --mapper <name>", "mapper of all files; without it the triggers of the configuration choose")
     .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
