@@ -10,7 +10,7 @@ export const STEPS_A_DAY = 96;
 export const STEPS_A_YEAR = 35_040;
 export const BEGIN_MS = Date.UTC(2025, 0, 1);
 
-export type Order = "variable" | "day" | "time";
+export type Order = "variable" | "day" | "time" | "year";
 
 /** Structure for `variables` variables, ids from 1, each with `steps` points from `BEGIN_MS`. */
 export async function prefill(path: string, variables: number, steps: number): Promise<void> {
@@ -63,11 +63,11 @@ export interface Rectangle {
 
 /**
  * Cut into pieces of about `size` points in an order of arrival: each variable after the other, the variables
- * day by day, or all variables each quarter-hour.
+ * day by day, or all variables each quarter-hour. By year a piece is a whole year of one variable.
  */
 export function* pieces(order: Order, all: Rectangle, size: number): Generator<Rectangle> {
   const { variables, firstVariable, steps, firstStep } = all;
-  const span = order === "variable" ? Math.min(size, steps) : order === "day" ? STEPS_A_DAY : 1;
+  const span = spanOf(order, size, steps);
   const width = Math.max(1, Math.floor(size / span));
   const cut = (step: number, variable: number): Rectangle => ({
     firstVariable: firstVariable + variable,
@@ -75,12 +75,18 @@ export function* pieces(order: Order, all: Rectangle, size: number): Generator<R
     firstStep: firstStep + step,
     steps: Math.min(span, steps - step),
   });
-  if (order === "variable")
+  if (order === "variable" || order === "year")
     for (let variable = 0; variable < variables; variable += width)
       for (let step = 0; step < steps; step += span) yield cut(step, variable);
   else
     for (let step = 0; step < steps; step += span)
       for (let variable = 0; variable < variables; variable += width) yield cut(step, variable);
+}
+
+function spanOf(order: Order, size: number, steps: number): number {
+  if (order === "year") return STEPS_A_YEAR;
+  if (order === "variable") return Math.min(size, steps);
+  return order === "day" ? STEPS_A_DAY : 1;
 }
 
 /** As hard to guess as what meters send, so that bodies do not pack better than theirs. */

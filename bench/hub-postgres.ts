@@ -1,6 +1,6 @@
 /**
- * The hub on PostgreSQL, on a server of the bench's own, beside `COPY` of the same points into a copy of the
- * same database.
+ * The hub on PostgreSQL, on a server of the bench's own, beside `COPY` and upserts of the same points into copies of
+ * the same database.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -8,10 +8,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type pg from "pg";
-import { pushOrders, VARIABLES, type Work, worksOf } from "./hub-arrival-order.ts";
+import { printBytes, pushOrders, VARIABLES, type Work, worksOf } from "./hub-arrival-order.ts";
 import { startBenchHub } from "./hub-client.ts";
 import { STEPS_A_YEAR } from "./hub-data.ts";
-import { addMonths, connect, copyRate, databaseOf, prefillPostgres, SCHEMA } from "./hub-postgres-data.ts";
+import {
+  addMonths,
+  bytesOfPoints,
+  connect,
+  copyRate,
+  databaseOf,
+  prefillPostgres,
+  SCHEMA,
+  upsertRate,
+} from "./hub-postgres-data.ts";
 import { print } from "./hub-print.ts";
 import { benchReads } from "./hub-reads.ts";
 
@@ -63,28 +72,37 @@ async function ingestion(client: pg.Client, server: string, { pushed, stored, pu
   await prefillPostgres(url, VARIABLES, steps);
   const filled = await connect(url);
   for (const { all } of works) await addMonths(filled, all);
+  const before = await bytesOfPoints(filled);
+  // A database that is copied has no connections.
   await filled.end();
   print(
     `\nhub on PostgreSQL: ${pushed} points in each order, ${push} a push, into a store of ` +
       `${VARIABLES * steps} points of ${VARIABLES} variables`,
   );
-  const rates = await copyRates(client, server, works, push);
+  const baselines = [
+    { name: "COPY", rates: await ratesOf(client, server, works, push, copyRate) },
+    { name: "upsert", rates: await ratesOf(client, server, works, push, upsertRate) },
+  ];
   const hub = await startBenchHub(storeOf(url));
-  await pushOrders(hub, works, push, { name: "COPY", rates });
-  print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB`);
+  await pushOrders(hub, works, push, baselines);
+  print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB; at most 300 are wanted`);
+  const after = await connect(url);
+  printBytes(before, await bytesOfPoints(after), works);
+  await after.end();
   await client.query("DROP DATABASE filled WITH (FORCE)");
 }
 
-async function copyRates(
+async function ratesOf(
   client: pg.Client,
   server: string,
   works: readonly Work[],
   push: number,
+  rateOf: typeof copyRate,
 ): Promise<readonly number[]> {
   await client.query("CREATE DATABASE copied TEMPLATE filled STRATEGY file_copy");
   const copied = await connect(databaseOf(server, "copied"));
   const rates: number[] = [];
-  for (const { order, all } of works) rates.push(await copyRate(copied, order, all, push));
+  for (const { order, all } of works) rates.push(await rateOf(copied, order, all, push));
   await copied.end();
   await client.query("DROP DATABASE copied WITH (FORCE)");
   // Neither pays for the pages that the other made dirty.

@@ -5,13 +5,14 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { pushOrders, VARIABLES, type Work, worksOf } from "./hub-arrival-order.ts";
+import { printBytes, pushOrders, VARIABLES, type Work, worksOf } from "./hub-arrival-order.ts";
 import { startBenchHub } from "./hub-client.ts";
 import { prefill, STEPS_A_YEAR } from "./hub-data.ts";
+import { influxBaseline } from "./hub-influx.ts";
 import { benchPostgres } from "./hub-postgres.ts";
 import { print } from "./hub-print.ts";
 import { benchReads } from "./hub-reads.ts";
@@ -59,9 +60,13 @@ async function ingestion(folder: string): Promise<void> {
   copyFileSync(path, bare);
   const rates = await bareRates(bare, orders);
   rmSync(bare);
+  const influx = await influxBaseline(join(folder, "influx"), orders, SIZE);
+  const before = statSync(path).size;
   const hub = await startBenchHub({ kind: "sqlite", path });
-  await pushOrders(hub, orders, SIZE, { name: "bare insert", rates });
-  print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB`);
+  await pushOrders(hub, orders, SIZE, [{ name: "bare insert", rates }, ...influx]);
+  print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB; at most 300 are wanted`);
+  // The hub has moved its log into the file at its end.
+  printBytes(before, statSync(path).size, orders);
   for (const end of ["", "-wal", "-shm", ".intake", ".intake-wal", ".intake-shm", ".lock"])
     rmSync(path + end, { force: true });
 }
