@@ -1,6 +1,6 @@
 /**
  * Once a day the ledger and the spool remove what they no longer need; every minute files are put away that
- * could not be when their run came to rest.
+ * could not be when their run came to rest, and large ones compressed.
  */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions } from "../mapping/contract.ts";
@@ -15,7 +15,7 @@ import type { Scheduler } from "./scheduler.ts";
 
 export interface HousekeepingParts {
   readonly ledger: Ledger;
-  readonly spool: Pick<Spool, "prune" | "retire" | "left">;
+  readonly spool: Pick<Spool, "prune" | "retire" | "left" | "pack">;
   readonly scheduler: Pick<Scheduler, "isRunning">;
   readonly lookups: Pick<LookupStore, "prune">;
   readonly versions: Pick<MapperVersions, "prune">;
@@ -48,6 +48,11 @@ export function startHousekeeping(parts: HousekeepingParts): () => Promise<void>
       () => putAway(parts),
       PUT_AWAY_EVERY_MS,
       "files of runs at rest still cannot be put away; tried again in a minute",
+    ),
+    repeat(
+      () => parts.spool.pack(stopping.signal),
+      PUT_AWAY_EVERY_MS,
+      "kept files cannot be compressed; tried again in a minute",
     ),
   ]);
   return async () => {

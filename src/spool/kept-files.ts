@@ -1,18 +1,19 @@
 /**
  * The folder `kept` of the spool: of runs at rest the input, and the segment with its indexes. Compressed, where that
- * saves something: a disk gives whole blocks, so that small files are only moved.
+ * saves something: a disk gives whole blocks, so that small files are only moved. Large files are moved first, and
+ * compressed later (`kept-packer.ts`).
  */
 import { createReadStream, createWriteStream, renameSync, statSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { createGunzip, createZstdCompress, createZstdDecompress, zstdCompress } from "node:zlib";
+import { createGunzip, createZstdDecompress, zstdCompress } from "node:zlib";
 import type { Span } from "../segment/layout.ts";
 import { Chunks } from "../support/chunks.ts";
 import { syncFile } from "../support/durable.ts";
 import type { CompressibleFile } from "./kept-segments.ts";
-import { KEPT_ENDS, type KeptKind, PART, PIECE_MAX, PLAIN_MAX, READABLE_ENDS } from "./paths.ts";
+import { isKeptPlain, KEPT_ENDS, type KeptKind, PART, PIECE_MAX, READABLE_ENDS } from "./paths.ts";
 
 const PIECES = new Chunks(PIECE_MAX, 4);
 
@@ -28,7 +29,7 @@ export async function keepFile(
   synced: boolean,
 ): Promise<void> {
   const { packed, plain } = KEPT_ENDS[kind];
-  const isPlain = size <= PLAIN_MAX || packed === plain;
+  const isPlain = isKeptPlain(kind, size);
   const end = isPlain ? plain : packed;
   if (isPlain && span === undefined) {
     renameSync(from, `${kept}${end}`);
@@ -36,20 +37,12 @@ export async function keepFile(
   }
   const part = `${kept}${end}${PART}`;
   if (isPlain) await pipeline(openKept(from, span), createWriteStream(part));
-  else await compress({ from, size, span }, part);
+  else
+    await PIECES.lend(async (chunk) =>
+      writeFile(part, await compressWhole(await readInto(chunk.subarray(0, size), from, span?.offset ?? 0))),
+    );
   if (synced) await syncFile(part);
   renameSync(part, `${kept}${end}`);
-}
-
-async function compress(
-  { from, size, span }: Pick<CompressibleFile, "from" | "size"> & { readonly span: Span | undefined },
-  to: string,
-): Promise<void> {
-  if (size > PIECE_MAX) return await pipeline(openKept(from, span), createZstdCompress(), createWriteStream(to));
-  const first = span?.offset ?? 0;
-  await PIECES.lend(async (chunk) =>
-    writeFile(to, await compressWhole(await readInto(chunk.subarray(0, size), from, first))),
-  );
 }
 
 /** The bytes of a file from an offset that fit into the chunk. */

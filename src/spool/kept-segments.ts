@@ -1,11 +1,11 @@
 /**
- * Decides which files are kept of the segment of a run at rest, for the spool (`spool.ts`) and for its thread
- * (`spool-disk-work.ts`). The thread loads this module, so it imports next to nothing.
+ * Decides which files are kept of the segment of a run at rest, for the spool (`spool.ts`) and for its threads
+ * (`spool-disk-work.ts`, `kept-packer.ts`). The threads load this module, so it imports next to nothing.
  */
 import { renameSync, statSync, utimesSync } from "node:fs";
 import { ROWS, type Span } from "../segment/layout.ts";
-import { trailerAnywhere, trailerAtEnd } from "../segment/trailer.ts";
-import { ABOUT, KEPT_ENDS, type KeptKind, PLAIN_MAX } from "./paths.ts";
+import { type Trailer, trailerAnywhere, trailerAtEnd } from "../segment/trailer.ts";
+import { ABOUT, KEPT_ENDS, type KeptKind, PIECE_MAX, PLAIN_MAX } from "./paths.ts";
 
 /** A file that is moved as it is. */
 export interface FileAsIs {
@@ -16,7 +16,7 @@ export interface FileAsIs {
   readonly mtimeMs?: number;
 }
 
-/** A file, or a part of one, that is compressed when that saves something. */
+/** A file, or a part of one, that is compressed when that saves something: a large one later (`kept-packer.ts`). */
 export interface CompressibleFile {
   readonly from: string;
   readonly kind: KeptKind;
@@ -46,12 +46,19 @@ export function filesToKeep(segment: string): readonly (FileAsIs | CompressibleF
   if (status.nlink > 1 || status.size <= PLAIN_MAX) return [plain, ...beside];
   const trailer = trailerAtEnd(segment) ?? (hasAbout ? null : trailerAnywhere(segment));
   if (trailer !== null && trailer.input !== null) return [plain, ...beside];
+  if (trailer === null && beside.length === 0) return [];
+  // A large one too: it is compressed later (`kept-packer.ts`).
+  if (status.size > PIECE_MAX) return [plain, ...beside];
   const compressed = { from: segment, kind: "segment", size: status.size } as const;
-  if (trailer === null) return beside.length === 0 ? [] : [compressed, ...beside];
+  if (trailer === null) return [compressed, ...beside];
+  return [compressed, ...indexesIn(segment, trailer)];
+}
+
+/** The parts of a segment that a compressed one has beside it. */
+export function indexesIn(segment: string, { rows, about }: Pick<Trailer, "rows" | "about">): CompressibleFile[] {
   return [
-    compressed,
-    { from: segment, kind: "rows", size: trailer.rows.length, span: trailer.rows },
-    { from: segment, kind: "about", size: trailer.about.length, span: trailer.about },
+    { from: segment, kind: "rows", size: rows.length, span: rows },
+    { from: segment, kind: "about", size: about.length, span: about },
   ];
 }
 

@@ -22,7 +22,7 @@ export const spoolOptions = z.strictObject({
     .prefault({})
     .describe(
       "How long the gateway keeps its own copy of each fetched input, for replay: compressed, unless it is small or " +
-        "shares a segment with others.",
+        "shares a segment with others; large ones within a minute.",
     ),
 });
 export type SpoolOptions = z.output<typeof spoolOptions>;

@@ -30,8 +30,13 @@ function endsOf(kind: KeptKind): readonly string[] {
 
 /** Bytes of a file that is kept as it is. */
 export const PLAIN_MAX = 8 * 1024;
-/** Bytes of a file that is compressed in one piece, since a stream costs more than it gains. */
+/** Bytes of a file that is compressed when its run comes to rest; a larger one is moved, and compressed later. */
 export const PIECE_MAX = 256 * 1024;
+
+/** Whether a file of so many bytes is kept as it is when its run comes to rest. */
+export function isKeptPlain(kind: KeptKind, size: number): boolean {
+  return size <= PLAIN_MAX || size > PIECE_MAX || KEPT_ENDS[kind].packed === KEPT_ENDS[kind].plain;
+}
 
 /** Until it is complete. */
 export const PART = ".part";
@@ -40,6 +45,7 @@ export const PART = ".part";
 export const BESIDE_SEGMENT = ["", ROWS, ABOUT, PART, `${ROWS}${PART}`, `${ABOUT}${PART}`];
 
 export interface SpoolPlaces {
+  readonly root: string;
   readonly inputs: string;
   readonly segments: string;
   readonly kept: string;
@@ -58,6 +64,7 @@ export function spoolPlaces(root: string): SpoolPlaces {
   const kept = join(root, "kept");
   const samples = join(root, "samples");
   return {
+    root,
     inputs,
     segments,
     kept,

@@ -18,7 +18,7 @@ import { readSpan } from "../segment/trailer.ts";
 import { faultPoint } from "../support/faults.ts";
 import { isDone, syncNamesNow, type TaskFacts, triedOnce } from "../support/threads/disk-work.ts";
 import { type CompressibleFile, filesToKeep, moveToKept, setAge } from "./kept-segments.ts";
-import { KEPT_ENDS, PART, PIECE_MAX, PLAIN_MAX, type SpoolPlaces, spoolPlaces } from "./paths.ts";
+import { isKeptPlain, KEPT_ENDS, PART, type SpoolPlaces, spoolPlaces } from "./paths.ts";
 
 export interface SpoolOrder {
   readonly runIds: readonly string[];
@@ -44,7 +44,7 @@ function retireAll(runIds: readonly string[], nowS: number, places: SpoolPlaces)
   if (isMoved && !isDone(() => syncNamesNow(places.kept))) return runIds.map(() => false);
   const done = runIds.map((runId, at) => {
     const way = inputs[at] ?? null;
-    if (way === null || way === "too large") return false;
+    if (way === null) return false;
     return isDone(() => {
       if (way === "packed") unlinkSync(places.input(runId));
       keepRest(places.segment(runId), places.keptOf(runId), nowS);
@@ -56,7 +56,7 @@ function retireAll(runIds: readonly string[], nowS: number, places: SpoolPlaces)
 }
 
 /** `packed`: the original is still there. */
-type Way = "none" | "moved" | "packed" | "copied" | "too large";
+type Way = "none" | "moved" | "packed" | "copied";
 
 function keepInput(runId: string, nowS: number, places: SpoolPlaces): Way {
   const input = places.input(runId);
@@ -76,24 +76,17 @@ function keepRest(segment: string, kept: string, nowS: number): void {
   for (const [at, file] of files.entries()) {
     if (at === files.length - 1) faultPoint("spool.list.moved");
     if ("end" in file) moveToKept(file, kept, nowS);
-    else if (moveOrPack(file, kept) === "packed") packed.push(file.from);
+    else if (keep(file, kept, false) === "packed") packed.push(file.from);
   }
   for (const path of packed) unlinkSync(path);
   // Without any index it is no segment.
   if (files.length === 0) rmSync(segment, { force: true });
 }
 
-function moveOrPack(file: CompressibleFile, kept: string): Way {
-  const way = keep(file, kept, false);
-  if (way === "too large") throw new Error("it is compressed as a stream");
-  return way;
-}
-
 /** See `keepFile`. */
 function keep({ from, kind, size, span }: CompressibleFile, kept: string, synced: boolean): Way {
-  if (size > PIECE_MAX) return "too large";
   const { packed, plain } = KEPT_ENDS[kind];
-  const isPlain = size <= PLAIN_MAX || packed === plain;
+  const isPlain = isKeptPlain(kind, size);
   const end = isPlain ? plain : packed;
   if (isPlain && span === undefined) {
     renameSync(from, `${kept}${end}`);

@@ -1,7 +1,7 @@
 /** The gateway's own disk: fetched inputs, segments, and the files of runs at rest that are kept for replay. */
 
 import { unlinkSync, utimesSync } from "node:fs";
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type { TargetFacts } from "../model.ts";
@@ -17,13 +17,13 @@ import { resultOf, type Settled, settleEach } from "../support/settled.ts";
 import { startFault } from "../support/start-fault.ts";
 import { type InputSide, SpoolInputs } from "./inputs.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
+import { pruneKept } from "./kept-limits.ts";
 import { filesToKeep, moveToKept } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
 import { ABOUT, BESIDE_SEGMENT, PART, ROWS, type SpoolPlaces, spoolPlaces } from "./paths.ts";
 import { keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
 import { SpoolDisk } from "./spool-disk.ts";
 import { readFacts } from "./target-index.ts";
-import { shareOf } from "./usage.ts";
 
 export interface Spool {
   readonly root: string;
@@ -42,10 +42,12 @@ export interface Spool {
    */
   facts(runId: string, perPart: number, take: (part: readonly TargetFacts[]) => Promise<void>): Promise<boolean>;
   /**
-   * Moves the inputs and the segments of runs at rest to the kept files, compressed. Idempotent. Returns a result for
-   * each in the order given; does not reject.
+   * Moves the inputs and the segments of runs at rest to the kept files, where large ones wait to be compressed.
+   * Idempotent. Returns a result for each in the order given; does not reject.
    */
   retire(runIds: readonly string[]): Promise<readonly Settled<void>[]>;
+  /** Compresses the kept files that wait for it, until it is aborted. Rejects with the first fault; its file waits. */
+  pack(signal: AbortSignal): Promise<void>;
   /** Runs that could not be retired when that was requested. */
   readonly left: ReadonlySet<string>;
   /**
@@ -80,7 +82,7 @@ export interface Spool {
   sweep(): Promise<void>;
   /** Removes kept inputs beyond their age or size, oldest first. Returns how many. */
   prune(nowMs: number): Promise<number>;
-  /** Ends the thread of the spool; later calls do their work without. */
+  /** Ends the threads of the spool; later calls do their work without, and compress nothing. */
   close(): Promise<void>;
 }
 
@@ -96,7 +98,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     throw startFault("HG-SPOOL-001", { operation: "open spool", subject: root, cause });
   }
   const inputs = new SpoolInputs(names);
-  const disk = new SpoolDisk(root, (runId) => retireOne(runId, names));
+  const disk = new SpoolDisk(names, (runId) => retireOne(runId, names));
   const left = new Set<string>();
   return guarded(left, {
     root,
@@ -138,9 +140,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       for (const folder of folders) await sweepFolder(folder, names);
       await rm(names.samples, { recursive: true, force: true });
     },
-    prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
+    prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs, disk.unpacked),
     newSegment: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
     retire: (runIds) => disk.retire(runIds),
+    pack: (signal) => disk.pack(signal),
     close: () => disk.close(),
   });
 }
@@ -225,53 +228,6 @@ function guarded(left: Set<string>, spool: Spool): Spool {
 
 function removeIfThere(path: string): void {
   if (exists(path)) unlinkSync(path);
-}
-
-interface KeptRun {
-  readonly paths: string[];
-  /** Of files with one name. */
-  bytes: number;
-  /** Inodes of files that have more names. */
-  readonly shared: Set<number>;
-  modifiedMs: number;
-}
-
-/**
- * The kept files of a run are removed at one time. A segment of several runs stays as long as one of its names, so that
- * it counts with the newest of them, and not with the others.
- */
-async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], nowMs: number): Promise<number> {
-  const runs = new Map<string, KeptRun>();
-  /** Bytes of files with more names by their inodes, as far as these names are here. */
-  const shared = new Map<number, number>();
-  for (const name of await readdir(folder)) {
-    // It is being written, and is about to have another name.
-    if (name.endsWith(PART)) continue;
-    const path = join(folder, name);
-    const facts = await stat(path);
-    const runId = name.split(".")[0] ?? name;
-    const run = runs.get(runId) ?? { paths: [], bytes: 0, shared: new Set(), modifiedMs: 0 };
-    run.paths.push(path);
-    if (facts.nlink > 1) {
-      run.shared.add(facts.ino);
-      shared.set(facts.ino, (shared.get(facts.ino) ?? 0) + shareOf(facts));
-    } else run.bytes += facts.size;
-    run.modifiedMs = Math.max(run.modifiedMs, facts.mtimeMs);
-    runs.set(runId, run);
-  }
-  let total = 0;
-  let removed = 0;
-  for (const run of [...runs.values()].sort((a, b) => b.modifiedMs - a.modifiedMs)) {
-    total += run.bytes;
-    for (const inode of run.shared) {
-      total += shared.get(inode) ?? 0;
-      shared.delete(inode);
-    }
-    if (total <= limits.size && nowMs - run.modifiedMs <= limits.age) continue;
-    for (const path of run.paths) await rm(path, { force: true });
-    removed += 1;
-  }
-  return removed;
 }
 
 function exists(path: string): boolean {

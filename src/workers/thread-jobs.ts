@@ -9,7 +9,7 @@ import type { Mapper } from "../mapping/mapper.ts";
 import { SHARED_MAX, type Span } from "../segment/layout.ts";
 import { readSpan } from "../segment/trailer.ts";
 import { type BatchSink, createSegmentPart, SegmentWriter } from "../segment/writer.ts";
-import { digestOfFile } from "../support/digest.ts";
+import { digestOfFileNow } from "../support/digest.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
 import type { JobList, ListedJob, ListLine, TaskAnswer } from "./messages.ts";
 
@@ -58,7 +58,7 @@ export async function mapAlone(job: MapJob, partPath: string, mapper: Mapper, lo
   const { inputPath, input, inputSha256 = null } = job;
   const content = input === undefined ? undefined : contentAt(job, input);
   if (inputSha256 !== null) {
-    const sha256 = content === undefined ? await inputDigest(job) : hash("sha256", content);
+    const sha256 = content === undefined ? inputDigest(job) : hash("sha256", content);
     if (sha256 !== inputSha256) throw damagedInput(job, sha256);
   }
   const source = content === undefined ? { inputPath } : { inputPath, content };
@@ -73,9 +73,9 @@ function contentAt({ inputPath, filePath }: MapJob, input: Span): Buffer {
   }
 }
 
-async function inputDigest({ inputPath, filePath }: MapJob): Promise<string> {
+function inputDigest({ inputPath, filePath }: MapJob): string {
   try {
-    return await digestOfFile(inputPath);
+    return digestOfFileNow(inputPath);
   } catch (cause) {
     throw unreadableInput(filePath, cause);
   }

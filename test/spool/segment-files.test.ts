@@ -223,6 +223,7 @@ describe("a segment in one file", () => {
       bytes.write("7", at);
       writeFileSync(segment, bytes);
       if (isKept) await spool.retire([RUN, other]);
+      await spool.pack(new AbortController().signal);
       const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 2 * QUARTER_MS };
       const reported: string[] = [];
       const found = await Array.fromAsync(findReadings(folder, query, (words) => reported.push(words)));
@@ -258,6 +259,8 @@ describe("a segment in one file", () => {
     expect(new Set(before.map(({ runId }) => runId))).toEqual(new Set(runs.map(({ runId }) => runId)));
     await spool.retire(runs.flatMap(({ runId, kind }) => (kind === "a" ? [runId] : [])));
     for (const { runId, kind } of runs) if (kind === "b") await spool.retire([runId]);
+    expect(await found()).toEqual(before);
+    await spool.pack(new AbortController().signal);
     expect(await spool.residents()).toEqual(new Set());
     expect(await found()).toEqual(before);
     const ends = (kind: string, at: number) =>

@@ -1,0 +1,120 @@
+/**
+ * Compresses large files that were kept as they are when their run came to rest. A process that ends meanwhile loses
+ * nothing: a file has its compressed copy before it is removed, and the next process begins with it again. A thread of
+ * its own does this, in pieces, and after all other work of the machine. It loads this module, so it imports next to
+ * nothing.
+ */
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { constants, setPriority } from "node:os";
+import { dirname } from "node:path";
+import { zstdCompressSync } from "node:zlib";
+import { trailerAtEnd } from "../segment/trailer.ts";
+import { syncNamesNow, type TaskFacts } from "../support/threads/disk-work.ts";
+import { type CompressibleFile, indexesIn } from "./kept-segments.ts";
+import { ABOUT, KEPT_ENDS, type KeptKind, PART, PIECE_MAX } from "./paths.ts";
+
+/** Bytes that are compressed at once: each piece is a frame of its own. */
+const FRAME_BYTES = 1024 * 1024;
+
+/** The kept files of one run; `kept`: their full path without the end. */
+export interface PackOrder {
+  readonly kept: string;
+}
+
+/** Why a file could not be compressed; null when nothing is left to do. */
+export interface PackAnswer {
+  readonly fault: string | null;
+}
+
+/** Whether a kept file is large enough to be compressed later. */
+export function isUnpacked(name: string, { size, nlink }: { readonly size: number; readonly nlink: number }): boolean {
+  return size > PIECE_MAX && nlink === 1 && KINDS.some((kind) => name.endsWith(KEPT_ENDS[kind].plain));
+}
+
+const KINDS: readonly KeptKind[] = ["input", "rows", "segment"];
+
+export function performPacking({ kept }: PackOrder, facts: TaskFacts<unknown>): PackAnswer {
+  // A priority of a thread alone is known to Linux.
+  if (process.platform === "linux") setPriority(constants.priority.PRIORITY_LOW);
+  try {
+    for (const kind of KINDS) packOne(kept, kind, facts);
+    return { fault: null };
+  } catch (thrown) {
+    return { fault: String(thrown) };
+  }
+}
+
+function packOne(kept: string, kind: KeptKind, facts: TaskFacts<unknown>): void {
+  const from = `${kept}${KEPT_ENDS[kind].plain}`;
+  const status = statSync(from, { throwIfNoEntry: false });
+  if (status === undefined || !isUnpacked(from, status)) return;
+  const parts = partsOf(kept, { from, kind, size: status.size });
+  const packed: string[] = [];
+  for (const file of parts) {
+    const to = `${kept}${KEPT_ENDS[file.kind].packed}`;
+    if (!compress(file, `${to}${PART}`, status.mtimeMs / 1000, facts)) return;
+    packed.push(to);
+  }
+  // It was removed meanwhile, and its copies must not take its place.
+  const isGone = statSync(from, { throwIfNoEntry: false }) === undefined;
+  for (const to of packed) isGone ? rmSync(`${to}${PART}`) : renameSync(`${to}${PART}`, to);
+  if (isGone || packed.length === 0) return;
+  syncNamesNow(dirname(kept));
+  unlinkSync(from);
+}
+
+/** Nothing of a segment that has the input of its run, which has no other place. */
+function partsOf(kept: string, file: CompressibleFile): readonly CompressibleFile[] {
+  if (file.kind !== "segment") return [file];
+  const trailer = trailerAtEnd(file.from);
+  if (trailer === null) return statSync(`${kept}${ABOUT}`, { throwIfNoEntry: false }) === undefined ? [] : [file];
+  return trailer.input === null ? [file, ...indexesIn(file.from, trailer)] : [];
+}
+
+/** Compresses what has to be, into a synced file. False when it was given up. */
+function compress(
+  { from, kind, size, span }: CompressibleFile,
+  to: string,
+  ageS: number,
+  facts: TaskFacts<unknown>,
+): boolean {
+  const isPlain = KEPT_ENDS[kind].packed === KEPT_ENDS[kind].plain;
+  const piece = Buffer.allocUnsafeSlow(Math.min(FRAME_BYTES, size));
+  const source = openSync(from, "r");
+  try {
+    const target = openSync(to, "w");
+    try {
+      for (let at = 0; at < size && facts.isWanted(); ) {
+        const read = readSync(source, piece, 0, Math.min(piece.length, size - at), (span?.offset ?? 0) + at);
+        if (read === 0) throw new Error(`${from} is shorter than it was`);
+        const bytes = piece.subarray(0, read);
+        writeFileSync(target, isPlain ? bytes : zstdCompressSync(bytes));
+        at += read;
+      }
+      if (facts.isWanted()) fsyncSync(target);
+    } finally {
+      closeSync(target);
+    }
+    // Retention counts from the time of the original.
+    utimesSync(to, ageS, ageS);
+  } catch (thrown) {
+    rmSync(to, { force: true });
+    throw thrown;
+  } finally {
+    closeSync(source);
+  }
+  if (facts.isWanted()) return true;
+  rmSync(to, { force: true });
+  return false;
+}
