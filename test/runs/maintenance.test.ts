@@ -47,3 +47,42 @@ it("files of a run that could not be put away when it came to rest leave the spo
     await gateway.stop();
   }
 });
+
+it("a process compresses the large files that the one before kept, without waiting for a minute", async () => {
+  const variable = await rig.variable("compressed later");
+  rig.configure({});
+  const kept = join(rig.folder, "state", "spool", "kept");
+  const options = { log: silentLog, clock: { ...systemClock, sleep: noMinute } };
+  const first = await startGateway(loadGatewayConfig(rig.config), options);
+  const runId = await (async () => {
+    try {
+      rig.put("in/large.csv", manyReadings(variable));
+      return await until("its run is at rest", async () => {
+        const run = (await first.ledger.runsIn(["confirmed"])).find(({ path }) => path === "large.csv");
+        return run?.finishedAt == null ? null : run.id;
+      });
+    } finally {
+      await first.stop();
+    }
+  })();
+  const isKept = (end: string) => readdirSync(kept).includes(`${runId}${end}`);
+  expect(isKept(".input")).toBe(true);
+  const next = await startGateway(loadGatewayConfig(rig.config), options);
+  try {
+    await until("its input is compressed", () => isKept(".input.zst") && !isKept(".input"));
+  } finally {
+    await next.stop();
+  }
+});
+
+/** No process of the test lives for a minute. */
+function noMinute(ms: number, signal?: AbortSignal): Promise<boolean> {
+  return systemClock.sleep(ms === PUT_AWAY_EVERY_MS ? 2 ** 30 : ms, signal);
+}
+
+/** Beyond 256 KB. */
+function manyReadings(variable: number): string {
+  const minute = (at: number) => new Date(Date.UTC(2026, 2, 1) + at * 60_000).toISOString();
+  const lines = Array.from({ length: 10_000 }, (_, at) => `${variable},${minute(at)},${at}\n`);
+  return `variable_id,date,value\n${lines.join("")}`;
+}
