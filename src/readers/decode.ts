@@ -2,7 +2,8 @@
  * Decodes the bytes of a file, in whatever encoding, to UTF-8 without a byte order mark. No byte is replaced
  * silently.
  */
-import { createReadStream, readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import iconv from "iconv-lite";
 import { refuseOtherFormats } from "./magic.ts";
 import { Position } from "./position.ts";
@@ -46,10 +47,23 @@ export async function* rawChunks(input: Input): AsyncGenerator<Buffer> {
   else if (small.length > 0) yield Buffer.from(small);
 }
 
+/** Chunks that are read between two turns of the event loop, in which timers run and signals arrive. */
+const CHUNKS_A_TURN = 16;
+
+/** Synchronous calls: a stream costs more than the disk. A new buffer for each chunk, which the caller may keep. */
 async function* largeChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
-  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
-    signal.throwIfAborted();
-    yield chunk as Buffer;
+  const file = openSync(path, "r");
+  try {
+    for (let nth = 1; ; nth += 1) {
+      if (nth % CHUNKS_A_TURN === 0) await nextTurn();
+      signal.throwIfAborted();
+      const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+      const read = readSync(file, chunk);
+      if (read === 0) return;
+      yield read === CHUNK_BYTES ? chunk : chunk.subarray(0, read);
+    }
+  } finally {
+    closeSync(file);
   }
 }
 
