@@ -146,6 +146,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   closers.push(() => drops.close());
   const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
+  mapping.prepare(config.triggers.map((trigger) => trigger.mapper));
   const services = new ServiceRegistry({
     ...{ ledger, log, clock, tracer, webhookUrl: api.webhookUrl },
     ...{ onPush: metrics, onRefused: given.configuration?.recheck },

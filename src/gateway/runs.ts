@@ -27,6 +27,7 @@ import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/trace-context.ts";
 import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
+import { prepareHttp } from "../wire/client/http.ts";
 import type { Closer } from "./closers.ts";
 import type { InnerGateway, StoredVersion } from "./inner.ts";
 import { Provisioners, type ProvisioningDependencies } from "./provisioners.ts";
@@ -154,6 +155,7 @@ export function joinSteps(
     reach: new ServiceReach(parts.clock, parts.log),
     finishAfter: (run, rule) => finishAfter(config.push.confirm.by, config.triggers, run, rule),
     planFinish,
+    prepareDelivery: prepareHttp,
     guardPolicy: ({ binding }) =>
       binding.trigger === STANDARD_BODY_TRIGGER
         ? STANDARD_BODY_GUARD

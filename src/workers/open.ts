@@ -1,9 +1,11 @@
 /** The mapping services of the gateway: the versions of mappers, and the pool that runs them. */
 import { join } from "node:path";
 import type { MappingPool } from "../mapping/contract.ts";
+import { digestMapper, locateMapper } from "../mapping/mapper-files.ts";
 import type { MappersOptions, WorkersOptions } from "../mapping/options.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
+import { isBundled, searchFolders } from "./catalogue.ts";
 import { createInspector } from "./inspector.ts";
 import type { SharedMappers } from "./mapper-copies.ts";
 import { KeptVersions } from "./mapper-versions.ts";
@@ -15,6 +17,11 @@ const FIRST_LOOK_MS = 10_000;
 export interface OpenMapping {
   readonly versions: KeptVersions;
   readonly pool: MappingPool;
+  /**
+   * Starts the process of one of these mappers while the gateway starts, if it comes with Headgate: others are checked
+   * first.
+   */
+  prepare(names: readonly string[]): void;
   /**
    * Checks the mappers that triggers name, and checks them again whenever they change; a further call
    * replaces them. Waits for the first check, for a limited time.
@@ -55,6 +62,10 @@ export function openMapping(
     writable: [root],
   });
   let stopWatching: (() => Promise<void>) | null = null;
+  async function prepareBundled(name: string): Promise<void> {
+    const modulePath = await locateMapper(searchFolders(folders), name);
+    if (modulePath !== null && isBundled(modulePath)) pool.prepare({ name, digest: await digestMapper(modulePath) });
+  }
   /** Read at each check. */
   const watched: string[] = [];
   /**
@@ -72,6 +83,10 @@ export function openMapping(
   return {
     versions,
     pool,
+    prepare([name]) {
+      // The check of the mappers reports a fault.
+      if (name !== undefined) prepareBundled(name).catch(() => undefined);
+    },
     async start(names) {
       watched.splice(0, watched.length, ...names);
       const enough = new AbortController();

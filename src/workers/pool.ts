@@ -150,7 +150,7 @@ export function createMappingPool(
     return result;
   }
 
-  async function prepare({ name, digest }: MapperIdentity): Promise<void> {
+  async function prepare({ name, digest }: Pick<MapperIdentity, "name" | "digest">): Promise<void> {
     const module = await locate(name, digest);
     // A task may have started the host meanwhile; then there is one.
     if (module !== null && slots.areAllFree && !closing.signal.aborted) hosts.prepare(module);

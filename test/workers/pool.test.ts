@@ -37,7 +37,7 @@ describe("the pool", () => {
     const found = Promise.withResolvers<null>();
     const locate = () => found.promise.finally(() => ended.push("look"));
     const pool = createMappingPool(OPTIONS, [], silentLog, { locate });
-    pool.prepare({ name: "good", version: "1", digest: "0" });
+    pool.prepare({ name: "good", digest: "0" });
     const closed = pool.close().then(() => ended.push("pool"));
     setImmediate(() => found.resolve(null));
     await closed;

@@ -58,7 +58,11 @@ export async function mapRuns(runs: readonly Run[], step: ListWork): Promise<voi
     (run) => run,
     (run) => beginMapping(run, step),
   );
-  await mapInputs(due, step, async (jobs) => await steps.pool.map(jobs, signal));
+  await mapInputs(due, step, async (jobs) => {
+    const mapped = steps.pool.map(jobs, signal);
+    steps.prepareDelivery();
+    return await mapped;
+  });
 }
 
 async function beginMapping(run: Run, { results, steps }: ListWork): Promise<Input | null> {

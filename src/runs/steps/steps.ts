@@ -117,6 +117,8 @@ export interface RunSteps {
   currentMapper(name: string): Promise<MapperIdentity | null>;
   dropEntry(name: string): DropEntry | undefined;
   serviceEntry(name: string): ServiceEntry | undefined;
+  /** Called while files are mapped: loads what the first call of a service needs, and would wait for. */
+  prepareDelivery(): void;
   /** The reaction of the run's trigger to findings of the guard, as it is configured now. */
   guardPolicy(run: Run): GuardPolicy;
   readonly recheck: RecheckRule;

@@ -75,6 +75,11 @@ export class HttpClient {
   }
 }
 
+/** Loads the library ahead of the first call, which reports a fault of it. */
+export function prepareHttp(): void {
+  import("undici").catch(() => undefined);
+}
+
 async function openAgent({ connections, timeouts, ca, proxy }: HttpOptions): Promise<Dispatcher> {
   const { Agent, ProxyAgent } = await import("undici");
   const limits = { connections, headersTimeout: timeouts.headers, bodyTimeout: timeouts.body, allowH2: false };
