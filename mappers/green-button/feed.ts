@@ -1,7 +1,7 @@
 /** Entries of the Atom feed, and the tree of their links: usage point, meter reading, reading type, interval blocks. */
 import type { XmlElement } from "headgate/mapper";
 
-export const ESPI = "http://naesb.org/espi";
+const ESPI = "http://naesb.org/espi";
 
 export interface Entry {
   readonly id: string;
@@ -64,7 +64,7 @@ export class Tree {
 }
 
 /** Nodes of one kind, found by the links of those below them. */
-export class Nodes {
+class Nodes {
   readonly all: Node[] = [];
   readonly #bySelf = new Map<string, Node>();
   readonly #byRelated = new Map<string, Node>();

@@ -2,7 +2,7 @@ import { type MapContext, z } from "headgate/mapper";
 import { renameSetting, type targetMaker, targetSetting } from "../_formats/target.ts";
 import { type Converter, unitsSetting } from "../_formats/units.ts";
 
-export const PLACEHOLDERS = ["nmi", "suffix", "register", "stream", "meter", "configuration"] as const;
+const PLACEHOLDERS = ["nmi", "suffix", "register", "stream", "meter", "configuration"] as const;
 
 export const settings = z.strictObject({
   target: targetSetting(PLACEHOLDERS, { sourceSerialNumber: "{nmi}", mappingConfig: "{suffix}" }),

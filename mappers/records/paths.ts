@@ -23,7 +23,7 @@ export function parsePath(path: string): Path | string {
 }
 
 /** For paths that the settings' schema has checked. */
-export function pathOf(path: string): Path {
+function pathOf(path: string): Path {
   const parsed = parsePath(path);
   return typeof parsed === "string" ? [path] : parsed;
 }
@@ -108,7 +108,7 @@ function zipped(top: RecordAt, zip: string): readonly RecordAt[] {
   }));
 }
 
-export function segmentText(segment: string): string {
+function segmentText(segment: string): string {
   return /^\d+$/.test(segment)
     ? `[${segment}]`
     : /^[^.[\]*"'\s]+$/.test(segment)

@@ -34,14 +34,14 @@ interface CompletedCommand {
 }
 
 /** The program and every command, with their completions. */
-export function completedCommands(command: Command, path = ""): readonly CompletedCommand[] {
+function completedCommands(command: Command, path = ""): readonly CompletedCommand[] {
   const inner = command.commands.filter((one) => one.name() !== "help");
   const options = command.options.flatMap(({ long }) => (long === undefined || long === null ? [] : [long]));
   const words = [...inner.map((one) => one.name()), ...options, "--help"].toSorted();
   return [{ path, words }, ...inner.flatMap((one) => completedCommands(one, `${path} ${one.name()}`.trim()))];
 }
 
-export function completionScript(shell: Shell, program: Command): string {
+function completionScript(shell: Shell, program: Command): string {
   const commands = completedCommands(program);
   if (shell === "fish") return fishScript(commands);
   const script = bashScript(commands);

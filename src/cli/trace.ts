@@ -171,7 +171,7 @@ function msBetween(from: LedgerEvent, to: LedgerEvent): number {
 }
 
 /** `0.012 s`, `14.5 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`. */
-export function durationWords(ms: number): string {
+function durationWords(ms: number): string {
   const seconds = Math.abs(ms) / 1000;
   const sign = ms < 0 ? "-" : "";
   if (seconds < 10) return `${sign}${seconds.toFixed(3)} s`;

@@ -107,7 +107,7 @@ interface Words {
 }
 
 /** All texts of an error, made safe for a line of a log and of a table, whatever the file contains. */
-export function boundReason<Given extends Words>(given: Given): Given {
+function boundReason<Given extends Words>(given: Given): Given {
   const { message, hint, place } = given;
   return {
     ...given,

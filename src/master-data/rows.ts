@@ -14,7 +14,7 @@ import { type Cell, isEmpty } from "./cells.ts";
 import { type Column, customPath, type Fields, findColumn, type KnownIds, quoted } from "./columns.ts";
 
 /** Rows of one file, so that they fit in memory. */
-export const ROWS_MAX = 200_000;
+const ROWS_MAX = 200_000;
 /** Sheets of the templates that explain the others, with their headers; they are not read. */
 export const HELP_SHEETS = { Help: ["entity", "column", "about"], Lists: ["column", "id", "name"] } as const;
 const REASONS_MAX = 20;

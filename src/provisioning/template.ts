@@ -101,13 +101,13 @@ export function variableOfTarget(
 }
 
 /** `15 minutes` as count and id of the time period, whose numbers differ from `Granularity` of GET /data. */
-export function spacing(words: string | undefined): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
+function spacing(words: string | undefined): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
   if (words === undefined) return {};
   const [count = "", period = ""] = words.split(" ");
   return { granularity: Number(count), granularityTimeBase: keyOf(TIME_PERIODS, period.replace(/s$/, "")) };
 }
 
-export function keyOf(list: Readonly<Record<string, string>>, name: string): number {
+function keyOf(list: Readonly<Record<string, string>>, name: string): number {
   const found = Object.entries(list).find(([, label]) => label.toLowerCase() === name.toLowerCase());
   return Number(found?.[0]);
 }

@@ -55,7 +55,7 @@ export class PlainLines {
 }
 
 /** The end of a line without the CR before its LF. */
-export function lineEnd(bytes: Uint8Array, from: number, end: number): number {
+function lineEnd(bytes: Uint8Array, from: number, end: number): number {
   return end > from && bytes[end - 1] === CR ? end - 1 : end;
 }
 

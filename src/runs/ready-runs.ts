@@ -10,7 +10,7 @@ import { freeSlots, type Stage } from "./stages.ts";
  */
 export const READ_AHEAD = 200;
 /** Waiting runs that are left out of a read; more cost as much as they save. */
-export const WAITING_MAX = 500;
+const WAITING_MAX = 500;
 /** Runs that are read at a time. */
 const PAGE = { least: 8, most: 64 };
 

@@ -9,7 +9,7 @@ export const searchQuery = caseless(
   }),
 );
 
-export const FOUND_ENTITIES = ["Site", "Source", "Variable"] as const;
+const FOUND_ENTITIES = ["Site", "Source", "Variable"] as const;
 
 export const found = z.object({
   entity: z.enum(FOUND_ENTITIES),

@@ -99,7 +99,7 @@ function textFilter(text: string): Pick<FileFilter, "text" | "targets"> {
   return fields === null || kind === null ? { text } : { targets: [{ kind, target: targetWords(fields) }] };
 }
 
-export function rowOf({ arrival, run }: ListedFile): FileRow {
+function rowOf({ arrival, run }: ListedFile): FileRow {
   const { id, drop, path, size, seenAt, changedAt, state, reason } = arrival;
   const isOfRun = run !== null && state === "matched";
   return {

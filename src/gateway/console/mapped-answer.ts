@@ -105,7 +105,7 @@ async function payloadIn({ bodies }: DryRunFiles): Promise<Pick<Mapped, "payload
   return { payload: null, isPayloadCut: false };
 }
 
-export function problemOf({ code, message, hint, place }: Reason): Problem {
+function problemOf({ code, message, hint, place }: Reason): Problem {
   return { code, message, hint: hint ?? null, place: place === undefined ? null : shownPlace(place) };
 }
 

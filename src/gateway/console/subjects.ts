@@ -12,7 +12,7 @@ export const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
   trigger: "it claims nothing; its files wait at their drops, and no other trigger takes them",
 };
 
-export function subjectWords(subject: Subject): string {
+function subjectWords(subject: Subject): string {
   if ("run" in subject) return subject.run;
   return "path" in subject ? subject.path : `${subject.kind} ${subject.name}`;
 }

@@ -77,7 +77,7 @@ export function judgePoint(
 }
 
 /** For the kinds that depend on one value alone. */
-export function levelVerdict(condition: AlarmCondition, value: number): Verdict {
+function levelVerdict(condition: AlarmCondition, value: number): Verdict {
   const { kind, set = 0, reset = set, low = 0, high = 0, margin = 0, inverted = false } = condition;
   if (kind === "Above") return value >= set ? "present" : value <= reset ? "absent" : "same";
   if (kind === "Below") return value <= set ? "present" : value >= reset ? "absent" : "same";

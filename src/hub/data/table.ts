@@ -6,7 +6,7 @@ import { readRows } from "./rows.ts";
 
 export type ValueColumn = keyof DataRow & `${string}Value`;
 
-export const COLUMN_OF: Readonly<Record<Exclude<Aggregate, "None">, ValueColumn>> = {
+const COLUMN_OF: Readonly<Record<Exclude<Aggregate, "None">, ValueColumn>> = {
   SUM: "sumValue",
   MIN: "minValue",
   MAX: "maxValue",

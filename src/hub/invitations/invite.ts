@@ -129,6 +129,6 @@ function assertMail({ mail }: HubContext): void {
   if (!mail.isSetUp) throw conflict(NO_MAIL);
 }
 
-export function conflict(why: string): HttpProblem {
+function conflict(why: string): HttpProblem {
   return new HttpProblem(409, "conflict", why);
 }

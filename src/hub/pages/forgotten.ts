@@ -7,7 +7,7 @@ import type { Pages, Visit } from "./page.ts";
 import { newPasswordFaults, newPasswordFields } from "./password.ts";
 import { statusOf, tooManyPage, waitFault } from "./sign-in.ts";
 
-export const FORGOTTEN_PATH = "/password/forgot";
+const FORGOTTEN_PATH = "/password/forgot";
 
 export function forgottenPages(pages: Pages, context: HubContext): void {
   const { throttle, mail, log } = context;

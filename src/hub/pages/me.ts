@@ -169,7 +169,7 @@ async function sessionsPage({ store, options, clock }: HubContext, visit: Member
 }
 
 /** `Firefox on Linux`, as far as a User-Agent says so. */
-export function browserOf(agent: string): string {
+function browserOf(agent: string): string {
   const found = (names: readonly (readonly [RegExp, string])[]) => names.find(([pattern]) => pattern.test(agent))?.[1];
   const browser = found([
     [/Edg/, "Edge"],

@@ -40,7 +40,7 @@ export async function begin(series: SeriesStore, ask: VariableAsk): Promise<Begu
 }
 
 /** Why the number of expected points is not known; null where it is. */
-export function unknownWords({ known, begunMs }: Begun): string | null {
+function unknownWords({ known, begunMs }: Begun): string | null {
   if (typeof known === "string") return `expected points are not known: ${known}`;
   return begunMs === null ? "expected points are not known: no point yet, and no From" : null;
 }

@@ -26,7 +26,7 @@ export interface NewPlace {
 }
 
 /** For use inside a write. Throws a 409 for names that are taken. */
-export function* addUserTo(user: NewUser, { accountId, roles, businessId, actor, nowMs }: NewPlace): Steps<number> {
+function* addUserTo(user: NewUser, { accountId, roles, businessId, actor, nowMs }: NewPlace): Steps<number> {
   const id = yield* createUser(user);
   if (typeof id === "string") throw takenProblem(id);
   if (!(yield* putMembership(id, { accountId, roles, businessId, origin: "people" })))

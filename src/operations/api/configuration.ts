@@ -7,7 +7,7 @@ const tag = "Configuration";
 /** Characters. */
 const TEXT_MAX = 200_000;
 
-export const setting = z.object({
+const setting = z.object({
   path: z.string().describe("Such as drops[field].every: entries of lists by their names."),
   value: z
     .union([z.string(), z.number(), z.boolean()])
@@ -22,7 +22,7 @@ export const setting = z.object({
   isHidden: z.boolean().describe("It is a secret, or comes from a variable or another file."),
 });
 
-export const configuration = z.object({
+const configuration = z.object({
   file: z.string().nullable(),
   settings: z.array(setting),
   reloads: z

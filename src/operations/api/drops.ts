@@ -6,7 +6,7 @@ import { instant } from "./state.ts";
 const tag = "Drops";
 
 /** Bytes of a file that a person puts into a drop. */
-export const UPLOAD_BYTES_MAX = 500_000_000;
+const UPLOAD_BYTES_MAX = 500_000_000;
 
 const params = z.strictObject({ name: z.string().min(1) });
 
@@ -35,14 +35,14 @@ export const dropFacts = z.object({
 });
 export type DropFacts = z.output<typeof dropFacts>;
 
-export const finding = z.object({
+const finding = z.object({
   level: z.enum(["ok", "warning", "failed"]),
   about: z.string(),
   what: z.string(),
   hint: z.string().nullable(),
 });
 
-export const hostKeys = z.object({
+const hostKeys = z.object({
   known: z.array(
     z.object({
       type: z.string().nullable().describe("Null for a pin, which names only the fingerprint."),

@@ -7,7 +7,7 @@ const tag = "Overview";
 /** Days of a calendar. */
 export const CALENDAR_DAYS_MAX = 62;
 
-export const healthPart = z.object({ part: z.string(), ready: z.boolean(), reason: z.string() });
+const healthPart = z.object({ part: z.string(), ready: z.boolean(), reason: z.string() });
 
 export const overview = z.object({
   at: instant,
@@ -77,7 +77,7 @@ export const history = z.object({
 });
 export type History = z.output<typeof history>;
 
-export const EXPECTATION_STATUSES = ["on-time", "late", "missing", "pending"] as const;
+const EXPECTATION_STATUSES = ["on-time", "late", "missing", "pending"] as const;
 
 export const calendar = z.object({
   triggers: z.array(

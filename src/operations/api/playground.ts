@@ -4,7 +4,7 @@ import { endpoint, Upload } from "./endpoint.ts";
 import { inputPage, inputQuery, listedReading } from "./files.ts";
 
 /** Bytes of a sample. */
-export const SAMPLE_BYTES_MAX = 20_000_000;
+const SAMPLE_BYTES_MAX = 20_000_000;
 /** Readings, refused rows and targets of an answer. */
 export const READINGS_MAX = 5_000;
 export const REFUSED_MAX = 200;
@@ -116,7 +116,7 @@ export const caseRequest = z
   .refine(hasOneSource, "expected either sample or file");
 export type CaseRequest = z.output<typeof caseRequest>;
 
-export const proposal = z.object({
+const proposal = z.object({
   /** The dates carry no zone: name one in `timeZone`. Nothing else is proposed then. */
   needsZone: z.boolean(),
   columns: z.array(z.string()),

@@ -55,7 +55,7 @@ export const run = z.object({
   changedAt: instant,
 });
 
-export const waitingFile = z.object({
+const waitingFile = z.object({
   drop: z.string(),
   path: z.string(),
   state: z.string().describe("Of the arrival, or of its run."),
@@ -89,7 +89,7 @@ export const batch = z.object({
   outcome: outcome.nullable(),
 });
 
-export const arrival = z.object({
+const arrival = z.object({
   id: z.number(),
   parentId: z.number().nullable(),
   drop: z.string(),

@@ -22,7 +22,7 @@ export const triggerFacts = z.object({
 });
 export type TriggerFacts = z.output<typeof triggerFacts>;
 
-export const nameTest = z.object({
+const nameTest = z.object({
   name: z.string(),
   container: z
     .string()

@@ -28,7 +28,7 @@ const ITEMS_PER_PAGE = 2_000;
 /** Limit on the pages read from a service that ignores paging or never ends. */
 const PAGES_MAX = 2_000;
 /** Limit on the sources, and on the variables, of an account that is held in memory as a whole. */
-export const LISTED_MAX = 50_000;
+const LISTED_MAX = 50_000;
 
 type NamedSource = Exclude<SourceIdentifier, "sourceId">;
 

@@ -17,7 +17,7 @@ export function requireAcyclic({ variableId, edges, names }: DefinitionFacts, in
 }
 
 /** From the variable through its inputs back to itself; null: there is no cycle. */
-export function cycleOf(
+function cycleOf(
   variableId: number,
   inputIds: readonly number[],
   edges: readonly CalculatedEdge[],

@@ -4,7 +4,7 @@
  */
 
 /** A lane that was held at each attempt for so long is waited for: its holders follow upon each other. */
-export const PASSED_OVER_MS = 5_000;
+const PASSED_OVER_MS = 5_000;
 
 export class HeldLanes {
   readonly #since = new Map<number, number>();

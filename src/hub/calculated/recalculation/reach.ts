@@ -45,7 +45,7 @@ export interface PointSteps {
 }
 
 /** Moves an instant by units of the calendar in a zone. */
-export function shifted(ms: number, count: number, unit: CalendarUnit, zone: string): number {
+function shifted(ms: number, count: number, unit: CalendarUnit, zone: string): number {
   const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
   return at.add({ [unit]: count }).epochMilliseconds;
 }
@@ -56,7 +56,7 @@ const INSTANT_UNITS: readonly CalendarUnit[] = ["seconds", "minutes", "hours"];
  * The last instant from which so many units back still reach one. Adding the units is not enough: 28 February is a
  * month before 28, 29, 30 and 31 March, and an hour that the clocks repeat is a day before one hour alone.
  */
-export function lastReaching(ms: number, count: number, unit: CalendarUnit, zone: string): number {
+function lastReaching(ms: number, count: number, unit: CalendarUnit, zone: string): number {
   if (INSTANT_UNITS.includes(unit)) return shifted(ms, count, unit, zone);
   const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
   const wall = at.toPlainDateTime();
@@ -181,13 +181,6 @@ export async function affectedBy(
 
 export function union(one: Interval, other: Interval): Interval {
   return { fromMs: Math.min(one.fromMs, other.fromMs), toMs: Math.max(one.toMs, other.toMs) };
-}
-
-/** Null: they have no date in common. */
-export function common(one: Interval, other: Interval): Interval | null {
-  const fromMs = Math.max(one.fromMs, other.fromMs);
-  const toMs = Math.min(one.toMs, other.toMs);
-  return fromMs <= toMs ? { fromMs, toMs } : null;
 }
 
 /** In order of time; those that overlap or adjoin become one. */

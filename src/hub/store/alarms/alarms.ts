@@ -128,7 +128,7 @@ export function* addComment(accountId: number, alarmId: number, comment: NewComm
   });
 }
 
-export function alarmOf(one: Row): Alarm {
+function alarmOf(one: Row): Alarm {
   return alarm.parse({
     id: one["id"],
     templateId: one["template_id"],

@@ -103,7 +103,7 @@ export function createEventStore(database: Database): EventStore {
 }
 
 /** Events are committed in their order, so that all up to the newest one are seen; they may be purged meanwhile. */
-export function* eventsAfter(
+function* eventsAfter(
   dialect: StoreDialect,
   accountId: number,
   id: number | null,

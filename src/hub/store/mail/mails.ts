@@ -5,14 +5,7 @@
 import { change, type Database, insert, type Row, row, type Steps } from "../database.ts";
 import { number } from "../structure-rows.ts";
 
-export const MAIL_KINDS = [
-  "invitation",
-  "temporary-password",
-  "reset",
-  "password-changed",
-  "alarm",
-  "alarm-digest",
-] as const;
+const MAIL_KINDS = ["invitation", "temporary-password", "reset", "password-changed", "alarm", "alarm-digest"] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
 
 export interface MailContent {

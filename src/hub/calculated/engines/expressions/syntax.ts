@@ -7,7 +7,7 @@ import type { Call, Term } from "./terms.ts";
 import { type Token, tokensOf } from "./tokens.ts";
 
 /** Limit on terms within terms; `a + b + c` has two levels. */
-export const DEPTH_MAX = 500;
+const DEPTH_MAX = 500;
 
 /** Nodes of math.js, as far as they are read; which fields there are follows from the type. */
 interface TreeNode {

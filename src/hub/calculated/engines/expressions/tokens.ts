@@ -12,9 +12,9 @@ export interface Token {
 }
 
 /** Limit on the characters of an expression. */
-export const LENGTH_MAX = 4_000;
+const LENGTH_MAX = 4_000;
 /** Limit on parentheses within parentheses. */
-export const PARENTHESES_MAX = 50;
+const PARENTHESES_MAX = 50;
 
 /** Letters as math.js takes them in names: Latin, Greek, Cyrillic and the scripts below U+1FFF among them. */
 const NAME = /[a-zA-Z_$\u00C0-\u02AF\u0370-\u1FFF][a-zA-Z0-9_$\u00C0-\u02AF\u0370-\u1FFF]*/y;

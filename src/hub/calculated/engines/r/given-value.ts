@@ -48,7 +48,7 @@ export class Texts {
 }
 
 /** Bytes that are no value of the prelude. */
-export class NoValueError extends Error {}
+class NoValueError extends Error {}
 
 /** The prelude writes fewer of each. */
 const DEPTH_MAX = 8;
