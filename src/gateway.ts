@@ -1,7 +1,7 @@
 import type { GatewayConfig } from "./config/gateway-config.ts";
 import type { Admission } from "./delivery/delivery.ts";
 import { type Closer, closeAll } from "./gateway/closers.ts";
-import type { ReadMigrations } from "./gateway/console/migrations.ts";
+import type { MigrationControl } from "./gateway/console/migrations.ts";
 import { countedLedger } from "./gateway/counted-ledger.ts";
 import { DropRegistry, intakeFacts } from "./gateway/drops.ts";
 import { FleetMember } from "./gateway/fleet.ts";
@@ -55,8 +55,8 @@ export interface GatewayDependencies {
   readonly intakeRule?: IntakeRule;
   /** How the sites, sources and variables of triggers with a template are created. */
   readonly provisioning?: ProvisioningDependencies | undefined;
-  /** How the migrations beside this gateway are read; none are shown when absent. */
-  readonly migrations?: ReadMigrations | undefined;
+  /** The migrations beside this gateway; none are shown when absent. */
+  readonly migrations?: MigrationControl | undefined;
   /** Present for a gateway inside a hub. */
   readonly inner?: InnerGateway | undefined;
 }

@@ -2,13 +2,14 @@
 import { environmentVariable } from "../config/document.ts";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { Reloading } from "../gateway/reload.ts";
-import { type Gateway, type GatewayDependencies, startGateway } from "../gateway.ts";
+import { type Gateway, startGateway } from "../gateway.ts";
 import { ServiceManager } from "../operations/service-manager.ts";
 import { invalidOption } from "../support/invalid-option.ts";
 import { createLog, type Logger } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
 import { type CommandFrame, configOption, userName } from "./command.ts";
 import { limitHeapGrowth } from "./heap-growth.ts";
+import { controlMigrations } from "./migrate/lazy-control.ts";
 import { passingAsFailure, print, printConcern, printJson, summaryLine } from "./output.ts";
 import { waitUntilIdle } from "./until-idle.ts";
 
@@ -67,6 +68,8 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
   let recheck = () => {};
   const onHangUp = () => recheck();
   process.on("SIGHUP", onHangUp);
+  // Migrations continue while the configuration is loaded again.
+  const migrations = controlMigrations(path);
   const daemon = await Reloading.start({
     load(files) {
       const config = loadGatewayConfig(path, files);
@@ -96,6 +99,7 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
     process.off("SIGHUP", onHangUp);
     await manager.stopping();
     await daemon.stop();
+    await migrations.close();
   }
 }
 
@@ -106,10 +110,6 @@ function reportConsole({ consoleUrl, consoleLink }: Gateway, log: Logger): void 
     log.info({ console: link }, `console: ${link} (it works once; \`headgate console link\` renews it)`);
   else if (consoleUrl !== null) log.info({ console: consoleUrl }, `console: ${consoleUrl}`);
 }
-
-/** Loaded when they are asked for: a daemon needs nothing else of them. */
-export const migrations: GatewayDependencies["migrations"] = async (spool) =>
-  (await import("../migration/overview.ts")).migrationsOf(spool);
 
 async function reportEnd(
   gateway: Gateway,

@@ -82,10 +82,14 @@ export function gatewayConfigOf(document: ParsedDocument, path: string): Gateway
     mappers: { ...config.mappers, folders: config.mappers.folders.map(from) },
     lookups: config.lookups.map((lookup) => ({ ...lookup, path: from(lookup.path) })),
     drops: config.drops.map((drop) => dropWithPaths(drop, from, config.spool.path)),
-    operations: { ...config.operations, tracing: tracingOf(config) },
+    operations: { ...config.operations, console: consoleOf(config, from), tracing: tracingOf(config) },
   });
   written.set(loaded, document.written);
   return loaded;
+}
+
+function consoleOf({ operations }: GatewayConfig, from: (relative: string) => string) {
+  return { ...operations.console, histories: operations.console.histories.map(from) };
 }
 
 const written = new WeakMap<GatewayConfig, object>();

@@ -24,7 +24,7 @@ import { laneOf } from "../triggers/registry.ts";
 import type { OpenMapping } from "../workers/open.ts";
 import type { Closer } from "./closers.ts";
 import { shareInbox } from "./console/inbox.ts";
-import type { ReadMigrations } from "./console/migrations.ts";
+import type { MigrationControl } from "./console/migrations.ts";
 import type { DropRegistry } from "./drops.ts";
 import type { LiveConfig } from "./live-config.ts";
 import { notificationHealth } from "./notifications.ts";
@@ -56,7 +56,7 @@ export interface QueryParts {
   readonly log: Logger;
   readonly startedAt: IsoInstant;
   readonly live: Pick<LiveConfig, "file">;
-  readonly migrations?: ReadMigrations | undefined;
+  readonly migrations?: MigrationControl | undefined;
   /** Path of the configuration. */
   readonly configFile?: string | undefined;
   readonly observers: Pick<Observers, "services" | "rates" | "live">;

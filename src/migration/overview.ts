@@ -7,13 +7,18 @@ import { ATTENTION_STATES } from "../states.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { commonText } from "../support/common-text.ts";
 import { wordsOf } from "../support/errors.ts";
+import { actionsOf, readPause } from "./actions.ts";
+import { readKeptPlan } from "./plan/kept-plan.ts";
+import { planFacts } from "./plan/plan-facts.ts";
 import { type KnownMigration, knownMigrations } from "./report/reports.ts";
 import { migrationLedger } from "./request.ts";
+import { Window } from "./run/window.ts";
 import { pastUndos, runningUndo } from "./undo/record.ts";
 
 const RECENT_MINUTES = 5;
 const RESTING_MAX = 1_000;
 const FINDINGS_MAX = 50;
+const ACTIONS_MAX = 20;
 const EVER = "1970-01-01T00:00:00.000Z";
 
 const NOTHING_YET = {
@@ -30,20 +35,44 @@ export async function migrationsOf(spool: string, clock: Clock = systemClock) {
   return await Promise.all(known.map((one) => factsOf(one, clock)));
 }
 
-async function factsOf({ id, order, folder }: KnownMigration, clock: Clock) {
+async function factsOf({ id, order, folder, limits = {} }: KnownMigration, clock: Clock) {
   const { patterns, mapper, service, rows, versionTag } = order;
+  const { between = null, rate = null, pauseOnErrors = null, verify = false } = limits;
   const running = await runningUndo(folder);
   const undone = [...(await pastUndos(folder)), ...(running === null ? [] : [running])];
   const place = migrationLedger(folder);
   const hasLedger = !isLedgerMissing(place);
   const state = hasLedger ? (isLedgerOwned(place) ? "running" : "stopped") : undone.length > 0 ? "undone" : "planned";
+  const isRunning = state === "running";
+  const plan = await readKeptPlan(folder);
+  const progress = hasLedger ? await progressOf(place, clock) : { ...NOTHING_YET, fault: null };
   return {
     ...{ id, patterns: [...patterns], mapper, service, rows, versionTag, folder },
     state: state as "planned" | "running" | "stopped" | "undone",
-    ...(hasLedger ? await progressOf(place, clock) : { ...NOTHING_YET, fault: null }),
+    ...progress,
+    remainingSeconds: isRunning ? remainingOf(progress) : null,
+    opensAt: isRunning && between !== null ? opensAt(between, clock) : null,
+    limits: { between, rate, pauseOnErrors, verify },
+    plan: plan === null ? null : planFacts(plan),
+    pausing: isRunning ? await readPause(folder) : null,
+    actions: (await actionsOf(folder)).slice(-ACTIONS_MAX).reverse(),
     undone: undone.map(({ begunAt, endedAt, by, points }) => ({ begunAt, endedAt, by, points })),
     hasReport: existsSync(join(folder, "report.html")),
   };
+}
+
+/** By the files of the last minutes; null where none came to rest. */
+function remainingOf({ files, recent }: Pick<typeof NOTHING_YET, "files" | "recent">): number | null {
+  const standing: Readonly<Record<string, number>> = files;
+  const open = (standing["pending"] ?? 0) + (standing["settling"] ?? 0);
+  return recent.files === 0 ? null : Math.round((open * recent.minutes * 60) / recent.files);
+}
+
+/** In words; null within the hours. */
+function opensAt(between: string, clock: Clock): string | null {
+  const window = Window.parse(between);
+  const at = window.opensAt(clock.now());
+  return at === null ? null : window.words(at);
 }
 
 async function progressOf(place: ReturnType<typeof migrationLedger>, clock: Clock) {

@@ -8,7 +8,7 @@ import { systemClock } from "../../support/clock.ts";
 import { createLog } from "../../support/log.ts";
 import { parseDuration } from "../../support/quantities.ts";
 import { type CommandFrame, userName } from "../command.ts";
-import { migrations } from "../gateway.ts";
+import { controlMigrations } from "../migrate/lazy-control.ts";
 import { print, printJson, printTable, styled, summaryLine } from "../output.ts";
 import { printProgress, printStep } from "../progress.ts";
 import { waitUntilIdle } from "../until-idle.ts";
@@ -50,6 +50,7 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
       if (event.what === "run.confirmed") stored.resolve();
       printProgress(event, say);
     };
+    const migrations = controlMigrations(ground.gatewayConfig);
     const gateway = await startGateway(config, { log, onEvent, migrations });
     try {
       say(`  operations  ${gateway.operationsUrl}/health/ready`);
@@ -76,6 +77,7 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
       return idle === "idle" && [...ended, ...derived].every((one) => one.fault === null) ? 0 : 1;
     } finally {
       await gateway.stop();
+      await migrations.close();
     }
   } finally {
     await ground.close();

@@ -1,22 +1,21 @@
 /** `headgate migrate`: delivers history in one go, with the stages of the gateway; the same command resumes it. */
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
-import { openLedger } from "../../ledger/open.ts";
+import { isLedgerOwned, openLedger } from "../../ledger/open.ts";
+import { watchPause } from "../../migration/actions.ts";
 import { gatewayOf } from "../../migration/gateway-of.ts";
 import { listStanding, without } from "../../migration/plan/file-states.ts";
 import type { Standing } from "../../migration/plan/history-files.ts";
 import { measuredBefore } from "../../migration/plan/push-rates.ts";
 import { assertRequestFits, emptyPatterns } from "../../migration/plan/request-checks.ts";
-import { knownMigrations } from "../../migration/report/reports.ts";
+import { findMigration, type KnownMigration, knownMigrations } from "../../migration/report/reports.ts";
 import { absolutePattern, type MigrationRequest, migrationFolder, migrationId } from "../../migration/request.ts";
 import { runMigration } from "../../migration/run/run.ts";
 import { MigrationStructure } from "../../migration/structure/structure.ts";
 import { assertNotUndone } from "../../migration/undo/state.ts";
 import { systemClock } from "../../support/clock.ts";
-import { writeDurably } from "../../support/durable.ts";
-import { ConfigError } from "../../support/errors.ts";
+import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
 import { versionTag } from "../../triggers/options.ts";
 import { addCommand, type CommandFrame, configOption } from "../command.ts";
@@ -26,7 +25,9 @@ import { settingsOption, shareOption } from "../option-values.ts";
 import { print, printJson, printTable, sizeWords } from "../output.ts";
 import { conclude, sayOf } from "./conclude.ts";
 import { leftAlone } from "./on-change.ts";
+import { addPauseAndResume } from "./pause.ts";
 import { viewFor } from "./progress-bars.ts";
+import { keepPlan, limitsOf, noted, noteEnd, noteStart } from "./record.ts";
 import { sampleOf, showPlan } from "./show-plan.ts";
 import { type ReportOptions, showReport } from "./show-report.ts";
 import { addThrottleOptions, readThrottle, type ThrottleFlags } from "./throttle-options.ts";
@@ -45,6 +46,9 @@ interface MigrateOptions extends ThrottleFlags {
   readonly sample?: string;
   readonly verify?: boolean;
   readonly provision?: string;
+  readonly keep?: boolean;
+  readonly by?: string;
+  readonly reason?: string;
   readonly json?: boolean;
 }
 
@@ -86,10 +90,15 @@ export function addMigrate({ command: listed, stop, action }: CommandFrame): voi
       "sites, sources and variables that are missing are created first: by a template (.yaml) as a trigger " +
         "has it, or from a table (.csv, .xlsx); --dry-run shows which",
     )
+    .option("--keep", "with --dry-run: keep the plan, so that the console shows it and can start the migration")
+    .option("--by <name>", "user in the history of the migration (default: the one who runs the command)")
+    .option("--reason <text>", "the reason, for the history of the migration")
     .option("--verify", "at the end, compare what the service stores with what was delivered")
+    .option("--no-verify", "do not, where a migration that resumes did")
     .option("--json", "print the result as one JSON object")
     .action(action((patterns: readonly string[], options: MigrateOptions) => migrate(patterns, options, stop)));
   addThrottleOptions(command);
+  addPauseAndResume<MigrateOptions>(command, { stop, action }, (id, given) => resumeMigration(id, given, stop));
   // The options of `migrate` itself are accepted here as well.
   addCommand(command, "report <id>", "Writes the report of a migration again, and prints its path.", [
     "headgate migrate report 3f2a -c gateway.yaml",
@@ -112,7 +121,6 @@ export function addMigrate({ command: listed, stop, action }: CommandFrame): voi
     .option("--structure", "also the unused sites, sources and variables that it created")
     .option("--yes", "do not ask for confirmation")
     .option("--with-others", "also dates that other runs delivered too, or at which another value is stored now")
-    .option("--by <name>", "user (default: the one who runs the command)")
     .action(
       action((id: string, _none: unknown, own: Command) => {
         const options = own.optsWithGlobals<MigrateOptions & UndoOptions & CommandOptions>();
@@ -141,49 +149,63 @@ async function listMigrations(options: MigrateOptions): Promise<number> {
   return 0;
 }
 
-async function migrate(patterns: readonly string[], options: MigrateOptions, stop: AbortSignal): Promise<number> {
+function migrate(patterns: readonly string[], options: MigrateOptions, stop: AbortSignal): Promise<number> {
+  return carryOut(orderOf(patterns, options), options, stop);
+}
+
+/** With the limits that it had before, as far as no others are given. */
+async function resumeMigration(id: string, options: MigrateOptions, stop: AbortSignal): Promise<number> {
+  const { order, limits = {} } = await findMigration(configOf(options).spool.path, id);
+  return await carryOut(order, { ...limits, ...options }, stop);
+}
+
+async function carryOut(order: MigrationRequest, options: MigrateOptions, stop: AbortSignal): Promise<number> {
   const config = configOf(options);
-  const order = orderOf(patterns, options);
+  const { by } = authorOf(options);
   const id = migrationId(order);
   const folder = migrationFolder(config.spool.path, id);
   const throttle = readThrottle(options);
+  const known = { id, order, folder };
   const limits = sampleOf(options);
   await assertRequestFits(order, config);
   const own = gatewayOf(config, order, folder, throttle);
   await assertNotUndone(id, folder);
+  if (options.dryRun !== true) assertNotRunning(id, own.ledger);
   const standing = await listStanding(own, stop);
   if (standing.files.length === 0)
     throw new ConfigError("HG-CLI-001", {
       operation: "migrate",
-      subject: patterns.join(" "),
+      subject: order.patterns.join(" "),
       message: "no file fits the patterns",
       hint: "Put patterns into quotes, so that the shell does not expand them; `**` matches folders at any depth.",
     });
   const empty = emptyPatterns(order, config, standing.files);
   if (options.dryRun === true) {
-    const others = (await knownMigrations(config.spool.path)).filter(
-      (one) => one.id !== id && one.order.service === order.service,
-    );
-    const measured = await measuredBefore([{ id, folder }, ...others]);
+    const measured = await measuredFor(known, config);
     const sending = { rate: throttle.rate, drainRate: own.push.drainRate ?? null, measured };
     const structure = await MigrationStructure.open(config, order, options.provision, null, stop);
-    return showPlan(own, { files: standing.files, limits, sending, empty }, structure, options, stop);
+    const request = { files: standing.files, limits, sending, empty };
+    if (options.keep !== true) return await showPlan(own, request, structure, options, stop);
+    const keeper = await keepPlan(known, options, by);
+    sayOf(options)(`plan ${id}: ${standing.files.length} files`);
+    return await noted(folder, by, () => showPlan(own, request, structure, { ...options, keeper }, stop));
   }
   const skipped = await leftAlone(standing, options.onChange, stop);
   await mkdir(folder, { recursive: true });
-  await writeDurably(join(folder, "migration.json"), JSON.stringify({ id, order, config: options.config }));
+  await noteStart({ ...known, limits: limitsOf(options) }, options, by);
   const say = sayOf(options);
   const watching = process.stdout.isTTY === true && options.json !== true ? null : say;
   say(greeting(id, standing));
   const structure = await MigrationStructure.open(config, order, options.provision, folder, stop);
-  try {
+  const pause = watchPause(folder);
+  return noted(folder, by, async () => {
     await structure.prepare(own, folder, say, stop);
     const migration = {
       ...{ config: structure.apply(without(own, skipped)), beside: config.ledger, files: standing.files },
       ...{
         folder,
         throttle,
-        stop,
+        stop: AbortSignal.any([stop, pause.signal]),
         viewOf: viewFor(watching),
         note: say,
         provisioning: structure.provisioning,
@@ -195,13 +217,33 @@ async function migrate(patterns: readonly string[], options: MigrateOptions, sto
     try {
       const concerns = [...empty, ...ended.concerns];
       const facts = { ...ended, concerns, ledger, structure: structure.result(id) };
-      return await conclude({ id, order, folder }, own, options, facts, stop);
+      return await conclude(known, own, options, facts, stop);
     } finally {
       await ledger.close();
+      await noteEnd(folder, ended, by);
     }
-  } finally {
-    await structure.close();
-  }
+  }).finally(() => {
+    pause.close();
+    return structure.close();
+  });
+}
+
+/** Before anything is written: the record of the other process stays as it is. */
+function assertNotRunning(id: string, ledger: GatewayConfig["ledger"]): void {
+  if (!isLedgerOwned(ledger)) return;
+  throw new RejectedError("HG-MIGR-002", {
+    operation: "migrate",
+    subject: id,
+    message: "another process carries out this migration",
+  });
+}
+
+/** In earlier migrations to the same service, also this one's. */
+async function measuredFor(known: KnownMigration, config: GatewayConfig) {
+  const others = (await knownMigrations(config.spool.path)).filter(
+    ({ id, order }) => id !== known.id && order.service === known.order.service,
+  );
+  return await measuredBefore([known, ...others]);
 }
 
 function greeting(id: string, { files, done, changed }: Standing): string {

@@ -1,6 +1,7 @@
 /** `migrate --dry-run`: prints the plan and the structure that would be created, as a table or as JSON. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type MissingTarget, makePlan, type PlanRequest } from "../../migration/plan/dry-run.ts";
+import type { PlanKeeper } from "../../migration/plan/kept-plan.ts";
 import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/plan/sample.ts";
 import type { MigrationStructure } from "../../migration/structure/structure.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
@@ -13,6 +14,8 @@ export interface PlanFlags {
   readonly dryRun?: boolean;
   readonly json?: boolean;
   readonly versionTag?: string;
+  /** Keeps the plan where that is wanted. */
+  readonly keeper?: PlanKeeper | null;
 }
 
 const REPORT_EVERY_FILES = 100;
@@ -22,10 +25,11 @@ export async function showPlan(
   own: GatewayConfig,
   order: Omit<PlanRequest, "tick" | "onMissing">,
   structure: MigrationStructure,
-  { json, versionTag }: PlanFlags,
+  { json, versionTag, keeper = null }: PlanFlags,
   stop: AbortSignal,
 ): Promise<number> {
   const tick = (done: number, of: number) => {
+    keeper?.tick(done, of);
     if (done % REPORT_EVERY_FILES === 0) process.stderr.write(`${done} of ${of} files mapped\n`);
   };
   const missing: MissingTarget[] = [];
@@ -33,6 +37,7 @@ export async function showPlan(
   const seen = await makePlan(own, { ...order, tick, onMissing }, stop);
   const planned = await structure.plan(own, missing, stop);
   const plan = planned === null ? seen : withoutPlanned(seen, planned);
+  await keeper?.end(plan);
   if (json === true)
     printJson({
       ...plan,

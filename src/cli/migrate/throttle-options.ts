@@ -33,7 +33,12 @@ export function addThrottleOptions(command: Command): Command {
     .option("--priority <which>", "`low`: other work of this machine comes first; `normal`: the usual priority", "low");
 }
 
-export function readThrottle({ concurrency, rate, between, pauseOnErrors, priority }: ThrottleFlags): ThrottleSettings {
+/** `none` stands for no limit, where a migration that resumes had one. */
+export function readThrottle(flags: ThrottleFlags): ThrottleSettings {
+  const { priority } = flags;
+  const [concurrency, rate, between, pauseOnErrors] = [
+    ...[flags.concurrency, flags.rate, flags.between, flags.pauseOnErrors],
+  ].map((text) => (text === "none" ? undefined : text));
   return {
     concurrency: concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency),
     rate: rate === undefined ? null : known(parseRate(rate), "--rate", `${rate} is not a rate such as 5000/s or 2MB/s`),

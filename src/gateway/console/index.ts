@@ -64,7 +64,7 @@ function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): ConsoleHan
     playground: openPlayground(config, { ...parts, mapping }),
     triggers: triggerHandlers(config, parts),
     configuration: configurationHandlers(parts),
-    migrations: migrationHandlers(config.spool.path, parts.migrations),
+    migrations: migrationHandlers(config, parts.migrations),
   };
 }
 

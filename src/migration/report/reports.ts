@@ -18,6 +18,19 @@ export interface KnownMigration {
   readonly id: string;
   readonly order: MigrationRequest;
   readonly folder: string;
+  /** The limits of its latest start, as they were given; absent before the first, and of earlier versions. */
+  readonly limits?: MigrationLimits;
+}
+
+/** As the options of `migrate` have them. */
+export interface MigrationLimits {
+  readonly between?: string;
+  readonly rate?: string;
+  readonly concurrency?: string;
+  readonly pauseOnErrors?: string;
+  readonly verify?: boolean;
+  /** Path of the table or the template of structure that is missing. */
+  readonly provision?: string;
 }
 
 export interface WrittenReport {
@@ -107,8 +120,8 @@ export async function knownMigrations(spool: string): Promise<readonly KnownMigr
     const folder = migrationFolder(spool, name);
     const path = join(folder, "migration.json");
     if (!existsSync(path)) continue;
-    const { id, order } = JSON.parse(await readFile(path, "utf8")) as KnownMigration;
-    known.push({ id, order, folder });
+    const { id, order, limits } = JSON.parse(await readFile(path, "utf8")) as KnownMigration;
+    known.push({ id, order, folder, ...(limits === undefined ? {} : { limits }) });
   }
   return known;
 }

@@ -17,6 +17,7 @@ const STAYS: ReadonlySet<string> = new Set([
   "migration.json",
   "migration.log",
   "structure.jsonl",
+  "actions.jsonl",
   "ledger.sqlite.lock",
   RECORD,
   ASIDE,

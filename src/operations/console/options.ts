@@ -70,6 +70,14 @@ export const consoleOptions = z.strictObject({
     .default([])
     .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "two providers have the same name")
     .describe("Providers of OpenID Connect that sign people in, in the order of their buttons."),
+  histories: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      "Folders of this machine whose files operators may plan and migrate from the console, which reads them as the " +
+        "gateway's user. Without any, migrations are planned by the command, and the console starts and pauses them.",
+    )
+    .meta({ examples: [["/mnt/archive"]] }),
   idle: duration("8h").describe("A session ends when its browser was not used for this long."),
   lifetime: duration("7d").describe("A session ends this long after the sign-in, however it is used."),
   throttle: z.strictObject(signInLimits).prefault({}).describe("Slows down guessing of passwords."),

@@ -26,6 +26,16 @@ export const MIGRATION_ERRORS = {
     title: "the workbook of the report cannot be written",
     hint: "Name a file in a folder that exists and that this user may write to.",
   },
+  "HG-MIGR-006": {
+    title: "the migration does not run",
+    hint: "`headgate migrate list` shows the migrations, and `headgate migrate resume ID` starts one.",
+  },
+  "HG-MIGR-007": {
+    title: "the migration cannot be planned from the console",
+    hint:
+      "Name files below a folder of `operations.console.histories`, or plan it by `headgate migrate … --dry-run " +
+      "--keep`; the console starts it then.",
+  },
   "HG-MIGR-010": {
     title: "there is no terminal to ask for confirmation",
     hint: "Check the effect with `--dry-run`, and then confirm with `--yes`.",

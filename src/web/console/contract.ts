@@ -64,3 +64,5 @@ export type Validation = AnswerOf<typeof configurationEndpoints.validate>;
 export type LiveEvents = Shown<Events>;
 
 export type MigrationFacts = AnswerOf<typeof migrationEndpoints.migrations>[number];
+export type MigrationPlaces = AnswerOf<typeof migrationEndpoints.places>;
+export type UndoPreview = AnswerOf<typeof migrationEndpoints.previewUndo>;

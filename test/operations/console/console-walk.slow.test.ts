@@ -77,13 +77,17 @@ describeInChromium("all pages of the console in Chromium", () => {
       const dialog = page.getByRole("dialog");
       const found: string[] = [];
       const seen = new Set<string>();
-      for (const path of [...groups.map(groupPath), "/drops/in", "/triggers", `/playground?file=${ids["good.csv"]}`]) {
+      const dialogPages = [
+        ...groups.map(groupPath),
+        ...["/drops/in", "/triggers", "/migrations", `/playground?file=${ids["good.csv"]}`],
+      ];
+      for (const path of dialogPages) {
         await openPage(page, `${rig.gateway.consoleUrl}${path}`);
         const all = page.getByLabel("Choose all that are shown");
         if ((await all.count()) > 0) await all.press("Space");
         const buttons = page.locator("main button:not([aria-disabled])").filter({ hasText: "…" });
         for (const button of await buttons.all()) {
-          seen.add(await button.innerText());
+          seen.add((await button.innerText()).replace(/….*/s, "…"));
           await button.focus();
           await page.keyboard.press("Enter");
           await dialog.waitFor();
@@ -98,7 +102,8 @@ describeInChromium("all pages of the console in Chromium", () => {
       expect(found).toEqual([]);
       for (const words of ["Replay…", "Replay 2…", "Provision…", "Release…", "Check again…", "Pause…"])
         expect([...seen]).toContain(words);
-      for (const words of ["Cancel the run…", "Replay with these settings…"]) expect([...seen]).toContain(words);
+      for (const words of ["Cancel the run…", "Replay with these settings…", "Resume…", "What an undo would remove…"])
+        expect([...seen]).toContain(words);
       await leave(page);
     },
   );

@@ -1,9 +1,10 @@
 /** Migrations over the operations API, read beside the command that runs them. */
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { controlMigrations } from "../../../src/cli/migrate/lazy-control.ts";
 import { loadGatewayConfig } from "../../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../../src/gateway.ts";
 import { openLedger } from "../../../src/ledger/open.ts";
-import { migrationsOf } from "../../../src/migration/overview.ts";
 import { migrationLedger } from "../../../src/migration/request.ts";
 import { migrationEndpoints } from "../../../src/operations/api/migrations.ts";
 import { systemClock } from "../../../src/support/clock.ts";
@@ -12,22 +13,29 @@ import { captureShown } from "../../cli/shown.ts";
 import { PATIENTLY } from "../../e2e/wait.ts";
 import { headgateHere, migrateHere } from "../../migration/migrate-command.ts";
 import { GatewayRig, oneReading, until } from "../../runs/gateway-rig.ts";
-import { call } from "./calls.ts";
+import { askOperations } from "../../support/operations.ts";
+import { call, refusal } from "./calls.ts";
+
+/** The name of programs that use the secret of the endpoint file and name no person. */
+const PERSON = "command line";
 
 vi.setConfig(PATIENTLY);
 
 let rig: GatewayRig;
 let gateway: Gateway;
 const shown = captureShown();
+let control: ReturnType<typeof controlMigrations>;
 const migrations = () => call(gateway, migrationEndpoints.migrations);
 
 beforeEach(async () => {
   rig = await GatewayRig.start();
-  rig.configure({});
-  gateway = await startGateway(loadGatewayConfig(rig.config), { log: silentLog, migrations: migrationsOf });
+  rig.configure({ operations: { listen: "127.0.0.1:0", console: { histories: ["./history"] } } });
+  control = controlMigrations(rig.config);
+  gateway = await startGateway(loadGatewayConfig(rig.config), { log: silentLog, migrations: control });
 });
 afterEach(async () => {
   await gateway.stop();
+  await control.close();
   await rig.close();
 });
 
@@ -61,4 +69,75 @@ it("shows a migration with its progress and with findings by cause, while it run
   await until("it is shown as undone", async () => (await migrations())[0]?.state === "undone");
   const [undone] = await migrations();
   expect(undone).toMatchObject({ files: {}, undone: [{ by: "ann", points: 1, endedAt: expect.any(String) }] });
+});
+
+it("plans, starts, pauses, resumes and reports a migration, each in the name of the person", async () => {
+  const variable = await rig.variable("M-1");
+  rig.put("history/good.csv", oneReading(variable, 1));
+  rig.put("history/twin.csv", oneReading(variable, 1));
+  rig.put("history/wrong.csv", `variable_id,date,value\n${variable},2025-01-01T00:00:00Z,x1\n`);
+  const patterns = [join(rig.folder, "history/*.csv")];
+  const { id } = await call(gateway, migrationEndpoints.plan, { body: { patterns, mapper: "standard" } });
+  const one = async () => (await migrations()).find((each) => each.id === id);
+  await until("it is planned", async () => (await one())?.plan?.state === "done");
+  expect(await one()).toMatchObject({
+    state: "planned",
+    plan: { facts: { files: 3, points: 2, isCounted: true, targets: 1 } },
+    actions: [{ what: "planned", by: PERSON }],
+  });
+  const kinds = (await one())?.plan?.findings.map(({ kind, count }) => [kind, count]);
+  expect(kinds).toContainEqual(["fault", 1]);
+  expect(kinds).toContainEqual(["duplicate", 1]);
+  expect(await rig.stored(variable)).toEqual({});
+
+  // Its hours are those of another time of the day, so that it runs until it is paused.
+  const now = Temporal.Now.zonedDateTimeISO("UTC");
+  const at = (hours: number) => now.add({ hours }).toPlainTime().toString({ smallestUnit: "minute" });
+  const params = { id };
+  const between = `${at(6)}-${at(8)} UTC`;
+  await call(gateway, migrationEndpoints.start, { params, body: { between, why: "as agreed" } });
+  await until("it waits for its hours", async () => {
+    const shown = await one();
+    return shown?.state === "running" && shown.opensAt !== null;
+  });
+  expect(await one()).toMatchObject({ limits: { between }, files: {} });
+  expect(await refusal(gateway, migrationEndpoints.start, { params, body: {} })).toMatchObject({ code: "HG-MIGR-002" });
+  await call(gateway, migrationEndpoints.pause, { params, body: { why: "not yet" } });
+  await until("it is paused", async () => (await one())?.state === "stopped");
+  expect((await one())?.actions.slice(0, 2)).toMatchObject([
+    { what: "paused", by: PERSON, words: "not yet" },
+    { what: "started", by: PERSON, words: `between ${between}: as agreed` },
+  ]);
+  expect(await refusal(gateway, migrationEndpoints.pause, { params, body: {} })).toMatchObject({ status: 409 });
+
+  await call(gateway, migrationEndpoints.start, { params, body: {} });
+  await until("it has ended", async () => (await one())?.actions[0]?.what === "ended");
+  expect(await one()).toMatchObject({
+    state: "stopped",
+    limits: { between: null },
+    files: { delivered: 2, quarantined: 1 },
+    pausing: null,
+    hasReport: true,
+  });
+  const report = await askOperations(gateway, `/operations/migrations/${id}/report`);
+  expect(report.headers.get("content-disposition")).toContain(`migration-${id}.html`);
+  expect(await report.text()).toContain("wrong.csv");
+  const preview = await call(gateway, migrationEndpoints.previewUndo, { params, body: {} });
+  expect(preview).toMatchObject({ points: 1, count: 1, variables: [{ variableId: variable, points: 1, stay: 0 }] });
+  expect(Object.keys(await rig.stored(variable))).toHaveLength(1);
+});
+
+it("plans nothing beside the folders of histories, and says what the command refuses", async () => {
+  rig.put("in/secret.csv", "x");
+  const outside = [join(rig.folder, "in/*.csv"), join(rig.folder, "history/*/../../in/*.csv"), "in/*.csv", "/etc/*"];
+  rig.put("history/good.csv", oneReading(1, 1));
+  for (const pattern of [...outside, "sftp://meters.example.com/*.csv"]) {
+    const refused = await refusal(gateway, migrationEndpoints.plan, { body: { patterns: [pattern] } });
+    expect(refused).toMatchObject({ status: 409, code: "HG-MIGR-007" });
+  }
+  const patterns = [join(rig.folder, "history/*.csv")];
+  const unknown = await refusal(gateway, migrationEndpoints.plan, { body: { patterns, mapper: "none-such" } });
+  expect(unknown).toMatchObject({ status: 409, code: "HG-CLI-001", detail: expect.stringContaining("none-such") });
+  const params = { id: "0123456789" };
+  expect(await refusal(gateway, migrationEndpoints.start, { params, body: {} })).toMatchObject({ code: "HG-MIGR-003" });
 });

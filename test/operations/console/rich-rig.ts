@@ -1,8 +1,8 @@
 /** A gateway that has something on every page of its console, and on most of them a hostile text. */
 
+import { controlMigrations } from "../../../src/cli/migrate/lazy-control.ts";
 import { loadGatewayConfig } from "../../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../../src/gateway.ts";
-import { migrationsOf } from "../../../src/migration/overview.ts";
 import { silentLog } from "../../../src/support/log.ts";
 import { migrate } from "../../migration/migrate-command.ts";
 import { drop, GatewayRig, trigger, until } from "../../runs/gateway-rig.ts";
@@ -41,6 +41,7 @@ export async function openRichRig(): Promise<RichRig> {
   await rig.variable("M-1");
   const mapped = { mapper: "delimited", metadata: SETTINGS };
   rig.configure({
+    operations: { listen: "127.0.0.1:0", console: { histories: ["./history"] } },
     drops: [drop("in"), drop("other"), { ...drop("gone"), path: `./not/${HOSTILE}` }],
     triggers: [
       trigger(HOSTILE, { ...mapped, drops: ["other"], expect: { by: "00:05", timeZone: "UTC" } }),
@@ -57,7 +58,8 @@ export async function openRichRig(): Promise<RichRig> {
   rig.put("other/today.csv", rows("M-1", ["4.5"]));
   rig.put("history/good.csv", rows("M-1", ["5.5"]));
   rig.put(`history/${HOSTILE}.csv`, `variable_id,date,value\n1,2024-01-01T00:00:00Z,${HOSTILE.replaceAll('"', "'")}\n`);
-  const options = { log: silentLog, migrations: migrationsOf, configFile: rig.config };
+  const migrations = controlMigrations(rig.config);
+  const options = { log: silentLog, migrations, configFile: rig.config };
   const gateway = await startGateway(loadGatewayConfig(rig.config), options);
   await until("all files were mapped", async () => {
     const states = (await gateway.ledger.recentRuns(20)).map(({ state }) => state).toSorted();
@@ -68,6 +70,7 @@ export async function openRichRig(): Promise<RichRig> {
     gateway,
     close: async () => {
       await gateway.stop();
+      await migrations.close();
       await rig.close();
     },
   };

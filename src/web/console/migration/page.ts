@@ -1,4 +1,4 @@
-/** Migrations of history: their progress, and their files that need a person, by cause. */
+/** Migrations of history: their plans and progress, their files that need a person, by cause, and their actions. */
 import { useEffect } from "preact/hooks";
 import { type Content, type Element, html } from "../../kit/html.ts";
 import { Facts } from "../../kit/parts.ts";
@@ -7,30 +7,40 @@ import { Foreign, Hint, Loaded, Scroll, State } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { TEXTS } from "../texts.ts";
 import { When } from "../time.ts";
-import { count } from "../words.ts";
+import { count, length } from "../words.ts";
+import { MigrationActions } from "./actions.ts";
+import { NewPlan, PlanOf } from "./plan.ts";
 
 const { migrations: words } = TEXTS;
 /** A migration is a process of its own, whose changes the gateway does not report. */
-const RELOAD_MS = 10_000;
+const RELOAD_MS = 3_000;
 const STATES = { planned: "pending", running: "ok", stopped: "paused", ended: "done", undone: "cancelled" } as const;
 
 export function MigrationsPage(): Element {
   const migrations = useQuery<readonly MigrationFacts[]>("/migrations");
-  const isRunning = migrations.answer?.some(({ state }) => state === "running") ?? false;
+  const isRunning =
+    migrations.answer?.some(({ state, plan }) => state === "running" || plan?.state === "running") ?? false;
   useEffect(() => {
     if (!isRunning) return;
     const timer = setInterval(migrations.reload, RELOAD_MS);
     return () => clearInterval(timer);
   }, [isRunning]);
-  return html`<h1>${TEXTS.pages.migrations}</h1>
+  return html`<h1>${TEXTS.pages.migrations}</h1><${NewPlan} onPlanned=${migrations.reload} />
     <${Loaded} of=${migrations}>${(known: readonly MigrationFacts[]) =>
       known.length === 0
         ? html`<p class="muted"><${Hint} text=${words.none} /></p>`
-        : known.map((one) => html`<${Migration} key=${one.id} one=${one} />`)}</${Loaded}>`;
+        : known.map(
+            (one) => html`<${Migration} key=${one.id} one=${one} onChanged=${migrations.reload} />`,
+          )}</${Loaded}>`;
 }
 
-function Migration({ one }: { readonly one: MigrationFacts }): Element {
-  const { id, fault, files, findings, isFindingsCut, undone } = one;
+interface Props {
+  readonly one: MigrationFacts;
+  onChanged(): void;
+}
+
+function Migration({ one, onChanged }: Props): Element {
+  const { id, fault, files, findings, isFindingsCut, undone, plan, pausing, opensAt } = one;
   const all = Object.values(files).reduce((sum, value) => sum + value, 0);
   const open = (files["pending"] ?? 0) + (files["settling"] ?? 0);
   // It stopped by itself, after the last file.
@@ -40,13 +50,25 @@ function Migration({ one }: { readonly one: MigrationFacts }): Element {
       words=${words.states[state]} /></h2>
     ${fault === null ? null : html`<div class="problem"><p><${Foreign} text=${fault} /></p></div>`}
     ${all === 0 ? null : Progress(id, all, open)}
+    ${opensAt === null ? null : html`<p class="warn">${words.waitsUntil} <bdi>${opensAt}</bdi></p>`}
+    ${pausing === null ? null : html`<p class="warn">${words.pausing} <bdi>${pausing.by}</bdi></p>`}
+    <${MigrationActions} one=${one} onChanged=${onChanged} />
+    ${plan === null ? null : html`<${PlanOf} plan=${plan} />`}
     ${Facts({ facts: factsOf(one) })}
     ${findings.length === 0 ? null : Findings(findings)}
     ${isFindingsCut ? html`<p class="detail">${words.cut}</p>` : null}
     ${undone.map(
       ({ begunAt, endedAt, by, points }) => html`<p class="detail">${words.undone(points)} <bdi>${by}</bdi>:${" "}
         <${When} at=${begunAt} /> – ${endedAt === null ? words.running : html`<${When} at=${endedAt} />`}</p>`,
-    )}</section>`;
+    )}${History(one.actions)}</section>`;
+}
+
+function History(actions: MigrationFacts["actions"]): Element | null {
+  if (actions.length === 0) return null;
+  return html`<details><summary>${words.history}</summary><ul class="plain-list">${actions.map(
+    ({ at, by, what, words: more }) => html`<li><${When} at=${at} /> ${words.actions[what] ?? what}${" "}
+      <bdi>${by}</bdi>${more === "" ? null : html`: <${Foreign} text=${more} />`}</li>`,
+  )}</ul></details>`;
 }
 
 function Progress(id: string, all: number, open: number): Element {
@@ -55,7 +77,8 @@ function Progress(id: string, all: number, open: number): Element {
     <progress id=${`progress-${id}`} max="1" value=${share}></progress>`;
 }
 
-function factsOf({ id, files, points, recent, mapper, service, rows, versionTag, folder, hasReport }: MigrationFacts) {
+function factsOf(one: MigrationFacts) {
+  const { id, files, points, recent, mapper, service, rows, versionTag, folder, hasReport, remainingSeconds } = one;
   const standings = Object.entries(files).map(
     ([state, value]) => `${count(value)} ${(TEXTS.states[state] ?? state).toLowerCase()}`,
   );
@@ -63,6 +86,8 @@ function factsOf({ id, files, points, recent, mapper, service, rows, versionTag,
     [words.files, standings.length === 0 ? words.nothing : standings.join(" · ")],
     [words.readings, words.points(count(points.mapped), count(points.accepted), count(points.rejected))],
     [words.recent(recent.minutes), words.rate(recent.files, recent.points)],
+    ...(remainingSeconds === null ? [] : [[words.remaining, words.about(length(remainingSeconds * 1_000))] as const]),
+    ...limitsOf(one.limits),
     [
       words.through,
       html`<bdi>${mapper ?? words.byTriggers}</bdi>${
@@ -77,6 +102,15 @@ function factsOf({ id, files, points, recent, mapper, service, rows, versionTag,
     [words.id, html`<code>${id}</code>`],
   ];
   return facts;
+}
+
+function limitsOf({ between, rate, pauseOnErrors }: MigrationFacts["limits"]): readonly (readonly [string, Content])[] {
+  const given = [
+    [words.hours, between],
+    [words.rateLimit, rate],
+    [words.pauseOnErrors, pauseOnErrors],
+  ] as const;
+  return given.flatMap(([name, value]) => (value === null ? [] : [[name, html`<bdi>${value}</bdi>`] as const]));
 }
 
 function Findings(findings: MigrationFacts["findings"]): Element {
