@@ -1,6 +1,6 @@
 /** An HTTP listener that is there at once, and loads what answers when its first request comes. */
 import { lookup } from "node:dns/promises";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
@@ -9,6 +9,9 @@ import { wordsOf } from "../errors.ts";
 import type { HttpLimits } from "../http-options.ts";
 import { explainListen, hostAndPort } from "../listen.ts";
 import type { Logger } from "../log.ts";
+
+/** Not imported: an import reads each export of the module, among them `WebSocket`, which loads Node's own undici. */
+const { createServer } = process.getBuiltinModule("node:http");
 
 export interface ListenerOptions {
   readonly http: HttpLimits;
