@@ -19,8 +19,8 @@ import { UntakenFiles } from "./untaken-files.ts";
 export type { PickupFacts, PickupJournal, PickupPoll } from "./pickup-contract.ts";
 export { NOTHING, type PickupReport } from "./pickup-report.ts";
 
-/** Arrivals that are claimed in one call, so that they share a transaction and its queries. */
-const CLAIMED_AT_ONCE = 50;
+/** Arrivals that share a claim, its transaction and its sync: few after a listing, so that work on them begins. */
+const CLAIMED_AT_ONCE = { first: 50, max: 1_600 };
 /**
  * Entries recorded in one transaction. More would be no faster, and outlive the young generation of the heap.
  */
@@ -84,13 +84,13 @@ export class Pickup {
       } catch (error) {
         return { ...found, error };
       }
-      return this.#take(found, null, signal);
+      return this.#take(found, null, CLAIMED_AT_ONCE.max, signal);
     });
   }
 
   /** Offers the unmatched arrivals again, after the triggers changed. Returns how many were offered. */
   rematch(signal: AbortSignal): Promise<number> {
-    return this.#inTurn(() => rematch(this.#facts, CLAIMED_AT_ONCE, signal));
+    return this.#inTurn(() => rematch(this.#facts, CLAIMED_AT_ONCE.first, signal));
   }
 
   /** As of the last poll. */
@@ -137,10 +137,10 @@ export class Pickup {
     this.#keep(isOrdered ? oldest : this.#newOldest());
     this.#listed = { ...tally };
     // A settled file is picked up even when another folder of the drop could not be listed.
-    return this.#take(tally, error, signal);
+    return this.#take(tally, error, CLAIMED_AT_ONCE.first, signal);
   }
 
-  async #take(found: PickupReport, error: unknown, signal: AbortSignal): Promise<PickupReport> {
+  async #take(found: PickupReport, error: unknown, first: number, signal: AbortSignal): Promise<PickupReport> {
     const { journal, options } = this.#facts;
     const tally: Tally = { ...found };
     try {
@@ -153,8 +153,8 @@ export class Pickup {
     tally.left = this.#readyCount - batch.length;
     let done = 0;
     try {
-      while (done < batch.length && !signal.aborted) {
-        const some = batch.slice(done, done + CLAIMED_AT_ONCE);
+      for (let atOnce = first; done < batch.length && !signal.aborted; atOnce *= 2) {
+        const some = batch.slice(done, done + Math.min(atOnce, CLAIMED_AT_ONCE.max));
         const arrivals = await journal.arrivals(some.map(({ id }) => id));
         const settled = arrivals.filter(({ state }) => state === "settling");
         if (settled.length > 0) await this.#facts.claim(settled, warnings);
