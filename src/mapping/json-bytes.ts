@@ -10,15 +10,30 @@ const DIGITS_EXACT_BELOW = 1e15;
 /** Division of smaller whole numbers is that of 32-bit integers. */
 const SMALL_BELOW = 2 ** 31;
 
-const DATE_FIELD = Buffer.from('{"date":"');
-const VALUE_FIELD = Buffer.from('","value":');
+const DATE_FIELD = '{"date":"';
+const VALUE_FIELD = wordsOf('","value":');
+
+/** A text of ASCII for `putWords`. */
+interface Words {
+  /** Four bytes each; the last is filled up. */
+  readonly words: Uint32Array;
+  readonly length: number;
+}
+
+function wordsOf(text: string): Words {
+  const words = new Uint32Array(Math.ceil(text.length / 4));
+  const view = new DataView(words.buffer);
+  for (let at = 0; at < text.length; at += 1) view.setUint8(at, text.charCodeAt(at));
+  return { words: words.map((_, nth) => view.getUint32(4 * nth)), length: text.length };
+}
 
 export class JsonBytes {
   #bytes = Buffer.allocUnsafeSlow(ROOM_FIRST);
+  #view = viewOf(this.#bytes);
   length = 0;
   #day = Number.NaN;
   /** `{"date":"2026-03-01T` for the latest day: consecutive readings share a day. */
-  #dayBytes = new Uint8Array(0);
+  #dayWords: Words = VALUE_FIELD;
 
   /** Capacity in bytes. */
   get capacity(): number {
@@ -42,15 +57,15 @@ export class JsonBytes {
   reading(epochMs: number, value: number): void {
     this.#reserve(READING_BYTES_MAX);
     const bytes = this.#bytes;
+    const view = this.#view;
     const day = Math.floor(epochMs / DAY_MS);
     if (day !== this.#day) {
-      const text = new Date(day * DAY_MS).toISOString().slice(0, 11);
-      this.#dayBytes = Buffer.concat([DATE_FIELD, Buffer.from(text)]);
+      this.#dayWords = wordsOf(`${DATE_FIELD}${new Date(day * DAY_MS).toISOString().slice(0, 11)}`);
       this.#day = day;
     }
-    let to = putBytes(bytes, this.length, this.#dayBytes);
-    to = putTime(bytes, to, epochMs - day * DAY_MS);
-    to = putBytes(bytes, to, VALUE_FIELD);
+    let to = putWords(view, this.length, this.#dayWords);
+    to = putTime(view, to, epochMs - day * DAY_MS);
+    to = putWords(view, to, VALUE_FIELD);
     this.length = putNumber(bytes, to, value);
   }
 
@@ -60,43 +75,49 @@ export class JsonBytes {
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
     this.written.copy(larger);
     this.#bytes = larger;
+    this.#view = viewOf(larger);
   }
 }
 
 /** The following functions write at a place with enough room, and return the place after it. */
-function putBytes(bytes: Uint8Array, at: number, from: Uint8Array): number {
-  for (let nth = 0; nth < from.length; nth += 1) bytes[at + nth] = from[nth] ?? 0;
-  return at + from.length;
+function putWords(view: DataView, at: number, { words, length }: Words): number {
+  for (let nth = 0; nth < words.length; nth += 1) view.setUint32(at + 4 * nth, words[nth] ?? 0);
+  return at + length;
 }
 
-/** Digits of the numbers below 100. */
-const TENS = Uint8Array.from({ length: 100 }, (_, number) => ZERO + Math.floor(number / 10));
-const ONES = Uint8Array.from({ length: 100 }, (_, number) => ZERO + (number % 10));
+/** Both digits of the numbers below 100. */
+const TWO_DIGITS = Uint16Array.from(
+  { length: 100 },
+  (_, number) => 256 * (ZERO + Math.floor(number / 10)) + ZERO + (number % 10),
+);
 
-function putTwo(bytes: Uint8Array, at: number, number: number): void {
-  bytes[at] = TENS[number] ?? 0;
-  bytes[at + 1] = ONES[number] ?? 0;
+function putTwo(view: DataView, at: number, number: number): void {
+  view.setUint16(at, TWO_DIGITS[number] ?? 0);
+}
+
+function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, length);
 }
 
 /** `00:15:00Z` of the milliseconds of a day, which a small integer holds. */
-function putTime(bytes: Uint8Array, at: number, dayMs: number): number {
+function putTime(view: DataView, at: number, dayMs: number): number {
   const seconds = (dayMs / 1000) | 0;
   const ms = dayMs - seconds * 1000;
   const minutes = (seconds / 60) | 0;
   const hours = (minutes / 60) | 0;
-  putTwo(bytes, at, hours);
-  bytes[at + 2] = COLON;
-  putTwo(bytes, at + 3, minutes - hours * 60);
-  bytes[at + 5] = COLON;
-  putTwo(bytes, at + 6, seconds - minutes * 60);
+  putTwo(view, at, hours);
+  view.setUint8(at + 2, COLON);
+  putTwo(view, at + 3, minutes - hours * 60);
+  view.setUint8(at + 5, COLON);
+  putTwo(view, at + 6, seconds - minutes * 60);
   let to = at + 8;
   if (ms !== 0) {
-    bytes[to] = POINT;
-    bytes[to + 1] = ZERO + Math.floor(ms / 100);
-    putTwo(bytes, to + 2, ms % 100);
+    view.setUint8(to, POINT);
+    view.setUint8(to + 1, ZERO + Math.floor(ms / 100));
+    putTwo(view, to + 2, ms % 100);
     to += 4;
   }
-  bytes[to] = ZULU;
+  view.setUint8(to, ZULU);
   return to + 1;
 }
 
