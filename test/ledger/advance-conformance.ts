@@ -229,6 +229,22 @@ export function advanceConformance(ledger: () => Ledger): void {
     expect(answers[1]?.points.accepted).toBe(15);
   });
 
+  it("batches that are accepted in any order add up, and the last of them accepts the run", async () => {
+    const points = [10, 5, 7, 1, 20];
+    const run = await sending(
+      "a",
+      points.map((count, at) => slice(String(at + 1), count)),
+    );
+    let sum = 0;
+    for (const [nth, at] of [4, 0, 3, 2, 1].entries()) {
+      sum += points[at] ?? 0;
+      const state = nth === points.length - 1 ? "accepted" : "delivering";
+      expect((await accept(run, String(at + 1)))?.state ?? "delivering").toBe(state);
+      expect(await ledger().run(run.id)).toMatchObject({ state, points: { accepted: sum, rejected: 0 } });
+    }
+    expect(await ledger().check()).toEqual([]);
+  });
+
   it("a run with a batch that the service refused is not accepted with the last one", async () => {
     const run = await sending("a");
     await ledger().advanceBatch(`${run.id}-1`, "sending", "rejected", { answer: "400" });

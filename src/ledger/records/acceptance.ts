@@ -19,23 +19,28 @@ export function acceptanceMethods(store: Store): Pick<Ledger, "acceptBatch"> {
   };
 }
 
-/** The columns behind the cells of the run: one of its batches, and how many it has. */
-type BatchCells = readonly [state: BatchState, points: number, batches: number];
+/** The columns behind the cells of the run: one of its batches, and whether it has others. */
+type BatchCells = readonly [state: BatchState, points: number, hasOthers: number];
 
 const SELECT_RUN_OF_BATCH = `SELECT ${RUN_COLUMNS}, batches.state, batches.points,
-    (SELECT count(*) FROM batches AS one WHERE one.run_id = runs.id)
+    CASE WHEN EXISTS (SELECT 1 FROM batches AS other
+      WHERE other.run_id = runs.id AND other.operation_id <> batches.operation_id) THEN 1 ELSE 0 END
   FROM batches JOIN runs ON runs.id = batches.run_id JOIN bindings ON bindings.id = runs.binding_id
 WHERE batches.operation_id = ?`;
 
-/** The results of the other leaves of a run. */
-type OthersCells = readonly [accepted: number, rejected: number, left: number];
+/** Batches are sent in their order, so that one that is left is found at the end, without reading all before it. */
+const SELECT_LEFT = `SELECT 1 FROM batches
+  WHERE run_id = ? AND operation_id <> ? AND state IN (${literals(NOT_ACCEPTED_STATES)})
+  ORDER BY place DESC LIMIT 1`;
+
+/** The points of the other leaves of a run. */
+type OthersCells = readonly [accepted: number, rejected: number];
 
 const SELECT_OTHERS = `SELECT coalesce(sum(CASE WHEN state = 'accepted' THEN points END), 0),
-    coalesce(sum(CASE WHEN state = 'rejected' THEN points END), 0),
-    coalesce(sum(CASE WHEN state IN (${literals(NOT_ACCEPTED_STATES)}) THEN 1 END), 0)
+    coalesce(sum(CASE WHEN state = 'rejected' THEN points END), 0)
   FROM batches WHERE run_id = ? AND operation_id <> ?`;
 
-const ALONE: OthersCells = [0, 0, 0];
+const ALONE: OthersCells = [0, 0];
 
 function* acceptBatch(
   store: Store,
@@ -46,11 +51,10 @@ function* acceptBatch(
   const [found] = yield* cells<RunCells>(SELECT_RUN_OF_BATCH, operationId);
   if (found === undefined) throw missingBatch(operationId);
   const { run, refused } = toRunRow(found);
-  const [state, own, count] = found.slice(RUN_CELLS) as unknown as BatchCells;
+  const [state, own, hasOthers] = found.slice(RUN_CELLS) as unknown as BatchCells;
   yield* store.assertRun(run.id);
   assertState({ operationId, state }, "sending");
-  const [others = ALONE] = count === 1 ? [] : yield* cells<OthersCells>(SELECT_OTHERS, run.id, operationId);
-  const [acceptedBefore, rejected, left] = others;
+  const left = hasOthers === 0 ? [] : yield* cells(SELECT_LEFT, run.id, operationId);
   yield* execute(
     "UPDATE batches SET state = 'accepted', answer = ?, accepted_at = coalesce(accepted_at, ?) WHERE operation_id = ?",
     answer,
@@ -58,13 +62,16 @@ function* acceptBatch(
     operationId,
   );
   const batchAccepted = { ...eventOf(run, "batch.accepted", answer), operationId };
-  const accepted = acceptedBefore + own;
-  const points = { accepted, rejected: refused + rejected };
-  if (run.state !== "delivering" || left > 0) {
+  if (run.state !== "delivering" || left.length > 0) {
+    // Each answer counts in its own transaction, so that the points before it are known.
+    const points = { accepted: run.points.accepted + own };
     yield* applyChange(store, run, run.state, { points }, {});
     yield* appendEvent(store, batchAccepted, run);
     return null;
   }
+  const [others = ALONE] = hasOthers === 0 ? [] : yield* cells<OthersCells>(SELECT_OTHERS, run.id, operationId);
+  const accepted = others[0] + own;
+  const points = { accepted, rejected: refused + others[1] };
   assertTransition("run", run.id, run.state, "accepted");
   const plan = finishPlan === undefined || run.finishPlan !== null ? {} : { finishPlan };
   const after = yield* applyChange(store, run, "accepted", { points, reason: null, ...plan }, {});
