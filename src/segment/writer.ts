@@ -1,6 +1,7 @@
 /** Writes segments (`layout.ts`), of one run or of several, one after another, in the thread of the caller. */
 import { hash } from "node:crypto";
-import { closeSync, ftruncateSync, openSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, write } from "node:fs";
+import { promisify } from "node:util";
 import type { BatchSlice } from "../model.ts";
 import { resultOf } from "../support/settled.ts";
 import {
@@ -65,7 +66,8 @@ export class SliceCounter {
 const HELD_MAX = 512 * 1024;
 
 /** The memory of the last writer is used again: new pages would cost more than the copy. */
-let spare: Buffer | null = null;
+const spare: Buffer[] = [];
+const SPARE_MAX = 2;
 
 export class SegmentWriter {
   readonly #path: string;
@@ -79,6 +81,8 @@ export class SegmentWriter {
   /** Whether the file may have more bytes than the segment. */
   #isLonger = false;
   readonly #footers = new Map<string, number>();
+  /** A write that goes on while the next bytes are made. */
+  #aside: Promise<void> | null = null;
 
   /** `begin`: bytes of inputs that the file has already; without any, the file is made or overwritten. */
   constructor(path: string, { begin = 0, bytesMax = Number.POSITIVE_INFINITY } = {}) {
@@ -101,11 +105,13 @@ export class SegmentWriter {
       spillPath: `${this.#path}.spill.part`,
       append: async (body, sheetName) => {
         const slice = counter.next(body);
+        if (this.#heldLength > 0 && !this.#fits(body.bytes)) await this.#flushAside();
         this.#putBytes(body.bytes);
         rows.add(`${rowIndexLine(slice, body, sheetName)}\n`);
         return slice;
       },
       publish: async (mapped) => {
+        await this.#aside;
         const about = this.#end === begin ? null : aboutOf(mapped);
         if (about === null) return;
         const batches = this.#end;
@@ -118,6 +124,9 @@ export class SegmentWriter {
         this.#footers.set(run.runId, footerAt);
       },
       discard: async () => {
+        // The fault that led here may be that of the write.
+        await this.#aside?.catch(() => undefined);
+        this.#aside = null;
         rows.discard();
         this.#isLonger = true;
         this.#returnTo(begin);
@@ -141,7 +150,7 @@ export class SegmentWriter {
   close(): void {
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
-    spare = this.#held ?? spare;
+    keepSpare(this.#held);
     this.#held = null;
   }
 
@@ -156,12 +165,12 @@ export class SegmentWriter {
 
   #putBytes(bytes: Buffer): void {
     if (this.#end + bytes.length > this.#bytesMax) throw new Error("too many readings for a segment of several runs");
-    if (this.#heldLength + bytes.length > HELD_MAX) this.#flush();
+    if (!this.#fits(bytes)) this.#flush();
     if (bytes.length > HELD_MAX) {
       this.#writeAll(bytes);
       return;
     }
-    this.#held ??= takeSpare();
+    this.#held ??= spare.pop() ?? Buffer.allocUnsafeSlow(HELD_MAX);
     bytes.copy(this.#held, this.#heldLength);
     this.#heldLength += bytes.length;
   }
@@ -171,21 +180,52 @@ export class SegmentWriter {
     this.#heldLength = end - this.#written;
   }
 
+  #fits({ length }: Buffer): boolean {
+    return this.#heldLength + length <= HELD_MAX;
+  }
+
+  /** Writes the held bytes while the caller goes on. Rejects with the fault of the write before. */
+  async #flushAside(): Promise<void> {
+    await this.#aside;
+    const held = this.#held;
+    const length = this.#heldLength;
+    if (held === null) return;
+    const at = this.#written;
+    this.#held = null;
+    this.#heldLength = 0;
+    this.#written += length;
+    this.#aside = writeAside(this.#opened(), held.subarray(0, length), at).finally(() => keepSpare(held));
+    // Whoever awaits it next receives the fault.
+    this.#aside.catch(() => undefined);
+  }
+
   #flush(): void {
     if (this.#held !== null) this.#writeAll(this.#held.subarray(0, this.#heldLength));
     this.#heldLength = 0;
   }
 
   #writeAll(bytes: Buffer): void {
+    this.#written += writeAll(this.#opened(), bytes, this.#written);
+  }
+
+  #opened(): number {
     this.#file ??= this.#begin === 0 ? create(this.#path) : openSync(this.#path, "r+");
-    this.#written += writeAll(this.#file, bytes, this.#written);
+    return this.#file;
   }
 }
 
-function takeSpare(): Buffer {
-  const taken = spare ?? Buffer.allocUnsafeSlow(HELD_MAX);
-  spare = null;
-  return taken;
+function keepSpare(held: Buffer | null): void {
+  if (held !== null && spare.length < SPARE_MAX) spare.push(held);
+}
+
+const writeSome = promisify(write);
+
+/** In one of Node's threads for the disk. */
+async function writeAside(file: number, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await writeSome(file, bytes, done, bytes.length - done, at + done);
+    done += bytesWritten;
+  }
 }
 
 /** A segment of one run that its writer publishes: written as `<path>.part`. Without batches there is no segment. */

@@ -3,7 +3,16 @@
  * kept and searched.
  */
 import { hash } from "node:crypto";
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -240,6 +249,23 @@ describe("a segment in one file", () => {
         { runId: other, row: 4, value: 2 },
       ]);
       expect(reported.length).toBeGreaterThan(1);
+    },
+  );
+
+  it.skipIf(process.platform !== "linux").each([10, 10_000, 100_000])(
+    "of %i readings reports a full disk, whichever of its writes meets it, and leaves nothing",
+    async (count) => {
+      const part = `${segment}.part`;
+      symlinkSync("/dev/full", part);
+      const mapped = mapWith(
+        ({ emit }) => {
+          for (let at = 0; at < count; at += 1)
+            emit({ target: { variableId: 1 }, date: new Date(AT + at * QUARTER_MS), value: at });
+        },
+        { limits: { pointsMax: 1_000, bytesMax: 100_000 }, sink: createSegment(segment) },
+      );
+      await expect(mapped).rejects.toMatchObject({ code: "HG-MAP-014", message: expect.stringContaining("ENOSPC") });
+      expect(readdirSync(join(folder, "segments"))).toEqual([]);
     },
   );
 
