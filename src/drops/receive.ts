@@ -44,13 +44,15 @@ export async function openReceiver(drop: string, entry: FileEntry, to: Destinati
     async write(chunk) {
       if (bytes + chunk.byteLength > entry.size)
         throw changedWhileFetched(drop, entry, `more than ${entry.size} bytes came`);
-      await local(drop, destination, async () => {
+      const written = local(drop, destination, async () => {
         for (let at = 0; at < chunk.byteLength; ) {
           const { bytesWritten } = await handle.write(chunk, at, chunk.byteLength - at, to.offset + bytes + at);
           at += bytesWritten;
         }
       });
+      // While it is written. A receiver whose disk failed is not used again.
       digest.update(chunk);
+      await written;
       bytes += chunk.byteLength;
     },
     async restart() {

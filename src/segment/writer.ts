@@ -81,7 +81,7 @@ export class SegmentWriter {
   /** Whether the file may have more bytes than the segment. */
   #isLonger = false;
   readonly #footers = new Map<string, number>();
-  /** A write that goes on while the next bytes are made. */
+  /** A write that runs while the next bytes are made. */
   #aside: Promise<void> | null = null;
 
   /** `begin`: bytes of inputs that the file has already; without any, the file is made or overwritten. */
@@ -184,7 +184,7 @@ export class SegmentWriter {
     return this.#heldLength + length <= HELD_MAX;
   }
 
-  /** Writes the held bytes while the caller goes on. Rejects with the fault of the write before. */
+  /** Writes the held bytes while the caller continues. Rejects with the fault of the write before. */
   async #flushAside(): Promise<void> {
     await this.#aside;
     const held = this.#held;
@@ -195,7 +195,7 @@ export class SegmentWriter {
     this.#heldLength = 0;
     this.#written += length;
     this.#aside = writeAside(this.#opened(), held.subarray(0, length), at).finally(() => keepSpare(held));
-    // Whoever awaits it next receives the fault.
+    // The next call that awaits it receives the fault.
     this.#aside.catch(() => undefined);
   }
 
