@@ -8,6 +8,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +16,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { asideName } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
-import { performLocal } from "../../src/drops/local/disk-work.ts";
+import { NO_FILE, performLocal } from "../../src/drops/local/disk-work.ts";
 import { LocalEvents } from "../../src/drops/local/events.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import type { FileEntry } from "../../src/model.ts";
@@ -44,6 +45,33 @@ const facts = (hooks: { isWanted?(): boolean; isAwaited?(): boolean } = {}) => (
   isWanted: () => true,
   isAwaited: () => true,
   ...hooks,
+});
+
+describe("a thread that reads the status of files", () => {
+  test("tells files from folders, links and what vanished, and leaves out what it cannot read", () => {
+    mkdirSync(join(root, "folder"));
+    symlinkSync("a.csv", join(root, "link"));
+    const paths = ["a.csv", "folder", "link", "vanished", `a.csv/${"x".repeat(300)}`].join("\0");
+    expect(performLocal({ kind: "status", root, paths }, facts())).toEqual({
+      sizes: Float64Array.of(entry.size, NO_FILE, NO_FILE, NO_FILE, Number.NaN),
+      times: BigInt64Array.of(BigInt(entry.mtime), 0n, 0n, 0n, 0n),
+    });
+  });
+
+  test("begins no further file when its caller gave up", () => {
+    const answer = performLocal({ kind: "status", root, paths: "a.csv" }, facts({ isWanted: () => false }));
+    expect(answer).toEqual({ sizes: Float64Array.of(Number.NaN), times: BigInt64Array.of(0n) });
+  });
+});
+
+test("a listing of many files shows each of them, also one whose name is no text", async () => {
+  const expected = [entry, ...Array.from({ length: 700 }, (_, nth) => write(`m_${nth}.csv`, "x".repeat(nth % 7)))];
+  writeFileSync(Buffer.concat([Buffer.from(`${root}/z`), Buffer.of(0xe4), Buffer.from(".csv")]), "odd");
+  const drop = await createDrop(dropOptions.parse({ kind: "local", name: "many", path: root }), { log: silentLog });
+  const listed = await Array.fromAsync(drop.list(never));
+  await drop.close();
+  expect(new Set(listed.filter(({ path }) => path !== "z\\xE4.csv"))).toEqual(new Set(expected));
+  expect(listed).toHaveLength(expected.length + 1);
 });
 
 describe("a thread that fetches", () => {

@@ -37,7 +37,9 @@ export interface FinishWanted {
 /** The paths were checked: each is plain and relative. */
 export type LocalOrder =
   | { readonly kind: "fetch"; readonly entries: readonly FileEntry[]; readonly destination: string }
-  | { readonly kind: "finish"; readonly wanted: readonly FinishWanted[] };
+  | { readonly kind: "finish"; readonly wanted: readonly FinishWanted[] }
+  /** `paths` are separated by a zero character: many texts take longer to pass on than one. */
+  | { readonly kind: "status"; readonly root: string; readonly paths: string };
 
 /**
  * `overtaken`: of two uploads that arrived meanwhile, the older one is at the destination, and the newer one
@@ -45,7 +47,20 @@ export type LocalOrder =
  */
 type Finished = Exclude<FinishResult, "gone"> | "overtaken";
 
-export type LocalAnswer = readonly (FetchedPart | Finished | null)[];
+export type ListAnswer = readonly (FetchedPart | Finished | null)[];
+
+/** Of each path, in columns, since an object for each would take longer to pass on than to make. */
+export interface FileStatuses {
+  /** Bytes; `NO_FILE`, and NaN where the status cannot be read. */
+  readonly sizes: Float64Array;
+  /** Nanoseconds of the last change. */
+  readonly times: BigInt64Array;
+}
+
+/** The size of a path that vanished, or is no file. */
+export const NO_FILE = -1;
+
+export type LocalAnswer = ListAnswer | FileStatuses;
 
 type Facts = TaskFacts<{ readonly root: string }>;
 
@@ -53,10 +68,25 @@ type Facts = TaskFacts<{ readonly root: string }>;
 const PIECE_MAX = 256 * 1024;
 
 export function performLocal(order: LocalOrder, facts: Facts): LocalAnswer {
+  if (order.kind === "status") return statusesOf(order.root, order.paths.split("\0"), facts);
   const folders = new Folders(facts.data.root);
   return order.kind === "fetch"
     ? fetchAll(order.entries, order.destination, folders, facts)
     : finishAll(order.wanted, folders, facts);
+}
+
+function statusesOf(root: string, paths: readonly string[], facts: Facts): FileStatuses {
+  const sizes = new Float64Array(paths.length).fill(Number.NaN);
+  const times = new BigInt64Array(paths.length);
+  for (const [at, path] of paths.entries()) {
+    if (!facts.isWanted()) break;
+    const status = triedOnce(() => statusOf(`${root}${sep}${path}`) ?? "gone");
+    if (status === null) continue;
+    const isFile = status !== "gone" && status.isFile();
+    sizes[at] = isFile ? Number(status.size) : NO_FILE;
+    if (isFile) times[at] = status.mtimeNs;
+  }
+  return { sizes, times };
 }
 
 interface Copy extends FetchedPart {

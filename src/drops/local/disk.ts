@@ -18,7 +18,7 @@ import { warnOfOvertaken } from "../finish.ts";
 import { isInside } from "../paths.ts";
 import type { Destination } from "../receive.ts";
 import { interrupted } from "../refusals.ts";
-import type { FinishWanted, LocalAnswer, LocalOrder } from "./disk-work.ts";
+import type { FileStatuses, FinishWanted, ListAnswer, LocalAnswer, LocalOrder } from "./disk-work.ts";
 import { openForWriting } from "./open-files.ts";
 
 /** How the drop finishes files: `Result` is that of the whole finish, or of its first half. */
@@ -61,6 +61,15 @@ export class LocalDisk {
     });
   }
 
+  /**
+   * The statuses of files at these paths below `root`, which lead to them as text; null when the thread did not read
+   * them.
+   */
+  async statuses(root: string, paths: readonly string[], signal: AbortSignal): Promise<FileStatuses | null> {
+    const answer = await this.#thread.ask({ kind: "status", root, paths: paths.join("\0") }, signal);
+    return answer !== null && "sizes" in answer ? answer : null;
+  }
+
   /** See `Drop.fetch`; `fetchOne` fetches the files that the thread left. */
   async fetch(
     entries: readonly FileEntry[],
@@ -98,7 +107,7 @@ export class LocalDisk {
     const { maxFileSize } = this.#facts;
     const fits = entries.map(({ size, path }) => size <= maxFileSize && isInside(path) && this.#isText(path));
     const order = { kind: "fetch", entries: entries.filter((_, at) => fits[at]), destination } as const;
-    const answer = order.entries.length === 0 ? [] : await this.#thread.ask(order, signal);
+    const answer = order.entries.length === 0 ? [] : await this.#askList(order, signal);
     return merge(fits, answer, (result) => (typeof result === "object" ? result : null));
   }
 
@@ -120,13 +129,18 @@ export class LocalDisk {
     }
     // Without a signal: the caller must know the result.
     const order = { kind: "finish", wanted: usual } as const;
-    const answer = usual.length === 0 ? [] : await this.#thread.ask(order, signal, true);
+    const answer = usual.length === 0 ? [] : await this.#askList(order, signal, true);
     for (const result of answer ?? []) if (result === "done") faultPoint("drops.finish.after-rename");
     const moves = orders.map((order) => order !== null);
     const results = merge(moves, answer, (result, at) => this.#resultFor(result, usual[at]));
     return wanted.map(({ entry, plan }, at) =>
       plan.action === "leave" && isInside(entry.path) ? "done" : (results[at] ?? null),
     );
+  }
+
+  async #askList(order: LocalOrder, signal: AbortSignal, mustReceive = false): Promise<ListAnswer | null> {
+    const answer = await this.#thread.ask(order, signal, mustReceive);
+    return answer === null || "sizes" in answer ? null : answer;
   }
 
   /** The paths that a process has open for writing. */
@@ -145,7 +159,7 @@ export class LocalDisk {
     return typeof bytesOf(path, this.#facts.names) === "string";
   }
 
-  #resultFor(result: LocalAnswer[number], order: FinishWanted | undefined): FinishResult | null {
+  #resultFor(result: ListAnswer[number], order: FinishWanted | undefined): FinishResult | null {
     if (result !== "overtaken") return typeof result === "string" ? result : null;
     if (order !== undefined) warnOfOvertaken(this.#facts, order.entry, order.to);
     return "changed";
@@ -165,8 +179,8 @@ function orderOf({ entry, plan }: FinishPlanned, inHalves: boolean): FinishWante
 /** The results of the thread, at the positions of its files. */
 function merge<Result>(
   belongs: readonly boolean[],
-  answer: LocalAnswer | null,
-  convert: (result: LocalAnswer[number], at: number) => Result | null,
+  answer: ListAnswer | null,
+  convert: (result: ListAnswer[number], at: number) => Result | null,
 ): (Result | null)[] {
   let at = -1;
   return belongs.map((one) => {

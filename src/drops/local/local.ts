@@ -202,13 +202,12 @@ export class LocalDrop implements Drop {
     notes: Pick<LocalTree, "onListed" | "tally"> = {},
   ) {
     const tree = {
-      root,
-      names: this.#options.names,
-      filter,
+      ...{ root, filter, names: this.#options.names },
       guard: <T>(work: Promise<T>) => this.#guard("list drop", signal, work),
       onLink: () => {
         this.#linksSeen += 1;
       },
+      statuses: (paths: readonly string[]) => this.#disk.statuses(root, paths, signal),
       ...notes,
     };
     return listTree(tree, from);

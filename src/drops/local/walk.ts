@@ -3,12 +3,15 @@ import { type BigIntStats, type Dir, type Dirent, lstat } from "node:fs";
 import { lstat as lstatOnce, opendir } from "node:fs/promises";
 import type { FileEntry } from "../../model.ts";
 import { isMissing } from "../../support/errors.ts";
-import { localPath, type NameEncoding, nameOf } from "../../support/file-names.ts";
+import { bytesOf, localPath, type NameEncoding, nameOf } from "../../support/file-names.ts";
 import type { OnFolder } from "../drop.ts";
 import type { ListingFilter } from "../paths.ts";
+import { type FileStatuses, NO_FILE } from "./disk-work.ts";
 
 /** Entries that are read in one call, and whose status is then read concurrently. */
-const READ_AT_ONCE = 128;
+const READ_AT_ONCE = 512;
+/** Files whose status the thread of the drop reads: for fewer, a message to it costs more than it saves. */
+const STATUS_LIST_MIN = 64;
 
 export interface LocalTree {
   /** Full path without symbolic links. */
@@ -18,6 +21,8 @@ export interface LocalTree {
   /** Ends a wait that was cancelled, and converts errors to those of the drop. */
   readonly guard: <T>(work: Promise<T>) => Promise<T>;
   readonly onLink: () => void;
+  /** Null when they were not read. */
+  readonly statuses: (paths: readonly string[]) => Promise<FileStatuses | null>;
   /** Counts the entries that are read, including ignored ones. */
   readonly tally?: { entries: number; folders: number };
   /** Called for each folder after all of its files were returned. */
@@ -131,7 +136,24 @@ function readItems(directory: Dir): Promise<readonly Dirent[]> {
 }
 
 /** In any order, without those that vanished or are not files. */
-function readEntries({ root, names }: LocalTree, paths: readonly string[]): Promise<readonly FileEntry[]> {
+async function readEntries(tree: LocalTree, paths: readonly string[]): Promise<readonly FileEntry[]> {
+  if (paths.length < STATUS_LIST_MIN) return await readEach(tree, paths);
+  const isText = (path: string) => typeof bytesOf(path, tree.names) === "string";
+  const usual = paths.every(isText) ? paths : paths.filter(isText);
+  const statuses = await tree.statuses(usual);
+  if (statuses === null) return await readEach(tree, paths);
+  const entries: FileEntry[] = [];
+  const others = usual === paths ? [] : paths.filter((path) => !isText(path));
+  for (const [at, path] of usual.entries()) {
+    const size = statuses.sizes[at] ?? Number.NaN;
+    if (Number.isNaN(size)) others.push(path);
+    else if (size !== NO_FILE) entries.push({ path, size, mtime: String(statuses.times[at]) });
+  }
+  return others.length === 0 ? entries : entries.concat(await readEach(tree, others));
+}
+
+/** Reports the error of a status that cannot be read. */
+function readEach({ root, names }: LocalTree, paths: readonly string[]): Promise<readonly FileEntry[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly FileEntry[]>();
   const entries: FileEntry[] = [];
   let open = paths.length;
