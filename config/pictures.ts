@@ -1,7 +1,7 @@
 /**
- * Takes the pictures of the console in `docs/images/`: the demo runs in a folder of its own, and Chromium opens its
- * pages in the widths and colours in which people see them. As WebP they have a third of the size of PNG.
- * `node config/pictures.ts [FOLDER]`.
+ * Takes the pictures of the console and the explorer in `docs/images/`: the demo runs in a folder of its own, and
+ * Chromium opens its pages in the widths and colours in which people see them. As WebP they have a third of the size of
+ * PNG. `node config/pictures.ts [FOLDER]`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -60,6 +60,12 @@ const PAGES: Readonly<Record<string, (page: Page, base: string) => Promise<unkno
     await page.goto(`${base}/drops`);
     await page.getByRole("table").waitFor();
   },
+};
+
+/** Of the explorer, by the variables of the demo; each begins at its address. */
+const VIEWS: Readonly<Record<string, string>> = {
+  plot: "?variables=1,3&from=2026-03-02&to=2026-03-09",
+  heat: "?variables=1&from=2026-03-01&to=2026-04-01&view=heat",
 };
 
 async function openFile(page: Page): Promise<void> {
@@ -132,20 +138,54 @@ async function takeAll(browser: Browser, link: string): Promise<void> {
   }
 }
 
+interface Links {
+  readonly console: string;
+  readonly explorer: string;
+  readonly explorerUser: string;
+  readonly explorerPassword: string;
+}
+
+async function takeExplorer(browser: Browser, { explorer, explorerUser, explorerPassword }: Links): Promise<void> {
+  const first = await browser.newContext();
+  const page = await first.newPage();
+  await page.goto(explorer);
+  await page.getByLabel("User name or e-mail").fill(explorerUser);
+  await page.getByLabel("Password").fill(explorerPassword);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByLabel("Search").waitFor();
+  const storageState = await first.storageState();
+  for (const { width, height, colorScheme } of LOOKS) {
+    const context = await browser.newContext({ storageState, viewport: { width, height }, colorScheme });
+    for (const [name, address] of Object.entries(VIEWS)) {
+      const shown = await context.newPage();
+      await shown.goto(new URL(address, explorer).href);
+      const plot = shown.locator('.shown[aria-busy="false"] canvas').first();
+      await plot.waitFor();
+      // On a phone it stands below the tree.
+      if (width < 600) await plot.evaluate((one) => one.scrollIntoView({ block: "center" }));
+      await take(shown, join(folder, `explorer-${name}-${width}-${colorScheme}.webp`));
+      await shown.close();
+    }
+    await context.close();
+  }
+}
+
 const parent = mkdtempSync(join(tmpdir(), "headgate-pictures-"));
 const state = join(parent, "demo");
 mkdirSync(folder, { recursive: true });
 const demo = spawn(process.execPath, [join(root, "src/headgate.js"), "demo", "--state", state], { stdio: "ignore" });
 const links = join(state, "links.json");
 try {
-  const link = await until("the demo", async () =>
-    existsSync(links) ? ((JSON.parse(readFileSync(links, "utf8")) as { console?: string }).console ?? null) : null,
-  );
+  const found = await until("the demo", async () => {
+    const known = existsSync(links) ? (JSON.parse(readFileSync(links, "utf8")) as Partial<Links>) : {};
+    return known.console === undefined ? null : (known as Links);
+  });
   writeFileSync(join(state, "drops/local", FILE), WRONG);
   const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"];
   const browser = await chromium.launch({ executablePath: CHROMIUM, args });
   try {
-    await takeAll(browser, link);
+    await takeAll(browser, found.console);
+    await takeExplorer(browser, found);
   } finally {
     await browser.close();
   }

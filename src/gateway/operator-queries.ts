@@ -66,6 +66,9 @@ export interface QueryParts {
   readonly configuration?: Pick<ConfigurationState, "health" | "reloads"> | undefined;
 }
 
+/** Events of one second that are read for browsers from a ledger that nodes share. */
+const LIVE_EVENTS_MAX = 200;
+
 export function joinQueries(queries: OperatorQueries, config: GatewayConfig, parts: QueryParts): void {
   const { ledger, spool, pauses, lookups, versions, drops, scheduler, late, lanes, clock, log } = parts;
   queries.onOutcome = async (runId) => {
@@ -96,6 +99,9 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
   parts.observers.live.connectTo({
     attention: async () => (await inbox.next()).total,
     drops: () => drops.statuses(),
+    ...(ledger.fleet.recheckMs === null
+      ? {}
+      : { changes: (after: number | null) => ledger.files.eventsAfter(after, LIVE_EVENTS_MAX) }),
   });
   queries.console = {
     ...parts,

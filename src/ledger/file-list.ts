@@ -1,5 +1,5 @@
 /** The part of the ledger that lists and finds files for people, and counts what needs attention by its cause. */
-import type { Arrival, FileStanding, IsoInstant, Run, RunState } from "../model.ts";
+import type { Arrival, FileStanding, IsoInstant, LedgerEvent, Run, RunState } from "../model.ts";
 import type { TargetKey } from "./ledger-records.ts";
 import type { TracedFile } from "./ledger-results.ts";
 
@@ -64,6 +64,12 @@ export interface UnmatchedCount {
   readonly newest: IsoInstant | null;
 }
 
+export interface EventPart {
+  readonly events: readonly (LedgerEvent & { readonly drop: string; readonly path: string })[];
+  /** Number of the newest event. */
+  readonly last: number;
+}
+
 export interface FileList {
   list(filter: FileFilter): Promise<FileListPart>;
   /** The files of an operationId, of the prefix of operationIds, of a run, or of the beginning of a run's id. */
@@ -90,6 +96,11 @@ export interface FileList {
   unmatchedCount(drop: string, most: number): Promise<UnmatchedCount>;
   /** Newest first: those whose id is lower than `before`. */
   unmatched(drop: string, limit: number, before?: number): Promise<readonly Arrival[]>;
+  /**
+   * Events of all nodes that were added after the one with this number, oldest first; of very many the newest. Null:
+   * the number alone from which to continue. A transaction that takes long may add one that is passed over.
+   */
+  eventsAfter(after: number | null, limit: number): Promise<EventPart>;
   /** Selects the runs whose file a newer version has replaced: its sender has resolved them. */
   replaced(runs: readonly string[]): Promise<ReadonlySet<string>>;
 }

@@ -26,6 +26,13 @@ export interface LiveSources {
   /** How many concerns need attention. */
   attention(): Promise<number>;
   drops(): readonly DropState[];
+  /**
+   * Reads the events of all nodes after the one with this number, where several share the ledger; null: the number
+   * alone. Absent where each event is noted in this process.
+   */
+  readonly changes?: (
+    after: number | null,
+  ) => Promise<{ readonly events: readonly FileEvent[]; readonly last: number }>;
 }
 
 type File = LiveEvents["files"]["files"][number];
@@ -47,6 +54,8 @@ export class LiveUpdates {
   #countAtMs = 0;
   #isCountDue = false;
   #drops = "";
+  /** Number of the last event that was read from a shared ledger; null before the first. */
+  #readTo: number | null = null;
 
   constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
     this.#clock = clock;
@@ -58,9 +67,12 @@ export class LiveUpdates {
     this.#sources = sources;
   }
 
-  /** Called for each event after it was committed. */
-  note({ arrivalId: id, path, drop, what }: FileEvent): void {
-    if (this.#clients.size === 0) return;
+  /** Called for each event after it was committed. Those of a shared ledger are read from there. */
+  note(event: FileEvent): void {
+    if (this.#clients.size > 0 && this.#sources?.changes === undefined) this.#take(event);
+  }
+
+  #take({ arrivalId: id, path, drop, what }: FileEvent): void {
     this.#hasChanged = true;
     const state = stateOf(what);
     if (state === null) return;
@@ -96,6 +108,8 @@ export class LiveUpdates {
   async #run(): Promise<void> {
     this.#countAtMs = 0;
     let commentedMs = this.#clock.monotonicMs();
+    // Changes count from here.
+    if (this.#sources?.changes !== undefined) await this.#readShared();
     while (this.#clients.size > 0 && (await this.#clock.sleep(TICK_MS, this.#stop.signal))) {
       const nowMs = this.#clock.monotonicMs();
       const isDue = nowMs >= commentedMs + COMMENT_MS;
@@ -110,9 +124,22 @@ export class LiveUpdates {
     this.#files.clear();
     this.#drops = "";
     this.#attention = null;
+    this.#readTo = null;
+  }
+
+  async #readShared(): Promise<void> {
+    try {
+      const found = await this.#sources?.changes?.(this.#readTo);
+      if (found === undefined) return;
+      this.#readTo = found.last;
+      for (const event of found.events) this.#take(event);
+    } catch (thrown) {
+      this.#log.warn({ reason: wordsOf(thrown) }, "the events of other nodes could not be read for the console");
+    }
   }
 
   async #changes(): Promise<readonly string[]> {
+    await this.#readShared();
     const hadChange = this.#hasChanged;
     const files = { files: [...this.#files.values()], isCut: this.#isCut };
     this.#files.clear();

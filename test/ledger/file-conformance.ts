@@ -21,6 +21,24 @@ export function fileConformance(ledger: () => Ledger): void {
     return { delivered, held, broken, stray: arrival };
   }
 
+  it("returns the events that were added after one, with their files, and of very many the newest", async () => {
+    await scene();
+    const { files } = ledger();
+    const { events: none, last } = await files.eventsAfter(null, 10);
+    expect(none).toEqual([]);
+    expect(await files.eventsAfter(last, 10)).toEqual({ events: [], last });
+    const { arrival } = await sight(ledger(), "new.txt", "other");
+    await ledger().advanceArrival(arrival.id, "unmatched", "no trigger");
+    const found = await files.eventsAfter(last, 10);
+    expect(found.events.at(-1)).toMatchObject({
+      ...{ arrivalId: arrival.id, what: "arrival.unmatched", drop: "other", path: "new.txt" },
+    });
+    expect(found.events.every(({ arrivalId }) => arrivalId === arrival.id)).toBe(true);
+    const all = await files.eventsAfter(0, 1_000);
+    expect(all.last).toBe(found.last);
+    expect((await files.eventsAfter(0, 2)).events).toEqual(all.events.slice(-2));
+  });
+
   it("lists files newest first, by path, standing, drop, trigger and target", async () => {
     const { delivered, broken } = await scene();
     expect(await paths({})).toEqual(["stray.txt", "south/C_100%.csv", "south/b.csv", "north/a.csv"]);

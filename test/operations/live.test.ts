@@ -119,6 +119,29 @@ describe("a client of the live updates", () => {
     expect(client.texts).toBe("");
   });
 
+  it("gets the changes of all nodes that share a ledger, each once", async () => {
+    const events = [event(1, "run.claimed")];
+    live.connectTo({
+      attention: async () => attention,
+      drops: () => drops,
+      changes: async (after) => ({ events: after === null ? [] : events.slice(after), last: events.length }),
+    });
+    const client = join();
+    await tick();
+    client.take();
+    // This node noted it, and another one did not: both are in the ledger.
+    live.note(event(2, "run.mapped"));
+    events.push(event(2, "run.mapped"), event(3, "run.quarantined"));
+    await tick();
+    const files = [
+      { id: 2, path: "2.csv", drop: "in", state: "mapped" },
+      { id: 3, path: "3.csv", drop: "in", state: "quarantined" },
+    ];
+    expect(client.take()).toContainEqual(["files", { files, isCut: false }]);
+    await tick();
+    expect(client.texts).not.toContain("event: files");
+  });
+
   it("gets the newest fifty of many files, and that there were more", async () => {
     const client = join();
     await tick();

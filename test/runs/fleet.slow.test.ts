@@ -182,3 +182,32 @@ export default defineMapper({ name: "acme", summary: "of a test", version: "1", 
     await until("new files take the new ones", async () => (await rig.stored(variable))["2026-03-02"] === 9);
   });
 });
+
+describe("the console of a node", () => {
+  it("shows the files of other nodes as they change", async () => {
+    await rig.variable("a");
+    const sections = { drops: [drop("in")], triggers: [trigger("standard")] };
+    const north = await start("north", sections);
+    const south = await start("south", sections);
+    await until("north polls the drop", async () =>
+      (await north.ledger.fleet.nodes()).some((one) => one.drops[0] === "in"),
+    );
+    const stop = new AbortController();
+    const live = await fetch(`${south.operationsUrl}/operations/live`, {
+      headers: { authorization: `Bearer ${south.operationsToken}` },
+      signal: stop.signal,
+    });
+    let seen = "";
+    const reading = (async () => {
+      for await (const part of live.body ?? []) seen += Buffer.from(part).toString();
+    })().catch(() => undefined);
+    try {
+      await until("the stream has begun", async () => seen.includes("event: state"));
+      rig.put("in/a.csv", "variable_id,date,value\n1,2026-03-01T00:00:00Z,oops\n");
+      await until("south shows it", async () => /"path":"a.csv","drop":"in","state":"quarantined"/.test(seen));
+    } finally {
+      stop.abort();
+      await reading;
+    }
+  });
+});

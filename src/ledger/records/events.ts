@@ -1,5 +1,6 @@
 /** The events of a file. Each is written in the transaction of the change it describes. */
 import type { LedgerEvent } from "../../model.ts";
+import type { EventPart } from "../file-list.ts";
 import type { Ledger } from "../ledger.ts";
 import { type EventRow, toEvent } from "./rows.ts";
 import {
@@ -75,4 +76,22 @@ export function eventMethods(store: Store): Pick<Ledger, "events" | "addEvent"> 
 export function* eventsOf(arrivalId: number): Steps<readonly LedgerEvent[]> {
   const found = yield* rows<EventRow>("SELECT * FROM events WHERE arrival_id = ? ORDER BY id", arrivalId);
   return found.map(toEvent);
+}
+
+type PlacedRow = EventRow & { readonly id: number; readonly drop_name: string; readonly path: string };
+
+/** Of all files, in the order of their numbers. */
+export function* eventsAfter(after: number | null, limit: number): Steps<EventPart> {
+  if (after === null) {
+    const newest = yield* row<{ id: number | null }>("SELECT max(id) AS id FROM events");
+    return { events: [], last: newest?.id ?? 0 };
+  }
+  const found = yield* rows<PlacedRow>(
+    "SELECT events.*, arrivals.drop_name, arrivals.path FROM events JOIN arrivals ON arrivals.id = events.arrival_id " +
+      "WHERE events.id > ? ORDER BY events.id DESC LIMIT ?",
+    after,
+    limit,
+  );
+  const events = found.toReversed().map((cells) => ({ ...toEvent(cells), drop: cells.drop_name, path: cells.path }));
+  return { events, last: found[0]?.id ?? after };
 }

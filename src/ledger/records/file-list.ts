@@ -7,6 +7,7 @@ import type { Arrival, ArrivalState, FileStanding, RunState } from "../../model.
 import { ALL_RUN_STATES, ARRIVAL_STATES, RUN_STATES, runStatesThat } from "../../states.ts";
 import type { FileFilter, FileList, FileListPart, ListedFile } from "../file-list.ts";
 import { arrivalsById } from "./arrivals.ts";
+import { eventsAfter } from "./events.ts";
 import { namedIds, unmatched, unmatchedCount } from "./indexed-files.ts";
 import { replacedRuns, restingCases } from "./resting-cases.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
@@ -55,6 +56,7 @@ export function fileList(store: Store): FileList {
     resting: (states, limit, known = new Map()) => restingCases(store, states, limit, known),
     unmatchedCount: (drop, most) => store.read(() => unmatchedCount(drop, most)),
     unmatched: (drop, limit, before = Number.MAX_SAFE_INTEGER) => store.look(() => unmatched(drop, limit, before)),
+    eventsAfter: (after, limit) => store.look(() => eventsAfter(after, limit)),
     replaced: (runs) => store.look(() => replacedRuns(store, runs)),
   };
 }

@@ -152,6 +152,7 @@ function Undo({ points, variables, count: all, absent, gone }: UndoPreview): Ele
   const { undoColumns: columns } = words;
   return html`<p><strong>${words.undoPoints(points, all)}</strong></p>
     ${absent === 0 ? null : html`<p class="detail">${words.undoAbsent(absent)}</p>`}
+    ${variables.some(({ stay }) => stay > 0) ? html`<p class="detail">${words.undoStay}</p>` : null}
     ${gone.length === 0 ? null : html`<p class="warn">${words.undoGone(gone.length)}</p>`}
     ${
       variables.length === 0

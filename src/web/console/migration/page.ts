@@ -53,7 +53,7 @@ function Migration({ one, onChanged }: Props): Element {
     ${opensAt === null ? null : html`<p class="warn">${words.waitsUntil} <bdi>${opensAt}</bdi></p>`}
     ${pausing === null ? null : html`<p class="warn">${words.pausing} <bdi>${pausing.by}</bdi></p>`}
     <${MigrationActions} one=${one} onChanged=${onChanged} />
-    ${plan === null ? null : html`<${PlanOf} plan=${plan} />`}
+    ${plan === null ? null : html`<${PlanOf} plan=${plan} isNew=${one.state === "planned"} />`}
     ${Facts({ facts: factsOf(one) })}
     ${findings.length === 0 ? null : Findings(findings)}
     ${isFindingsCut ? html`<p class="detail">${words.cut}</p>` : null}

@@ -105,9 +105,9 @@ function PlanForm({ histories, services, planned, leave }: FormProps): Element {
 
 type Plan = NonNullable<MigrationFacts["plan"]>;
 
-export function PlanOf({ plan }: { readonly plan: Plan }): Element {
+export function PlanOf({ plan, isNew }: { readonly plan: Plan; readonly isNew: boolean }): Element {
   const { by, at, state, done, of, facts, findings } = plan;
-  return html`<details open=${state !== "done" || findings.length > 0}><summary>${words.plan(words.planStates[state])}
+  return html`<details open=${isNew}><summary>${words.plan(words.planStates[state])}
     </summary>
     <p class="detail"><bdi>${by}</bdi>, <${When} at=${at} />${
       state === "running" && of > 0 ? html` · ${words.planProgress(done, of)}` : null

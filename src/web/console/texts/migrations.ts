@@ -84,6 +84,7 @@ export const MIGRATIONS = {
   undoPoints: (points: number, variables: number) =>
     `${many(points, "reading", "readings")} of ${many(variables, "variable", "variables")} would be removed.`,
   undoAbsent: (count: number) => `${many(count, "date is", "dates are")} not stored.`,
+  undoStay: "Dates stay that other files delivered too, or at which another value is stored now.",
   undoGone: (count: number) =>
     `The batches of ${many(count, "file", "files")} are no longer kept: their readings stay.`,
   undoEffect: "Nothing is removed here. The undo itself is given by the command, which asks again:",
