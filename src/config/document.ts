@@ -90,7 +90,8 @@ function validated<Schema extends z.ZodType>(
   // Secrets are registered before any fault is reported: an invalid configuration holds secrets too.
   const words = wordsOfSchema(schema);
   for (const secret of secretsOf(data, schema)) keepSecret(secret, words);
-  const parsed = schema.safeParse(data);
+  // A document is read once: to compile parsers for it takes longer than to do without.
+  const parsed = schema.safeParse(data, { jitless: true });
   if (parsed.success) return deepFreeze(parsed.data);
   const known = knownKeys(schema);
   throw invalid(

@@ -12,6 +12,7 @@ import { logOptions } from "../support/log-options.ts";
 import { serviceTriggersOptions, triggerList, triggerOptions } from "../triggers/options.ts";
 import { environmentVariable, type ParsedDocument, readDocument } from "./document.ts";
 import { requireKind } from "./file-kind.ts";
+import { generatedAs } from "./json-schema.ts";
 
 /** The settings of a trigger that the gateway alone reads, beside those of `triggerOptions`. */
 export const gatewayTrigger = triggerOptions.extend({
@@ -38,7 +39,7 @@ const sections = z.strictObject({
   log: logOptions.prefault({}).describe("The log."),
 });
 
-export const gatewayConfig = sections
+const whole = sections
   .check(
     uniqueNames("services"),
     uniqueNames("drops"),
@@ -49,6 +50,7 @@ export const gatewayConfig = sections
     workingConfirmation(),
   )
   .transform(withSplitTriggers);
+export const gatewayConfig = generatedAs(whole, "gateway.schema.json");
 export type GatewayConfig = Omit<z.output<typeof gatewayConfig>, "drops"> & { readonly drops: readonly DropOptions[] };
 
 /** The configuration of a gateway inside a hub, which is made by the program; it may have no accounts yet. */

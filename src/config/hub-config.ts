@@ -3,6 +3,9 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { type HubOptions, hubOptions } from "../hub/options.ts";
 import { type ParsedDocument, readDocument } from "./document.ts";
 import { requireKind } from "./file-kind.ts";
+import { generatedAs } from "./json-schema.ts";
+
+const documented = generatedAs(hubOptions, "hub.schema.json");
 
 /**
  * Loads, validates and freezes the options; paths are relative to the file's own folder. Throws
@@ -15,7 +18,7 @@ export function loadHubOptions(path: string): HubOptions {
 /** As `loadHubOptions`, of a file that was read. */
 export function hubOptionsOf(document: ParsedDocument, path: string): HubOptions {
   requireKind("hub", document, path);
-  const options = document.validated(hubOptions);
+  const options = document.validated(documented);
   const { store, files, transfer, mail } = options;
   const at = (own: string) => (isAbsolute(own) ? own : resolve(dirname(resolve(path)), own));
   return Object.freeze({

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { printError, printJson } from "../../src/cli/output.ts";
 import { parseConfigText } from "../../src/config/document.ts";
 import { gatewayConfig } from "../../src/config/gateway-config.ts";
+import { generatedAs, inputSchemaOf } from "../../src/config/json-schema.ts";
 import { secretsOf } from "../../src/config/secrets.ts";
 import { hubOptions } from "../../src/hub/options.ts";
 import { oneLine } from "../../src/operations/notification-text.ts";
@@ -111,4 +112,14 @@ test("a secret is masked before a text is cut", () => {
   keepSecret("a-very-long-word-of-ours");
   const line = oneLine(`${"x".repeat(390)}a-very-long-word-of-ours`);
   expect(line).not.toContain("a-very");
+});
+
+test.for([
+  ["gateway.schema.json", gatewayConfig],
+  ["hub.schema.json", hubOptions],
+] as const)("%s marks as secret what its schema marks, and an unreadable file is derived again", ([file, schema]) => {
+  // Another object, so that the file is not taken for it.
+  const derived = inputSchemaOf(schema.meta({}));
+  expect(inputSchemaOf(generatedAs(schema.meta({}), file))).toEqual(expect.objectContaining(derived));
+  expect(inputSchemaOf(generatedAs(schema.meta({}), "no such file.json"))).toEqual(derived);
 });
