@@ -3,7 +3,9 @@
  * three orders.
  */
 import { DatabaseSync } from "node:sqlite";
-import { openStore } from "../src/hub/store/open.ts";
+import type { HubOptions } from "../src/hub/options.ts";
+import { openIngestStore, openStore } from "../src/hub/store/open.ts";
+import { systemClock } from "../src/support/clock.ts";
 
 export const STEP_MS = 900_000;
 export const STEPS_A_DAY = 96;
@@ -51,6 +53,24 @@ export async function prefill(path: string, variables: number, steps: number): P
   }
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   database.close();
+}
+
+/** As a hub does in the background. */
+export async function packPoints(store: HubOptions["store"]): Promise<void> {
+  const opened = await openStore(store);
+  const ingest = await openIngestStore(store, { byDefault: 1, byAccount: new Map() }, systemClock);
+  while (await ingest.pack());
+  await ingest.close();
+  await opened.close();
+}
+
+/** Without pages that are free for other rows. */
+export function bytesUsed(path: string): number {
+  const database = new DatabaseSync(path, { readOnly: true });
+  const pragma = (name: string) => Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
+  const bytes = (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
+  database.close();
+  return bytes;
 }
 
 /** A rectangle of variables and steps. */

@@ -111,9 +111,11 @@ function columnsOf({ firstVariable, variables, firstStep, steps }: Rectangle): [
   return [ids, dates, values];
 }
 
-/** Of all partitions, with their indexes. */
+/** Of all points, with their indexes, after the room of rows that went was given back. */
 export async function bytesOfPoints(client: pg.Client): Promise<number> {
-  const sql = `SELECT sum(pg_total_relation_size(relid)) AS bytes FROM pg_partition_tree('point')`;
+  await client.query("VACUUM");
+  const sql = `SELECT sum(pg_total_relation_size(relid)) + pg_total_relation_size('point_block') AS bytes
+    FROM pg_partition_tree('point')`;
   return Number((await client.query<{ bytes: string }>(sql)).rows[0]?.bytes);
 }
 

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type pg from "pg";
 import { printBytes, pushOrders, VARIABLES, type Work, worksOf } from "./hub-arrival-order.ts";
 import { startBenchHub } from "./hub-client.ts";
-import { STEPS_A_YEAR } from "./hub-data.ts";
+import { packPoints, STEPS_A_YEAR } from "./hub-data.ts";
 import {
   addMonths,
   bytesOfPoints,
@@ -61,7 +61,7 @@ async function urlOf(child: ChildProcess): Promise<string> {
 }
 
 export function storeOf(url: string) {
-  return { kind: "postgres", url, schema: SCHEMA } as const;
+  return { kind: "postgres", url, schema: SCHEMA, pool: 2, connectTimeout: 10_000 } as const;
 }
 
 async function ingestion(client: pg.Client, server: string, { pushed, stored, push }: Sizes): Promise<void> {
@@ -72,7 +72,6 @@ async function ingestion(client: pg.Client, server: string, { pushed, stored, pu
   await prefillPostgres(url, VARIABLES, steps);
   const filled = await connect(url);
   for (const { all } of works) await addMonths(filled, all);
-  const before = await bytesOfPoints(filled);
   // A database that is copied has no connections.
   await filled.end();
   print(
@@ -83,13 +82,20 @@ async function ingestion(client: pg.Client, server: string, { pushed, stored, pu
     { name: "COPY", rates: await ratesOf(client, server, works, push, copyRate) },
     { name: "upsert", rates: await ratesOf(client, server, works, push, upsertRate) },
   ];
+  await packPoints(storeOf(url));
+  const before = await connect(url).then(bytesAndEnd);
   const hub = await startBenchHub(storeOf(url));
   await pushOrders(hub, works, push, baselines);
   print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB; at most 300 are wanted`);
-  const after = await connect(url);
-  printBytes(before, await bytesOfPoints(after), works);
-  await after.end();
+  await packPoints(storeOf(url));
+  printBytes(before, await connect(url).then(bytesAndEnd), works);
   await client.query("DROP DATABASE filled WITH (FORCE)");
+}
+
+async function bytesAndEnd(client: pg.Client): Promise<number> {
+  const bytes = await bytesOfPoints(client);
+  await client.end();
+  return bytes;
 }
 
 async function ratesOf(
@@ -115,6 +121,8 @@ async function reads(client: pg.Client, server: string, { read }: Sizes): Promis
   await client.query("CREATE DATABASE large");
   const url = databaseOf(server, "large");
   await prefillPostgres(url, variables, STEPS_A_YEAR);
-  await benchReads(storeOf(url), variables);
-  await client.query("DROP DATABASE large WITH (FORCE)");
+  await client.query("CREATE DATABASE bare TEMPLATE large STRATEGY file_copy");
+  await packPoints(storeOf(url));
+  await benchReads(storeOf(url), { kind: "postgres", url: databaseOf(server, "bare") }, variables);
+  for (const name of ["large", "bare"]) await client.query(`DROP DATABASE ${name} WITH (FORCE)`);
 }

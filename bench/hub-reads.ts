@@ -6,8 +6,8 @@ import { print, quantile, row } from "./hub-print.ts";
 
 const REPEATS = 15;
 
-/** The store holds a year of that many variables. */
-export async function benchReads(store: BenchStore, variables: number): Promise<void> {
+/** The store holds a year of that many variables, and the bare one the same points as rows alone. */
+export async function benchReads(store: BenchStore, bareStore: BenchStore, variables: number): Promise<void> {
   print(`\nreads from a store of ${variables * STEPS_A_YEAR} points; milliseconds, median and 90 % of ${REPEATS}`);
   const hub = await startBenchHub(store);
   const year = { From: dateOf(0), To: dateOf(STEPS_A_YEAR) };
@@ -38,9 +38,11 @@ export async function benchReads(store: BenchStore, variables: number): Promise<
     const cells = [quantile(times, 0.5), quantile(times, 0.9)].map((time) => time.toFixed(1));
     print(`${row(name, ...cells)}   at most ${wanted} is wanted`);
   }
-  const bare = await openBareReads(store);
-  await benchBeside(hub, bare, variables);
+  const bare = await openBareReads(bareStore);
+  const own = await openBareReads(store);
+  await benchBeside(hub, bare, own, variables);
   await bare.close();
+  await own.close();
   print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB`);
 }
 
@@ -48,7 +50,7 @@ export async function benchReads(store: BenchStore, variables: number): Promise<
 const SUMMED = 100;
 const LATEST = 1_000;
 
-async function benchBeside(hub: BenchHub, bare: BareReads, variables: number): Promise<void> {
+async function benchBeside(hub: BenchHub, bare: BareReads, own: BareReads, variables: number): Promise<void> {
   const idsFrom = (first: number, count: number) =>
     Array.from({ length: Math.min(count, variables) }, (_, index) => 1 + ((first + index) % variables));
   const latest = (ids: readonly number[]) =>
@@ -74,7 +76,7 @@ async function benchBeside(hub: BenchHub, bare: BareReads, variables: number): P
     idsFrom(turn * SUMMED, SUMMED),
   );
   await beside("monthly sums, asked for the first time", first, monthly, (ids) => bare.sums(ids));
-  await rolledUp(bare);
+  await rolledUp(own);
   const again = Array.from({ length: REPEATS }, () => summed);
   await beside("the same again", again, monthly, (ids) => bare.sums(ids));
   const heads = Array.from({ length: REPEATS }, () => known);
@@ -112,10 +114,10 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** Until the hub has rolled up what was read. */
-async function rolledUp(bare: BareReads): Promise<void> {
-  for (let last = -1, total = await bare.rollups(); total === 0 || total !== last; ) {
+async function rolledUp(own: BareReads): Promise<void> {
+  for (let last = -1, total = await own.rollups(); total === 0 || total !== last; ) {
     await new Promise((resolve) => setTimeout(resolve, 2_000));
     last = total;
-    total = await bare.rollups();
+    total = await own.rollups();
   }
 }

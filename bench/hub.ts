@@ -5,13 +5,13 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { printBytes, pushOrders, VARIABLES, type Work, worksOf } from "./hub-arrival-order.ts";
 import { startBenchHub } from "./hub-client.ts";
-import { prefill, STEPS_A_YEAR } from "./hub-data.ts";
+import { bytesUsed, packPoints, prefill, STEPS_A_YEAR } from "./hub-data.ts";
 import { influxBaseline } from "./hub-influx.ts";
 import { benchPostgres } from "./hub-postgres.ts";
 import { print } from "./hub-print.ts";
@@ -44,7 +44,10 @@ async function onSqlite(folder: string): Promise<void> {
   const path = join(folder, "large.sqlite");
   const variables = Math.max(1, Math.floor(READ / STEPS_A_YEAR));
   await prefill(path, variables, STEPS_A_YEAR);
-  await benchReads({ kind: "sqlite", path }, variables);
+  const bare = join(folder, "bare.sqlite");
+  copyFileSync(path, bare);
+  await packPoints({ kind: "sqlite", path });
+  await benchReads({ kind: "sqlite", path }, { kind: "sqlite", path: bare }, variables);
 }
 
 async function ingestion(folder: string): Promise<void> {
@@ -60,13 +63,14 @@ async function ingestion(folder: string): Promise<void> {
   copyFileSync(path, bare);
   const rates = await bareRates(bare, orders);
   rmSync(bare);
+  await packPoints({ kind: "sqlite", path });
   const influx = await influxBaseline(join(folder, "influx"), orders, SIZE);
-  const before = statSync(path).size;
+  const before = bytesUsed(path);
   const hub = await startBenchHub({ kind: "sqlite", path });
   await pushOrders(hub, orders, SIZE, [{ name: "bare insert", rates }, ...influx]);
   print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB; at most 300 are wanted`);
-  // The hub has moved its log into the file at its end.
-  printBytes(before, statSync(path).size, orders);
+  await packPoints({ kind: "sqlite", path });
+  printBytes(before, bytesUsed(path), orders);
   for (const end of ["", "-wal", "-shm", ".intake", ".intake-wal", ".intake-shm", ".lock"])
     rmSync(path + end, { force: true });
 }

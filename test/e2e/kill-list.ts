@@ -20,6 +20,7 @@ export const NOT_PASSED: Readonly<Record<string, string>> = {
 /** Points of other components, and the test that kills there, by the first that fits; it must name them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "hub.ingest.failed": "test/hub/crash.slow.test.ts",
+  "hub.pack.": "test/hub/crash.slow.test.ts",
   "hub.calculation.": "test/hub/calculated/kills.slow.test.ts",
   "hub.alarm.": "test/hub/alarms/kills.slow.test.ts",
   "hub.file.": "test/hub/files/crash.slow.test.ts",

@@ -134,3 +134,30 @@ test("SIGTERM ends the process cleanly in the middle of work", async () => {
   expect(hubProcess.child?.exitCode).toBe(0);
   await expectOnce(await run(), variableId);
 });
+
+const points = Array.from({ length: 3_000 }, (_, value) => ({
+  date: new Date(Date.UTC(2026, 1, 1) + value * 900_000).toISOString(),
+  value,
+}));
+
+test.each(["hub.ingest.before", "hub.ingest.after", "hub.pack.before", "hub.pack.after"])(
+  "a hub killed at %s keeps each point of blocks and rows once, also one that is corrected in a block",
+  async (fault) => {
+    const hub = await run();
+    const { variableIds } = await createChain(hub, { variables: [{}] });
+    const [variableId = 0] = variableIds;
+    await hub.push([{ variableId, data: points }]);
+    await end("SIGTERM");
+    const dying = await run(fault);
+    const body = [{ variableId, data: [{ date: points[700]?.date, value: -1 }] }];
+    // A hub that is killed between two parts of its work may not answer.
+    await dying.post("/push/api/data", body, { query: { operationId: "late" } }).catch(() => null);
+    expect(await killed()).toBe("SIGKILL");
+    const living = await run();
+    await living.push(body);
+    const rows = await living.get("/data", { VariableId: variableId });
+    expect(rows.map((row: { rawValue: number }) => row.rawValue)).toEqual(
+      points.map(({ value }) => (value === 700 ? -1 : value)),
+    );
+  },
+);

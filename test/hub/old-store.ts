@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
 import { installFolding } from "../../src/hub/store/sqlite/dialect.ts";
+import { installRenumbering } from "../../src/hub/store/sqlite/renumbered.ts";
 import { storeAt } from "./fixture.ts";
 
 /** `before`: name of the first migration that it had not seen; `rows`: SQL of both databases, or of each. */
@@ -25,6 +26,7 @@ export async function writeOldStore(
   if (store.kind === "sqlite") {
     const database = new DatabaseSync(store.path);
     installFolding(database);
+    installRenumbering(database);
     for (const sql of [...texts, ...own, `PRAGMA user_version = ${version}`]) database.exec(sql);
     database.close();
     return;

@@ -64,10 +64,8 @@ async function close({ store, ingest }: Opened): Promise<void> {
 }
 
 async function empty(): Promise<void> {
-  await database.query(
-    "TRUNCATE " +
-      `${["point", "point_version", "operation", "body", "outcome"].map((table) => `${SCHEMA}.${table}`).join(", ")}`,
-  );
+  const tables = ["point", "point_block", "point_version", "operation", "body", "outcome"];
+  await database.query(`TRUNCATE ${tables.map((table) => `${SCHEMA}.${table}`).join(", ")}`);
 }
 
 /** Applies all elements, an operation each; `bytes`: of a group, `capacity`: readings in memory. */
@@ -180,7 +178,8 @@ test("a month whose partition an administrator dropped is created again, and its
   expect(await count()).toBe(0);
   // More than the server takes before it refuses.
   const many = 40_000;
-  await apply(postgres, [[{ variableId: 2, data: monthOf(many, 5) }]], 1, many);
+  const tags = { kept: "as rows" };
+  await apply(postgres, [[{ variableId: 2, tags, data: monthOf(many, 5) }]], 1, many);
   expect(await count()).toBe(many);
 });
 

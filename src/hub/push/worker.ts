@@ -48,8 +48,11 @@ export async function perform(): Promise<void> {
     if (Atomics.exchange(words, AGAIN, 0) === 1) after = 0;
     try {
       const group = await store.next(after, GROUP);
-      if (group.length === 0) await pause(wakes, store.pollMs);
-      else await applyGroup(group);
+      if (group.length > 0) await applyGroup(group);
+      const began = systemClock.monotonicMs();
+      const hasPacked = await pack();
+      // Other writers have their turn after each part.
+      if (group.length === 0) await pause(wakes, hasPacked ? systemClock.monotonicMs() - began : store.pollMs);
       after = group.at(-1)?.seq ?? after;
     } catch (thrown) {
       if (!isDatabaseTrouble(thrown)) throw thrown;
@@ -60,6 +63,17 @@ export async function perform(): Promise<void> {
     await yieldTurn();
   }
   await store.close();
+}
+
+/** False: nothing was packed. */
+async function pack(): Promise<boolean> {
+  try {
+    return await store.pack();
+  } catch (thrown) {
+    // The points stay as they are, and the queue continues.
+    report({ type: "trouble", message: `points could not be packed: ${wordsOf(thrown)}` });
+    return false;
+  }
 }
 
 async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {

@@ -48,6 +48,8 @@ export interface Database {
   readonly dialect: StoreDialect;
   /** Runs statements that change nothing. */
   ask<T>(work: () => Steps<T>): Promise<T>;
+  /** The same; all of them see the store at one moment. */
+  snapshot<T>(work: () => Steps<T>): Promise<T>;
   /** Runs one statement by itself; returns the number of rows it changed. */
   run(sql: string, ...values: SqlValue[]): Promise<number>;
   /** One transaction. */

@@ -74,5 +74,7 @@ export interface IngestStore {
     work: (transaction: IngestTransaction, operations: readonly QueuedOperation[]) => Promise<readonly Outcome[]>,
     state?: "done" | "failed",
   ): Promise<IngestReport>;
+  /** Makes blocks of a part of the stored points; false: there is nothing to do. Between groups. */
+  pack(): Promise<boolean>;
   close(): Promise<void>;
 }

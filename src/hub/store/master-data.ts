@@ -163,7 +163,8 @@ function* findStructure(database: Database, accountId: number, keys: StructureKe
     ...[accountId, sources.map(({ id }) => id), keys.variableIds],
   );
   const withPoints = yield* rows(
-    `SELECT id FROM variable WHERE ${among("id")} AND EXISTS (SELECT 1 FROM point WHERE variable_id = variable.id)`,
+    `SELECT id FROM variable WHERE ${among("id")} AND (EXISTS (SELECT 1 FROM point WHERE variable_id = variable.id)
+      OR EXISTS (SELECT 1 FROM point_block WHERE variable_id = variable.id))`,
     variables.map((one) => Number(one["id"])),
   );
   const siteIds = sites.map((one) => Number(one["id"]));

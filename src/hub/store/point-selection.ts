@@ -64,3 +64,24 @@ export function rowsOf(
   }
   return { table: "point", condition: "", values: [] };
 }
+
+/** Whether points of the view may be in blocks: these have neither versions nor tags. */
+export function mayBeInBlocks({ isVersioned }: Pick<VariableFacts, "isVersioned">, view: PointView): boolean {
+  return !isVersioned && view.kind !== "tag";
+}
+
+/**
+ * Whether the block that is nearest to the end that was asked for, by its first date, may have some of the points: not
+ * when there are enough rows on this side of it.
+ */
+export function isBehind(
+  blockMs: number | undefined,
+  rows: readonly PointRow[],
+  enough: number,
+  order: "ASC" | "DESC",
+): boolean {
+  if (blockMs === undefined) return false;
+  const last = rows.at(-1);
+  if (last === undefined || rows.length < enough) return true;
+  return order === "ASC" ? blockMs < last.atMs : blockMs > last.atMs;
+}

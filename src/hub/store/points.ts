@@ -1,8 +1,9 @@
 /** Selects the variables of a query, and removes points. Reads of points differ by database. */
+import { heldInBlocks, removeFromBlocks } from "./blocks/blocks.ts";
 import { markDependants, nowMs } from "./calculated/marks.ts";
 import { change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { FAR_MS } from "./point-rows.ts";
-import { selection } from "./point-selection.ts";
+import { mayBeInBlocks, selection } from "./point-selection.ts";
 import { createRollupStore } from "./rollups/rollups.ts";
 import { dropRollups } from "./rollups/watch.ts";
 import type { Holding, PointStore } from "./store.ts";
@@ -38,14 +39,23 @@ export function pointMethods(
       }),
     async count(variable, range) {
       const { from, values } = selection(variable, range.view);
-      const sql = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;
-      const found = await database.ask(() => row(sql, ...values, range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS));
-      const total = Number(found?.["total"]);
+      const [lowMs, highMs] = [range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS];
+      const total = await database.snapshot(function* () {
+        const found = yield* row(
+          `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`,
+          ...values,
+          lowMs,
+          highMs,
+        );
+        const inRows = Number(found?.["total"]);
+        if (!mayBeInBlocks(variable, range.view)) return inRows;
+        return inRows + (yield* heldInBlocks(variable.id, lowMs, highMs)).points;
+      });
       await breathe(total);
       return total;
     },
     async holding(id, fromMs, toMs) {
-      const held = await database.ask(() => holdingOf(id, fromMs ?? -FAR_MS, toMs ?? FAR_MS));
+      const held = await database.snapshot(() => holdingOf(id, fromMs ?? -FAR_MS, toMs ?? FAR_MS));
       await breathe(held.points + held.versions);
       return held;
     },
@@ -97,6 +107,7 @@ function* removePart(
   const held = yield* holdingOf(id, lowMs, highMs);
   for (const table of ["point_version", "point"])
     yield* change(`DELETE FROM ${table} WHERE ${PERIOD}`, id, lowMs, highMs);
+  yield* removeFromBlocks(id, lowMs, highMs - 1);
   return { held, nextMs: end === undefined ? null : highMs };
 }
 
@@ -108,10 +119,13 @@ function* holdingOf(id: number, fromMs: number, toMs: number): Steps<Holding> {
     toMs,
   );
   const versions = yield* row(`SELECT count(*) AS total FROM point_version WHERE ${PERIOD}`, id, fromMs, toMs);
+  const blocks = yield* heldInBlocks(id, fromMs, toMs - 1);
+  const dates = [number(held?.["first"]), number(held?.["last"]), blocks.firstMs, blocks.lastMs];
+  const known = dates.filter((date) => date !== null);
   return {
-    points: Number(held?.["points"]),
+    points: Number(held?.["points"]) + blocks.points,
     versions: Number(versions?.["total"]),
-    firstMs: number(held?.["first"]),
-    lastMs: number(held?.["last"]),
+    firstMs: known.length === 0 ? null : Math.min(...known),
+    lastMs: known.length === 0 ? null : Math.max(...known),
   };
 }

@@ -77,9 +77,9 @@ export function structureChanges(database: Database): Changes {
       changing(accountId, function* (): Steps<StoredVariable | "missing" | "no-parent"> {
         const found = yield* owned("variable", id, accountId);
         if (found === undefined) return "missing";
-        const held = yield* row("SELECT count(*) AS total FROM point WHERE variable_id = ?", id);
+        const { points } = yield* pointsOf(dialect, [id]);
         const current = variableOf(found);
-        const body = changed(current, Number(held?.["total"]));
+        const body = changed(current, points);
         if ((yield* owned("source", body.sourceId, accountId)) === undefined) return "no-parent";
         yield* update("variable", id, variableColumns(body));
         if (judge !== undefined) yield* changeDefinition(dialect, { accountId, current, body }, judge);
@@ -187,13 +187,9 @@ function* removeBelow(
   ] as const;
   const users = yield* usersOf(dialect, accountId, ids, holders);
   if (users.length > 0) return { kind: "in-use", users };
-  const held = yield* row(
-    `SELECT count(*) AS points, count(DISTINCT variable_id) AS variables FROM point WHERE ${among("variable_id")}`,
-    ids,
-  );
-  const points = Number(held?.["points"]);
-  if (points > 0 && !withPoints) return { kind: "holds-points", variables: Number(held?.["variables"]), points };
-  for (const table of ["point_version", "point"])
+  const { points, variables: holding } = yield* pointsOf(dialect, ids);
+  if (points > 0 && !withPoints) return { kind: "holds-points", variables: holding, points };
+  for (const table of ["point_version", "point", "point_block"])
     yield* change(`DELETE FROM ${table} WHERE ${among("variable_id")}`, ids);
   yield* forgetRollups(dialect, ids);
   // One calculated variable may read another one, which goes with it.
@@ -205,4 +201,19 @@ function* removeBelow(
   if (sourceIds.length > 0) yield* clearReferences(dialect, accountId, "source", sourceIds);
   if (entity === "site") yield* clearReferences(dialect, accountId, "site", [id]);
   return { kind: "removed", sources: sourceIds.length, variables, points };
+}
+
+/** Of all these variables, and how many of them have any. */
+function* pointsOf(
+  { among }: StoreDialect,
+  ids: readonly number[],
+): Steps<{ readonly points: number; readonly variables: number }> {
+  const held = yield* row(
+    `SELECT coalesce(sum(points), 0) AS points, count(DISTINCT variable_id) AS variables FROM (
+      SELECT variable_id, count(*) AS points FROM point WHERE ${among("variable_id")} GROUP BY variable_id
+      UNION ALL SELECT variable_id, points FROM point_block WHERE ${among("variable_id")}) AS held`,
+    ids,
+    ids,
+  );
+  return { points: Number(held?.["points"]), variables: Number(held?.["variables"]) };
 }

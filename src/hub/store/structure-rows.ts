@@ -10,7 +10,7 @@ type Row = Readonly<Record<string, unknown>>;
 
 export const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
 export const number = (value: unknown): number | null => (typeof value === "number" ? value : null);
-const truth = (value: unknown): boolean => value === true || value === 1;
+export const truth = (value: unknown): boolean => value === true || value === 1;
 
 /** Half a surrogate pair would be written as an escape that PostgreSQL stores but cannot read. */
 export function jsonOf(value: unknown): string {

@@ -2,6 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { addDispatch } from "../../../src/hub/store/alarms/dispatches.ts";
+import { addBlocks } from "../../../src/hub/store/blocks/blocks.ts";
 import { change, insert } from "../../../src/hub/store/database.ts";
 import { addEvents } from "../../../src/hub/store/events/events.ts";
 import { addApiToken } from "../../../src/hub/store/people/api-tokens.ts";
@@ -163,6 +164,8 @@ async function calculated(hub: TestHub): Promise<void> {
     yield* change("INSERT INTO calculated_field VALUES (?, 'site', ?, 1, ?)", FIRST, FIRST, FIRST);
     yield* change("INSERT INTO calculation_missed VALUES (?, ?, 0, 0, 0)", FIRST, FIRST);
     yield* change("INSERT INTO rollup VALUES (?, ?, 0, 1, ?, ?)", FIRST, HIDDEN, HIDDEN, Buffer.from(HIDDEN));
+    const dates = Float64Array.of(Date.parse(DATE) - 3_600_000);
+    yield* addBlocks(FIRST, { atMs: dates, values: Float64Array.of(VALUE), origins: new Float64Array(1) });
     yield* insert("rolled_up", { ...own, until_ms: 1, writes: 0 });
     yield* insert("calculation_due", { ...own, ...period, cause: "force" });
     yield* insert("calculation", { ...own, ...period, ...run, message: HIDDEN });

@@ -9,6 +9,11 @@ export function postgresDatabase(pool: pg.Pool): Database {
   return {
     dialect: POSTGRES,
     ask: (work) => drive(sql, work()),
+    snapshot: (work) =>
+      transact(pool, async (transaction) => {
+        await transaction.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        return await drive(transaction, work());
+      }),
     run: sql.run,
     write: (work) => transact(pool, (transaction) => drive(transaction, work())),
   };

@@ -3,10 +3,11 @@
  * time, from the requested end, each of some partitions. A variable whose points are found is done; the
  * others continue with more partitions each time, so that few statements cover many years.
  */
+import type pg from "pg";
 import { FAR_MS, pointOf } from "../point-rows.ts";
-import { type HeadAsk, type HeadPage, rowsOf } from "../point-selection.ts";
-import type { PointRow } from "../store.ts";
-import type { Sql } from "./database.ts";
+import { type HeadAsk, type HeadPage, isBehind, mayBeInBlocks, rowsOf } from "../point-selection.ts";
+import type { PointRow, PointStore } from "../store.ts";
+import { type Sql, transact } from "./database.ts";
 import { type Month, partitionsOf } from "./partitions.ts";
 
 interface Window {
@@ -15,20 +16,65 @@ interface Window {
   readonly lastMs: number;
 }
 
+export interface HeadParts {
+  readonly pool: pg.Pool;
+  /** One variable, from rows and blocks. */
+  readonly read: PointStore["read"];
+}
+
 export async function readHeads(
-  sql: Sql,
+  { pool, read }: HeadParts,
   asks: readonly HeadAsk[],
   page: HeadPage,
 ): Promise<readonly (readonly PointRow[])[]> {
   const { offset, limit } = page.page;
   const found = new Map<number, PointRow[]>(asks.map(({ variable }) => [variable.id, []]));
-  // Versioned points may be in another table.
-  for (const isVersioned of [false, true]) {
-    const some = asks.filter(({ variable }) => variable.isVersioned === isVersioned);
-    if (some.length > 0 && limit > 0) await findHeads(sql, some, page, found);
-  }
-  return asks.map(({ variable }) => found.get(variable.id)?.slice(offset, offset + limit) ?? []);
+  const nearest = await transact(pool, async (sql) => {
+    await sql.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    // Versioned points may be in another table.
+    for (const isVersioned of [false, true]) {
+      const some = asks.filter(({ variable }) => variable.isVersioned === isVersioned);
+      if (some.length > 0 && limit > 0) await findHeads(sql, some, page, found);
+    }
+    return nearestBlocks(sql, asks, page);
+  });
+  return await Promise.all(
+    asks.map(async ({ variable, fromMs, lastMs }) => {
+      const heads = found.get(variable.id) ?? [];
+      if (!isBehind(nearest.get(variable.id), heads, offset + limit, page.order))
+        return heads.slice(offset, offset + limit);
+      const all: PointRow[] = [];
+      for await (const chunk of read(variable, { ...page, fromMs, lastMs })) all.push(...chunk);
+      return all;
+    }),
+  );
 }
+
+/** The first dates of the blocks that are nearest to the end that is asked for. */
+async function nearestBlocks(
+  sql: Sql,
+  asks: readonly HeadAsk[],
+  { order, view }: HeadPage,
+): Promise<ReadonlyMap<number, number>> {
+  const some = asks.filter(({ variable }) => mayBeInBlocks(variable, view));
+  if (some.length === 0) return new Map();
+  const nearest =
+    order === "ASC"
+      ? "SELECT first_ms FROM point_block WHERE variable_id = id AND first_ms <= high AND last_ms >= low ORDER BY 1"
+      : "SELECT first_ms FROM point_block WHERE variable_id = id AND first_ms <= high ORDER BY 1 DESC";
+  const rows = await sql.all(
+    `SELECT id, nearest.first_ms
+      FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS asked(id, low, high)
+      CROSS JOIN LATERAL (${nearest} LIMIT 1) AS nearest`,
+    some.map(({ variable }) => variable.id),
+    some.map(lowOf),
+    some.map(highOf),
+  );
+  return new Map(rows.map((row) => [Number(row["id"]), Number(row["first_ms"])]));
+}
+
+const lowOf = ({ fromMs }: HeadAsk) => fromMs ?? -FAR_MS;
+const highOf = ({ lastMs }: HeadAsk) => lastMs ?? FAR_MS;
 
 /** Adds to `found`; either all variables are versioned or none. */
 async function findHeads(
@@ -46,8 +92,6 @@ async function findHeads(
       WHERE variable_id = asked.id${condition} AND at_ms BETWEEN ? AND ?
       AND at_ms BETWEEN asked.low AND asked.high ORDER BY at_ms ${order} LIMIT ?) AS head
       ORDER BY variable_id, at_ms ${order}`;
-  const lowOf = ({ fromMs }: HeadAsk) => fromMs ?? -FAR_MS;
-  const highOf = ({ lastMs }: HeadAsk) => lastMs ?? FAR_MS;
   const range = { fromMs: Math.min(...asks.map(lowOf)), lastMs: Math.max(...asks.map(highOf)) };
   let left = asks;
   for (const { fromMs, lastMs } of windowsOf(await partitionsOf(sql, table), range, order)) {

@@ -6,6 +6,7 @@
  */
 import type pg from "pg";
 import type { Clock } from "../../../support/clock.ts";
+import { Packing } from "../blocks/pack.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
 import { QUEUED, queuedOf } from "../operation-rows.ts";
 import type {
@@ -23,7 +24,7 @@ import type { Retention } from "../version-plan.ts";
 import { type CopySql, copySqlOn } from "./copy.ts";
 import { abandon, createPool, type PostgresOptions, type Sql } from "./database.ts";
 import { POSTGRES } from "./dialect.ts";
-import { drive } from "./driver.ts";
+import { drive, postgresDatabase } from "./driver.ts";
 import { recordOutcomes } from "./outcomes.ts";
 import { createPartitions, isPartitionMissing } from "./partitions.ts";
 import { createPointWriter, type PointWriter } from "./writer.ts";
@@ -54,7 +55,8 @@ interface Claim {
 export function openPostgresIngest(options: PostgresOptions, retention: Retention, clock: Clock): IngestStore {
   const pool = createPool(options, { max: CONNECTIONS, settings: SETTINGS });
   const partitions = createPartitions(pool);
-  const writer = createPointWriter(partitions, retention);
+  const packing = new Packing(postgresDatabase(pool));
+  const writer = createPointWriter(partitions, retention, packing);
   const effects = new IngestEffects(POSTGRES, clock);
   const targets = createTargets(effects);
   let held: Claim | null = null;
@@ -107,6 +109,10 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
         partitions.forget();
         return await applyHeld(operations, work, state);
       }
+    },
+    async pack() {
+      await releaseAll();
+      return await packing.next();
     },
     async close() {
       await releaseAll();

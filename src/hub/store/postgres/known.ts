@@ -1,4 +1,5 @@
 /** Points that the store already has: whether there can be any, which they are, and their new values. */
+import type { Segment } from "../blocks/new-points.ts";
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import type { Sql } from "./database.ts";
 import { type Month, monthOf } from "./partitions.ts";
@@ -40,6 +41,22 @@ export async function crowdedVariables(
     for (const row of rows) crowded.add(Number(row["id"]));
   }
   return crowded;
+}
+
+/** Ids of those variables that have a block between the dates of their new readings. */
+export async function variablesWithBlocks({ all }: Sql, segments: readonly Segment[]): Promise<ReadonlySet<number>> {
+  const rows = await all(
+    `SELECT span.id
+      FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS span (id, first_ms, last_ms)
+      CROSS JOIN LATERAL (SELECT last_ms FROM point_block
+        WHERE variable_id = span.id AND point_block.first_ms <= span.last_ms
+        ORDER BY point_block.first_ms DESC LIMIT 1) AS nearest
+      WHERE nearest.last_ms >= span.first_ms`,
+    literal(segments, ({ variable }) => variable.id),
+    literal(segments, ({ firstMs }) => firstMs),
+    literal(segments, ({ lastMs }) => lastMs),
+  );
+  return new Set(rows.map((row) => Number(row["id"])));
 }
 
 function* spansOf(readings: ReadingColumns, order: Uint32Array): Generator<Span> {

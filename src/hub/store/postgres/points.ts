@@ -1,10 +1,12 @@
 import type pg from "pg";
+import { blockOf, WITHIN, withinOf } from "../blocks/blocks.ts";
+import { type ChunkAsk, type Found, readMerged } from "../blocks/merged.ts";
 import type { Database } from "../database.ts";
 import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
-import { selection, versionsOfPoints } from "../point-selection.ts";
+import { mayBeInBlocks, selection, versionsOfPoints } from "../point-selection.ts";
 import { pointMethods } from "../points.ts";
 import type { PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
-import { type Sql, sqlOn } from "./database.ts";
+import { type Row, type Sql, sqlOn } from "./database.ts";
 import { readHeads } from "./heads.ts";
 
 const CHUNK = 5_000;
@@ -12,10 +14,11 @@ const REMOVED_AT_ONCE = 20_000;
 
 export function createPointStore(pool: pg.Pool, database: Database): PointStore {
   const sql = sqlOn(pool);
+  const read: PointStore["read"] = (variable, range) => readChunks(sql, variable, range);
   return {
     ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe: async () => {} }),
-    read: (variable, range) => readChunks(sql, variable, range),
-    heads: (asks, page) => readHeads(sql, asks, page),
+    read,
+    heads: (asks, page) => readHeads({ pool, read }, asks, page),
   };
 }
 
@@ -23,7 +26,42 @@ export function createPointStore(pool: pg.Pool, database: Database): PointStore 
  * Each chunk continues after the last date, so that no connection and no snapshot is held for a slow reader.
  * The server prepares the next chunk while one is being read.
  */
-async function* readChunks(
+function readChunks(sql: Sql, variable: VariableFacts, range: PointRange): AsyncGenerator<readonly PointRow[]> {
+  if (!mayBeInBlocks(variable, range.view)) return readRows(sql, variable, range);
+  const { fromMs, lastMs, order, page, labels = true } = range;
+  const fetch = chunkFetch(sql, variable.id, labels);
+  return readMerged({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order, page }, fetch, true);
+}
+
+/** Rows and blocks of one variable, in one statement, so that both are of one moment. */
+export function chunkFetch(sql: Sql, id: number, labels: boolean): (ask: ChunkAsk) => Promise<Found> {
+  return async ({ lowMs, highMs, order, rowsMax, blocksMax }) => {
+    const page = `FROM point WHERE variable_id = ? ${PAGE} ${order} LIMIT ?`;
+    const blocks = `FROM point_block WHERE ${WITHIN} ORDER BY first_ms ${order} LIMIT ?`;
+    const text = labels
+      ? `(SELECT at_ms, value, version, tags, batch_tags, ${NO_BLOCK} ${page})
+        UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, ${BLOCK} ${blocks})`
+      : `(SELECT ${PACKED}, ${NO_BLOCK} FROM (SELECT at_ms, value ${page}) AS page)
+        UNION ALL (SELECT NULL, NULL, ${BLOCK} ${blocks})`;
+    const found = await sql.all(text, id, lowMs, highMs, rowsMax, ...withinOf(id, lowMs, highMs), blocksMax);
+    const rows = found.filter((one) => one["data"] === null);
+    const direction = order === "ASC" ? 1 : -1;
+    return {
+      rows: (labels ? rows.map(pointOf) : rows.flatMap(pointsOf)).sort((a, b) => direction * (a.atMs - b.atMs)),
+      blocks: found
+        .filter((one) => one["data"] !== null)
+        .map(blockOf)
+        .sort((a, b) => direction * (a.firstMs - b.firstMs)),
+    };
+  };
+}
+
+const BLOCK = "variable_id, first_ms, last_ms, points, data";
+const NO_BLOCK = `CAST(NULL AS BIGINT) AS variable_id, CAST(NULL AS BIGINT) AS first_ms,
+  CAST(NULL AS BIGINT) AS last_ms, CAST(NULL AS BIGINT) AS points, CAST(NULL AS BYTEA) AS data`;
+
+/** Of points that are in no block. */
+async function* readRows(
   sql: Sql,
   variable: VariableFacts,
   { fromMs, lastMs, order, page, view, labels = true }: PointRange,
@@ -78,13 +116,18 @@ const fetchRows: Fetch = async (sql, from, values, order, { low, high, limit, of
  * Dates and values only, as two array literals that are nearly JSON: reading thousands of rows from the wire
  * costs five times as much.
  */
+const PACKED = "CAST(array_agg(at_ms) AS TEXT) AS dates, CAST(array_agg(value) AS TEXT) AS readings";
+
 const fetchPacked: Fetch = async (sql, from, values, order, { low, high, limit, offset }) => {
-  const text = `SELECT CAST(array_agg(at_ms) AS TEXT) AS dates, CAST(array_agg(value) AS TEXT) AS readings
-    FROM (SELECT at_ms, value ${from} ${PAGE} ${order} LIMIT ? OFFSET ?) AS page`;
+  const text = `SELECT ${PACKED} FROM (SELECT at_ms, value ${from} ${PAGE} ${order} LIMIT ? OFFSET ?) AS page`;
   const row = await sql.get(text, ...values, low, high, limit, offset);
-  const readings = numbersOf(row?.["readings"]);
-  return numbersOf(row?.["dates"]).map((atMs, index) => bareOf(atMs, readings[index]));
+  return row === undefined ? [] : pointsOf(row);
 };
+
+function pointsOf(packed: Row): readonly PointRow[] {
+  const readings = numbersOf(packed["readings"]);
+  return numbersOf(packed["dates"]).map((atMs, index) => bareOf(atMs, readings[index]));
+}
 
 /** `{1.5,2}`; null: of no rows. */
 function numbersOf(array: unknown): readonly number[] {

@@ -1,5 +1,8 @@
 /** Reads of whole series for reports of their quality, in a thread and on a connection of their own. */
-import { type Database, row, rows } from "../database.ts";
+import { blockOf, blocksWithin, heldInBlocks, partOf, WITHIN, withinOf } from "../blocks/blocks.ts";
+import { type Database, row, rows, type Steps } from "../database.ts";
+import { FAR_MS } from "../point-rows.ts";
+import type { PointRow } from "../store.ts";
 
 /** Milliseconds since 1970 in UTC; the end is excluded. */
 export interface Span {
@@ -43,35 +46,30 @@ export interface SeriesStore {
 
 export type OpenSeries = SeriesStore & { close(): Promise<void> };
 
+/** The pages of a read of all points. */
+export const WHOLE = { offset: 0, limit: null };
+
+export function samplesOf(points: readonly PointRow[]): Samples {
+  return {
+    atMs: Float64Array.from(points, ({ atMs }) => atMs),
+    values: Float64Array.from(points, ({ value }) => value),
+  };
+}
+
 const SPAN = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
 
 /** Reads whose statements are the same in both databases. */
-export function seriesMethods({ ask }: Database): Omit<SeriesStore, "read"> {
+export function seriesMethods({ ask, snapshot }: Database): Omit<SeriesStore, "read"> {
   return {
-    async firstMs(id) {
-      const found = await ask(() => row("SELECT at_ms FROM point WHERE variable_id = ? ORDER BY at_ms LIMIT 1", id));
-      return found === undefined ? null : Number(found["at_ms"]);
-    },
-    async nextMs(id, { fromMs, untilMs }) {
-      const sql = `SELECT at_ms FROM point WHERE ${SPAN} ORDER BY at_ms LIMIT 1`;
-      const found = await ask(() => row(sql, id, fromMs, untilMs));
-      return found === undefined ? null : Number(found["at_ms"]);
-    },
-    async newest(id, beforeMs, count) {
-      const sql = "SELECT at_ms FROM point WHERE variable_id = ? AND at_ms < ? ORDER BY at_ms DESC LIMIT ?";
-      const found = await ask(() => rows(sql, id, beforeMs, count));
-      return found.map((one) => Number(one["at_ms"])).toReversed();
-    },
-    async count(id, { fromMs, untilMs }) {
-      const found = await ask(() => row(`SELECT count(*) AS points FROM point WHERE ${SPAN}`, id, fromMs, untilMs));
-      return Number(found?.["points"]);
-    },
-    async tally(id, { fromMs, untilMs }, { phaseMs, stepMs }) {
-      const sql = `SELECT count(*) AS points, coalesce(sum(CASE WHEN (at_ms - ?) % ? = 0 THEN 1 ELSE 0 END), 0) AS even
-        FROM point WHERE ${SPAN}`;
-      const found = await ask(() => row(sql, phaseMs, stepMs, id, fromMs, untilMs));
-      return { points: Number(found?.["points"]), even: Number(found?.["even"]) };
-    },
+    firstMs: (id) => snapshot(() => firstOf(id, { fromMs: -FAR_MS, untilMs: FAR_MS })),
+    nextMs: (id, span) => snapshot(() => firstOf(id, span)),
+    newest: (id, beforeMs, count) => snapshot(() => newestOf(id, beforeMs, count)),
+    count: (id, { fromMs, untilMs }) =>
+      snapshot(function* () {
+        const found = yield* row(`SELECT count(*) AS points FROM point WHERE ${SPAN}`, id, fromMs, untilMs);
+        return Number(found?.["points"]) + (yield* heldInBlocks(id, fromMs, untilMs - 1)).points;
+      }),
+    tally: (id, span, dates) => snapshot(() => tallyOf(id, span, dates)),
     async revisions(id, { fromMs, untilMs }) {
       const sql = `SELECT coalesce(sum(CASE WHEN at_ms = at_before THEN 1 ELSE 0 END), 0) AS replaced,
           coalesce(sum(CASE WHEN at_ms = at_before AND value = value_before THEN 1 ELSE 0 END), 0) AS repeated
@@ -81,4 +79,47 @@ export function seriesMethods({ ask }: Database): Omit<SeriesStore, "read"> {
       return { replaced: Number(found?.["replaced"]), repeated: Number(found?.["repeated"]) };
     },
   };
+}
+
+function* firstOf(id: number, { fromMs, untilMs }: Span): Steps<number | null> {
+  const found = yield* row(`SELECT at_ms FROM point WHERE ${SPAN} ORDER BY at_ms LIMIT 1`, id, fromMs, untilMs);
+  const sql = `SELECT * FROM point_block WHERE ${WITHIN} ORDER BY first_ms LIMIT 1`;
+  const block = yield* row(sql, ...withinOf(id, fromMs, untilMs - 1));
+  // The span may be between two dates of the block.
+  const dates = block === undefined ? [] : [...partOf(blockOf(block), fromMs, untilMs - 1).atMs.subarray(0, 1)];
+  if (found !== undefined) dates.push(Number(found["at_ms"]));
+  return dates.length === 0 ? null : Math.min(...dates);
+}
+
+function* newestOf(id: number, beforeMs: number, count: number): Steps<readonly number[]> {
+  const sql = "SELECT at_ms FROM point WHERE variable_id = ? AND at_ms < ? ORDER BY at_ms DESC LIMIT ?";
+  const found = (yield* rows(sql, id, beforeMs, count)).map((one) => Number(one["at_ms"]));
+  const dates = [...found];
+  for (let untilMs = beforeMs; ; ) {
+    const block = yield* row(
+      "SELECT * FROM point_block WHERE variable_id = ? AND first_ms < ? ORDER BY first_ms DESC LIMIT 1",
+      ...[id, untilMs],
+    );
+    if (block === undefined) break;
+    const { firstMs } = blockOf(block);
+    for (const ms of partOf(blockOf(block), -FAR_MS, untilMs - 1).atMs) dates.push(ms);
+    untilMs = firstMs;
+    // Rows that are older than the oldest that was found may be missing.
+    if (dates.filter((ms) => ms >= firstMs).length >= count) break;
+  }
+  dates.sort((one, other) => one - other);
+  return count === 0 ? [] : dates.slice(-count);
+}
+
+function* tallyOf(id: number, { fromMs, untilMs }: Span, { phaseMs, stepMs }: EvenDates) {
+  const sql = `SELECT count(*) AS points, coalesce(sum(CASE WHEN (at_ms - ?) % ? = 0 THEN 1 ELSE 0 END), 0) AS even
+    FROM point WHERE ${SPAN}`;
+  const found = yield* row(sql, phaseMs, stepMs, id, fromMs, untilMs);
+  let [points, even] = [Number(found?.["points"]), Number(found?.["even"])];
+  for (const block of yield* blocksWithin(id, fromMs, untilMs - 1)) {
+    const { atMs } = partOf(block, fromMs, untilMs - 1);
+    points += atMs.length;
+    for (const ms of atMs) if ((ms - phaseMs) % stepMs === 0) even += 1;
+  }
+  return { points, even };
 }

@@ -10,6 +10,7 @@ export function sqliteDatabase(tools: Statements, write: Write): Database {
   return {
     dialect: SQLITE,
     ask: async (work) => drive(tools, work()),
+    snapshot: async (work) => inSnapshot(tools, () => drive(tools, work())),
     run: (sql, ...values) => write(() => tools.run(sql, ...values.map(bound)).changes),
     write: (work) => write(() => drive(tools, work())),
   };
@@ -27,4 +28,14 @@ function answer(tools: Statements, { want, sql, values }: Statement): unknown {
   if (want === "row") return tools.get(sql, ...given);
   if (want === "rows") return tools.all(sql, ...given);
   return tools.run(sql, ...given).changes;
+}
+
+/** Another connection may commit between two statements: in here both see the same. */
+export function inSnapshot<T>(tools: Statements, work: () => T): T {
+  tools.run("BEGIN");
+  try {
+    return work();
+  } finally {
+    tools.run("COMMIT");
+  }
 }

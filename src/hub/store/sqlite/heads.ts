@@ -3,27 +3,78 @@
  * four times as much.
  */
 import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
-import { type HeadAsk, type HeadPage, rowsOf } from "../point-selection.ts";
-import type { PointRow } from "../store.ts";
+import { type HeadAsk, type HeadPage, isBehind, mayBeInBlocks, rowsOf } from "../point-selection.ts";
+import type { PointRow, PointStore } from "../store.ts";
 import type { Statements } from "./database.ts";
+import { inSnapshot } from "./driver.ts";
 
 /** Variables of one statement, which takes a millisecond or two. */
 const AT_ONCE = 500;
 
+export interface HeadParts {
+  readonly tools: Statements;
+  readonly breathe: (rows: number) => Promise<void>;
+  /** One variable, from rows and blocks. */
+  readonly read: PointStore["read"];
+}
+
 export async function readHeads(
-  tools: Statements,
+  parts: HeadParts,
   asks: readonly HeadAsk[],
   page: HeadPage,
-  breathe: (rows: number) => Promise<void>,
 ): Promise<readonly (readonly PointRow[])[]> {
   const found = new Map<number, PointRow[]>(asks.map(({ variable }) => [variable.id, []]));
   // Versioned points may be in another table.
   for (const some of Map.groupBy(asks, ({ variable }) => variable.isVersioned).values())
     for (let first = 0; first < some.length; first += AT_ONCE)
-      await breathe(findHeads(tools, some.slice(first, first + AT_ONCE), page, found));
-  const direction = page.order === "ASC" ? 1 : -1;
-  for (const points of found.values()) points.sort((a, b) => direction * (a.atMs - b.atMs));
+      await findSome(parts, some.slice(first, first + AT_ONCE), page, found);
   return asks.map(({ variable }) => found.get(variable.id) ?? []);
+}
+
+/** Fills `found`. Either all variables are versioned or none. */
+async function findSome(
+  { tools, breathe, read }: HeadParts,
+  asks: readonly HeadAsk[],
+  page: HeadPage,
+  found: Map<number, PointRow[]>,
+): Promise<void> {
+  const { rows, blocks } = inSnapshot(tools, () => ({
+    rows: findHeads(tools, asks, page, found),
+    blocks: nearestBlocks(tools, asks, page),
+  }));
+  await breathe(rows);
+  const direction = page.order === "ASC" ? 1 : -1;
+  for (const { variable, fromMs, lastMs } of asks) {
+    const heads = found.get(variable.id);
+    heads?.sort((a, b) => direction * (a.atMs - b.atMs));
+    if (!isBehind(blocks.get(variable.id), heads ?? [], page.page.limit, page.order)) continue;
+    const all: PointRow[] = [];
+    for await (const chunk of read(variable, { ...page, fromMs, lastMs })) all.push(...chunk);
+    found.set(variable.id, all);
+  }
+}
+
+/** The first dates of the blocks that are nearest to the end that is asked for. */
+function nearestBlocks(
+  tools: Statements,
+  asks: readonly HeadAsk[],
+  { order, view }: HeadPage,
+): ReadonlyMap<number, number> {
+  const [ask] = asks;
+  if (ask === undefined || !mayBeInBlocks(ask.variable, view)) return new Map();
+  const nearest =
+    order === "ASC"
+      ? "SELECT min(first_ms) FROM point_block WHERE variable_id = id AND first_ms <= high AND last_ms >= low"
+      : "SELECT max(first_ms) FROM point_block WHERE variable_id = id AND first_ms <= high";
+  const rows = tools.arrays(`WITH ${ASKED} SELECT id, (${nearest}) FROM asked`, boundsOf(asks));
+  return new Map(rows.flatMap(([id, firstMs]) => (firstMs === null ? [] : [[Number(id), Number(firstMs)]])));
+}
+
+const ASKED = `asked (id, low, high) AS MATERIALIZED
+  (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))`;
+
+function boundsOf(asks: readonly HeadAsk[]): string {
+  return JSON.stringify(asks.map(({ variable, fromMs, lastMs }) => [variable.id, fromMs ?? -FAR_MS, lastMs ?? FAR_MS]));
 }
 
 /** Adds to `found`, in no order; returns the number of rows. Either all variables are versioned or none. */
@@ -36,14 +87,12 @@ function findHeads(
   const isVersioned = asks[0]?.variable.isVersioned === true;
   const { table, condition, values } = rowsOf({ isVersioned }, view);
   // The inner `seen` hides the outer one, so that the condition holds for both.
-  const sql = `WITH asked (id, low, high) AS MATERIALIZED
-      (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))
-    SELECT ${labels ? "seen.*" : "variable_id, at_ms, value"} FROM asked CROSS JOIN ${table} AS seen
+  const sql = `WITH ${ASKED} SELECT ${labels ? "seen.*" : "variable_id, at_ms, value"}
+    FROM asked CROSS JOIN ${table} AS seen
     WHERE variable_id = asked.id${condition} AND at_ms IN (SELECT at_ms FROM ${table} AS seen
       WHERE variable_id = asked.id${condition} AND at_ms BETWEEN asked.low AND asked.high
       ORDER BY at_ms ${order} LIMIT ? OFFSET ?)`;
-  const bounds = asks.map(({ variable, fromMs, lastMs }) => [variable.id, fromMs ?? -FAR_MS, lastMs ?? FAR_MS]);
-  const given = [JSON.stringify(bounds), ...values, ...values, page.limit, page.offset];
+  const given = [boundsOf(asks), ...values, ...values, page.limit, page.offset];
   if (labels) {
     const rows = tools.all(sql, ...given);
     for (const row of rows) found.get(Number(row["variable_id"]))?.push(pointOf(row));

@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { syncFault } from "../../../sql/sqlite/faults.ts";
 import { LogSync } from "../../../sql/sqlite/log-sync.ts";
 import type { Clock } from "../../../support/clock.ts";
+import { Packing } from "../blocks/pack.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
 import { noticesText, QUEUED, queuedOf } from "../operation-rows.ts";
 import type {
@@ -17,9 +18,9 @@ import type {
 import { FACT_COLUMNS, factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
 import { SOURCE_COLUMNS, TargetCache } from "../targets.ts";
 import type { Retention } from "../version-plan.ts";
-import { openDatabase, type Statements, statements } from "./database.ts";
+import { openDatabase, type Statements, statements, write } from "./database.ts";
 import { SQLITE } from "./dialect.ts";
-import { drive } from "./driver.ts";
+import { drive, sqliteDatabase } from "./driver.ts";
 import { intakePath } from "./index.ts";
 import { intakeId } from "./operations.ts";
 import { createPointWriter } from "./writer.ts";
@@ -39,7 +40,8 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   const queue = statements(intake);
   const queueLog = new LogSync(intake, intakePath(path));
   const effects = new IngestEffects(SQLITE, clock);
-  const attempts = createAttempts({ main, tools, effects }, retention, clock);
+  const packing = new Packing(sqliteDatabase(tools, (work) => write(main, work)));
+  const attempts = createAttempts({ main, tools, effects, packing }, retention, clock);
   const isApplied = ({ seq }: QueuedOperation): boolean =>
     tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
   let bytes = 0;
@@ -77,6 +79,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
         await attempts.run("eager", (transaction) => work(transaction, due), record);
       return effects.report();
     },
+    pack: () => packing.next(),
     async close() {
       queueLog.close();
       intake.close();
@@ -142,6 +145,7 @@ interface AttemptParts {
   readonly main: DatabaseSync;
   readonly tools: Statements;
   readonly effects: IngestEffects;
+  readonly packing: Packing;
 }
 
 /**
@@ -149,10 +153,10 @@ interface AttemptParts {
  * only with the first write; a lazy attempt returns false, and nothing was changed, when another writer
  * changed the structure between its beginning and that moment.
  */
-function createAttempts({ main, tools, effects }: AttemptParts, retention: Retention, clock: Clock) {
+function createAttempts({ main, tools, effects, packing }: AttemptParts, retention: Retention, clock: Clock) {
   const targets = new TargetCache();
   const stamps = versionStamps(tools, clock);
-  const points = createPointWriter(main, retention);
+  const points = createPointWriter(main, retention, packing);
   const structure = createStructureWatch(tools);
   const refresh = () => {
     if (!structure.hasChanged()) return;

@@ -1,9 +1,12 @@
+import { blockOf, WITHIN, withinOf } from "../blocks/blocks.ts";
+import { type ChunkAsk, type Found, readMerged } from "../blocks/merged.ts";
 import type { Database } from "../database.ts";
 import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
-import { selection, versionsOfPoints } from "../point-selection.ts";
+import { mayBeInBlocks, selection, versionsOfPoints } from "../point-selection.ts";
 import { pointMethods } from "../points.ts";
 import type { PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
 import type { Statements } from "./database.ts";
+import { inSnapshot } from "./driver.ts";
 import { readHeads } from "./heads.ts";
 
 const CHUNK = 5_000;
@@ -16,6 +19,8 @@ const REMOVED_AT_ONCE = 5_000;
 const BREATH_ROWS = 5_000;
 /** Cost of a statement, in rows. */
 const STATEMENT_ROWS = 100;
+/** Cost of a block, in rows. */
+const BLOCK_ROWS = 200;
 
 type Breathe = (rows: number) => Promise<void>;
 
@@ -31,15 +36,52 @@ function createBreath(): Breathe {
 
 export function createPointStore(tools: Statements, database: Database): PointStore {
   const breathe = createBreath();
+  const read: PointStore["read"] = (variable, range) => readChunks(tools, variable, range, breathe);
   return {
     ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe }),
-    read: (variable, range) => readChunks(tools, variable, range, breathe),
-    heads: (asks, page) => readHeads(tools, asks, page, breathe),
+    read,
+    heads: (asks, page) => readHeads({ tools, breathe, read }, asks, page),
   };
 }
 
 /** Each chunk continues after the last date, so that no statement stays open while the event loop runs. */
-async function* readChunks(
+function readChunks(
+  tools: Statements,
+  variable: VariableFacts,
+  range: PointRange,
+  breathe: Breathe,
+): AsyncGenerator<readonly PointRow[]> {
+  if (!mayBeInBlocks(variable, range.view)) return readRows(tools, variable, range, breathe);
+  const { fromMs, lastMs, order, page, labels = true } = range;
+  const fetch = chunkFetch(tools, variable.id, labels, breathe);
+  return readMerged({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order, page }, fetch, false);
+}
+
+/** Rows and blocks of one variable. */
+export function chunkFetch(
+  tools: Statements,
+  id: number,
+  labels: boolean,
+  breathe: Breathe,
+): (ask: ChunkAsk) => Promise<Found> {
+  const columns = labels ? "*" : "at_ms, value";
+  return async ({ lowMs, highMs, order, rowsMax, blocksMax }) => {
+    const sql = `SELECT ${columns} FROM point WHERE variable_id = ? AND at_ms BETWEEN ? AND ?
+      ORDER BY at_ms ${order} LIMIT ?`;
+    const blocksSql = `SELECT * FROM point_block WHERE ${WITHIN} ORDER BY first_ms ${order} LIMIT ?`;
+    const found = inSnapshot(tools, () => ({
+      rows: labels
+        ? tools.all(sql, id, lowMs, highMs, rowsMax).map(pointOf)
+        : tools.arrays(sql, id, lowMs, highMs, rowsMax).map(([atMs, value]) => bareOf(atMs, value)),
+      blocks: tools.all(blocksSql, ...withinOf(id, lowMs, highMs), blocksMax).map(blockOf),
+    }));
+    await breathe(found.rows.length + found.blocks.length * BLOCK_ROWS);
+    return found;
+  };
+}
+
+/** Of points that are in no block. */
+async function* readRows(
   tools: Statements,
   variable: VariableFacts,
   { fromMs, lastMs, order, page, view, labels = true }: PointRange,

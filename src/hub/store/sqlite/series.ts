@@ -1,9 +1,10 @@
+import { readMerged } from "../blocks/merged.ts";
 import type { OpenSeries, Samples, Span } from "../quality/series.ts";
-import { seriesMethods } from "../quality/series.ts";
+import { samplesOf, seriesMethods, WHOLE } from "../quality/series.ts";
 import { openDatabase, type Statements, statements, write } from "./database.ts";
 import { sqliteDatabase } from "./driver.ts";
+import { chunkFetch } from "./points.ts";
 
-const CHUNK = 20_000;
 /** A report has nothing else to do. */
 const BLOCKING_MS = 5_000;
 
@@ -19,18 +20,11 @@ export function openSqliteSeries(path: string): OpenSeries {
 }
 
 async function* readChunks(tools: Statements, id: number, { fromMs, untilMs }: Span): AsyncGenerator<Samples> {
-  const sql = `SELECT at_ms, value FROM point WHERE variable_id = ? AND at_ms >= ? AND at_ms < ?
-    ORDER BY at_ms LIMIT ${CHUNK}`;
-  for (let low = fromMs; ; ) {
-    const found = tools.arrays(sql, id, low, untilMs);
-    const atMs = new Float64Array(found.length);
-    const values = new Float64Array(found.length);
-    for (let index = 0; index < found.length; index += 1) {
-      atMs[index] = Number(found[index]?.[0]);
-      values[index] = Number(found[index]?.[1]);
-    }
-    if (found.length > 0) yield { atMs, values };
-    if (found.length < CHUNK) return;
-    low = (atMs.at(-1) ?? low) + 1;
-  }
+  const span = { lowMs: fromMs, highMs: untilMs - 1, order: "ASC", page: WHOLE } as const;
+  for await (const points of readMerged(
+    span,
+    chunkFetch(tools, id, false, async () => {}),
+    false,
+  ))
+    yield samplesOf(points);
 }

@@ -1,9 +1,14 @@
 /** Writes readings into the tables of points, many rows per statement, in the order of the tables. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "../../../sql/sqlite/faults.ts";
+import { openBlock } from "../blocks/blocks.ts";
+import { segmentsOf, storeRun, touchedBlocks } from "../blocks/new-points.ts";
+import type { Packing } from "../blocks/pack.ts";
 import type { FirstNumbers, Labels, ReadingColumns } from "../columns.ts";
+import { FAR_MS } from "../point-rows.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
 import { type Statements, statements } from "./database.ts";
+import { drive } from "./driver.ts";
 
 /** Measured: more rows per statement gain nothing, fewer lose a fifth. */
 const ROWS = 50;
@@ -18,16 +23,17 @@ export interface PointWriter {
   write(readings: ReadingColumns, numbers: FirstNumbers): number[];
 }
 
-export function createPointWriter(database: DatabaseSync, retention: Retention): PointWriter {
+export function createPointWriter(database: DatabaseSync, retention: Retention, packing: Packing): PointWriter {
   const bulk = {
     plain: insertMany(database, "point", POINT),
     labelled: insertMany(database, "point", [...POINT, ...LABELS]),
     versions: insertMany(database, "point_version", [...POINT, ...LABELS, "version_us"]),
   };
   const tools = statements(database);
+  const blocks = createBlockWriter(tools, packing);
   return {
     write(readings, numbers) {
-      const order = readings.order();
+      const order = blocks.write(readings, numbers);
       const replaced = Array.from({ length: operationsOf(readings) }, () => 0);
       for (let from = 0; from < order.length; ) {
         const chunk = chunkAt(readings, order, from);
@@ -44,6 +50,46 @@ export function createPointWriter(database: DatabaseSync, retention: Retention):
     },
   };
 }
+
+/** Makes rows of blocks that get readings, and blocks of readings. */
+function createBlockWriter(tools: Statements, packing: Packing) {
+  /** By variable, a date after which it has no block: this connection alone adds blocks. */
+  const ends = new Map<number, number>();
+  packing.listen((id) => ends.delete(id));
+  const endOf = (id: number): number => {
+    const known = ends.get(id);
+    if (known !== undefined) return known;
+    const newest = tools.get(NEWEST_BLOCK, id);
+    const end = Number(newest?.["last_ms"] ?? -FAR_MS);
+    ends.set(id, end);
+    return end;
+  };
+  return {
+    /** Within a transaction; returns the readings that are left to be written as rows, in the order of the table. */
+    write(readings: ReadingColumns, numbers: FirstNumbers): Uint32Array {
+      const order = readings.order();
+      let length = 0;
+      for (const segment of segmentsOf(readings, order)) {
+        const { id } = segment.variable;
+        const end = endOf(id);
+        if (segment.firstMs <= end)
+          for (const block of drive(tools, touchedBlocks(readings, segment))) {
+            drive(tools, openBlock(block));
+            packing.opened(id, block.firstMs);
+          }
+        const left = drive(tools, storeRun(readings, segment, numbers));
+        if (left.length < segment.indices.length) ends.set(id, Math.max(end, segment.lastMs));
+        if (!segment.variable.isVersioned) packing.grew(id, left.length, readings.atMs[left[0] ?? 0] ?? 0);
+        // Not beyond what was read of the order: nothing is longer than before.
+        order.set(left, length);
+        length += left.length;
+      }
+      return order.subarray(0, length);
+    },
+  };
+}
+
+const NEWEST_BLOCK = "SELECT last_ms FROM point_block WHERE variable_id = ? ORDER BY first_ms DESC LIMIT 1";
 
 function operationsOf(readings: ReadingColumns): number {
   let last = -1;

@@ -1,5 +1,6 @@
 /** Where points came from: the operations that stored them, which are kept longer than their outcomes. */
-import { type Database, rows } from "../database.ts";
+import { blocksWithin, partOf } from "../blocks/blocks.ts";
+import { type Database, type Row, row, rows, type Steps } from "../database.ts";
 import { pointOf } from "../point-rows.ts";
 import type { PointRow, VariableFacts } from "../store.ts";
 import { number, text } from "../structure-rows.ts";
@@ -26,23 +27,30 @@ export interface OriginStore {
   versionsAt(variable: VariableFacts, atMs: number): Promise<readonly OriginRow[]>;
 }
 
-export function createOriginStore({ ask }: Database): OriginStore {
-  const sqlOf = (table: string, order: string) => `SELECT stored.*, origin.operation_id, origin.user_id,
-      origin.received_ms, origin.calculation_id, origin.trace_link, hub_user.username
-    FROM ${table} AS stored
-    LEFT JOIN origin ON origin.account_id = ? AND origin.id = stored.origin_id
-    LEFT JOIN hub_user ON hub_user.id = origin.user_id
-    WHERE stored.variable_id = ? AND stored.at_ms = ? ${order}`;
+/** Parameters: account, variable and date. */
+const sqlOf = (table: string, order: string) => `SELECT stored.*, ${ORIGIN}
+  FROM ${table} AS stored
+  LEFT JOIN origin ON origin.account_id = ? AND origin.id = stored.origin_id
+  LEFT JOIN hub_user ON hub_user.id = origin.user_id
+  WHERE stored.variable_id = ? AND stored.at_ms = ? ${order}`;
+const ORIGIN = `origin.operation_id, origin.user_id, origin.received_ms, origin.calculation_id, origin.trace_link,
+  hub_user.username`;
+
+export function createOriginStore({ snapshot }: Database): OriginStore {
   return {
     async versionsAt({ id, accountId, isVersioned }, atMs) {
-      const versions = isVersioned
-        ? await ask(() => rows(sqlOf("point_version", "ORDER BY version_us DESC"), accountId, id, atMs))
-        : [];
-      const found = versions.length > 0 ? versions : await ask(() => rows(sqlOf("point", ""), accountId, id, atMs));
+      const found = await snapshot(function* () {
+        const versions = isVersioned
+          ? yield* rows(sqlOf("point_version", "ORDER BY version_us DESC"), accountId, id, atMs)
+          : [];
+        if (versions.length > 0) return versions;
+        const points = yield* rows(sqlOf("point", ""), accountId, id, atMs);
+        return points.length > 0 ? points : yield* inBlocks(accountId, id, atMs);
+      });
       return found.map((one) => ({
         ...pointOf(one),
         origin:
-          one["operation_id"] === null
+          (one["operation_id"] ?? null) === null
             ? null
             : {
                 operationId: String(one["operation_id"]),
@@ -55,4 +63,17 @@ export function createOriginStore({ ask }: Database): OriginStore {
       }));
     },
   };
+}
+
+function* inBlocks(accountId: number, id: number, atMs: number): Steps<readonly Row[]> {
+  const [block] = yield* blocksWithin(id, atMs, atMs);
+  if (block === undefined) return [];
+  const { values, origins } = partOf(block, atMs, atMs);
+  if (values.length === 0) return [];
+  const origin = yield* row(
+    `SELECT ${ORIGIN} FROM origin LEFT JOIN hub_user ON hub_user.id = origin.user_id
+      WHERE origin.account_id = ? AND origin.id = ?`,
+    ...[accountId, origins[0] ?? 0],
+  );
+  return [{ at_ms: atMs, value: values[0], ...origin }];
 }

@@ -1,0 +1,157 @@
+/**
+ * Blocks of points: statements for both databases, within a transaction or a snapshot. A block has only points without
+ * labels, and between its first and its last date the variable has no rows and no other block.
+ */
+import { change, type Row, row, rows, type Steps } from "../database.ts";
+import { type Columns, packed, SPAN_MAX_MS, unpacked } from "./codec.ts";
+
+/** More would make corrections slower, fewer take more room. */
+export const BLOCK_POINTS = 1_000;
+const ROWS_AT_ONCE = 100;
+
+export interface Block {
+  readonly variableId: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+  readonly points: number;
+  readonly data: Uint8Array;
+}
+
+export function blockOf(found: Row): Block {
+  return {
+    variableId: Number(found["variable_id"]),
+    firstMs: Number(found["first_ms"]),
+    lastMs: Number(found["last_ms"]),
+    points: Number(found["points"]),
+    data: found["data"] as Uint8Array,
+  };
+}
+
+/** Blocks that have a date in the period, both ends included; parameters as `withinOf` gives them. */
+export const WITHIN = `variable_id = ? AND first_ms BETWEEN
+  coalesce((SELECT max(first_ms) FROM point_block WHERE variable_id = ? AND first_ms <= ?), ?) AND ? AND last_ms >= ?`;
+
+export function withinOf(id: number, lowMs: number, highMs: number): number[] {
+  return [id, id, lowMs, lowMs, highMs, lowMs];
+}
+
+/** In order of date. */
+export function* blocksWithin(id: number, lowMs: number, highMs: number): Steps<readonly Block[]> {
+  const sql = `SELECT * FROM point_block WHERE ${WITHIN} ORDER BY first_ms`;
+  return (yield* rows(sql, ...withinOf(id, lowMs, highMs))).map(blockOf);
+}
+
+/** The points of a block in the period, both ends included. */
+export function partOf(block: Block, lowMs: number, highMs: number): Columns {
+  const columns = unpacked(block.data);
+  if (lowMs <= block.firstMs && block.lastMs <= highMs) return columns;
+  const from = placeOf(columns.atMs, lowMs);
+  const end = placeOf(columns.atMs, highMs + 1);
+  return sliced(columns, from, end);
+}
+
+export function sliced({ atMs, values, origins }: Columns, from: number, end: number): Columns {
+  return { atMs: atMs.subarray(from, end), values: values.subarray(from, end), origins: origins.subarray(from, end) };
+}
+
+/** Index of the first date that is not earlier. */
+function placeOf(atMs: Float64Array, ms: number): number {
+  let low = 0;
+  for (let high = atMs.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if ((atMs[middle] ?? 0) < ms) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Adds points as blocks of nearly equal length. */
+export function* addBlocks(id: number, columns: Columns): Steps<void> {
+  const { length } = columns.atMs;
+  const count = Math.ceil(length / BLOCK_POINTS);
+  for (let index = 0; index < count; index += 1) {
+    const from = Math.floor((index * length) / count);
+    const end = Math.floor(((index + 1) * length) / count);
+    yield* addBlock(id, sliced(columns, from, end));
+  }
+}
+
+function* addBlock(id: number, columns: Columns): Steps<void> {
+  const { atMs } = columns;
+  const [firstMs = 0, lastMs = 0] = [atMs[0], atMs.at(-1)];
+  if (lastMs - firstMs > SPAN_MAX_MS) {
+    const middle = atMs.length >>> 1;
+    yield* addBlock(id, sliced(columns, 0, middle));
+    yield* addBlock(id, sliced(columns, middle, atMs.length));
+    return;
+  }
+  yield* change(
+    "INSERT INTO point_block (variable_id, first_ms, last_ms, points, data) VALUES (?, ?, ?, ?, ?)",
+    ...[id, firstMs, lastMs, atMs.length, packed(columns)],
+  );
+}
+
+export function* removeBlock({ variableId, firstMs }: Block): Steps<void> {
+  yield* change("DELETE FROM point_block WHERE variable_id = ? AND first_ms = ?", variableId, firstMs);
+}
+
+/** Makes rows of a block again. */
+export function* openBlock(block: Block): Steps<void> {
+  yield* removeBlock(block);
+  const { atMs, values, origins } = unpacked(block.data);
+  for (let from = 0; from < atMs.length; from += ROWS_AT_ONCE) {
+    const end = Math.min(from + ROWS_AT_ONCE, atMs.length);
+    const places = Array.from({ length: end - from }, () => "(?, ?, ?, ?)").join(", ");
+    const given: (number | null)[] = [];
+    for (let index = from; index < end; index += 1)
+      given.push(block.variableId, atMs[index] ?? 0, values[index] ?? 0, origins[index] || null);
+    yield* change(`INSERT INTO point (variable_id, at_ms, value, origin_id) VALUES ${places}`, ...given);
+  }
+}
+
+export interface HeldInBlocks {
+  readonly points: number;
+  readonly firstMs: number | null;
+  readonly lastMs: number | null;
+}
+
+/** Both ends included. */
+export function* heldInBlocks(id: number, lowMs: number, highMs: number): Steps<HeldInBlocks> {
+  const whole = yield* row(
+    `SELECT sum(points) AS points, min(first_ms) AS first, max(last_ms) AS last FROM point_block
+      WHERE variable_id = ? AND first_ms >= ? AND last_ms <= ? AND first_ms <= ?`,
+    ...[id, lowMs, highMs, highMs],
+  );
+  let points = Number(whole?.["points"] ?? 0);
+  const dates = points === 0 ? [] : [Number(whole?.["first"]), Number(whole?.["last"])];
+  for (const block of yield* edges(id, lowMs, highMs)) {
+    const { atMs } = partOf(block, lowMs, highMs);
+    points += atMs.length;
+    dates.push(...atMs.subarray(0, 1), ...atMs.subarray(-1));
+  }
+  if (points === 0) return { points, firstMs: null, lastMs: null };
+  return { points, firstMs: Math.min(...dates), lastMs: Math.max(...dates) };
+}
+
+/** Both ends included; a block that is cut leaves blocks of what is outside. */
+export function* removeFromBlocks(id: number, lowMs: number, highMs: number): Steps<void> {
+  for (const block of yield* edges(id, lowMs, highMs)) {
+    yield* removeBlock(block);
+    for (const rest of [partOf(block, block.firstMs, lowMs - 1), partOf(block, highMs + 1, block.lastMs)])
+      yield* addBlocks(id, rest);
+  }
+  yield* change(
+    "DELETE FROM point_block WHERE variable_id = ? AND first_ms >= ? AND first_ms <= ? AND last_ms <= ?",
+    ...[id, lowMs, highMs, highMs],
+  );
+}
+
+/** The blocks that the ends of a period cut, two at most. */
+function* edges(id: number, lowMs: number, highMs: number): Steps<readonly Block[]> {
+  const found = yield* rows(
+    `SELECT * FROM point_block WHERE ${WITHIN} AND (first_ms < ? OR last_ms > ?) ORDER BY first_ms`,
+    ...withinOf(id, lowMs, highMs),
+    ...[lowMs, highMs],
+  );
+  return found.map(blockOf);
+}

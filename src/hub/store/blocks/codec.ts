@@ -1,0 +1,269 @@
+/**
+ * The bytes of a block of points: dates by their step or by how it changes, values as scaled whole numbers or as
+ * doubles, their bytes in planes, and runs of equal origins; compressed by Zstandard, whose checksum each read
+ * verifies. The doubles come back bit by bit.
+ */
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+
+/** Points in strictly ascending order of date. */
+export interface Columns {
+  readonly atMs: Float64Array;
+  readonly values: Float64Array;
+  /** 0: none is known. */
+  readonly origins: Float64Array;
+}
+
+const FORMAT = 1;
+const SCALES = [1, 10, 100, 1e3, 1e4, 1e5, 1e6] as const;
+const DOUBLES = 255;
+/** Scaled values beyond it are kept as doubles. */
+const WHOLE_MAX = 2 ** 45;
+/** Dates of one block are not farther apart, so that sums of their steps are exact. */
+export const SPAN_MAX_MS = 2 ** 50;
+/** Bytes of a point at most: a date, a double, a run of an origin. */
+const POINT_BYTES = 8 + 8 + 18;
+const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 } };
+
+export function packed(columns: Columns): Uint8Array {
+  const count = columns.atMs.length;
+  const bytes = new ByteWriter(64 + count * POINT_BYTES);
+  bytes.byte(FORMAT);
+  bytes.natural(count);
+  packDates(bytes, columns.atMs);
+  packValues(bytes, columns.values);
+  packOrigins(bytes, columns.origins);
+  return zstdCompressSync(bytes.written(), FAST);
+}
+
+export function unpacked(data: Uint8Array): Columns {
+  const bytes = new ByteReader(zstdDecompressSync(data));
+  const format = bytes.byte();
+  if (format !== FORMAT) throw new RangeError(`a block of points has the unknown format ${format}`);
+  const count = bytes.natural();
+  return {
+    atMs: unpackDates(bytes, count),
+    values: unpackValues(bytes, count),
+    origins: unpackOrigins(bytes, count),
+  };
+}
+
+function packDates(bytes: ByteWriter, atMs: Float64Array): void {
+  const first = atMs[0] ?? 0;
+  const step = (atMs[1] ?? first) - first;
+  bytes.double(first);
+  bytes.double(step);
+  const isRegular = atMs.every((ms, index) => ms === first + index * step);
+  bytes.byte(isRegular ? 1 : 0);
+  if (isRegular) return;
+  for (let index = 2, before = step; index < atMs.length; index += 1) {
+    const next = (atMs[index] ?? 0) - (atMs[index - 1] ?? 0);
+    bytes.whole(next - before);
+    before = next;
+  }
+}
+
+function unpackDates(bytes: ByteReader, count: number): Float64Array {
+  const first = bytes.double();
+  const step = bytes.double();
+  const isRegular = bytes.byte() === 1;
+  const atMs = new Float64Array(count);
+  for (let index = 0, ms = first, next = step; index < count; index += 1) {
+    if (index > 1 && !isRegular) next += bytes.whole();
+    if (index > 0) ms += next;
+    atMs[index] = ms;
+  }
+  return atMs;
+}
+
+function packValues(bytes: ByteWriter, values: Float64Array): void {
+  const scale = scaleOf(values);
+  if (scale === null) {
+    bytes.byte(DOUBLES);
+    bytes.planes(new Uint8Array(values.slice().buffer), 8);
+    return;
+  }
+  bytes.byte(scale);
+  const whole = values.map((value) => Math.round(value * (SCALES[scale] ?? 1)));
+  const steps = whole.map((value, index) => (index === 0 ? 0 : value - (whole[index - 1] ?? 0)));
+  const [plain, changes] = [rangeOf(whole), rangeOf(steps.subarray(1))];
+  const isBySteps = changes.width < plain.width;
+  const { low, width } = isBySteps ? changes : plain;
+  bytes.byte(isBySteps ? 1 : 0);
+  bytes.byte(width);
+  bytes.double(low);
+  bytes.double(whole[0] ?? 0);
+  bytes.wholePlanes(isBySteps ? steps.subarray(1) : whole, low, width);
+}
+
+function unpackValues(bytes: ByteReader, count: number): Float64Array {
+  const scale = bytes.byte();
+  if (scale === DOUBLES) return new Float64Array(bytes.planes(count, 8).buffer);
+  const divisor = SCALES[scale] ?? 1;
+  const isBySteps = bytes.byte() === 1;
+  const width = bytes.byte();
+  const low = bytes.double();
+  const first = bytes.double();
+  const values = new Float64Array(count);
+  if (!isBySteps) {
+    bytes.wholePlanes(values, low, width);
+    for (let index = 0; index < count; index += 1) values[index] = (values[index] ?? 0) / divisor;
+    return values;
+  }
+  bytes.wholePlanes(values.subarray(1), low, width);
+  for (let index = 0, whole = first; index < count; index += 1) {
+    if (index > 0) whole += values[index] ?? 0;
+    values[index] = whole / divisor;
+  }
+  return values;
+}
+
+/** The smallest scale by which all values are whole numbers; null: there is none. */
+function scaleOf(values: Float64Array): number | null {
+  let scale = 0;
+  for (const value of values) {
+    while (scale < SCALES.length && !isWholeBy(value, SCALES[scale] ?? 1)) scale += 1;
+    if (scale === SCALES.length) return null;
+  }
+  const factor = SCALES[scale] ?? 1;
+  return values.every((value) => isWholeBy(value, factor)) ? scale : null;
+}
+
+function isWholeBy(value: number, factor: number): boolean {
+  const whole = Math.round(value * factor);
+  // Sums of whole numbers have no negative zero.
+  return Math.abs(whole) < WHOLE_MAX && whole / factor === value && !Object.is(value, -0);
+}
+
+function rangeOf(whole: Float64Array): { readonly low: number; readonly width: number } {
+  let [low, high] = [whole[0] ?? 0, whole[0] ?? 0];
+  for (const value of whole) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  let width = 0;
+  for (let left = high - low; left > 0; left = Math.floor(left / 256)) width += 1;
+  return { low, width };
+}
+
+function packOrigins(bytes: ByteWriter, origins: Float64Array): void {
+  let before = 0;
+  for (let index = 0; index < origins.length; ) {
+    const origin = origins[index] ?? 0;
+    let end = index + 1;
+    while (end < origins.length && origins[end] === origin) end += 1;
+    bytes.natural(end - index);
+    bytes.whole(origin - before);
+    before = origin;
+    index = end;
+  }
+}
+
+function unpackOrigins(bytes: ByteReader, count: number): Float64Array {
+  const origins = new Float64Array(count);
+  for (let index = 0, origin = 0; index < count; ) {
+    const end = index + bytes.natural();
+    origin += bytes.whole();
+    origins.fill(origin, index, end);
+    index = end;
+  }
+  return origins;
+}
+
+class ByteWriter {
+  private readonly bytes: Uint8Array;
+  private readonly view: DataView;
+  private at = 0;
+
+  constructor(capacity: number) {
+    this.bytes = new Uint8Array(capacity);
+    this.view = new DataView(this.bytes.buffer);
+  }
+
+  written(): Uint8Array {
+    return this.bytes.subarray(0, this.at);
+  }
+
+  byte(value: number): void {
+    this.bytes[this.at] = value;
+    this.at += 1;
+  }
+
+  double(value: number): void {
+    this.view.setFloat64(this.at, value, true);
+    this.at += 8;
+  }
+
+  /** Seven bits a byte, least significant first. */
+  natural(value: number): void {
+    let left = value;
+    for (; left >= 128; left = Math.floor(left / 128)) this.byte((left % 128) + 128);
+    this.byte(left);
+  }
+
+  whole(value: number): void {
+    this.natural(value < 0 ? -2 * value - 1 : 2 * value);
+  }
+
+  /** Bytes of values of that width, all first bytes before all second ones. */
+  planes(values: Uint8Array, width: number): void {
+    for (let plane = 0; plane < width; plane += 1)
+      for (let index = plane; index < values.length; index += width) this.byte(values[index] ?? 0);
+  }
+
+  wholePlanes(values: Float64Array, low: number, width: number): void {
+    for (let plane = 0, unit = 1; plane < width; plane += 1, unit *= 256)
+      for (const value of values) this.byte(Math.floor((value - low) / unit) % 256);
+  }
+}
+
+class ByteReader {
+  private readonly bytes: Uint8Array;
+  private readonly view: DataView;
+  private at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  byte(): number {
+    const value = this.view.getUint8(this.at);
+    this.at += 1;
+    return value;
+  }
+
+  double(): number {
+    this.at += 8;
+    return this.view.getFloat64(this.at - 8, true);
+  }
+
+  natural(): number {
+    let value = 0;
+    for (let unit = 1; ; unit *= 128) {
+      const next = this.byte();
+      value += (next % 128) * unit;
+      if (next < 128) return value;
+    }
+  }
+
+  whole(): number {
+    const value = this.natural();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  planes(count: number, width: number): Uint8Array {
+    const values = new Uint8Array(count * width);
+    for (let plane = 0; plane < width; plane += 1)
+      for (let index = plane; index < values.length; index += width) values[index] = this.byte();
+    return values;
+  }
+
+  /** Fills `values`. */
+  wholePlanes(values: Float64Array, low: number, width: number): void {
+    values.fill(low);
+    const { bytes } = this;
+    for (let plane = 0, unit = 1; plane < width; plane += 1, unit *= 256)
+      for (let index = 0; index < values.length; index += 1, this.at += 1)
+        values[index] = (values[index] ?? 0) + (bytes[this.at] ?? 0) * unit;
+  }
+}

@@ -1,0 +1,94 @@
+/** Reads points from rows and blocks together, chunk by chunk, each of one snapshot. */
+import { bareOf } from "../point-rows.ts";
+import type { PointRange, PointRow } from "../store.ts";
+import { type Block, partOf } from "./blocks.ts";
+
+export interface Bounds {
+  readonly lowMs: number;
+  /** Included. */
+  readonly highMs: number;
+}
+
+export interface ChunkAsk extends Bounds {
+  readonly order: "ASC" | "DESC";
+  readonly rowsMax: number;
+  readonly blocksMax: number;
+}
+
+/** The first rows and the first blocks of a period, in the order that was asked for. */
+export interface Found {
+  readonly rows: readonly PointRow[];
+  readonly blocks: readonly Block[];
+}
+
+/** A chunk has some more points where blocks are read. */
+const ROWS = 5_000;
+const BLOCKS = 8;
+/** A block has at least so many points, except for what a removal left of it. */
+const USUAL_POINTS = 250;
+
+/** The points of a period without its page. `rows`: how many of them are needed at most. */
+export async function readChunk(
+  ask: Bounds & Pick<PointRange, "order">,
+  needed: number,
+  fetch: (ask: ChunkAsk) => Promise<Found> | Found,
+): Promise<{ readonly points: readonly PointRow[]; readonly rest: Bounds | null }> {
+  const rowsMax = Math.min(ROWS, needed);
+  const blocksMax = Math.min(BLOCKS, Math.ceil(needed / USUAL_POINTS));
+  const found = await fetch({ ...ask, rowsMax, blocksMax });
+  return ask.order === "ASC" ? ascending(ask, found, rowsMax, blocksMax) : descending(ask, found, rowsMax, blocksMax);
+}
+
+function ascending({ lowMs, highMs }: Bounds, { rows, blocks }: Found, rowsMax: number, blocksMax: number) {
+  // Beyond the last one of a list that was cut, the other may lack something.
+  const lastMs = Math.min(
+    highMs,
+    rows.length < rowsMax ? highMs : (rows.at(-1)?.atMs ?? highMs),
+    blocks.length < blocksMax ? highMs : (blocks.at(-1)?.lastMs ?? highMs),
+  );
+  const points = joined(rows, blocks, { lowMs, highMs: lastMs }).sort((one, other) => one.atMs - other.atMs);
+  return { points, rest: lastMs < highMs ? { lowMs: lastMs + 1, highMs } : null };
+}
+
+function descending({ lowMs, highMs }: Bounds, { rows, blocks }: Found, rowsMax: number, blocksMax: number) {
+  const firstMs = Math.max(
+    lowMs,
+    rows.length < rowsMax ? lowMs : (rows.at(-1)?.atMs ?? lowMs),
+    blocks.length < blocksMax ? lowMs : (blocks.at(-1)?.firstMs ?? lowMs),
+  );
+  const points = joined(rows, blocks, { lowMs: firstMs, highMs }).sort((one, other) => other.atMs - one.atMs);
+  return { points, rest: firstMs > lowMs ? { lowMs, highMs: firstMs - 1 } : null };
+}
+
+function joined(rows: readonly PointRow[], blocks: readonly Block[], { lowMs, highMs }: Bounds): PointRow[] {
+  const points = rows.filter(({ atMs }) => atMs >= lowMs && atMs <= highMs);
+  for (const block of blocks) {
+    if (block.lastMs < lowMs || block.firstMs > highMs) continue;
+    const { atMs, values } = partOf(block, lowMs, highMs);
+    for (let index = 0; index < atMs.length; index += 1) points.push(bareOf(atMs[index], values[index]));
+  }
+  return points;
+}
+
+/** The pages of a range, in chunks. `ahead`: the next chunk is fetched while one is being read. */
+export async function* readMerged(
+  ask: Bounds & Pick<PointRange, "order" | "page">,
+  fetch: (ask: ChunkAsk) => Promise<Found> | Found,
+  isAhead: boolean,
+): AsyncGenerator<readonly PointRow[]> {
+  let left = ask.page.limit ?? Number.POSITIVE_INFINITY;
+  let skipped = ask.page.offset;
+  const next = (bounds: Bounds) => readChunk({ ...bounds, order: ask.order }, skipped + left, fetch);
+  let chunk = left > 0 && ask.lowMs <= ask.highMs ? next(ask) : null;
+  while (chunk !== null) {
+    const { points, rest } = await chunk;
+    const page = points.slice(skipped, skipped + left);
+    skipped -= Math.min(skipped, points.length);
+    left -= page.length;
+    chunk = rest !== null && left > 0 && isAhead ? next(rest) : null;
+    // A reader that stopped never awaits it.
+    chunk?.catch(() => undefined);
+    if (page.length > 0) yield page;
+    if (!isAhead && rest !== null && left > 0) chunk = next(rest);
+  }
+}
