@@ -62,11 +62,12 @@ export function claim(path: string): ProcessLock {
 function openToWrite(path: string, log: Logger | undefined): DatabaseSync {
   const db = connect(path, false);
   try {
-    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
+    // The store syncs the log; SQLite itself syncs before a checkpoint, which is less often. Migrations that a crash
+    // takes back are applied again: the first sync after them includes theirs.
+    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;");
     const applied = migrate(db, LEDGER_SCHEMA, path);
     if (applied.length > 0) log?.info({ path, migrations: applied }, "the ledger's schema was brought up");
-    // From here on the store syncs the log; SQLite itself syncs before a checkpoint, which is less often.
-    db.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -${CACHE_KB};`);
+    db.exec(`PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -${CACHE_KB};`);
     return db;
   } catch (thrown) {
     db.close();
