@@ -16,11 +16,11 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { constants, setPriority } from "node:os";
+import { constants, getPriority, setPriority } from "node:os";
 import { dirname } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { trailerAtEnd } from "../segment/trailer.ts";
-import { syncNamesNow, type TaskFacts } from "../support/threads/disk-work.ts";
+import { syncNamesNow, type TaskFacts, triedOnce } from "../support/threads/disk-work.ts";
 import { type CompressibleFile, indexesIn } from "./kept-segments.ts";
 import { ABOUT, KEPT_ENDS, type KeptKind, PART, PIECE_MAX } from "./paths.ts";
 
@@ -45,14 +45,20 @@ export function isUnpacked(name: string, { size, nlink }: { readonly size: numbe
 const KINDS: readonly KeptKind[] = ["input", "rows", "segment"];
 
 export function performPacking({ kept }: PackOrder, facts: TaskFacts<unknown>): PackAnswer {
-  // A priority of a thread alone is known to Linux.
-  if (process.platform === "linux") setPriority(constants.priority.PRIORITY_LOW);
+  yieldToOthers();
   try {
     for (const kind of KINDS) packOne(kept, kind, facts);
     return { fault: null };
   } catch (thrown) {
     return { fault: String(thrown) };
   }
+}
+
+/** So far that a machine without idle cores still compresses what it keeps. Only Linux has priorities of threads. */
+function yieldToOthers(): void {
+  if (process.platform !== "linux") return;
+  // Where the system forbids it, other work waits a little.
+  triedOnce(() => setPriority(Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL)));
 }
 
 function packOne(kept: string, kind: KeptKind, facts: TaskFacts<unknown>): void {
