@@ -61,7 +61,7 @@ async function urlOf(child: ChildProcess): Promise<string> {
 }
 
 export function storeOf(url: string) {
-  return { kind: "postgres", url, schema: SCHEMA, pool: 2, connectTimeout: 10_000 } as const;
+  return { kind: "postgres", url, schema: SCHEMA } as const;
 }
 
 async function ingestion(client: pg.Client, server: string, { pushed, stored, push }: Sizes): Promise<void> {
@@ -82,12 +82,12 @@ async function ingestion(client: pg.Client, server: string, { pushed, stored, pu
     { name: "COPY", rates: await ratesOf(client, server, works, push, copyRate) },
     { name: "upsert", rates: await ratesOf(client, server, works, push, upsertRate) },
   ];
-  await packPoints(storeOf(url));
+  await packPoints({ ...storeOf(url), pool: 2, connectTimeout: 10_000 });
   const before = await connect(url).then(bytesAndEnd);
   const hub = await startBenchHub(storeOf(url));
   await pushOrders(hub, works, push, baselines);
   print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB; at most 300 are wanted`);
-  await packPoints(storeOf(url));
+  await packPoints({ ...storeOf(url), pool: 2, connectTimeout: 10_000 });
   printBytes(before, await connect(url).then(bytesAndEnd), works);
   await client.query("DROP DATABASE filled WITH (FORCE)");
 }
@@ -122,7 +122,7 @@ async function reads(client: pg.Client, server: string, { read }: Sizes): Promis
   const url = databaseOf(server, "large");
   await prefillPostgres(url, variables, STEPS_A_YEAR);
   await client.query("CREATE DATABASE bare TEMPLATE large STRATEGY file_copy");
-  await packPoints(storeOf(url));
+  await packPoints({ ...storeOf(url), pool: 2, connectTimeout: 10_000 });
   await benchReads(storeOf(url), { kind: "postgres", url: databaseOf(server, "bare") }, variables);
   for (const name of ["large", "bare"]) await client.query(`DROP DATABASE ${name} WITH (FORCE)`);
 }
