@@ -19,7 +19,7 @@ import { UntakenFiles } from "./untaken-files.ts";
 export type { PickupFacts, PickupJournal, PickupPoll } from "./pickup-contract.ts";
 export { NOTHING, type PickupReport } from "./pickup-report.ts";
 
-/** Arrivals that share a claim, its transaction and its sync: few after a listing, so that work on them begins. */
+/** Arrivals that share a claim, and so its commits and syncs: few after a listing, so that work on them begins. */
 const CLAIMED_AT_ONCE = { first: 50, max: 1_600 };
 /**
  * Entries recorded in one transaction. More would be no faster, and outlive the young generation of the heap.
