@@ -19,6 +19,7 @@ const WAIT_MS = 120_000;
 const YEAR = "from=2025-01-01&to=2026-01-01";
 const DECADE = `from=2025-01-01&to=${2025 + YEARS}-01-01`;
 const ZOOMS = 12;
+const MANY = 100_000;
 
 /** What a page measures of itself; `answered` and `drawn` are of its own clock, in milliseconds. */
 interface Measured {
@@ -52,11 +53,47 @@ export async function benchExplorer(): Promise<void> {
     }
     const zoomed = await zoomThrough(page, `${hub.url}/?variables=${ids}&${DECADE}`);
     print(`zooming through ${YEARS} years and back, ${2 * ZOOMS} steps: longest task ${zoomed.toFixed(0)} ms`);
+    await page.close();
+    await searchMany(browser, join(folder, "many.sqlite"));
   } finally {
     await browser.close();
     await hub.stop();
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Words that a person types, by what they find. */
+const SEARCHES: Readonly<Record<string, string>> = {
+  "the number of a meter": "METER-154321",
+  "the beginning of very many names": "met",
+  "a unit and the beginning of many numbers": "METER-15 kWh",
+  nothing: "nowhere",
+};
+
+/** From the question of the page to its answer, in a hub with very many variables. */
+async function searchMany(browser: Browser, path: string): Promise<void> {
+  await prefill(path, MANY, 0);
+  const hub = await startBenchHub({ kind: "sqlite", path });
+  try {
+    const page = await signIn(browser, hub.url);
+    print(`search among ${MANY} variables; medians of ${ROUNDS}, milliseconds`);
+    for (const [name, words] of Object.entries(SEARCHES)) {
+      const times: number[] = [];
+      for (let round = 0; round < ROUNDS; round += 1) times.push(await page.evaluate(askSearch, words));
+      print(row(name, quantile(times, 0.5).toFixed(0)));
+    }
+  } finally {
+    await hub.stop();
+  }
+}
+
+/** In the page. */
+async function askSearch(words: string): Promise<number> {
+  const began = performance.now();
+  const answer = await fetch(`/search?SearchText=${encodeURIComponent(words)}`);
+  if (!answer.ok) throw new Error(`the search was answered ${answer.status}`);
+  await answer.json();
+  return performance.now() - began;
 }
 
 async function repeated(work: () => Promise<Measured>): Promise<Measured> {

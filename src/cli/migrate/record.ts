@@ -60,7 +60,7 @@ export async function keepPlan(
   await writeFacts({ ...known, limits: limitsOf(options) }, options);
   await noteAction(known.folder, { by, what: "planned", words: "" });
   const keeper = new PlanKeeper(known.folder, by);
-  keeper.tick(0, 0);
+  await keeper.begin();
   return keeper;
 }
 

@@ -46,14 +46,20 @@ export function migrationHandlers(
   return {
     migrations: () => query.within(FRESH_MS),
     places: () => ({ histories: [...histories], services: config.services.map(({ name }) => name) }),
+    // After a command the list shows what it did.
     async plan({ body, person }) {
-      return { id: await control().plan(body, person.name, histories) };
+      const id = await control().plan(body, person.name, histories);
+      await query.next();
+      return { id };
     },
     async start({ params, body, person }) {
-      return { words: await control().start(spool, params.id, body, person.name) };
+      const words = await control().start(spool, params.id, body, person.name);
+      await query.next();
+      return { words };
     },
     async pause({ params, body, person }) {
       await control().pause(spool, params.id, { by: person.name, why: body.why });
+      await query.next();
       return { words: "it stops when its running batches have ended" };
     },
     previewUndo: ({ params, signal }) => control().previewUndo(params.id, signal),

@@ -35,6 +35,12 @@ export class PlanKeeper {
     this.#begun = { by, begunAt, pid: process.pid, ...nothing };
   }
 
+  /** The plan is shown as running from then on. */
+  async begin(): Promise<void> {
+    this.#write(this.#begun);
+    await this.#writing;
+  }
+
   tick(done: number, of: number): void {
     const nowMs = systemClock.monotonicMs();
     if (nowMs < this.#nextMs) return;

@@ -32,6 +32,7 @@ export function rows(meter: string, values: readonly string[]): string {
 
 export interface RichRig {
   readonly gateway: Gateway;
+  readonly folder: string;
   close(): Promise<void>;
 }
 
@@ -68,6 +69,7 @@ export async function openRichRig(): Promise<RichRig> {
   await migrate(rig);
   return {
     gateway,
+    folder: rig.folder,
     close: async () => {
       await gateway.stop();
       await migrations.close();

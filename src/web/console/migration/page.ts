@@ -18,8 +18,11 @@ const STATES = { planned: "pending", running: "ok", stopped: "paused", ended: "d
 
 export function MigrationsPage(): Element {
   const migrations = useQuery<readonly MigrationFacts[]>("/migrations");
+  // One that was started opens its ledger a moment later.
   const isRunning =
-    migrations.answer?.some(({ state, plan }) => state === "running" || plan?.state === "running") ?? false;
+    migrations.answer?.some(
+      ({ state, plan, actions }) => state === "running" || plan?.state === "running" || actions[0]?.what === "started",
+    ) ?? false;
   useEffect(() => {
     if (!isRunning) return;
     const timer = setInterval(migrations.reload, RELOAD_MS);
