@@ -2,8 +2,9 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
-import { isDatabaseTrouble, openIngestStore, openStore } from "../../src/hub/store/open.ts";
+import { openIngestStore, openStore } from "../../src/hub/store/open.ts";
 import { LogSync } from "../../src/sql/sqlite/log-sync.ts";
+import { isDatabaseTrouble } from "../../src/sql/trouble.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { temporaryDirectory, waitingOperation } from "./fixture.ts";
 

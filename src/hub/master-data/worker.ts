@@ -3,8 +3,9 @@
  * processor, and so does a transaction of SQLite with its rows.
  */
 import { workerData } from "node:worker_threads";
+import { isDatabaseTrouble } from "../../sql/trouble.ts";
 import { wordsOf } from "../../support/errors.ts";
-import { isDatabaseTrouble, openMasterData } from "../store/open.ts";
+import { openMasterData } from "../store/open.ts";
 import { type MasterDataJob, processMasterData } from "./process.ts";
 import type { MasterDataThread, Processed } from "./service.ts";
 

@@ -5,11 +5,12 @@
  * operation.
  */
 import { parentPort, workerData } from "node:worker_threads";
+import { isDatabaseTrouble } from "../../sql/trouble.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
 import { armFault, faultPoint } from "../../support/faults.ts";
 import { ReadingColumns } from "../store/columns.ts";
-import { isDatabaseTrouble, openIngestStore } from "../store/open.ts";
+import { openIngestStore } from "../store/open.ts";
 import type { GroupLimits, IngestReport, IngestTransaction, Outcome, QueuedOperation } from "../store/store.ts";
 import { applyOperations, OperationTimeout } from "./apply.ts";
 import { AGAIN, type AppliedReadings, type FromWorker, STOP, WAKES, WATCHED, type WorkerData } from "./ingestion.ts";

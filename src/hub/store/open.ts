@@ -1,7 +1,5 @@
 /** Chooses the implementation of the store by its configured kind. */
 
-import { isPostgresTrouble } from "../../sql/postgres/faults.ts";
-import { isSqliteTrouble, sqliteCode } from "../../sql/sqlite/faults.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type Logger, silentLog } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
@@ -58,9 +56,4 @@ export function openSeries(options: HubOptions["store"]): OpenSeries {
 /** For the thread that calculates; after `openStore`. */
 export function openCalculationStore(options: HubOptions["store"]): Promise<CalculationStore> {
   return options.kind === "sqlite" ? openSqliteCalculations(options.path) : openPostgresCalculations(options);
-}
-
-/** True when the database, not the data, is at fault: a repetition may succeed. */
-export function isDatabaseTrouble(thrown: unknown): boolean {
-  return sqliteCode(thrown) === undefined ? isPostgresTrouble(thrown) : isSqliteTrouble(thrown);
 }

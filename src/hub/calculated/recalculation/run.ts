@@ -1,10 +1,11 @@
 /** Performs one calculation: part after part, each from its inputs to its outputs, which are handed over as a push. */
+
+import { isDatabaseTrouble } from "../../../sql/trouble.ts";
 import type { Clock } from "../../../support/clock.ts";
 import { ConfigError, TransientError, wordsOf } from "../../../support/errors.ts";
 import { faultPoint } from "../../../support/faults.ts";
 import { growingWait } from "../../deliveries/growing-wait.ts";
 import type { Calculation } from "../../store/calculated/claims.ts";
-import { isDatabaseTrouble } from "../../store/open.ts";
 import type { CalculationStore } from "../../store/resources.ts";
 import { isoOfMs } from "../../time.ts";
 import type { CalculationResult } from "../engines/engine.ts";

@@ -4,11 +4,12 @@
  */
 import type { MessagePort } from "node:worker_threads";
 import { workerData } from "node:worker_threads";
+import { isDatabaseTrouble } from "../../../sql/trouble.ts";
 import { systemClock as clock } from "../../../support/clock.ts";
 import { TransientError, wordsOf } from "../../../support/errors.ts";
 import { armFault, faultPoint } from "../../../support/faults.ts";
 import { type Calculation, SUSPICIOUS_TAKEOVERS } from "../../store/calculated/claims.ts";
-import { isDatabaseTrouble, openCalculationStore } from "../../store/open.ts";
+import { openCalculationStore } from "../../store/open.ts";
 import { createEngines } from "./engines.ts";
 import { HeldLanes } from "./held-lanes.ts";
 import type { FromThread, RecalculationData, RecalculationTask, ToThread } from "./messages.ts";

@@ -1,4 +1,6 @@
 /** Makes blocks of rows, and of new points that never become rows. */
+
+import { isDatabaseTrouble } from "../../../sql/trouble.ts";
 import { faultPoint } from "../../../support/faults.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect } from "../database.ts";
 import { FAR_MS } from "../point-rows.ts";
@@ -14,6 +16,8 @@ const RUN_MIN = 300;
 const PART_ROWS = 20_000;
 /** Rows that are worth a transaction. */
 const DUE_ROWS = RUN_MIN + TAIL_POINTS + 700;
+/** Rows before those that came that may be in a block with them: the newest ones of the last time, and a short run. */
+const EARLIER_ROWS = RUN_MIN + TAIL_POINTS;
 /** Rows before new points that go into a block with these. */
 const JOINED_MAX = 2_000;
 /** Variables that are examined at one time after the start. */
@@ -32,11 +36,20 @@ function columnsOf(stored: readonly Row[]): Columns {
 }
 
 /**
- * Makes blocks of the rows of a variable after a date, a part of them. Returns the date after which the next part
- * begins; null after the last.
+ * Makes blocks of the rows of a variable after a date and shortly before it, a part of them. Returns the date after
+ * which the next part begins; null after the last.
  */
 export function* packRows(id: number, afterMs: number): Steps<number | null> {
-  const stored = yield* rows(`SELECT ${STORED} AND at_ms > ? ORDER BY at_ms LIMIT ?`, id, afterMs, PART_ROWS);
+  const variable = yield* row("SELECT is_versioned FROM variable WHERE id = ?", id);
+  // Versions may have been switched on, or the variable removed, since it was found due.
+  if (variable === undefined || truth(variable["is_versioned"])) return null;
+  const earlier = yield* row(
+    `SELECT min(at_ms) AS first FROM (
+      SELECT at_ms FROM point WHERE variable_id = ? AND at_ms <= ? ORDER BY at_ms DESC LIMIT ?) AS earlier`,
+    ...[id, afterMs, EARLIER_ROWS],
+  );
+  const fromMs = Number(earlier?.["first"] ?? afterMs + 1);
+  const stored = yield* rows(`SELECT ${STORED} AND at_ms >= ? ORDER BY at_ms LIMIT ?`, id, fromMs, PART_ROWS);
   const isLast = stored.length < PART_ROWS;
   const settled = isLast ? stored.slice(0, -TAIL_POINTS) : stored;
   const [first, last] = [settled[0], settled.at(-1)];
@@ -170,11 +183,18 @@ export class Packing {
     const [id, afterMs] = next;
     this.#due.delete(id);
     faultPoint("hub.pack.before");
-    const rest = await this.#database.write(() => packPart(this.#database.dialect, id, afterMs));
-    faultPoint("hub.pack.after");
-    this.#packed(id);
-    if (rest.afterMs !== null) this.#due.set(id, rest.afterMs);
-    return rest.isDone;
+    try {
+      const rest = await this.#database.write(() => packPart(this.#database.dialect, id, afterMs));
+      faultPoint("hub.pack.after");
+      if (rest.afterMs !== null) this.#due.set(id, rest.afterMs);
+      return rest.isDone;
+    } catch (thrown) {
+      // With a full disk for example: the others have their turn first.
+      if (isDatabaseTrouble(thrown)) this.#due.set(id, afterMs);
+      throw thrown;
+    } finally {
+      this.#packed(id);
+    }
   }
 
   async #examine(): Promise<boolean> {

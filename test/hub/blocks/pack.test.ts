@@ -1,0 +1,130 @@
+/** When rows become blocks, and when they must not. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Packing, packRows, TAIL_POINTS } from "../../../src/hub/store/blocks/pack.ts";
+import { change, type Database, row, type Steps } from "../../../src/hub/store/database.ts";
+import { POSTGRES } from "../../../src/hub/store/postgres/dialect.ts";
+import { SQLITE } from "../../../src/hub/store/sqlite/dialect.ts";
+import type { HubStore } from "../../../src/hub/store/store.ts";
+import { createChain, startTestHub, type TestHub, until } from "../fixture.ts";
+
+const STEP_MS = 900_000;
+const BEGIN_MS = Date.parse("2025-10-05T00:00:00Z");
+const FAR_MS = 8_640_000_000_000_000;
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await startTestHub();
+});
+afterAll(() => hub.close());
+
+const readings = (from: number, count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    date: new Date(BEGIN_MS + (from + index) * STEP_MS).toISOString(),
+    value: from + index,
+  }));
+
+async function inWrite<T>(work: () => Steps<T>): Promise<T> {
+  const results: T[] = [];
+  await (hub.inside().store as HubStore).people.change(function* () {
+    results.splice(0, results.length, yield* work());
+  });
+  return results[0] as T;
+}
+
+const rowsOf = (variableId: number) =>
+  inWrite(function* () {
+    const found = yield* row("SELECT count(*) AS total FROM point WHERE variable_id = ?", variableId);
+    return Number(found?.["total"]);
+  });
+
+const valuesOf = async (variableId: number) =>
+  (await hub.get("/data", { VariableId: variableId })).map((one: { rawValue: number }) => one.rawValue);
+
+test("points of a variable that has versions meanwhile stay rows, where its reads find them", async () => {
+  const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
+  const [variableId = 0] = variableIds;
+  const data = readings(0, 1_500);
+  await hub.push([{ variableId, data }]);
+  // A hub had found it due before its points were removed and its versions switched on.
+  expect(await inWrite(() => packRows(variableId, -FAR_MS))).toBe(null);
+  expect(await rowsOf(variableId)).toBe(1_500);
+  expect(await valuesOf(variableId)).toEqual(data.map(({ value }) => value));
+});
+
+/** The points of a variable as rows that the hub does not know to be due. */
+async function createRows(count: number): Promise<number> {
+  const { variableIds } = await createChain(hub, { variables: [{}] });
+  const [variableId = 0] = variableIds;
+  await hub.push([{ variableId, data: readings(0, count), tags: { kept: "as rows" } }]);
+  await inWrite(() => change("UPDATE point SET tags = NULL, batch_tags = NULL WHERE variable_id = ?", variableId));
+  return variableId;
+}
+
+test.each(["ASC", "DESC"] as const)(
+  "a read between whose chunks rows become blocks and blocks rows gives each point once: %s",
+  async (order) => {
+    const variableId = await createRows(30_000);
+    const { points } = hub.inside().store as HubStore;
+    const [variable] = await points.select(1, { ids: [variableId] });
+    if (variable === undefined) throw new Error("the variable is stored");
+    const found: number[] = [];
+    let chunks = 0;
+    const view = { kind: "latest" } as const;
+    const range = { fromMs: null, lastMs: null, order, page: { offset: 3, limit: 29_000 }, labels: false, view };
+    for await (const chunk of points.read(variable, range)) {
+      found.push(...chunk.map(({ value }) => value));
+      chunks += 1;
+      // Packed after odd chunks; what was packed around the place of the reader becomes rows after even ones.
+      if (chunks % 2 === 1)
+        for (let after: number | null = -FAR_MS; after !== null; ) {
+          const from: number = after;
+          after = await inWrite(() => packRows(variableId, from));
+        }
+      else {
+        const places = [-700, -1, 1, 700, 1_700].map((by) => (found.at(-1) ?? 0) + by);
+        const known = places.filter((place) => place >= 0 && place < 30_000);
+        await hub.push([{ variableId, data: known.flatMap((place) => readings(place, 1)) }]);
+      }
+    }
+    expect(chunks).toBeGreaterThan(3);
+    const all = Array.from({ length: 30_000 }, (_, value) => value);
+    expect(found).toEqual((order === "ASC" ? all : all.toReversed()).slice(3, 29_003));
+  },
+);
+
+test("rows that come by and by are packed together with those that the last time left", async () => {
+  const { variableIds } = await createChain(hub, { variables: [{}] });
+  const [variableId = 0] = variableIds;
+  const data = readings(0, 6_100);
+  for (let from = 0; from < data.length; from += 100)
+    await hub.push([{ variableId, data: data.slice(from, from + 100) }]);
+  await until(async () => ((await rowsOf(variableId)) < 2 * TAIL_POINTS ? true : undefined));
+  expect(await valuesOf(variableId)).toEqual(data.map(({ value }) => value));
+});
+
+test("rows that could not be packed while the store was in trouble are packed later", async () => {
+  const { variableIds } = await createChain(hub, { variables: [{}] });
+  const [variableId = 0] = variableIds;
+  // The hub itself waits for 1,200 rows.
+  const data = readings(0, 1_000);
+  await hub.push([{ variableId, data }]);
+  let isFull = true;
+  const database: Database = {
+    dialect: hub.options.store.kind === "postgres" ? POSTGRES : SQLITE,
+    ask: inWrite,
+    snapshot: inWrite,
+    run: () => Promise.reject(new Error("no statement of its own is expected")),
+    write: async (work) => {
+      if (isFull) throw Object.assign(new Error("database or disk is full"), { errcode: 13, code: "ERR_SQLITE_ERROR" });
+      return await inWrite(work);
+    },
+  };
+  const packing = new Packing(database);
+  packing.opened(variableId, BEGIN_MS);
+  await expect(packing.next()).rejects.toThrow("full");
+  expect(await rowsOf(variableId)).toBe(1_000);
+  isFull = false;
+  await packing.next();
+  expect(await rowsOf(variableId)).toBe(TAIL_POINTS);
+  expect(await valuesOf(variableId)).toEqual(data.map(({ value }) => value));
+});
