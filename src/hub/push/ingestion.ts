@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
+import { createRareWarning } from "../../support/rare-warnings.ts";
 import { besideModule } from "../../support/threads/beside.ts";
 import type { HubOptions } from "../options.ts";
 import type { IngestReport, OperationStore } from "../store/store.ts";
@@ -48,6 +49,7 @@ export type FromWorker =
       readonly touched: TouchedPoints | null;
     }
   | { readonly type: "trouble"; readonly message: string }
+  | { readonly type: "not packed"; readonly message: string }
   | {
       readonly type: "failed";
       readonly seq: number;
@@ -165,6 +167,7 @@ function startPool(
   });
   // The replacement of a thread that failed has no task: its pool is about to end.
   pool.on("error", (thrown) => log.debug({ err: thrown }, "the ingestion thread failed without a task"));
+  const notPacked = createRareWarning(log, "attempts", "points could not be packed; they stay as they are");
   pool.on("message", (message: FromWorker) => {
     if (message.type === "finished") {
       onApplied(message.readings);
@@ -173,6 +176,7 @@ function startPool(
       note(message.seqs);
     } else if (message.type === "trouble")
       log.warn({ cause: message.message }, "operations wait: the store refuses them for now");
+    else if (message.type === "not packed") notPacked({ cause: message.message });
     else {
       const { seq, operationId, message: cause } = message;
       log.error({ seq, operationId, cause }, "an operation failed; its body is kept, to be applied again");

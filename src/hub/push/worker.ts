@@ -72,7 +72,7 @@ async function pack(): Promise<boolean> {
     return await store.pack();
   } catch (thrown) {
     // The points stay as they are, and the queue continues.
-    report({ type: "trouble", message: `points could not be packed: ${wordsOf(thrown)}` });
+    report({ type: "not packed", message: wordsOf(thrown) });
     return false;
   }
 }
