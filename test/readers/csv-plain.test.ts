@@ -1,5 +1,5 @@
 /** Lines that need no parser give the rows that csv-parse gives, with the same line numbers. */
-import { type Info, parse } from "csv-parse/sync";
+import { CsvError, type Info, parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { placeOf } from "../../src/readers/row-place.ts";
@@ -29,28 +29,36 @@ it("plain lines and parsed ones give the rows of csv-parse", async () => {
         const all = length === 0 ? texts : Array.from({ length: Math.min(times, 20_000) }, () => texts).flat();
         const text = all.join(lineEnd) + (endsWithLine ? lineEnd : "");
         const { file } = await openFile(text);
-        const found = (await collect(file.csv({ delimiter }))).map((cells) => ({ cells, line: placeOf(cells)?.row }));
-        expect(found).toEqual(withLines(text.replace(/^\ufeff/, ""), delimiter));
+        const found = collect(file.csv({ delimiter }));
+        const expected = withLines(text.replace(/^\ufeff/, ""), delimiter);
+        // A cell may end with a part of the delimiter, so that a quote after it does not begin a cell.
+        if (expected === null) await expect(found).rejects.toThrow("is not valid CSV");
+        else expect((await found).map((cells) => ({ cells, line: placeOf(cells)?.row }))).toEqual(expected);
       },
     ),
-    { numRuns: 150 },
+    {
+      numRuns: 150,
+      examples: [[[["|", '"a,b"', ""]], "||", "\n", false, 0]],
+    },
   );
 });
 
+/** Null: csv-parse refuses the text. */
 function withLines(text: string, delimiter: string) {
   const rows: { cells: string[]; line: number }[] = [];
   let breaks = 0;
   let skipped = 0;
-  parse(text, {
-    delimiter,
-    relax_column_count: true,
-    skip_empty_lines: true,
-    on_record: (cells: string[], info: Info) => {
-      skipped = info.empty_lines;
-      rows.push({ cells, line: rows.length + 1 + skipped + breaks });
-      breaks += cells.join("").split("\n").length - 1;
-      return null;
-    },
-  });
+  const onRecord = (cells: string[], info: Info) => {
+    skipped = info.empty_lines;
+    rows.push({ cells, line: rows.length + 1 + skipped + breaks });
+    breaks += cells.join("").split("\n").length - 1;
+    return null;
+  };
+  try {
+    parse(text, { delimiter, relax_column_count: true, skip_empty_lines: true, on_record: onRecord });
+  } catch (thrown) {
+    if (thrown instanceof CsvError && thrown.code === "INVALID_OPENING_QUOTE") return null;
+    throw thrown;
+  }
   return rows;
 }
