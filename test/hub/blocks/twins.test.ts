@@ -70,6 +70,7 @@ async function expectApart(variableId: number): Promise<void> {
 const value = fc.oneof(
   { arbitrary: fc.integer({ min: -1e6, max: 1e6 }).map((whole) => whole / 1_000), weight: 20 },
   { arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e12, max: 1e12 }), weight: 1 },
+  { arbitrary: fc.constantFrom(-0, 5e-324, -1.5e300, 2 ** 53, 0.1 + 0.2), weight: 1 },
 );
 const span = fc.tuple(fc.nat(STEPS), fc.nat(STEPS)).map(([one, other]) => [Math.min(one, other), Math.max(one, other)]);
 const step = fc.oneof(
@@ -80,6 +81,7 @@ const step = fc.oneof(
       seed: fc.nat(),
       length: fc.integer({ min: 1_000, max: 3_000 }),
       ms: fc.constantFrom(0, 0, 1),
+      again: fc.constantFrom(0, 0, 1, 300),
     }),
     weight: 4,
   },
@@ -147,10 +149,9 @@ async function perform(twins: Twins, one: Step): Promise<void> {
       { length: one.length },
       (_, index) => ((Math.imul(index + one.seed, 2_654_435_761) >>> 12) % 99_999) / 100,
     );
-    return push(
-      twins,
-      values.map((each, index) => ({ date: dateOf(one.from + index, one.ms), value: each })),
-    );
+    const data = values.map((each, index) => ({ date: dateOf(one.from + index, one.ms), value: each }));
+    // Some dates come twice in one push, not in order.
+    return push(twins, [...data, ...data.slice(0, one.again).map((each) => ({ ...each, value: -1 }))]);
   }
   if (one.kind === "some")
     return push(

@@ -27,19 +27,29 @@ const BLOCKS = 8;
 /** A block has at least so many points, except for what a removal left of it. */
 const USUAL_POINTS = 250;
 
-/** The points of a period without its page. `rows`: how many of them are needed at most. */
-export async function readChunk(
-  ask: Bounds & Pick<PointRange, "order">,
-  needed: number,
-  fetch: (ask: ChunkAsk) => Promise<Found> | Found,
-): Promise<{ readonly points: readonly PointRow[]; readonly rest: Bounds | null }> {
-  const rowsMax = Math.min(ROWS, needed);
-  const blocksMax = Math.min(BLOCKS, Math.ceil(needed / USUAL_POINTS));
-  const found = await fetch({ ...ask, rowsMax, blocksMax });
-  return ask.order === "ASC" ? ascending(ask, found, rowsMax, blocksMax) : descending(ask, found, rowsMax, blocksMax);
+/** The first points of a period. `rest`: the bounds of those that are left; null: there are none. */
+interface Chunk {
+  readonly points: readonly PointRow[];
+  readonly rest: Bounds | null;
 }
 
-function ascending({ lowMs, highMs }: Bounds, { rows, blocks }: Found, rowsMax: number, blocksMax: number) {
+/** The points of a period without its page. `needed`: how many of them are needed at most. */
+async function readChunk(
+  bounds: Bounds & Pick<PointRange, "order">,
+  needed: number,
+  fetch: (ask: ChunkAsk) => Promise<Found> | Found,
+): Promise<Chunk> {
+  const blocksMax = Math.min(BLOCKS, Math.ceil(needed / USUAL_POINTS));
+  const ask = { ...bounds, rowsMax: Math.min(ROWS, needed), blocksMax };
+  return chunkOf(ask, await fetch(ask));
+}
+
+/** The points of the period beyond which these rows and blocks may lack something. */
+export function chunkOf(ask: ChunkAsk, found: Found): Chunk {
+  return ask.order === "ASC" ? ascending(ask, found) : descending(ask, found);
+}
+
+function ascending({ lowMs, highMs, rowsMax, blocksMax }: ChunkAsk, { rows, blocks }: Found): Chunk {
   // Beyond the last one of a list that was cut, the other may lack something.
   const lastMs = Math.min(
     highMs,
@@ -50,7 +60,7 @@ function ascending({ lowMs, highMs }: Bounds, { rows, blocks }: Found, rowsMax: 
   return { points, rest: lastMs < highMs ? { lowMs: lastMs + 1, highMs } : null };
 }
 
-function descending({ lowMs, highMs }: Bounds, { rows, blocks }: Found, rowsMax: number, blocksMax: number) {
+function descending({ lowMs, highMs, rowsMax, blocksMax }: ChunkAsk, { rows, blocks }: Found): Chunk {
   const firstMs = Math.max(
     lowMs,
     rows.length < rowsMax ? lowMs : (rows.at(-1)?.atMs ?? lowMs),

@@ -4,6 +4,8 @@
  * others continue with more partitions each time, so that few statements cover many years.
  */
 import type pg from "pg";
+import { blockOf } from "../blocks/blocks.ts";
+import { chunkOf } from "../blocks/merged.ts";
 import { FAR_MS, pointOf } from "../point-rows.ts";
 import { type HeadAsk, type HeadPage, isBehind, mayBeInBlocks, rowsOf } from "../point-selection.ts";
 import type { PointRow, PointStore } from "../store.ts";
@@ -29,25 +31,61 @@ export async function readHeads(
 ): Promise<readonly (readonly PointRow[])[]> {
   const { offset, limit } = page.page;
   const found = new Map<number, PointRow[]>(asks.map(({ variable }) => [variable.id, []]));
-  const nearest = await transact(pool, async (sql) => {
+  const unfilled = await transact(pool, async (sql) => {
     await sql.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     // Versioned points may be in another table.
     for (const isVersioned of [false, true]) {
       const some = asks.filter(({ variable }) => variable.isVersioned === isVersioned);
       if (some.length > 0 && limit > 0) await findHeads(sql, some, page, found);
     }
-    return nearestBlocks(sql, asks, page);
+    return await addBlocks(sql, asks, page, found);
   });
-  return await Promise.all(
-    asks.map(async ({ variable, fromMs, lastMs }) => {
-      const heads = found.get(variable.id) ?? [];
-      if (!isBehind(nearest.get(variable.id), heads, offset + limit, page.order))
-        return heads.slice(offset, offset + limit);
-      const all: PointRow[] = [];
-      for await (const chunk of read(variable, { ...page, fromMs, lastMs })) all.push(...chunk);
-      return all;
-    }),
-  );
+  const pages = new Map<HeadAsk, readonly PointRow[]>();
+  // One by one: the pool has connections for other requests meanwhile.
+  for (const ask of unfilled) {
+    const all: PointRow[] = [];
+    for await (const chunk of read(ask.variable, { ...page, fromMs: ask.fromMs, lastMs: ask.lastMs }))
+      all.push(...chunk);
+    pages.set(ask, all);
+  }
+  return asks.map((ask) => pages.get(ask) ?? found.get(ask.variable.id)?.slice(offset, offset + limit) ?? []);
+}
+
+/** Blocks of one statement. */
+const BLOCKS_AT_ONCE = 200;
+
+/** Adds to `found` the points of the nearest block of each variable; returns those whose page has not all of them. */
+async function addBlocks(
+  sql: Sql,
+  asks: readonly HeadAsk[],
+  page: HeadPage,
+  found: Map<number, PointRow[]>,
+): Promise<readonly HeadAsk[]> {
+  const { order } = page;
+  const rowsMax = page.page.offset + page.page.limit;
+  const nearest = await nearestBlocks(sql, asks, page);
+  const rowsOfAsk = ({ variable }: HeadAsk) => found.get(variable.id) ?? [];
+  const behind = asks.filter((ask) => isBehind(nearest.get(ask.variable.id), rowsOfAsk(ask), rowsMax, order));
+  const unfilled: HeadAsk[] = [];
+  for (let from = 0; from < behind.length; from += BLOCKS_AT_ONCE) {
+    const some = behind.slice(from, from + BLOCKS_AT_ONCE);
+    const ids = some.map(({ variable }) => variable.id);
+    const rows = await sql.all(
+      `SELECT point_block.* FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS asked(id, first)
+        JOIN point_block ON variable_id = id AND first_ms = first`,
+      ids,
+      ids.map((id) => nearest.get(id) ?? 0),
+    );
+    const blocks = new Map(rows.map(blockOf).map((block) => [block.variableId, block]));
+    for (const ask of some) {
+      const block = blocks.get(ask.variable.id);
+      const bounds = { lowMs: lowOf(ask), highMs: highOf(ask), order, rowsMax, blocksMax: 1 };
+      const { points, rest } = chunkOf(bounds, { rows: rowsOfAsk(ask), blocks: block === undefined ? [] : [block] });
+      if (rest !== null && points.length < rowsMax) unfilled.push(ask);
+      else found.set(ask.variable.id, points.slice(0, rowsMax));
+    }
+  }
+  return unfilled;
 }
 
 /** The first dates of the blocks that are nearest to the end that is asked for. */
