@@ -118,8 +118,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     holdsInput: async (runId) => inputs.find(runId) !== null,
     copyInput: (runId, to) => inputs.copy(runId, to),
     async openSegment(runId) {
-      const place = exists(segmentPath(runId)) ? segmentPath(runId) : keptPlace(names.keptOf(runId), "segment");
-      return place === null ? null : (span) => openKept(place, span);
+      const path = segmentPath(runId);
+      const find = () => (exists(path) ? path : keptPlace(names.keptOf(runId), "segment"));
+      // Found at each read: meanwhile the run may have come to rest, and its segment been kept or compressed.
+      return find() === null ? null : (span) => openKept(find() ?? path, span);
     },
     filesOf: (runId) =>
       exists(segmentPath(runId)) ? segmentFiles(segmentPath(runId)) : keptSegmentFiles(names.keptOf(runId)),

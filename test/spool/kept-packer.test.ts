@@ -39,8 +39,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A run at rest with a large input and a large segment. */
-async function keep(): Promise<void> {
+/** A run with a large input and a large segment. */
+async function lay(): Promise<void> {
   writeFileSync(spool.inputPath(RUN), INPUT);
   await mapWith(
     ({ emit }) => {
@@ -50,6 +50,11 @@ async function keep(): Promise<void> {
     { limits: { pointsMax: 5_000, bytesMax: 1e6 }, sink: createSegment(spool.segmentPath(RUN)) },
   );
   expect(statSync(spool.segmentPath(RUN)).size).toBeGreaterThan(256 * 1024);
+}
+
+/** The run at rest. */
+async function keep(): Promise<void> {
+  await lay();
   expect(await spool.retire([RUN])).toMatchObject([{ status: "fulfilled" }]);
 }
 
@@ -132,4 +137,16 @@ describe("a large file of a run at rest", () => {
     await spool.pack(never);
     expect(kept()).toEqual([]);
   });
+});
+
+it("a segment that was opened is read wherever it is meanwhile: kept, and then compressed", async () => {
+  await lay();
+  const read = (await spool.openSegment(RUN)) ?? expect.fail("there is no segment");
+  const bytes = async () => await buffer(read({ offset: 0, length: 500_000 }));
+  const before = await bytes();
+  await spool.retire([RUN]);
+  expect(await bytes()).toEqual(before);
+  await spool.pack(never);
+  expect(kept()).toEqual(PACKED);
+  expect(await bytes()).toEqual(before);
 });
