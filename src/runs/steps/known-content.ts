@@ -58,7 +58,8 @@ async function takeAsKnown(
   const { ledger } = steps;
   const before = await ledger.runOf(earlier.id);
   if (before === null || !UNDELIVERED_STATES.includes(before.state)) {
-    const message = `the same bytes came before at this path (${earlier.seenAt}) and were delivered or are being processed`;
+    const place = `at this path (${earlier.seenAt})`;
+    const message = `the same bytes came before ${place} and were delivered or are being processed`;
     await ledger.advanceArrival(arrival.id, "duplicate", message);
     await cancel(run, steps, { code: "HG-RUN-001", message }, sha256);
     return REST;

@@ -1,6 +1,6 @@
 /**
- * Decides about a run whose step threw: a fault of the run ends in quarantine; one that may pass is retried with growing
- * pauses.
+ * Decides about a run whose step threw: a fault of the run ends in quarantine; one that may pass is retried with
+ * growing pauses.
  */
 import type { Run } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
