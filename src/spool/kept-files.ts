@@ -3,7 +3,7 @@
  * saves something: a disk gives whole blocks, so that small files are only moved. Large files are moved first, and
  * compressed later (`kept-packer.ts`).
  */
-import { createReadStream, createWriteStream, renameSync, statSync } from "node:fs";
+import { createReadStream, createWriteStream, openSync, renameSync, statSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -13,7 +13,7 @@ import type { Span } from "../segment/layout.ts";
 import { Chunks } from "../support/chunks.ts";
 import { syncFile } from "../support/durable.ts";
 import type { CompressibleFile } from "./kept-segments.ts";
-import { isKeptPlain, KEPT_ENDS, type KeptKind, PART, PIECE_MAX, READABLE_ENDS } from "./paths.ts";
+import { isKeptPlain, KEPT_ENDS, type KeptKind, PACKABLE, PART, PIECE_MAX, READABLE_ENDS } from "./paths.ts";
 
 const PIECES = new Chunks(PIECE_MAX, 4);
 
@@ -68,14 +68,27 @@ export function keptPlace(kept: string, kind: KeptKind): string | null {
 
 /**
  * The bytes of a file as they were before it was kept, or a part of them; fewer where the file ends before. The stream
- * fails as reading the file does.
+ * fails as reading the file does. Between the search for a place and this call, the file may have been compressed.
  */
 export function openKept(path: string, span?: Span): Readable {
   if (span?.length === 0) return Readable.from([]);
-  if (!path.endsWith(".gz") && !path.endsWith(".zst"))
-    return span === undefined
-      ? createReadStream(path)
-      : createReadStream(path, { start: span.offset, end: span.offset + span.length - 1 });
+  if (path.endsWith(".gz") || path.endsWith(".zst")) return openPacked(path, span);
+  const range = span === undefined ? {} : { start: span.offset, end: span.offset + span.length - 1 };
+  try {
+    return createReadStream(path, { ...range, fd: openSync(path, "r") });
+  } catch {
+    const packed = packedPlace(path);
+    return packed !== null && sizeOf(packed) !== null ? openPacked(packed, span) : createReadStream(path, range);
+  }
+}
+
+/** Where the file would be when it was compressed. */
+function packedPlace(path: string): string | null {
+  const ends = PACKABLE.map((kind) => KEPT_ENDS[kind]).find(({ plain }) => path.endsWith(plain));
+  return ends === undefined ? null : `${path.slice(0, -ends.plain.length)}${ends.packed}`;
+}
+
+function openPacked(path: string, span?: Span): Readable {
   const file = createReadStream(path);
   const plain = path.endsWith(".gz") ? createGunzip() : createZstdDecompress();
   file.once("error", (fault) => plain.destroy(fault));

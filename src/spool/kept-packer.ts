@@ -22,7 +22,7 @@ import { zstdCompressSync } from "node:zlib";
 import { trailerAtEnd } from "../segment/trailer.ts";
 import { syncNamesNow, type TaskFacts, triedOnce } from "../support/threads/disk-work.ts";
 import { type CompressibleFile, indexesIn } from "./kept-segments.ts";
-import { ABOUT, KEPT_ENDS, type KeptKind, PART, PIECE_MAX } from "./paths.ts";
+import { ABOUT, KEPT_ENDS, type KeptKind, PACKABLE, PART, PIECE_MAX } from "./paths.ts";
 
 /** Bytes that are compressed at once: each piece is a frame of its own. */
 const FRAME_BYTES = 1024 * 1024;
@@ -39,15 +39,13 @@ export interface PackAnswer {
 
 /** Whether a kept file is large enough to be compressed later. */
 export function isUnpacked(name: string, { size, nlink }: { readonly size: number; readonly nlink: number }): boolean {
-  return size > PIECE_MAX && nlink === 1 && KINDS.some((kind) => name.endsWith(KEPT_ENDS[kind].plain));
+  return size > PIECE_MAX && nlink === 1 && PACKABLE.some((kind) => name.endsWith(KEPT_ENDS[kind].plain));
 }
-
-const KINDS: readonly KeptKind[] = ["input", "rows", "segment"];
 
 export function performPacking({ kept }: PackOrder, facts: TaskFacts<unknown>): PackAnswer {
   yieldToOthers();
   try {
-    for (const kind of KINDS) packOne(kept, kind, facts);
+    for (const kind of PACKABLE) packOne(kept, kind, facts);
     return { fault: null };
   } catch (thrown) {
     return { fault: String(thrown) };

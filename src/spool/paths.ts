@@ -15,6 +15,9 @@ export const KEPT_ENDS = {
 
 export type KeptKind = keyof typeof KEPT_ENDS;
 
+/** Kinds of files that are compressed later when they are large. */
+export const PACKABLE: readonly KeptKind[] = ["input", "rows", "segment"];
+
 /** Every end under which files of the kind may be kept: earlier versions compressed inputs by gzip. */
 export const READABLE_ENDS: Readonly<Record<KeptKind, readonly string[]>> = {
   input: [...endsOf("input"), ".gz"],

@@ -15,6 +15,7 @@ import { buffer } from "node:stream/consumers";
 import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSegment } from "../../src/segment/writer.ts";
+import { openKept } from "../../src/spool/kept-files.ts";
 import { findReadings } from "../../src/spool/search.ts";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { mapWith } from "../mapping/kit.ts";
@@ -149,4 +150,17 @@ it("a segment that was opened is read wherever it is meanwhile: kept, and then c
   await spool.pack(never);
   expect(kept()).toEqual(PACKED);
   expect(await bytes()).toEqual(before);
+});
+
+it("a place that was found before its file was compressed still opens the same bytes", async () => {
+  await keep();
+  const places = PLAIN.map((name) => join(folder, "kept", name));
+  const read = async () =>
+    Promise.all(places.map(async (place) => buffer(openKept(place, { offset: 9, length: 300 }))));
+  const before = await read();
+  await spool.pack(never);
+  expect(kept()).toEqual(PACKED);
+  expect(await read()).toEqual(before);
+  for (const name of PACKED) rmSync(join(folder, "kept", name));
+  await expect(read()).rejects.toThrow(/ENOENT/);
 });
