@@ -40,9 +40,9 @@ export async function benchDrops(): Promise<void> {
       await server?.stop();
       const { first, second, peak } = polled.answer;
       const base = bare.answer.first;
-      process.stdout.write(
-        `${row(kind, base.toFixed(2), first.toFixed(2), second.toFixed(2), (second / base).toFixed(2), bare.answer.peak.toFixed(0), peak.toFixed(0))}\n`,
-      );
+      const seconds = [base, first, second, second / base].map((value) => value.toFixed(2));
+      const peaks = [bare.answer.peak, peak].map((value) => value.toFixed(0));
+      process.stdout.write(`${row(kind, ...seconds, ...peaks)}\n`);
     }
   } finally {
     rmSync(folder, { recursive: true });

@@ -27,7 +27,8 @@ export async function prefill(path: string, variables: number, steps: number): P
   database
     .prepare(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-      INSERT INTO source (account_id, site_id, name, serial_number, source_type_id, tags) SELECT 1, 1, 'Meter ' || i, 'METER-' || (100000 + i), 1, '[]' FROM n`,
+      INSERT INTO source (account_id, site_id, name, serial_number, source_type_id, tags)
+      SELECT 1, 1, 'Meter ' || i, 'METER-' || (100000 + i), 1, '[]' FROM n`,
     )
     .run(variables);
   database.exec(

@@ -60,9 +60,11 @@ async function fillMonth(client: pg.Client, variables: number, fromMs: number, e
   const step = `(${firstDay} + i / ${variables * STEPS_A_DAY}) * ${STEPS_A_DAY} + i % ${STEPS_A_DAY}`;
   await client.query(`CREATE TABLE ${name} (LIKE point INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
   await client.query(
-    `INSERT INTO ${name} (variable_id, at_ms, value) SELECT variable, ${BEGIN_MS} + step * ${STEP_MS}, (step % 400) * 0.25 + variable
+    `INSERT INTO ${name} (variable_id, at_ms, value)
+      SELECT variable, ${BEGIN_MS} + step * ${STEP_MS}, (step % 400) * 0.25 + variable
       FROM (SELECT 1 + i / ${STEPS_A_DAY} % ${variables} AS variable, ${step} AS step
-        FROM (SELECT generate_series(0, CAST($1 AS BIGINT) - 1) AS i) AS each) AS filled WHERE ${BEGIN_MS} + step * ${STEP_MS} < $2`,
+        FROM (SELECT generate_series(0, CAST($1 AS BIGINT) - 1) AS i) AS each) AS filled
+      WHERE ${BEGIN_MS} + step * ${STEP_MS} < $2`,
     [Math.ceil((endMs - fromMs) / DAY_MS) * variables * STEPS_A_DAY, endMs],
   );
   await client.query(`ALTER TABLE ${name} ADD PRIMARY KEY (variable_id, at_ms)`);

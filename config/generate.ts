@@ -63,9 +63,8 @@ function settingRows(schema: JsonSchema, prefix: string): string[] {
           : "";
       const required = (one.required ?? []).includes(name) && field.default === undefined ? "required" : "";
       const inner = settingRows(field, `${path}.`);
-      rows.push(
-        `| \`${path}\`${only} | ${typeWords(field)} | ${defaultWords(field) === "" ? required : `\`${JSON.stringify(field.default)}\``} | ${meaning(field)} |`,
-      );
+      const byDefault = defaultWords(field) === "" ? required : `\`${JSON.stringify(field.default)}\``;
+      rows.push(`| \`${path}\`${only} | ${typeWords(field)} | ${byDefault} | ${meaning(field)} |`);
       rows.push(...inner);
     }
   }

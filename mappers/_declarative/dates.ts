@@ -11,6 +11,7 @@ import {
   SOURCE_ZONE,
   type TimeTools,
 } from "headgate/mapper";
+import { joined } from "../_formats/patterns.ts";
 import { inColumn } from "./faults.ts";
 import { type DateSettings, durationMs, formatsOf, type Layout } from "./settings.ts";
 import { bindTemplate, type Cells, cellText, type Scope, type Template } from "./template.ts";
@@ -70,8 +71,11 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
 /**
  * Passed on unchanged: `emit` reads it faster. Days that some months lack are parsed here, for an error with column.
  */
-const INSTANT =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+const INSTANT = joined(
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])/,
+  /[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?/,
+  /(?:Z|[+-]\d\d:\d\d)$/,
+);
 
 const OFFSET_FROM_UTC = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?$/;
 

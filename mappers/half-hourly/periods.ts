@@ -1,6 +1,7 @@
 /** The columns of a day of half hours, found by the names that exports use. */
 import { FileError } from "headgate/mapper";
 import type { DayColumn } from "../_declarative/day-rows.ts";
+import { joined } from "../_formats/patterns.ts";
 
 export interface Periods {
   readonly columns: readonly DayColumn[];
@@ -17,10 +18,15 @@ const PER_DAY = 48;
 /** Settlement periods of the longest day. */
 const PERIODS_MAX = 50;
 
-const NUMBERED =
-  /^(?:hh|sp|p|period|settlement ?period|half ?hour|kwh|value|reading|interval)?[ _.-]*0*([1-9]\d?)[ _.-]*(?:kwh|value|reading|consumption)?$/i;
-const CLOCK =
-  /^(?:hh|t|kwh)?[ _]*(\d{1,2})(?::(\d\d)(?::00)?|(00|30))(?:\s*(?:-|–|to)\s*\d{1,2}:?\d\d(?::00)?)?[ _.-]*(?:kwh|value)?$/i;
+const NUMBERED = joined(
+  /^(?:hh|sp|p|period|settlement ?period|half ?hour|kwh|value|reading|interval)?/i,
+  /[ _.-]*0*([1-9]\d?)[ _.-]*/i,
+  /(?:kwh|value|reading|consumption)?$/i,
+);
+const CLOCK = joined(
+  /^(?:hh|t|kwh)?[ _]*(\d{1,2})(?::(\d\d)(?::00)?|(00|30))/i,
+  /(?:\s*(?:-|–|to)\s*\d{1,2}:?\d\d(?::00)?)?[ _.-]*(?:kwh|value)?$/i,
+);
 const FLAG = /[ _.-]*\(?(?:a\/e|ae|flag|type|status|quality|estimated\??|indicator)\)?[ _.-]*/i;
 
 /** Throws a `FileError` when the header has no full day of half hours, or has them in an ambiguous order. */

@@ -10,6 +10,7 @@ import {
   z,
 } from "headgate/mapper";
 import { isArchive, textOf } from "../_formats/cells.ts";
+import { joined } from "../_formats/patterns.ts";
 import { type Columns, columnsBeside, findColumns, parseTags, targetReader } from "./columns.ts";
 
 const settings = z.strictObject({
@@ -35,8 +36,11 @@ const settings = z.strictObject({
  * Passed on unchanged: `emit` reads it faster. A text that may be invalid is parsed here, so that its fault is reported
  * with its column.
  */
-const INSTANT =
-  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d)$/;
+const INSTANT = joined(
+  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)/,
+  /[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?/,
+  /(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d)$/,
+);
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$/;
 const DST_HINT =
   "Add to the trigger's metadata which time is meant, for example: `dst: later` (or earlier, " +

@@ -1,6 +1,6 @@
 /**
- * Finds the row that a stored reading came from. The spool keeps the segment of a run at rest with its row index and its
- * target index, so that a search opens few segments.
+ * Finds the row that a stored reading came from. The spool keeps the segment of a run at rest with its row index and
+ * its target index, so that a search opens few segments.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -15,8 +15,8 @@ import { trailerOf } from "./segment-files.ts";
 import { writeAt, writeTrailer } from "./trailer-copy.ts";
 
 /**
- * Appends bytes to the segment, durably. Returns the offset of the first. Bytes that a crash leaves without a record are
- * never read. Rejects on a disk error.
+ * Appends bytes to the segment, durably. Returns the offset of the first. Bytes that a crash leaves without a record
+ * are never read. Rejects on a disk error.
  */
 async function append(path: string, bytes: Buffer): Promise<number> {
   await isolate(path);

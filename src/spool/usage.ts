@@ -9,7 +9,7 @@ import { systemCode } from "../support/errors.ts";
 const DATABASE = /\.sqlite(-wal|-shm)?$/;
 const FILES_AT_ONCE = 64;
 
-/** Bytes of files that may have holes: a larger file has none, and a disk may keep a smaller one in less than a block. */
+/** Bytes of files that may have holes: larger ones have none, and a disk may keep smaller ones in part of a block. */
 const HOLED_MAX = 2 * SHARED_MAX;
 const HOLED_MIN = 64 * 1024;
 const BLOCK_BYTES = 512;

@@ -66,7 +66,7 @@ async function send(stage: Stage, gateways: HeadgateProcess[], operationId: stri
   });
 }
 
-describe.concurrent("a gateway killed while its intake receives bodies loses nothing and delivers nothing twice", () => {
+describe.concurrent("a gateway killed while its intake receives bodies loses and repeats nothing", () => {
   test.each(POINTS)("%s", { timeout: 120_000 }, (point) =>
     inTurn(async () => {
       const name = `intake-${point.replaceAll(/[^a-z0-9-]/g, "-")}`;

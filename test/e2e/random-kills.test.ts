@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-describe.concurrent("a gateway killed at random beside a misbehaving service loses nothing and delivers nothing twice", () => {
+describe.concurrent("a gateway killed at random beside a misbehaving service loses and repeats nothing", () => {
   test.each(rounds)("HEADGATE_SEED=%i", { timeout: 600_000 }, (own) => inTurn(() => playRound(own)));
 });
 

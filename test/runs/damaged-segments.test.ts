@@ -58,7 +58,7 @@ async function share(runs: readonly Run[], ledger: Gateway["ledger"]): Promise<(
   };
 }
 
-it("what was damaged or lost of it is made again where the ledger has it, split then, and traced to its rows", async () => {
+it("its damaged or lost parts are rebuilt from the ledger, also after it was split, and readings lead to rows", async () => {
   const names = ["damaged", "whole", "lost"] as const;
   const variables = new Map<string, number>();
   for (const [at, name] of names.entries()) {

@@ -181,7 +181,7 @@ describe.each([
   });
 });
 
-test("a changed file that a person moves from its place to a name of its own is taken there, and watched no longer", async () => {
+test("a changed file that a person moves to another name is processed there, and no longer watched", async () => {
   await start({ delivered: { archive: "archive" }, quarantined: "leave" });
   rig.put("in/a.csv", oneReading(variable, 1));
   await finished("a.csv", "source.archived");

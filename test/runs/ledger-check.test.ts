@@ -133,7 +133,7 @@ describe("of a run of a shared segment", () => {
     await gateway.stop();
   }
 
-  it("finds a damaged input, takes it out, and what was made of it is delivered though nobody has the file any more", async () => {
+  it("finds a damaged input, removes it, and delivers its batches although the file exists nowhere else", async () => {
     const variable = await rig.variable("a", true);
     const { run, inputAt } = await inPack(variable);
     expect(await foundOf(run)).toEqual([]);
@@ -156,7 +156,7 @@ describe("of a run of a shared segment", () => {
     await expectDelivered(run, variable);
   });
 
-  it("takes neither away when both are damaged and nobody has the file any more, and lets a person know by quarantine", async () => {
+  it("removes neither when both are damaged and the file exists nowhere else, and quarantines the run", async () => {
     const { run, inputAt } = await inPack(await rig.variable("a"));
     scribbleAt(segmentPath(run.id), 5);
     scribbleAt(segmentPath(run.id), inputAt + 3);

@@ -86,7 +86,7 @@ describe("a table that is edited while files are under way", () => {
   });
   afterEach(() => rig.close());
 
-  it("changes nothing for those that were claimed before, also when they are mapped again, and applies to the next", async () => {
+  it("changes nothing for files claimed before, also when they are mapped again, and applies to the next", async () => {
     const [one, two] = [await rig.variable("one"), await rig.variable("two")];
     mkdirSync(join(rig.folder, "mappers"));
     writeFileSync(

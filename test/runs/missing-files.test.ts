@@ -128,7 +128,7 @@ describe("a file that is missing for a moment", () => {
     }
   });
 
-  it("and that is listed again while its first run is still to be fetched is delivered once, alone and in a group", async () => {
+  it("and that is listed again before its first run is fetched is delivered once, alone and in a group", async () => {
     const paths = ["one.csv", "two.csv", "three.csv"];
     const variables = await Promise.all(paths.map((path) => rig.variable(path, true)));
     const files = paths.map((path, at) => [path, oneReading(variables[at] ?? 0, at + 1)]);

@@ -19,7 +19,7 @@ const put = (name: string, content: string) => {
   writeFileSync(Buffer.concat([Buffer.from(join(rig.folder, "in/")), Buffer.from(name, "latin1")]), content);
 };
 
-it("is quarantined with a hint, reported by check, stays at its path, and is processed with names: latin-1", async () => {
+it("is quarantined with a hint, reported by check, left at its path, and processed with names: latin-1", async () => {
   const variable = await rig.variable("named");
   put("Z\xE4hler.csv", oneReading(variable, 4));
   put("two\nlines.csv", oneReading(variable, 5));

@@ -78,7 +78,7 @@ describe("pausing", () => {
     expect(await json("resume", "in")).toEqual({ wasPaused: false });
   });
 
-  it("a paused trigger claims nothing; its files wait, whatever the rule for unmatched ones, and go on with it", async () => {
+  it("a paused trigger claims nothing; its files wait, whatever the rule for unmatched ones, until it resumes", async () => {
     const variable = await rig.variable("a");
     const sections = { drops: [drop("in", { finish: { unmatched: "delete" } })] };
     await rig.open(sections);
@@ -216,7 +216,7 @@ describe("forget", () => {
 });
 
 describe("the door of the daemon", () => {
-  it("is closed to whoever does not know the secret, which is the owner's alone and goes with the gateway", async () => {
+  it("refuses requests without the secret, which only the owner can read and which ends with the gateway", async () => {
     const gateway = await rig.open({ triggers: [trigger("standard")] });
     const order = { order: "pause", kind: "drop", name: "in", by: "eve", why: "" };
     for (const headers of [{}, { authorization: "Bearer guess" }]) {

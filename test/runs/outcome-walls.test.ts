@@ -81,7 +81,7 @@ it("an outcome that another account tells is refused with a warning, and changes
   expect((await life()).outcome).toMatchObject({ by: "webhook", stored: 10 });
 });
 
-it("a service with a secret of its own is believed by no other, whatever account is named, nor the others by it", async () => {
+it("the secret of one service opens no outcome of another, whatever account is named, and the reverse", async () => {
   const own = { webhook: { secret: OWN } };
   const whose = "is of service main, and the outcome is signed with the secret of another";
   for (const [services, right, wrong] of [

@@ -111,7 +111,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s", (kind) => 
     expect(events.map(({ what }) => what)).toContain("run.overwritten");
   });
 
-  it("where nobody can tell any more which dates the later file had, the run is neither confirmed nor discarded", async () => {
+  it("where the dates of the later file are no longer known, the run is neither confirmed nor discarded", async () => {
     const variable = await rig.variable("v");
     await accept("a.csv", oneReading(variable, 1));
     await accept("b.csv", oneReading(variable, 2));

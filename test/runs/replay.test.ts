@@ -169,7 +169,7 @@ export default defineMapper({ name: "zeros", summary: "of a test", async map({ f
 } });`;
 }
 
-it("without a gateway the next start takes it, from the drop when the input is not kept any more, and says when that is gone too", async () => {
+it("without a gateway the next start runs it, from the drop when its input is gone, and reports when both are gone", async () => {
   const variable = await rig.variable("fourth");
   rig.put("in/fourth.csv", `${variable},2026-03-01,1\n`);
   const gateway = await open(1);
@@ -247,7 +247,7 @@ it("rests in quarantine when nobody can tell which dates a later file delivered"
   });
 });
 
-it("a file of which only a part had come when it was given up is fetched from the drop, and not taken for the whole", async () => {
+it("a file that was cancelled when only a part had come is fetched from the drop, and not taken for whole", async () => {
   const variable = await rig.variable("parted");
   const text = `${variable},2026-03-01,7\n${variable},2026-03-02,8\n`;
   const path = "./state/spool";

@@ -85,7 +85,7 @@ const child = (sequence: string) => {
 };
 
 describe("a split", () => {
-  it("gives a run of a shared segment a file of its own, and harms no other run, also when two are split at the same time", async () => {
+  it("gives a run of a shared segment a file of its own without harm to others, also for two at the same time", async () => {
     const shared = files();
     const written = writeShared(folder, shared);
     const whole = join(folder, "whole");
@@ -128,7 +128,7 @@ describe("a split", () => {
     await expectUnharmed(small, written.get(TWO) ?? expect.fail("no"), written.get(TWO)?.slices ?? []);
   });
 
-  it("copies all there is where the row index does not tell what is its own, or a file is linked that has one run", async () => {
+  it("copies everything where the row index does not say what belongs to the run, or the linked file has one run", async () => {
     const written = writeShared(folder, files());
     const path = spool.segmentPath(ONE);
     const whole = readFileSync(path);
@@ -171,7 +171,7 @@ function layAgain(bodies: readonly Buffer[], path: string): readonly BatchSlice[
 }
 
 describe("a segment that is made again", () => {
-  it("has its batches where they were, whatever lay between them, and is traced to its rows and kept as any other", async () => {
+  it("has its batches at their offsets, whatever was between them, and leads to its rows and is kept as any other", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(60_000), { minLength: 1, maxLength: 4 }), fc.boolean(), async (gaps, isMany) => {
         const path = spool.segmentPath(ONE);

@@ -70,7 +70,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s", (kind) => 
     });
   }
 
-  it("a run is unconfirmed once the service was away for confirm.within, and confirmed by itself when it is back", async () => {
+  it("a run is unconfirmed once the service was away for confirm.within, and confirmed when it is back", async () => {
     const variable = await rig.variable("v");
     await open();
     await deliverThenAway("in/a.csv", variable);
@@ -92,7 +92,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s", (kind) => 
     expect(await gateway.concerns()).toEqual([]);
   });
 
-  it("what the service has not stored yet when it is back is not discarded: the clock stood still meanwhile, over a restart too", async () => {
+  it("points not yet stored when the service is back are not discarded: its absence does not count, over a restart too", async () => {
     const variable = await rig.variable("v");
     await open();
     await deliverThenAway("in/a.csv", variable);

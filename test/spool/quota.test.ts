@@ -80,7 +80,7 @@ describe("the room of the spool", () => {
     expect(await of.reserve("e", 50, false)).toMatchObject({ code: "HG-SPOOL-005" });
   });
 
-  it("is told to who was refused when something left the spool, to as many as it is enough for, first come first served", async () => {
+  it("is granted to refused files when something left the spool, in their order, as far as it suffices", async () => {
     const { of, told, next } = listening();
     put("segments/a", 600);
     put("segments/b", 400);
@@ -112,7 +112,7 @@ describe("the room of the spool", () => {
     of.close();
   });
 
-  it("is told to a file beyond the budget once nothing else is there, and to none behind it that was given up long ago", async () => {
+  it("is granted to a file beyond the budget once the spool is empty, and to none behind it that was cancelled", async () => {
     const { of, told, next } = listening();
     put("segments/a", 1_000);
     expect(await of.reserve("given up", 1, false)).not.toBeNull();

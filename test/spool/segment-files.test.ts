@@ -116,7 +116,7 @@ const text = fc.oneof(
 );
 
 describe("a segment in one file", () => {
-  it("has its batches from its beginning, and hands out its rows and facts, whatever texts are in it and however often it was split", async () => {
+  it("begins with its batches, and gives its rows and facts, whatever texts are in it and however often it was split", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(
@@ -187,7 +187,7 @@ describe("a segment in one file", () => {
     }
   });
 
-  it("is told apart from one that was mapped again, with files beside it, and counts more than what is left beside it", async () => {
+  it("differs from one that was mapped again with files beside it, and has precedence over those files", async () => {
     const mapped = await write([{ variableId: 1 }]);
     const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
     writeAbout(`${segment}.about`, about);
@@ -196,7 +196,7 @@ describe("a segment in one file", () => {
     expect(await factsOf()).toEqual([]);
   });
 
-  it("has nothing beside it that another attempt left there, by which it would be taken for one that was not sent", async () => {
+  it("has no file of another attempt beside it, by which it would be taken for one that was not sent", async () => {
     const part = `${segment}.ab12.part`;
     await write([{ variableId: 1 }], { count: 700 });
     renameSync(segment, part);
@@ -269,7 +269,7 @@ describe("a segment in one file", () => {
     },
   );
 
-  it("of an earlier version, without an input, is kept as it is when it is small, and compressed otherwise, and its readings are traced to their rows before and after", async () => {
+  it("of an earlier version, without an input, is kept plain when small, else compressed, and leads to rows either way", async () => {
     const sizes = { small: 5, middling: 700, large: 9_000 };
     const runs = Object.values(sizes).flatMap((count, at) =>
       ["a", "b"].map((kind) => ({ runId: `01m7y3wv7m37a23mgyr2g8n1${kind}${at}`, count, kind })),

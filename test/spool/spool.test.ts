@@ -134,7 +134,7 @@ describe("the spool", () => {
     expect(kept()).toEqual([]);
   });
 
-  it("keeps the batches of a run also when it was not told what they are about, since a replay asks for them", async () => {
+  it("keeps the batches of a run also without its facts, since a replay needs them", async () => {
     const other = `${RUN.slice(0, -1)}3`;
     for (const run of [RUN, other])
       for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(run)}${end}`, "x");

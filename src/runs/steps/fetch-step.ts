@@ -1,7 +1,7 @@
 /**
- * `claimed → fetched`: the bytes come into the spool, and their digest shows whether they are a duplicate. The inputs of
- * several runs of small files come into one segment, with which they are recorded when they were mapped; another input
- * has a file of its own and is recorded before it is mapped.
+ * `claimed → fetched`: the bytes come into the spool, and their digest shows whether they are a duplicate. The inputs
+ * of several runs of small files come into one segment, with which they are recorded when they were mapped; another
+ * input has a file of its own and is recorded before it is mapped.
  */
 
 import type { FetchedPart } from "../../drops/drop.ts";

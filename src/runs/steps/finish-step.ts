@@ -1,6 +1,6 @@
 /**
- * Finishes the source files of runs that have come to an end (invariant 1): they are archived, deleted or left, as a list
- * for each drop, and the runs' files in the spool are retired.
+ * Finishes the source files of runs that have come to an end (invariant 1): they are archived, deleted or left, as a
+ * list for each drop, and the runs' files in the spool are retired.
  */
 import { type SetAside, setAside } from "../../drops/drop.ts";
 import type { RunChange } from "../../ledger/ledger.ts";

@@ -1,6 +1,6 @@
 /**
- * `fetched → opened`: the entries of a container become arrivals. While it is opened they are claimed, and it is finished
- * after them.
+ * `fetched → opened`: the entries of a container become arrivals. While it is opened they are claimed, and it is
+ * finished after them.
  */
 
 import { basename } from "node:path/posix";

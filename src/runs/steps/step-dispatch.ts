@@ -84,8 +84,8 @@ async function confirm(run: Run, steps: RunSteps, signal: AbortSignal): Promise<
 }
 
 /**
- * Accepted or unconfirmed runs: their sources are finished first. Where the rule of the drop waits for the confirmation,
- * or the drop is missing, the outcome is awaited before.
+ * Accepted or unconfirmed runs: their sources are finished first. Where the rule of the drop waits for the
+ * confirmation, or the drop is missing, the outcome is awaited before.
  */
 async function finishOrConfirm(
   runs: readonly Run[],

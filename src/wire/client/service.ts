@@ -4,7 +4,6 @@
  */
 import { z } from "zod";
 import type { Clock } from "../../support/clock.ts";
-import { ConfigError } from "../../support/errors.ts";
 import { type DataQuery, type DataRow, dataRows, type Removal, type RemovalQuery, removal } from "../data.ts";
 import {
   type SiteBody,
@@ -25,6 +24,7 @@ import { answerWords, isWebPage, retryAfterMs, webhookRefusalOf } from "./answer
 import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
 import type { PushAnswer, PushCall } from "./push-call.ts";
 import { READ_ANSWER_MAX, readAnswer } from "./read-answer.ts";
+import { refusedPassword, refusedToken } from "./refusals.ts";
 import { type Token, type TokenAccess, type TokenMeans, TokenSource } from "./token.ts";
 
 export interface ServiceAccess extends TokenAccess {
@@ -112,10 +112,11 @@ export class ServiceClient {
     if (traceparent !== undefined) headers["traceparent"] = traceparent;
     if (this.#traceLink !== undefined) headers["x-trace-link"] = headerSafe(this.#traceLink);
     const webhook = webhookUrl === undefined ? "" : `&webhookUrl=${queryValue(webhookUrl)}`;
+    const query = `operationId=${queryValue(operationId)}&operationTimeoutSec=${operationTimeoutSec}${webhook}`;
     const request: Call = {
       method: "POST",
       origin: this.#pushAddress.origin,
-      path: `${this.#pushPath}operationId=${queryValue(operationId)}&operationTimeoutSec=${operationTimeoutSec}${webhook}`,
+      path: `${this.#pushPath}${query}`,
       headers,
       body: call.body,
       answerMax: PUSH_ANSWER_MAX,
@@ -255,7 +256,7 @@ export class ServiceClient {
     const renewed = await this.#tokens.get(signal);
     const second = await this.#send(call, `Bearer ${renewed.value}`, signal);
     if (second.status !== 401) return second;
-    throw this.#refusedToken(second, renewed, scope);
+    throw refusedToken(second, { token: renewed, scope, subject: this.#access.name });
   }
 
   async #callWithPassword(call: Call, signal: AbortSignal): Promise<HttpAnswer> {
@@ -263,11 +264,7 @@ export class ServiceClient {
     const pair = Buffer.from(`${username}:${password}`, "utf8").toString("base64");
     const answer = await this.#send(call, `Basic ${pair}`, signal);
     if (answer.status !== 401) return answer;
-    throw new ConfigError("HG-PUSH-003", {
-      operation: `${call.method} ${call.path.split("?", 1)[0]}`,
-      subject: this.#access.name,
-      message: `the service refuses user and password: ${answerWords(answer)}`,
-    });
+    throw refusedPassword(answer, call, this.#access.name);
   }
 
   #send(call: Call, authorization: string, signal: AbortSignal): Promise<HttpAnswer> {
@@ -279,23 +276,6 @@ export class ServiceClient {
       "user-agent": "headgate",
     };
     return this.#http.call({ ...call, headers, signal });
-  }
-
-  /** The token is new and so has not expired: either a scope is missing, or the service does not know its issuer. */
-  #refusedToken(answer: HttpAnswer, token: Token, scope: string): ConfigError {
-    const missing = token.scopes !== null && !token.scopes.includes(scope);
-    const granted = token.scopes === null ? "" : ` (granted: ${token.scopes.join(" ") || "none"})`;
-    return new ConfigError("HG-PUSH-007", {
-      operation: "authorise",
-      subject: this.#access.name,
-      message: missing
-        ? `scope ${scope} missing: the token was granted without it${granted}; ${answerWords(answer)}`
-        : `a new token was refused as well, so it has not expired: scope ${scope} missing${granted}, or ` +
-          `a token of another issuer; ${answerWords(answer)}`,
-      hint:
-        `Add ${scope} to the service's \`scopes\`, have the client granted it, and check that \`token\` ` +
-        "belongs to this service.",
-    });
   }
 
   #read<Value>(answer: HttpAnswer, schema: z.ZodType<Value>, operation: string): Value {
