@@ -29,7 +29,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "hub.": "test/e2e/hub-kill.test.ts",
   "intake.sharing": "test/e2e/intake-nodes.test.ts",
   "intake.": "test/e2e/intake.test.ts",
-  "structure.": "test/migration/provision.test.ts",
+  "structure.": "test/migration/provision.slow.test.ts",
   "drops.list.": "test/runs/list-kills.test.ts",
   "spool.list.": "test/runs/list-kills.test.ts",
 };
