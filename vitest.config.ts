@@ -42,6 +42,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     // On a busy machine a second is nothing: only what hangs takes so long.
     expect: { poll: { timeout: 60_000 } },
+    // The first line of a failure names what it found: summaries show no more than that.
+    chaiConfig: { truncateThreshold: 1_000 },
     maxWorkers: 2,
     reporters: report === undefined ? ["default"] : ["default", "json"],
     ...(report === undefined ? {} : { outputFile: { json: report } }),

@@ -49,8 +49,8 @@ function look(within: string): readonly string[] | null {
   const { walk } = globalThis as Walking;
   const focused = document.activeElement;
   const latest = walk.reached.at(-1);
-  // Between the end and the beginning.
-  if (focused === null || focused === document.body) return [];
+  // Between the end and the beginning: nothing, or a dialog that is higher than the window, which the keyboard scrolls.
+  if (focused === null || focused === document.body || focused.matches(within)) return [];
   // A field of dates has a stop for each of its parts.
   if (focused === latest) return [];
   if (walk.reached.includes(focused)) return null;

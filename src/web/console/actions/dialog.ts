@@ -1,5 +1,6 @@
 /** An action: first its consequence, then the question, then what became of it. */
 import { useEffect, useState } from "preact/hooks";
+import { useScrolling } from "../../kit/browser/scroll.ts";
 import { type Content, type Element, html } from "../../kit/html.ts";
 import { post } from "../api.ts";
 import type { Action, Done, Preview } from "../contract.ts";
@@ -51,6 +52,7 @@ export function ActionDialog({ action, targets, given = {}, onClose, onDone }: D
   const [isBusy, setBusy] = useState(false);
   const [why, setWhy] = useState("");
   const options = { ...given, ...flags };
+  const place = useScrolling();
   useEffect(() => {
     const stop = new AbortController();
     setPreviews(null);
@@ -93,7 +95,7 @@ export function ActionDialog({ action, targets, given = {}, onClose, onDone }: D
       isDone
         ? Results(done, nameOf, onClose)
         : html`${Given(given)}${Options(action, flags, setFlags)}
-          <div class="previews" aria-busy=${previews === null && fault === null} aria-live="polite">${
+          <div class="previews" ref=${place} aria-busy=${previews === null && fault === null} aria-live="polite">${
             previews === null
               ? fault === null
                 ? html`<p class="muted">${actions.previewing}</p>`

@@ -1,16 +1,18 @@
-/** A place whose content may be wider than itself. */
+/** A place whose content may be larger than itself. */
+import type { RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Content, type Element, html } from "../html.ts";
 
-/** Scrolls sideways where its table is too wide, and then by the keyboard, too. */
-export function Scroll({ children }: { readonly children: Content }): Element {
+/** Of an element that scrolls where its content is too large, and then by the keyboard, too. */
+export function useScrolling(): RefObject<HTMLDivElement | null> {
   const place = useRef<HTMLDivElement>(null);
   // Before the browser paints, and after each change: a new child is another element.
   useLayoutEffect(() => {
     const element = place.current;
     if (element === null) return;
     const measure = () => {
-      if (element.scrollWidth > element.clientWidth) element.setAttribute("tabindex", "0");
+      const { scrollWidth, clientWidth, scrollHeight, clientHeight } = element;
+      if (scrollWidth > clientWidth || scrollHeight > clientHeight) element.setAttribute("tabindex", "0");
       else element.removeAttribute("tabindex");
     };
     measure();
@@ -18,5 +20,10 @@ export function Scroll({ children }: { readonly children: Content }): Element {
     for (const one of [element, ...element.children]) sizes.observe(one);
     return () => sizes.disconnect();
   });
-  return html`<div class="scroll" ref=${place}>${children}</div>`;
+  return place;
+}
+
+/** Scrolls sideways where its table is too wide. */
+export function Scroll({ children }: { readonly children: Content }): Element {
+  return html`<div class="scroll" ref=${useScrolling()}>${children}</div>`;
 }
