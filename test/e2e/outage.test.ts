@@ -64,7 +64,8 @@ async function bytesUnderWay(stage: Stage): Promise<number> {
   const files = await stage.files(`${stage.folder}/state/spool`);
   const counted = files.filter((path) => /^(inputs|segments)\//.test(path));
   const gone = { size: 0, nlink: 1 };
-  const facts = counted.map((path) => stat(`${stage.folder}/state/spool/${path}`).catch(() => gone)); // One may have gone.
+  // One may be gone meanwhile.
+  const facts = counted.map((path) => stat(`${stage.folder}/state/spool/${path}`).catch(() => gone));
   // Runs that were taken in together share a file, which has a name for each.
   return (await Promise.all(facts)).reduce((sum, { size, nlink }) => sum + size / nlink, 0);
 }

@@ -166,7 +166,7 @@ describe("a table of sites, sources and variables", () => {
     expect(await structure()).toEqual(WHOLE);
   });
 
-  it("may be a workbook; differences to what exists are reported and kept, and a conflict prevents all creations", async () => {
+  it("may be a workbook; existing values that differ are reported and kept, and a conflict prevents all", async () => {
     putHistory(...ALL);
     const siteId = await rig.client.postSite({ name: "Depot", typeId: 10, timeZoneId: "Europe/Brussels" }, never);
     const source = await rig.client.postSource({ name: "GM-2", siteId, serialNumber: "GM-2", sourceTypeId: 72 }, never);

@@ -58,7 +58,7 @@ async function share(runs: readonly Run[], ledger: Gateway["ledger"]): Promise<(
   };
 }
 
-it("its damaged or lost parts are rebuilt from the ledger, also after it was split, and readings lead to rows", async () => {
+it("its damaged or lost parts are rebuilt from the ledger, also after a split, and readings lead to rows", async () => {
   const names = ["damaged", "whole", "lost"] as const;
   const variables = new Map<string, number>();
   for (const [at, name] of names.entries()) {

@@ -121,7 +121,7 @@ describe("files that lie at a drop side by side", () => {
     expect(kept.length).toBe(GOOD);
   });
 
-  it("leave nothing that seems sent when they were mapped before a crash and fail, or are cancelled, after it", async () => {
+  it("leave nothing that seems sent when they were mapped before a crash and fail or are cancelled then", async () => {
     for (const name of ["broken", "given-up"])
       rig.put(`in/${name}.csv`, "variable_id,date,value\n1,2026-03-01T00:00:00Z,many\n");
     const path = "./state/spool";

@@ -330,7 +330,7 @@ describe("a held run", () => {
     expect(await headgate("release", held.id, "-c", config())).toMatchObject({ code: 1 });
   });
 
-  it("is not released silently while targets are missing: the response counts the readings to be discarded", async () => {
+  it("is not released silently while targets are missing: the response counts what would be discarded", async () => {
     await open([trigger("standard")], { push: UNASKED });
     const readings = `${bySerial("M-11", 1)}M-11,v,2026-03-02T00:00:00Z,2\n`;
     rig.put("in/unknown.csv", readings);

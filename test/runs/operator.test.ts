@@ -78,7 +78,7 @@ describe("pausing", () => {
     expect(await json("resume", "in")).toEqual({ wasPaused: false });
   });
 
-  it("a paused trigger claims nothing; its files wait, whatever the rule for unmatched ones, until it resumes", async () => {
+  it("a paused trigger claims nothing; its files wait until it resumes, whatever the rule for unmatched", async () => {
     const variable = await rig.variable("a");
     const sections = { drops: [drop("in", { finish: { unmatched: "delete" } })] };
     await rig.open(sections);

@@ -8,7 +8,7 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 describe("refused rows", () => {
-  it("quarantine the file above the trigger's share, with the counts by reason, and otherwise stay out alone", async () => {
+  it("quarantine the file above the trigger's share, with counts by reason, and otherwise only themselves", async () => {
     const variable = await rig.variable("lenient");
     const bad = (count: number) =>
       Array.from({ length: count }, (_, row) => `${variable},2026-03-02,x${row}\n`).join("");

@@ -169,7 +169,7 @@ export default defineMapper({ name: "zeros", summary: "of a test", async map({ f
 } });`;
 }
 
-it("without a gateway the next start runs it, from the drop when its input is gone, and reports when both are gone", async () => {
+it("without a gateway the next start runs it, from the drop if its input is gone, or reports that both are", async () => {
   const variable = await rig.variable("fourth");
   rig.put("in/fourth.csv", `${variable},2026-03-01,1\n`);
   const gateway = await open(1);
@@ -247,7 +247,7 @@ it("rests in quarantine when nobody can tell which dates a later file delivered"
   });
 });
 
-it("a file that was cancelled when only a part had come is fetched from the drop, and not taken for whole", async () => {
+it("a file that was cancelled when a part of it had come is fetched from the drop as a whole", async () => {
   const variable = await rig.variable("parted");
   const text = `${variable},2026-03-01,7\n${variable},2026-03-02,8\n`;
   const path = "./state/spool";

@@ -85,7 +85,7 @@ const child = (sequence: string) => {
 };
 
 describe("a split", () => {
-  it("gives a run of a shared segment a file of its own without harm to others, also for two at the same time", async () => {
+  it("gives a run of a shared segment its own file without harm to others, also for two at one time", async () => {
     const shared = files();
     const written = writeShared(folder, shared);
     const whole = join(folder, "whole");
@@ -128,7 +128,7 @@ describe("a split", () => {
     await expectUnharmed(small, written.get(TWO) ?? expect.fail("no"), written.get(TWO)?.slices ?? []);
   });
 
-  it("copies everything where the row index does not say what belongs to the run, or the linked file has one run", async () => {
+  it("copies everything where the row index does not say what belongs to the run, or the file has one run", async () => {
     const written = writeShared(folder, files());
     const path = spool.segmentPath(ONE);
     const whole = readFileSync(path);
@@ -171,7 +171,7 @@ function layAgain(bodies: readonly Buffer[], path: string): readonly BatchSlice[
 }
 
 describe("a segment that is made again", () => {
-  it("has its batches at their offsets, whatever was between them, and leads to its rows and is kept as any other", async () => {
+  it("has its batches at their offsets, whatever was between them, leads to its rows and is kept", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(60_000), { minLength: 1, maxLength: 4 }), fc.boolean(), async (gaps, isMany) => {
         const path = spool.segmentPath(ONE);

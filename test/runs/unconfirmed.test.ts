@@ -92,7 +92,7 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s", (kind) => 
     expect(await gateway.concerns()).toEqual([]);
   });
 
-  it("points not yet stored when the service is back are not discarded: its absence does not count, over a restart too", async () => {
+  it("points not yet stored when the service is back are not discarded: its absence does not count", async () => {
     const variable = await rig.variable("v");
     await open();
     await deliverThenAway("in/a.csv", variable);

@@ -56,7 +56,7 @@ function expected(all: readonly Reading[]): Map<string, string> {
 }
 
 describe("batches", () => {
-  it("hold each reading once, the last of a target, date and version, within the limits, one kind a batch", async () => {
+  it("hold each reading once, the last of a target, date and version, within limits, one kind a batch", async () => {
     const limits = fc.record({
       pointsMax: fc.integer({ min: 1, max: 40 }),
       bytesMax: fc.integer({ min: 220, max: 3000 }),

@@ -112,7 +112,7 @@ describe("the room of the spool", () => {
     of.close();
   });
 
-  it("is granted to a file beyond the budget once the spool is empty, and to none behind it that was cancelled", async () => {
+  it("is granted to a file beyond the budget once the spool is empty, and to no cancelled one behind it", async () => {
     const { of, told, next } = listening();
     put("segments/a", 1_000);
     expect(await of.reserve("given up", 1, false)).not.toBeNull();

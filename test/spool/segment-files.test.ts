@@ -116,7 +116,7 @@ const text = fc.oneof(
 );
 
 describe("a segment in one file", () => {
-  it("begins with its batches, and gives its rows and facts, whatever texts are in it and however often it was split", async () => {
+  it("begins with its batches, and gives its rows and facts, whatever its texts and however often split", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(
@@ -269,7 +269,7 @@ describe("a segment in one file", () => {
     },
   );
 
-  it("of an earlier version, without an input, is kept plain when small, else compressed, and leads to rows either way", async () => {
+  it("of an earlier version, without an input, is kept plain or compressed, and leads to rows either way", async () => {
     const sizes = { small: 5, middling: 700, large: 9_000 };
     const runs = Object.values(sizes).flatMap((count, at) =>
       ["a", "b"].map((kind) => ({ runId: `01m7y3wv7m37a23mgyr2g8n1${kind}${at}`, count, kind })),
