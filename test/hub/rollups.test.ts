@@ -157,8 +157,8 @@ test("rollups are not stored when a point changed while they were made", async (
     buildRollups(
       {
         ...points,
-        async *read(of, range) {
-          yield* points.read(of, range);
+        async *samples(of, range) {
+          yield* points.samples(of, range);
           await work();
         },
       },

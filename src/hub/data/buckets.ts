@@ -110,6 +110,17 @@ export class Accumulator {
     this.earliestMs = Math.min(this.earliestMs, atMs);
   }
 
+  /** Adds the points from `from` on that the bucket holds; returns the place of the first that it does not. */
+  addWithin(bucket: Bucket, atMs: Float64Array, values: Float64Array, from: number): number {
+    let at = from;
+    for (; at < atMs.length; at += 1) {
+      const ms = atMs[at] ?? 0;
+      if (!holds(bucket, ms)) break;
+      this.add(values[at] ?? 0, ms);
+    }
+    return at;
+  }
+
   /** For aggregates of which `isOfSums` is true. */
   merge({ count, sum, error, min, max, firstMs }: PeriodSums): void {
     this.count += count;

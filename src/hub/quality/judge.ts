@@ -1,6 +1,7 @@
 /** All checks of a variable: a row of /dataQuality. */
 import type { MissingInterval, QualityRow } from "../../wire/index.ts";
-import type { Samples, SeriesStore, Span } from "../store/quality/series.ts";
+import type { SeriesStore, Span } from "../store/quality/series.ts";
+import type { Samples } from "../store/store.ts";
 import { ZoneWriter } from "../time.ts";
 import { CUMULATIVE, type FlatLineRule, FlatLines, Listed, negativesOf, Placement } from "./checks.ts";
 import type { Grid } from "./grid.ts";

@@ -17,6 +17,8 @@ export interface RemovalLimits {
   readonly breathe: (rows: number) => Promise<void>;
 }
 
+/** The page of a read of all points. */
+export const WHOLE = { offset: 0, limit: null };
 const PERIOD = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
 
 export function pointMethods(

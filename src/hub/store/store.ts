@@ -35,6 +35,7 @@ import type { SliceStore } from "./slices.ts";
 import type { SourceZoneStore } from "./source-zones.ts";
 import type { OriginStore } from "./stored/origins.ts";
 import type { FileStore } from "./stored-files.ts";
+import type { UsageStore } from "./usage.ts";
 import type { ViewStore } from "./views.ts";
 
 // ───────────────────────────────────────────────────────────── people: `identity.ts`, `people/people.ts`
@@ -200,6 +201,13 @@ export interface PointRange extends PointPage {
   readonly lastMs: number | null;
 }
 
+export type SampleRange = Omit<PointRange, "page" | "labels">;
+
+export interface Samples {
+  readonly atMs: Float64Array;
+  readonly values: Float64Array;
+}
+
 export interface PointRow {
   readonly atMs: number;
   readonly value: number;
@@ -225,6 +233,8 @@ export interface PointStore {
   select(accountId: number | null, filter: VariablesFilter): Promise<readonly VariableFacts[]>;
   /** Chunks in order of date (versions of one point oldest first); memory holds one chunk. */
   read(variable: VariableFacts, range: PointRange): AsyncIterable<readonly PointRow[]>;
+  /** Dates and values of all points in the range, as columns, in its order. */
+  samples(variable: VariableFacts, range: SampleRange): AsyncIterable<Samples>;
   /** The same page of each of these different variables, in their order; memory holds them all. */
   heads(asks: readonly HeadAsk[], page: HeadPage): Promise<readonly (readonly PointRow[])[]>;
   /** Number of points in the range, without paging. */
@@ -241,19 +251,6 @@ export interface PointStore {
 // ───────────────────────────────────────────────────────────── operations: `operations.ts`
 
 export type * from "./operations.ts";
-
-/** For accounts with a quota; days are written `2026-03-01`, in UTC. */
-export interface UsageStore {
-  /** Atomically adds the amount to the day when it stays within the limits (null: none), or nothing. */
-  take(
-    accountId: number,
-    day: string,
-    amount: { readonly points: number; readonly bytes: number },
-    most: { readonly points: number | null; readonly bytes: number | null },
-  ): Promise<boolean>;
-  give(accountId: number, day: string, amount: { readonly points: number; readonly bytes: number }): Promise<void>;
-  purge(beforeDay: string): Promise<void>;
-}
 
 // ───────────────────────────────────────────────────────────── ingestion (its own thread and connection): `ingest.ts`
 

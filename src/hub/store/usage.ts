@@ -1,6 +1,18 @@
 /** The pushed amounts of accounts with a quota, by day. */
 import type { Database } from "./database.ts";
-import type { UsageStore } from "./store.ts";
+
+/** For accounts with a quota; days are written `2026-03-01`, in UTC. */
+export interface UsageStore {
+  /** Atomically adds the amount to the day when it stays within the limits (null: none), or nothing. */
+  take(
+    accountId: number,
+    day: string,
+    amount: { readonly points: number; readonly bytes: number },
+    most: { readonly points: number | null; readonly bytes: number | null },
+  ): Promise<boolean>;
+  give(accountId: number, day: string, amount: { readonly points: number; readonly bytes: number }): Promise<void>;
+  purge(beforeDay: string): Promise<void>;
+}
 
 const within = (column: string) => `coalesce(${column} + CAST(? AS BIGINT) <= CAST(? AS BIGINT), TRUE)`;
 

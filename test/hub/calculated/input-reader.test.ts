@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PlannedInput } from "../../../src/hub/calculated/recalculation/formulas.ts";
 import { InputReader } from "../../../src/hub/calculated/recalculation/input-reader.ts";
-import type { PointRange, PointRow, VariableFacts } from "../../../src/hub/store/store.ts";
+import type { PointRange, PointRow, Samples, VariableFacts } from "../../../src/hub/store/store.ts";
 
 const CHUNK = 10;
 const never = new AbortController().signal;
@@ -13,6 +13,12 @@ function stored(points: number) {
   return {
     reads: () => reads,
     chunks: () => chunks,
+    async *samples(): AsyncGenerator<Samples> {
+      reads += 1;
+      chunks += 1;
+      const atMs = Float64Array.from({ length: points }, (_, at) => at);
+      yield { atMs, values: atMs };
+    },
     async *read(_: VariableFacts, { labels = true }: PointRange): AsyncGenerator<readonly PointRow[]> {
       reads += 1;
       for (let at = 0; at < points; at += CHUNK) {

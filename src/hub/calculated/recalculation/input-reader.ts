@@ -1,14 +1,14 @@
 /** Reads the points of inputs: of each variable and period once, however many aliases and parts ask for them. */
 import { Buckets } from "../../data/buckets.ts";
 import { collectPeriods } from "../../data/periods.ts";
-import type { PointRange, PointRow, PointStore } from "../../store/store.ts";
+import type { PointRange, PointRow, PointStore, SampleRange } from "../../store/store.ts";
 import type { InputVariable } from "../engines/engine.ts";
 import { DefinitionFault, type PlannedInput } from "./formulas.ts";
 
 export type InputColumns = Pick<InputVariable, "atMs" | "values" | "versions" | "tags">;
 
 export interface ReadingParts {
-  readonly points: Pick<PointStore, "read">;
+  readonly points: Pick<PointStore, "read" | "samples">;
   /** Rows that one part may read. */
   readonly rowsMax: number;
   readonly signal: AbortSignal;
@@ -51,21 +51,23 @@ export class InputReader {
     const { points, rowsMax, signal } = this.#parts;
     const held = this.#known.values().reduce((sum, { atMs }) => sum + atMs.length, 0);
     const columns = new GrowingColumns();
-    const read = async function* (bounds: PointRange) {
-      for await (const chunk of points.read(facts, bounds)) {
+    const limited = async function* <Piece>(pieces: AsyncIterable<Piece>) {
+      for await (const piece of pieces) {
         signal.throwIfAborted();
-        yield chunk;
+        yield piece;
         if (held + columns.length > rowsMax) throw new DefinitionFault(wordsOfRows(alias, rowsMax));
       }
     };
     const { granularity } = reach;
     if (granularity === "Raw" || aggregate === null) {
-      for await (const chunk of read(range)) for (const row of chunk) columns.addRow(row, convert);
+      for await (const chunk of limited(points.read(facts, range)))
+        for (const row of chunk) columns.addRow(row, convert);
       return columns.finished();
     }
     // Without rollups, since a formula may read so many points, whether they are rolled up or not.
     const parts = { buckets: new Buckets(granularity, zone), convert };
-    for await (const periods of collectPeriods({ read, rollups: [] }, range, parts)) {
+    const samples = (bounds: SampleRange) => limited(points.samples(facts, bounds));
+    for await (const periods of collectPeriods({ samples, rollups: [] }, range, parts)) {
       for (const { bucket, sums } of periods) {
         // An aggregate that no number can hold is left out, as in /data.
         const [value] = Object.values(sums.columns([aggregate]));

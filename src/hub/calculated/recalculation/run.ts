@@ -139,7 +139,11 @@ function abortable(store: CalculationStore, signal: AbortSignal): CalculationSto
     signal.throwIfAborted();
     return store.points.read(variable, range);
   };
-  return { ...store, points: { ...store.points, read } };
+  const samples: CalculationStore["points"]["samples"] = (variable, range) => {
+    signal.throwIfAborted();
+    return store.points.samples(variable, range);
+  };
+  return { ...store, points: { ...store.points, read, samples } };
 }
 
 /** Stored values of the part at dates for which the formula gives nothing; they stay as they are. */

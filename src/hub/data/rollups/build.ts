@@ -1,6 +1,6 @@
 /** Makes the rollups of a period of one variable from its points. */
 import type { ReadSpan, Rollup } from "../../store/rollups/rollups.ts";
-import type { PointRange, PointStore } from "../../store/store.ts";
+import type { PointStore, SampleRange } from "../../store/store.ts";
 import { type Bucket, Buckets, bucketOf } from "../buckets.ts";
 import { collectPeriods } from "../periods.ts";
 import { bytesOfDays, type Day } from "./days.ts";
@@ -19,13 +19,11 @@ interface Month {
 export async function buildRollups(points: PointStore, { variable, zone, fromMs, endMs }: ReadSpan): Promise<boolean> {
   const writes = await points.rollups.begin(variable.id, endMs);
   if (writes === null) return false;
-  const range: PointRange = {
+  const range: SampleRange = {
     fromMs: bucketOf(fromMs, "Month", zone).startMs,
     lastMs: endMs - 1,
     order: "ASC",
-    page: { offset: 0, limit: null },
     view: { kind: "latest" },
-    labels: false,
   };
   const months = new Map<number, Month>();
   const ofMonths = new Buckets("Month", zone);

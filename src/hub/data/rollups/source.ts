@@ -1,7 +1,7 @@
 /** Where the periods of a variable come from: its rollups, and the points that these do not cover. */
 import { ianaZone } from "../../../wire/index.ts";
 import type { Rollup } from "../../store/rollups/rollups.ts";
-import type { PointRange, PointRow, PointStore, VariableFacts } from "../../store/store.ts";
+import type { PointStore, SampleRange, Samples, VariableFacts } from "../../store/store.ts";
 import { bucketOf } from "../buckets.ts";
 import type { PeriodSource } from "../periods.ts";
 
@@ -17,8 +17,8 @@ export function isRolledZone(variable: Pick<VariableFacts, "siteZoneId">, zone: 
 }
 
 /** Rollups are not used, and what is read of points is not reported. */
-export function pointsOnly(points: Pick<PointStore, "read">, variable: VariableFacts): PeriodSource {
-  return { read: (range) => points.read(variable, range), rollups: [] };
+export function pointsOnly(points: Pick<PointStore, "samples">, variable: VariableFacts): PeriodSource {
+  return { samples: (range) => points.samples(variable, range), rollups: [] };
 }
 
 export function rolledSource(
@@ -27,24 +27,25 @@ export function rolledSource(
   zone: string,
   rollups: readonly Rollup[],
 ): PeriodSource {
-  return { read: (range) => readAndReport(points, variable, zone, range), rollups };
+  return { samples: (range) => readAndReport(points, variable, zone, range), rollups };
 }
 
 async function* readAndReport(
   points: PointStore,
   variable: VariableFacts,
   zone: string,
-  range: PointRange,
-): AsyncGenerator<readonly PointRow[]> {
+  range: SampleRange,
+): AsyncGenerator<Samples> {
   let count = 0;
   let firstMs = Number.POSITIVE_INFINITY;
   let lastMs = Number.NEGATIVE_INFINITY;
-  for await (const chunk of points.read(variable, range)) {
-    const [one, other] = [chunk[0]?.atMs ?? 0, chunk.at(-1)?.atMs ?? 0];
-    count += chunk.length;
+  for await (const samples of points.samples(variable, range)) {
+    const { atMs } = samples;
+    const [one = 0, other = 0] = [atMs[0], atMs.at(-1)];
+    count += atMs.length;
     firstMs = Math.min(firstMs, one, other);
     lastMs = Math.max(lastMs, one, other);
-    yield chunk;
+    yield samples;
   }
   if (count < WORTH_POINTS) return;
   // The day of the last point may get more.

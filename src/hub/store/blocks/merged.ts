@@ -1,6 +1,6 @@
 /** Reads points from rows and blocks together, chunk by chunk, each of one snapshot. */
-import { bareOf } from "../point-rows.ts";
-import type { PointRange, PointRow } from "../store.ts";
+import { bareOf, samplesOf } from "../point-rows.ts";
+import type { PointRange, PointRow, Samples } from "../store.ts";
 import { type Block, partOf } from "./blocks.ts";
 
 export interface Bounds {
@@ -24,6 +24,8 @@ export interface Found {
 /** A chunk has some more points where blocks are read. */
 const ROWS = 5_000;
 const BLOCKS = 8;
+/** Columns take a tenth of the memory. */
+const SAMPLED_BLOCKS = 40;
 /** A block has at least so many points, except for what a removal left of it. */
 const USUAL_POINTS = 250;
 
@@ -46,31 +48,37 @@ async function readChunk(
 
 /** The points of the period beyond which these rows and blocks may lack something. */
 export function chunkOf(ask: ChunkAsk, found: Found): Chunk {
-  return ask.order === "ASC" ? ascending(ask, found) : descending(ask, found);
+  const { covered, rest } = reachOf(ask, found);
+  const direction = ask.order === "ASC" ? 1 : -1;
+  const points = joined(found, covered).sort((one, other) => direction * (one.atMs - other.atMs));
+  return { points, rest };
 }
 
-function ascending({ lowMs, highMs, rowsMax, blocksMax }: ChunkAsk, { rows, blocks }: Found): Chunk {
-  // Beyond the last one of a list that was cut, the other may lack something.
-  const lastMs = Math.min(
-    highMs,
-    rows.length < rowsMax ? highMs : (rows.at(-1)?.atMs ?? highMs),
-    blocks.length < blocksMax ? highMs : (blocks.at(-1)?.lastMs ?? highMs),
-  );
-  const points = joined(rows, blocks, { lowMs, highMs: lastMs }).sort((one, other) => one.atMs - other.atMs);
-  return { points, rest: lastMs < highMs ? { lowMs: lastMs + 1, highMs } : null };
+interface Reach {
+  readonly covered: Bounds;
+  /** What is left; null: nothing is. */
+  readonly rest: Bounds | null;
 }
 
-function descending({ lowMs, highMs, rowsMax, blocksMax }: ChunkAsk, { rows, blocks }: Found): Chunk {
+/** Beyond the last one of a list that was cut, the other may lack something. */
+function reachOf({ lowMs, highMs, order, rowsMax, blocksMax }: ChunkAsk, { rows, blocks }: Found): Reach {
+  if (order === "ASC") {
+    const lastMs = Math.min(
+      highMs,
+      rows.length < rowsMax ? highMs : (rows.at(-1)?.atMs ?? highMs),
+      blocks.length < blocksMax ? highMs : (blocks.at(-1)?.lastMs ?? highMs),
+    );
+    return { covered: { lowMs, highMs: lastMs }, rest: lastMs < highMs ? { lowMs: lastMs + 1, highMs } : null };
+  }
   const firstMs = Math.max(
     lowMs,
     rows.length < rowsMax ? lowMs : (rows.at(-1)?.atMs ?? lowMs),
     blocks.length < blocksMax ? lowMs : (blocks.at(-1)?.firstMs ?? lowMs),
   );
-  const points = joined(rows, blocks, { lowMs: firstMs, highMs }).sort((one, other) => other.atMs - one.atMs);
-  return { points, rest: firstMs > lowMs ? { lowMs, highMs: firstMs - 1 } : null };
+  return { covered: { lowMs: firstMs, highMs }, rest: firstMs > lowMs ? { lowMs, highMs: firstMs - 1 } : null };
 }
 
-function joined(rows: readonly PointRow[], blocks: readonly Block[], { lowMs, highMs }: Bounds): PointRow[] {
+function joined({ rows, blocks }: Found, { lowMs, highMs }: Bounds): PointRow[] {
   const points = rows.filter(({ atMs }) => atMs >= lowMs && atMs <= highMs);
   for (const block of blocks) {
     if (block.lastMs < lowMs || block.firstMs > highMs) continue;
@@ -78,6 +86,46 @@ function joined(rows: readonly PointRow[], blocks: readonly Block[], { lowMs, hi
     for (let index = 0; index < atMs.length; index += 1) points.push(bareOf(atMs[index], values[index]));
   }
   return points;
+}
+
+/** Dates and values of all points of a period, in its order: rows between blocks together, and each block alone. */
+export async function* readSamples(
+  { order, ...bounds }: Bounds & Pick<PointRange, "order">,
+  fetch: (ask: ChunkAsk) => Promise<Found> | Found,
+  isAhead: boolean,
+): AsyncGenerator<Samples> {
+  const next = async (left: Bounds) => {
+    const ask = { ...left, order, rowsMax: ROWS, blocksMax: SAMPLED_BLOCKS };
+    const found = await fetch(ask);
+    return { found, ...reachOf(ask, found) };
+  };
+  let chunk = bounds.lowMs <= bounds.highMs ? next(bounds) : null;
+  while (chunk !== null) {
+    const { found, covered, rest } = await chunk;
+    chunk = rest !== null && isAhead ? next(rest) : null;
+    // A reader that stopped never awaits it.
+    chunk?.catch(() => undefined);
+    yield* piecesOf(found, covered, order);
+    if (!isAhead && rest !== null) chunk = next(rest);
+  }
+}
+
+/** Rows and blocks are in the order that was asked for, and no row is between the dates of a block. */
+function* piecesOf({ rows, blocks }: Found, { lowMs, highMs }: Bounds, order: "ASC" | "DESC"): Generator<Samples> {
+  const inside = rows.filter(({ atMs }) => atMs >= lowMs && atMs <= highMs);
+  let at = 0;
+  for (const block of blocks) {
+    if (block.lastMs < lowMs || block.firstMs > highMs) continue;
+    const from = at;
+    const isBefore = ({ atMs }: PointRow) => (order === "ASC" ? atMs < block.firstMs : atMs > block.lastMs);
+    for (let row = inside[at]; row !== undefined && isBefore(row); row = inside[at]) at += 1;
+    if (at > from) yield samplesOf(inside.slice(from, at));
+    const { atMs, values } = partOf(block, lowMs, highMs);
+    // A block may have no date in the period between two of its dates.
+    if (atMs.length === 0) continue;
+    yield order === "ASC" ? { atMs, values } : { atMs: atMs.toReversed(), values: values.toReversed() };
+  }
+  if (at < inside.length) yield samplesOf(inside.slice(at));
 }
 
 /** The pages of a range, in chunks. `ahead`: the next chunk is fetched while one is being read. */

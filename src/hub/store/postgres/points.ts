@@ -1,11 +1,11 @@
 import type pg from "pg";
 import { blockOf, WITHIN, withinOf } from "../blocks/blocks.ts";
-import { type ChunkAsk, type Found, readMerged } from "../blocks/merged.ts";
+import { type ChunkAsk, type Found, readMerged, readSamples } from "../blocks/merged.ts";
 import type { Database } from "../database.ts";
-import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
+import { bareOf, FAR_MS, pointOf, samplesOf } from "../point-rows.ts";
 import { mayBeInBlocks, selection, versionsOfPoints } from "../point-selection.ts";
-import { pointMethods } from "../points.ts";
-import type { PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
+import { pointMethods, WHOLE } from "../points.ts";
+import type { PointRange, PointRow, PointStore, SampleRange, Samples, VariableFacts } from "../store.ts";
 import { type Row, type Sql, sqlOn } from "./database.ts";
 import { readHeads } from "./heads.ts";
 
@@ -18,6 +18,7 @@ export function createPointStore(pool: pg.Pool, database: Database): PointStore 
   return {
     ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe: async () => {} }),
     read,
+    samples: (variable, range) => readColumns(sql, variable, range),
     heads: (asks, page) => readHeads({ pool, read }, asks, page),
   };
 }
@@ -31,6 +32,17 @@ function readChunks(sql: Sql, variable: VariableFacts, range: PointRange): Async
   const { fromMs, lastMs, order, page, labels = true } = range;
   const fetch = chunkFetch(sql, variable.id, labels);
   return readMerged({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order, page }, fetch, true);
+}
+
+async function* readColumns(sql: Sql, variable: VariableFacts, range: SampleRange): AsyncGenerator<Samples> {
+  if (mayBeInBlocks(variable, range.view)) {
+    const { fromMs, lastMs, order } = range;
+    const fetch = chunkFetch(sql, variable.id, false);
+    yield* readSamples({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order }, fetch, true);
+    return;
+  }
+  const whole = { ...range, page: WHOLE, labels: false };
+  for await (const points of readRows(sql, variable, whole)) yield samplesOf(points);
 }
 
 /** Rows and blocks of one variable, in one statement, so that both are of one moment. */

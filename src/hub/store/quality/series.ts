@@ -2,18 +2,12 @@
 import { blockOf, blocksWithin, heldInBlocks, partOf, WITHIN, withinOf } from "../blocks/blocks.ts";
 import { type Database, row, rows, type Steps } from "../database.ts";
 import { FAR_MS } from "../point-rows.ts";
-import type { PointRow } from "../store.ts";
+import type { Samples } from "../store.ts";
 
 /** Milliseconds since 1970 in UTC; the end is excluded. */
 export interface Span {
   readonly fromMs: number;
   readonly untilMs: number;
-}
-
-/** Columns of points, in order of date. */
-export interface Samples {
-  readonly atMs: Float64Array;
-  readonly values: Float64Array;
 }
 
 /** Dates `phaseMs` + k × `stepMs`. */
@@ -45,16 +39,6 @@ export interface SeriesStore {
 }
 
 export type OpenSeries = SeriesStore & { close(): Promise<void> };
-
-/** The pages of a read of all points. */
-export const WHOLE = { offset: 0, limit: null };
-
-export function samplesOf(points: readonly PointRow[]): Samples {
-  return {
-    atMs: Float64Array.from(points, ({ atMs }) => atMs),
-    values: Float64Array.from(points, ({ value }) => value),
-  };
-}
 
 const SPAN = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
 

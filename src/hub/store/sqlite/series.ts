@@ -1,7 +1,6 @@
-import { readMerged } from "../blocks/merged.ts";
-import type { OpenSeries, Samples, Span } from "../quality/series.ts";
-import { samplesOf, seriesMethods, WHOLE } from "../quality/series.ts";
-import { openDatabase, type Statements, statements, write } from "./database.ts";
+import { readSamples } from "../blocks/merged.ts";
+import { type OpenSeries, seriesMethods } from "../quality/series.ts";
+import { openDatabase, statements, write } from "./database.ts";
 import { sqliteDatabase } from "./driver.ts";
 import { chunkFetch } from "./points.ts";
 
@@ -14,17 +13,10 @@ export function openSqliteSeries(path: string): OpenSeries {
   const tools = statements(file);
   return {
     ...seriesMethods(sqliteDatabase(tools, (work) => write(file, work))),
-    read: (variableId, span) => readChunks(tools, variableId, span),
+    read: (id, { fromMs, untilMs }) => {
+      const fetch = chunkFetch(tools, id, false, async () => {});
+      return readSamples({ lowMs: fromMs, highMs: untilMs - 1, order: "ASC" }, fetch, false);
+    },
     close: async () => file.close(),
   };
-}
-
-async function* readChunks(tools: Statements, id: number, { fromMs, untilMs }: Span): AsyncGenerator<Samples> {
-  const span = { lowMs: fromMs, highMs: untilMs - 1, order: "ASC", page: WHOLE } as const;
-  for await (const points of readMerged(
-    span,
-    chunkFetch(tools, id, false, async () => {}),
-    false,
-  ))
-    yield samplesOf(points);
 }
