@@ -21,6 +21,15 @@ export interface BenchHub {
 }
 
 const POLL_MS = 10;
+/** As `src/headgate.js` starts a hub. */
+const NODE_FLAGS = ["--max-semi-space-size=8"];
+const ENVIRONMENT = {
+  MALLOC_ARENA_MAX: "2",
+  MALLOC_MMAP_THRESHOLD_: "131072",
+  MALLOC_TRIM_THRESHOLD_: "8388608",
+  MALLOC_TOP_PAD_: "1048576",
+  UV_THREADPOOL_SIZE: "12",
+};
 
 export async function startBenchHub(store: object): Promise<BenchHub> {
   const options = {
@@ -30,7 +39,10 @@ export async function startBenchHub(store: object): Promise<BenchHub> {
     clients: [{ id: "bench", secret: "bench-secret" }],
     users: [{ username: "bench", password: "bench-password", accounts: [1], roles: ["Manager"] }],
   };
-  const child = fork(join(import.meta.dirname, "hub-server.ts"), [JSON.stringify(options)]);
+  const child = fork(join(import.meta.dirname, "hub-server.ts"), [JSON.stringify(options)], {
+    execArgv: [...process.execArgv, ...NODE_FLAGS],
+    env: { ...ENVIRONMENT, ...process.env },
+  });
   const { url } = await told<{ url: string }>(child);
   const pool = new Pool(url, { connections: 8 });
   const headers = {

@@ -7,6 +7,7 @@ const NODE_MIN = 26;
 /** For a command that runs for long: a small young generation, by the size of its semi-space in megabytes. */
 const YOUNG = new Map([
   ["gateway", 12],
+  ["hub", 8],
   ["migrate", 8],
 ]);
 /** File system calls of a hub at one time: those that sync uploads wait for the disk, and must not hold up the others. */

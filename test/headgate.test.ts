@@ -1,7 +1,7 @@
 /** The executable itself: what runs for long begins with a smaller heap, and stays the process that was started. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -26,10 +26,10 @@ function start(nodeFlags: readonly string[], ...words: readonly string[]): Child
   return child;
 }
 
-/** When the log says that the gateway has started. */
-async function started(process: ChildProcess): Promise<void> {
+/** When the log says so. */
+async function started(process: ChildProcess, words = '"gateway started"'): Promise<void> {
   if (process.stderr === null) throw new Error("it has no log");
-  for await (const line of createInterface({ input: process.stderr })) if (line.includes('"gateway started"')) return;
+  for await (const line of createInterface({ input: process.stderr })) if (line.includes(words)) return;
   throw new Error("it did not start");
 }
 
@@ -45,6 +45,26 @@ describe.skipIf(process.platform !== "linux")("a long-running command", () => {
     expect(wordsOf(gateway.pid, "environ")).toContain("MALLOC_ARENA_MAX=2");
     gateway.kill("SIGTERM");
     expect(await once(gateway, "close")).toEqual([0, null]);
+  });
+
+  it("has a heap of its own size as a hub", async () => {
+    const options = {
+      listen: "127.0.0.1:0",
+      store: { kind: "sqlite", path: join(rig.folder, "hub.sqlite") },
+      accounts: [{ id: 1, name: "Account" }],
+      clients: [{ id: "gateway", secret: "gateway-secret" }],
+      users: [{ username: "manager", password: "manager-password", accounts: [1], roles: ["Manager"] }],
+    };
+    const config = join(rig.folder, "hub.yaml");
+    writeFileSync(config, JSON.stringify(options));
+    const hub = start([], "hub", "-c", config);
+    await started(hub, '"hub listens"');
+    expect(wordsOf(hub.pid)).toContain("--max-semi-space-size=8");
+    expect(wordsOf(hub.pid, "environ")).toEqual(
+      expect.arrayContaining(["MALLOC_ARENA_MAX=2", "UV_THREADPOOL_SIZE=12"]),
+    );
+    hub.kill("SIGTERM");
+    expect(await once(hub, "close")).toEqual([0, null]);
   });
 
   it.each(["--max_semi_space_size=16", "--heap-growing-percent=100"])("has the heap of %s", async (flag) => {
