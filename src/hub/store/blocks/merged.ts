@@ -56,7 +56,7 @@ export function chunkOf(ask: ChunkAsk, found: Found): Chunk {
 
 interface Reach {
   readonly covered: Bounds;
-  /** What is left; null: nothing is. */
+  /** The bounds of the points that are left; null: there are none. */
   readonly rest: Bounds | null;
 }
 
