@@ -10,7 +10,7 @@ import type { Clock } from "../support/clock.ts";
  * for the few free slots. With fewer, a scan starts at once.
  */
 export const CROWD = 12;
-const CROWD_SCAN_MS = 40;
+const CROWD_SCAN_MS = 80;
 
 export class WakeTimer {
   readonly #clock: Clock;

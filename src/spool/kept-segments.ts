@@ -5,7 +5,7 @@
 import { renameSync, statSync, utimesSync } from "node:fs";
 import { ROWS, type Span } from "../segment/layout.ts";
 import { type Trailer, trailerAnywhere, trailerAtEnd } from "../segment/trailer.ts";
-import { ABOUT, KEPT_ENDS, type KeptKind, PIECE_MAX, PLAIN_MAX } from "./paths.ts";
+import { ABOUT, KEPT_ENDS, type KeptKind, PIECE_MAX, PLAIN_MAX, type SpoolPlaces } from "./paths.ts";
 
 /** A file that is moved as it is. */
 export interface FileAsIs {
@@ -52,6 +52,12 @@ export function filesToKeep(segment: string): readonly (FileAsIs | CompressibleF
   const compressed = { from: segment, kind: "segment", size: status.size } as const;
   if (trailer === null) return [compressed, ...beside];
   return [compressed, ...indexesIn(segment, trailer)];
+}
+
+/** Whether a run that comes to rest has a file that is compressed later. */
+export function isLarge(runId: string, { input, segment }: SpoolPlaces): boolean {
+  const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return sizeOf(input(runId)) > PIECE_MAX || sizeOf(segment(runId)) > PIECE_MAX;
 }
 
 /** The parts of a segment that a compressed one has beside it. */

@@ -17,7 +17,7 @@ import { zstdCompressSync } from "node:zlib";
 import { readSpan } from "../segment/trailer.ts";
 import { faultPoint } from "../support/faults.ts";
 import { isDone, syncNamesNow, type TaskFacts, triedOnce } from "../support/threads/disk-work.ts";
-import { type CompressibleFile, filesToKeep, moveToKept, setAge } from "./kept-segments.ts";
+import { type CompressibleFile, filesToKeep, isLarge, moveToKept, setAge } from "./kept-segments.ts";
 import { isKeptPlain, KEPT_ENDS, PART, type SpoolPlaces, spoolPlaces } from "./paths.ts";
 
 export interface SpoolOrder {
@@ -26,14 +26,21 @@ export interface SpoolOrder {
   readonly nowS: number;
 }
 
-/** For each run whether it was done. */
-export type SpoolAnswer = readonly boolean[];
+export interface SpoolAnswer {
+  /** For each run. */
+  readonly done: readonly boolean[];
+  /** Runs with a file that is compressed later. */
+  readonly large: readonly string[];
+}
 
 export function performSpool(
   { runIds, nowS }: SpoolOrder,
   { data, isAwaited }: TaskFacts<{ root: string }>,
 ): SpoolAnswer {
-  return isAwaited() ? retireAll(runIds, nowS, spoolPlaces(data.root)) : runIds.map(() => false);
+  if (!isAwaited()) return { done: runIds.map(() => false), large: [] };
+  const places = spoolPlaces(data.root);
+  const large = runIds.filter((runId) => isLarge(runId, places));
+  return { done: retireAll(runIds, nowS, places), large };
 }
 
 function retireAll(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {

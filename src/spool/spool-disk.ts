@@ -8,9 +8,9 @@ import { Collector } from "../support/collector.ts";
 import { type Settled, settleEach } from "../support/settled.ts";
 import { besideModule } from "../support/threads/beside.ts";
 import { DiskThread } from "../support/threads/disk-thread.ts";
-import { sizeOf } from "./kept-files.ts";
 import type { PackAnswer, PackOrder } from "./kept-packer.ts";
-import { PIECE_MAX, type SpoolPlaces } from "./paths.ts";
+import { isLarge } from "./kept-segments.ts";
+import type { SpoolPlaces } from "./paths.ts";
 import type { SpoolAnswer, SpoolOrder } from "./spool-disk-work.ts";
 
 /** Runs of one list. */
@@ -61,21 +61,16 @@ export class SpoolDisk {
     runIds: readonly string[],
     retireOne: (runId: string) => Promise<void>,
   ): Promise<readonly Settled<void>[]> {
-    const large = runIds.filter((runId) => this.#isLarge(runId));
     const nowS = systemClock.now().epochMilliseconds / 1000;
     // A run alone is worth no message to the thread.
     const answer = runIds.length < 2 ? null : await this.#thread.ask({ runIds, nowS });
+    const large = answer?.large ?? runIds.filter((runId) => isLarge(runId, this.#places));
     const settled: Settled<void>[] = [];
     for (const [at, runId] of runIds.entries()) {
-      const [one] = await Promise.allSettled([answer?.[at] === true ? undefined : retireOne(runId)]);
+      const [one] = await Promise.allSettled([answer?.done[at] === true ? undefined : retireOne(runId)]);
       settled.push(one);
     }
     for (const runId of large) this.unpacked.add(runId);
     return settled;
-  }
-
-  #isLarge(runId: string): boolean {
-    const { input, segment } = this.#places;
-    return [input(runId), segment(runId)].some((path) => (sizeOf(path) ?? 0) > PIECE_MAX);
   }
 }

@@ -12,6 +12,11 @@ export function armFault(specification: string): void {
   armed = { name, after: Number(count) };
 }
 
+/** Whether a point is armed: a caller that builds many names checks it first. */
+export function isFaultArmed(): boolean {
+  return armed !== null;
+}
+
 /** The armed specification, for threads of this process, which arm themselves. */
 export function armedFault(): string | undefined {
   return specified;

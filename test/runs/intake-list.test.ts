@@ -30,6 +30,7 @@ function stepsIn(folder: string, spool: Partial<RunSteps["spool"]>): RunSteps {
         return fulfilled(jobs.map(() => null));
       },
     },
+    prepareDelivery: () => undefined,
     spool: {
       newSegment: () => segment,
       segmentPath: (id: string) => join(folder, `${id}.segment`),

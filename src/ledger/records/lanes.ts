@@ -1,5 +1,5 @@
 /** The order of runs in a lane: a run waits for earlier ones that share a target with it (invariant 7). */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Run } from "../../model.ts";
 import { DELIVERABLE_STATES, RUN_STATES } from "../../states.ts";
 import type { TargetKey } from "../ledger.ts";
@@ -23,7 +23,7 @@ export function kindsOf(targets: readonly TargetKey[]): string {
 }
 
 export function digestOf({ kind, target }: TargetKey): bigint {
-  return createHash("sha256").update(`${kind}\0${target}`).digest().readBigInt64LE(0);
+  return hash("sha256", `${kind}\0${target}`, "buffer").readBigInt64LE(0);
 }
 
 export function* blockedBy(store: Store, { id }: Pick<Run, "id">): Steps<Run | null> {

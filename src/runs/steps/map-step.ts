@@ -36,7 +36,11 @@ interface Mapped extends Input {
 export async function mapFetched(fetched: readonly FetchedInput[], step: ListWork): Promise<void> {
   const { results, steps, signal } = step;
   const inputs = fetched.map((shared) => ({ run: shared.run, sha256: shared.file.sha256, shared }));
-  const left = await mapInputs(inputs, step, (jobs) => steps.pool.mapList(jobs, signal));
+  const left = await mapInputs(inputs, step, async (jobs) => {
+    const mapped = steps.pool.mapList(jobs, signal);
+    steps.prepareDelivery();
+    return await mapped;
+  });
   if (signal.aborted) return;
   const cut = await results.each(
     left,
