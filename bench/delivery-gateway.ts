@@ -52,6 +52,12 @@ export interface GatewayAnswer {
   readonly reasons: readonly string[];
 }
 
+/** Of the sources, or of an installed package. */
+export const PROGRAM = join(
+  process.env["HEADGATE_BENCH_PACKAGE"] ?? join(import.meta.dirname, ".."),
+  "src/headgate.js",
+);
+
 /** Between two looks at the processes, in milliseconds. */
 const LOOK_MS = 50;
 
@@ -59,9 +65,8 @@ export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
   mkdirSync(join(work.folder, "state"));
   if (work.ledger !== undefined) copyFileSync(work.ledger, join(work.folder, "state/ledger.sqlite"));
   const config = writeConfig(work);
-  const program = join(import.meta.dirname, "../src/headgate.js");
   const untilIdle = work.stopAfterMs === undefined ? ["--until-idle"] : [];
-  const args = [...(work.nodeFlags ?? []), program, "gateway", "-c", config, ...untilIdle];
+  const args = [...(work.nodeFlags ?? []), PROGRAM, "gateway", "-c", config, ...untilIdle];
   const spawnedMs = Date.now();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
   const exited = once(child, "exit");

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { startChild } from "./child.ts";
 import { count, inFolder, linkFiles, print, row, writeFiles } from "./delivery-field.ts";
-import { runGateway, watchProcesses } from "./delivery-gateway.ts";
+import { PROGRAM, runGateway, watchProcesses } from "./delivery-gateway.ts";
 import type { SinkAnswer } from "./delivery-sink.ts";
 import { writeMeterDay, writeSeriesCsv, writeWideCsv } from "./mapping-data.ts";
 import { medianOf } from "./median.ts";
@@ -22,7 +22,6 @@ const ROUNDS = Number(process.env["HEADGATE_BENCH_ROUNDS"] ?? 3);
 const PARTS = process.env["HEADGATE_BENCH_PARTS"]?.split(",");
 const WIDE_ROWS = 1_395;
 const WIDE_SERIES = 1_578;
-const PROGRAM = join(import.meta.dirname, "../src/headgate.js");
 const LARGER = 10;
 const ZONE = { mapper: "standard", metadata: { timeZone: "UTC" } };
 const WIDE = {

@@ -1,10 +1,11 @@
 /**
- * Makes what the published package holds, in `dist/`: the compiled sources and mappers with their types, and
+ * Makes what the published package holds, in `dist/`: the bundled sources, the compiled mappers, the types of both, and
  * beside them every file that they read at run time. `npm pack` runs it; a checkout needs no build.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, globSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { bundleInto } from "./bundle.ts";
 
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
@@ -27,6 +28,9 @@ execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "
   cwd: root,
   stdio: "inherit",
 });
+// The compiler wrote each source; of them only the types are wanted.
+for (const path of globSync("src/**/*.js", { cwd: dist })) rmSync(join(dist, path));
+await bundleInto(dist);
 execFileSync(process.execPath, [join(root, "config/pages.ts"), join(dist, "src/web")], {
   cwd: root,
   stdio: "inherit",

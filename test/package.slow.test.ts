@@ -1,5 +1,6 @@
 /** The package as authors get it: packed, installed into an empty folder, and used from there. */
 import { execFile } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -91,6 +92,28 @@ describe("the package, installed into an empty folder", () => {
     expect(own.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
   });
 
+  it("says why a row is refused, by the classes that authors import", async () => {
+    await writeFile(join(site, "mappers/refuses.ts"), REFUSES);
+    await expect(headgate("map", "hourly.csv", "--mapper", "refuses")).rejects.toThrow("no such register [HG-MAP-005");
+  });
+
+  it("has each thread as a file at its place", () => {
+    const names = globSync("src/**/*.ts", { cwd: root }).flatMap((path) =>
+      [...readFileSync(join(root, path), "utf8").matchAll(/besideModule\(import\.meta\.url, "([^"]+)"\)/g)].map(
+        ([, name = ""]) => join(dirname(path), `${name}.js`),
+      ),
+    );
+    expect(names.length).toBeGreaterThan(8);
+    const dist = join(site, "node_modules/headgate/dist");
+    expect(names.filter((name) => !existsSync(join(dist, name)))).toEqual([]);
+  });
+
+  it("has the places of sources for traces", async () => {
+    await writeFile(join(site, "fault.mjs"), FAULT);
+    const { stdout } = await run(process.execPath, ["fault.mjs"], { cwd: site });
+    expect(stdout).toMatch(/at [^\n]*startGateway \([^\n]*src\/gateway\.ts:\d+:\d+\)/);
+  });
+
   it("has types for every entry", async () => {
     await writeFile(join(site, "use.ts"), USE);
     await writeFile(join(site, "tsconfig.json"), JSON.stringify(TSCONFIG));
@@ -106,6 +129,24 @@ describe("the package, installed into an empty folder", () => {
   });
 });
 
+const REFUSES = `
+import { defineMapper, RowError, z } from "headgate/mapper";
+
+export default defineMapper({
+  name: "refuses",
+  summary: "Refuses each file",
+  settings: z.object({}),
+  async map() {
+    throw new RowError("no such register", { column: "register" });
+  },
+});
+`;
+const FAULT = `
+import { setSourceMapsSupport } from "node:module";
+setSourceMapsSupport(true, { nodeModules: true });
+const { startGateway } = await import("headgate");
+await startGateway().catch((thrown) => console.log(thrown.stack));
+`;
 const ZONE = '{ "timeZone": "Europe/Paris" }';
 const USE = `
 import { ConfigError, startGateway } from "headgate";

@@ -4,6 +4,7 @@ import Table from "cli-table3";
 import type { RejectedReason, Summary, TargetFinding } from "../model.ts";
 import { FILE_STANDINGS } from "../states.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
+import { withSourcePlaces } from "../support/package/source-places.ts";
 import { masked } from "../support/secrets.ts";
 import { isWorthARestart } from "../support/start-fault.ts";
 
@@ -92,7 +93,7 @@ export function printError(thrown: unknown): void {
   if (!(thrown instanceof HeadgateError)) {
     error(
       `${styled("red", "failed", process.stderr)}: ` +
-        `${thrown instanceof Error ? (thrown.stack ?? thrown.message) : wordsOf(thrown)}`,
+        `${thrown instanceof Error ? withSourcePlaces(thrown.stack ?? thrown.message) : wordsOf(thrown)}`,
     );
     return;
   }

@@ -4,8 +4,8 @@
  */
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../support/errors.ts";
+import { packageVersion } from "../support/package/version.ts";
 import { keepNewFilesPrivate } from "../support/private-files.ts";
-import { packageVersion } from "../support/version.ts";
 import { type CommandFrame, withExamples } from "./command.ts";
 import { COMMANDS } from "./command-list.ts";
 import { exitCodeOf, printError, printErrorsAsJson } from "./output.ts";

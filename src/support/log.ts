@@ -1,6 +1,7 @@
 /** Writes JSON lines on standard error, secrets redacted. Stages receive a `Logger` and do not know where it writes. */
 import { type DestinationStream, type Logger, pino } from "pino";
 import { isoInstant, systemClock } from "./clock.ts";
+import { withSourcePlaces } from "./package/source-places.ts";
 import { masked } from "./secrets.ts";
 
 export type { Logger };
@@ -29,7 +30,7 @@ const REDACTED = [
 export function createLog(level: string, destination?: DestinationStream): Logger {
   return pino(
     {
-      hooks: { streamWrite: masked },
+      hooks: { streamWrite: (line) => masked(line.includes('"stack":"') ? withSourcePlaces(line) : line) },
       level,
       base: null,
       timestamp: () => `,"time":"${isoInstant(systemClock.now())}"`,

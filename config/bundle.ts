@@ -1,0 +1,160 @@
+/**
+ * Bundles the sources into few modules, for the published package: a module costs a start a third of a millisecond
+ * (docs/decisions/0033). Every source is in exactly one chunk, which all entries share, so that each class exists once.
+ */
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { type OutputChunk, type Plugin, type PluginContext, rolldown } from "rolldown";
+
+const root = join(import.meta.dirname, "..");
+
+/** Modules of the package's `exports`. */
+const EXPORTS = ["src/index", "src/mapping/mapper", "src/authoring/kit/index", "src/wire/index"];
+
+/** Started by Node as programs or threads: each is a file of its own, at its place in the tree. */
+const STARTED = [
+  "src/main",
+  "src/workers/host-main",
+  "src/workers/host-thread",
+  "src/drops/local/worker",
+  "src/spool/spool-worker",
+  "src/spool/packer-worker",
+  "src/gateway/console/validation-worker",
+  "src/hub/files/folder-worker",
+  "src/hub/push/worker",
+  "src/hub/master-data/worker",
+  "src/hub/quality/worker",
+  "src/hub/calculated/recalculation/worker",
+  "src/hub/calculated/engines/r/webr-worker",
+  "src/hub/calculated/engines/r/webr-watchdog",
+];
+
+/**
+ * Chunks of what is loaded together, by the modules that need it. A module is in the first chunk of these, and in one
+ * that the bundler chooses where none of these needs it.
+ */
+const CHUNKS: Readonly<Record<string, readonly string[]>> = {
+  disk: ["src/drops/local/worker", "src/spool/spool-worker", "src/spool/packer-worker"],
+  program: ["src/main"],
+  mapping: ["src/workers/host-thread", "src/workers/host-main"],
+  queries: ["src/cli/runs", "src/cli/trace"],
+  gateway: ["src/cli/gateway", "src/drops/local/local", "src/drops/put-file"],
+};
+
+/** Libraries of every start. The others are loaded from their own files, when they are needed. */
+const BUNDLED = [
+  "@opentelemetry/api",
+  "chokidar",
+  "cli-table3",
+  "cockatiel",
+  "commander",
+  "croner",
+  "csv-parse",
+  "jose",
+  "leven",
+  "prom-client",
+  "yaml",
+  "zod",
+];
+
+/** Writes the bundled sources into `dist`. */
+export async function bundleInto(dist: string): Promise<void> {
+  const bundle = await rolldown({
+    input: Object.fromEntries([...EXPORTS, ...STARTED].map((name) => [name, sourceOf(name)])),
+    platform: "node",
+    external: (id) => dependencies().some((name) => id === name || id.startsWith(`${name}/`)),
+    plugins: [inPlace],
+    resolve: { conditionNames: ["headgate-source", "node", "import", "require"] },
+    checks: { circularDependency: false, ineffectiveDynamicImport: false },
+  });
+  const chunkOf = chunkNames();
+  const names = Object.keys(CHUNKS);
+  const { output } = await bundle.write({
+    dir: dist,
+    format: "esm",
+    sourcemap: true,
+    entryFileNames: "[name].js",
+    chunkFileNames: "chunks/[name]-[hash].js",
+    banner: ({ fileName }) =>
+      `const PLACE = new URL("${"../".repeat(fileName.split("/").length - 1)}", import.meta.url);`,
+    codeSplitting: {
+      // The first takes its modules first: a chunk takes what its modules need along.
+      groups: names.map((name, index) => ({
+        name: (id, modules) => (chunkOf(id, modules) === name ? name : null),
+        debugName: name,
+        priority: names.length - index,
+      })),
+    },
+  });
+  await bundle.close();
+  const chunks = output.filter((one) => one.type === "chunk");
+  for (const one of chunks) shortenMap(dist, one);
+  writeFileSync(join(dist, "chunks/LICENSES.txt"), licencesOf(chunks.flatMap((one) => one.moduleIds)));
+}
+
+function sourceOf(name: string): string {
+  return join(root, `${name}.ts`);
+}
+
+function dependencies(): readonly string[] {
+  const facts = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object };
+  return Object.keys(facts.dependencies).filter((name) => !BUNDLED.includes(name));
+}
+
+/** A source finds its migrations, threads and pages from its place in the tree, wherever its code is. */
+const inPlace: Plugin = {
+  name: "in-place",
+  transform(code, id) {
+    if (!id.startsWith(join(root, "src/")) || !code.includes("import.meta.")) return null;
+    const place = relative(root, id).replace(/\.ts$/, ".js");
+    const path = (name: string) => `process.getBuiltinModule("node:url").fileURLToPath(new URL("${name}", PLACE))`;
+    const placed = code
+      .replaceAll("import.meta.url", `new URL("${place}", PLACE).href`)
+      .replaceAll("import.meta.dirname", path(dirname(place)))
+      .replaceAll("import.meta.filename", path(place));
+    return { code: placed, map: null };
+  },
+};
+
+type Modules = Pick<PluginContext, "getModuleInfo">;
+
+/** The name of a module's chunk; null where the bundler may choose. */
+function chunkNames(): (id: string, modules: Modules) => string | null {
+  const known = new Map<string, string | null>(STARTED.map((name) => [sourceOf(name), null]));
+  let isKnown = false;
+  return (id, modules) => {
+    if (!isKnown) for (const [name, roots] of Object.entries(CHUNKS)) claim(name, roots.map(sourceOf), known, modules);
+    isKnown = true;
+    return known.get(id) ?? null;
+  };
+}
+
+function claim(name: string, roots: readonly string[], known: Map<string, string | null>, modules: Modules): void {
+  const needed = new Set(roots);
+  for (const id of needed) {
+    if (!known.has(id)) known.set(id, name);
+    // The set grows during the loop.
+    for (const imported of modules.getModuleInfo(id)?.importedIds ?? []) needed.add(imported);
+  }
+}
+
+/** Traces need the places alone, and not the text of the sources. */
+function shortenMap(dist: string, { fileName, map }: OutputChunk): void {
+  if (map === null) return;
+  const { sourcesContent: _, ...places } = JSON.parse(map.toString()) as Record<string, unknown>;
+  writeFileSync(join(dist, `${fileName}.map`), JSON.stringify(places));
+}
+
+/** Of the libraries that these modules are of. */
+function licencesOf(ids: readonly string[]): string {
+  const folders = ids.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(id)?.[0] ?? []);
+  return [...new Set(folders)]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      const [file] = globSync("{LICENSE,LICENCE,License,license}*", { cwd: folder });
+      const words = file === undefined ? `License: ${license}\n` : readFileSync(join(folder, file), "utf8");
+      return `${name} ${version}\n\n${words}`;
+    })
+    .join(`\n${"-".repeat(80)}\n\n`);
+}
