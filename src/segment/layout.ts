@@ -40,7 +40,10 @@ export function aboutOf({ period, targets }: MappedContents): RunAbout | null {
   return { ...period, targets: targets.map(({ facts }) => facts).filter(({ points }) => points > 0) };
 }
 
-/** One line of a row index: the source rows of the readings of a batch, in the order of its body. 0 is unknown. */
+/**
+ * One line of a row index: the source rows of the readings of a batch, in the order of its body. 0 is unknown. Rows and
+ * sheets are stored as `row-list.ts` says, and by earlier versions one by one.
+ */
 export interface RowIndexLine {
   readonly sequence: string;
   /** Of the batch in the file. Absent in earlier versions, where batches of a run follow one another. */

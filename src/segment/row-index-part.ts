@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import type { BatchSlice } from "../model.ts";
 import { systemCode } from "../support/errors.ts";
 import { ROWS_BEGIN, SealedLines } from "./layout.ts";
+import { storedRows } from "./row-list.ts";
 import type { BatchBody } from "./writer.ts";
 
 /** Characters in memory before they are written. */
@@ -75,8 +76,8 @@ export function rowIndexLine(
   sheetName: (index: number) => string | undefined,
 ): string {
   const place = `"sequence":${JSON.stringify(sequence)},"offset":${offset},"length":${length}`;
-  const start = `{${place},"rows":[${rows.join(",")}]`;
+  const start = `{${place},"rows":${JSON.stringify(storedRows(rows))}`;
   if (sheets === null) return `${start}}`;
   const names = Object.fromEntries([...new Set(sheets)].map((sheet) => [sheet, sheetName(sheet) ?? ""]));
-  return `${start},"sheetOf":[${sheets.join(",")}],"sheets":${JSON.stringify(names)}}`;
+  return `${start},"sheetOf":${JSON.stringify(storedRows(sheets))},"sheets":${JSON.stringify(names)}}`;
 }

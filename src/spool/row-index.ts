@@ -1,12 +1,19 @@
 /** Reads row indexes: which row each reading of a segment came from. Those of earlier versions have no digest. */
 import { createHash } from "node:crypto";
 import type { RowIndexLine } from "../segment/layout.ts";
+import { rowsFrom, type StoredRow } from "../segment/row-list.ts";
 import { parsedJson } from "../support/decoded-text.ts";
 import { systemCode } from "../support/errors.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";
 
 /** A line with the offset of its batch. */
 export type PlacedRows = RowIndexLine & { readonly offset: number };
+
+interface StoredLine extends Omit<RowIndexLine, "rows" | "sheetOf"> {
+  /** Absent in a damaged line. */
+  readonly rows?: readonly StoredRow[];
+  readonly sheetOf?: readonly StoredRow[];
+}
 
 interface SealLine {
   readonly sealed?: true;
@@ -42,11 +49,14 @@ export function isDamage(thrown: unknown): boolean {
 export async function* rowsOf(rows: FilePart): AsyncGenerator<PlacedRows> {
   let next: number | null = null;
   for await (const line of linesOf(rows)) {
-    const facts = (parsedJson(line) ?? null) as RowIndexLine | null;
+    const facts = (parsedJson(line) ?? null) as StoredLine | null;
     if (!Number.isInteger(facts?.length) || facts === null) continue;
+    const { length, sheetOf } = facts;
     const offset: number = facts.offset ?? next ?? (await beginningOf(rows));
-    next = offset + facts.length;
-    yield { ...facts, offset };
+    next = offset + length;
+    // A reading takes more than one byte of its batch.
+    const placed = { ...facts, offset, rows: rowsFrom(facts.rows ?? [], length) };
+    yield sheetOf === undefined ? (placed as PlacedRows) : { ...placed, sheetOf: rowsFrom(sheetOf, length) };
   }
 }
 

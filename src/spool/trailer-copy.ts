@@ -1,6 +1,7 @@
 /** Writes the trailer of a run once more, for a segment in which it has another place. */
 import type { FileHandle } from "node:fs/promises";
 import { endText, footerText, ROWS_BEGIN, type RowIndexLine, SealedLines, type SegmentRun } from "../segment/layout.ts";
+import { storedRows } from "../segment/row-list.ts";
 import { openKept } from "./kept-files.ts";
 import { isWhole, rowsOf } from "./row-index.ts";
 import type { FilePart } from "./segment-files.ts";
@@ -48,7 +49,14 @@ async function putRows(
   await put(Buffer.from(lines.add(ROWS_BEGIN)));
   let nth = 0;
   for await (const line of rowsOf(rows)) {
-    await put(Buffer.from(lines.add(`${JSON.stringify({ ...line, offset: placed(line, nth) })}\n`)));
+    const { rows: known, sheetOf } = line;
+    const stored = {
+      ...line,
+      offset: placed(line, nth),
+      rows: storedRows(known),
+      ...(sheetOf === undefined ? {} : { sheetOf: storedRows(sheetOf) }),
+    };
+    await put(Buffer.from(lines.add(`${JSON.stringify(stored)}\n`)));
     nth += 1;
   }
   await put(Buffer.from(lines.end()));

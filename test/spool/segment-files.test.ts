@@ -226,8 +226,8 @@ describe("a segment in one file", () => {
       }
       const { rows } = trailerAtEnd(segment) ?? expect.fail("no trailer");
       const bytes = readFileSync(segment);
-      // Another row for the third reading.
-      const at = bytes.indexOf(',"rows":[2,3,4', rows.offset) + ',"rows":[2,3,'.length;
+      // Another row for the first reading, or for all of them.
+      const at = bytes.indexOf("2", bytes.indexOf(',"rows":[', rows.offset));
       expect(at).toBeGreaterThan(rows.offset);
       bytes.write("7", at);
       writeFileSync(segment, bytes);
