@@ -65,6 +65,9 @@ export class MergedReadings implements SortedReadings {
   readonly #runs: readonly SortedReadings[];
   /** A binary heap of positions in `runs`: the entry at `n` comes before those at `2n + 1` and `2n + 2`. */
   readonly #heap: number[] = [];
+  /** Rank and date at which the run after the first begins: most runs follow each other without overlapping. */
+  #rankEnd = 0;
+  #dateEnd = 0;
 
   constructor(runs: readonly SortedReadings[]) {
     this.#runs = runs;
@@ -72,19 +75,32 @@ export class MergedReadings implements SortedReadings {
       if (run.next()) this.#heap.push(at);
     });
     for (let at = Math.floor(this.#heap.length / 2) - 1; at >= 0; at -= 1) this.#sink(at);
+    this.#findEnd();
   }
 
   next(): boolean {
     const first = this.#runs[this.#heap[0] ?? -1];
     if (first === undefined) return false;
     copyReading(first, this);
-    if (!first.next()) {
+    if (first.next()) {
+      const { rank } = first;
+      if (rank < this.#rankEnd || (rank === this.#rankEnd && first.date < this.#dateEnd)) return true;
+    } else {
       const last = this.#heap.pop() ?? 0;
       if (this.#heap.length === 0) return true;
       this.#heap[0] = last;
     }
     this.#sink(0);
+    this.#findEnd();
     return true;
+  }
+
+  #findEnd(): void {
+    const [, one, other] = this.#heap;
+    const second = other !== undefined && this.#before(other, one ?? 0) ? other : one;
+    const run = second === undefined ? undefined : this.#runs[second];
+    this.#rankEnd = run?.rank ?? Number.POSITIVE_INFINITY;
+    this.#dateEnd = run?.date ?? 0;
   }
 
   #sink(from: number): void {
