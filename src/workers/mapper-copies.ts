@@ -28,6 +28,8 @@ export interface MapperCopies {
    * version.
    */
   unpack(name: string, digest: string, packed: Buffer, origin: string | null): Promise<MapperModule | null>;
+  /** The copy as `keep` returns it, be it there or not. */
+  expected(modulePath: string, content: MapperContent): MapperModule;
   /** The copy of this version, or null when there is no complete one. */
   find(name: string, digest: string): Promise<MapperModule | null>;
   /** The version for new runs. */
@@ -103,6 +105,10 @@ export function createMapperCopies(root: string, nowMs: () => number): MapperCop
 
   return {
     find,
+    expected(modulePath, { digest, files }) {
+      const folder = folderOf(nameOf(modulePath), digest);
+      return { modulePath: join(folder, relative(baseOf(modulePath, files), modulePath)), digest, origin: modulePath };
+    },
     async keep(modulePath, content) {
       const name = nameOf(modulePath);
       const found = await find(name, content.digest);
@@ -172,11 +178,14 @@ async function writeCopy(folder: string, modulePath: string, { files }: MapperCo
         `the mapper ${nameOf(modulePath)} takes ${Math.round(size / 1e6)} MB, ` +
         `and at most ${SIZE_MAX / 1e6} MB are kept; tables belong in \`lookups\``,
     });
-  // The name of the folder is kept, since it is the name of the mapper; and so are the relative paths to
-  // shared files.
-  const base = files.reduce((common, { path }) => commonFolder(common, dirname(path)), dirname(dirname(modulePath)));
+  const base = baseOf(modulePath, files);
   const entries = files.map(({ path, bytes }) => ({ path: relative(base, path), bytes }));
   await placeCopy(folder, entries, { module: relative(base, modulePath), origin: modulePath });
+}
+
+/** The name of the folder is kept, since it is the name of the mapper, and so are relative paths to shared files. */
+function baseOf(modulePath: string, files: MapperContent["files"]): string {
+  return files.reduce((common, { path }) => commonFolder(common, dirname(path)), dirname(dirname(modulePath)));
 }
 
 /** Paths are relative to the folder. */

@@ -93,6 +93,15 @@ export class KeptVersions implements MapperVersions {
     return this.#decided(name, false);
   }
 
+  /** The module of this version as `locate` would return it, while its copy may not be there yet. */
+  async expected(name: string, digest: string): Promise<MapperModule | null> {
+    const copy = await this.#copies.find(name, digest);
+    if (copy !== null) return copy;
+    const modulePath = await locateMapper(this.#places, name);
+    const content = modulePath === null ? null : await readMapper(modulePath);
+    return modulePath !== null && content?.digest === digest ? this.#copies.expected(modulePath, content) : null;
+  }
+
   /** The module of exactly this version, or null. */
   async locate(name: string, digest: string): Promise<MapperModule | null> {
     const copy = await this.#copies.find(name, digest);

@@ -59,6 +59,7 @@ export function openMapping(
   });
   const pool = createMappingPool(options.workers, folders, log, {
     locate: (name, digest) => versions.locate(name, digest),
+    expected: (name, digest) => versions.expected(name, digest),
     writable: [root],
   });
   let stopWatching: (() => Promise<void>) | null = null;

@@ -41,6 +41,8 @@ type ListedResults = readonly (MapResult | null)[];
 export interface PoolMeans {
   /** The module of exactly this version of a mapper, or null. Default: the present version on disk. */
   readonly locate?: (name: string, digest: string) => Promise<MapperModule | null>;
+  /** The same for a process that starts ahead, while the copy of the mapper may still be written. */
+  readonly expected?: (name: string, digest: string) => Promise<MapperModule | null>;
   /** Folders that segments are written in. Default: no restriction. */
   readonly writable?: readonly string[];
 }
@@ -151,7 +153,7 @@ export function createMappingPool(
   }
 
   async function prepare({ name, digest }: Pick<MapperIdentity, "name" | "digest">): Promise<void> {
-    const module = await locate(name, digest);
+    const module = await (means.expected ?? locate)(name, digest);
     // A task may have started the host meanwhile; then there is one.
     if (module !== null && slots.areAllFree && !closing.signal.aborted) hosts.prepare(module);
   }

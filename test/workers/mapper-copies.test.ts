@@ -15,10 +15,12 @@ it("is created once, and completely, for all concurrent callers", async () => {
   for (let round = 0; round < 5; round++) {
     const copies = createMapperCopies(join(folder, `round-${round}`), now);
     const content = await readMapper(modulePath);
+    const expected = copies.expected(modulePath, content);
     const late = new Promise((resolve) => setImmediate(resolve)).then(() => copies.keep(modulePath, content));
     const made = await Promise.all([...Array.from({ length: 8 }, () => copies.keep(modulePath, content)), late]);
     expect(new Set(made.map(({ modulePath: path, digest }) => `${path} ${digest}`)).size).toBe(1);
     expect(await copies.find("delimited", content.digest)).toEqual(made[0]);
+    expect(expected).toEqual(made[0]);
   }
 });
 

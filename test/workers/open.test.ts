@@ -1,5 +1,5 @@
 /** What a gateway's mapping does before the first file comes. */
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -36,3 +36,18 @@ test.skipIf(process.platform !== "linux")(
     expect(await waitingProcesses()).toBe(0);
   },
 );
+
+test.skipIf(process.platform !== "linux")("the process does not wait for the copy of its mapper", async () => {
+  const root = await mkdtemp(join(tmpdir(), "headgate-"));
+  // No copy can be made here.
+  await writeFile(join(root, "mappers"), "no folder");
+  const options = { workers: workersOptions.parse({}), mappers: mappersOptions.parse({ folders: [] }) };
+  const mapping = openMapping(options, { root }, { log: silentLog, clock: systemClock });
+  try {
+    mapping.prepare(["standard"]);
+    await expect.poll(waitingProcesses, { timeout: 60_000 }).toBe(1);
+  } finally {
+    await mapping.close();
+    await rm(root, { recursive: true });
+  }
+});
