@@ -1,6 +1,6 @@
 /**
  * Lists and finds files. A list without an index for its filter goes through files or runs in parts, newest first, so
- * that no statement occupies the process for long and ingestion pays for no index; it ends early after a while.
+ * that no statement occupies the process for long and ingestion pays for few indexes; it ends early after a while.
  */
 import { setImmediate } from "node:timers/promises";
 import type { Arrival, ArrivalState, FileStanding, RunState } from "../../model.ts";
@@ -177,9 +177,10 @@ function conditionOf(
 ): Condition {
   const parts: (readonly [where: string, ...values: (string | number)[]])[] = [
     ["arrivals.id >= ? AND arrivals.id <= ?", first, last],
+    // Before all that needs the whole row.
+    ...(text === undefined ? [] : [[dialect.isLike("arrivals.path"), likePattern(text)] as const]),
     // Seen and left again before anything was done with it.
     ["(arrivals.gone_at IS NULL OR arrivals.state <> 'settling')"],
-    ...(text === undefined ? [] : [[dialect.isLike("arrivals.path"), likePattern(text)] as const]),
     ...(drop === undefined ? [] : [["arrivals.drop_name = ?", drop] as const]),
     // Clocks may have been set back meanwhile.
     ...(from === undefined ? [] : [["arrivals.seen_at >= ?", from] as const]),
@@ -208,7 +209,9 @@ function* searchArrivals(
   const first = Math.max(at.from, last - at.size + 1);
   if (!(last >= first)) return { found: [], next: null };
   const { where, values } = conditionOf(store, filter, [first, last]);
-  const found = yield* ids(`SELECT id FROM arrivals ${store.dialect.byRowId} WHERE ${where} ORDER BY id DESC LIMIT ?`, [
+  const { byRowId, indexedBy } = store.dialect;
+  const by = filter.text === undefined ? byRowId : indexedBy("arrivals_path");
+  const found = yield* ids(`SELECT id FROM arrivals ${by} WHERE ${where} ORDER BY id DESC LIMIT ?`, [
     ...values,
     at.limit,
   ]);

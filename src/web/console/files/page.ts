@@ -15,7 +15,7 @@ import { bytes, count } from "../words.ts";
 const { files } = TEXTS;
 const PART = 50;
 /** After the last letter. */
-const TYPED_MS = 200;
+const TYPED_MS = 100;
 const FIELDS = ["q", "state", "drop", "trigger", "from", "to"] as const;
 type Wanted = Readonly<Record<(typeof FIELDS)[number], string>>;
 
