@@ -181,7 +181,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   await Promise.all([drops.open(), triggers.services.firstAttempt()]);
   const guard = finishGuard(config, { ledger, dropEntry, clock, log, scratch: spool.root });
   closers.push(() => fleet.leave());
-  const configured = () => config.drops.map(({ name }) => name);
+  const configured = () => config.drops;
   await fleet.join({ ledger, scheduler, watchers: () => drops.watchers(), configured, pauses, clock, log });
   closers.push(guard.start());
   triggers.offerTo({ drops, mapping, scheduler, log });

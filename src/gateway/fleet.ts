@@ -2,6 +2,7 @@
  * This gateway as one of the nodes that share a ledger: the drops that it polls, and its reaction when a node joins
  * or leaves.
  */
+import type { DropOptions } from "../drops/options.ts";
 import type { FleetWatch } from "../ledger/fleet.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pauses } from "../runs/pauses.ts";
@@ -10,6 +11,7 @@ import type { Scheduler } from "../runs/scheduler.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { copyApprovedKeys } from "./approved-keys.ts";
 
 interface FleetWatcher {
   status(): { readonly drop: string };
@@ -22,7 +24,7 @@ export interface FleetParts {
   readonly scheduler: Pick<Scheduler, "wake" | "releaseAll" | "isRunning">;
   readonly watchers: () => readonly FleetWatcher[];
   /** Drops of the configuration in force; a drop may have no watcher while it is being exchanged. */
-  readonly configured: () => readonly string[];
+  readonly configured: () => readonly DropOptions[];
   readonly pauses: Pick<Pauses, "refresh">;
   readonly clock: Clock;
   readonly log: Logger;
@@ -68,6 +70,7 @@ export class FleetMember {
     const { recheckMs } = parts.ledger.fleet;
     if (recheckMs === null) return;
     this.#alone = false;
+    await copyApprovedKeys(parts.configured(), parts.ledger);
     await this.#takeDrops(parts);
     this.#loop = this.#recheck(parts, recheckMs);
   }
@@ -96,6 +99,10 @@ export class FleetMember {
         }
         await this.#releaseDrops(parts);
         await parts.pauses.refresh();
+        const approved = await copyApprovedKeys(parts.configured(), parts.ledger);
+        // As the next ones: the status of the drop reports its faults.
+        for (const watcher of parts.watchers())
+          if (approved.has(watcher.status().drop)) watcher.pollNow().catch(() => undefined);
         for (const watcher of await this.#takeDrops(parts)) {
           await watcher.rematch();
           // The status of the drop reports its faults.
@@ -111,7 +118,8 @@ export class FleetMember {
 
   /** Releases the drops that this node had asked for and that are no longer configured. */
   async #releaseDrops({ ledger, watchers, configured, log }: FleetParts): Promise<void> {
-    const known = new Set([...configured(), ...watchers().map((watcher) => watcher.status().drop)]);
+    const names = configured().map(({ name }) => name);
+    const known = new Set([...names, ...watchers().map((watcher) => watcher.status().drop)]);
     for (const drop of [...this.#reasons.keys()].filter((name) => !known.has(name))) {
       await ledger.fleet.releaseDrop(drop);
       this.#reasons.delete(drop);

@@ -8,6 +8,7 @@
  * disk at the very end the outcome is unknown, so the next step begins with a read. `InvariantError`: a
  * forbidden transition.
  */
+
 import type {
   Arrival,
   ArrivalState,
@@ -25,6 +26,7 @@ import type {
   Run,
   RunState,
 } from "../model.ts";
+import type { ApprovedKeys } from "./approved-keys.ts";
 import type { FileList } from "./file-list.ts";
 import type { FinishedFiles } from "./finished-files.ts";
 import type { Fleet } from "./fleet.ts";
@@ -60,6 +62,8 @@ export interface Ledger extends LedgerQueries {
   readonly fleet: Fleet;
   /** Bytes that these nodes share; null where one process owns the ledger. */
   readonly shared: SharedBytes | null;
+  /** Host keys that a person approved. */
+  readonly approvedKeys: ApprovedKeys;
   /** Source files after their end. */
   readonly finishedFiles: FinishedFiles;
   readonly laneHeads: LaneHeads;

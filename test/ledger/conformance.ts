@@ -9,6 +9,7 @@ import type { Run } from "../../src/model.ts";
 import type { Clock } from "../../src/support/clock.ts";
 import { InvariantError, RejectedError } from "../../src/support/errors.ts";
 import { advanceConformance } from "./advance-conformance.ts";
+import { approvedKeyConformance } from "./approved-key-conformance.ts";
 import { containerConformance } from "./container-conformance.ts";
 import { fileConformance } from "./file-conformance.ts";
 import { finishedConformance } from "./finished-conformance.ts";
@@ -52,6 +53,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("files after their end", () => finishedConformance(current));
     describe("history", () => historyConformance(current));
     describe("containers", () => containerConformance(current));
+    describe("approved host keys", () => approvedKeyConformance(current));
     describe("triggers of services", () => triggerListConformance(current));
     describe("unconfirmed runs", () => unconfirmedConformance(current));
     describe("arrivals", () => arrivals(current));

@@ -40,13 +40,21 @@ export async function hostKeyState(options: SftpOptions, signal: AbortSignal): P
 /** Approvals of drops that share a file. */
 const turns = new Turns();
 
+export interface Approval {
+  readonly fingerprint: string;
+  readonly by: string;
+  readonly at: string;
+  /** Takes the lines for `addApproved`. */
+  keep(lines: string): Promise<void>;
+}
+
 /**
  * Trusts the key of this fingerprint from the next connection on. Throws `RejectedError` when the server presents
  * another key now, and when the drop's file revokes it.
  */
 export async function approveHostKey(
   options: SftpOptions,
-  { fingerprint, by, at }: { readonly fingerprint: string; readonly by: string; readonly at: string },
+  { fingerprint, by, at, keep }: Approval,
   signal: AbortSignal,
 ): Promise<HostKeyState> {
   const facts = { operation: "approve host key", subject: options.name };
@@ -78,17 +86,24 @@ export async function approveHostKey(
     const where = `for the drop ${JSON.stringify(options.name)}: ${fingerprint}`;
     const note = `# approved by ${JSON.stringify(by)} at ${at}, ${where}`;
     const entry = `${nameOfHost(options.host, options.port)} ${type} ${key.toString("base64")}`;
-    await append(approvedHosts, `${note}\n${entry}\n`);
+    await keep(`${note}\n${entry}\n`);
   }
   return stateOf(options, await hostKeysOf(options), key);
 }
 
-async function append(path: string, lines: string): Promise<void> {
+/**
+ * Adds the lines of an approval to the file of approved keys, once: a person who removes the entry and leaves its
+ * comment withdraws the key. Returns whether they were added.
+ */
+export async function addApproved(path: string, lines: string): Promise<boolean> {
+  const [note = ""] = lines.split("\n", 1);
   const turn = turns.enter();
   try {
     await turn.mine;
     const before = await unlessMissing(readFile(path, "utf8"), "");
+    if (before.split("\n").includes(note)) return false;
     await writeDurably(path, `${before}${before === "" || before.endsWith("\n") ? "" : "\n"}${lines}`);
+    return true;
   } finally {
     turn.pass();
   }

@@ -19,10 +19,10 @@ import { outcomeMethods } from "./outcomes.ts";
 import { LedgerPoll } from "./poll.ts";
 import { pruningMethods } from "./retention.ts";
 import { runMethods } from "./runs.ts";
+import { approvedKeys, triggerLists } from "./shared-lists.ts";
 import type { Store } from "./store.ts";
 import { tallyMethods } from "./tally.ts";
 import { traceMethods } from "./trace.ts";
-import { triggerLists } from "./trigger-lists.ts";
 
 export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "shared"> {
   const polls = new Set<string>();
@@ -44,6 +44,7 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "s
     ...operatorMethods(store),
     ...forgettingMethods(store),
     ...checkingMethods(store),
+    approvedKeys: approvedKeys(store),
     finishedFiles: finishedFiles(store),
     files: fileList(store),
     laneHeads: laneHeads(store),

@@ -1,13 +1,14 @@
 /** Drops over the operations API: state, check, host keys and files that a person puts there. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ssh2 from "ssh2";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Gateway } from "../../../src/gateway.ts";
 import { dropEndpoints as endpoints } from "../../../src/operations/api/drops.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../../runs/gateway-rig.ts";
-import { type FieldSftp, startFieldSftp } from "../../support/field/sftp.ts";
+import type { FieldSftp } from "../../support/field/sftp.ts";
 import { call, refusal } from "./calls.ts";
+import { changedServer } from "./changed-server.ts";
 
 const user = { username: "meter", password: "open sesame" };
 const params = { name: "field" };
@@ -27,18 +28,10 @@ afterEach(async () => {
 const putInto = (name: string, file: string, text: string) =>
   ({ params: { name }, query: { name: file }, body: Buffer.from(text) }) as const;
 
-const hostKey = () => ssh2.utils.generateKeyPairSync("ed25519").private;
-
-/** A server that had a key, which is pinned, and has another one from now on. */
-async function changedServer(more: Readonly<Record<string, unknown>> = {}) {
-  const root = join(rig.folder, "remote");
-  mkdirSync(root, { recursive: true });
-  const former = await startFieldSftp({ root, ...user });
-  await former.close();
-  server = await startFieldSftp({ root, ...user, port: former.port, hostKey: hostKey() });
-  const { host, port, hostKeyFingerprint: present } = server;
-  const options = { kind: "sftp", name: "field", host, port, ...user, hostKeys: [former.hostKeyFingerprint], ...more };
-  return { options, root, present, pinned: former.hostKeyFingerprint };
+async function changed(more: Readonly<Record<string, unknown>> = {}) {
+  const found = await changedServer(rig.folder, more);
+  server = found.server;
+  return found;
 }
 
 const refused = async (gateway: Gateway) => {
@@ -46,7 +39,7 @@ const refused = async (gateway: Gateway) => {
 };
 
 it("takes files again once a person approved the new host key of the server, and remembers it", async () => {
-  const { options, root, present, pinned } = await changedServer();
+  const { options, root, present, pinned } = await changed();
   const variable = await rig.variable("M-1");
   writeFileSync(join(root, "a.csv"), oneReading(variable, 1));
   const sections = { drops: [{ ...options, every: "100ms", settle: { observations: 1 } }] };
@@ -81,7 +74,7 @@ it("takes files again once a person approved the new host key of the server, and
 });
 
 it("approves no key that the drop's file revokes", async () => {
-  const { options, present } = await changedServer();
+  const { options, present } = await changed();
   const publicKey = ssh2.utils.parseKey(server?.hostKey ?? "");
   if (publicKey instanceof Error) throw publicKey;
   const base64 = publicKey.getPublicSSH().toString("base64");
@@ -147,7 +140,7 @@ it("puts a file into a local drop whole, and never in the place of another", asy
 
 it("puts a file into an HTTP intake as an upload, and into no drop on a server", async () => {
   const variable = await rig.variable("M-1");
-  const { options } = await changedServer();
+  const { options } = await changed();
   const web = { name: "web", kind: "http", listen: "127.0.0.1:0", users: [user], limits: { body: "1KB" } };
   const gateway = await rig.open({
     drops: [{ ...web, every: "100ms" }, options],
