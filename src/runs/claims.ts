@@ -7,16 +7,19 @@ import type { Provenance } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Arrival, Binding } from "../model.ts";
 import { hasEscapes, isContainerName, unusableName } from "../support/file-names.ts";
+import type { Turn } from "../support/turns.ts";
 import { ClaimBindings, standardClaim } from "./claim-bindings.ts";
 import type { ClaimParts, TriggerMatch, Unpacking } from "./claim-parts.ts";
 import { finishUnmatched, leaveUnmatched } from "./unmatched-files.ts";
 
 const NO_WARNINGS: ReadonlyMap<number, string> = new Map();
+/** Claims that are recorded at one moment, so that they share a commit. */
+const RECORDED_AT_ONCE = 250;
 
 /**
  * Callback of pick-up: afterwards each arrival is `matched` or `unmatched`. Several drops may claim at once:
  * their claims are prepared side by side, and runs are opened in the order of the calls (invariant 7). Throws
- * the first error, after all claims have ended.
+ * the first error, after all claims have ended: files behind one that failed, of its lanes, wait for the next call.
  */
 export async function claimArrivals(
   arrivals: readonly Arrival[],
@@ -29,15 +32,14 @@ export async function claimArrivals(
   try {
     const bindings = new ClaimBindings(parts);
     const prepared: PreparedClaim[] = [];
+    const unprepared = new Set<string>();
     for (const arrival of arrivals) {
       const claim = await prepareClaim(arrival, bindings, parts, warnings.get(arrival.id)).catch(noteFault);
-      if (claim !== undefined) prepared.push(claim);
+      if (claim === undefined) hold(lanesOfFile(arrival, parts), unprepared);
+      else if (isFree(claim, unprepared)) prepared.push(claim);
     }
     await turn.mine;
-    const recorded: PreparedClaim[] = [];
-    const recording = prepared.map((claim) => claim.record().then(() => recorded.push(claim), noteFault));
-    turn.pass();
-    await Promise.all(recording);
+    const recorded = await recordAll(prepared, noteFault, turn);
     if (recorded.some(({ opens }) => opens)) parts.onRun();
     // A file is changed only after the ledger recorded its claim.
     for (const { after } of recorded) await after?.().catch(noteFault);
@@ -45,6 +47,40 @@ export async function claimArrivals(
     turn.pass();
   }
   if (faults.length > 0) throw faults[0];
+}
+
+/** Returns the claims that the ledger has now. The turn is passed when the last of them were sent. */
+async function recordAll(
+  prepared: readonly PreparedClaim[],
+  noteFault: (thrown: unknown) => void,
+  turn: Turn,
+): Promise<readonly PreparedClaim[]> {
+  const recorded: PreparedClaim[] = [];
+  const unrecorded = new Set<string>();
+  for (let begin = 0; begin < prepared.length; begin += RECORDED_AT_ONCE) {
+    const end = begin + RECORDED_AT_ONCE;
+    const due = prepared.slice(begin, end).filter((claim) => isFree(claim, unrecorded));
+    const recording = due.map((claim) =>
+      claim.record().then(
+        () => recorded.push(claim),
+        (thrown: unknown) => {
+          noteFault(thrown);
+          hold(claim.lanes, unrecorded);
+        },
+      ),
+    );
+    if (end >= prepared.length) turn.pass();
+    await Promise.all(recording);
+  }
+  return recorded;
+}
+
+function isFree({ lanes }: PreparedClaim, held: ReadonlySet<string>): boolean {
+  return held.size === 0 || !lanes.some((lane) => held.has(lane));
+}
+
+function hold(lanes: readonly string[], held: Set<string>): void {
+  for (const lane of lanes) held.add(lane);
 }
 
 /** The callbacks of pick-up. */
@@ -71,6 +107,8 @@ function lanesOfFile(file: Pick<Arrival, "drop" | "path">, parts: ClaimParts): r
 interface PreparedClaim {
   /** Whether a run is opened. */
   readonly opens: boolean;
+  /** Lanes of the run, or of what may come out of it. */
+  readonly lanes: readonly string[];
   /** Sends its first query to the ledger before it returns. */
   record(): Promise<unknown>;
   after?(): Promise<void>;
@@ -84,13 +122,14 @@ async function prepareClaim(
 ): Promise<PreparedClaim> {
   if (warning !== undefined) parts.log.warn({ drop: arrival.drop, file: arrival.path }, `${arrival.path}: ${warning}`);
   if (arrival.parentId === null && hasEscapes(arrival.path))
-    return { opens: true, record: () => refuseName(arrival, parts) };
+    return { opens: true, lanes: [], record: () => refuseName(arrival, parts) };
   const { outermost, depth } = await placeOf(arrival, parts.ledger);
   const provenance = await parts.provenance(outermost);
   const unpacking = parts.unpacking(arrival.drop);
   if (unpacking?.unpack === true && provenance?.standardBody === undefined && isContainerName(basename(arrival.path)))
     return {
       opens: true,
+      lanes: parts.lanesOf(arrival.drop, provenance?.service ?? parts.defaultService),
       record: () => claimContainer(arrival, { depth, unpacking, provenance, warning }, parts),
     };
   const match: TriggerMatch =
@@ -99,17 +138,18 @@ async function prepareClaim(
       : { claimed: standardClaim(provenance.standardBody), others: [], why: "" };
   const { claimed, others, why } = match;
   if (claimed === null && match.undecided === true)
-    return { opens: false, record: () => leaveUnmatched(arrival, why, parts) };
+    return { opens: false, lanes: [], record: () => leaveUnmatched(arrival, why, parts) };
   if (claimed === null)
     return {
       opens: false,
+      lanes: [],
       record: () => leaveUnmatched(arrival, why, parts),
       after: () => finishUnmatched(arrival, parts),
     };
   const paused = provenance?.standardBody === undefined ? parts.pausedTrigger(claimed.name) : null;
   // The file stays at its drop, without the rule for unmatched files, and is offered again when the trigger
   // is resumed.
-  if (paused !== null) return { opens: false, record: () => leaveUnmatched(arrival, paused, parts) };
+  if (paused !== null) return { opens: false, lanes: [], record: () => leaveUnmatched(arrival, paused, parts) };
   if (others.length > 0) {
     parts.log.warn(
       { drop: arrival.drop, file: arrival.path, trigger: claimed.name, others },
@@ -122,7 +162,7 @@ async function prepareClaim(
     ...(fault === null ? {} : { refusal: fault }),
     ...(warning === undefined ? {} : { warning }),
   };
-  return { opens: true, record: () => parts.ledger.openRun(arrival.id, binding, lane, start) };
+  return { opens: true, lanes: [lane], record: () => parts.ledger.openRun(arrival.id, binding, lane, start) };
 }
 
 /**

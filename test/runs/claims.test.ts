@@ -128,6 +128,40 @@ describe("a claim of many arrivals", () => {
     expect(await runs()).toEqual(["b1.csv", "b2.csv", "a1.csv"]);
   });
 
+  it("claims no later file of a lane whose earlier one the ledger did not record, and those of other lanes", async () => {
+    const names = Array.from({ length: 600 }, (_, at) => `${at % 2 === 0 ? "a" : "b"}${1000 + at}.csv`);
+    const arrivals = await sight("one", names);
+    const full = new TransientError("HG-SPOOL-004", { operation: "write", subject: "ledger" });
+    let isFull = true;
+    // A group of commits fails as a whole; those after it succeed.
+    const failing = new Set(arrivals.slice(100, 250).filter(({ path }) => path.startsWith("a")));
+    const isRefused = (id: number) => isFull && [...failing].some((one) => one.id === id);
+    const openRun: Ledger["openRun"] = (id, ...more) =>
+      isRefused(id) ? Promise.reject(full) : ledger.openRun(id, ...more);
+    const claimed = { ...parts, ledger: { ...ledger, openRun } };
+    await expect(claimArrivals(arrivals, claimed)).rejects.toBe(full);
+    const ofLane = (lane: string) => names.filter((name) => name.startsWith(lane));
+    const inOrder = async (lane: string) => (await runs()).filter((name) => name.startsWith(lane));
+    expect(await inOrder("a")).toEqual(ofLane("a").slice(0, 50));
+    expect(await inOrder("b")).toEqual(ofLane("b"));
+    isFull = false;
+    const left = (await ledger.arrivals(arrivals.map(({ id }) => id))).filter(({ state }) => state === "settling");
+    await claimArrivals(left, claimed);
+    expect(await inOrder("a")).toEqual(ofLane("a"));
+  });
+
+  it("claims no later file of a lane whose earlier one cannot be claimed now", async () => {
+    const arrivals = await sight("one", ["a0.csv", "a1.csv", "a2.csv", "b1.csv"]);
+    const provenance: ClaimParts["provenance"] = async ({ path }) => {
+      if (path === "a1.csv") throw new TransientError("HG-SPOOL-004", { operation: "read", subject: path });
+      return null;
+    };
+    await expect(claimArrivals(arrivals, { ...parts, provenance })).rejects.toThrow(TransientError);
+    expect(await runs()).toEqual(["a0.csv", "b1.csv"]);
+    await claimArrivals(arrivals.slice(1, 3), parts);
+    expect(await runs()).toEqual(["a0.csv", "b1.csv", "a1.csv", "a2.csv"]);
+  });
+
   it("leaves an unmatched file where it lies until the ledger knows that it is unmatched", async () => {
     const finished: string[] = [];
     const finish: Drop["finish"] = (planned) =>
