@@ -1,6 +1,5 @@
 /** Gives complete segments their names. */
 import { linkSync, renameSync, rmSync, unlinkSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
@@ -57,7 +56,7 @@ function removeBeside(path: string): void {
 }
 
 /** Removes a part whose writer could not discard it, with its index of rows. */
-export async function discardPart(part: string): Promise<void> {
-  await rm(part, { force: true });
-  await rm(`${part}${ROWS}.part`, { force: true });
+export function discardPart(part: string): void {
+  rmSync(part, { force: true });
+  rmSync(`${part}${ROWS}.part`, { force: true });
 }

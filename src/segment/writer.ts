@@ -261,7 +261,7 @@ export function createSegmentPart(part: string): BatchSink {
     async discard() {
       await sink.discard();
       writer.close();
-      await discardPart(part);
+      discardPart(part);
     },
   };
 }

@@ -82,7 +82,7 @@ export function createMappingPool(
         return { result: resultOf(outcome.answer, job), partPath };
       }
       hosts.retire(host);
-      await discardPart(partPath);
+      discardPart(partPath);
       // Closing ends hosts, which is no fault of a file.
       if (outcome.end === "cancelled" || signal.aborted) throw cancelled(job);
       if (outcome.end === "not started") throw notStarted(job, outcome.words);

@@ -30,6 +30,11 @@ const BUSY_TIMEOUT_MS = 5_000;
  * repeatedly.
  */
 const CACHE_KB = 16_384;
+/**
+ * Pages in the log before a commit copies them to the file: 64 MB. The event loop waits for that, and each page that many
+ * commits changed is copied once.
+ */
+const LOG_PAGES = 16_000;
 
 /** `ConfigError` when it is in use (`HG-LEDG-001`), cannot be opened (`-002`) or is of another version (`-003`). */
 export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger> {
@@ -67,7 +72,7 @@ function openToWrite(path: string, log: Logger | undefined): DatabaseSync {
     db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;");
     const applied = migrate(db, LEDGER_SCHEMA, path);
     if (applied.length > 0) log?.info({ path, migrations: applied }, "the ledger's schema was brought up");
-    db.exec(`PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -${CACHE_KB};`);
+    db.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}; PRAGMA cache_size = -${CACHE_KB};`);
     return db;
   } catch (thrown) {
     db.close();

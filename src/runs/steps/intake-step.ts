@@ -6,6 +6,7 @@
 import type { Run } from "../../model.ts";
 import { discardPart } from "../../segment/publish.ts";
 import type { Settled } from "../../support/settled.ts";
+import { isDone } from "../../support/threads/disk-work.ts";
 import { tracedList } from "../spans.ts";
 import { fetchInputs } from "./fetch-step.ts";
 import { resultsOf } from "./list-results.ts";
@@ -27,7 +28,7 @@ export async function takeIn(
     });
   } finally {
     // A file that cannot be removed now is swept when the gateway starts.
-    if (segment !== null) await discardPart(segment).catch(() => undefined);
+    if (segment !== null) isDone(() => discardPart(segment));
   }
 }
 
