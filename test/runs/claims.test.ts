@@ -128,7 +128,7 @@ describe("a claim of many arrivals", () => {
     expect(await runs()).toEqual(["b1.csv", "b2.csv", "a1.csv"]);
   });
 
-  it("claims no later file of a lane whose earlier one the ledger did not record, and those of other lanes", async () => {
+  it("claims no later file of a lane whose earlier one was not recorded, and those of other lanes", async () => {
     const names = Array.from({ length: 600 }, (_, at) => `${at % 2 === 0 ? "a" : "b"}${1000 + at}.csv`);
     const arrivals = await sight("one", names);
     const full = new TransientError("HG-SPOOL-004", { operation: "write", subject: "ledger" });

@@ -31,8 +31,8 @@ const BUSY_TIMEOUT_MS = 5_000;
  */
 const CACHE_KB = 16_384;
 /**
- * Pages in the log before a commit copies them to the file: 64 MB. The event loop waits for that, and each page that many
- * commits changed is copied once.
+ * Pages in the log before a commit copies them to the file: 64 MB. The event loop waits for that, and each page that
+ * many commits changed is copied once.
  */
 const LOG_PAGES = 16_000;
 
