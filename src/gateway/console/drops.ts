@@ -85,7 +85,9 @@ function addressOf(options: DropOptions): string {
   if (options.kind === "hub") return "the storage of the hub";
   const { kind, host, username, path } = options;
   const port = options.port === undefined ? "" : `:${options.port}`;
-  return `${kind}://${username}@${host}${port}${path.startsWith("/") ? "" : "/"}${path}`;
+  // The folder after the login.
+  const folder = path === "." ? "" : `${path.startsWith("/") ? "" : "/"}${path}`;
+  return `${kind}://${username}@${host}${port}${folder}`;
 }
 
 function hostKeyOf({ kind, lastError, lastCompletePoll }: Omit<DropState, "waiting">): DropFacts["hostKey"] {

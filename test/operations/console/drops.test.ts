@@ -46,7 +46,7 @@ it("takes files again once a person approved the new host key of the server, and
   let gateway = await rig.open(sections);
   await refused(gateway);
   const [state] = await call(gateway, endpoints.drops);
-  expect(state).toMatchObject({ address: `sftp://meter@127.0.0.1:${options.port}/.`, takesUploads: false });
+  expect(state).toMatchObject({ address: `sftp://meter@127.0.0.1:${options.port}`, takesUploads: false });
   expect(state?.lastError).toMatchObject({ code: "HG-DROP-004", hint: expect.stringContaining(present) });
 
   const before = await call(gateway, endpoints.hostKey, { params });
