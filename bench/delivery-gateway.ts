@@ -44,6 +44,8 @@ export interface GatewayAnswer {
   /** Largest resident memory in megabytes: of the gateway, and of all processes together as seen at one time. */
   readonly peak: number;
   readonly peakTogether: number;
+  /** The same, where a page that processes share is divided among them. */
+  readonly peakProportional: number;
   readonly runs: Readonly<Record<string, number>>;
   readonly points: number;
   /** Lines in the lives of the files. */
@@ -81,12 +83,11 @@ export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
   const endedMs = Date.now();
   clearInterval(watched.timer);
   const { lastMs, ...told } = readLedger(join(work.folder, "state/ledger.sqlite"));
-  const { cpu, workersCpu, peak, peakTogether } = watched.seen;
   return {
     ...{ spawnedMs, startedMs, endedMs },
     wall: (lastMs - startedMs) / 1e3,
     untilEnd: (endedMs - startedMs) / 1e3,
-    ...{ cpu, workersCpu, peak, peakTogether },
+    ...watched.seen,
     ...told,
   };
 }
@@ -145,7 +146,7 @@ async function startOf(child: ChildProcess, exited: Promise<unknown>): Promise<n
 
 /** Those of the child and its mappers, until the timer is cleared. */
 export function watchProcesses(child: ChildProcess, onLook: (cpu: number) => void) {
-  const seen = { cpu: 0, workersCpu: 0, peak: 0, peakTogether: 0 };
+  const seen = { cpu: 0, workersCpu: 0, peak: 0, peakTogether: 0, peakProportional: 0 };
   const perWorker = new Map<number, number>();
   const timer = setInterval(() => {
     if (child.pid === undefined) return;
@@ -154,13 +155,16 @@ export function watchProcesses(child: ChildProcess, onLook: (cpu: number) => voi
       seen.cpu = own.cpu;
       seen.peak = Math.max(seen.peak, own.peak);
       let together = own.resident;
+      let proportional = proportionalOf(child.pid);
       for (const worker of childrenOf(child.pid)) {
         const { cpu, resident } = usageOf(worker);
         perWorker.set(worker, cpu);
         together += resident;
+        proportional += proportionalOf(worker);
       }
       seen.workersCpu = [...perWorker.values()].reduce((sum, cpu) => sum + cpu, 0);
       seen.peakTogether = Math.max(seen.peakTogether, together);
+      seen.peakProportional = Math.max(seen.peakProportional, proportional);
       onLook(seen.cpu);
     } catch {
       // A process that has just ended has nothing more to tell.
@@ -182,6 +186,12 @@ function usageOf(pid: number): { cpu: number; resident: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const megabytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? 0) / 1000;
   return { cpu: (user + system) / 100, resident: megabytes("VmRSS"), peak: megabytes("VmHWM") };
+}
+
+/** Megabytes, where a page that processes share counts in parts: those of Node's program are in each process. */
+function proportionalOf(pid: number): number {
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1000;
 }
 
 export function readLedger(path: string) {

@@ -50,8 +50,9 @@ interface Seen {
   readonly toLast: number;
   readonly afterLast: number;
   readonly cpu: number;
-  /** Megabytes of all processes at one time. */
+  /** Megabytes of all processes at one time: resident, and with shared pages divided among them. */
   readonly peak: number;
+  readonly proportional: number;
 }
 
 const hand = (shape: string) => (url: string, files: string) =>
@@ -94,7 +95,7 @@ export async function benchScripts(): Promise<void> {
   };
   try {
     print(`scripts that forget: ${ROUNDS} rounds; milliseconds from the start of the process; megabytes`);
-    print(row("", "to last", "after last", "CPU s", "peak"));
+    print(row("", "to last", "after last", "CPU s", "peak", "pages once"));
     for (const [name, shape] of Object.entries(shapes)) if (isWanted(name)) await beside(url, shape);
   } finally {
     await sink.stop();
@@ -147,6 +148,7 @@ async function runScript(url: string, words: readonly string[]): Promise<Seen> {
     afterLast: Date.now() - lastMs,
     cpu: watched.seen.cpu,
     peak: watched.seen.peakTogether,
+    proportional: watched.seen.peakProportional,
   };
 }
 
@@ -160,8 +162,8 @@ async function throughGateway(url: string, folder: string, files: string, shape:
   const seen = await runGateway({ folder: round, url, sections: { triggers } });
   if (seen.runs["accepted"] !== shape.files) throw new Error(`not all arrived: ${JSON.stringify(seen)}`);
   const { lastMs } = await count(origin);
-  const { spawnedMs, endedMs, cpu, workersCpu, peakTogether: peak } = seen;
-  return { toLast: lastMs - spawnedMs, afterLast: endedMs - lastMs, cpu: cpu + workersCpu, peak };
+  const { spawnedMs, endedMs, cpu, workersCpu, peakTogether: peak, peakProportional: proportional } = seen;
+  return { toLast: lastMs - spawnedMs, afterLast: endedMs - lastMs, cpu: cpu + workersCpu, peak, proportional };
 }
 
 /** What a newcomer types first, and the start of the daemon, beside a Node that does nothing. */
@@ -202,6 +204,6 @@ async function startOf(args: readonly string[]): Promise<number> {
   return medianOf(walls);
 }
 
-function seenRow(name: string, { toLast, afterLast, cpu, peak }: Seen): string {
-  return row(name, toLast, afterLast, cpu, peak);
+function seenRow(name: string, { toLast, afterLast, cpu, peak, proportional }: Seen): string {
+  return row(name, toLast, afterLast, cpu, peak, proportional);
 }

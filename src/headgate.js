@@ -4,17 +4,16 @@
  * strips no types below `node_modules`. JavaScript that any Node reads, so that an old one is told what is missing.
  */
 const NODE_MIN = 26;
-/** For a command that runs for long: a small young generation, by the size of its semi-space in megabytes. */
-const YOUNG = new Map([
-  ["gateway", 12],
-  ["hub", 8],
-  ["migrate", 8],
+/** For a command that runs for long: a small young generation, by the size of its semi-space in megabytes, and few arenas. */
+const LEAN = new Map([
+  ["gateway", { young: 12, arenas: "1" }],
+  ["hub", { young: 8, arenas: "2" }],
+  ["migrate", { young: 8, arenas: "2" }],
 ]);
 /** File system calls of a hub at one time: those that sync uploads wait for the disk, and must not hold up the others. */
 const HUB_DISK_CALLS = "12";
 /** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
 const THRIFTY = {
-  MALLOC_ARENA_MAX: "2",
   MALLOC_MMAP_THRESHOLD_: "131072",
   // What is given back is asked for again in the next moment: a few megabytes stay, in place of calls to the system for each kilobyte.
   MALLOC_TRIM_THRESHOLD_: "8388608",
@@ -50,18 +49,22 @@ await import(existsSync(sources) ? sources.href : new URL("../dist/src/main.js",
  */
 function beginAgainLean() {
   const command = process.argv.slice(2).find((word) => !word.startsWith("-"));
-  const young = YOUNG.get(command ?? "");
+  const lean = LEAN.get(command ?? "");
   const chosen = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ");
   // A channel to a parent that forked this process would be lost.
-  if (young === undefined || process.send !== undefined) return;
+  if (lean === undefined || process.send !== undefined) return;
   if (
     process.execve === undefined ||
     /--(?:max[-_]semi[-_]space[-_]size|initial[-_]old[-_]space[-_]size|heap[-_]growing[-_]percent)/.test(chosen)
   )
     return;
-  const words = [...process.execArgv, `--max-semi-space-size=${young}`, ...process.argv.slice(1)];
+  const words = [...process.execArgv, `--max-semi-space-size=${lean.young}`, ...process.argv.slice(1)];
   try {
-    process.execve(process.execPath, [process.execPath, ...words], { ...THRIFTY, ...process.env });
+    process.execve(process.execPath, [process.execPath, ...words], {
+      MALLOC_ARENA_MAX: lean.arenas,
+      ...THRIFTY,
+      ...process.env,
+    });
   } catch {
     // It takes more memory, and does the same.
   }

@@ -42,7 +42,7 @@ describe.skipIf(process.platform !== "linux")("a long-running command", () => {
     const gateway = start([], "gateway", "-c", rig.config);
     await started(gateway);
     expect(wordsOf(gateway.pid)).toEqual(expect.arrayContaining([SMALLER]));
-    expect(wordsOf(gateway.pid, "environ")).toContain("MALLOC_ARENA_MAX=2");
+    expect(wordsOf(gateway.pid, "environ")).toContain("MALLOC_ARENA_MAX=1");
     gateway.kill("SIGTERM");
     expect(await once(gateway, "close")).toEqual([0, null]);
   });

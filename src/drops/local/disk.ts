@@ -44,6 +44,9 @@ export interface LocalDiskFacts {
   readonly log: Logger;
 }
 
+/** Milliseconds. */
+const IDLE_MS = 60_000;
+
 export class LocalDisk {
   readonly #facts: LocalDiskFacts;
   readonly #thread: DiskThread<LocalOrder, LocalAnswer>;
@@ -53,6 +56,8 @@ export class LocalDisk {
     this.#thread = new DiskThread({
       module: besideModule(import.meta.url, "worker"),
       data: { root: facts.path },
+      // Longer than the pause between two polls of a large folder: a start of the thread costs as much as such a poll.
+      idleMs: IDLE_MS,
       onFault: (reason) =>
         facts.log.warn(
           { drop: facts.name, reason },
