@@ -159,8 +159,8 @@ test("rollups are not stored when a point changed while they were made", async (
     buildRollups(
       {
         ...points,
-        async *samples(of, range) {
-          yield* points.samples(of, range);
+        async *pieces(of, range) {
+          yield* points.pieces(of, range);
           await work();
         },
       },

@@ -1,6 +1,6 @@
 /** Points collected into the periods of a granularity, for /data and for the inputs of calculated variables. */
 import type { Rollup } from "../store/rollups/rollups.ts";
-import type { SampleRange, Samples } from "../store/store.ts";
+import type { Piece, SampleRange } from "../store/store.ts";
 import { Accumulator, type Bucket, type Buckets, holds } from "./buckets.ts";
 import { stretchesOf } from "./rollups/stretches.ts";
 
@@ -11,7 +11,7 @@ export interface CollectedPeriod {
 
 export interface PeriodSource {
   /** In order of date, as those of `PointStore`. */
-  samples(range: SampleRange): AsyncIterable<Samples>;
+  pieces(range: SampleRange): AsyncIterable<Piece>;
   /** Of the zone of the periods, in order of date; empty where days do not suffice. */
   readonly rollups: readonly Rollup[];
 }
@@ -20,13 +20,15 @@ export interface CollectingParts {
   readonly buckets: Buckets;
   /** Null: as stored. */
   readonly convert: ((value: number) => number) | null;
+  /** All aggregates that are asked for are of those that `isOfSums` names. */
+  readonly isOfSums: boolean;
 }
 
 /** One array for each piece of points, in the order of the range; periods without points are left out. */
 export async function* collectPeriods(
   source: PeriodSource,
   range: SampleRange,
-  { buckets, convert }: CollectingParts,
+  { buckets, convert, isOfSums }: CollectingParts,
 ): AsyncGenerator<readonly CollectedPeriod[]> {
   const state = { open: null as CollectedPeriod | null, finished: [] as CollectedPeriod[] };
   const periodAt = (atMs: number): CollectedPeriod => {
@@ -45,17 +47,30 @@ export async function* collectPeriods(
       if (state.finished.length > 0) yield take();
       continue;
     }
-    for await (const { atMs, values } of source.samples({ ...range, ...stretch.bounds })) {
-      // Converts each value separately: a sum of temperatures cannot be converted afterwards.
-      const given = convert === null ? values : values.map(convert);
-      for (let from = 0; from < atMs.length; ) {
-        const { bucket, sums } = periodAt(atMs[from] ?? 0);
-        from = sums.addWithin(bucket, atMs, given, from);
-      }
+    for await (const piece of source.pieces({ ...range, ...stretch.bounds })) {
+      const { firstMs, lastMs, count } = piece;
+      const isWhole = isOfSums && convert === null && holds(buckets.at(firstMs), lastMs);
+      const known = isWhole ? piece.sums() : null;
+      if (known === null) addPoints(piece, convert, periodAt);
+      else periodAt(firstMs).sums.merge({ ...known, count, firstMs });
       if (state.finished.length > 0) yield take();
     }
   }
   if (state.open !== null) yield [state.open];
+}
+
+function addPoints(
+  piece: Piece,
+  convert: ((value: number) => number) | null,
+  periodAt: (atMs: number) => CollectedPeriod,
+): void {
+  const { atMs, values } = piece.samples();
+  // Converts each value separately: a sum of temperatures cannot be converted afterwards.
+  const given = convert === null ? values : values.map(convert);
+  for (let from = 0; from < atMs.length; ) {
+    const { bucket, sums } = periodAt(atMs[from] ?? 0);
+    from = sums.addWithin(bucket, atMs, given, from);
+  }
 }
 
 function inOrder<Item>({ order }: SampleRange, items: readonly Item[]): readonly Item[] {

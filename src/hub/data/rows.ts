@@ -156,7 +156,7 @@ async function* periodRows(
     const startMs = bucket.startMs ?? range.fromMs ?? sums.earliestMs;
     return { ...sums.columns(aggregates), ...discriminants(level, variable, unitId, () => writer.write(startMs)) };
   };
-  const parts = { buckets: tools.buckets(zones.period), convert };
+  const parts = { buckets: tools.buckets(zones.period), convert, isOfSums: aggregates.every(isOfSums) };
   for await (const periods of collectPeriods(source, range, parts)) {
     const rows: DataRow[] = [];
     for (const period of periods) {

@@ -1,5 +1,5 @@
 /** Converts points from rows of both databases. */
-import type { PointRow, Samples } from "./store.ts";
+import type { PointRow } from "./store.ts";
 import { number, text } from "./structure-rows.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -27,13 +27,6 @@ export function bareOf(atMs: unknown, value: unknown): PointRow {
     versionUs: null,
     tags: null,
     batchTags: null,
-  };
-}
-
-export function samplesOf(points: readonly PointRow[]): Samples {
-  return {
-    atMs: Float64Array.from(points, ({ atMs }) => atMs),
-    values: Float64Array.from(points, ({ value }) => value),
   };
 }
 

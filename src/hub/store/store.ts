@@ -5,6 +5,7 @@
  */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { AlarmStores } from "./alarms/stores.ts";
+import type { Piece } from "./blocks/pieces.ts";
 import type { CalculatedStore } from "./calculated/calculated.ts";
 import type { CalculationsStore } from "./calculated/calculations.ts";
 import type { ClaimStore } from "./calculated/claims.ts";
@@ -203,10 +204,7 @@ export interface PointRange extends PointPage {
 
 export type SampleRange = Omit<PointRange, "page" | "labels">;
 
-export interface Samples {
-  readonly atMs: Float64Array;
-  readonly values: Float64Array;
-}
+export type { Piece, Samples } from "./blocks/pieces.ts";
 
 export interface PointRow {
   readonly atMs: number;
@@ -233,8 +231,8 @@ export interface PointStore {
   select(accountId: number | null, filter: VariablesFilter): Promise<readonly VariableFacts[]>;
   /** Chunks in order of date (versions of one point oldest first); memory holds one chunk. */
   read(variable: VariableFacts, range: PointRange): AsyncIterable<readonly PointRow[]>;
-  /** Dates and values of all points in the range, as columns, in its order. */
-  samples(variable: VariableFacts, range: SampleRange): AsyncIterable<Samples>;
+  /** All points in the range, in its order. */
+  pieces(variable: VariableFacts, range: SampleRange): AsyncIterable<Piece>;
   /** The same page of each of these different variables, in their order; memory holds them all. */
   heads(asks: readonly HeadAsk[], page: HeadPage): Promise<readonly (readonly PointRow[])[]>;
   /** Number of points in the range, without paging. */

@@ -1,7 +1,8 @@
 /** What was packed comes back bit by bit. */
+import { constants, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Columns, packed, unpacked } from "../../../src/hub/store/blocks/codec.ts";
+import { type Columns, packed, sumsIn, unpacked } from "../../../src/hub/store/blocks/codec.ts";
 
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
 const decimal = fc
@@ -64,15 +65,41 @@ test("regular readings with three decimals take less than four bytes a point", (
   expect(packed(given).length).toBeLessThan(4 * count);
 });
 
-test("a damaged block is refused", () => {
-  const count = 200;
-  const given = {
-    atMs: Float64Array.from({ length: count }, (_, index) => index),
-    values: Float64Array.from({ length: count }, (_, index) => Math.sin(index)),
-    origins: new Float64Array(count),
+const COUNT = 200;
+
+function columnsOf(valueAt: (index: number) => number): Columns {
+  return {
+    atMs: Float64Array.from({ length: COUNT }, (_, index) => index),
+    values: Float64Array.from({ length: COUNT }, (_, index) => valueAt(index)),
+    origins: new Float64Array(COUNT),
   };
-  const bytes = Uint8Array.from(packed(given));
-  const middle = bytes.length >>> 1;
-  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
-  expect(() => unpacked(bytes)).toThrow();
+}
+
+test.each([
+  ["noise", Math.sin],
+  ["values that compress well", (index: number) => index % 3],
+])("a block of %s that is damaged anywhere is refused", (_, valueAt) => {
+  const whole = packed(columnsOf(valueAt));
+  for (let at = 0; at < whole.length; at += 1) {
+    const bytes = Uint8Array.from(whole);
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    expect(() => unpacked(bytes), `byte ${at}`).toThrow();
+  }
+});
+
+test("values that compress badly are kept as they are, and read from a block of an earlier version", () => {
+  const given = columnsOf(Math.sin);
+  const data = packed(given);
+  // Of the kind, the checksum and the sums.
+  const content = data.subarray(37);
+  const frame = zstdCompressSync(content, { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
+  expect(bitsOf(unpacked(frame))).toEqual(bitsOf(given));
+  expect(sumsIn(frame)).toBeNull();
+});
+
+test("the sums of a block are those of its values, unless one is too large", () => {
+  expect(sumsIn(packed(columnsOf((index) => index - 50)))).toEqual({ sum: 9_900, error: 0, min: -50, max: 149 });
+  const rounded = sumsIn(packed(columnsOf((index) => (index === 0 ? 1e16 : 1))));
+  expect((rounded?.sum ?? 0) + (rounded?.error ?? 0)).toBe(1e16 + 200);
+  expect(sumsIn(packed(columnsOf((index) => (index === 7 ? -2e150 : 1))))).toBeNull();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PlannedInput } from "../../../src/hub/calculated/recalculation/formulas.ts";
 import { InputReader } from "../../../src/hub/calculated/recalculation/input-reader.ts";
-import type { PointRange, PointRow, Samples, VariableFacts } from "../../../src/hub/store/store.ts";
+import type { Piece, PointRange, PointRow, VariableFacts } from "../../../src/hub/store/store.ts";
 
 const CHUNK = 10;
 const never = new AbortController().signal;
@@ -13,11 +13,12 @@ function stored(points: number) {
   return {
     reads: () => reads,
     chunks: () => chunks,
-    async *samples(): AsyncGenerator<Samples> {
+    async *pieces(): AsyncGenerator<Piece> {
       reads += 1;
       chunks += 1;
       const atMs = Float64Array.from({ length: points }, (_, at) => at);
-      yield { atMs, values: atMs };
+      const samples = () => ({ atMs, values: atMs });
+      yield { firstMs: 0, lastMs: points - 1, count: points, sums: () => null, samples };
     },
     async *read(_: VariableFacts, { labels = true }: PointRange): AsyncGenerator<readonly PointRow[]> {
       reads += 1;

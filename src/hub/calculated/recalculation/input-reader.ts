@@ -1,5 +1,5 @@
 /** Reads the points of inputs: of each variable and period once, however many aliases and parts ask for them. */
-import { Buckets } from "../../data/buckets.ts";
+import { Buckets, isOfSums } from "../../data/buckets.ts";
 import { collectPeriods } from "../../data/periods.ts";
 import type { PointRange, PointRow, PointStore, SampleRange } from "../../store/store.ts";
 import type { InputVariable } from "../engines/engine.ts";
@@ -8,7 +8,7 @@ import { DefinitionFault, type PlannedInput } from "./formulas.ts";
 export type InputColumns = Pick<InputVariable, "atMs" | "values" | "versions" | "tags">;
 
 export interface ReadingParts {
-  readonly points: Pick<PointStore, "read" | "samples">;
+  readonly points: Pick<PointStore, "read" | "pieces">;
   /** Rows that one part may read. */
   readonly rowsMax: number;
   readonly signal: AbortSignal;
@@ -65,9 +65,9 @@ export class InputReader {
       return columns.finished();
     }
     // Without rollups, since a formula may read so many points, whether they are rolled up or not.
-    const parts = { buckets: new Buckets(granularity, zone), convert };
-    const samples = (bounds: SampleRange) => limited(points.samples(facts, bounds));
-    for await (const periods of collectPeriods({ samples, rollups: [] }, range, parts)) {
+    const parts = { buckets: new Buckets(granularity, zone), convert, isOfSums: isOfSums(aggregate) };
+    const pieces = (bounds: SampleRange) => limited(points.pieces(facts, bounds));
+    for await (const periods of collectPeriods({ pieces, rollups: [] }, range, parts)) {
       for (const { bucket, sums } of periods) {
         // An aggregate that no number can hold is left out, as in /data.
         const [value] = Object.values(sums.columns([aggregate]));

@@ -139,11 +139,11 @@ function abortable(store: CalculationStore, signal: AbortSignal): CalculationSto
     signal.throwIfAborted();
     return store.points.read(variable, range);
   };
-  const samples: CalculationStore["points"]["samples"] = (variable, range) => {
+  const pieces: CalculationStore["points"]["pieces"] = (variable, range) => {
     signal.throwIfAborted();
-    return store.points.samples(variable, range);
+    return store.points.pieces(variable, range);
   };
-  return { ...store, points: { ...store.points, read, samples } };
+  return { ...store, points: { ...store.points, read, pieces } };
 }
 
 /** Stored values of the part at dates for which the formula gives nothing; they stay as they are. */

@@ -1,7 +1,7 @@
 /** Where the periods of a variable come from: its rollups, and the points that these do not cover. */
 import { ianaZone } from "../../../wire/index.ts";
 import type { Rollup } from "../../store/rollups/rollups.ts";
-import type { PointStore, SampleRange, Samples, VariableFacts } from "../../store/store.ts";
+import type { Piece, PointStore, SampleRange, VariableFacts } from "../../store/store.ts";
 import { bucketOf } from "../buckets.ts";
 import type { PeriodSource } from "../periods.ts";
 
@@ -17,8 +17,8 @@ export function isRolledZone(variable: Pick<VariableFacts, "siteZoneId">, zone: 
 }
 
 /** Rollups are not used, and what is read of points is not reported. */
-export function pointsOnly(points: Pick<PointStore, "samples">, variable: VariableFacts): PeriodSource {
-  return { samples: (range) => points.samples(variable, range), rollups: [] };
+export function pointsOnly(points: Pick<PointStore, "pieces">, variable: VariableFacts): PeriodSource {
+  return { pieces: (range) => points.pieces(variable, range), rollups: [] };
 }
 
 export function rolledSource(
@@ -27,7 +27,7 @@ export function rolledSource(
   zone: string,
   rollups: readonly Rollup[],
 ): PeriodSource {
-  return { samples: (range) => readAndReport(points, variable, zone, range), rollups };
+  return { pieces: (range) => readAndReport(points, variable, zone, range), rollups };
 }
 
 async function* readAndReport(
@@ -35,17 +35,15 @@ async function* readAndReport(
   variable: VariableFacts,
   zone: string,
   range: SampleRange,
-): AsyncGenerator<Samples> {
+): AsyncGenerator<Piece> {
   let count = 0;
   let firstMs = Number.POSITIVE_INFINITY;
   let lastMs = Number.NEGATIVE_INFINITY;
-  for await (const samples of points.samples(variable, range)) {
-    const { atMs } = samples;
-    const [one = 0, other = 0] = [atMs[0], atMs.at(-1)];
-    count += atMs.length;
-    firstMs = Math.min(firstMs, one, other);
-    lastMs = Math.max(lastMs, one, other);
-    yield samples;
+  for await (const piece of points.pieces(variable, range)) {
+    count += piece.count;
+    firstMs = Math.min(firstMs, piece.firstMs);
+    lastMs = Math.max(lastMs, piece.lastMs);
+    yield piece;
   }
   if (count < WORTH_POINTS) return;
   // The day of the last point may get more.

@@ -1,9 +1,11 @@
 /**
  * The bytes of a block of points: dates by their step or by how it changes, values as scaled whole numbers or as
- * doubles, their bytes in planes, and runs of equal origins; compressed by Zstandard, whose checksum each read
- * verifies. The doubles come back bit by bit.
+ * doubles, their bytes in planes, and runs of equal origins; compressed by Zstandard where that gains anything. Before
+ * these there are the sums of the values, and a checksum that each read verifies. The doubles come back bit by bit.
  */
-import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { ByteReader, ByteWriter } from "./bytes.ts";
+import { type BlockSums, sumsOf } from "./sums.ts";
 
 /** Points in strictly ascending order of date. */
 export interface Columns {
@@ -22,7 +24,15 @@ const WHOLE_MAX = 2 ** 45;
 export const SPAN_MAX_MS = 2 ** 50;
 /** Bytes of a point at most: a date, a double, a run of an origin. */
 const POINT_BYTES = 8 + 8 + 18;
-const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 } };
+const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+/** Of what was compressed; where it is more, reading it as it is costs half. */
+const WORTH_COMPRESSING = 0.8;
+
+/** The first byte. A block of an earlier version is a frame of Zstandard with a checksum of its own. */
+const [FRAME, PLAIN, COMPRESSED] = [0x28, 1, 2];
+/** The first byte, the checksum of all that follows it, and four doubles. */
+const SUM_PLACE = 1 + 4;
+const HEAD_BYTES = SUM_PLACE + 4 * 8;
 
 export function packed(columns: Columns): Uint8Array {
   const count = columns.atMs.length;
@@ -32,11 +42,51 @@ export function packed(columns: Columns): Uint8Array {
   packDates(bytes, columns.atMs);
   packValues(bytes, columns.values);
   packOrigins(bytes, columns.origins);
-  return zstdCompressSync(bytes.written(), FAST);
+  const plain = bytes.written();
+  const compressed = zstdCompressSync(plain, FAST);
+  return compressed.length < WORTH_COMPRESSING * plain.length
+    ? headed(COMPRESSED, compressed, columns.values)
+    : headed(PLAIN, plain, columns.values);
+}
+
+function headed(kind: number, content: Uint8Array, values: Float64Array): Uint8Array {
+  const data = new Uint8Array(HEAD_BYTES + content.length);
+  const view = new DataView(data.buffer);
+  const sums = sumsOf(values);
+  const fields = [sums?.sum, sums?.error, sums?.min, sums?.max];
+  for (const [index, field] of fields.entries()) view.setFloat64(SUM_PLACE + 8 * index, field ?? Number.NaN, true);
+  data.set(content, HEAD_BYTES);
+  data[0] = kind;
+  view.setUint32(1, crc32(data.subarray(SUM_PLACE)), true);
+  return data;
+}
+
+/** Null: a block of an earlier version has none, nor one of values that are too large. */
+export function sumsIn(data: Uint8Array): BlockSums | null {
+  if (data[0] === FRAME) return null;
+  const view = verified(data);
+  const field = (index: number) => view.getFloat64(SUM_PLACE + 8 * index, true);
+  const [sum, error, min, max] = [field(0), field(1), field(2), field(3)];
+  return Number.isNaN(sum) ? null : { sum, error, min, max };
+}
+
+function verified(data: Uint8Array): DataView {
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  if (view.getUint32(1, true) !== crc32(data.subarray(SUM_PLACE))) throw new RangeError("a block of points is damaged");
+  return view;
+}
+
+function contentOf(data: Uint8Array): Uint8Array {
+  if (data[0] === FRAME) return zstdDecompressSync(data);
+  verified(data);
+  const content = data.subarray(HEAD_BYTES);
+  if (data[0] === PLAIN) return content;
+  if (data[0] === COMPRESSED) return zstdDecompressSync(content);
+  throw new RangeError(`a block of points has the unknown kind ${data[0]}`);
 }
 
 export function unpacked(data: Uint8Array): Columns {
-  const bytes = new ByteReader(zstdDecompressSync(data));
+  const bytes = new ByteReader(contentOf(data));
   const format = bytes.byte();
   if (format !== FORMAT) throw new RangeError(`a block of points has the unknown format ${format}`);
   const count = bytes.natural();
@@ -167,103 +217,4 @@ function unpackOrigins(bytes: ByteReader, count: number): Float64Array {
     index = end;
   }
   return origins;
-}
-
-class ByteWriter {
-  private readonly bytes: Uint8Array;
-  private readonly view: DataView;
-  private at = 0;
-
-  constructor(capacity: number) {
-    this.bytes = new Uint8Array(capacity);
-    this.view = new DataView(this.bytes.buffer);
-  }
-
-  written(): Uint8Array {
-    return this.bytes.subarray(0, this.at);
-  }
-
-  byte(value: number): void {
-    this.bytes[this.at] = value;
-    this.at += 1;
-  }
-
-  double(value: number): void {
-    this.view.setFloat64(this.at, value, true);
-    this.at += 8;
-  }
-
-  /** Seven bits a byte, least significant first. */
-  natural(value: number): void {
-    let left = value;
-    for (; left >= 128; left = Math.floor(left / 128)) this.byte((left % 128) + 128);
-    this.byte(left);
-  }
-
-  whole(value: number): void {
-    this.natural(value < 0 ? -2 * value - 1 : 2 * value);
-  }
-
-  /** Bytes of values of that width, all first bytes before all second ones. */
-  planes(values: Uint8Array, width: number): void {
-    for (let plane = 0; plane < width; plane += 1)
-      for (let index = plane; index < values.length; index += width) this.byte(values[index] ?? 0);
-  }
-
-  wholePlanes(values: Float64Array, low: number, width: number): void {
-    for (let plane = 0, unit = 1; plane < width; plane += 1, unit *= 256)
-      for (const value of values) this.byte(Math.floor((value - low) / unit) % 256);
-  }
-}
-
-class ByteReader {
-  private readonly bytes: Uint8Array;
-  private readonly view: DataView;
-  private at = 0;
-
-  constructor(bytes: Uint8Array) {
-    this.bytes = bytes;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  }
-
-  byte(): number {
-    const value = this.view.getUint8(this.at);
-    this.at += 1;
-    return value;
-  }
-
-  double(): number {
-    this.at += 8;
-    return this.view.getFloat64(this.at - 8, true);
-  }
-
-  natural(): number {
-    let value = 0;
-    for (let unit = 1; ; unit *= 128) {
-      const next = this.byte();
-      value += (next % 128) * unit;
-      if (next < 128) return value;
-    }
-  }
-
-  whole(): number {
-    const value = this.natural();
-    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
-  }
-
-  planes(count: number, width: number): Uint8Array {
-    const values = new Uint8Array(count * width);
-    for (let plane = 0; plane < width; plane += 1)
-      for (let index = plane; index < values.length; index += width) values[index] = this.byte();
-    return values;
-  }
-
-  /** Fills `values`. */
-  wholePlanes(values: Float64Array, low: number, width: number): void {
-    values.fill(low);
-    const { bytes } = this;
-    for (let plane = 0, unit = 1; plane < width; plane += 1, unit *= 256)
-      for (let index = 0; index < values.length; index += 1, this.at += 1)
-        values[index] = (values[index] ?? 0) + (bytes[this.at] ?? 0) * unit;
-  }
 }

@@ -1,7 +1,8 @@
 /** Reads points from rows and blocks together, chunk by chunk, each of one snapshot. */
-import { bareOf, samplesOf } from "../point-rows.ts";
-import type { PointRange, PointRow, Samples } from "../store.ts";
+import { bareOf } from "../point-rows.ts";
+import type { PointRange, PointRow } from "../store.ts";
 import { type Block, partOf } from "./blocks.ts";
+import { type Piece, pieceOfBlock, pieceOfRows } from "./pieces.ts";
 
 export interface Bounds {
   readonly lowMs: number;
@@ -25,7 +26,7 @@ export interface Found {
 const ROWS = 5_000;
 const BLOCKS = 8;
 /** Columns take a tenth of the memory. */
-const SAMPLED_BLOCKS = 40;
+const PIECES = 40;
 /** A block has at least so many points, except for what a removal left of it. */
 const USUAL_POINTS = 250;
 
@@ -88,14 +89,14 @@ function joined({ rows, blocks }: Found, { lowMs, highMs }: Bounds): PointRow[] 
   return points;
 }
 
-/** Dates and values of all points of a period, in its order: rows between blocks together, and each block alone. */
-export async function* readSamples(
+/** All points of a period, in its order: rows between blocks together, and each block alone. */
+export async function* readPieces(
   { order, ...bounds }: Bounds & Pick<PointRange, "order">,
   fetch: (ask: ChunkAsk) => Promise<Found> | Found,
   isAhead: boolean,
-): AsyncGenerator<Samples> {
+): AsyncGenerator<Piece> {
   const next = async (left: Bounds) => {
-    const ask = { ...left, order, rowsMax: ROWS, blocksMax: SAMPLED_BLOCKS };
+    const ask = { ...left, order, rowsMax: ROWS, blocksMax: PIECES };
     const found = await fetch(ask);
     return { found, ...reachOf(ask, found) };
   };
@@ -111,7 +112,7 @@ export async function* readSamples(
 }
 
 /** Rows and blocks are in the order that was asked for, and no row is between the dates of a block. */
-function* piecesOf({ rows, blocks }: Found, { lowMs, highMs }: Bounds, order: "ASC" | "DESC"): Generator<Samples> {
+function* piecesOf({ rows, blocks }: Found, { lowMs, highMs }: Bounds, order: "ASC" | "DESC"): Generator<Piece> {
   const inside = rows.filter(({ atMs }) => atMs >= lowMs && atMs <= highMs);
   let at = 0;
   for (const block of blocks) {
@@ -119,13 +120,13 @@ function* piecesOf({ rows, blocks }: Found, { lowMs, highMs }: Bounds, order: "A
     const from = at;
     const isBefore = ({ atMs }: PointRow) => (order === "ASC" ? atMs < block.firstMs : atMs > block.lastMs);
     for (let row = inside[at]; row !== undefined && isBefore(row); row = inside[at]) at += 1;
-    if (at > from) yield samplesOf(inside.slice(from, at));
-    const { atMs, values } = partOf(block, lowMs, highMs);
-    // A block may have no date in the period between two of its dates.
-    if (atMs.length === 0) continue;
-    yield order === "ASC" ? { atMs, values } : { atMs: atMs.toReversed(), values: values.toReversed() };
+    const before = pieceOfRows(inside.slice(from, at));
+    if (before !== null) yield before;
+    const piece = pieceOfBlock(block, lowMs, highMs, order);
+    if (piece !== null) yield piece;
   }
-  if (at < inside.length) yield samplesOf(inside.slice(at));
+  const rest = pieceOfRows(inside.slice(at));
+  if (rest !== null) yield rest;
 }
 
 /** The pages of a range, in chunks. `ahead`: the next chunk is fetched while one is being read. */

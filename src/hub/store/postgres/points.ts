@@ -1,11 +1,12 @@
 import type pg from "pg";
 import { blockOf, WITHIN, withinOf } from "../blocks/blocks.ts";
-import { type ChunkAsk, type Found, readMerged, readSamples } from "../blocks/merged.ts";
+import { type ChunkAsk, type Found, readMerged, readPieces } from "../blocks/merged.ts";
+import { pieceOfRows } from "../blocks/pieces.ts";
 import type { Database } from "../database.ts";
-import { bareOf, FAR_MS, pointOf, samplesOf } from "../point-rows.ts";
+import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
 import { mayBeInBlocks, selection, versionsOfPoints } from "../point-selection.ts";
 import { pointMethods, WHOLE } from "../points.ts";
-import type { PointRange, PointRow, PointStore, SampleRange, Samples, VariableFacts } from "../store.ts";
+import type { Piece, PointRange, PointRow, PointStore, SampleRange, VariableFacts } from "../store.ts";
 import { type Row, type Sql, sqlOn } from "./database.ts";
 import { readHeads } from "./heads.ts";
 
@@ -18,7 +19,7 @@ export function createPointStore(pool: pg.Pool, database: Database): PointStore 
   return {
     ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe: async () => {} }),
     read,
-    samples: (variable, range) => readColumns(sql, variable, range),
+    pieces: (variable, range) => readAll(sql, variable, range),
     heads: (asks, page) => readHeads({ pool, read }, asks, page),
   };
 }
@@ -34,15 +35,18 @@ function readChunks(sql: Sql, variable: VariableFacts, range: PointRange): Async
   return readMerged({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order, page }, fetch, true);
 }
 
-async function* readColumns(sql: Sql, variable: VariableFacts, range: SampleRange): AsyncGenerator<Samples> {
+async function* readAll(sql: Sql, variable: VariableFacts, range: SampleRange): AsyncGenerator<Piece> {
   if (mayBeInBlocks(variable, range.view)) {
     const { fromMs, lastMs, order } = range;
     const fetch = chunkFetch(sql, variable.id, false);
-    yield* readSamples({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order }, fetch, true);
+    yield* readPieces({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order }, fetch, true);
     return;
   }
   const whole = { ...range, page: WHOLE, labels: false };
-  for await (const points of readRows(sql, variable, whole)) yield samplesOf(points);
+  for await (const points of readRows(sql, variable, whole)) {
+    const piece = pieceOfRows(points);
+    if (piece !== null) yield piece;
+  }
 }
 
 /** Rows and blocks of one variable, in one statement, so that both are of one moment. */

@@ -1,4 +1,4 @@
-import { readSamples } from "../blocks/merged.ts";
+import { readPieces } from "../blocks/merged.ts";
 import { type OpenSeries, seriesMethods } from "../quality/series.ts";
 import { createPool, type PostgresOptions, sqlOn } from "./database.ts";
 import { postgresDatabase } from "./driver.ts";
@@ -10,8 +10,10 @@ export function openPostgresSeries(options: PostgresOptions): OpenSeries {
   const sql = sqlOn(pool);
   return {
     ...seriesMethods(postgresDatabase(pool)),
-    read: (id, { fromMs, untilMs }) =>
-      readSamples({ lowMs: fromMs, highMs: untilMs - 1, order: "ASC" }, chunkFetch(sql, id, false), true),
+    async *read(id, { fromMs, untilMs }) {
+      const span = { lowMs: fromMs, highMs: untilMs - 1, order: "ASC" } as const;
+      for await (const piece of readPieces(span, chunkFetch(sql, id, false), true)) yield piece.samples();
+    },
     close: () => pool.end(),
   };
 }

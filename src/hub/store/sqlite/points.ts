@@ -1,10 +1,11 @@
 import { blockOf, WITHIN, withinOf } from "../blocks/blocks.ts";
-import { type ChunkAsk, type Found, readMerged, readSamples } from "../blocks/merged.ts";
+import { type ChunkAsk, type Found, readMerged, readPieces } from "../blocks/merged.ts";
+import { pieceOfRows } from "../blocks/pieces.ts";
 import type { Database } from "../database.ts";
-import { bareOf, FAR_MS, pointOf, samplesOf } from "../point-rows.ts";
+import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
 import { mayBeInBlocks, selection, versionsOfPoints } from "../point-selection.ts";
 import { pointMethods, WHOLE } from "../points.ts";
-import type { PointRange, PointRow, PointStore, SampleRange, Samples, VariableFacts } from "../store.ts";
+import type { Piece, PointRange, PointRow, PointStore, SampleRange, VariableFacts } from "../store.ts";
 import type { Statements } from "./database.ts";
 import { inSnapshot } from "./driver.ts";
 import { readHeads } from "./heads.ts";
@@ -40,7 +41,7 @@ export function createPointStore(tools: Statements, database: Database): PointSt
   return {
     ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe }),
     read,
-    samples: (variable, range) => readColumns(tools, variable, range, breathe),
+    pieces: (variable, range) => readAll(tools, variable, range, breathe),
     heads: (asks, page) => readHeads({ tools, breathe, read }, asks, page),
   };
 }
@@ -58,20 +59,23 @@ function readChunks(
   return readMerged({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order, page }, fetch, false);
 }
 
-async function* readColumns(
+async function* readAll(
   tools: Statements,
   variable: VariableFacts,
   range: SampleRange,
   breathe: Breathe,
-): AsyncGenerator<Samples> {
+): AsyncGenerator<Piece> {
   if (mayBeInBlocks(variable, range.view)) {
     const { fromMs, lastMs, order } = range;
     const fetch = chunkFetch(tools, variable.id, false, breathe);
-    yield* readSamples({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order }, fetch, false);
+    yield* readPieces({ lowMs: fromMs ?? -FAR_MS, highMs: lastMs ?? FAR_MS, order }, fetch, false);
     return;
   }
   const whole = { ...range, page: WHOLE, labels: false };
-  for await (const points of readRows(tools, variable, whole, breathe)) yield samplesOf(points);
+  for await (const points of readRows(tools, variable, whole, breathe)) {
+    const piece = pieceOfRows(points);
+    if (piece !== null) yield piece;
+  }
 }
 
 /** Rows and blocks of one variable. */

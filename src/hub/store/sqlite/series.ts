@@ -1,4 +1,4 @@
-import { readSamples } from "../blocks/merged.ts";
+import { readPieces } from "../blocks/merged.ts";
 import { type OpenSeries, seriesMethods } from "../quality/series.ts";
 import { openDatabase, statements, write } from "./database.ts";
 import { sqliteDatabase } from "./driver.ts";
@@ -13,9 +13,10 @@ export function openSqliteSeries(path: string): OpenSeries {
   const tools = statements(file);
   return {
     ...seriesMethods(sqliteDatabase(tools, (work) => write(file, work))),
-    read: (id, { fromMs, untilMs }) => {
+    async *read(id, { fromMs, untilMs }) {
       const fetch = chunkFetch(tools, id, false, async () => {});
-      return readSamples({ lowMs: fromMs, highMs: untilMs - 1, order: "ASC" }, fetch, false);
+      const span = { lowMs: fromMs, highMs: untilMs - 1, order: "ASC" } as const;
+      for await (const piece of readPieces(span, fetch, false)) yield piece.samples();
     },
     close: async () => file.close(),
   };

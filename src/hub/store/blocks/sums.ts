@@ -1,0 +1,27 @@
+/** Aggregates of the values of a block, so that a read of periods that hold all of it needs none of its points. */
+
+/** As `PeriodSums` in `src/hub/data/buckets.ts`. */
+export interface BlockSums {
+  /** The sum is `sum` + `error`. */
+  readonly sum: number;
+  readonly error: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Sums of larger values may have no double. */
+const VALUE_MAX = 1e150;
+
+/** What additions round off is kept (Neumaier's method). Null: a value is too large. */
+export function sumsOf(values: Float64Array): BlockSums | null {
+  let [sum, error] = [0, 0];
+  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of values) {
+    const next = sum + value;
+    error += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
+    sum = next;
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  return min < -VALUE_MAX || max > VALUE_MAX ? null : { sum, error, min, max };
+}
