@@ -24,14 +24,15 @@ export async function readHeads(
   page: HeadPage,
 ): Promise<readonly (readonly PointRow[])[]> {
   const found = new Map<number, PointRow[]>(asks.map(({ variable }) => [variable.id, []]));
-  // Versioned points may be in another table.
-  for (const some of Map.groupBy(asks, ({ variable }) => variable.isVersioned).values())
+  // Versioned points may be in another table. Bounds differ by the zones of variables, which are few.
+  const alike = ({ variable, fromMs, lastMs }: HeadAsk) => `${variable.isVersioned} ${fromMs} ${lastMs}`;
+  for (const some of Map.groupBy(asks, alike).values())
     for (let first = 0; first < some.length; first += AT_ONCE)
       await findSome(parts, some.slice(first, first + AT_ONCE), page, found);
   return asks.map(({ variable }) => found.get(variable.id) ?? []);
 }
 
-/** Fills `found`. Either all variables are versioned or none. */
+/** Fills `found`. All are of one period, and either all variables are versioned or none. */
 async function findSome(
   { tools, breathe, read }: HeadParts,
   asks: readonly HeadAsk[],
@@ -62,37 +63,48 @@ function nearestBlocks(
 ): ReadonlyMap<number, number> {
   const [ask] = asks;
   if (ask === undefined || !mayBeInBlocks(ask.variable, view)) return new Map();
-  const nearest =
+  const { low, high } = boundsOf(ask);
+  const [nearest, bounds] =
     order === "ASC"
-      ? "SELECT min(first_ms) FROM point_block WHERE variable_id = id AND first_ms <= high AND last_ms >= low"
-      : "SELECT max(first_ms) FROM point_block WHERE variable_id = id AND first_ms <= high";
-  const rows = tools.arrays(`WITH ${ASKED} SELECT id, (${nearest}) FROM asked`, boundsOf(asks));
+      ? [
+          "min(first_ms) FROM point_block WHERE variable_id = asked.value AND first_ms <= ? AND last_ms >= ?",
+          [high, low],
+        ]
+      : ["max(first_ms) FROM point_block WHERE variable_id = asked.value AND first_ms <= ?", [high]];
+  const rows = tools.arrays(`SELECT value, (SELECT ${nearest}) FROM ${ASKED}`, ...bounds, idsOf(asks));
   return new Map(rows.flatMap(([id, firstMs]) => (firstMs === null ? [] : [[Number(id), Number(firstMs)]])));
 }
 
-const ASKED = `asked (id, low, high) AS MATERIALIZED
-  (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))`;
+/** For the parameter of `idsOf`. */
+const ASKED = "json_each(?) AS asked";
 
-function boundsOf(asks: readonly HeadAsk[]): string {
-  return JSON.stringify(asks.map(({ variable, fromMs, lastMs }) => [variable.id, fromMs ?? -FAR_MS, lastMs ?? FAR_MS]));
+function idsOf(asks: readonly HeadAsk[]): string {
+  return JSON.stringify(asks.map(({ variable }) => variable.id));
 }
 
-/** Adds to `found`, in no order; returns the number of rows. Either all variables are versioned or none. */
+/** Both ends are included. */
+function boundsOf({ fromMs, lastMs }: HeadAsk): { readonly low: number; readonly high: number } {
+  return { low: fromMs ?? -FAR_MS, high: lastMs ?? FAR_MS };
+}
+
+/** Adds to `found`, in no order; returns the number of rows. As `findSome`. */
 function findHeads(
   tools: Statements,
   asks: readonly HeadAsk[],
   { order, page, view, labels = true }: HeadPage,
   found: ReadonlyMap<number, PointRow[]>,
 ): number {
-  const isVersioned = asks[0]?.variable.isVersioned === true;
-  const { table, condition, values } = rowsOf({ isVersioned }, view);
+  const [ask] = asks;
+  if (ask === undefined) return 0;
+  const { low, high } = boundsOf(ask);
+  const { table, condition, values } = rowsOf(ask.variable, view);
   // The inner `seen` hides the outer one, so that the condition holds for both.
-  const sql = `WITH ${ASKED} SELECT ${labels ? "seen.*" : "variable_id, at_ms, value"}
-    FROM asked CROSS JOIN ${table} AS seen
-    WHERE variable_id = asked.id${condition} AND at_ms IN (SELECT at_ms FROM ${table} AS seen
-      WHERE variable_id = asked.id${condition} AND at_ms BETWEEN asked.low AND asked.high
+  const sql = `SELECT ${labels ? "seen.*" : "variable_id, at_ms, seen.value"}
+    FROM ${ASKED} CROSS JOIN ${table} AS seen
+    WHERE variable_id = asked.value${condition} AND at_ms IN (SELECT at_ms FROM ${table} AS seen
+      WHERE variable_id = asked.value${condition} AND at_ms BETWEEN ? AND ?
       ORDER BY at_ms ${order} LIMIT ? OFFSET ?)`;
-  const given = [boundsOf(asks), ...values, ...values, page.limit, page.offset];
+  const given = [idsOf(asks), ...values, ...values, low, high, page.limit, page.offset];
   if (labels) {
     const rows = tools.all(sql, ...given);
     for (const row of rows) found.get(Number(row["variable_id"]))?.push(pointOf(row));
