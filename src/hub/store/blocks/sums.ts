@@ -12,7 +12,7 @@ export interface BlockSums {
 /** Sums of larger values may have no double. */
 const VALUE_MAX = 1e150;
 
-/** What additions round off is kept (Neumaier's method). Null: a value is too large. */
+/** Additions lose nothing that they round off (the method of Neumaier). Null: a value is too large. */
 export function sumsOf(values: Float64Array): BlockSums | null {
   let [sum, error] = [0, 0];
   let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
