@@ -4,7 +4,7 @@
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { type OutputChunk, type Plugin, type PluginContext, rolldown } from "rolldown";
+import { type CodeSplittingGroup, type OutputChunk, type Plugin, type PluginContext, rolldown } from "rolldown";
 
 const root = join(import.meta.dirname, "..");
 
@@ -25,9 +25,11 @@ const STARTED = [
   "src/hub/master-data/worker",
   "src/hub/quality/worker",
   "src/hub/calculated/recalculation/worker",
-  "src/hub/calculated/engines/r/webr-worker",
-  "src/hub/calculated/engines/r/webr-watchdog",
 ];
+
+/** The process of R scripts, which may read this folder alone: it has copies of what it shares with the others. */
+const APART = "src/hub/calculated/engines/r";
+const STARTED_APART = [`${APART}/webr-worker`, `${APART}/webr-watchdog`];
 
 /**
  * Chunks of what is loaded together, by the modules that need it. A module is in the first chunk of these, and in one
@@ -59,37 +61,51 @@ const BUNDLED = [
 
 /** Writes the bundled sources into `dist`. */
 export async function bundleInto(dist: string): Promise<void> {
-  const bundle = await rolldown({
-    input: Object.fromEntries([...EXPORTS, ...STARTED].map((name) => [name, sourceOf(name)])),
+  const chunks = [
+    ...(await bundle(dist, [...EXPORTS, ...STARTED], "chunks", groups())),
+    ...(await bundle(dist, STARTED_APART, APART, [])),
+  ];
+  for (const one of chunks) shortenMap(dist, one);
+  writeFileSync(join(dist, "chunks/LICENSES.txt"), licencesOf(chunks.flatMap((one) => one.moduleIds)));
+}
+
+async function bundle(
+  dist: string,
+  entries: readonly string[],
+  folder: string,
+  groups: CodeSplittingGroup[],
+): Promise<readonly OutputChunk[]> {
+  const build = await rolldown({
+    input: Object.fromEntries(entries.map((name) => [name, sourceOf(name)])),
     platform: "node",
     external: (id) => dependencies().some((name) => id === name || id.startsWith(`${name}/`)),
     plugins: [inPlace],
     resolve: { conditionNames: ["headgate-source", "node", "import", "require"] },
     checks: { circularDependency: false, ineffectiveDynamicImport: false },
   });
-  const chunkOf = chunkNames();
-  const names = Object.keys(CHUNKS);
-  const { output } = await bundle.write({
+  const { output } = await build.write({
     dir: dist,
     format: "esm",
     sourcemap: true,
     entryFileNames: "[name].js",
-    chunkFileNames: "chunks/[name]-[hash].js",
+    chunkFileNames: `${folder}/[name]-[hash].js`,
     banner: ({ fileName }) =>
       `const PLACE = new URL("${"../".repeat(fileName.split("/").length - 1)}", import.meta.url);`,
-    codeSplitting: {
-      // The first takes its modules first: a chunk takes what its modules need along.
-      groups: names.map((name, index) => ({
-        name: (id, modules) => (chunkOf(id, modules) === name ? name : null),
-        debugName: name,
-        priority: names.length - index,
-      })),
-    },
+    codeSplitting: { groups },
   });
-  await bundle.close();
-  const chunks = output.filter((one) => one.type === "chunk");
-  for (const one of chunks) shortenMap(dist, one);
-  writeFileSync(join(dist, "chunks/LICENSES.txt"), licencesOf(chunks.flatMap((one) => one.moduleIds)));
+  await build.close();
+  return output.filter((one) => one.type === "chunk");
+}
+
+/** The first takes its modules first: a chunk takes what its modules need along. */
+function groups(): CodeSplittingGroup[] {
+  const chunkOf = chunkNames();
+  const names = Object.keys(CHUNKS);
+  return names.map((name, index) => ({
+    name: (id, modules) => (chunkOf(id, modules) === name ? name : null),
+    debugName: name,
+    priority: names.length - index,
+  }));
 }
 
 function sourceOf(name: string): string {

@@ -1,9 +1,11 @@
 /** The package as authors get it: packed, installed into an empty folder, and used from there. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -106,6 +108,29 @@ describe("the package, installed into an empty folder", () => {
     expect(names.length).toBeGreaterThan(8);
     const dist = join(site, "node_modules/headgate/dist");
     expect(names.filter((name) => !existsSync(join(dist, name)))).toEqual([]);
+  });
+
+  it("lets the process of R scripts start with its few rights", async () => {
+    const dist = join(site, "node_modules/headgate/dist");
+    const folder = join(dist, "src/hub/calculated/engines/r");
+    const webr = join(site, "node_modules/webr/dist");
+    const readable = [folder, join(dist, "package.json"), webr].map((path) => `--allow-fs-read=${path}`);
+    const start = { folder: webr, limits: { memory: 2 ** 28, outputBytes: 1_000_000, javaScript: false } };
+    const words = [
+      "--permission",
+      ...readable,
+      "--allow-worker",
+      join(folder, "webr-worker.js"),
+      JSON.stringify(start),
+    ];
+    const r = spawn(process.execPath, words, { env: {}, cwd: webr, stdio: ["pipe", "pipe", "pipe", "pipe"] });
+    const said = text(r.stderr);
+    const answered = await Promise.race([once(r.stdout, "data"), once(r, "exit").then(() => null)]);
+    r.kill("SIGKILL");
+    expect({ answered: answered !== null, said: answered === null ? await said : "" }).toEqual({
+      answered: true,
+      said: "",
+    });
   });
 
   it("has the places of sources for traces", async () => {
