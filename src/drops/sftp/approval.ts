@@ -44,7 +44,7 @@ export interface Approval {
   readonly fingerprint: string;
   readonly by: string;
   readonly at: string;
-  /** Takes the lines for `addApproved`. */
+  /** Keeps the lines for the other nodes, which give them to `addApproved`. */
   keep(lines: string): Promise<void>;
 }
 
@@ -86,7 +86,9 @@ export async function approveHostKey(
     const where = `for the drop ${JSON.stringify(options.name)}: ${fingerprint}`;
     const note = `# approved by ${JSON.stringify(by)} at ${at}, ${where}`;
     const entry = `${nameOfHost(options.host, options.port)} ${type} ${key.toString("base64")}`;
-    await keep(`${note}\n${entry}\n`);
+    const lines = `${note}\n${entry}\n`;
+    await keep(lines);
+    await addApproved(approvedHosts, lines);
   }
   return stateOf(options, await hostKeysOf(options), key);
 }

@@ -8,7 +8,6 @@ import type { HandlersOf } from "../../operations/api/endpoint.ts";
 import { unknownSubject } from "../../operations/problems.ts";
 import { isoInstant } from "../../support/clock.ts";
 import { RejectedError } from "../../support/errors.ts";
-import { copyApprovedKeys } from "../approved-keys.ts";
 import { checkDrop } from "../drop-check.ts";
 import type { QueryParts } from "../operator-queries.ts";
 
@@ -43,10 +42,7 @@ export function dropHandlers(config: GatewayConfig, parts: DropParts): HandlersO
     hostKey: async ({ params, signal }) => shownKeys(await hostKeyState(sftpOf(optionsOf(params.name)), signal)),
     async approveHostKey({ params, body, person, signal }) {
       const approval = { ...body, by: person.name, at: isoInstant(clock.now()) };
-      const keep = async (lines: string) => {
-        await ledger.approvedKeys.keep({ drop: params.name, lines, approvedAt: approval.at });
-        await copyApprovedKeys(config.drops, ledger);
-      };
+      const keep = (lines: string) => ledger.approvedKeys.keep({ drop: params.name, lines, approvedAt: approval.at });
       const state = await approveHostKey(sftpOf(optionsOf(params.name)), { ...approval, keep }, signal);
       log.warn({ drop: params.name, ...approval }, "a person approved the host key of a drop's server");
       poll(params.name);
