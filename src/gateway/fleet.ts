@@ -70,7 +70,7 @@ export class FleetMember {
     const { recheckMs } = parts.ledger.fleet;
     if (recheckMs === null) return;
     this.#alone = false;
-    await copyApprovedKeys(parts.configured(), parts.ledger);
+    await copyApprovedKeys(parts.configured(), parts);
     await this.#takeDrops(parts);
     this.#loop = this.#recheck(parts, recheckMs);
   }
@@ -99,7 +99,7 @@ export class FleetMember {
         }
         await this.#releaseDrops(parts);
         await parts.pauses.refresh();
-        const approved = await copyApprovedKeys(parts.configured(), parts.ledger);
+        const approved = await copyApprovedKeys(parts.configured(), parts);
         // As the next ones: the status of the drop reports its faults.
         for (const watcher of parts.watchers())
           if (approved.has(watcher.status().drop)) watcher.pollNow().catch(() => undefined);

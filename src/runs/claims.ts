@@ -35,7 +35,7 @@ export async function claimArrivals(
     const unprepared = new Set<string>();
     for (const arrival of arrivals) {
       const claim = await prepareClaim(arrival, bindings, parts, warnings.get(arrival.id)).catch(noteFault);
-      if (claim === undefined) hold(lanesOfFile(arrival, parts), unprepared);
+      if (claim === undefined) hold(lanesBehind(arrival, parts), unprepared);
       else if (isFree(claim, unprepared)) prepared.push(claim);
     }
     await turn.mine;
@@ -102,6 +102,15 @@ function lanesOfFile(file: Pick<Arrival, "drop" | "path">, parts: ClaimParts): r
   const { claimed } = parts.match(file, null);
   if (claimed === null) return [];
   return [parts.laneOf(claimed, file.drop, claimed.service ?? parts.defaultService)];
+}
+
+/** Of a file whose claim failed; none where the same fault keeps them unknown. */
+function lanesBehind(arrival: Arrival, parts: ClaimParts): readonly string[] {
+  try {
+    return lanesOfFile(arrival, parts);
+  } catch {
+    return [];
+  }
 }
 
 interface PreparedClaim {

@@ -23,12 +23,17 @@ export function storedRows(rows: ArrayLike<number>): StoredRow[] {
   return stored;
 }
 
-/** At most so many rows: more are no longer those that were written. */
-export function rowsFrom(stored: readonly StoredRow[], max: number): number[] {
+/** At most so many rows: more are no longer those that were written. None of a list that is damaged. */
+export function rowsFrom(stored: unknown, max: number): number[] {
   const rows: number[] = [];
+  if (!Array.isArray(stored) || !stored.every(isStoredRow)) return rows;
   for (const one of stored) {
     const [first, distance, count] = typeof one === "number" ? ([one, 0, 1] as const) : one;
     for (let nth = 0; nth < count && rows.length < max; nth += 1) rows.push(first + nth * distance);
   }
   return rows;
+}
+
+function isStoredRow(one: unknown): one is StoredRow {
+  return typeof one === "number" || (Array.isArray(one) && one.length === 3 && one.every(Number.isFinite));
 }

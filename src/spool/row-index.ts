@@ -1,7 +1,7 @@
 /** Reads row indexes: which row each reading of a segment came from. Those of earlier versions have no digest. */
 import { createHash } from "node:crypto";
 import type { RowIndexLine } from "../segment/layout.ts";
-import { rowsFrom, type StoredRow } from "../segment/row-list.ts";
+import { rowsFrom } from "../segment/row-list.ts";
 import { parsedJson } from "../support/decoded-text.ts";
 import { systemCode } from "../support/errors.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";
@@ -9,10 +9,10 @@ import { type FilePart, linesOf } from "./segment-files.ts";
 /** A line with the offset of its batch. */
 export type PlacedRows = RowIndexLine & { readonly offset: number };
 
+/** Lists of rows may be damaged. */
 interface StoredLine extends Omit<RowIndexLine, "rows" | "sheetOf"> {
-  /** Absent in a damaged line. */
-  readonly rows?: readonly StoredRow[];
-  readonly sheetOf?: readonly StoredRow[];
+  readonly rows?: unknown;
+  readonly sheetOf?: unknown;
 }
 
 interface SealLine {
@@ -55,7 +55,7 @@ export async function* rowsOf(rows: FilePart): AsyncGenerator<PlacedRows> {
     const offset: number = facts.offset ?? next ?? (await beginningOf(rows));
     next = offset + length;
     // A reading takes more than one byte of its batch.
-    const placed = { ...facts, offset, rows: rowsFrom(facts.rows ?? [], length) };
+    const placed = { ...facts, offset, rows: rowsFrom(facts.rows, length) };
     yield sheetOf === undefined ? (placed as PlacedRows) : { ...placed, sheetOf: rowsFrom(sheetOf, length) };
   }
 }

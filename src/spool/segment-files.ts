@@ -5,7 +5,7 @@
  */
 import { ROWS, type Span } from "../segment/layout.ts";
 import { readSpan, type Trailer, trailerAnywhere, trailerAtEnd } from "../segment/trailer.ts";
-import { systemCode } from "../support/errors.ts";
+import { isMissing, systemCode } from "../support/errors.ts";
 import { keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { ABOUT, KEPT_ENDS } from "./paths.ts";
 
@@ -75,10 +75,21 @@ function partAt(path: string): FilePart | null {
 /** Bytes of a part that is read at once. */
 const PIECE_MAX = 64 * 1024;
 
+/** Null when the file is no longer there: it may have been compressed, where a stream finds it. */
+function pieceOf(path: string, span: Span): string | null {
+  try {
+    return readSpan(path, span).toString("utf8");
+  } catch (thrown) {
+    if (isMissing(thrown)) return null;
+    throw thrown;
+  }
+}
+
 /** The lines that are not empty. Rejects on a disk error. */
 export async function* linesOf({ path, span }: FilePart): AsyncGenerator<string> {
-  if (span !== undefined && span.length <= PIECE_MAX) {
-    for (const line of readSpan(path, span).toString("utf8").split("\n")) if (line !== "") yield line;
+  const piece = span !== undefined && span.length <= PIECE_MAX ? pieceOf(path, span) : null;
+  if (piece !== null) {
+    for (const line of piece.split("\n")) if (line !== "") yield line;
     return;
   }
   const input = openKept(path, span);

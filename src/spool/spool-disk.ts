@@ -63,8 +63,10 @@ export class SpoolDisk {
   ): Promise<readonly Settled<void>[]> {
     const nowS = systemClock.now().epochMilliseconds / 1000;
     // A run alone is worth no message to the thread.
-    const answer = runIds.length < 2 ? null : await this.#thread.ask({ runIds, nowS });
-    const large = answer?.large ?? runIds.filter((runId) => isLarge(runId, this.#places));
+    const isAlone = runIds.length < 2;
+    const answer = isAlone ? null : await this.#thread.ask({ runIds, nowS });
+    // Of a list that the thread did not end, files may be kept by now, and large.
+    const large = answer?.large ?? (isAlone ? runIds.filter((runId) => isLarge(runId, this.#places)) : runIds);
     const settled: Settled<void>[] = [];
     for (const [at, runId] of runIds.entries()) {
       const [one] = await Promise.allSettled([answer?.done[at] === true ? undefined : retireOne(runId)]);

@@ -36,4 +36,8 @@ describe("stored rows", () => {
     expect(rowsFrom([2, 3, 4, 9], 100)).toEqual([2, 3, 4, 9]);
     expect(rowsFrom([5, [2, 1, 1e15], 8], 4)).toEqual([5, 2, 3, 4, 8].slice(0, 4));
   });
+
+  it.each([undefined, null, 7, "7", [null], [[1, 2]], [1, [1, null, 3]]])("are none of the damaged list %j", (list) => {
+    expect(rowsFrom(list, 100)).toEqual([]);
+  });
 });

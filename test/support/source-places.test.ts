@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,11 +7,15 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { createLog } from "../../src/support/log.ts";
 import { withSourcePlaces } from "../../src/support/package/source-places.ts";
 
-let folder: string;
+/** Below the package, as the bundle is. */
+const CACHE = join(import.meta.dirname, "../../node_modules/.cache");
+
+let folders: string[];
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "headgate-"));
+  await mkdir(CACHE, { recursive: true });
+  folders = await Promise.all([CACHE, tmpdir()].map((parent) => mkdtemp(join(parent, "headgate-"))));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
 const SOURCE = `interface Meter { readonly name: string }
 
@@ -21,7 +25,7 @@ export function read(meter: Meter): never {
 `;
 
 /** The trace of the source's fault, as it is in the module that was made of it. */
-async function traceOfBundled(): Promise<{ trace: string; module: string }> {
+async function traceOfBundled(folder = folders[0] ?? ""): Promise<{ trace: string; module: string }> {
   const { code, map } = await transform(SOURCE, { loader: "ts", sourcemap: true, sourcefile: "../../src/meters.ts" });
   const path = join(folder, "chunk.js");
   await writeFile(path, code);
@@ -35,6 +39,11 @@ it("names the source of a bundled module, and other modules as they are", async 
   expect(withSourcePlaces(trace)).toBe(
     "Error: M-1\n    at read (src/meters.ts:4:9)\n    at file:///nowhere/else.js:3:4",
   );
+});
+
+it("reads no map of a module elsewhere, which a message may name", async () => {
+  const { trace } = await traceOfBundled(folders[1]);
+  expect(withSourcePlaces(trace)).toBe(trace);
 });
 
 it("names sources in the log", async () => {

@@ -87,8 +87,9 @@ export async function approveHostKey(
     const note = `# approved by ${JSON.stringify(by)} at ${at}, ${where}`;
     const entry = `${nameOfHost(options.host, options.port)} ${type} ${key.toString("base64")}`;
     const lines = `${note}\n${entry}\n`;
-    await keep(lines);
+    // First the own file: where it cannot be written, no other node receives the approval either.
     await addApproved(approvedHosts, lines);
+    await keep(lines);
   }
   return stateOf(options, await hostKeysOf(options), key);
 }
@@ -103,12 +104,20 @@ export async function addApproved(path: string, lines: string): Promise<boolean>
   try {
     await turn.mine;
     const before = await unlessMissing(readFile(path, "utf8"), "");
-    if (before.split("\n").includes(note)) return false;
+    if (before.split(/\r?\n/).includes(note)) return false;
     await writeDurably(path, `${before}${before === "" || before.endsWith("\n") ? "" : "\n"}${lines}`);
     return true;
   } finally {
     turn.pass();
   }
+}
+
+/** Whether the lines of an approval are a comment and one entry, of the server of this drop. */
+export function isApprovalOf({ host, port }: Pick<SftpOptions, "host" | "port">, lines: string): boolean {
+  const [note = "", entry = "", ...rest] = lines.split("\n");
+  const [name, type, key, ...more] = entry.split(" ");
+  const isEntry = name === nameOfHost(host, port) && type !== undefined && key !== undefined && more.length === 0;
+  return note.startsWith("# ") && isEntry && rest.length === 1 && rest[0] === "";
 }
 
 function stateOf(options: SftpOptions, keys: TrustedKeys, key: Buffer): HostKeyState {

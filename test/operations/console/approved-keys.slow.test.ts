@@ -1,5 +1,5 @@
 /** Host keys that a person approves in the console of one node, for two gateways on one ledger in PostgreSQL. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { stringify } from "yaml";
@@ -69,6 +69,10 @@ it("counts on the node that polls the drop and on one that joins later, and stay
 
     await start("east", options);
     expect(readFileSync(join(spool("east"), "known_hosts"), "utf8")).toBe(text);
+
+    // A file that cannot be written hinders neither the start of its node nor its other work.
+    mkdirSync(join(spool("west"), "known_hosts"), { recursive: true });
+    await start("west", options);
 
     const [note = ""] = text.split("\n");
     writeFileSync(file, `${note}\n`);
