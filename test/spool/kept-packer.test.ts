@@ -17,6 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSegment } from "../../src/segment/writer.ts";
 import { openKept } from "../../src/spool/kept-files.ts";
 import { findReadings } from "../../src/spool/search.ts";
+import { keptSegmentFiles, linesOf } from "../../src/spool/segment-files.ts";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { mapWith } from "../mapping/kit.ts";
 import { laySegment } from "./segment-layout.ts";
@@ -155,8 +156,12 @@ it("a segment that was opened is read wherever it is meanwhile: kept, and then c
 it("a place that was found before its file was compressed still opens the same bytes", async () => {
   await keep();
   const places = PLAIN.map((name) => join(folder, "kept", name));
-  const read = async () =>
-    Promise.all(places.map(async (place) => buffer(openKept(place, { offset: 9, length: 300 }))));
+  const { rows } = keptSegmentFiles(join(folder, "kept", RUN));
+  const lines = async () => Array.fromAsync(linesOf(rows ?? expect.fail("it has no row index")));
+  const read = async () => [
+    await lines(),
+    ...(await Promise.all(places.map(async (place) => buffer(openKept(place, { offset: 9, length: 300 }))))),
+  ];
   const before = await read();
   await spool.pack(never);
   expect(kept()).toEqual(PACKED);
