@@ -90,7 +90,7 @@ async function bundle(
     entryFileNames: "[name].js",
     chunkFileNames: `${folder}/[name]-[hash].js`,
     banner: ({ fileName }) =>
-      `const PLACE = new URL("${"../".repeat(fileName.split("/").length - 1)}", import.meta.url);`,
+      `const BUNDLE_PLACE = new URL("${"../".repeat(fileName.split("/").length - 1)}", import.meta.url);`,
     codeSplitting: { groups },
   });
   await build.close();
@@ -117,15 +117,19 @@ function dependencies(): readonly string[] {
   return Object.keys(facts.dependencies).filter((name) => !BUNDLED.includes(name));
 }
 
-/** A source finds its migrations, threads and pages from its place in the tree, wherever its code is. */
+/**
+ * A source finds its migrations, threads and pages from its place in the tree, wherever its code is. The bundler does
+ * not know the constant of the banner, so that no source may have one of that name.
+ */
 const inPlace: Plugin = {
   name: "in-place",
   transform(code, id) {
     if (!id.startsWith(join(root, "src/")) || !code.includes("import.meta.")) return null;
     const place = relative(root, id).replace(/\.ts$/, ".js");
-    const path = (name: string) => `process.getBuiltinModule("node:url").fileURLToPath(new URL("${name}", PLACE))`;
+    const path = (name: string) =>
+      `process.getBuiltinModule("node:url").fileURLToPath(new URL("${name}", BUNDLE_PLACE))`;
     const placed = code
-      .replaceAll("import.meta.url", `new URL("${place}", PLACE).href`)
+      .replaceAll("import.meta.url", `new URL("${place}", BUNDLE_PLACE).href`)
       .replaceAll("import.meta.dirname", path(dirname(place)))
       .replaceAll("import.meta.filename", path(place));
     return { code: placed, map: null };
