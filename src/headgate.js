@@ -4,7 +4,10 @@
  * strips no types below `node_modules`. JavaScript that any Node reads, so that an old one is told what is missing.
  */
 const NODE_MIN = 26;
-/** For a command that runs for long: a small young generation, by the size of its semi-space in megabytes, and few arenas. */
+/**
+ * For a command that runs for long: a small young generation, by the size of its semi-space in megabytes, and few arenas
+ * of the allocator.
+ */
 const LEAN = new Map([
   ["gateway", { young: 12, arenas: "1" }],
   ["hub", { young: 8, arenas: "2" }],

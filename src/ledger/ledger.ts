@@ -8,7 +8,6 @@
  * disk at the very end the outcome is unknown, so the next step begins with a read. `InvariantError`: a
  * forbidden transition.
  */
-
 import type {
   Arrival,
   ArrivalState,

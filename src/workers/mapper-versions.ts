@@ -97,20 +97,25 @@ export class KeptVersions implements MapperVersions {
   async expected(name: string, digest: string): Promise<MapperModule | null> {
     const copy = await this.#copies.find(name, digest);
     if (copy !== null) return copy;
-    const modulePath = await locateMapper(this.#places, name);
-    const content = modulePath === null ? null : await readMapper(modulePath);
-    return modulePath !== null && content?.digest === digest ? this.#copies.expected(modulePath, content) : null;
+    const { modulePath, content } = await this.#present(name, digest);
+    return modulePath !== null && content !== null ? this.#copies.expected(modulePath, content) : null;
   }
 
   /** The module of exactly this version, or null. */
   async locate(name: string, digest: string): Promise<MapperModule | null> {
     const copy = await this.#copies.find(name, digest);
     if (copy !== null) return copy;
-    const modulePath = await locateMapper(this.#places, name);
-    const content = modulePath === null ? null : await readMapper(modulePath);
-    if (modulePath !== null && content?.digest === digest) return await this.#copies.keep(modulePath, content);
+    const { modulePath, content } = await this.#present(name, digest);
+    if (modulePath !== null && content !== null) return await this.#copies.keep(modulePath, content);
     const packed = (await this.#shared?.find("mapper", sharedName(name, digest))) ?? null;
     return packed === null ? null : await this.#copies.unpack(name, digest, packed, modulePath);
+  }
+
+  /** Where the mapper of this name is now, and its content if that is this version. */
+  async #present(name: string, digest: string) {
+    const modulePath = await locateMapper(this.#places, name);
+    const content = modulePath === null ? null : await readMapper(modulePath);
+    return { modulePath, content: content?.digest === digest ? content : null };
   }
 
   /** Checks these mappers now, and resolves when the version of each is decided. */
