@@ -16,12 +16,15 @@ export interface DayColumn {
   readonly flag?: number | undefined;
 }
 
+/** The columns of the day in rows of so many cells. */
+export type DayColumns = (cells: number) => readonly DayColumn[];
+
 export function bindDay(
   tools: Tools,
   layout: Layout,
   scope: Scope,
   counts: Counts,
-  columnsOf: (cells: Cells) => readonly DayColumn[] = dayColumns(layout.day as DaySettings, scope),
+  columnsOf: DayColumns = dayColumns(layout.day as DaySettings, scope),
 ): (cells: Cells, tags: Tags | undefined) => void {
   const day = layout.day as DaySettings;
   // The day is read as a calendar date, which no zone shifts.
@@ -38,7 +41,7 @@ export function bindDay(
       return;
     }
     const text = dayText(date, cells);
-    const columns = columnsOf(cells);
+    const columns = columnsOf(cells.length);
     const filled = columns.findLastIndex(({ at }) => !isEmpty(cells[at])) + 1;
     const target = quantity.target(cells);
     const zone = tools.time.zone(zoneOf.read(cells), target);
@@ -113,7 +116,7 @@ function planned(plan: () => DayPlan, column: string): DayPlan {
 }
 
 /** The day's columns; in a file without a header, up to the end of each row. */
-function dayColumns(day: DaySettings, scope: Scope): (cells: Cells) => readonly DayColumn[] {
+export function dayColumns(day: DaySettings, scope: Scope): DayColumns {
   const hasFlags = day.flags !== undefined;
   if (day.match !== undefined) {
     const places = matchingColumns(day.match, scope).map(({ at }) => (hasFlags ? { at, flag: at + 1 } : { at }));
@@ -124,12 +127,7 @@ function dayColumns(day: DaySettings, scope: Scope): (cells: Cells) => readonly 
 }
 
 /** Columns from the first to the last, or to the end of the header or the row; each followed by its status, if any. */
-export function columnsFrom(
-  first: number,
-  last: number | undefined,
-  hasFlags: boolean,
-  scope: Scope,
-): (cells: Cells) => readonly DayColumn[] {
+export function columnsFrom(first: number, last: number | undefined, hasFlags: boolean, scope: Scope): DayColumns {
   const end = last === undefined ? scope.columns.width : last + 1;
   const step = hasFlags ? 2 : 1;
   const range = (to: number) =>
@@ -140,9 +138,9 @@ export function columnsFrom(
   let places = range(end ?? 0);
   let width = end;
   return (cells) => {
-    if (end === undefined && width !== cells.length) {
-      places = range(cells.length);
-      width = cells.length;
+    if (end === undefined && width !== cells) {
+      places = range(cells);
+      width = cells;
     }
     return places;
   };

@@ -1,21 +1,26 @@
 /** The plan by which plain rows of a layout are read from the bytes of the file, where its settings allow one. */
 import type { RowPlan } from "headgate/mapper";
 import { isWritten, zoneName } from "./dates.ts";
+import { type DayColumns, dayColumns } from "./day-rows.ts";
 import { type ValueColumn, valueColumns } from "./rows.ts";
-import { formatsOf, type Layout, type StatusSettings } from "./settings.ts";
+import { durationMs, formatsOf, type Layout, type StatusSettings, type ValueSettings } from "./settings.ts";
 import { targetFields } from "./targets.ts";
 import { bindTemplate, type Scope } from "./template.ts";
 import type { Counts } from "./values.ts";
+import { valueSettings } from "./wide.ts";
+
+const DAY_MS = 86_400_000;
 
 /** `width`: cells of a row without a header. Null where date or value are more than the text of one cell. */
 export function rowPlan(layout: Layout, scope: Scope, counts: Counts, width: number): RowPlan | null {
-  if (layout.day !== undefined) return null;
+  if (layout.day !== undefined)
+    return dayPlan(layout, scope, counts, { width, columnsOf: dayColumns(layout.day, scope) });
   const columns = valueColumns(layout, scope);
   const date = dateOf(layout, scope);
   const [first] = columns;
   if (date === undefined || first === undefined || !columns.every(({ settings }) => isAsWritten(settings))) return null;
-  const missing = missingTexts(first);
-  if (columns.some((column) => missingTexts(column).join("\n") !== missing.join("\n"))) return null;
+  const missing = missingTexts(first.settings);
+  if (columns.some(({ settings }) => missingTexts(settings).join("\n") !== missing.join("\n"))) return null;
   const by = [...columns.flatMap(usesOf), ...statusColumns(layout.status, scope)];
   return {
     width: scope.columns.width ?? width,
@@ -23,22 +28,71 @@ export function rowPlan(layout: Layout, scope: Scope, counts: Counts, width: num
     values: columns.map(({ at }) => at),
     decimal: layout.decimal,
     by: [...new Set(by)],
-    missing: {
-      texts: missing,
-      count: (cells) => {
-        counts.missing += cells;
-      },
+    missing: counted(missing, counts),
+  };
+}
+
+/** As `rowPlan`, for a layout with a row a day. */
+export function dayPlan(
+  layout: Layout,
+  scope: Scope,
+  counts: Counts,
+  { width, columnsOf }: { readonly width: number; readonly columnsOf: DayColumns },
+): RowPlan | null {
+  const { day, shift = "0m", target = {}, timeZone = "UTC", status } = layout;
+  const settings = valueSettings(layout, {});
+  const date = columnOf(layout, scope);
+  const formats = formatsOf(layout.date);
+  // A day of the calendar may move by hours that it does not have everywhere.
+  if (day === undefined || date === undefined || shift.endsWith("d") || !isAsWritten(settings)) return null;
+  const step = durationMs(day.interval);
+  const cells = scope.columns.width ?? width;
+  const columns = columnsOf(cells);
+  const perDay = DAY_MS / step;
+  const usual = columns.slice(0, perDay);
+  const flags = usual.flatMap(({ flag }) => (flag === undefined ? [] : [flag]));
+  const by = [...usesOf({ settings, target, inner: scope }), ...statusColumns(status, scope)];
+  return {
+    width: cells,
+    date: {
+      column: date,
+      format: formats.length === 1 && formats[0] === "iso" ? "yyyy-MM-dd" : formats,
+      zone: bindTemplate(timeZone, scope).constant,
+    },
+    values: usual.map(({ at }) => at),
+    day: {
+      minutes: usual.map((_, nth) => (nth * step + durationMs(shift)) / 60_000),
+      ...(day.flags === undefined || flags.length === 0 ? {} : { status: flags }),
+    },
+    decimal: layout.decimal,
+    // Columns beyond a usual day are empty, which the first row with the same cells shows.
+    by: [...new Set([...by, ...columns.slice(perDay).map(({ at }) => at)])],
+    missing: counted(missingTexts(settings), counts),
+  };
+}
+
+function counted(texts: readonly string[], counts: Counts): NonNullable<RowPlan["missing"]> {
+  return {
+    texts,
+    count: (cells) => {
+      counts.missing += cells;
     },
   };
 }
 
-function dateOf({ date, timeZone, dst, shift }: Layout, scope: Scope): RowPlan["date"] | undefined {
-  const [format, ...others] = formatsOf(date);
-  const [column, ...more] = date.columns ?? [date.column];
-  if (format === undefined || others.length > 0 || !isWritten(format) || shift !== undefined) return undefined;
-  if (column === undefined || more.length > 0 || date.pattern !== undefined) return undefined;
+function dateOf(layout: Layout, scope: Scope): RowPlan["date"] | undefined {
+  const { date, timeZone, dst, shift } = layout;
+  const formats = formatsOf(date);
+  const column = columnOf(layout, scope);
+  if (column === undefined || shift !== undefined || !formats.every(isWritten)) return undefined;
   const zone = timeZone === undefined ? undefined : bindTemplate(timeZone, scope).constant;
-  return { column: scope.columns.find(column), format, zone: zoneName(zone), byOrder: dst === "byOrder" };
+  return { column, format: formats, zone: zoneName(zone), byOrder: dst === "byOrder" };
+}
+
+/** The one column of the date; undefined where the date is more or less than the text of its cell. */
+function columnOf({ date }: Layout, { columns }: Scope): number | undefined {
+  const [column, ...more] = date.columns ?? [date.column];
+  return column === undefined || more.length > 0 || date.pattern !== undefined ? undefined : columns.find(column);
 }
 
 /** Whether the value is the number of the cell. */
@@ -46,12 +100,12 @@ function isAsWritten({ convertTo, scale }: ValueColumn["settings"]): boolean {
   return convertTo === undefined && scale === undefined;
 }
 
-function missingTexts({ settings }: ValueColumn): readonly string[] {
+function missingTexts(settings: ValueSettings): readonly string[] {
   return (settings.missing ?? []).map((text) => text.trim());
 }
 
 /** Columns on which target, unit, version, tags and status of a value depend. */
-function usesOf({ settings, target, inner }: ValueColumn): readonly number[] {
+function usesOf({ settings, target, inner }: Omit<ValueColumn, "at">): readonly number[] {
   const { unit, version, tags, status } = settings;
   const { table } = inner;
   const key = table?.settings.unknown === "drop" ? table.settings.key : undefined;

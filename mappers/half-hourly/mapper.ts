@@ -1,9 +1,10 @@
 /** Half-hourly exports of the United Kingdom: a row a day, a column a half hour. */
-import { defineMapper, FileError, type MapContext, RowError, z } from "headgate/mapper";
+import { defineMapper, FileError, type MapContext, RowError, type RowPlan, z } from "headgate/mapper";
 import { type Columns, headedColumns, numberedColumns } from "../_declarative/columns.ts";
-import { bindDay, columnsFrom, type DayColumn } from "../_declarative/day-rows.ts";
+import { bindDay, columnsFrom, type DayColumns } from "../_declarative/day-rows.ts";
 import { fileFacts, logCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
+import { dayPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { checkedWidth, type TakeRow } from "../_declarative/rows.ts";
 import {
@@ -135,19 +136,36 @@ export default defineMapper({
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...head.facts]);
     const counts = { missing: 0, dropped: 0 };
     const isLeftOut = rowFilter(settings, delimiter);
-    let take: TakeRow | undefined = settings.header
+    let bound: Bound | undefined = settings.header
       ? undefined
       : bind(context, { columns: numberedColumns(), facts }, counts);
-    await context.eachRow(file.csv({ delimiter, encoding, skipLines: head.lines }), (cells) => {
-      if (take === undefined) take = bind(context, { columns: headedColumns([cells]), facts }, counts);
-      else if (isLeftOut?.(cells) === undefined) take(cells);
-    });
-    if (take === undefined) throw new FileError("the file is empty: it has no header");
+    let width = 0;
+    const takeCells = (cells: Cells) => {
+      if (bound === undefined) {
+        bound = bind(context, { columns: headedColumns([cells.map(String)]), facts }, counts);
+        return;
+      }
+      width = cells.length;
+      if (isLeftOut?.(cells) === undefined) bound.take(cells);
+    };
+    // A filter tests whole lines. The plan follows the first row, which shows faults of the settings.
+    const planOf = () => {
+      if (isLeftOut !== undefined) return null;
+      return bound === undefined || width === 0 ? undefined : bound.plan(width);
+    };
+    await context.eachRow(file.csv({ delimiter, encoding, skipLines: head.lines }), takeCells, planOf);
+    if (bound === undefined) throw new FileError("the file is empty: it has no header");
     logCounts(context.log, counts);
   },
 });
 
-function bind(context: Context, scope: Scope, counts: Counts): TakeRow {
+interface Bound {
+  readonly take: TakeRow;
+  /** For rows of so many cells. */
+  readonly plan: (width: number) => RowPlan | null;
+}
+
+function bind(context: Context, scope: Scope, counts: Counts): Bound {
   const { settings } = context;
   const { columns } = scope;
   // Searched only when a template needs it: the meter may also be in the name of the file.
@@ -162,9 +180,10 @@ function bind(context: Context, scope: Scope, counts: Counts): TakeRow {
   const layout = layoutOf(settings, day + 1, labels === "periods" ? "order" : "clock");
   const take = bindDay(context, layout, inner, counts, columnsOf);
   const { dayFlag, flags } = settings;
-  const status = dayFlag === undefined ? undefined : bindStatus([{ column: dayFlag, ...flags }], inner);
+  const rowStatus = dayFlag === undefined ? undefined : [{ column: dayFlag, ...flags }];
+  const status = bindStatus(rowStatus, inner);
   const takeDay = (cells: Cells): void => {
-    const last = columnsOf(cells)[SHORT_DAY - 1];
+    const last = columnsOf(cells.length)[SHORT_DAY - 1];
     if (last === undefined || last.at >= cells.length)
       throw new RowError(
         `the row has ${cells.length} cells, fewer than the ${SHORT_DAY} half hours of the shortest day need`,
@@ -179,13 +198,13 @@ function bind(context: Context, scope: Scope, counts: Counts): TakeRow {
   // A short day may end its row early; where an empty cell is a fault, a row that was cut off is one too.
   const isAllowed = settings.ragged === "allow";
   const mayBeShort = isAllowed || settings.missing?.includes("") !== true;
-  return checkedWidth(takeDay, inner, { mayBeShort, mayBeLong: isAllowed });
+  return {
+    take: checkedWidth(takeDay, inner, { mayBeShort, mayBeLong: isAllowed }),
+    plan: (width) => dayPlan({ ...layout, status: rowStatus }, inner, counts, { width, columnsOf }),
+  };
 }
 
-function periodsOf(
-  { first, flagged }: Settings,
-  scope: Scope,
-): { columnsOf: (cells: Cells) => readonly DayColumn[]; labels: Periods["labels"] } {
+function periodsOf({ first, flagged }: Settings, scope: Scope): { columnsOf: DayColumns; labels: Periods["labels"] } {
   if (first !== undefined)
     return {
       columnsOf: columnsFrom(scope.columns.find(first), undefined, flagged, scope),

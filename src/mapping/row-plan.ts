@@ -15,8 +15,11 @@ export interface RowPlan {
   readonly width?: number | undefined;
   readonly date: {
     readonly column: number | string;
-    /** `iso` (default), or a format as of `time.local`. */
-    readonly format?: string | undefined;
+    /**
+     * `iso` (default), or a format as of `time.local`; or several, of which one has to fit: a date to which they give
+     * different meanings is handed to `take`.
+     */
+    readonly format?: string | readonly string[] | undefined;
     /** Zone of dates without designator. Such dates are handed to `take` when it is absent. */
     readonly zone?: string | undefined;
     /** `take` reads such dates by the policy `byOrder`, with a series that depends on `by` alone. */
@@ -24,6 +27,18 @@ export interface RowPlan {
   };
   /** Columns of values, in the order in which `take` emits their readings. */
   readonly values: readonly (number | string)[];
+  /**
+   * For rows of a day, with a column an interval: the date is a calendar day in a format without time, `zone` is
+   * needed, and all readings of a row have one target. Days around a change of the clock are handed to `take`.
+   */
+  readonly day?:
+    | {
+        /** Minutes from midnight to the date of each of the `values`. */
+        readonly minutes: readonly number[];
+        /** Columns with the status of each of the `values`, on which alone its version and tags depend beside `by`. */
+        readonly status?: readonly (number | string)[] | undefined;
+      }
+    | undefined;
   /** Decimal mark of the values. Default `.`. */
   readonly decimal?: "." | "," | undefined;
   /** All other columns on which the readings of a row depend: target, version, tags, unit, status. */

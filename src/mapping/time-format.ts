@@ -65,10 +65,19 @@ export function formatReader(format: string): FormatReader {
   return compiledOf(format).read;
 }
 
+/** As `formatReader`; undefined for a format that is refused. */
+export function knownFormat(format: string): FormatReader | undefined {
+  return acceptedOf(format)?.read;
+}
+
 /** The places of the fields, for a format in which each has one. Undefined also for a format that is refused. */
 export function fixedFormat(format: string): FixedFormat | undefined {
+  return acceptedOf(format)?.fixed;
+}
+
+function acceptedOf(format: string): Compiled | undefined {
   try {
-    return compiledOf(format).fixed;
+    return compiledOf(format);
   } catch (thrown) {
     // The first row that is read by it reports the fault, with its place.
     if (thrown instanceof FileError) return undefined;

@@ -64,6 +64,26 @@ export async function expectSame(mapper: Mapper, given: Given): Promise<void> {
   expect(await outcome(mapper, given)).toEqual(await outcome(withoutPlan(mapper), given));
 }
 
+/** The mapper, and how many rows its own code took. */
+export function countedRows(mapper: Mapper): { readonly mapper: Mapper; readonly taken: () => number } {
+  let taken = 0;
+  const counted: Mapper = {
+    ...mapper,
+    map: (context) =>
+      mapper.map({
+        ...context,
+        eachRow(rows, take, plan) {
+          const counting: typeof take = (row) => {
+            taken += 1;
+            take(row);
+          };
+          return context.eachRow(rows, counting, plan);
+        },
+      }),
+  };
+  return { mapper: counted, taken: () => taken };
+}
+
 export const oneOf = (weight: number, arbitrary: fc.Arbitrary<string>) => ({ weight, arbitrary });
 const QUARTER_MS = 900_000;
 export const BRUSSELS = "Europe/Brussels";

@@ -10,6 +10,7 @@ import { inputFile } from "./kit.ts";
 import {
   BLOCK_BYTES,
   BRUSSELS,
+  countedRows,
   date,
   expectSame,
   fileOf,
@@ -183,26 +184,6 @@ it("the samples of all mappers, by plan and row by row", { timeout: 120_000 }, a
     }
   }
 });
-
-/** The mapper, and how many rows its own code took. */
-function countedRows(mapper: Mapper): { readonly mapper: Mapper; readonly taken: () => number } {
-  let taken = 0;
-  const counted: Mapper = {
-    ...mapper,
-    map: (context) =>
-      mapper.map({
-        ...context,
-        eachRow(rows, take, plan) {
-          const counting: typeof take = (row) => {
-            taken += 1;
-            take(row);
-          };
-          return context.eachRow(rows, counting, plan);
-        },
-      }),
-  };
-  return { mapper: counted, taken: () => taken };
-}
 
 function quarterHours(rows: number, write: (date: string, at: number) => string): string {
   const lines = Array.from({ length: rows }, (_, at) => {

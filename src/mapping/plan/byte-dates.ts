@@ -1,7 +1,7 @@
 /** Dates read from the bytes of a cell, where they are of a plain kind. */
 import { byteDigits, type FixedFormat } from "../fixed-format.ts";
-import { wallOf } from "../iso-text.ts";
-import { fixedFormat } from "../time-format.ts";
+import { iso, wallOf } from "../iso-text.ts";
+import { type FormatReader, fixedFormat, knownFormat } from "../time-format.ts";
 
 export interface ByteDates {
   /** Whether the latest date is a wall time, since it has no designator. */
@@ -13,11 +13,14 @@ export interface ByteDates {
   read(bytes: Uint8Array, from: number, to: number): number;
 }
 
-/** Undefined for a format that is not read from bytes. */
-export function byteDates(format: string): ByteDates | undefined {
-  if (format === "iso") return new IsoBytes();
-  const fixed = fixedFormat(format);
-  return fixed === undefined ? undefined : new FormatBytes(fixed);
+/** Undefined for formats that are refused; the first row that is read by them reports the fault. */
+export function byteDates(formats: readonly string[]): ByteDates | undefined {
+  const [format] = formats;
+  if (formats.length === 1 && format === "iso") return new IsoBytes();
+  const fixed = formats.length === 1 ? fixedFormat(format ?? "") : undefined;
+  if (fixed !== undefined) return new FormatBytes(fixed);
+  const readers = formats.map(knownFormat).filter((read) => read !== undefined);
+  return readers.length < formats.length || readers.length === 0 ? undefined : new TextDates(readers);
 }
 
 class FormatBytes implements ByteDates {
@@ -33,8 +36,53 @@ class FormatBytes implements ByteDates {
   }
 }
 
+/** Longest date that is read as a text, and dates that are kept: the series of a file mostly share theirs. */
+const TEXT_MAX = 40;
+const DATES_MAX = 4096;
+
+/** Fields of several widths, or several formats: dates are read as texts, each of them once. */
+class TextDates implements ByteDates {
+  readonly isLocal = true;
+  readonly #readers: readonly FormatReader[];
+  readonly #known = new Map<string, number>();
+
+  constructor(readers: readonly FormatReader[]) {
+    this.#readers = readers;
+  }
+
+  read(bytes: Uint8Array, from: number, to: number): number {
+    if (to - from > TEXT_MAX) return Number.NaN;
+    let text = "";
+    for (let at = from; at < to; at += 1) {
+      const byte = bytes[at] ?? 0;
+      if (byte <= BLANK && (at === from || at === to - 1)) return Number.NaN;
+      if (byte > ASCII_MAX) return Number.NaN;
+      text += String.fromCharCode(byte);
+    }
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    if (this.#known.size >= DATES_MAX) this.#known.clear();
+    const wall = this.#wall(text);
+    this.#known.set(text, wall);
+    return wall;
+  }
+
+  #wall(text: string): number {
+    let found = Number.NaN;
+    for (const read of this.#readers) {
+      iso.finer = false;
+      const wall = read(text);
+      // A date that is cut to the millisecond is noted by the mapper's own code.
+      if (iso.finer || (!Number.isNaN(found) && !Number.isNaN(wall) && wall !== found)) return Number.NaN;
+      if (!Number.isNaN(wall)) found = wall;
+    }
+    return found;
+  }
+}
+
 const [COLON, HYPHEN, PLUS, POINT, TEE, BLANK, ZULU] = [58, 45, 43, 46, 84, 32, 90];
 const SHORTEST = 16;
+const ASCII_MAX = 127;
 
 /** `yyyy-MM-ddTHH:mm[:ss[.SSS]][Z|±HH:mm]`, with T or a blank. */
 class IsoBytes implements ByteDates {

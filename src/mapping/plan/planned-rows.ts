@@ -24,6 +24,9 @@ export interface PlanTools {
 const LF = 10;
 /** A file in which so many more rows are new than known is read without the plan. */
 const LOSS_MAX = 5000;
+const DAY_MS = 86_400_000;
+/** Different texts of statuses; rows with further ones are taken by the mapper. */
+const STATUSES_MAX = 64;
 
 export class PlannedRows {
   readonly #plan: BytePlan;
@@ -39,14 +42,19 @@ export class PlannedRows {
   #date = 0;
   /** NaN for cells without a value. */
   readonly #numbers: Float64Array;
+  /** Places of the values in the readings of a known row: each its own, but on rows of a day those of their status. */
+  readonly #slots: Int32Array;
+  readonly #statuses: Uint8Array[] = [];
   #zone: Zone | undefined;
 
   constructor(plan: BytePlan, tools: PlanTools) {
     this.#plan = plan;
     this.#tools = tools;
-    this.#known = new KnownRows(plan.by, plan.delimiter, plan.values.length);
+    const { length } = plan.values;
+    this.#known = new KnownRows(plan.by, plan.delimiter, plan.day === undefined ? length : 1);
     this.#starts = new Int32Array(plan.width + 1);
-    this.#numbers = new Float64Array(plan.values.length);
+    this.#numbers = new Float64Array(length);
+    this.#slots = Int32Array.from({ length }, (_, nth) => (plan.day === undefined ? nth : 0));
   }
 
   get isWorthwhile(): boolean {
@@ -81,16 +89,17 @@ export class PlannedRows {
     starts[plan.width] = to + 1;
     for (const at of plan.unnamed) if ((starts[at + 1] ?? 0) - (starts[at] ?? 0) > 1) return false;
     const read = plan.dates.read(bytes, starts[plan.dateColumn] ?? 0, (starts[plan.dateColumn + 1] ?? 0) - 1);
-    if (Number.isNaN(read)) return false;
     const { isLocal } = plan.dates;
+    if (Number.isNaN(read) || (plan.day !== undefined && !(isLocal && read % DAY_MS === 0))) return false;
     const date = isLocal ? this.#instant(read) : read;
     const missing = this.#readNumbers(bytes);
-    if (missing === -1) return false;
+    if (missing === -1 || !this.#readStatuses(bytes)) return false;
     const row = this.#known.find(bytes, starts);
     this.#row = row;
     this.#date = date;
     // The first local time of all is taken by the mapper, which names the zone to the time tools.
-    this.#isExample = !Number.isNaN(date) && isPlausible(date);
+    const { least = 0, most = 0 } = plan.day ?? {};
+    this.#isExample = !Number.isNaN(date) && isPlausible(date + least) && isPlausible(date + most);
     if (!this.#isExample || row === undefined || row.isShared || !this.#hasReadings(row)) return false;
     if (isLocal && plan.isOrdered) {
       if (row.passed === undefined) return false;
@@ -126,20 +135,48 @@ export class PlannedRows {
     return empty;
   }
 
-  #hasReadings({ readings }: KnownRow): boolean {
-    for (let nth = 0; nth < readings.length; nth += 1)
-      if (readings[nth] === undefined && !Number.isNaN(this.#numbers[nth])) return false;
+  /** False when some value has a status of a kind that is not known yet, and there are too many. */
+  #readStatuses(bytes: Uint8Array): boolean {
+    const { status } = this.#plan.day ?? { status: [] };
+    let latest = 0;
+    for (let nth = 0; nth < status.length; nth += 1) {
+      if (Number.isNaN(this.#numbers[nth])) continue;
+      const column = status[nth] ?? 0;
+      latest = this.#statusAt(bytes, this.#starts[column] ?? 0, (this.#starts[column + 1] ?? 0) - 1, latest);
+      if (latest === -1) return false;
+      this.#slots[nth] = latest;
+    }
     return true;
+  }
+
+  /** Number of the status between two places; mostly the latest. */
+  #statusAt(bytes: Uint8Array, from: number, to: number, latest: number): number {
+    const statuses = this.#statuses;
+    const text = statuses[latest];
+    if (text !== undefined && isText(text, bytes, from, to)) return latest;
+    const found = statuses.findIndex((one) => isText(one, bytes, from, to));
+    if (found !== -1) return found;
+    return statuses.length < STATUSES_MAX ? statuses.push(bytes.slice(from, to)) - 1 : -1;
+  }
+
+  #hasReadings({ readings }: KnownRow): boolean {
+    for (let nth = 0; nth < this.#slots.length; nth += 1)
+      if (readings[this.#slots[nth] ?? 0] === undefined && !Number.isNaN(this.#numbers[nth])) return false;
+    return true;
+  }
+
+  #dateOf(nth: number): number {
+    return this.#date + (this.#plan.day?.after[nth] ?? 0);
   }
 
   #addReadings({ readings }: KnownRow, line: number): void {
     const { index, rejections } = this.#tools;
-    for (let nth = 0; nth < readings.length; nth += 1) {
+    for (let nth = 0; nth < this.#slots.length; nth += 1) {
       const value = this.#numbers[nth] ?? Number.NaN;
-      const reading = readings[nth];
+      const reading = readings[this.#slots[nth] ?? 0];
       if (Number.isNaN(value) || reading === undefined) continue;
       if (reading.cleared !== index.clearedExtras) remember(reading, index);
-      index.add(reading.group, this.#date, value, reading.extra, line, 0);
+      index.add(reading.group, this.#dateOf(nth), value, reading.extra, line, 0);
       rejections.taken(line);
     }
   }
@@ -168,26 +205,32 @@ export class PlannedRows {
     }
     const row = this.#row ?? this.#known.add(bytes, this.#starts);
     if (passed !== undefined) row.passed = passed;
-    let nth = 0;
-    for (const [column, number] of this.#numbers.entries()) {
-      if (Number.isNaN(number)) continue;
-      const reading = readings[nth];
-      nth += 1;
-      if (reading !== undefined) row.readings[column] ??= known(reading);
+    for (const [at, nth] of this.#filled().entries()) {
+      const reading = readings[at];
+      if (reading !== undefined) row.readings[this.#slots[nth] ?? 0] ??= known(reading);
     }
-    row.isShared = hasShared(row.readings);
+    // The values of a day have one target, and dates of their own.
+    row.isShared = this.#plan.day === undefined && hasShared(row.readings);
+  }
+
+  /** The value columns of the line that have a value. */
+  #filled(): readonly number[] {
+    return [...this.#numbers.keys()].filter((nth) => !Number.isNaN(this.#numbers[nth]));
   }
 
   /** Whether the readings are those of the cells: then others with the same texts differ in date and value alone. */
   #fits(readings: readonly EmittedReading[], line: number): boolean {
-    const numbers = this.#numbers.filter((number) => !Number.isNaN(number));
+    const filled = this.#filled();
     return (
       readings.length > 0 &&
-      readings.length === numbers.length &&
-      readings.every(
-        ({ date, value, row, sheet }, nth) =>
-          date === this.#date && Object.is(value, numbers[nth]) && row === line && sheet === 0,
-      )
+      readings.length === filled.length &&
+      readings.every(({ date, value, row, sheet, group }, at) => {
+        const nth = filled[at] ?? 0;
+        const isOfDay = this.#plan.day === undefined || group === readings[0]?.group;
+        return (
+          isOfDay && date === this.#dateOf(nth) && Object.is(value, this.#numbers[nth]) && row === line && sheet === 0
+        );
+      })
     );
   }
 }
