@@ -30,18 +30,25 @@ export function isDateFormat(format: string | undefined): boolean {
   return (/[ymdhs]/i.test(marks) || /\[[hms]+\]/i.test(format)) && !/^general$/i.test(format);
 }
 
+/** The latest date: the series of a sheet mostly share theirs. */
+const latest = { serial: Number.NaN, format: "", is1904: false, local: "" };
+
 /**
  * Serials are days as doubles, and quarter hours that are added up in a sheet drift by milliseconds that the
  * sheet does not show: the result has whole seconds, unless the format shows fractions of them. A time alone
  * is on 1899-12-30.
  */
 export function serialDate(serial: number, format: string, is1904: boolean): CellValue {
+  if (serial === latest.serial && format === latest.format && is1904 === latest.is1904)
+    return { kind: "date", local: latest.local };
   const ms = (serial - EPOCH_SERIAL + (is1904 ? DAYS_1904 : 0)) * DAY_MS;
   const step = /s[.,]0/i.test(format) ? 1 : 1000;
   const rounded = Math.round(ms / step) * step;
   if (Number.isNaN(rounded) || Math.abs(rounded) > 8.64e15) return "#DATE";
   const text = new Date(rounded).toISOString();
-  return { kind: "date", local: text.endsWith(".000Z") ? text.slice(0, 19) : text.slice(0, -1) };
+  const local = text.endsWith(".000Z") ? text.slice(0, 19) : text.slice(0, -1);
+  Object.assign(latest, { serial, format, is1904, local });
+  return { kind: "date", local };
 }
 
 /** Converts a date cell in ISO 8601 text; any other text is returned unchanged. */

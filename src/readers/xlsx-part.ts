@@ -57,6 +57,11 @@ export class PartParser {
     parser.on("cdata", text);
   }
 
+  /** Whether a tag ends where the written text ends. */
+  get isBetweenTags(): boolean {
+    return this.#eventAt === this.#written;
+  }
+
   write(text: string): void {
     this.#parser.write(text);
     this.#written += text.length;

@@ -5,6 +5,8 @@ import { COLUMNS_MAX, SHEET_ROW_CELLS_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
 import { serialDate, wallText } from "./serial-date.ts";
 import { damagedPart, type PartHandler, unescapeText } from "./xlsx-part.ts";
+import type { PlainElements } from "./xlsx-plain.ts";
+import { PlainSheetRows, put } from "./xlsx-plain-rows.ts";
 import type { SharedStrings } from "./xlsx-strings.ts";
 
 export interface ParsedRow {
@@ -28,12 +30,16 @@ export interface SheetBook {
  */
 const NO_RESULT = "#NOT CALCULATED";
 
-export class SheetHandler implements PartHandler {
+export class SheetHandler implements PartHandler, PlainElements {
   rows: ParsedRow[] = [];
+  readonly end = "</row>";
+  readonly #plainRows = new PlainSheetRows(this);
   readonly #sheet: string;
   readonly #book: SheetBook;
   #root: string | undefined;
   #isData = false;
+  /** Open elements within the data. */
+  #depth = 0;
   #row = 0;
   #cells: CellValue[] = [];
   #cellCount = 0;
@@ -57,11 +63,29 @@ export class SheetHandler implements PartHandler {
     return rows;
   }
 
+  get isBetween(): boolean {
+    return this.#isData && this.#depth === 0;
+  }
+
+  read(text: string, from: number): number {
+    return this.#plainRows.read(text, from);
+  }
+
+  /** Adds a row that was read without the parser. */
+  add(row: number, cells: CellValue[]): void {
+    this.#row = row;
+    if (cells.length > 0) this.rows.push({ row, cells });
+  }
+
   open(name: string, attributes: Readonly<Record<string, string>>): void {
     if (this.#root === undefined) this.#enterRoot(name);
     else if (name === "sheetData") this.#isData = true;
-    else if (!this.#isData) return;
-    else if (name === "row") this.#enterRow(attributes);
+    else if (this.#isData) this.#enter(name, attributes);
+  }
+
+  #enter(name: string, attributes: Readonly<Record<string, string>>): void {
+    this.#depth += 1;
+    if (name === "row") this.#enterRow(attributes);
     else if (name === "c") this.#enterCell(attributes);
     else if (name === "v") {
       this.#value = "";
@@ -81,11 +105,12 @@ export class SheetHandler implements PartHandler {
 
   close(name: string): void {
     if (name === "sheetData") this.#isData = false;
-    else if (!this.#isData) return;
-    else if (name === "v" || name === "t") this.#takesText = false;
+    if (!this.#isData) return;
+    this.#depth -= 1;
+    if (name === "v" || name === "t") this.#takesText = false;
     else if (name === "rPh") this.#isPhonetic = false;
     else if (name === "c") this.#leaveCell();
-    else if (name === "row" && this.#cells.length > 0) this.rows.push({ row: this.#row, cells: this.#cells });
+    else if (name === "row") this.add(this.#row, this.#cells);
   }
 
   #enterRoot(name: string): void {
@@ -121,18 +146,14 @@ export class SheetHandler implements PartHandler {
   }
 
   #leaveCell(): void {
-    const value = this.#cellValue();
-    if (value === null) return;
-    const cells = this.#cells;
-    while (cells.length < this.#column) cells.push(null);
-    cells[this.#column] = value;
+    const text = this.#value;
+    const noText = this.#isFormula && this.#type !== "str" ? NO_RESULT : null;
+    put(this.#cells, this.#column, text === undefined ? noText : this.valueOf(this.#type, this.#style, text));
   }
 
-  #cellValue(): CellValue {
-    const text = this.#value;
-    if (text === undefined) return this.#isFormula && this.#type !== "str" ? NO_RESULT : null;
+  valueOf(type: string, style: number, text: string): CellValue {
     if (text === "") return null;
-    switch (this.#type) {
+    switch (type) {
       case "s":
         return this.#book.strings.at(Number(text)) || null;
       case "str":
@@ -147,16 +168,16 @@ export class SheetHandler implements PartHandler {
       case "d":
         return wallText(text);
       default:
-        return this.#number(text);
+        return this.#number(text, style);
     }
   }
 
-  #number(text: string): CellValue {
+  #number(text: string, style: number): CellValue {
     const number = Number(text);
     // JavaScript converts blanks to 0.
     if (text.trim() === "") return null;
     if (!Number.isFinite(number)) return text;
-    const format = this.#book.dateFormat(this.#style);
+    const format = this.#book.dateFormat(style);
     return format === undefined ? number : serialDate(number, format, this.#book.is1904);
   }
 

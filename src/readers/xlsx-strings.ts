@@ -5,7 +5,8 @@
 
 import { SHARED_TEXT_BYTES_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
-import { damagedPart, PartParser, unescapeText } from "./xlsx-part.ts";
+import { damagedPart, type PartHandler, PartParser, unescapeText } from "./xlsx-part.ts";
+import { type PlainElements, PlainPart, plainTextEnd } from "./xlsx-plain.ts";
 
 /** Decoded texts that are cached; columns of names repeat the same few. */
 const DECODED_MAX = 4096;
@@ -20,13 +21,14 @@ export class SharedStrings {
 
   static async read(part: string, chunks: AsyncIterable<string>): Promise<SharedStrings> {
     const strings = new SharedStrings();
-    const parser = new PartParser(part, new StringsHandler(strings));
+    const handler = new StringsHandler(strings);
+    const reader = new PlainPart(new PartParser(part, handler), handler);
     let isEmpty = true;
     for await (const chunk of chunks) {
-      parser.write(chunk);
+      reader.write(chunk);
       isEmpty = false;
     }
-    if (!isEmpty) parser.end();
+    if (!isEmpty) reader.end();
     return strings;
   }
 
@@ -62,12 +64,17 @@ export class SharedStrings {
   }
 }
 
+const ITEM_END = "</si>";
+const ITEM_STARTS = ["<si><t>", '<si><t xml:space="preserve">'];
+
 /**
  * An `si` contains `t`, or runs of rich text `r` with a `t` each; `rPh` is a pronunciation guide, not part of
  * the text.
  */
-class StringsHandler {
+class StringsHandler implements PartHandler, PlainElements {
+  readonly end = ITEM_END;
   readonly #strings: SharedStrings;
+  #depth = 0;
   #text = "";
   #isText = false;
   #isPhonetic = false;
@@ -76,13 +83,31 @@ class StringsHandler {
     this.#strings = strings;
   }
 
+  get isBetween(): boolean {
+    return this.#depth === 1;
+  }
+
+  read(text: string, from: number): number {
+    let done = from;
+    for (;;) {
+      const open = ITEM_STARTS.find((start) => text.startsWith(start, done));
+      if (open === undefined) return done;
+      const to = plainTextEnd(text, done + open.length);
+      if (to === -1 || !text.startsWith(`</t>${ITEM_END}`, to)) return done;
+      this.#strings.add(unescapeText(text.slice(done + open.length, to)));
+      done = to + `</t>${ITEM_END}`.length;
+    }
+  }
+
   open(name: string): void {
+    this.#depth += 1;
     if (name === "si") this.#text = "";
     else if (name === "rPh") this.#isPhonetic = true;
     else if (name === "t") this.#isText = !this.#isPhonetic;
   }
 
   close(name: string): void {
+    this.#depth -= 1;
     if (name === "si") this.#strings.add(unescapeText(this.#text));
     else if (name === "rPh") this.#isPhonetic = false;
     else if (name === "t") this.#isText = false;

@@ -11,6 +11,7 @@ import { stampPlace } from "./row-place.ts";
 import { WorkbookArchive } from "./workbook-archive.ts";
 import { type Book, type BookSheet, openBook } from "./xlsx-book.ts";
 import { PartParser, SAVE_AGAIN } from "./xlsx-part.ts";
+import { PlainPart } from "./xlsx-plain.ts";
 import { type ParsedRow, SheetHandler } from "./xlsx-sheet.ts";
 
 /**
@@ -98,14 +99,16 @@ async function* sheetRows(
         hint: SAVE_AGAIN,
       });
     const handler = new SheetHandler(name, await book.forCells());
-    const parser = new PartParser(`the sheet "${name}"`, handler);
+    const reader = new PlainPart(new PartParser(`the sheet "${name}"`, handler), handler);
     for await (const text of archive.text(part, SHEET_BYTES_MAX)) {
       input.signal.throwIfAborted();
-      parser.write(text);
+      reader.write(text);
       const rows = handler.drain();
       if (rows.length > 0) yield { rows, sheet: name };
     }
-    parser.end();
+    reader.end();
+    const rows = handler.drain();
+    if (rows.length > 0) yield { rows, sheet: name };
   } catch (cause) {
     if (input.signal.aborted) throw input.signal.reason;
     if (isUnreadable(cause) || !(cause instanceof Error)) throw cause;
