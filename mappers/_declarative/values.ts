@@ -57,12 +57,14 @@ function bindValue(
   scope: Scope,
 ): ReadValue {
   const missing = new Set((settings.missing ?? []).map((text) => text.trim()));
+  // A typed number stands for none where it is written as one of the texts.
+  const numbers = new Set([...missing].filter((text) => String(Number(text)) === text).map(Number));
   const options = group === undefined ? { decimal } : { decimal, group };
   const { convertTo, scale } = settings;
   const hint = missing.has("") ? undefined : 'If empty cells stand for no value, add to the settings: `missing: [""]`.';
 
   function read(cell: CellValue | undefined): number | undefined {
-    if (typeof cell === "number") return missing.has(String(cell)) ? undefined : cell;
+    if (typeof cell === "number") return numbers.has(cell) ? undefined : cell;
     if (cell === null || cell === undefined || typeof cell === "string") {
       const text = cell?.trim() ?? "";
       if (missing.has(text)) return undefined;

@@ -27,12 +27,28 @@ function wordsOf(text: string): Words {
   return { words: words.map((_, nth) => view.getUint32(4 * nth)), length: text.length };
 }
 
+/** About 1 MB. */
+const DAYS_MAX = 4096;
+/** The texts of days, which cost more than all else of a reading: the targets of a file share their days. */
+const dayTexts = new Map<number, Words>();
+
+/** `{"date":"2026-03-01T` */
+function dayText(day: number): Words {
+  let text = dayTexts.get(day);
+  if (text === undefined) {
+    text = wordsOf(`${DATE_FIELD}${new Date(day * DAY_MS).toISOString().slice(0, 11)}`);
+    if (dayTexts.size >= DAYS_MAX) dayTexts.clear();
+    dayTexts.set(day, text);
+  }
+  return text;
+}
+
 export class JsonBytes {
   #bytes = Buffer.allocUnsafeSlow(ROOM_FIRST);
   #view = viewOf(this.#bytes);
   length = 0;
   #day = Number.NaN;
-  /** `{"date":"2026-03-01T` for the latest day: consecutive readings share a day. */
+  /** The text of the latest day: consecutive readings share a day. */
   #dayWords: Words = VALUE_FIELD;
 
   /** Capacity in bytes. */
@@ -60,7 +76,7 @@ export class JsonBytes {
     const view = this.#view;
     const day = Math.floor(epochMs / DAY_MS);
     if (day !== this.#day) {
-      this.#dayWords = wordsOf(`${DATE_FIELD}${new Date(day * DAY_MS).toISOString().slice(0, 11)}`);
+      this.#dayWords = dayText(day);
       this.#day = day;
     }
     let to = putWords(view, this.length, this.#dayWords);

@@ -27,6 +27,16 @@ describe("a reading written as bytes", () => {
     );
   });
 
+  it("has the date of each of many days, whatever came between", () => {
+    const days = Array.from({ length: 5000 }, (_, at) => at * 86_400_000);
+    const json = new JsonBytes();
+    for (const at of [...days, ...days.reverse()]) {
+      json.length = 0;
+      json.reading(at, 1);
+      expect(json.written.toString("latin1")).toContain(new Date(at).toISOString().slice(0, 19));
+    }
+  });
+
   it.each([
     0,
     -0,
