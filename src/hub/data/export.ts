@@ -11,7 +11,7 @@ import { warn } from "../http/warnings.ts";
 import { namedColumns } from "./columns.ts";
 import { conversionWarning } from "./conversion.ts";
 import { csvTexts } from "./csv.ts";
-import { rangeOf, readDataRequest, zonesOf } from "./query.ts";
+import { readDataRequest, zonedRanges } from "./query.ts";
 import { tableRows } from "./table.ts";
 import { arrayTexts } from "./texts.ts";
 import { sendWorkbook } from "./workbook.ts";
@@ -47,7 +47,7 @@ async function exportData(context: HubContext, request: FastifyRequest, reply: F
   const variables = await store.points.select(asked.accountId, asked.filter);
   if (format !== "json" && variables.length > VARIABLES_MAX)
     throw invalidRequest(`a table has ${VARIABLES_MAX} variables at most, and these are ${variables.length}`);
-  for (const variable of variables) rangeOf(asked, zonesOf(asked, variable).period, asked.page);
+  variables.forEach(zonedRanges(asked, asked.page));
   const warning = conversionWarning(variables, asked.targetUnits);
   if (warning !== null) warn(reply, warning);
   void reply.header("content-disposition", `attachment; filename="${fileName(query)}.${format}"`);

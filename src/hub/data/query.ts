@@ -151,6 +151,22 @@ export function rangeOf(request: DataRequest, zone: string, page: Page): PointRa
   return { fromMs, lastMs, order, page, view };
 }
 
+export interface ZonedRange {
+  readonly zones: Zones;
+  readonly range: PointRange;
+}
+
+/** The zones and the range of each variable: variables that follow each other mostly share them. */
+export function zonedRanges(request: DataRequest, page: Page): (variable: VariableFacts) => ZonedRange {
+  let last: (Pick<VariableFacts, "siteZoneId" | "sourceZoneId"> & ZonedRange) | null = null;
+  return ({ siteZoneId, sourceZoneId }) => {
+    if (last?.siteZoneId === siteZoneId && last.sourceZoneId === sourceZoneId) return last;
+    const zones = zonesOf(request, { siteZoneId, sourceZoneId });
+    last = { siteZoneId, sourceZoneId, zones, range: rangeOf(request, zones.period, page) };
+    return last;
+  };
+}
+
 /** Throws a 400 that names the parameter. */
 export function boundMs(name: string, text: string | undefined, zone: string): number | null {
   if (text === undefined) return null;

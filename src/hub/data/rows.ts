@@ -9,7 +9,7 @@ import { isoOfUs, ZoneWriter } from "../time.ts";
 import { Buckets, isOfSums } from "./buckets.ts";
 import { conversionOf } from "./conversion.ts";
 import { type CollectedPeriod, collectPeriods, type PeriodSource } from "./periods.ts";
-import { type DataRequest, rangeOf, type Zones, zonesOf } from "./query.ts";
+import { type DataRequest, type Zones, zonedRanges } from "./query.ts";
 import { readRaw } from "./raw.ts";
 import { isRolledZone, pointsOnly, RULES, rolledSource } from "./rollups/source.ts";
 
@@ -34,10 +34,10 @@ export async function countRows(
   variables: readonly VariableFacts[],
 ): Promise<number> {
   let total = 0;
+  const rangeOf = zonedRanges(request, WHOLE);
   for (const variable of variables) {
     if (request.granularity === "Raw") {
-      const zones = zonesOf(request, variable);
-      total += await points.count(variable, rangeOf(request, zones.period, WHOLE));
+      total += await points.count(variable, rangeOf(variable).range);
       continue;
     }
     for await (const chunk of readRows(points, { ...request, page: WHOLE }, [variable])) total += chunk.length;
@@ -51,15 +51,16 @@ async function* rawRows(
   variables: readonly VariableFacts[],
 ): AsyncGenerator<readonly DataRow[]> {
   const versions = request.view.kind !== "latest";
-  for await (const { variable, zones, points: chunk } of readRaw(points, request, variables, true)) {
-    const writer = new ZoneWriter(zones.dates);
-    const { unitId, convert } = conversionOf(variable, request.targetUnits);
-    yield chunk.map((point) => ({
-      ...rawColumn(convert === null ? point.value : convert(point.value)),
-      ...discriminants(request.level, variable, unitId, () => writer.write(point.atMs)),
-      ...(versions ? versionColumns(point) : {}),
-    }));
-  }
+  for await (const chunks of readRaw(points, request, variables, true))
+    for (const { variable, zones, points: chunk } of chunks) {
+      const writer = new ZoneWriter(zones.dates);
+      const { unitId, convert } = conversionOf(variable, request.targetUnits);
+      yield chunk.map((point) => ({
+        ...rawColumn(convert === null ? point.value : convert(point.value)),
+        ...discriminants(request.level, variable, unitId, () => writer.write(point.atMs)),
+        ...(versions ? versionColumns(point) : {}),
+      }));
+    }
 }
 
 /** Variables whose rollups are read by one query: those of a year take a megabyte. */
@@ -73,10 +74,11 @@ async function* aggregatedRows(
   const { granularity } = request;
   if (granularity === "Raw") return;
   const tools = new ZoneTools(granularity);
+  const rangeOf = zonedRanges(request, WHOLE);
   for (let first = 0; first < variables.length; first += ROLLED_AT_ONCE) {
     const asks = variables.slice(first, first + ROLLED_AT_ONCE).map((variable): PeriodsAsk => {
-      const zones = zonesOf(request, variable);
-      return { variable, zones, range: { ...rangeOf(request, zones.period, WHOLE), labels: false } };
+      const { zones, range } = rangeOf(variable);
+      return { variable, zones, range: { ...range, labels: false } };
     });
     const sources = await sourcesOf(points, request, asks);
     for (const [index, ask] of asks.entries())

@@ -27,6 +27,10 @@ export interface StoreDialect extends SqlDialect {
   /** Tables that have a row for each account beside `account`. */
   readonly accountTables: readonly string[];
   readonly search: SearchDialect;
+  /**
+   * A number that grows whenever readings of the account are stored, in a SELECT of its row of `structure_change`.
+   */
+  readonly written: string;
   /** Suffix of a SELECT: the rows of a table stay unchanged until the transaction ends. */
   readonly forUpdate: (table: string) => string;
   /** Suffix of a SELECT: the rows are not deleted until the transaction ends. */

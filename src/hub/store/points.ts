@@ -6,6 +6,7 @@ import { FAR_MS } from "./point-rows.ts";
 import { mayBeInBlocks, selection } from "./point-selection.ts";
 import { createRollupStore } from "./rollups/rollups.ts";
 import { dropRollups } from "./rollups/watch.ts";
+import { noteChange } from "./source-zones.ts";
 import type { Holding, PointStore } from "./store.ts";
 import { factsOf, number, VARIABLE_FACTS } from "./structure-rows.ts";
 import { Where } from "./where.ts";
@@ -87,8 +88,11 @@ function* markRemoved(dialect: StoreDialect, inputId: number, { firstMs, lastMs 
   if (firstMs === null || lastMs === null) return;
   yield* dropRollups(dialect, [{ variableId: inputId, fromMs: firstMs, toMs: lastMs }]);
   const variable = yield* row("SELECT account_id FROM variable WHERE id = ?", inputId);
+  const accountId = Number(variable?.["account_id"]);
+  // The newest points of the account are kept at hand: these may be among them.
+  yield* noteChange(accountId);
   const touched = { inputId, fromMs: firstMs, toMs: lastMs };
-  yield* markDependants(dialect, Number(variable?.["account_id"]), [touched], "removal", nowMs());
+  yield* markDependants(dialect, accountId, [touched], "removal", nowMs());
 }
 
 /** For use inside a write. `nextMs`: beginning of the next part; null after the last. */

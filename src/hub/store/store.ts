@@ -214,6 +214,8 @@ export interface PointRow {
   readonly versionUs: number | null;
   readonly tags: Readonly<Record<string, string>> | null;
   readonly batchTags: Readonly<Record<string, string>> | null;
+  /** Its row in the last answer that showed it alone, for the next one: points at hand are shown many times. */
+  shown?: { readonly form: string; readonly text: string };
 }
 
 export interface Holding {

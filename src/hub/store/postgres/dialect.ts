@@ -24,6 +24,7 @@ const SEARCH: SearchDialect = {
 export const POSTGRES: StoreDialect = {
   accountTables: ["lane", "structure_change"],
   search: SEARCH,
+  written: "(SELECT version_us FROM lane WHERE lane.account_id = structure_change.account_id)",
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   forKeyShare: " FOR KEY SHARE",
   page: pageOf,

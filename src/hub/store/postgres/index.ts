@@ -2,6 +2,7 @@
 
 import type { Logger } from "../../../support/log.ts";
 import { once } from "../../../support/once.ts";
+import { withLatestAtHand } from "../latest/at-hand.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { type CalculationStore, commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
@@ -21,7 +22,7 @@ export async function openPostgresStore(options: PostgresOptions, log: Logger): 
   const operations = createOperationStore(pool, database);
   return {
     ...commonStores(database),
-    points: createPointStore(pool, database),
+    points: withLatestAtHand(createPointStore(pool, database), database),
     operations,
     usage: createUsageStore(database),
     close: once(async () => {

@@ -22,6 +22,8 @@ const SEARCH: SearchDialect = {
 export const SQLITE: StoreDialect = {
   accountTables: ["structure_change"],
   search: SEARCH,
+  // Of all accounts together.
+  written: "(SELECT value FROM counter WHERE name = 'version_us')",
   forUpdate: () => "",
   forKeyShare: "",
   page: pageOf,

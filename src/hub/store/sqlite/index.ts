@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
+import { withLatestAtHand } from "../latest/at-hand.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { type CalculationStore, commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
@@ -65,7 +66,7 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     const database = sqliteDatabase(structure.tools, structure.write);
     return {
       ...commonStores(database),
-      points: createPointStore(structure.tools, database),
+      points: withLatestAtHand(createPointStore(structure.tools, database), database),
       usage: createUsageStore(sqliteDatabase(queue.tools, queue.write)),
       operations: createOperationStore(queue, structure, queueId),
       close,
