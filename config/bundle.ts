@@ -37,8 +37,9 @@ const STARTED_APART = [`${APART}/webr-worker`, `${APART}/webr-watchdog`];
  */
 const CHUNKS: Readonly<Record<string, readonly string[]>> = {
   disk: ["src/drops/local/worker", "src/spool/spool-worker", "src/spool/packer-worker"],
+  host: ["src/workers/host-main"],
   program: ["src/main"],
-  mapping: ["src/workers/host-thread", "src/workers/host-main"],
+  mapping: ["src/workers/host-thread"],
   queries: ["src/cli/runs", "src/cli/trace"],
   gateway: ["src/cli/gateway", "src/drops/local/local", "src/drops/put-file"],
 };
@@ -46,6 +47,7 @@ const CHUNKS: Readonly<Record<string, readonly string[]>> = {
 /** Libraries of every start. The others are loaded from their own files, when they are needed. */
 const BUNDLED = [
   "@opentelemetry/api",
+  "@streamparser/json",
   "chokidar",
   "cli-table3",
   "cockatiel",
@@ -55,7 +57,9 @@ const BUNDLED = [
   "jose",
   "leven",
   "prom-client",
+  "saxes",
   "yaml",
+  "yauzl",
   "zod",
 ];
 

@@ -85,6 +85,23 @@ describe("the package, installed into an empty folder", () => {
     expect(await headgateThere("mapper", "test", "own")).toContain("ok");
   });
 
+  it("reads an encoding whose library is loaded when it is named", async () => {
+    const csv = "date;value;sourceSerialNumber;mappingConfig\n2026-03-01T00:00:00Z;2;Z\u00e4hler;kWh\n";
+    await writeFile(join(site, "latin.csv"), Buffer.from(csv, "latin1"));
+    const settings = JSON.stringify({ delimiter: ";", encoding: "windows-1252" });
+    const { stdout } = await headgate("map", "latin.csv", "--mapper", "standard", "--settings", settings);
+    expect(JSON.parse(stdout)).toMatchObject([{ sourceSerialNumber: "Z\u00e4hler" }]);
+  });
+
+  it("starts a mapping host without the code that maps", () => {
+    const dist = join(site, "node_modules/headgate/dist");
+    const host = imported(join(dist, "src/workers/host-main.js"));
+    const thread = imported(join(dist, "src/workers/host-thread.js"));
+    const reads = (path: string) => readFileSync(path, "utf8").includes("function createMapperFile(");
+    expect(thread.filter(reads)).toHaveLength(1);
+    expect(host.filter(reads)).toEqual([]);
+  });
+
   it("contains the bundled mappers, and sources only in JavaScript", async () => {
     const { stdout } = await headgate("mapper", "list", "--json");
     const names = (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name);

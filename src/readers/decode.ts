@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import iconv from "iconv-lite";
+import { encodings } from "./encodings.ts";
 import { refuseOtherFormats } from "./magic.ts";
 import { Position } from "./position.ts";
 import { UnreadableError } from "./row-error.ts";
@@ -69,7 +69,7 @@ async function* largeChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
 
 /** A query for any encoding outside this list would load the tables of all encodings. */
 function isKnown(encoding: string): boolean {
-  return encoding === "utf-8" || iconv.encodingExists(encoding);
+  return encoding === "utf-8" || encodings().encodingExists(encoding);
 }
 
 /** UTF-8 in chunks that end between characters. A byte order mark wins over the declared encoding. */
@@ -152,7 +152,7 @@ function startDecoding(first: Buffer, declared: string): [Decode, Buffer] {
 
 /** Encodings with tables in a library; bytes that an encoding does not define are refused. */
 function convert(encoding: string): Decode {
-  const decoder = iconv.getDecoder(encoding);
+  const decoder = encodings().getDecoder(encoding);
   const position = new Position();
   return (chunk, end) => {
     const text = decoder.write(chunk) + (end ? (decoder.end() ?? "") : "");

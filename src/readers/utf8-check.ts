@@ -1,6 +1,6 @@
 /** The check of bytes that are declared as UTF-8, with the place and a hint for each fault. */
 import { isUtf8 } from "node:buffer";
-import iconv from "iconv-lite";
+import { encodings } from "./encodings.ts";
 import { Position } from "./position.ts";
 import type { UnreadableError } from "./row-error.ts";
 
@@ -115,7 +115,7 @@ const AROUND_BYTES = 20;
 
 /** The text of the line around a byte. */
 function around(bytes: Buffer, at: number): string {
-  const before = iconv.decode(bytes.subarray(Math.max(0, at - AROUND_BYTES), at), "windows-1252");
-  const after = iconv.decode(bytes.subarray(at, at + AROUND_BYTES), "windows-1252");
+  const before = encodings().decode(bytes.subarray(Math.max(0, at - AROUND_BYTES), at), "windows-1252");
+  const after = encodings().decode(bytes.subarray(at, at + AROUND_BYTES), "windows-1252");
   return `${before.replace(/^.*[\r\n]/s, "")}${after.replace(/[\r\n].*$/s, "")}`;
 }

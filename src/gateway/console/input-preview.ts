@@ -1,7 +1,7 @@
 /** A part of a file as a person reads it: lines of text, whatever their encoding, or rows of a sheet. */
-import iconv from "iconv-lite";
 import type { RejectedRow, Run } from "../../model.ts";
 import type { InputPage } from "../../operations/api/files.ts";
+import { encodings } from "../../readers/encodings.ts";
 import { knownFormat } from "../../readers/magic.ts";
 import { isUnreadable } from "../../readers/row-error.ts";
 import { placeOf } from "../../readers/row-place.ts";
@@ -107,7 +107,7 @@ async function textPage(
 ): Promise<InputPage> {
   const encoding = encodingOf(head, asked.encoding);
   const lines = new Lines(asked);
-  const decoder = iconv.getDecoder(encoding);
+  const decoder = encodings().getDecoder(encoding);
   const stream = await content.stream();
   try {
     for await (const part of stream as AsyncIterable<Buffer>) {
@@ -125,7 +125,7 @@ async function textPage(
 function encodingOf(head: Buffer, named: string | undefined): string {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
-  if (named !== undefined && iconv.encodingExists(named)) return named;
+  if (named !== undefined && encodings().encodingExists(named)) return named;
   if (named !== undefined)
     throw new ConfigError("HG-OPS-006", {
       operation: "show file",
