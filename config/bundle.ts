@@ -31,6 +31,9 @@ const STARTED = [
 const APART = "src/hub/calculated/engines/r";
 const STARTED_APART = [`${APART}/webr-worker`, `${APART}/webr-watchdog`];
 
+/** What the command that maps one file says, which starts a host before it loads anything else. */
+const WORDS = ["src/support/grouped-number", "src/support/place-words", "src/support/invalid-option"];
+
 /**
  * Chunks of what is loaded together, by the modules that need it. A module is in the first chunk of these, and in one
  * that the bundler chooses where none of these needs it.
@@ -39,6 +42,8 @@ const CHUNKS: Readonly<Record<string, readonly string[]>> = {
   disk: ["src/drops/local/worker", "src/spool/spool-worker", "src/spool/packer-worker"],
   host: ["src/workers/host-main"],
   program: ["src/main"],
+  pool: ["src/workers/pool", "src/mapping/contract", ...WORDS],
+  log: ["src/support/log"],
   mapping: ["src/workers/host-thread"],
   queries: ["src/cli/runs", "src/cli/trace"],
   gateway: ["src/cli/gateway", "src/drops/local/local", "src/drops/put-file"],

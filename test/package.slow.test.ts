@@ -93,13 +93,14 @@ describe("the package, installed into an empty folder", () => {
     expect(JSON.parse(stdout)).toMatchObject([{ sourceSerialNumber: "Z\u00e4hler" }]);
   });
 
-  it("starts a mapping host without the code that maps", () => {
+  it("starts a mapping host without the code that maps, and `map` begins so", () => {
     const dist = join(site, "node_modules/headgate/dist");
-    const host = imported(join(dist, "src/workers/host-main.js"));
-    const thread = imported(join(dist, "src/workers/host-thread.js"));
-    const reads = (path: string) => readFileSync(path, "utf8").includes("function createMapperFile(");
-    expect(thread.filter(reads)).toHaveLength(1);
-    expect(host.filter(reads)).toEqual([]);
+    const has = (words: string) => (path: string) => readFileSync(path, "utf8").includes(words);
+    const mapping = has("function createMapperFile(");
+    expect(imported(join(dist, "src/workers/host-thread.js")).filter(mapping)).toHaveLength(1);
+    expect(imported(join(dist, "src/workers/host-main.js")).filter(mapping)).toEqual([]);
+    const [command = ""] = globSync(join(dist, "chunks/*.js")).filter(has('command("map"'));
+    expect(imported(command).filter(mapping)).toEqual([]);
   });
 
   it("contains the bundled mappers, and sources only in JavaScript", async () => {
@@ -210,6 +211,15 @@ const TSCONFIG = {
   },
   include: ["mappers", "use.ts"],
 };
+
+/** A module with all that it loads at once. */
+function imported(path: string): string[] {
+  const found = new Set([path]);
+  for (const one of found)
+    for (const [, name = ""] of readFileSync(one, "utf8").matchAll(/^import .*"(\.{1,2}\/[^"]+)";$/gm))
+      found.add(join(dirname(one), name));
+  return [...found];
+}
 
 function headgate(...args: string[]) {
   return run(join(site, "node_modules/.bin/headgate"), args, { cwd: site, env, timeout: 120_000 }).catch(

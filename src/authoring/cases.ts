@@ -6,9 +6,8 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, parse as parsePath } from "node:path";
 import { parse } from "yaml";
-import { conflictWords, type LookupFile, type MapResult } from "../mapping/contract.ts";
+import { conflictWords, type LookupFile, lookupFile, type MapResult } from "../mapping/contract.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
-import { lookupFile } from "../mapping/lookup.ts";
 import { mapFile } from "../mapping/map-file.ts";
 import { digestMapper } from "../mapping/mapper-files.ts";
 import { createMemorySink } from "../segment/memory-sinks.ts";

@@ -2,6 +2,7 @@
  * The interface of mapping for the rest of the gateway: a catalogue of mappers, and a pool that maps files into
  * segments.
  */
+import { extname } from "node:path";
 import type {
   BatchSlice,
   Binding,
@@ -51,6 +52,11 @@ export type LookupFile = Omit<BoundLookup, "key" | "digest"> & {
   readonly key?: string | undefined;
   readonly digest?: string | undefined;
 };
+
+/** A table at its original path, as the configuration names it. */
+export function lookupFile(lookup: Omit<LookupFile, "format">): LookupFile {
+  return { ...lookup, format: extname(lookup.path).toLowerCase() === ".xlsx" ? "xlsx" : "csv" };
+}
 
 /** A local copy of a `ZoneTable`, with its SHA-256. */
 export interface ZoneFile {

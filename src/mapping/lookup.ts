@@ -2,7 +2,6 @@
  * The lookup tool of the mapper contract: a table by its name, read once a file, and cached by its digest from file to
  * file.
  */
-import { extname } from "node:path";
 import type { ConfigError } from "../support/errors.ts";
 import type { LookupFile } from "./contract.ts";
 import { lookupFault, readLookup } from "./lookup-table.ts";
@@ -35,11 +34,6 @@ export function createLookups(files: readonly LookupFile[], signal: AbortSignal)
     opened.set(name, table);
     return table;
   };
-}
-
-/** A table at its original path, as the configuration names it. */
-export function lookupFile(lookup: Omit<LookupFile, "format">): LookupFile {
-  return { ...lookup, format: extname(lookup.path).toLowerCase() === ".xlsx" ? "xlsx" : "csv" };
 }
 
 function keyOf({ path: _path, ...facts }: LookupFile): string | undefined {

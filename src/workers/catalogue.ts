@@ -1,25 +1,14 @@
 /** The mappers that triggers can name: those of the configured folders, then the bundled ones. */
-import { resolve, sep } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { CatalogueEntry, MapperCatalogue } from "../mapping/contract.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
 import type { Mapper } from "../mapping/mapper.ts";
 import { digestMapper, locateMapper, mapperNames, nameOf } from "../mapping/mapper-files.ts";
 import { settingsFault } from "../mapping/settings.ts";
 import { ConfigError } from "../support/errors.ts";
+import { isBundled, searchFolders } from "./bundled.ts";
 import { createInspector, type Inspector } from "./inspector.ts";
 import { factsOf, VERSION_DEFAULT } from "./mapper-facts.ts";
 import type { MapperModule } from "./messages.ts";
-
-/** The folder of the bundled mappers. */
-export const BUNDLED_FOLDER = fileURLToPath(new URL("../../mappers", import.meta.url));
-
-/** Whether a module is bundled with Headgate. */
-export function isBundled(modulePath: string): boolean {
-  // The recorded origin of a copy is in a folder that mappers may write; no path through the folder leads out
-  // of it.
-  return resolve(modulePath).startsWith(`${BUNDLED_FOLDER}${sep}`);
-}
 
 /**
  * Folders are absolute paths; the first with a name wins. The catalogue ends with the process, or by `close`.
@@ -55,11 +44,6 @@ export function createCatalogue(folders: readonly string[], inspector: Inspector
     },
     close: () => inspector.close(),
   };
-}
-
-/** The configured folders and, last, the bundled one. */
-export function searchFolders(folders: readonly string[]): readonly string[] {
-  return [...new Set([...folders, BUNDLED_FOLDER])];
 }
 
 async function describe(module: MapperModule, inspector: Inspector): Promise<CatalogueEntry> {

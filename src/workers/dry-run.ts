@@ -8,10 +8,14 @@ import type { WorkersOptions } from "../mapping/options.ts";
 import type { BatchSlice } from "../model.ts";
 import { createLog } from "../support/log.ts";
 import { onlyOne } from "../support/settled.ts";
+import { prepareBundled } from "./bundled.ts";
 import { createMappingPool } from "./pool.ts";
 
+/** Those of a configuration without `workers`, since its schema takes longer to load than a file to map. */
+export const WORKERS_DEFAULT = { memory: 512_000_000, timeLimit: 600_000, queue: 1, perDrop: "all" } as const;
+
 export interface DryRunMeans {
-  readonly workers: WorkersOptions;
+  readonly workers: Omit<WorkersOptions, "count">;
   /** Absolute folders of mappers. */
   readonly folders: readonly string[];
 }
@@ -30,6 +34,8 @@ export interface DryRunFiles {
 }
 
 export interface DryRuns {
+  /** Starts the process of this mapper ahead of its first run, if it comes with Headgate. */
+  prepare(name: string): void;
   /**
    * `show` receives the result and the segment; afterwards all files are removed. The mapper runs in a process of its
    * own: in this process a mapper that loops could not be stopped, one that exits would look like a success, and its
@@ -52,6 +58,10 @@ export async function openDryRuns({ workers, folders }: DryRunMeans, count = 1):
   const pool = createMappingPool({ ...workers, count }, folders, log, { writable: [root] });
   let nth = 0;
   return {
+    prepare(name) {
+      // The run reports a fault.
+      prepareBundled(pool, folders, name).catch(() => undefined);
+    },
     async map({ job, note }, signal, show) {
       nth += 1;
       const runId = `map${nth}`;
@@ -71,20 +81,6 @@ export async function openDryRuns({ workers, folders }: DryRunMeans, count = 1):
       await rm(root, { recursive: true, force: true });
     },
   };
-}
-
-/** One dry run, with a process of its own. */
-export async function mapApart<Shown>(
-  { job, note, ...means }: DryRun & DryRunMeans,
-  signal: AbortSignal,
-  show: (result: MapResult, files: DryRunFiles) => Promise<Shown>,
-): Promise<Shown> {
-  const runs = await openDryRuns(means);
-  try {
-    return await runs.map({ job, note }, signal, show);
-  } finally {
-    await runs.close();
-  }
 }
 
 /** Lines about a file go to its run; others, such as those about a process, to every run. */

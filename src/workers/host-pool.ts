@@ -6,7 +6,7 @@
  * task, and ends with its last one.
  */
 import type { Logger } from "../support/log.ts";
-import { isBundled } from "./catalogue.ts";
+import { isBundled } from "./bundled.ts";
 import type { HostLimits } from "./host-process.ts";
 import type { Load } from "./list-turns.ts";
 import { MappingHost } from "./mapping-host.ts";

@@ -13,7 +13,7 @@ import type { MapperIdentity } from "../model.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { isBundled, searchFolders } from "./catalogue.ts";
+import { isBundled, searchFolders } from "./bundled.ts";
 import type { Inspector } from "./inspector.ts";
 import { type CurrentVersion, createMapperCopies, type MapperCopies, type SharedMappers } from "./mapper-copies.ts";
 import { factsOf } from "./mapper-facts.ts";

@@ -1,11 +1,10 @@
 /** The mapping services of the gateway: the versions of mappers, and the pool that runs them. */
 import { join } from "node:path";
 import type { MappingPool } from "../mapping/contract.ts";
-import { digestMapper, locateMapper } from "../mapping/mapper-files.ts";
 import type { MappersOptions, WorkersOptions } from "../mapping/options.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
-import { isBundled, searchFolders } from "./catalogue.ts";
+import { prepareBundled } from "./bundled.ts";
 import { createInspector } from "./inspector.ts";
 import type { SharedMappers } from "./mapper-copies.ts";
 import { KeptVersions } from "./mapper-versions.ts";
@@ -63,10 +62,6 @@ export function openMapping(
     writable: [root],
   });
   let stopWatching: (() => Promise<void>) | null = null;
-  async function prepareBundled(name: string): Promise<void> {
-    const modulePath = await locateMapper(searchFolders(folders), name);
-    if (modulePath !== null && isBundled(modulePath)) pool.prepare({ name, digest: await digestMapper(modulePath) });
-  }
   /** Read at each check. */
   const watched: string[] = [];
   /**
@@ -86,7 +81,7 @@ export function openMapping(
     pool,
     prepare([name]) {
       // The check of the mappers reports a fault.
-      if (name !== undefined) prepareBundled(name).catch(() => undefined);
+      if (name !== undefined) prepareBundled(pool, folders, name).catch(() => undefined);
     },
     async start(names) {
       watched.splice(0, watched.length, ...names);

@@ -14,7 +14,7 @@ import { systemClock } from "../support/clock.ts";
 import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { onlyOne, settleEach } from "../support/settled.ts";
-import { searchFolders } from "./catalogue.ts";
+import { searchFolders } from "./bundled.ts";
 import { HostPool, keyOf } from "./host-pool.ts";
 import { listLimit, listOf, mapJobList, partPathOf } from "./job-list.ts";
 import { ListTurns } from "./list-turns.ts";

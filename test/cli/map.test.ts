@@ -6,6 +6,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { workersOptions } from "../../src/mapping/options.ts";
+import { WORKERS_DEFAULT } from "../../src/workers/dry-run.ts";
 import { captureShown } from "./shown.ts";
 
 const shown = captureShown();
@@ -32,6 +34,10 @@ export default defineMapper({ name: "acme", summary: "Files of ACME", async map(
 }
 
 const PAYLOAD = '[{"variableId":7,"data":[{"date":"2026-03-01T00:00:00Z","value":1}]}]\n';
+
+it("has the limits of a configuration without workers", () => {
+  expect({ ...WORKERS_DEFAULT, count: "auto" }).toEqual(workersOptions.parse({}));
+});
 
 it("keeps the output of a mapper out of the payload", async () => {
   expect(await map('console.log("debugging"); process.stdout.write("more of it\\n");'), shown.stderr).toBe(0);

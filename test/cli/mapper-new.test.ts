@@ -12,7 +12,7 @@ import { sketchColumns } from "../../src/authoring/sketch/columns.ts";
 import { propose } from "../../src/authoring/sketch/propose.ts";
 import { readSample } from "../../src/authoring/sketch/read-sample.ts";
 import { writeMapper } from "../../src/authoring/sketch/write.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 
 const run = promisify(execFile);
 const main = resolve(import.meta.dirname, "../../src/main.ts");

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { listCases } from "../../src/authoring/case-files.ts";
 import { runCase } from "../../src/authoring/cases.ts";
 import { locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 
 for (const name of await mapperNames([BUNDLED_FOLDER])) {
   const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? "";

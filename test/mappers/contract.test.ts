@@ -7,7 +7,7 @@ import { listCases } from "../../src/authoring/case-files.ts";
 import { caseSample } from "../../src/authoring/cases.ts";
 import { loadMapper, mapPath, mapperContract } from "../../src/authoring/kit/index.ts";
 import { digestMapper, locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 
 for (const name of await mapperNames([BUNDLED_FOLDER])) {
   const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? "";

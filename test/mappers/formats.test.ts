@@ -8,7 +8,7 @@ import { mapFile } from "../../src/mapping/map-file.ts";
 import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
 import type { PushElement } from "../../src/model.ts";
 import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 import { inputFile, WIDE } from "../mapping/kit.ts";
 
 async function mapBundled(name: string, content: string, settings: Readonly<Record<string, unknown>> = {}) {

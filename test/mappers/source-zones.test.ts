@@ -11,7 +11,7 @@ import { type MapFileRequest, mapFile } from "../../src/mapping/map-file.ts";
 import { digestMapper, locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
 import type { PushElement } from "../../src/model.ts";
 import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 import { inputFile, temporaryFolder, WIDE } from "../mapping/kit.ts";
 
 const KINDS = ["sourceSerialNumber", "sourceEan", "sourceName", "meterNumber"] as const;

@@ -13,7 +13,7 @@ import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
 import { trailerAtEnd } from "../../src/segment/trailer.ts";
 import { createSegment } from "../../src/segment/writer.ts";
 import { rowsOf } from "../../src/spool/row-index.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 import { temporaryFolder } from "./kit.ts";
 
 /** Mapper, case, batches, and the start of the SHA-256 over the segment and its row index. */

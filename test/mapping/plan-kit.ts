@@ -8,7 +8,7 @@ import type { Mapper } from "../../src/mapping/mapper.ts";
 import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
 import { createMemorySink } from "../../src/segment/memory-sinks.ts";
 import type { BatchSink } from "../../src/segment/writer.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 
 export const BLOCK_BYTES = 16 * 1024;
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { caseSample } from "../../src/authoring/cases.ts";
 import { FileError, type Mapper } from "../../src/mapping/mapper.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 import { inputFile } from "./kit.ts";
 import {
   BLOCK_BYTES,

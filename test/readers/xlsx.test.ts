@@ -7,7 +7,7 @@ import { mapFile } from "../../src/mapping/map-file.ts";
 import { locateMapper } from "../../src/mapping/mapper-files.ts";
 import { placeOf } from "../../src/readers/row-place.ts";
 import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 import { collect, inputFile, openFile, WIDE, zipOf } from "../mapping/kit.ts";
 
 async function workbook(fill: (book: exceljs.Workbook) => void): Promise<Uint8Array> {

@@ -2,8 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { conflictWords } from "../../mapping/contract.ts";
-import { lookupFile } from "../../mapping/lookup.ts";
+import { conflictWords, lookupFile } from "../../mapping/contract.ts";
 import { mapFile } from "../../mapping/map-file.ts";
 import type { Mapper } from "../../mapping/mapper.ts";
 import type { Reason, RejectedRow } from "../../model.ts";

@@ -1,30 +1,27 @@
 /** `headgate map`: maps one file, without a service. */
 
 import { basename, dirname, resolve } from "node:path";
-import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
 import {
   type CatalogueEntry,
   conflictWords,
   cutWords,
   type LookupFile,
+  lookupFile,
   type MapperCatalogue,
   type MapResult,
 } from "../../mapping/contract.ts";
-import { lookupFile } from "../../mapping/lookup.ts";
 import { locateMapper } from "../../mapping/mapper-files.ts";
-import { workersOptions } from "../../mapping/options.ts";
-import type { MapperIdentity, RejectedRow } from "../../model.ts";
+import type { MapperIdentity, Reason, RejectedRow } from "../../model.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
 import { foundWords, placeWords } from "../../support/place-words.ts";
-import { createCatalogue } from "../../workers/catalogue.ts";
-import { mapApart } from "../../workers/dry-run.ts";
+import { openDryRuns, WORKERS_DEFAULT } from "../../workers/dry-run.ts";
 import { type CommandFrame, optionalConfigOption } from "../command.ts";
 import { mustBeFile } from "../must-be-file.ts";
 import { settingsOption, shareOption } from "../option-values.ts";
 import { print, printError, printJson, printTable, reasonLines, styled } from "../output.ts";
-import { repeatOnChange } from "./file-watch.ts";
 
 interface MapOptions {
   readonly mapper: string;
@@ -84,7 +81,8 @@ export function addMap({ command, stop, action }: CommandFrame): void {
 
 /** A fault is printed; the next change of a file maps again. */
 async function watchMap(file: string, options: MapOptions, stop: AbortSignal): Promise<number> {
-  const folders = foldersOf(options, configOf(options));
+  const folders = foldersOf(options, await configOf(options));
+  const { repeatOnChange } = await import("./file-watch.ts");
   await repeatOnChange(
     async () => {
       const modulePath = await locateMapper(folders, options.mapper);
@@ -106,11 +104,16 @@ async function watchMap(file: string, options: MapOptions, stop: AbortSignal): P
 async function map(file: string, options: MapOptions, signal: AbortSignal): Promise<number> {
   await mustBeFile("map", file);
   const settings = settingsOption(options.settings);
-  const config = configOf(options);
+  const config = await configOf(options);
   const folders = foldersOf(options, config);
-  const mapper = await findMapper(folders, options.mapper);
-  const run = {
-    job: {
+  const rejectShare = shareOption(options.rejectShare);
+  const given = options.lookup.map(parseLookup);
+  const runs = await openDryRuns({ workers: config?.workers ?? WORKERS_DEFAULT, folders });
+  try {
+    // What this process needs is loaded while that of the mapper starts.
+    runs.prepare(options.mapper);
+    const mapper = await findMapper(folders, options.mapper);
+    const job = {
       inputPath: resolve(file),
       fileName: options.name ?? basename(file),
       filePath: options.name ?? file,
@@ -118,27 +121,30 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
         mapper,
         settings,
         rows: options.lenient === true ? ("lenient" as const) : ("strict" as const),
-        rejectShare: shareOption(options.rejectShare),
+        rejectShare,
         limits: LIMITS,
       },
-      lookups: [...options.lookup.map(parseLookup), ...(config?.lookups ?? []).map(lookupFile)],
-    },
-    workers: config?.workers ?? workersOptions.parse({}),
-    folders,
-    note,
-  };
-  const summaryOnly = options.summary === true || options.json === true;
-  const result = await mapApart(run, signal, async (mapped, { bodies }) => {
-    if (summaryOnly) printSummary(mapped, options.json === true);
-    else {
-      if (mapped.status === "mapped") await printPayload(bodies());
-      noteRefusals(mapped);
-    }
-    return mapped;
-  });
-  if (result.status === "mapped") return 0;
-  const { reason } = result;
-  throw new RejectedError("HG-CLI-006", {
+      lookups: [...given, ...(config?.lookups ?? []).map(lookupFile)],
+    };
+    const result = await runs.map({ job, note }, signal, async (mapped, { bodies }) => {
+      await show(mapped, bodies(), options);
+      return mapped;
+    });
+    if (result.status === "failed") throw refusal(file, mapper, result.reason);
+    return 0;
+  } finally {
+    await runs.close();
+  }
+}
+
+async function show(result: MapResult, bodies: AsyncIterable<Buffer>, options: MapOptions): Promise<void> {
+  if (options.summary === true || options.json === true) return printSummary(result, options.json === true);
+  if (result.status === "mapped") await printPayload(bodies);
+  noteRefusals(result);
+}
+
+function refusal(file: string, mapper: MapperIdentity, reason: Reason): RejectedError {
+  return new RejectedError("HG-CLI-006", {
     operation: "map",
     subject: file,
     message:
@@ -148,8 +154,10 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
   });
 }
 
-function configOf({ config }: MapOptions): GatewayConfig | undefined {
-  return config === undefined ? undefined : loadGatewayConfig(config);
+/** Its modules are many, and most calls have none. */
+async function configOf({ config }: MapOptions): Promise<GatewayConfig | undefined> {
+  if (config === undefined) return undefined;
+  return (await import("../../config/gateway-config.ts")).loadGatewayConfig(config);
 }
 
 function foldersOf({ folder }: MapOptions, config: GatewayConfig | undefined): readonly string[] {
@@ -157,6 +165,7 @@ function foldersOf({ folder }: MapOptions, config: GatewayConfig | undefined): r
 }
 
 async function findMapper(folders: readonly string[], name: string): Promise<MapperIdentity> {
+  const { createCatalogue } = await import("../../workers/catalogue.ts");
   const catalogue = createCatalogue(folders);
   try {
     return (await requireMapper(catalogue, name)).identity;

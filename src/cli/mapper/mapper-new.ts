@@ -12,7 +12,7 @@ import { locateMapper } from "../../mapping/mapper-files.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
 import { ianaZone } from "../../wire/zones.ts";
-import { BUNDLED_FOLDER } from "../../workers/catalogue.ts";
+import { BUNDLED_FOLDER } from "../../workers/bundled.ts";
 import { mustBeFile } from "../must-be-file.ts";
 import { print, printJson, styled } from "../output.ts";
 

@@ -9,8 +9,7 @@ import { addCase } from "../../authoring/new-case.ts";
 import { sketchFile } from "../../authoring/sketch/sketch.ts";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger, MapperRuns } from "../../ledger/ledger.ts";
-import type { CatalogueEntry, MapperCatalogue } from "../../mapping/contract.ts";
-import { lookupFile } from "../../mapping/lookup.ts";
+import { type CatalogueEntry, lookupFile, type MapperCatalogue } from "../../mapping/contract.ts";
 import type { HandlersOf } from "../../operations/api/endpoint.ts";
 import type {
   CaseRequest,
@@ -26,7 +25,8 @@ import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { runIdTimeMs } from "../../support/run-id.ts";
 import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
 import { ianaZone } from "../../wire/zones.ts";
-import { createCatalogue, isBundled } from "../../workers/catalogue.ts";
+import { isBundled } from "../../workers/bundled.ts";
+import { createCatalogue } from "../../workers/catalogue.ts";
 import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
 import { createInspector } from "../../workers/inspector.ts";
 import type { Slots } from "../../workers/slots.ts";

@@ -9,7 +9,7 @@ import { pipeline } from "node:stream/promises";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type Drop, fetchFile } from "../../drops/drop.ts";
 import type { DropOptions } from "../../drops/options.ts";
-import { lookupFile } from "../../mapping/lookup.ts";
+import { lookupFile } from "../../mapping/contract.ts";
 import { type Directory, directoryOf, listContents, openEntry } from "../../runs/unpacking/container.ts";
 import { unpackFault } from "../../runs/unpacking/refusals.ts";
 import { HeadgateError, wordsOf } from "../../support/errors.ts";
