@@ -11,7 +11,7 @@ import { onlyOne } from "../support/settled.ts";
 import { prepareBundled } from "./bundled.ts";
 import { createMappingPool } from "./pool.ts";
 
-/** Those of a configuration without `workers`, since its schema takes longer to load than a file to map. */
+/** The options of a configuration without `workers`, since its schema takes longer to load than a file to map. */
 export const WORKERS_DEFAULT = { memory: 512_000_000, timeLimit: 600_000, queue: 1, perDrop: "all" } as const;
 
 export interface DryRunMeans {

@@ -110,7 +110,7 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
   const given = options.lookup.map(parseLookup);
   const runs = await openDryRuns({ workers: config?.workers ?? WORKERS_DEFAULT, folders });
   try {
-    // What this process needs is loaded while that of the mapper starts.
+    // The mapper is loaded here while its process starts.
     runs.prepare(options.mapper);
     const mapper = await findMapper(folders, options.mapper);
     const job = {
