@@ -24,11 +24,14 @@ export interface PickupJournal {
 }
 
 export interface PickupPoll extends KnownArchives {
+  readonly session: number | null;
   wasThere(path: string): boolean;
+  showsAtRest(id: number): boolean;
   folderListed(folder: string, below: readonly string[]): void;
   cutShort(isAwaited: (path: string) => boolean, isRecorded: boolean): Promise<ListingEnd>;
   record(
     entries: readonly FileEntry[],
+    onId?: (entry: FileEntry, id: number) => void,
   ): Promise<readonly { readonly arrival: Arrival; readonly seen: "new" | "changed" | "known" }[]>;
   complete(isAwaited: (path: string) => boolean): Promise<ListingEnd>;
   abandon(): Promise<void>;

@@ -6,12 +6,13 @@ import { archiveFolders } from "./archive-cleanup.ts";
 import { ArchivedNames } from "./archived-names.ts";
 import { DoneFiles } from "./done-files.ts";
 import { whySkipped } from "./initial.ts";
+import { KnownFiles } from "./known-files.ts";
 import { type Aged, Oldest } from "./oldest.ts";
 import { type Awaited, awaitedElsewhere, OrderWaits } from "./order-waits.ts";
 import type { ListingEnd, PickupFacts, PickupPoll } from "./pickup-contract.ts";
 import { type Group, inPickupOrder } from "./pickup-order.ts";
 import { NOTHING, type PickupReport } from "./pickup-report.ts";
-import type { Found, Tally } from "./poll-findings.ts";
+import { type Found, notAtRest, type Tally } from "./poll-findings.ts";
 import { rematch } from "./rematch.ts";
 import { Settling, temporaryPattern } from "./settle.ts";
 import { UntakenFiles } from "./untaken-files.ts";
@@ -37,6 +38,7 @@ export class Pickup {
   readonly #settling: Settling;
   readonly #doneFiles: DoneFiles | null;
   readonly #orderWaits: OrderWaits;
+  readonly #known = new KnownFiles();
   /** Arrivals that were reported as overdue. */
   readonly #reportedOverdue = new Set<number>();
   #waiting = new UntakenFiles();
@@ -235,7 +237,8 @@ export class Pickup {
       const archived = new ArchivedNames(poll);
       found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [], unsettled: [] };
       const onFolder = this.#orderWaits.cutFolders.begin((folder, below) => open.folderListed(folder, below));
-      const listing = drop.list(signal, onFolder);
+      this.#known.begin(poll);
+      const listing = notAtRest(drop.list(signal, onFolder), this.#known, this.#doneFiles, found);
       for await (const chunk of inPickupOrder(listing, CHUNK, clock, options.order?.by)) {
         // Thousands may be listed and not recorded; a stop does not wait for them.
         signal.throwIfAborted();
@@ -244,6 +247,7 @@ export class Pickup {
         isRecorded = true;
       }
       this.#orderWaits.cutFolders.end();
+      this.#known.complete();
       awaited = this.#endListing(await poll.complete(this.#mayBeAwaited), tally);
       await this.#decideByDoneFiles(found);
       this.#setAwaited(awaited, found.unsettled);
@@ -287,13 +291,9 @@ export class Pickup {
   }
 
   async #recordChunk(poll: PickupPoll, { entries, listedMs }: Group, found: Found): Promise<void> {
-    found.tally.listed += entries.length;
     const nowMs = this.#facts.clock.monotonicMs();
     const noted: Promise<unknown>[] = [];
-    for (const { path } of entries) if (this.#doneFiles?.isDoneFile(path) === true) found.done.add(path);
-    const own = entries.filter(({ path }) => !found.archived.isInArchive(path));
-    found.tally.listed -= entries.length - own.length;
-    for (const { arrival, seen } of await poll.record(own)) {
+    for (const { arrival, seen } of await this.#known.record(poll, entries)) {
       const doneFile = found.done.has(arrival.path);
       const skipped = doneFile
         ? "it is a done-file: it marks another file as complete"

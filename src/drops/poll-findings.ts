@@ -1,6 +1,8 @@
 /** The findings of one poll so far. */
-import type { Arrival } from "../model.ts";
+import type { Arrival, FileEntry } from "../model.ts";
 import type { ArchivedNames } from "./archived-names.ts";
+import type { DoneFiles } from "./done-files.ts";
+import type { KnownFiles } from "./known-files.ts";
 import type { Oldest } from "./oldest.ts";
 import type { Awaited } from "./order-waits.ts";
 import type { PickupReport } from "./pickup-report.ts";
@@ -24,4 +26,19 @@ export interface Found {
   readonly unsettled: Awaited[];
   /** Settled files that wait for the decision about their done-file. */
   readonly undecided: { readonly arrival: Arrival; readonly sinceMs: number }[];
+}
+
+/** The entries of a listing that the ledger is asked for. Nothing is to be done about the others. */
+export async function* notAtRest(
+  listing: AsyncIterable<FileEntry>,
+  known: Pick<KnownFiles, "isAtRest">,
+  doneFiles: DoneFiles | null,
+  found: Pick<Found, "done" | "archived" | "tally">,
+): AsyncGenerator<FileEntry> {
+  for await (const entry of listing) {
+    if (doneFiles?.isDoneFile(entry.path) === true) found.done.add(entry.path);
+    if (found.archived.isInArchive(entry.path)) continue;
+    found.tally.listed += 1;
+    if (!known.isAtRest(entry)) yield entry;
+  }
 }

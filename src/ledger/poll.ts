@@ -6,6 +6,8 @@ import type { ArrivalAge } from "./ledger.ts";
 export interface PollRecord {
   /** Folders that are or were archives of the drop. */
   readonly archives: readonly string[];
+  /** The fence of the node that polls; null for a lone owner. While it is the same, no other node polls this drop. */
+  readonly session: number | null;
   /** Whether a run belongs to this drop, or is unknown to the ledger. */
   ownsRun(id: string): Promise<boolean>;
   /**
@@ -34,9 +36,15 @@ export interface PollRecord {
    * Takes the next entries of the listing. For each it finds the arrival at this path, which is new
    * (`settling`) when the path was unknown or had gone, or when size or mtime differ and the earlier version
    * had been taken; an arrival that is still `settling` or `unmatched` takes over the new size and mtime
-   * (`changed`). Returns the arrivals that are `settling` now; unchanged arrivals at rest are left out.
+   * (`changed`). Returns the arrivals that are `settling` now; unchanged arrivals at rest are left out. `onId` is
+   * called for each entry with the id of its arrival, once that is recorded.
    */
-  record(entries: readonly FileEntry[]): Promise<readonly Sighting[]>;
+  record(entries: readonly FileEntry[], onId?: (entry: FileEntry, id: number) => void): Promise<readonly Sighting[]>;
+  /**
+   * Whether the arrival of an entry that an earlier poll of this session recorded was at rest when this poll began:
+   * then the same entry counts as recorded. False when it settles, has gone, or is missing.
+   */
+  showsAtRest(id: number): boolean;
   /**
    * The listing was complete; the changes are written in several transactions. An arrival that it did not
    * show is missing, and has gone when the previous complete listing did not show it either. A single listing

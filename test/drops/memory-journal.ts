@@ -19,22 +19,34 @@ export class MemoryJournal implements PickupJournal {
     if (this.#polling) throw new Error("one poll at a time");
     this.#polling = true;
     const seen = new Set<number>();
+    const atRest = new Set(
+      this.known
+        .filter((one) => one.drop === drop && one.goneAt === null && one.state !== "settling")
+        .map(({ id }) => id)
+        .filter((id) => !this.#missing.has(id)),
+    );
     const end = () => {
       if (!this.#polling) throw new Error("the poll has ended");
       this.#polling = false;
     };
     return {
       archives: [],
+      session: null,
+      showsAtRest: (id) => {
+        if (atRest.has(id)) seen.add(id);
+        return atRest.has(id);
+      },
       ownsRun: async () => false,
       wasThere: () => !this.#listed.has(drop),
       folderListed: () => undefined,
       cutShort: async () => ({ gone: [], missing: 0, awaited: [] }),
-      record: async (entries) => {
+      record: async (entries, onId) => {
         this.chunkMax = Math.max(this.chunkMax, entries.length);
         const sightings = entries.map((entry) => this.#sight(drop, entry));
         for (const { arrival } of sightings) {
           seen.add(arrival.id);
           this.#missing.delete(arrival.id);
+          onId?.(arrival, arrival.id);
         }
         return sightings.filter(({ arrival }) => arrival.state === "settling");
       },

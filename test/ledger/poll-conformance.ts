@@ -5,6 +5,8 @@ import type { FileEntry } from "../../src/model.ts";
 import { InvariantError } from "../../src/support/errors.ts";
 import { BINDING, claimed, entry, list, listOnce, sight } from "./fixtures.ts";
 
+const entriesOf = (...paths: readonly string[]) => paths.map((path) => entry(path));
+
 export function pollConformance(ledger: () => Ledger): void {
   it("recognizes an unchanged file, and records the change of one that still settles", async () => {
     const first = await sight(ledger(), "a.csv");
@@ -264,6 +266,27 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(await poll.record([entry("a")])).toEqual([]);
     await poll.complete();
     expect(await ledger().arrivalsIn("field", ["settling", "matched"])).toEqual([]);
+  });
+
+  it("knows by its id an arrival that was at rest when the poll began, and counts it as shown", async () => {
+    const { sightings } = await list(ledger(), "field", entriesOf("rests", "settles", "blinks", "leaves"));
+    const [rests = 0, settles = 0, blinks = 0, leaves = 0] = sightings.map(({ arrival }) => arrival.id);
+    for (const id of [rests, blinks]) await ledger().advanceArrival(id, "unmatched", "no trigger");
+    const run = await ledger().openRun(leaves, BINDING, "lane");
+    await listOnce(ledger(), "field", entriesOf("rests", "settles", "leaves"));
+    const poll = await ledger().beginPoll("field");
+    const shown = [rests, settles, blinks, 4711].map((id) => poll.showsAtRest(id));
+    expect(shown, "the others settle, were missing, or are unknown").toEqual([true, false, false, false]);
+    await ledger().noteRun(run.id, { finished: { at: "2030-01-01T00:00:00.000Z", left: true } });
+    const noted: [string, number][] = [];
+    await poll.record([entry("rests"), entry("blinks"), entry("new")], ({ path }, id) => noted.push([path, id]));
+    expect(noted.slice(0, 2)).toEqual([
+      ["rests", rests],
+      ["blinks", blinks],
+    ]);
+    expect(noted[2]?.[1]).toBeGreaterThan(leaves);
+    expect(await poll.complete(), "one left during the poll").toMatchObject({ gone: [], missing: 1 });
+    expect((await listOnce(ledger(), "field", [])).gone).toEqual([settles]);
   });
 
   it("runs one poll of a drop at a time, and polls of other drops concurrently", async () => {

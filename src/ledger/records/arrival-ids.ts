@@ -16,6 +16,10 @@ interface IdPart<Key> {
 }
 
 export const AT_DROP: Selection<string> = { where: "gone_at IS NULL AND parent_id IS NULL", key: "path" };
+export const SETTLING: Selection<number> = {
+  where: "state = 'settling' AND gone_at IS NULL AND parent_id IS NULL",
+  key: "id",
+};
 export const MISSING: Selection<number> = {
   where: "missing_since IS NOT NULL AND gone_at IS NULL",
   key: "id",

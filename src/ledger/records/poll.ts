@@ -1,7 +1,8 @@
 /**
- * One poll of one drop. A listing is compared entry by entry through the index of arrivals at the drop; each
- * arrival that was seen is remembered as one bit. A known entry costs one index query and no write, so a poll
- * with nothing new commits nothing.
+ * One poll of one drop. An entry that the caller knows from an earlier listing is compared with the ids that were at
+ * rest when the poll began, any other one through the index of arrivals at the drop; each arrival that was seen is
+ * remembered as one bit. A known entry costs one bit or one index query and no write, so a poll with nothing new
+ * commits nothing.
  */
 import { basename } from "node:path/posix";
 import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
@@ -9,7 +10,7 @@ import { ARRIVAL_STATES } from "../../states.ts";
 import { BitSet } from "../../support/bitset.ts";
 import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
-import { AT_DROP, idsBy, MISSING } from "./arrival-ids.ts";
+import { AT_DROP, idsBy, MISSING, SETTLING } from "./arrival-ids.ts";
 import { awaitedBefore, awaitMore, settlingIn } from "./awaited.ts";
 import { appendEvent, appendOrRenewEvent, leaveDrop } from "./events.ts";
 import { noteGrowthPause } from "./finished-files.ts";
@@ -28,11 +29,15 @@ export class LedgerPoll implements PollRecord {
   readonly #store: Store;
   readonly #drop: string;
   readonly #startedAt: IsoInstant;
-  readonly #fence: number | null;
+  readonly session: number | null;
   readonly firstContact: boolean;
   readonly archives: readonly string[];
   readonly #onEnd: () => void;
   readonly #seen = new BitSet();
+  /** Arrivals at the drop when the poll began. */
+  readonly #atDrop: readonly number[];
+  /** Those of them that were neither settling nor missing. */
+  readonly #atRest: BitSet;
   /** Arrivals that the last complete listing did not show. */
   readonly #missing: Set<number>;
   /** For the first contact; empty afterwards. */
@@ -47,29 +52,40 @@ export class LedgerPoll implements PollRecord {
     {
       folders,
       archives,
+      atDrop,
+      settling,
       missing,
     }: Pick<PollRecord, "archives"> & {
       readonly folders: ListedFolders | null;
-      readonly missing: Set<number>;
+      readonly atDrop: readonly number[];
+      readonly settling: readonly number[];
+      readonly missing: readonly number[];
     },
     onEnd: () => void,
   ) {
     this.#store = store;
     this.#drop = drop;
     this.#startedAt = store.now();
-    this.#fence = store.session;
+    this.session = store.session;
     this.#onEnd = onEnd;
     this.firstContact = folders !== null;
     this.#folders = folders ?? new Map();
-    this.#missing = missing;
+    this.#missing = new Set(missing);
     this.archives = archives;
+    this.#atDrop = atDrop;
+    this.#atRest = new BitSet();
+    for (const id of atDrop) this.#atRest.add(id);
+    for (const ids of [settling, missing]) for (const id of ids) this.#atRest.delete(id);
   }
 
   static async begin(store: Store, drop: string, archives: readonly string[], onEnd: () => void): Promise<LedgerPoll> {
     const known = await store.look(() => row("SELECT 1 AS known FROM drops WHERE name = ?", drop));
     const folders = known === undefined ? await store.look(() => listedFolders(drop)) : null;
-    const ids = await idsBy(store, drop, MISSING, 0);
-    return new LedgerPoll(store, drop, { folders, archives, missing: new Set(ids) }, onEnd);
+    const atDrop = await idsBy(store, drop, AT_DROP, "");
+    // After the others: what settles since is not at rest.
+    const settling = await idsBy(store, drop, SETTLING, 0);
+    const missing = await idsBy(store, drop, MISSING, 0);
+    return new LedgerPoll(store, drop, { folders, archives, atDrop, settling, missing }, onEnd);
   }
 
   async ownsRun(id: string): Promise<boolean> {
@@ -92,17 +108,29 @@ export class LedgerPoll implements PollRecord {
     if (this.firstContact && this.#listed.size > 0) await this.#store.write("poll.recorded", () => this.#noteFolders());
     const unseen = this.#listed.size === 0 ? [] : await this.#unseenInListed();
     const isUnshown = (id: number, path: string) => !this.#seen.has(id) && isAwaited(path);
-    return this.#mark(unseen, () => awaitMore(this.#store, this.#drop, this.#fence, isUnshown));
+    return this.#mark(unseen, () => awaitMore(this.#store, this.#drop, this.session, isUnshown));
   }
 
-  async record(entries: readonly FileEntry[]): Promise<readonly Sighting[]> {
+  async record(
+    entries: readonly FileEntry[],
+    onId?: (entry: FileEntry, id: number) => void,
+  ): Promise<readonly Sighting[]> {
     this.#assertOpen();
-    const { seen, settling } = await this.#store.write("poll.recorded", () => this.#recordAll(entries));
-    for (const id of [...seen, ...settling.map(({ arrival }) => arrival.id)]) {
+    const sighted = await this.#store.write("poll.recorded", () => this.#recordAll(entries));
+    for (const [at, one] of sighted.entries()) {
+      const id = idOf(one);
       this.#seen.add(id);
       this.#missing.delete(id);
+      const entry = entries[at];
+      if (entry !== undefined) onId?.(entry, id);
     }
-    return settling;
+    return sighted.filter((one) => typeof one !== "number");
+  }
+
+  showsAtRest(id: number): boolean {
+    if (!this.#atRest.has(id)) return false;
+    this.#seen.add(id);
+    return true;
   }
 
   async complete(isAwaited: (path: string) => boolean = () => true): Promise<CompletePoll> {
@@ -142,7 +170,7 @@ export class LedgerPoll implements PollRecord {
   }
 
   *#noteFolders(): Steps<void> {
-    yield* this.#store.assertDrop(this.#drop, this.#fence);
+    yield* this.#store.assertDrop(this.#drop, this.session);
     yield* noteFolders(this.#drop, this.#listed);
   }
 
@@ -155,25 +183,19 @@ export class LedgerPoll implements PollRecord {
     this.#onEnd();
   }
 
-  *#recordAll(
-    entries: readonly FileEntry[],
-  ): Steps<{ readonly seen: readonly number[]; readonly settling: readonly Sighting[] }> {
-    yield* this.#store.assertDrop(this.#drop, this.#fence);
-    const seen: number[] = [];
-    const settling: Sighting[] = [];
+  /** For each entry the settling arrival, or the id of one at rest. */
+  *#recordAll(entries: readonly FileEntry[]): Steps<readonly (Sighting | number)[]> {
+    yield* this.#store.assertDrop(this.#drop, this.session);
+    const sighted: (Sighting | number)[] = [];
     const resting = yield* rowEach<readonly [number]>(
       RESTING,
       ["text", "text", "bigint", "text"],
       entries.map((entry) => [this.#drop, entry.path, entry.size, entry.mtime]),
     );
-    for (const [index, entry] of entries.entries()) {
-      const sighted = resting[index]?.[0] ?? (yield* this.#sight(entry));
-      if (typeof sighted === "number") seen.push(sighted);
-      else settling.push(sighted);
-    }
-    for (const id of [...seen, ...settling.map(({ arrival }) => arrival.id)])
+    for (const [index, entry] of entries.entries()) sighted.push(resting[index]?.[0] ?? (yield* this.#sight(entry)));
+    for (const id of sighted.map(idOf))
       if (this.#missing.has(id)) yield* execute("UPDATE arrivals SET missing_since = NULL WHERE id = ?", id);
-    return { seen, settling };
+    return sighted;
   }
 
   *#sight(entry: FileEntry): Steps<Sighting | number> {
@@ -266,10 +288,12 @@ export class LedgerPoll implements PollRecord {
     return { arrival: toArrival(changed ?? found), seen: "changed" };
   }
 
-  /** Ids of arrivals at the drop that were not in the listing. */
+  /** Ids of arrivals that were at the drop all the time, and were not in the listing. */
   async #unseen(): Promise<readonly number[]> {
-    const ids = await idsBy(this.#store, this.#drop, AT_DROP, "");
-    return ids.filter((id) => !this.#seen.has(id)).sort((a, b) => a - b);
+    const unseen = this.#atDrop.filter((id) => !this.#seen.has(id));
+    if (unseen.length === 0) return [];
+    const now = new Set(await idsBy(this.#store, this.#drop, AT_DROP, ""));
+    return unseen.filter((id) => now.has(id)).sort((a, b) => a - b);
   }
 
   /** The same for settling arrivals in the folders that were shown in full. */
@@ -290,17 +314,17 @@ export class LedgerPoll implements PollRecord {
   ): Promise<readonly AwaitedArrival[]> {
     if (missing.size === 0) return this.#store.look(() => awaitedBefore(this.#drop));
     const isMissing = (id: number, path: string) => missing.has(id) && isAwaited(path);
-    return awaitMore(this.#store, this.#drop, this.#fence, isMissing);
+    return awaitMore(this.#store, this.#drop, this.session, isMissing);
   }
 
   *#leaveAll(ids: readonly number[]): Steps<void> {
-    yield* this.#store.assertDrop(this.#drop, this.#fence);
+    yield* this.#store.assertDrop(this.#drop, this.session);
     for (const id of ids) yield* leaveDrop(this.#store, id, "arrival.gone", "two listings in a row did not show it");
   }
 
   /** No event: a single listing may be wrong. */
   *#missAll(ids: readonly number[]): Steps<void> {
-    yield* this.#store.assertDrop(this.#drop, this.#fence);
+    yield* this.#store.assertDrop(this.#drop, this.session);
     for (const id of ids) yield* execute("UPDATE arrivals SET missing_since = ? WHERE id = ?", this.#startedAt, id);
   }
 }
@@ -308,6 +332,10 @@ export class LedgerPoll implements PollRecord {
 function partsOf(ids: readonly number[]): readonly (readonly number[])[] {
   const count = Math.ceil(ids.length / MARKED_AT_ONCE);
   return Array.from({ length: count }, (_, at) => ids.slice(at * MARKED_AT_ONCE, (at + 1) * MARKED_AT_ONCE));
+}
+
+function idOf(sighted: Sighting | number): number {
+  return typeof sighted === "number" ? sighted : sighted.arrival.id;
 }
 
 function sizeWords(entry: FileEntry): string {
