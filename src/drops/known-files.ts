@@ -1,7 +1,7 @@
 /**
- * What the latest listings of a drop showed, and the arrivals that the ledger has of it. A file that is listed as before,
- * and whose arrival is still at rest, needs no query. The memory is one of a process: the first poll after a start, or
- * of another node, asks the ledger for each file.
+ * The files of the latest listings of a drop, with their arrivals. A file that is listed as before, and whose arrival
+ * is still at rest, needs no query. The memory is one of a process: the first poll after a start, or of another node,
+ * asks the ledger for each file.
  */
 import type { FileEntry } from "../model.ts";
 import type { PickupPoll } from "./pickup-contract.ts";

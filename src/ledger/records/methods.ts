@@ -16,7 +16,7 @@ import { laneHeads } from "./lane-heads.ts";
 import { orderMethods } from "./lane-order.ts";
 import { operatorMethods } from "./operator.ts";
 import { outcomeMethods } from "./outcomes.ts";
-import { LedgerPoll } from "./poll.ts";
+import { LedgerPoll } from "./polls/poll.ts";
 import { pruningMethods } from "./retention.ts";
 import { runMethods } from "./runs.ts";
 import { approvedKeys, triggerLists } from "./shared-lists.ts";

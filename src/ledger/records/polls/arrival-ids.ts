@@ -1,5 +1,5 @@
 /** Lists ids of arrivals at a drop. */
-import { row, type Store } from "./store.ts";
+import { row, type Store } from "../store.ts";
 
 /** Ids that are read at once. */
 const IDS_AT_ONCE = 10_000;

@@ -4,19 +4,23 @@
  * remembered as one bit. A known entry costs one bit or one index query and no write, so a poll with nothing new
  * commits nothing.
  */
-import { basename } from "node:path/posix";
-import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
-import { ARRIVAL_STATES } from "../../states.ts";
-import { BitSet } from "../../support/bitset.ts";
-import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../ledger.ts";
-import { brokenInvariant } from "../transitions.ts";
+import type { FileEntry, IsoInstant } from "../../../model.ts";
+import { BitSet } from "../../../support/bitset.ts";
+import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../../ledger.ts";
+import { brokenInvariant } from "../../transitions.ts";
+import { awaitedBefore, awaitMore, settlingIn } from "../awaited.ts";
+import { leaveDrop } from "../events.ts";
+import {
+  folderOf,
+  forgetFolders,
+  type ListedFolders,
+  listedFolders,
+  noteFolders,
+  wasThere,
+} from "../listed-folders.ts";
+import { execute, row, rowEach, type Steps, type Store } from "../store.ts";
 import { AT_DROP, idsBy, MISSING, SETTLING } from "./arrival-ids.ts";
-import { awaitedBefore, awaitMore, settlingIn } from "./awaited.ts";
-import { appendEvent, appendOrRenewEvent, leaveDrop } from "./events.ts";
-import { noteGrowthPause } from "./finished-files.ts";
-import { folderOf, forgetFolders, type ListedFolders, listedFolders, noteFolders, wasThere } from "./listed-folders.ts";
-import { type ArrivalRow, toArrival } from "./rows.ts";
-import { cells, execute, row, rowEach, type Steps, type Store } from "./store.ts";
+import { sight } from "./sightings.ts";
 
 /** Arrivals that are marked as gone, or missing, in one transaction. */
 const MARKED_AT_ONCE = 500;
@@ -36,7 +40,7 @@ export class LedgerPoll implements PollRecord {
   readonly #seen = new BitSet();
   /** Arrivals at the drop when the poll began. */
   readonly #atDrop: readonly number[];
-  /** Those of them that were neither settling nor missing. */
+  /** Ids of arrivals that were then neither settling nor missing. */
   readonly #atRest: BitSet;
   /** Arrivals that the last complete listing did not show. */
   readonly #missing: Set<number>;
@@ -186,106 +190,17 @@ export class LedgerPoll implements PollRecord {
   /** For each entry the settling arrival, or the id of one at rest. */
   *#recordAll(entries: readonly FileEntry[]): Steps<readonly (Sighting | number)[]> {
     yield* this.#store.assertDrop(this.#drop, this.session);
+    const at = { store: this.#store, drop: this.#drop, startedAt: this.#startedAt };
     const sighted: (Sighting | number)[] = [];
     const resting = yield* rowEach<readonly [number]>(
       RESTING,
       ["text", "text", "bigint", "text"],
       entries.map((entry) => [this.#drop, entry.path, entry.size, entry.mtime]),
     );
-    for (const [index, entry] of entries.entries()) sighted.push(resting[index]?.[0] ?? (yield* this.#sight(entry)));
+    for (const [index, entry] of entries.entries()) sighted.push(resting[index]?.[0] ?? (yield* sight(at, entry)));
     for (const id of sighted.map(idOf))
       if (this.#missing.has(id)) yield* execute("UPDATE arrivals SET missing_since = NULL WHERE id = ?", id);
     return sighted;
-  }
-
-  *#sight(entry: FileEntry): Steps<Sighting | number> {
-    const found = yield* row<ArrivalRow>(
-      "SELECT * FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL AND parent_id IS NULL",
-      this.#drop,
-      entry.path,
-    );
-    if (found === undefined) return (yield* this.#returnedId(entry)) ?? (yield* this.#add(entry));
-    if (found.size === entry.size && found.mtime === entry.mtime) return { arrival: toArrival(found), seen: "known" };
-    if (ARRIVAL_STATES[found.state].isUnclaimed) return yield* this.#change(found, entry);
-    yield* leaveDrop(this.#store, found.id, "arrival.superseded", `another version came: ${sizeWords(entry)}`);
-    return yield* this.#add(entry);
-  }
-
-  /**
-   * A listing may still show a file that was finished after the listing had begun: that is the old version,
-   * not a new one.
-   */
-  *#returnedId(entry: FileEntry): Steps<number | null> {
-    const last = yield* row<ArrivalRow>(
-      "SELECT * FROM arrivals WHERE name = ? AND drop_name = ? AND path = ? AND parent_id IS NULL " +
-        "ORDER BY id DESC LIMIT 1",
-      basename(entry.path),
-      this.#drop,
-      entry.path,
-    );
-    const same = last !== undefined && last.size === entry.size && last.mtime === entry.mtime;
-    if (!same || last.gone_at === null || last.gone_at < this.#startedAt) return null;
-    return last.id;
-  }
-
-  *#add(entry: FileEntry): Steps<Sighting> {
-    const now = this.#store.now();
-    const { path, size, mtime } = entry;
-    const state = "settling";
-    const reason = "seen for the first time";
-    const [added] = yield* cells<readonly [id: number]>(
-      `INSERT INTO arrivals (drop_name, path, name, size, mtime, state, reason, seen_at, changed_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-      this.#drop,
-      path,
-      basename(path),
-      size,
-      mtime,
-      state,
-      reason,
-      now,
-      now,
-    );
-    if (added === undefined) throw brokenInvariant("record poll", path, "no row came back");
-    const facts = {
-      drop: this.#drop,
-      path,
-      size,
-      mtime,
-      state,
-      reason,
-      seenAt: now,
-      changedAt: now,
-    } as const;
-    const arrival: Arrival = { ...facts, id: added[0], parentId: null, sha256: null, goneAt: null };
-    const subject = { arrivalId: arrival.id, runId: null, operationId: null };
-    yield* appendEvent(this.#store, { ...subject, what: "arrival.settling", detail: sizeWords(entry) }, arrival);
-    return { arrival, seen: "new" };
-  }
-
-  *#change(found: ArrivalRow, entry: FileEntry): Steps<Sighting> {
-    if (found.state === "settling" && entry.size > found.size) {
-      const pauseMs = Date.parse(this.#store.now()) - Date.parse(found.changed_at);
-      yield* noteGrowthPause(this.#store, this.#drop, entry.path, pauseMs);
-    }
-    const reason = "its size or time has changed";
-    const changed = yield* row<ArrivalRow>(
-      "UPDATE arrivals SET size = ?, mtime = ?, state = 'settling', reason = ?, changed_at = ? " +
-        "WHERE id = ? RETURNING *",
-      entry.size,
-      entry.mtime,
-      reason,
-      this.#store.now(),
-      found.id,
-    );
-    yield* appendOrRenewEvent(this.#store, {
-      arrivalId: found.id,
-      runId: null,
-      operationId: null,
-      what: "arrival.changed",
-      detail: sizeWords(entry),
-    });
-    return { arrival: toArrival(changed ?? found), seen: "changed" };
   }
 
   /** Ids of arrivals that were at the drop all the time, and were not in the listing. */
@@ -336,8 +251,4 @@ function partsOf(ids: readonly number[]): readonly (readonly number[])[] {
 
 function idOf(sighted: Sighting | number): number {
   return typeof sighted === "number" ? sighted : sighted.arrival.id;
-}
-
-function sizeWords(entry: FileEntry): string {
-  return `${entry.path}, ${entry.size} bytes, time ${entry.mtime}`;
 }
