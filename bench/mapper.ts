@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { writeStandardCsv, writeStandardWorkbook, ZONE } from "./mapping-data.ts";
+import { writeDailyCsv, writeHalfHours, writeStandardCsv, writeStandardWorkbook, ZONE } from "./mapping-data.ts";
 import type { WorkAnswer } from "./mapping-work.ts";
 
 const ROWS = Number(process.env["HEADGATE_BENCH_ROWS"] ?? 1_000_000);
@@ -21,6 +21,7 @@ interface Piece {
   readonly work: "parse" | "plain" | "plain-sync" | "split" | "pool" | "summary";
   readonly inputs: readonly string[];
   readonly settings?: Readonly<Record<string, unknown>>;
+  readonly mapper?: string;
 }
 
 export async function benchMapping(): Promise<void> {
@@ -29,6 +30,8 @@ export async function benchMapping(): Promise<void> {
   try {
     writeStandardCsv(at("utc.csv"), { rows: ROWS });
     writeStandardCsv(at("local.csv"), { rows: ROWS, dates: "local" });
+    writeDailyCsv(at("daily.csv"), ROWS);
+    writeHalfHours(at("half-hours.csv"), ROWS);
     print(`mapping: ${ROWS} rows of 100 series, ${megabytes(at("utc.csv"))} MB; best of ${ROUNDS} rounds, seconds`);
     const local = { timeZone: ZONE, dst: "byOrder" };
     const utc = { work: "pool", inputs: [at("utc.csv")] } as const;
@@ -39,6 +42,11 @@ export async function benchMapping(): Promise<void> {
       { name: "plain script, all at once", work: "plain-sync", inputs: utc.inputs },
       { name: "standard, one worker", ...utc },
       { name: "standard, local time", work: "pool", inputs: [at("local.csv")], settings: local },
+      { name: "standard, a reading a day", work: "pool", inputs: [at("daily.csv")] },
+      {
+        ...{ name: "half-hourly, with statuses", work: "pool", inputs: [at("half-hours.csv")] },
+        ...{ mapper: "half-hourly", settings: { timeZone: "UTC" } },
+      },
       { name: "standard, two workers", work: "pool", inputs: [at("utc.csv"), at("utc.csv")] },
     ]);
     printRatios(table);
@@ -122,8 +130,11 @@ async function workbook(folder: string, path: string): Promise<void> {
   print("at most 400 MB are wanted");
 }
 
-async function runPiece(folder: string, { work, inputs, settings = {} }: Piece): Promise<WorkAnswer> {
-  const args = [work, inputs.join(","), join(folder, "out"), JSON.stringify(settings)];
+async function runPiece(
+  folder: string,
+  { work, inputs, settings = {}, mapper = "standard" }: Piece,
+): Promise<WorkAnswer> {
+  const args = [work, inputs.join(","), join(folder, "out"), JSON.stringify(settings), mapper];
   const child = spawn(process.execPath, [join(import.meta.dirname, "mapping-work.ts"), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -68,6 +68,28 @@ export function writeWideCsv(path: string, rows: number, series: number): void {
   }
 }
 
+/** A row a day of each meter, with a half hour a column and its status, as British exports have them; days of UTC. */
+export function writeHalfHours(path: string, readings: number): void {
+  const names = Array.from({ length: 48 }, (_, at) => `HH${at + 1},HH${at + 1} Flag`);
+  const rows = Math.ceil(readings / 48);
+  const lines = Array.from({ length: rows }, (_, row) => {
+    const day = secondText(START_MS + (row % 365) * 86_400_000).slice(0, 10);
+    const values = names.map((_, at) => `${valueText(row * 48 + at)},${(row + at) % 97 === 0 ? "E" : "A"}`);
+    return `M-${String(Math.floor(row / 365)).padStart(3, "0")},${day},${values.join(",")}\n`;
+  });
+  writeFileSync(path, `MPAN,Date,${names.join(",")}\n${lines.join("")}`);
+}
+
+/** A standard data file with one reading a day of each series. */
+export function writeDailyCsv(path: string, rows: number): void {
+  const days = Math.ceil(rows / 1000);
+  const lines = Array.from({ length: rows }, (_, at) => {
+    const date = secondText(START_MS + (at % days) * 86_400_000);
+    return `${date}Z,M-${String(Math.floor(at / days)).padStart(3, "0")},kWh,${valueText(at)}\n`;
+  });
+  writeFileSync(path, `date,source_serial_number,mapping_config,value\n${lines.join("")}`);
+}
+
 function secondText(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, 19);
 }

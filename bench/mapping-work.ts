@@ -1,6 +1,6 @@
 /**
  * One measured piece of the bench of mapping, in a process of its own: `mapping-work.ts WORK INPUT OUTPUT
- * [SETTINGS]`.
+ * [SETTINGS [MAPPER]]`.
  */
 
 import { once } from "node:events";
@@ -17,6 +17,7 @@ import { onlyOne } from "../src/support/settled.ts";
 import { createCatalogue } from "../src/workers/catalogue.ts";
 import { createMappingPool } from "../src/workers/pool.ts";
 import { measure, peakMegabytes } from "./child.ts";
+import { writeHalfHours } from "./mapping-data.ts";
 
 export interface WorkAnswer {
   /** Seconds; CPU of this process and of the workers. */
@@ -30,7 +31,7 @@ export interface WorkAnswer {
 
 /** The defaults of `push.batch`. */
 const LIMITS = { pointsMax: 5000, bytesMax: 4_000_000 };
-const [work = "", input = "", output = "", settings = "{}"] = process.argv.slice(2);
+const [work = "", input = "", output = "", settings = "{}", mapperName = "standard"] = process.argv.slice(2);
 
 /** csv-parse alone, its rows as arrays that nobody keeps. */
 async function parseAlone(): Promise<number> {
@@ -112,8 +113,8 @@ async function plainScript(): Promise<number> {
 /** The real thing: files through the pool into segments. */
 async function throughPool(): Promise<{ run(): Promise<number>; close(): Promise<void> }> {
   const inputs = input.split(",");
-  const entry = await createCatalogue([]).find("standard");
-  if (entry === null) throw new Error("there is no mapper standard");
+  const entry = await createCatalogue([]).find(mapperName);
+  if (entry === null) throw new Error(`there is no mapper ${mapperName}`);
   const options = workersOptions.parse({ count: inputs.length, timeLimit: "1h" });
   const pool = createMappingPool(options, [], silentLog);
   const binding = {
@@ -132,7 +133,8 @@ async function throughPool(): Promise<{ run(): Promise<number>; close(): Promise
     return result.points;
   };
   const warm = join(dirname(output), "warm.csv");
-  writeFileSync(warm, "date,variable_id,value\n2026-01-01T00:00:00Z,1,1\n");
+  if (mapperName === "half-hourly") writeHalfHours(warm, 48);
+  else writeFileSync(warm, "date,variable_id,value\n2026-01-01T00:00:00Z,1,1\n");
   await Promise.all(inputs.map((_, nth) => map(warm, nth)));
   return {
     run: async () => (await Promise.all(inputs.map(map))).reduce((sum, points) => sum + points, 0),

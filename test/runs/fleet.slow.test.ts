@@ -1,47 +1,22 @@
 /** Two gateways in this process that share a ledger in PostgreSQL and their drops. */
-import { appendFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parse, stringify } from "yaml";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { pendingRuns } from "../../src/runs/pending-runs.ts";
-import { silentLog } from "../../src/support/log.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
 import { until } from "../e2e/wait.ts";
 import { JumpingClock } from "../support/jumping-clock.ts";
-import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { drop, GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
+import { FleetRig } from "./fleet-rig.ts";
+import { drop, type GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
 
-/** A killed node is waited for so long; a process that is not scheduled for so long must not lose its drops. */
-const LEASE = "6s";
-
+let fleet: FleetRig;
 let rig: GatewayRig;
-let database: TestDatabase;
-let gateways: Gateway[];
 beforeEach(async () => {
-  [rig, database] = await Promise.all([GatewayRig.start(), openTestDatabase()]);
-  gateways = [];
+  fleet = await FleetRig.start();
+  ({ rig } = fleet);
 });
-afterEach(async () => {
-  for (const gateway of gateways) await gateway.stop();
-  await rig.close();
-  await database.drop();
-});
-
-function configOf(node: string, sections: Readonly<Record<string, unknown>>) {
-  const ledger = { kind: "postgres", url: database.url, lease: LEASE, node };
-  rig.configure({ ledger, spool: { path: `./state/spool-${node}` }, ...sections });
-  const file = join(rig.folder, `${node}.yaml`);
-  writeFileSync(file, stringify(parse(readFileSync(rig.config, "utf8"))));
-  return loadGatewayConfig(file);
-}
-
-async function start(node: string, sections: Readonly<Record<string, unknown>>): Promise<Gateway> {
-  const gateway = await startGateway(configOf(node, sections), { log: silentLog });
-  gateways.push(gateway);
-  return gateway;
-}
+afterEach(() => fleet.close());
 
 describe("a drop that a node does not know any more", () => {
   it("is polled by another node that does, which also takes the files that were claimed and not fetched", async () => {
@@ -50,17 +25,19 @@ describe("a drop that a node does not know any more", () => {
     // Its disk is as good as full: what is claimed is not fetched.
     const full = { spool: { path: "./state/spool-north", headroom: "900000GB" } };
     rig.put("field/a.csv", oneReading(variable, 1));
-    const north = await start("north", { ...both, ...full });
+    const north = await fleet.start("north", { ...both, ...full });
     await until("north has claimed it", async () => (await north.ledger.runsIn(["claimed"])).length === 1);
     rig.put("field/b.csv", oneReading(variable, 2, "2026-03-02T00:00:00Z"));
     await until("north has claimed both", async () => (await north.ledger.runsIn(["claimed"])).length === 2);
-    const south = await start("south", both);
+    const south = await fleet.start("south", both);
     const polls = async () =>
       Object.fromEntries((await south.ledger.fleet.nodes()).map(({ node, drops }) => [node, drops]));
     expect(await polls()).toEqual({ north: ["field", "in"], south: [] });
 
     const fewer = { ...both, ...full, drops: [drop("in")] };
-    expect(await north.exchange(configOf("north", fewer))).toMatchObject({ status: "exchanged" });
+    expect(await north.exchange(loadGatewayConfig(fleet.configure("north", fewer)))).toMatchObject({
+      status: "exchanged",
+    });
     await until("south polls it", async () => (await polls())["south"]?.join() === "field");
     expect(await polls()).toEqual({ north: ["in"], south: ["field"] });
     await until("its files are delivered", async () => (await south.ledger.runsIn(["confirmed"])).length === 2);
@@ -73,12 +50,10 @@ describe("a file that a node finished", () => {
     const variable = await rig.variable("a");
     const finish = { delivered: { archive: "archive" } };
     const sections = { drops: [drop("in", { finish })], triggers: [trigger("standard")] };
-    configOf("north", sections);
-    const north = new HeadgateProcess(["gateway", "-c", join(rig.folder, "north.yaml")]);
+    const north = new HeadgateProcess(["gateway", "-c", fleet.configure("north", sections)]);
     await north.said("stderr", /gateway started/);
     const clock = new JumpingClock();
-    const south = await startGateway(configOf("south", sections), { log: silentLog, clock });
-    gateways.push(south);
+    const south = await fleet.start("south", sections, clock);
     rig.put("in/a.csv", oneReading(variable, 1));
     const events = async () =>
       (await south.ledger.trace("a.csv")).flatMap((file) => file.events.map(({ what }) => what));
@@ -102,12 +77,11 @@ describe("a run of another living node", () => {
     const variable = await rig.variable("a");
     rig.put("in/a.csv", oneReading(variable, 1));
     const away = { services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] };
-    const south = await start("south", away);
+    const south = await fleet.start("south", away);
     await until("it is sent in vain", async () => (await south.ledger.runsIn(["delivering"])).length === 1);
-    const north = await start("north", {});
+    const north = await fleet.start("north", {});
     expect((await pendingRuns(north.ledger, 9, () => false)).map(({ path }) => path)).toEqual(["a.csv"]);
-    gateways = [north];
-    await south.stop();
+    await fleet.stop(south);
     await until("north has delivered it and is idle", () => north.isIdle());
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1 });
   });
@@ -119,18 +93,17 @@ describe("a run whose segment is on the disk of a node that is gone", () => {
     const both = { drops: [drop("in"), drop("field")], triggers: [trigger("standard")] };
     const away = { services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] };
     rig.put("field/a.csv", oneReading(variable, 1));
-    const south = await start("south", { ...both, ...away });
+    const south = await fleet.start("south", { ...both, ...away });
     await until("it is sent in vain", async () => (await south.ledger.runsIn(["delivering"])).length === 1);
-    gateways = [];
-    await south.stop();
+    await fleet.stop(south);
 
-    const north = await start("north", { ...both, drops: [drop("in")] });
+    const north = await fleet.start("north", { ...both, drops: [drop("in")] });
     const waiting = await until("north says what it lacks", async () => {
       const [run] = await north.ledger.runsIn(["delivering"]);
       return run?.reason?.code === "HG-RUN-008" && run;
     });
     expect(waiting.reason?.message).toContain("the drop field is not in the configuration of this node");
-    await start("west", both);
+    await fleet.start("west", both);
     await until("it is delivered", async () => (await north.ledger.run(waiting.id))?.state === "confirmed");
     expect((await north.ledger.run(waiting.id))?.node).toBe("west");
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1 });
@@ -165,13 +138,12 @@ export default defineMapper({ name: "acme", summary: "of a test", version: "1", 
     };
     rig.put("in/a.csv", "2026-03-01T00:00:00Z,1\n");
     const away = { services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] };
-    const south = await start("south", { ...sections, ...away });
+    const south = await fleet.start("south", { ...sections, ...away });
     const run = await until("it is sent in vain", async () => (await south.ledger.runsIn(["delivering"]))[0]);
-    gateways = [];
-    await south.stop();
+    await fleet.stop(south);
 
     write(3);
-    const north = await start("north", sections);
+    const north = await fleet.start("north", sections);
     await until("it is at rest", async () => {
       const state = (await north.ledger.run(run.id))?.state ?? "";
       return ["confirmed", "quarantined"].includes(state);
@@ -187,8 +159,8 @@ describe("the console of a node", () => {
   it("shows the files of other nodes as they change", async () => {
     await rig.variable("a");
     const sections = { drops: [drop("in")], triggers: [trigger("standard")] };
-    const north = await start("north", sections);
-    const south = await start("south", sections);
+    const north = await fleet.start("north", sections);
+    const south = await fleet.start("south", sections);
     await until("north polls the drop", async () =>
       (await north.ledger.fleet.nodes()).some((one) => one.drops[0] === "in"),
     );

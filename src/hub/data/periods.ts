@@ -31,13 +31,18 @@ export async function* collectPeriods(
   { buckets, convert, isOfSums }: CollectingParts,
 ): AsyncGenerator<readonly CollectedPeriod[]> {
   const state = { open: null as CollectedPeriod | null, finished: [] as CollectedPeriod[] };
-  const periodAt = (atMs: number): CollectedPeriod => {
+  const bucketAt = (atMs: number): Bucket => {
     const { open } = state;
-    if (open !== null && holds(open.bucket, atMs)) return open;
+    return open !== null && holds(open.bucket, atMs) ? open.bucket : buckets.at(atMs);
+  };
+  const periodOf = (bucket: Bucket): CollectedPeriod => {
+    const { open } = state;
+    if (open?.bucket === bucket) return open;
     if (open !== null) state.finished.push(open);
-    state.open = { bucket: buckets.at(atMs), sums: new Accumulator() };
+    state.open = { bucket, sums: new Accumulator() };
     return state.open;
   };
+  const periodAt = (atMs: number) => periodOf(bucketAt(atMs));
   const take = () => state.finished.splice(0);
   const stretches = stretchesOf(range, source.rollups);
   for (const stretch of inOrder(range, stretches)) {
@@ -49,10 +54,10 @@ export async function* collectPeriods(
     }
     for await (const piece of source.pieces({ ...range, ...stretch.bounds })) {
       const { firstMs, lastMs, count } = piece;
-      const isWhole = isOfSums && convert === null && holds(buckets.at(firstMs), lastMs);
-      const known = isWhole ? piece.sums() : null;
-      if (known === null) addPoints(piece, convert, periodAt);
-      else periodAt(firstMs).sums.merge({ ...known, count, firstMs });
+      const bucket = isOfSums && convert === null ? bucketAt(firstMs) : null;
+      const known = bucket !== null && holds(bucket, lastMs) ? piece.sums() : null;
+      if (bucket === null || known === null) addPoints(piece, convert, periodAt);
+      else periodOf(bucket).sums.merge({ ...known, count, firstMs });
       if (state.finished.length > 0) yield take();
     }
   }
