@@ -35,7 +35,7 @@ const EVENT_PAUSE_FACTOR = 5;
  * of many known files costs little. The pause is at most so many times `every`, since a network share may
  * only report changes by this machine.
  */
-const QUIET = { share: 400, everyMax: 3 };
+const QUIET = { share: 1_000, everyMax: 3 };
 /** Milliseconds beyond the settling interval, since timers may end a little early. */
 const SETTLE_SLACK_MS = 5;
 /** Milliseconds; a failing drop is not polled faster than this. */

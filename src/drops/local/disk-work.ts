@@ -25,6 +25,7 @@ import type { FileEntry, FinishResult } from "../../model.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { syncNamesNow, type TaskFacts, triedOnce } from "../../support/threads/disk-work.ts";
 import type { FetchedPart } from "../drop.ts";
+import { type NamesOrder, readNames, type SomeNames } from "./names-work.ts";
 
 export interface FinishWanted {
   readonly entry: FileEntry;
@@ -36,6 +37,7 @@ export interface FinishWanted {
 
 /** The paths were checked: each is plain and relative. */
 export type LocalOrder =
+  | NamesOrder
   | { readonly kind: "fetch"; readonly entries: readonly FileEntry[]; readonly destination: string }
   | { readonly kind: "finish"; readonly wanted: readonly FinishWanted[] }
   /** `paths` are separated by a zero character: many texts take longer to pass on than one. */
@@ -60,7 +62,7 @@ export interface FileStatuses {
 /** The size of a path that vanished, or is no file. */
 export const NO_FILE = -1;
 
-export type LocalAnswer = ListAnswer | FileStatuses;
+export type LocalAnswer = ListAnswer | FileStatuses | SomeNames;
 
 type Facts = TaskFacts<{ readonly root: string }>;
 
@@ -68,6 +70,7 @@ type Facts = TaskFacts<{ readonly root: string }>;
 const PIECE_MAX = 256 * 1024;
 
 export function performLocal(order: LocalOrder, facts: Facts): LocalAnswer {
+  if (order.kind === "names") return readNames(order, facts.isWanted);
   if (order.kind === "status") return statusesOf(order.root, order.paths.split("\0"), facts);
   const folders = new Folders(facts.data.root);
   return order.kind === "fetch"

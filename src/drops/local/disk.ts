@@ -6,7 +6,7 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { FetchedFile, FileEntry, FinishResult } from "../../model.ts";
 import { faultPoint } from "../../support/faults.ts";
-import { bytesOf, type NameEncoding } from "../../support/file-names.ts";
+import { bytesOf, type NameEncoding, type PathOnDisk } from "../../support/file-names.ts";
 import type { Logger } from "../../support/log.ts";
 import { type Settled, settleRest } from "../../support/settled.ts";
 import { besideModule } from "../../support/threads/beside.ts";
@@ -19,6 +19,7 @@ import { isInside } from "../paths.ts";
 import type { Destination } from "../receive.ts";
 import { interrupted } from "../refusals.ts";
 import type { FileStatuses, FinishWanted, ListAnswer, LocalAnswer, LocalOrder } from "./disk-work.ts";
+import type { SomeNames } from "./names-work.ts";
 import { openForWriting } from "./open-files.ts";
 
 /** How the drop finishes files: `Result` is that of the whole finish, or of its first half. */
@@ -50,6 +51,7 @@ const IDLE_MS = 60_000;
 export class LocalDisk {
   readonly #facts: LocalDiskFacts;
   readonly #thread: DiskThread<LocalOrder, LocalAnswer>;
+  #listings = 0;
 
   constructor(facts: LocalDiskFacts) {
     this.#facts = facts;
@@ -73,6 +75,28 @@ export class LocalDisk {
   async statuses(root: string, paths: readonly string[], signal: AbortSignal): Promise<FileStatuses | null> {
     const answer = await this.#thread.ask({ kind: "status", root, paths: paths.join("\0") }, signal);
     return answer !== null && "sizes" in answer ? answer : null;
+  }
+
+  /**
+   * The names in a folder with this full path, in parts. A part is null when the thread did not read it: the caller
+   * reads the folder again.
+   */
+  async *names(folder: PathOnDisk, signal: AbortSignal): AsyncGenerator<SomeNames | null> {
+    this.#listings += 1;
+    const order = { kind: "names", listing: this.#listings, folder, names: this.#facts.names } as const;
+    let ended = false;
+    try {
+      for (let step: "begin" | "continue" = "begin"; !ended; step = "continue") {
+        const answer = await this.#thread.ask({ ...order, step }, signal);
+        const some = answer !== null && "linksCount" in answer ? answer : null;
+        // A thread that fails closes the folder; after an abort it may have read more.
+        ended = some === null ? !signal.aborted : some.ended;
+        yield some;
+        if (some === null) return;
+      }
+    } finally {
+      if (!ended) void this.#thread.ask({ ...order, step: "end" });
+    }
   }
 
   /** See `Drop.fetch`; `fetchOne` fetches the files that the thread left. */
@@ -145,7 +169,7 @@ export class LocalDisk {
 
   async #askList(order: LocalOrder, signal: AbortSignal, mustReceive = false): Promise<ListAnswer | null> {
     const answer = await this.#thread.ask(order, signal, mustReceive);
-    return answer === null || "sizes" in answer ? null : answer;
+    return answer === null || "sizes" in answer || "linksCount" in answer ? null : answer;
   }
 
   /** The paths that a process has open for writing. */

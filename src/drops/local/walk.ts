@@ -3,15 +3,19 @@ import { type BigIntStats, type Dir, type Dirent, lstat } from "node:fs";
 import { lstat as lstatOnce, opendir } from "node:fs/promises";
 import type { FileEntry } from "../../model.ts";
 import { isMissing } from "../../support/errors.ts";
-import { bytesOf, localPath, type NameEncoding, nameOf } from "../../support/file-names.ts";
+import { bytesOf, localPath, type NameEncoding, nameOf, type PathOnDisk } from "../../support/file-names.ts";
 import type { OnFolder } from "../drop.ts";
 import type { ListingFilter } from "../paths.ts";
 import { type FileStatuses, NO_FILE } from "./disk-work.ts";
+import type { SomeNames } from "./names-work.ts";
 
-/** Entries that are read in one call, and whose status is then read concurrently. */
+/** Entries that are read in one call. */
 const READ_AT_ONCE = 512;
-/** Files whose status the thread of the drop reads: for fewer, a message to it costs more than it saves. */
-const STATUS_LIST_MIN = 64;
+/**
+ * The thread of the drop reads the names of a folder with at least so many entries, and their status: for fewer, a
+ * message to it costs more than it saves.
+ */
+const LIST_MIN = 64;
 
 export interface LocalTree {
   /** Full path without symbolic links. */
@@ -21,6 +25,8 @@ export interface LocalTree {
   /** Ends a wait that was cancelled, and converts errors to those of the drop. */
   readonly guard: <T>(work: Promise<T>) => Promise<T>;
   readonly onLink: () => void;
+  /** See `LocalDisk.names`. */
+  readonly someNames: (folder: PathOnDisk) => AsyncIterable<SomeNames | null>;
   /** Null when they were not read. */
   readonly statuses: (paths: readonly string[]) => Promise<FileStatuses | null>;
   /** Counts the entries that are read, including ignored ones. */
@@ -41,13 +47,13 @@ export async function* listTree(tree: LocalTree, from: string): AsyncGenerator<r
     if (directory === null) continue;
     const below: string[] = [];
     try {
-      for (let ended = false; !ended; ) {
-        // One guarded wait for the whole group: a guard for each entry would cost more than reading it.
-        const read = await tree.guard(readGroup(tree, directory, folder));
+      for await (const names of namesIn(tree, directory, folder)) {
+        const read = taken(tree, names, folder);
         folders.push(...read.folders);
         if (tree.onListed !== undefined) below.push(...read.folders);
-        ended = read.ended;
-        if (read.files.length > 0) yield read.files;
+        // One guarded wait for the whole group: a guard for each entry would cost more than reading it.
+        const files = await tree.guard(readEntries(tree, read.paths));
+        if (files.length > 0) yield files;
       }
     } finally {
       await closeFolder(tree, directory);
@@ -74,7 +80,7 @@ export function entryOf(path: string, status: BigIntStats): FileEntry {
 async function openFolder(tree: LocalTree, folder: string): Promise<Dir | null> {
   // Names are read as bytes: as text, names that are not UTF-8 would not lead to their files. The types only
   // provide text.
-  const means = { bufferSize: READ_AT_ONCE, encoding: "buffer" as BufferEncoding };
+  const means = { bufferSize: LIST_MIN, encoding: "buffer" as BufferEncoding };
   const opening = opendir(localPath(tree.root, folder, tree.names), means).catch((thrown: unknown) => {
     if (folder !== "" && isMissing(thrown)) return null; // The folder vanished during the listing.
     throw thrown;
@@ -93,30 +99,67 @@ async function closeFolder(tree: LocalTree, directory: Dir): Promise<void> {
   await tree.guard(closing);
 }
 
-interface Group {
-  readonly files: readonly FileEntry[];
+interface Names {
+  readonly files: readonly string[];
   readonly folders: readonly string[];
-  readonly ended: boolean;
+  readonly linksCount: number;
+  readonly count: number;
 }
 
-async function readGroup(tree: LocalTree, directory: Dir, folder: string): Promise<Group> {
-  const items = await readItems(directory);
-  if (tree.tally !== undefined) tree.tally.entries += items.length;
-  const folders: string[] = [];
-  const paths: string[] = [];
-  for (const item of items) {
-    const name = nameOf(Buffer.from(item.name), tree.names);
-    const path = folder === "" ? name : `${folder}/${name}`;
-    if (takes(tree, item, path, folders)) paths.push(path);
+/** The names in a folder, in groups. A large one is read by the thread, and without it as a small one. */
+async function* namesIn(tree: LocalTree, directory: Dir, folder: string): AsyncGenerator<Names> {
+  let items = await tree.guard(readItems(directory, LIST_MIN));
+  const byThread: Names[] = [];
+  let ended = items.length < LIST_MIN;
+  if (!ended)
+    for await (const some of tree.someNames(localPath(tree.root, folder, tree.names))) {
+      if (some === null) break;
+      const names = { ...some, files: partsOf(some.files), folders: partsOf(some.folders) };
+      byThread.push(names);
+      yield names;
+      ended = some.ended;
+    }
+  if (ended && byThread.length > 0) return;
+  const given = new Set(byThread.flatMap(({ files, folders }) => [...files, ...folders]));
+  for (let most = LIST_MIN, more = true; more; most = READ_AT_ONCE) {
+    yield namesOf(items, tree.names, given);
+    more = items.length === most;
+    if (more) items = await tree.guard(readItems(directory, READ_AT_ONCE));
   }
-  return { files: await readEntries(tree, paths), folders, ended: items.length < READ_AT_ONCE };
+}
+
+function partsOf(joined: string): readonly string[] {
+  return joined === "" ? [] : joined.split("\0");
+}
+
+/** Without those that were given before. */
+function namesOf(items: readonly Dirent[], encoding: NameEncoding, given: ReadonlySet<string>): Names {
+  const named = items.map((item) => ({ item, name: nameOf(Buffer.from(item.name), encoding) }));
+  const left = given.size === 0 ? named : named.filter(({ name }) => !given.has(name));
+  return {
+    files: left.flatMap(({ item, name }) => (item.isFile() ? name : [])),
+    folders: left.flatMap(({ item, name }) => (item.isDirectory() ? name : [])),
+    linksCount: left.filter(({ item }) => item.isSymbolicLink()).length,
+    count: left.length,
+  };
+}
+
+/** The paths of the files and folders that belong to the drop. */
+function taken(tree: LocalTree, { files, folders, linksCount, count }: Names, folder: string) {
+  if (tree.tally !== undefined) tree.tally.entries += count;
+  for (let nth = 0; nth < linksCount; nth += 1) tree.onLink();
+  const pathOf = (name: string) => (folder === "" ? name : `${folder}/${name}`);
+  return {
+    paths: files.map(pathOf).filter((path) => tree.filter.takesFile(path)),
+    folders: folders.map(pathOf).filter((path) => tree.filter.entersFolder(path)),
+  };
 }
 
 // The next two functions use callbacks: for 100,000 files, a promise for each would dominate the cost of the
 // listing.
 
-/** Fewer at the end of the folder. */
-function readItems(directory: Dir): Promise<readonly Dirent[]> {
+/** Fewer than `most` at the end of the folder. */
+function readItems(directory: Dir, most: number): Promise<readonly Dirent[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly Dirent[]>();
   const items: Dirent[] = [];
   const next = () => {
@@ -124,7 +167,7 @@ function readItems(directory: Dir): Promise<readonly Dirent[]> {
       directory.read((error, item) => {
         if (error !== null) return reject(error);
         if (item !== null) items.push(item);
-        if (item === null || items.length === READ_AT_ONCE) resolve(items);
+        if (item === null || items.length === most) resolve(items);
         else next();
       });
     } catch (thrown) {
@@ -137,7 +180,7 @@ function readItems(directory: Dir): Promise<readonly Dirent[]> {
 
 /** In any order, without those that vanished or are not files. */
 async function readEntries(tree: LocalTree, paths: readonly string[]): Promise<readonly FileEntry[]> {
-  if (paths.length < STATUS_LIST_MIN) return await readEach(tree, paths);
+  if (paths.length < LIST_MIN) return await readEach(tree, paths);
   const isText = (path: string) => typeof bytesOf(path, tree.names) === "string";
   const usual = paths.every(isText) ? paths : paths.filter(isText);
   const statuses = await tree.statuses(usual);
@@ -166,11 +209,4 @@ function readEach({ root, names }: LocalTree, paths: readonly string[]): Promise
       if (open === 0) resolve(entries);
     });
   return promise;
-}
-
-function takes(tree: LocalTree, item: Dirent, path: string, folders: string[]): boolean {
-  if (item.isDirectory()) {
-    if (tree.filter.entersFolder(path)) folders.push(path);
-  } else if (item.isSymbolicLink()) tree.onLink();
-  return item.isFile() && tree.filter.takesFile(path);
 }
