@@ -10,12 +10,14 @@ import type { PickupPoll } from "./pickup-contract.ts";
 const FILES_MAX = 200_000;
 
 interface KnownFile {
+  readonly path: string;
   size: number;
   mtime: string;
   /** Of its arrival. */
   id: number;
-  /** The latest listing that showed it. */
+  /** The latest listing that showed it, and its place there. */
   listing: number;
+  at: number;
 }
 
 export class KnownFiles {
@@ -25,8 +27,14 @@ export class KnownFiles {
   /** While it lists. */
   #poll: Pick<PickupPoll, "showsAtRest"> | null = null;
   #listing = 0;
-  /** How many of the files the present listing has shown. */
-  #shown = 0;
+  /**
+   * The files that the previous listing showed, in its order, which most listings keep: the next one is found without
+   * a search, without its hash.
+   */
+  #before: readonly KnownFile[] = [];
+  #next = 0;
+  /** Files that the present listing has shown. */
+  #shown: KnownFile[] = [];
 
   constructor(filesMax = FILES_MAX) {
     this.#filesMax = filesMax;
@@ -38,12 +46,14 @@ export class KnownFiles {
     this.#session = poll.session;
     this.#poll = poll;
     this.#listing += 1;
-    this.#shown = 0;
+    this.#before = this.#shown;
+    this.#next = 0;
+    this.#shown = [];
   }
 
   /** Whether the ledger need not be asked for the entry. */
   isAtRest(entry: FileEntry): boolean {
-    const known = this.#files.get(entry.path);
+    const known = this.#find(entry.path);
     if (known === undefined || known.size !== entry.size || known.mtime !== entry.mtime) return false;
     if (this.#poll?.showsAtRest(known.id) !== true) return false;
     this.#show(known);
@@ -63,7 +73,7 @@ export class KnownFiles {
   /** The listing was complete: files that it did not show are forgotten. */
   complete(): void {
     this.#poll = null;
-    if (this.#shown === this.#files.size) return;
+    if (this.#shown.length === this.#files.size) return;
     for (const [path, { listing }] of this.#files) if (listing !== this.#listing) this.#files.delete(path);
   }
 
@@ -71,22 +81,36 @@ export class KnownFiles {
     const known = this.#files.get(path);
     if (known === undefined) {
       if (this.#files.size >= this.#filesMax) return;
-      this.#files.set(ownText(path), { size, mtime: ownText(mtime), id, listing: this.#listing });
-      this.#shown += 1;
-      return;
+      const added = { path: ownText(path), size, mtime: ownText(mtime), id, listing: 0, at: 0 };
+      this.#files.set(added.path, added);
+      this.#show(added);
+    } else {
+      Object.assign(known, { size, mtime: ownText(mtime), id });
+      this.#show(known);
     }
-    Object.assign(known, { size, mtime: ownText(mtime), id });
-    this.#show(known);
   }
 
   #forgetAll(): void {
     this.#files.clear();
-    this.#shown = 0;
+    this.#before = [];
+    this.#shown = [];
+  }
+
+  #find(path: string): KnownFile | undefined {
+    const next = this.#before[this.#next];
+    if (next?.path === path) {
+      this.#next += 1;
+      return next;
+    }
+    const known = this.#files.get(path);
+    if (known !== undefined) this.#next = known.at + 1;
+    return known;
   }
 
   #show(known: KnownFile): void {
-    if (known.listing !== this.#listing) this.#shown += 1;
+    if (known.listing === this.#listing) return;
     known.listing = this.#listing;
+    known.at = this.#shown.push(known) - 1;
   }
 }
 

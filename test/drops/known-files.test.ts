@@ -342,4 +342,21 @@ describe("known files", () => {
     expect([1, 2, 3].map((at) => known.isAtRest(entryOf(at)))).toEqual([false, true, true]);
     expect(known.isAtRest(entryOf(3, 2)), "another version").toBe(false);
   });
+
+  test("are found in whatever order they are listed", async () => {
+    const known = new KnownFiles();
+    const order = fc.shuffledSubarray(Array.from({ length: 8 }, (_, at) => at));
+    let listed: readonly number[] = [];
+    await fc.assert(
+      fc.asyncProperty(order, async (next) => {
+        known.begin(atRest);
+        for (const at of next) {
+          expect(known.isAtRest(entryOf(at))).toBe(listed.includes(at));
+          if (!listed.includes(at)) await known.record(recording([at]), [entryOf(at)]);
+        }
+        known.complete();
+        listed = next;
+      }),
+    );
+  });
 });

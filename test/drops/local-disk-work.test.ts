@@ -14,10 +14,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { EVERYTHING } from "../../src/drops/archive-cleanup.ts";
 import { asideName } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
-import { NO_FILE, performLocal } from "../../src/drops/local/disk-work.ts";
+import { type LocalOrder, NO_FILE, performLocal } from "../../src/drops/local/disk-work.ts";
 import { LocalEvents } from "../../src/drops/local/events.ts";
+import type { SomeNames } from "../../src/drops/local/names-work.ts";
+import { type LocalTree, listTree } from "../../src/drops/local/walk.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { silentLog } from "../../src/support/log.ts";
@@ -61,6 +64,53 @@ describe("a thread that reads the status of files", () => {
   test("begins no further file when its caller gave up", () => {
     const answer = performLocal({ kind: "status", root, paths: "a.csv" }, facts({ isWanted: () => false }));
     expect(answer).toEqual({ sizes: Float64Array.of(Number.NaN), times: BigInt64Array.of(0n) });
+  });
+});
+
+describe("a thread that reads names", () => {
+  const order = { kind: "names", listing: 1, names: "utf-8" } as const;
+  const ask = (step: "begin" | "continue" | "end", more: Partial<LocalOrder> = {}) =>
+    performLocal({ ...order, folder: root, step, ...more } as LocalOrder, facts()) as SomeNames;
+
+  test("tells files from folders and links, as text of the encoding of the drop", () => {
+    mkdirSync(join(root, "folder"));
+    symlinkSync("a.csv", join(root, "link"));
+    writeFileSync(Buffer.concat([Buffer.from(`${root}/z`), Buffer.of(0xe4), Buffer.from(".csv")]), "");
+    const found = { folders: "folder", linksCount: 1, count: 4, ended: true };
+    const utf8 = ask("begin");
+    expect({ ...utf8, files: utf8.files.split("\0").sort() }).toEqual({ ...found, files: ["a.csv", "z\\xE4.csv"] });
+    const latin1 = ask("begin", { names: "latin-1", folder: Buffer.from(root) });
+    expect({ ...latin1, files: latin1.files.split("\0").sort() }).toEqual({ ...found, files: ["a.csv", "zä.csv"] });
+  });
+
+  test("reads a large folder in parts, and no further when it was ended or the caller gave up", () => {
+    const names = ["a.csv", ...Array.from({ length: 2_500 }, (_, nth) => `m_${nth}.csv`)];
+    for (const name of names) writeFileSync(join(root, name), "");
+    const first = ask("begin");
+    const second = ask("continue");
+    expect([first.ended, second.ended]).toEqual([false, true]);
+    expect(`${first.files}\0${second.files}`.split("\0").sort()).toEqual(names.sort());
+    expect(() => ask("continue"), "it was read to its end").toThrow();
+    ask("begin");
+    expect(ask("end").ended).toBe(true);
+    expect(() => ask("continue")).toThrow();
+    performLocal({ ...order, folder: root, step: "begin" }, facts({ isWanted: () => false }));
+    expect(() => ask("continue"), "the caller gave up").toThrow();
+  });
+
+  test.each([0, 1])("is replaced when it ends after %i parts: each file is listed once", async (parts) => {
+    const names = ["a.csv", ...Array.from({ length: 3_000 }, (_, nth) => `m_${nth}.csv`)];
+    for (const name of names) writeFileSync(join(root, name), "");
+    const tree: LocalTree = {
+      ...{ root, names: "utf-8", filter: EVERYTHING, guard: (work) => work, onLink: () => undefined },
+      statuses: async () => null,
+      async *someNames() {
+        if (parts === 1) yield ask("begin");
+        yield null;
+      },
+    };
+    const listed = (await Array.fromAsync(listTree(tree, ""))).flat().map(({ path }) => path);
+    expect(listed.sort()).toEqual(names.sort());
   });
 });
 

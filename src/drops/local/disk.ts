@@ -21,6 +21,7 @@ import { interrupted } from "../refusals.ts";
 import type { FileStatuses, FinishWanted, ListAnswer, LocalAnswer, LocalOrder } from "./disk-work.ts";
 import type { SomeNames } from "./names-work.ts";
 import { openForWriting } from "./open-files.ts";
+import type { LocalTree } from "./walk.ts";
 
 /** How the drop finishes files: `Result` is that of the whole finish, or of its first half. */
 export interface FinishWay<Result> {
@@ -68,11 +69,19 @@ export class LocalDisk {
     });
   }
 
+  /** The part of the thread in the listing of a tree. */
+  listing(root: string, signal: AbortSignal): Pick<LocalTree, "someNames" | "statuses"> {
+    return {
+      someNames: (folder) => this.#names(folder, signal),
+      statuses: (paths) => this.#statuses(root, paths, signal),
+    };
+  }
+
   /**
    * The statuses of files at these paths below `root`, which lead to them as text; null when the thread did not read
    * them.
    */
-  async statuses(root: string, paths: readonly string[], signal: AbortSignal): Promise<FileStatuses | null> {
+  async #statuses(root: string, paths: readonly string[], signal: AbortSignal): Promise<FileStatuses | null> {
     const answer = await this.#thread.ask({ kind: "status", root, paths: paths.join("\0") }, signal);
     return answer !== null && "sizes" in answer ? answer : null;
   }
@@ -81,7 +90,7 @@ export class LocalDisk {
    * The names in a folder with this full path, in parts. A part is null when the thread did not read it: the caller
    * reads the folder again.
    */
-  async *names(folder: PathOnDisk, signal: AbortSignal): AsyncGenerator<SomeNames | null> {
+  async *#names(folder: PathOnDisk, signal: AbortSignal): AsyncGenerator<SomeNames | null> {
     this.#listings += 1;
     const order = { kind: "names", listing: this.#listings, folder, names: this.#facts.names } as const;
     let ended = false;

@@ -207,8 +207,7 @@ export class LocalDrop implements Drop {
       onLink: () => {
         this.#linksSeen += 1;
       },
-      someNames: (folder: PathOnDisk) => this.#disk.names(folder, signal),
-      statuses: (paths: readonly string[]) => this.#disk.statuses(root, paths, signal),
+      ...this.#disk.listing(root, signal),
       ...notes,
     };
     return listTree(tree, from);

@@ -25,7 +25,7 @@ export interface LocalTree {
   /** Ends a wait that was cancelled, and converts errors to those of the drop. */
   readonly guard: <T>(work: Promise<T>) => Promise<T>;
   readonly onLink: () => void;
-  /** See `LocalDisk.names`. */
+  /** The names in a folder with this full path, in parts. A part is null when the thread did not read it. */
   readonly someNames: (folder: PathOnDisk) => AsyncIterable<SomeNames | null>;
   /** Null when they were not read. */
   readonly statuses: (paths: readonly string[]) => Promise<FileStatuses | null>;
