@@ -110,7 +110,7 @@ it("half-hourly files, by plan and row by row", { timeout: 240_000 }, async () =
         });
       },
     ),
-    { numRuns: 120 },
+    { numRuns: 80 },
   );
 });
 
@@ -149,7 +149,7 @@ it("delimited files with a row a day, by plan and row by row", { timeout: 240_00
         });
       },
     ),
-    { numRuns: 120 },
+    { numRuns: 80 },
   );
 });
 

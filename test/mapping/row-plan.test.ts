@@ -79,7 +79,9 @@ it("delimited files, long and wide, by plan and row by row", { timeout: 120_000 
     },
   ];
   const status = { column: "Status", values: { ok: "keep", e: "q:est", x: "reject", d: "drop" }, otherwise: "keep" };
-  const formats = ["iso", "dd/MM/yyyy HH:mm", "yyyy-MM-dd'T'HH:mm:ss", "d.M.yyyy HH:mm", ["iso", "yyyyMMdd HH:mm"]];
+  const seconds = "yyyy-MM-dd'T'HH:mm:ss";
+  const several = ["iso", "yyyyMMdd HH:mm", "yyyy-dd-MM'T'HH:mm:ss"].map((other) => [other, seconds]);
+  const formats = ["iso", "dd/MM/yyyy HH:mm", seconds, "d.M.yyyy HH:mm", ...several];
   const beside = fc.tuple(
     fc.constantFrom("A", "B", "Cé"),
     fc.constantFrom("x", "y", "gas"),

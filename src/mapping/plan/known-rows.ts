@@ -18,7 +18,7 @@ export interface KnownRow {
   /** The cells, each followed by a delimiter. */
   readonly key: Uint8Array;
   readonly hash: number;
-  /** By value columns; undefined where none was learned. */
+  /** By value columns, or on rows of a day by statuses; undefined where none was learned. */
   readonly readings: (KnownReading | undefined)[];
   /** Two value columns have one target and version: such rows are compared by the mapper. */
   isShared: boolean;
@@ -33,6 +33,7 @@ const KNOWN_BYTES_MAX = 8_000_000;
 /** Rough size of a row and of a reading in memory, beside the key. */
 const ROW_BYTES = 200;
 const READING_BYTES = 150;
+const POINTER_BYTES = 8;
 const SLOTS_FIRST = 64;
 const HASH_START = 0x811c9dc5 | 0;
 const HASH_PRIME = 0x01000193;
@@ -49,7 +50,7 @@ export class KnownRows {
   gain = 0;
   #latest: KnownRow | undefined;
 
-  /** `columns`: positions of the cells that make the key. `values`: number of value columns. */
+  /** `columns`: positions of the cells that make the key. `values`: usual number of readings. */
   constructor(columns: readonly number[], delimiter: number, values: number) {
     this.#columns = columns;
     this.#delimiter = delimiter;
@@ -87,10 +88,17 @@ export class KnownRows {
     };
     this.#slots[this.#slotOf(row.hash, bytes, starts)] = row;
     this.#count += 1;
-    this.#bytes += ROW_BYTES + row.key.length + READING_BYTES * this.#values;
+    this.#bytes += ROW_BYTES + row.key.length + POINTER_BYTES * this.#values;
     this.gain -= 1;
     this.#latest = row;
     return row;
+  }
+
+  /** Adds a reading to a row, if that has none in this place. */
+  learn({ readings }: KnownRow, place: number, reading: KnownReading): void {
+    if (readings[place] !== undefined) return;
+    readings[place] = reading;
+    this.#bytes += READING_BYTES;
   }
 
   #slotOf(hash: number, bytes: Uint8Array, starts: Int32Array): number {

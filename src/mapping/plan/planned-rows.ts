@@ -207,7 +207,7 @@ export class PlannedRows {
     if (passed !== undefined) row.passed = passed;
     for (const [at, nth] of this.#filled().entries()) {
       const reading = readings[at];
-      if (reading !== undefined) row.readings[this.#slots[nth] ?? 0] ??= known(reading);
+      if (reading !== undefined) this.#known.learn(row, this.#slots[nth] ?? 0, known(reading));
     }
     // The values of a day have one target, and dates of their own.
     row.isShared = this.#plan.day === undefined && hasShared(row.readings);
