@@ -1,4 +1,5 @@
 /** Groups of operations are stored as though each came alone. */
+
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
@@ -10,6 +11,7 @@ import type { HubStore, IngestStore } from "../../src/hub/store/store.ts";
 import { plainInstantMs, READING_RULE, readInstant } from "../../src/hub/time.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { temporaryDirectory, waitingOperation } from "./fixture.ts";
+import { allPoints } from "./stored-points.ts";
 
 const VARIABLES = 3;
 const HORIZON = { byDefault: 1_000, byAccount: new Map<number, number>() };
@@ -80,7 +82,17 @@ function contents(path: string): object {
   const database = new DatabaseSync(path, { readOnly: true });
   const columns = `variable_id, at_ms, value, version, tags, batch_tags,
     (SELECT operation_id FROM origin WHERE id = origin_id) AS origin`;
-  const points = database.prepare(`SELECT ${columns} FROM point ORDER BY variable_id, at_ms`).all();
+  const operations = new Map(
+    database
+      .prepare("SELECT id, operation_id FROM origin")
+      .all()
+      .map((row) => [Number(row["id"]), row["operation_id"]]),
+  );
+  const points = allPoints(
+    database.prepare(`SELECT ${columns} FROM point`).all(),
+    database.prepare("SELECT * FROM point_block").all(),
+    (id) => ({ origin: operations.get(id) }),
+  );
   const order = "ORDER BY variable_id, at_ms, version_us";
   const versions = database.prepare(`SELECT ${columns} FROM point_version ${order}`).all();
   const outcomes = database

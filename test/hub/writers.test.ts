@@ -1,4 +1,5 @@
 /** Groups written to PostgreSQL leave what the same operations leave in SQLite, applied one by one. */
+
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
@@ -10,6 +11,7 @@ import type { HubStore, IngestStore } from "../../src/hub/store/store.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { temporaryDirectory, waitingOperation } from "./fixture.ts";
+import { allPoints } from "./stored-points.ts";
 
 const VARIABLES = 3;
 const HORIZON = { byDefault: 1e14, byAccount: new Map<number, number>() };
@@ -95,7 +97,10 @@ async function ofPostgres(): Promise<Contents> {
       "at_ms" in row ? { ...row, at_ms: Number(row["at_ms"]), variable_id: Number(row["variable_id"]) } : row,
     );
   return {
-    points: await rows(`${POINTS} ${SCHEMA}.point ORDER BY variable_id, at_ms`),
+    points: allPoints(
+      await rows(`${POINTS} ${SCHEMA}.point`),
+      await database.query(`SELECT * FROM ${SCHEMA}.point_block`),
+    ),
     versions: await rows(`${POINTS} ${SCHEMA}.point_version ORDER BY variable_id, at_ms, version_us`),
     outcomes: await rows(`SELECT stored::float8, replaced::float8 FROM ${SCHEMA}.outcome ORDER BY seq`),
   };
@@ -105,7 +110,7 @@ function ofSqlite(path: string): Contents {
   const file = new DatabaseSync(path, { readOnly: true });
   const rows = (sql: string) => file.prepare(sql).all();
   const contents = {
-    points: rows(`${POINTS} point ORDER BY variable_id, at_ms`),
+    points: allPoints(rows(`${POINTS} point`), rows("SELECT * FROM point_block")),
     versions: rows(`${POINTS} point_version ORDER BY variable_id, at_ms, version_us`),
     outcomes: rows("SELECT stored, replaced FROM outcome ORDER BY seq"),
   };
@@ -186,7 +191,8 @@ test("a month whose partition an administrator dropped is created again, and its
 test("a partition that was detached keeps its name and its points, and the month gets another one", async () => {
   await apply(postgres, [[{ variableId: 2, data: monthOf(10, 5) }]], 1, 100);
   await database.query(`ALTER TABLE ${SCHEMA}.point DETACH PARTITION ${partition}`);
-  await apply(postgres, [[{ variableId: 3, data: monthOf(20, 5) }]], 1, 100);
+  const tags = { kept: "as rows" };
+  await apply(postgres, [[{ variableId: 3, tags, data: monthOf(20, 5) }]], 1, 100);
   expect(await count()).toBe(20);
   expect(await database.query(`SELECT count(*)::int AS total FROM ${partition}`)).toEqual([{ total: 10 }]);
   await database.query(`DROP TABLE ${partition}, ${partition}_2`);

@@ -1,4 +1,6 @@
 /** Selects the rows of the tables of points for a read; the same SQL in either store. */
+import type { Row } from "./database.ts";
+import { bareOf } from "./point-rows.ts";
 import type { PointPage, PointRange, PointRow, PointView, VariableFacts } from "./store.ts";
 
 export type HeadAsk = Omit<PointRange, keyof PointPage> & { readonly variable: VariableFacts };
@@ -70,18 +72,45 @@ export function mayBeInBlocks({ isVersioned }: Pick<VariableFacts, "isVersioned"
   return !isVersioned && view.kind !== "tag";
 }
 
-/**
- * Whether the block that is nearest to the end that was asked for, by its first date, may have some of the points: not
- * when there are enough rows on this side of it.
- */
+/** The block that is nearest to the end that was asked for, by its first date. */
+export interface NearestBlock {
+  readonly firstMs: number;
+  readonly lastMs: number;
+  /** Null: an earlier version wrote the block. */
+  readonly lastValue: number | null;
+}
+
+export function nearestOf(found: Row): NearestBlock {
+  const value = found["last_value"] ?? null;
+  return {
+    firstMs: Number(found["first_ms"]),
+    lastMs: Number(found["last_ms"]),
+    lastValue: value === null ? null : Number(value),
+  };
+}
+
+/** Whether the block may have some of the points: not when there are enough rows on this side of it. */
 export function isBehind(
-  blockMs: number | undefined,
+  block: NearestBlock | undefined,
   rows: readonly PointRow[],
   enough: number,
   order: "ASC" | "DESC",
 ): boolean {
-  if (blockMs === undefined) return false;
+  if (block === undefined) return false;
   const last = rows.at(-1);
   if (last === undefined || rows.length < enough) return true;
-  return order === "ASC" ? blockMs < last.atMs : blockMs > last.atMs;
+  return order === "ASC" ? block.firstMs < last.atMs : block.firstMs > last.atMs;
+}
+
+/** The latest point without unpacking the block that has it; null: more is asked for, or the block does not tell. */
+export function latestOf(
+  { lastMs, lastValue }: NearestBlock,
+  rows: readonly PointRow[],
+  ask: HeadAsk,
+  { page, order }: HeadPage,
+): PointRow | null {
+  if (order === "ASC" || page.offset > 0 || page.limit !== 1 || lastValue === null) return null;
+  if (lastMs > (ask.lastMs ?? lastMs) || lastMs < (ask.fromMs ?? lastMs)) return null;
+  const [row] = rows;
+  return row !== undefined && row.atMs > lastMs ? row : bareOf(lastMs, lastValue);
 }

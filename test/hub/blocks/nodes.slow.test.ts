@@ -95,8 +95,10 @@ test("the first and the newest points of many variables in blocks are read by fe
   const [hub] = running as [RunningHub];
   const calls = callsOf(() => hub.url);
   const { variableIds } = await createChain(calls, { variables: Array.from({ length: 205 }, () => ({})) });
-  const data = Array.from({ length: 1_300 }, (_, step) => ({ date: dateOf(step), value: step }));
-  await calls.push(variableIds.map((variableId) => ({ variableId, data })));
+  // Two blocks, and some rows.
+  const data = Array.from({ length: 1_610 }, (_, step) => ({ date: dateOf(step), value: step }));
+  for (const part of [data.slice(0, 1_600), data.slice(1_600)])
+    await calls.push(variableIds.map((variableId) => ({ variableId, data: part })));
   const { store } = hubOptions.parse(rawOptions(directory.path));
   if (store.kind !== "postgres") throw new Error("the store is on PostgreSQL");
   const { points } = hub.inside.store as HubStore;
@@ -118,12 +120,12 @@ test("the first and the newest points of many variables in blocks are read by fe
   expect(await valuesOf("ASC", 0, 2_000, 3)).toEqual([1, 2, 3]);
   expect(await valuesOf("DESC", 0, 700, 3)).toEqual([699, 698, 697]);
   // Rows and a block.
-  expect(await valuesOf("DESC", 1_095, 1_101, 5)).toEqual([1_100, 1_099, 1_098, 1_097, 1_096]);
+  expect(await valuesOf("DESC", 1_595, 1_601, 5)).toEqual([1_600, 1_599, 1_598, 1_597, 1_596]);
   expect(await valuesOf("ASC", 900, 901, 4)).toEqual([901]);
   expect(reads).toBe(0);
   // Over the end of a block, after which there may be another one.
-  expect(await valuesOf("ASC", 547, 2_000, 4)).toEqual([548, 549, 550, 551]);
-  expect(await valuesOf("ASC", 1_097, 2_000, 4)).toEqual([1_098, 1_099, 1_100, 1_101]);
+  expect(await valuesOf("ASC", 797, 2_000, 4)).toEqual([798, 799, 800, 801]);
+  expect(await valuesOf("ASC", 1_597, 2_000, 4)).toEqual([1_598, 1_599, 1_600, 1_601]);
   expect(reads).toBe(2 * variables.length);
   await pool.end();
 });

@@ -1,11 +1,12 @@
 /** When rows become blocks, and when they must not. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Packing, packRows, TAIL_POINTS } from "../../../src/hub/store/blocks/pack.ts";
-import { change, type Database, row, type Steps } from "../../../src/hub/store/database.ts";
+import { Packing, packRows } from "../../../src/hub/store/blocks/pack.ts";
+import { RUN_MIN } from "../../../src/hub/store/blocks/plan.ts";
+import { change, type Database, row, rows, type Steps } from "../../../src/hub/store/database.ts";
 import { POSTGRES } from "../../../src/hub/store/postgres/dialect.ts";
 import { SQLITE } from "../../../src/hub/store/sqlite/dialect.ts";
 import type { HubStore } from "../../../src/hub/store/store.ts";
-import { createChain, startTestHub, type TestHub, until } from "../fixture.ts";
+import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 
 const STEP_MS = 900_000;
 const BEGIN_MS = Date.parse("2025-10-05T00:00:00Z");
@@ -42,6 +43,12 @@ const dialectOf = () => (hub.options.store.kind === "postgres" ? POSTGRES : SQLI
 const rowsOf = (variableId: number) =>
   inWrite(function* () {
     const found = yield* row("SELECT count(*) AS total FROM point WHERE variable_id = ?", variableId);
+    return Number(found?.["total"]);
+  });
+
+const blocksOf = (variableId: number) =>
+  inWrite(function* () {
+    const found = yield* row("SELECT count(*) AS total FROM point_block WHERE variable_id = ?", variableId);
     return Number(found?.["total"]);
   });
 
@@ -100,22 +107,64 @@ test.each(["ASC", "DESC"] as const)(
   },
 );
 
-test("rows that come by and by are packed together with those that the last time left", async () => {
+test("points that come by and by wait as few rows until they continue the block before them", async () => {
   const { variableIds } = await createChain(hub, { variables: [{}] });
   const [variableId = 0] = variableIds;
-  const data = readings(0, 6_100);
+  const data = readings(0, 400);
+  for (let from = 0; from < data.length; from += 5) {
+    await hub.push([{ variableId, data: data.slice(from, from + 5) }]);
+    expect(await rowsOf(variableId)).toBeLessThan(RUN_MIN);
+  }
+  expect(await blocksOf(variableId)).toBe(1);
+  expect(await valuesOf(variableId)).toEqual(data.map(({ value }) => value));
+});
+
+test("a block that is full is continued by another one", async () => {
+  const { variableIds } = await createChain(hub, { variables: [{}] });
+  const [variableId = 0] = variableIds;
+  const data = readings(0, 2_600);
   for (let from = 0; from < data.length; from += 100)
     await hub.push([{ variableId, data: data.slice(from, from + 100) }]);
-  await until(async () => ((await rowsOf(variableId)) < 2 * TAIL_POINTS ? true : undefined));
+  expect(await rowsOf(variableId)).toBe(0);
+  expect(await blocksOf(variableId)).toBe(3);
   expect(await valuesOf(variableId)).toEqual(data.map(({ value }) => value));
+});
+
+test("a file that is sent again writes no block again", async () => {
+  const { variableIds } = await createChain(hub, { variables: [{}] });
+  const [variableId = 0] = variableIds;
+  const data = readings(0, 3_000);
+  await hub.push([{ variableId, data }]);
+  const written = () =>
+    inWrite(() =>
+      rows(
+        `SELECT ${dialectOf() === POSTGRES ? "ctid, first_ms" : "rowid, first_ms, data"} FROM point_block WHERE variable_id = ?`,
+        variableId,
+      ),
+    );
+  const before = await written();
+  expect(await hub.push([{ variableId, data }])).toMatchObject({ stored: 3_000, replaced: 3_000 });
+  expect(await written()).toEqual(before);
+  const [corrected] = readings(1_500, 1);
+  await hub.push([{ variableId, data: [{ ...corrected, value: -1 }] }]);
+  const after = await written();
+  expect(after.filter((_, index) => JSON.stringify(after[index]) !== JSON.stringify(before[index]))).toHaveLength(1);
 });
 
 test("rows that could not be packed while the store was in trouble are packed later", async () => {
   const { variableIds } = await createChain(hub, { variables: [{}] });
   const [variableId = 0] = variableIds;
-  // The hub itself waits for 1,200 rows.
   const data = readings(0, 1_000);
-  await hub.push([{ variableId, data }]);
+  // The hub itself does not know of them: it creates the partition.
+  await hub.push([{ variableId, data: data.slice(0, 1), tags: { kept: "as a row" } }]);
+  await inWrite(function* () {
+    yield* change("UPDATE point SET tags = NULL, batch_tags = NULL WHERE variable_id = ?", variableId);
+    for (const { date, value } of data.slice(1))
+      yield* change(
+        "INSERT INTO point (variable_id, at_ms, value) VALUES (?, ?, ?)",
+        ...[variableId, Date.parse(date), value],
+      );
+  });
   let isFull = true;
   const database: Database = {
     dialect: dialectOf(),
@@ -133,6 +182,6 @@ test("rows that could not be packed while the store was in trouble are packed la
   expect(await rowsOf(variableId)).toBe(1_000);
   isFull = false;
   await packing.next();
-  expect(await rowsOf(variableId)).toBe(TAIL_POINTS);
+  expect(await rowsOf(variableId)).toBe(0);
   expect(await valuesOf(variableId)).toEqual(data.map(({ value }) => value));
 });

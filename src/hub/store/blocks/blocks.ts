@@ -5,7 +5,7 @@
 import { change, type Row, row, rows, type Steps } from "../database.ts";
 import { type Columns, packed, SPAN_MAX_MS, unpacked } from "./codec.ts";
 
-/** More would make corrections slower, fewer take more room. */
+/** Points of a full block. More would make corrections slower, fewer take more room. */
 export const BLOCK_POINTS = 1_000;
 const ROWS_AT_ONCE = 100;
 
@@ -65,33 +65,53 @@ function placeOf(atMs: Float64Array, ms: number): number {
   return low;
 }
 
-/** Adds points as blocks of nearly equal length. */
-export function* addBlocks(id: number, columns: Columns): Steps<void> {
-  const { length } = columns.atMs;
-  const count = Math.ceil(length / BLOCK_POINTS);
-  for (let index = 0; index < count; index += 1) {
-    const from = Math.floor((index * length) / count);
-    const end = Math.floor(((index + 1) * length) / count);
-    yield* addBlock(id, sliced(columns, from, end));
-  }
+export interface NewBlock extends Block {
+  /** So that the latest point is found without unpacking. */
+  readonly lastValue: number;
 }
 
-function* addBlock(id: number, columns: Columns): Steps<void> {
+/** Blocks of nearly equal length; one has up to half more than `BLOCK_POINTS`, so that few points make no block. */
+export function blocksOf(variableId: number, columns: Columns): readonly NewBlock[] {
+  const { length } = columns.atMs;
+  if (length === 0) return [];
+  const count = Math.max(1, Math.round(length / BLOCK_POINTS));
+  return Array.from({ length: count }, (_, index) => {
+    const from = Math.floor((index * length) / count);
+    return sliced(columns, from, Math.floor(((index + 1) * length) / count));
+  })
+    .flatMap(narrow)
+    .map((part) => ({
+      variableId,
+      firstMs: part.atMs[0] ?? 0,
+      lastMs: part.atMs.at(-1) ?? 0,
+      points: part.atMs.length,
+      data: packed(part),
+      lastValue: part.values.at(-1) ?? 0,
+    }));
+}
+
+function narrow(columns: Columns): readonly Columns[] {
   const { atMs } = columns;
-  const [firstMs = 0, lastMs = 0] = [atMs[0], atMs.at(-1)];
-  if (lastMs - firstMs > SPAN_MAX_MS) {
-    const middle = atMs.length >>> 1;
-    yield* addBlock(id, sliced(columns, 0, middle));
-    yield* addBlock(id, sliced(columns, middle, atMs.length));
-    return;
-  }
+  if ((atMs.at(-1) ?? 0) - (atMs[0] ?? 0) <= SPAN_MAX_MS) return [columns];
+  const middle = atMs.length >>> 1;
+  return [sliced(columns, 0, middle), sliced(columns, middle, atMs.length)].flatMap(narrow);
+}
+
+export function* addBlocks(id: number, columns: Columns): Steps<void> {
+  for (const block of blocksOf(id, columns)) yield* putBlock(block);
+}
+
+/** In place of the one with the same first date, if there is one. */
+export function* putBlock({ variableId, firstMs, lastMs, points, data, lastValue }: NewBlock): Steps<void> {
   yield* change(
-    "INSERT INTO point_block (variable_id, first_ms, last_ms, points, data) VALUES (?, ?, ?, ?, ?)",
-    ...[id, firstMs, lastMs, atMs.length, packed(columns)],
+    `INSERT INTO point_block (variable_id, first_ms, last_ms, points, data, last_value) VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (variable_id, first_ms) DO UPDATE
+      SET last_ms = excluded.last_ms, points = excluded.points, data = excluded.data, last_value = excluded.last_value`,
+    ...[variableId, firstMs, lastMs, points, data, lastValue],
   );
 }
 
-export function* removeBlock({ variableId, firstMs }: Block): Steps<void> {
+export function* removeBlock({ variableId, firstMs }: Pick<Block, "variableId" | "firstMs">): Steps<void> {
   yield* change("DELETE FROM point_block WHERE variable_id = ? AND first_ms = ?", variableId, firstMs);
 }
 

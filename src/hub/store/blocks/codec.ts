@@ -25,6 +25,8 @@ export const SPAN_MAX_MS = 2 ** 50;
 /** Bytes of a point at most: a date, a double, a run of an origin. */
 const POINT_BYTES = 8 + 8 + 18;
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+/** Fewer points, whose block mostly grows, are not compressed: that costs as much as all the rest. */
+const COMPRESSED_MIN = 500;
 /** Of what was compressed; where it is more, reading it as it is costs half. */
 const WORTH_COMPRESSING = 0.8;
 
@@ -43,6 +45,7 @@ export function packed(columns: Columns): Uint8Array {
   packValues(bytes, columns.values);
   packOrigins(bytes, columns.origins);
   const plain = bytes.written();
+  if (count < COMPRESSED_MIN) return headed(PLAIN, plain, columns.values);
   const compressed = zstdCompressSync(plain, FAST);
   return compressed.length < WORTH_COMPRESSING * plain.length
     ? headed(COMPRESSED, compressed, columns.values)

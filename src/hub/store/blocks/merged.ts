@@ -27,7 +27,7 @@ const ROWS = 5_000;
 const BLOCKS = 8;
 /** Columns take a tenth of the memory. */
 const PIECES = 40;
-/** A block has at least so many points, except for what a removal left of it. */
+/** Most blocks have as many points or more. */
 const USUAL_POINTS = 250;
 
 /** The first points of a period. `rest`: the bounds of those that are left; null: there are none. */

@@ -1,12 +1,8 @@
 /** New readings beside the blocks of their variables, in the transaction that stores them. */
-import type { FirstNumbers, ReadingColumns } from "../columns.ts";
-import { row, type Steps } from "../database.ts";
+import type { ReadingColumns } from "../columns.ts";
+import type { Steps } from "../database.ts";
 import type { VariableFacts } from "../store.ts";
 import { type Block, blocksWithin } from "./blocks.ts";
-import { packNew, TAIL_POINTS } from "./pack.ts";
-
-/** New points of a variable that are worth blocks at once. */
-const RUN_MIN = 1_000;
 
 /** The readings of one variable, in order of date and arrival. */
 export interface Segment {
@@ -42,36 +38,7 @@ export function* touchedBlocks(readings: ReadingColumns, segment: Segment): Step
   });
 }
 
-/**
- * Stores the readings of a long run as blocks where nothing is stored between their dates; returns those that are left
- * to be written as rows.
- */
-export function* storeRun(readings: ReadingColumns, segment: Segment, numbers: FirstNumbers): Steps<Uint32Array> {
-  const { variable, indices, firstMs, lastMs } = segment;
-  if (!isRun(readings, segment)) return indices;
-  const stored = yield* row(
-    "SELECT 1 AS found FROM point WHERE variable_id = ? AND at_ms BETWEEN ? AND ? LIMIT 1",
-    ...[variable.id, firstMs, lastMs],
-  );
-  if (stored !== undefined || (yield* blocksWithin(variable.id, firstMs, lastMs)).length > 0) return indices;
-  const run = indices.subarray(0, -TAIL_POINTS);
-  const column = (of: (index: number) => number) => {
-    const values = new Float64Array(run.length);
-    for (let at = 0; at < run.length; at += 1) values[at] = of(run[at] ?? 0);
-    return values;
-  };
-  yield* packNew(variable.id, {
-    atMs: column((index) => readings.atMs[index] ?? 0),
-    values: column((index) => readings.value[index] ?? 0),
-    origins: column((index) => numbers.firstOrigin + (readings.operation[index] ?? 0)),
-  });
-  return indices.subarray(-TAIL_POINTS);
-}
-
-/** Many readings without labels, each of another date. */
-function isRun({ atMs, labels }: ReadingColumns, { variable, indices }: Segment): boolean {
-  if (variable.isVersioned || indices.length < RUN_MIN + TAIL_POINTS) return false;
-  return indices.every(
-    (index, at) => labels[index] === null && (at === 0 || atMs[index] !== atMs[indices[at - 1] ?? 0]),
-  );
+/** Whether any of the readings has to be a row of its own. */
+export function hasLabels({ labels }: ReadingColumns, { indices }: Segment): boolean {
+  return indices.some((index) => labels[index] !== null);
 }

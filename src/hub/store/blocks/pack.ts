@@ -7,21 +7,16 @@ import { FAR_MS } from "../point-rows.ts";
 import { truth } from "../structure-rows.ts";
 import { addBlocks } from "./blocks.ts";
 import type { Columns } from "./codec.ts";
+import { JOINED_MAX, type RowSpan, RUN_MIN } from "./plan.ts";
 
-/** The newest points stay rows, so that the latest ones are found without opening a block, and corrected in place. */
-export const TAIL_POINTS = 200;
-/** Shorter runs stay rows. */
-const RUN_MIN = 300;
 /** Rows that one transaction packs: other writers wait only for a moment. */
 const PART_ROWS = 20_000;
-/** Rows that are worth a transaction. */
-const DUE_ROWS = RUN_MIN + TAIL_POINTS + 700;
-/** Rows before those that came that may be in a block with them: the newest ones of the last time, and a short run. */
-const EARLIER_ROWS = RUN_MIN + TAIL_POINTS;
-/** Rows before new points that go into a block with these. */
-const JOINED_MAX = 2_000;
+/** Oldest rows of a variable that are worth a transaction after the start. */
+const FOUND_ROWS = JOINED_MAX;
+/** New rows that are: only those of few variables do not become part of blocks at once. */
+const DUE_ROWS = 512;
 /** Variables that are examined at one time after the start. */
-const EXAMINED = 20;
+const EXAMINED = 200;
 
 const STORED = `at_ms, value, origin_id, version IS NULL AND tags IS NULL AND batch_tags IS NULL AS bare
   FROM point WHERE variable_id = ?`;
@@ -46,20 +41,19 @@ export function* packRows(id: number, afterMs: number): Steps<number | null> {
   const earlier = yield* row(
     `SELECT min(at_ms) AS first FROM (
       SELECT at_ms FROM point WHERE variable_id = ? AND at_ms <= ? ORDER BY at_ms DESC LIMIT ?) AS earlier`,
-    ...[id, afterMs, EARLIER_ROWS],
+    ...[id, afterMs, JOINED_MAX],
   );
   const fromMs = Number(earlier?.["first"] ?? afterMs + 1);
   const stored = yield* rows(`SELECT ${STORED} AND at_ms >= ? ORDER BY at_ms LIMIT ?`, id, fromMs, PART_ROWS);
   const isLast = stored.length < PART_ROWS;
-  const settled = isLast ? stored.slice(0, -TAIL_POINTS) : stored;
-  const [first, last] = [settled[0], settled.at(-1)];
+  const [first, last] = [stored[0], stored.at(-1)];
   if (first === undefined || last === undefined) return null;
   const begins = yield* rows(
     "SELECT first_ms FROM point_block WHERE variable_id = ? AND first_ms BETWEEN ? AND ? ORDER BY first_ms",
     ...[id, Number(first["at_ms"]), Number(last["at_ms"])],
   );
   const cuts = begins.map((one) => Number(one["first_ms"]));
-  for (const run of runsOf(settled, cuts)) if (run.length >= RUN_MIN) yield* replaceRows(id, run);
+  for (const run of runsOf(stored, cuts)) if (run.length >= RUN_MIN) yield* replaceRows(id, run);
   return isLast ? null : Number(last["at_ms"]);
 }
 
@@ -81,42 +75,18 @@ function* runsOf(stored: readonly Row[], cuts: readonly number[]): Generator<rea
 }
 
 function* replaceRows(id: number, run: readonly Row[]): Steps<void> {
-  yield* removeRows(id, Number(run[0]?.["at_ms"]), Number(run.at(-1)?.["at_ms"]));
+  yield* removeRows(id, { firstMs: Number(run[0]?.["at_ms"]), lastMs: Number(run.at(-1)?.["at_ms"]) });
   yield* addBlocks(id, columnsOf(run));
 }
 
-function* removeRows(id: number, firstMs: number, lastMs: number): Steps<void> {
+export function* removeRows(id: number, { firstMs, lastMs }: RowSpan): Steps<void> {
   yield* change("DELETE FROM point WHERE variable_id = ? AND at_ms BETWEEN ? AND ?", id, firstMs, lastMs);
 }
 
-/** Adds new points, between whose dates nothing is stored, as blocks, together with the rows right before them. */
-export function* packNew(id: number, fresh: Columns): Steps<void> {
-  const firstMs = fresh.atMs[0] ?? 0;
-  const block = yield* row(
-    "SELECT last_ms FROM point_block WHERE variable_id = ? AND first_ms < ? ORDER BY first_ms DESC LIMIT 1",
-    ...[id, firstMs],
-  );
-  const before = yield* rows(
-    `SELECT ${STORED} AND at_ms > ? AND at_ms < ? ORDER BY at_ms DESC LIMIT ?`,
-    ...[id, Number(block?.["last_ms"] ?? -FAR_MS), firstMs, JOINED_MAX],
-  );
-  const labelled = before.findIndex((one) => !isBare(one));
-  const joined = (labelled < 0 ? before : before.slice(0, labelled)).toReversed();
-  if (joined.length === 0) return yield* addBlocks(id, fresh);
-  yield* removeRows(id, Number(joined[0]?.["at_ms"]), Number(joined.at(-1)?.["at_ms"]));
-  const { atMs, values, origins } = columnsOf(joined);
-  yield* addBlocks(id, {
-    atMs: Float64Array.from([...atMs, ...fresh.atMs]),
-    values: Float64Array.from([...values, ...fresh.values]),
-    origins: Float64Array.from([...origins, ...fresh.origins]),
-  });
-}
-
 /** Whether the oldest rows of a variable can be packed; those of a later run wait until more points come. */
-function* isWorthPacking(id: number): Steps<boolean> {
-  const oldest = yield* rows(`SELECT ${STORED} ORDER BY at_ms LIMIT ?`, id, DUE_ROWS);
-  return oldest.length === DUE_ROWS && oldest.slice(0, -TAIL_POINTS).some(isBare);
-}
+const IS_WORTH_PACKING = `(SELECT count(*) = ${FOUND_ROWS} AND sum(bare) > 0 FROM (
+  SELECT CASE WHEN version IS NULL AND tags IS NULL AND batch_tags IS NULL THEN 1 ELSE 0 END AS bare
+  FROM point WHERE variable_id = variable.id ORDER BY at_ms LIMIT ${FOUND_ROWS}) AS oldest)`;
 
 /** Nothing is done while another transaction holds the lane: other work of this node does not wait for it. */
 function* packPart(
@@ -171,6 +141,16 @@ export class Packing {
     this.#due.set(id, Math.min(grown.fromMs - 1, this.#due.get(id) ?? FAR_MS));
   }
 
+  /** Rows of a variable that were not packed yet, as far as it is known. */
+  waiting(id: number): number {
+    return this.#grown.get(id)?.rows ?? 0;
+  }
+
+  /** The newest rows of a variable became a block. */
+  joined(id: number): void {
+    this.#grown.delete(id);
+  }
+
   /** A block became rows again. */
   opened(id: number, fromMs: number): void {
     this.grew(id, DUE_ROWS, fromMs);
@@ -201,13 +181,12 @@ export class Packing {
     const afterId = this.#examined;
     if (afterId === null) return false;
     const found = await this.#database.ask(() =>
-      rows("SELECT id, is_versioned FROM variable WHERE id > ? ORDER BY id LIMIT ?", afterId, EXAMINED),
+      rows(
+        `SELECT id, NOT is_versioned AND ${IS_WORTH_PACKING} AS due FROM variable WHERE id > ? ORDER BY id LIMIT ?`,
+        ...[afterId, EXAMINED],
+      ),
     );
-    for (const variable of found) {
-      const id = Number(variable["id"]);
-      if (!truth(variable["is_versioned"]) && (await this.#database.ask(() => isWorthPacking(id))))
-        this.#due.set(id, -FAR_MS);
-    }
+    for (const variable of found) if (truth(variable["due"])) this.#due.set(Number(variable["id"]), -FAR_MS);
     const last = found.at(-1);
     this.#examined = last === undefined ? null : Number(last["id"]);
     return true;

@@ -79,6 +79,13 @@ export class CopyRows {
     if (value !== null) this.bytes += this.buffer.write(value, this.bytes);
   }
 
+  binary(value: Uint8Array): void {
+    this.need(4 + value.length);
+    this.bytes = this.buffer.writeInt32BE(value.length, this.bytes);
+    this.buffer.set(value, this.bytes);
+    this.bytes += value.length;
+  }
+
   piece(): Buffer {
     return this.buffer.subarray(0, this.bytes);
   }

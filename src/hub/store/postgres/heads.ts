@@ -7,7 +7,16 @@ import type pg from "pg";
 import { blockOf } from "../blocks/blocks.ts";
 import { chunkOf } from "../blocks/merged.ts";
 import { FAR_MS, pointOf } from "../point-rows.ts";
-import { type HeadAsk, type HeadPage, isBehind, mayBeInBlocks, rowsOf } from "../point-selection.ts";
+import {
+  type HeadAsk,
+  type HeadPage,
+  isBehind,
+  latestOf,
+  mayBeInBlocks,
+  type NearestBlock,
+  nearestOf,
+  rowsOf,
+} from "../point-selection.ts";
 import type { PointRow, PointStore } from "../store.ts";
 import { type Sql, transact } from "./database.ts";
 import { type Month, partitionsOf } from "./partitions.ts";
@@ -65,7 +74,13 @@ async function addBlocks(
   const rowsMax = page.page.offset + page.page.limit;
   const nearest = await nearestBlocks(sql, asks, page);
   const rowsOfAsk = ({ variable }: HeadAsk) => found.get(variable.id) ?? [];
-  const behind = asks.filter((ask) => isBehind(nearest.get(ask.variable.id), rowsOfAsk(ask), rowsMax, order));
+  const behind = asks.filter((ask) => {
+    const block = nearest.get(ask.variable.id);
+    if (block === undefined || !isBehind(block, rowsOfAsk(ask), rowsMax, order)) return false;
+    const latest = latestOf(block, rowsOfAsk(ask), ask, page);
+    if (latest !== null) found.set(ask.variable.id, [latest]);
+    return latest === null;
+  });
   const unfilled: HeadAsk[] = [];
   for (let from = 0; from < behind.length; from += BLOCKS_AT_ONCE) {
     const some = behind.slice(from, from + BLOCKS_AT_ONCE);
@@ -74,7 +89,7 @@ async function addBlocks(
       `SELECT point_block.* FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS asked(id, first)
         JOIN point_block ON variable_id = id AND first_ms = first`,
       ids,
-      ids.map((id) => nearest.get(id) ?? 0),
+      ids.map((id) => nearest.get(id)?.firstMs ?? 0),
     );
     const blocks = new Map(rows.map(blockOf).map((block) => [block.variableId, block]));
     for (const ask of some) {
@@ -88,27 +103,24 @@ async function addBlocks(
   return unfilled;
 }
 
-/** The first dates of the blocks that are nearest to the end that is asked for. */
 async function nearestBlocks(
   sql: Sql,
   asks: readonly HeadAsk[],
   { order, view }: HeadPage,
-): Promise<ReadonlyMap<number, number>> {
+): Promise<ReadonlyMap<number, NearestBlock>> {
   const some = asks.filter(({ variable }) => mayBeInBlocks(variable, view));
   if (some.length === 0) return new Map();
-  const nearest =
-    order === "ASC"
-      ? "SELECT first_ms FROM point_block WHERE variable_id = id AND first_ms <= high AND last_ms >= low ORDER BY 1"
-      : "SELECT first_ms FROM point_block WHERE variable_id = id AND first_ms <= high ORDER BY 1 DESC";
+  const nearest = `SELECT first_ms, last_ms, last_value FROM point_block WHERE variable_id = id AND first_ms <= high
+    ${order === "ASC" ? "AND last_ms >= low" : ""} ORDER BY first_ms ${order}`;
   const rows = await sql.all(
-    `SELECT id, nearest.first_ms
+    `SELECT id, nearest.*
       FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS asked(id, low, high)
       CROSS JOIN LATERAL (${nearest} LIMIT 1) AS nearest`,
     some.map(({ variable }) => variable.id),
     some.map(lowOf),
     some.map(highOf),
   );
-  return new Map(rows.map((row) => [Number(row["id"]), Number(row["first_ms"])]));
+  return new Map(rows.map((row) => [Number(row["id"]), nearestOf(row)]));
 }
 
 const lowOf = ({ fromMs }: HeadAsk) => fromMs ?? -FAR_MS;

@@ -1,5 +1,4 @@
 /** Points that the store already has: whether there can be any, which they are, and their new values. */
-import type { Segment } from "../blocks/new-points.ts";
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import type { Sql } from "./database.ts";
 import { type Month, monthOf } from "./partitions.ts";
@@ -41,22 +40,6 @@ export async function crowdedVariables(
     for (const row of rows) crowded.add(Number(row["id"]));
   }
   return crowded;
-}
-
-/** Ids of those variables that have a block between the dates of their new readings. */
-export async function variablesWithBlocks({ all }: Sql, segments: readonly Segment[]): Promise<ReadonlySet<number>> {
-  const rows = await all(
-    `SELECT span.id
-      FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS span (id, first_ms, last_ms)
-      CROSS JOIN LATERAL (SELECT last_ms FROM point_block
-        WHERE variable_id = span.id AND point_block.first_ms <= span.last_ms
-        ORDER BY point_block.first_ms DESC LIMIT 1) AS nearest
-      WHERE nearest.last_ms >= span.first_ms`,
-    literal(segments, ({ variable }) => variable.id),
-    literal(segments, ({ firstMs }) => firstMs),
-    literal(segments, ({ lastMs }) => lastMs),
-  );
-  return new Set(rows.map((row) => Number(row["id"])));
 }
 
 function* spansOf(readings: ReadingColumns, order: Uint32Array): Generator<Span> {
@@ -130,10 +113,10 @@ export async function putKnown(
   }
 }
 
-/** One group for each partition that contains any of them, so that a statement locks no others. */
 export const pointsByMonth = (points: Iterable<Point>) => byMonth(points, ({ atMs }) => atMs);
 
-function byMonth<Item>(items: Iterable<Item>, dateOf: (item: Item) => number): Iterable<readonly Item[]> {
+/** One group for each partition that contains any of them, so that a statement locks no others. */
+export function byMonth<Item>(items: Iterable<Item>, dateOf: (item: Item) => number): Iterable<readonly Item[]> {
   const months = new Map<number, Item[]>();
   let month: Month | null = null;
   for (const item of items) {

@@ -3,15 +3,12 @@
  * order of the tables; only for variables that have stored points between the new dates does a query find the
  * known ones.
  */
-import { openBlock } from "../blocks/blocks.ts";
-import { unpacked } from "../blocks/codec.ts";
-import { segmentsOf, storeRun, touchedBlocks } from "../blocks/new-points.ts";
 import type { Packing } from "../blocks/pack.ts";
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
+import { writeBlocks } from "./blocks.ts";
 import type { CopySql } from "./copy.ts";
-import { drive } from "./driver.ts";
-import { crowdedVariables, putKnown, readKnown, variablesWithBlocks } from "./known.ts";
+import { crowdedVariables, putKnown, readKnown } from "./known.ts";
 import type { Partitions } from "./partitions.ts";
 import { copyReading, lastOf, type NumberedReadings, type Point } from "./point.ts";
 import { putVersions } from "./versions.ts";
@@ -36,7 +33,7 @@ export function createPointWriter(partitions: Partitions, retention: Retention, 
           replaced[operation] = (replaced[operation] ?? 0) + 1;
         }
       };
-      const order = await writeBlocks(sql, readings, numbers, { partitions, packing });
+      const order = await writeBlocks(sql, { readings, numbers, partitions, packing, count });
       await partitions.ensure("point", datesOf(readings, order));
       const crowded = await crowdedVariables(sql, readings, order);
       const all = () => pointsOf(readings, order, retention);
@@ -68,37 +65,6 @@ export function createPointWriter(partitions: Partitions, retention: Retention, 
       return Array.from(replaced, (total) => total ?? 0);
     },
   };
-}
-
-/**
- * Makes rows of blocks that get readings, and blocks of readings; returns those that are left to be written as rows, in
- * the order of the table.
- */
-async function writeBlocks(
-  sql: CopySql,
-  readings: ReadingColumns,
-  numbers: FirstNumbers,
-  { partitions, packing }: { readonly partitions: Partitions; readonly packing: Packing },
-): Promise<Uint32Array> {
-  const order = readings.order();
-  const segments = [...segmentsOf(readings, order)];
-  const having = await variablesWithBlocks(sql, segments);
-  let length = 0;
-  for (const segment of segments) {
-    const { id, isVersioned } = segment.variable;
-    if (having.has(id))
-      for (const block of await drive(sql, touchedBlocks(readings, segment))) {
-        await partitions.ensure("point", unpacked(block.data).atMs);
-        await drive(sql, openBlock(block));
-        packing.opened(id, block.firstMs);
-      }
-    const left = await drive(sql, storeRun(readings, segment, numbers));
-    if (!isVersioned) packing.grew(id, left.length, readings.atMs[left[0] ?? 0] ?? 0);
-    // Not beyond what was read of the order: nothing is longer than before.
-    order.set(left, length);
-    length += left.length;
-  }
-  return order.subarray(0, length);
 }
 
 function* datesOf(readings: ReadingColumns, order: Uint32Array): Generator<number> {

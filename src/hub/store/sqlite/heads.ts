@@ -3,7 +3,16 @@
  * four times as much.
  */
 import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
-import { type HeadAsk, type HeadPage, isBehind, mayBeInBlocks, rowsOf } from "../point-selection.ts";
+import {
+  type HeadAsk,
+  type HeadPage,
+  isBehind,
+  latestOf,
+  mayBeInBlocks,
+  type NearestBlock,
+  nearestOf,
+  rowsOf,
+} from "../point-selection.ts";
 import type { PointRow, PointStore } from "../store.ts";
 import type { Statements } from "./database.ts";
 import { inSnapshot } from "./driver.ts";
@@ -45,22 +54,28 @@ async function findSome(
   }));
   await breathe(rows);
   const direction = page.order === "ASC" ? 1 : -1;
-  for (const { variable, fromMs, lastMs } of asks) {
-    const heads = found.get(variable.id);
-    heads?.sort((a, b) => direction * (a.atMs - b.atMs));
-    if (!isBehind(blocks.get(variable.id), heads ?? [], page.page.limit, page.order)) continue;
+  for (const ask of asks) {
+    const { variable, fromMs, lastMs } = ask;
+    const heads = found.get(variable.id) ?? [];
+    heads.sort((a, b) => direction * (a.atMs - b.atMs));
+    const block = blocks.get(variable.id);
+    if (block === undefined || !isBehind(block, heads, page.page.limit, page.order)) continue;
+    const latest = latestOf(block, heads, ask, page);
+    if (latest !== null) {
+      found.set(variable.id, [latest]);
+      continue;
+    }
     const all: PointRow[] = [];
     for await (const chunk of read(variable, { ...page, fromMs, lastMs })) all.push(...chunk);
     found.set(variable.id, all);
   }
 }
 
-/** The first dates of the blocks that are nearest to the end that is asked for. */
 function nearestBlocks(
   tools: Statements,
   asks: readonly HeadAsk[],
   { order, view }: HeadPage,
-): ReadonlyMap<number, number> {
+): ReadonlyMap<number, NearestBlock> {
   const [ask] = asks;
   if (ask === undefined || !mayBeInBlocks(ask.variable, view)) return new Map();
   const { low, high } = boundsOf(ask);
@@ -71,8 +86,10 @@ function nearestBlocks(
           [high, low],
         ]
       : ["max(first_ms) FROM point_block WHERE variable_id = asked.value AND first_ms <= ?", [high]];
-  const rows = tools.arrays(`SELECT value, (SELECT ${nearest}) FROM ${ASKED}`, ...bounds, idsOf(asks));
-  return new Map(rows.flatMap(([id, firstMs]) => (firstMs === null ? [] : [[Number(id), Number(firstMs)]])));
+  const sql = `SELECT variable_id, first_ms, last_ms, last_value FROM ${ASKED}
+    CROSS JOIN point_block ON variable_id = asked.value AND first_ms = (SELECT ${nearest})`;
+  const rows = tools.all(sql, idsOf(asks), ...bounds);
+  return new Map(rows.map((row) => [Number(row["variable_id"]), nearestOf(row)]));
 }
 
 /** For the parameter of `idsOf`. */

@@ -2,8 +2,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "../../../sql/sqlite/faults.ts";
 import { openBlock } from "../blocks/blocks.ts";
-import { segmentsOf, storeRun, touchedBlocks } from "../blocks/new-points.ts";
+import { hasLabels, type Segment, segmentsOf, touchedBlocks } from "../blocks/new-points.ts";
 import type { Packing } from "../blocks/pack.ts";
+import { RUN_MIN } from "../blocks/plan.ts";
+import { storeSegment } from "../blocks/store-segment.ts";
 import type { FirstNumbers, Labels, ReadingColumns } from "../columns.ts";
 import { FAR_MS } from "../point-rows.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
@@ -33,8 +35,8 @@ export function createPointWriter(database: DatabaseSync, retention: Retention, 
   const blocks = createBlockWriter(tools, packing);
   return {
     write(readings, numbers) {
-      const order = blocks.write(readings, numbers);
       const replaced = Array.from({ length: operationsOf(readings) }, () => 0);
+      const order = blocks.write(readings, numbers, replaced);
       for (let from = 0; from < order.length; ) {
         const chunk = chunkAt(readings, order, from);
         from += chunk.length;
@@ -51,7 +53,7 @@ export function createPointWriter(database: DatabaseSync, retention: Retention, 
   };
 }
 
-/** Makes rows of blocks that get readings, and blocks of readings. */
+/** Puts readings into blocks. */
 function createBlockWriter(tools: Statements, packing: Packing) {
   /** By variable, a date after which it has no block: this connection alone adds blocks. */
   const ends = new Map<number, number>();
@@ -64,22 +66,40 @@ function createBlockWriter(tools: Statements, packing: Packing) {
     ends.set(id, end);
     return end;
   };
+  /** Returns those that are left. */
+  const put = (readings: ReadingColumns, segment: Segment, numbers: FirstNumbers, replaced: number[]): Uint32Array => {
+    const { variable, indices, firstMs, lastMs } = segment;
+    const end = endOf(variable.id);
+    const isAfter = firstMs > end;
+    if (variable.isVersioned || (isAfter && packing.waiting(variable.id) + indices.length < RUN_MIN)) return indices;
+    if (!hasLabels(readings, segment)) {
+      const plan = drive(tools, storeSegment(readings, segment, numbers));
+      if (plan.hasRun) {
+        ends.set(variable.id, Math.max(end, lastMs));
+        packing.joined(variable.id);
+      }
+      for (const index of plan.replaced) {
+        const operation = readings.operation[index] ?? 0;
+        replaced[operation] = (replaced[operation] ?? 0) + 1;
+      }
+      return plan.left;
+    }
+    if (isAfter) return indices;
+    for (const block of drive(tools, touchedBlocks(readings, segment))) {
+      drive(tools, openBlock(block));
+      packing.opened(variable.id, block.firstMs);
+    }
+    return indices;
+  };
   return {
     /** Within a transaction; returns the readings that are left to be written as rows, in the order of the table. */
-    write(readings: ReadingColumns, numbers: FirstNumbers): Uint32Array {
+    write(readings: ReadingColumns, numbers: FirstNumbers, replaced: number[]): Uint32Array {
       const order = readings.order();
       let length = 0;
       for (const segment of segmentsOf(readings, order)) {
-        const { id } = segment.variable;
-        const end = endOf(id);
-        if (segment.firstMs <= end)
-          for (const block of drive(tools, touchedBlocks(readings, segment))) {
-            drive(tools, openBlock(block));
-            packing.opened(id, block.firstMs);
-          }
-        const left = drive(tools, storeRun(readings, segment, numbers));
-        if (left.length < segment.indices.length) ends.set(id, Math.max(end, segment.lastMs));
-        if (!segment.variable.isVersioned) packing.grew(id, left.length, readings.atMs[left[0] ?? 0] ?? 0);
+        const left = put(readings, segment, numbers, replaced);
+        const { id, isVersioned } = segment.variable;
+        if (!isVersioned) packing.grew(id, left.length, readings.atMs[left[0] ?? 0] ?? 0);
         // Not beyond what was read of the order: nothing is longer than before.
         order.set(left, length);
         length += left.length;
