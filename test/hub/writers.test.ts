@@ -207,3 +207,63 @@ test("months that an administrator merged into one partition stay in it", async 
   await apply(postgres, [[{ variableId: 2, data }]], 1, 100);
   expect(await database.query(`SELECT count(*)::int AS total FROM ${SCHEMA}.point_2019`)).toEqual([{ total: 1 }]);
 });
+
+/** Serial numbers that many sources share, and sources without a variable; a second account has the same ones. */
+async function addMeters({ store }: Opened): Promise<void> {
+  await store.identity.putAccount({ id: 2, name: "Second" });
+  for (const accountId of [2, 1]) {
+    const siteId = await store.structure.createSite(accountId, { name: "Meters", typeId: 3, timeZoneId: "UTC" });
+    for (let index = 0; index < 700; index += 1) {
+      const serialNumber = index < 250 ? "SHARED" : `METER ${(index * 37) % 300}`;
+      const body = { name: `Source ${index % 5}`, siteId, sourceTypeId: 1, serialNumber };
+      const source = await store.structure.createSource(accountId, body);
+      const variable = {
+        name: "Energy",
+        sourceId: source?.id ?? 0,
+        unitId: 8,
+        mappingConfig: index % 2 ? "kWh" : "m3",
+      };
+      if (index % 3 > 0) await store.structure.createVariable(accountId, { ...variable, variableTypeId: index % 2 });
+    }
+  }
+}
+
+const targets = ["METER 17", "SHARED", "Z", "", "A", ...Array.from({ length: 301 }, (_, at) => `METER ${at}`)].flatMap(
+  (value) =>
+    [
+      { mappingConfig: "kWh", variableTypeId: undefined },
+      { mappingConfig: "m3", variableTypeId: 0 },
+      { mappingConfig: undefined, variableTypeId: 1 },
+      { mappingConfig: "none", variableTypeId: undefined },
+    ].map((more) => ({ by: "sourceSerialNumber" as const, value, ...more })),
+);
+
+async function found({ store, ingest }: Opened): Promise<readonly (number | undefined)[]> {
+  const ids: (number | undefined)[] = [];
+  await store.operations.accept(waitingOperation("targets", []));
+  const group = await ingest.next(0, { readings: 1, bytes: 1 });
+  const columns = new ReadingColumns(1);
+  await ingest.apply(group, async (transaction, operations) => {
+    for (const target of targets) ids.push((await transaction.findVariable(1, target))?.id);
+    for (let index = 0; index < 5; index += 1)
+      ids.push((await transaction.findVariable(1, { ...KWH, by: "sourceName", value: `Source ${index}` }))?.id);
+    return await applyOperations(transaction, operations, {
+      discardsMax: 10,
+      horizon: HORIZON,
+      clock: systemClock,
+      columns,
+    });
+  });
+  return ids;
+}
+const KWH = { mappingConfig: "kWh", variableTypeId: undefined };
+
+test("each target finds the variable that it finds on SQLite, whose statements are for one target", async () => {
+  const alone = await open({ kind: "sqlite", path: join(directory.path, "targets") });
+  await addMeters(alone);
+  await addMeters(postgres);
+  const expected = await found(alone);
+  await close(alone);
+  expect(expected.filter((id) => id !== undefined).length).toBeGreaterThan(300);
+  expect(await found(postgres)).toEqual(expected);
+});

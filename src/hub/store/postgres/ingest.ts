@@ -9,24 +9,15 @@ import type { Clock } from "../../../support/clock.ts";
 import { Packing } from "../blocks/pack.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
 import { QUEUED, queuedOf } from "../operation-rows.ts";
-import type {
-  GroupLimits,
-  IngestReport,
-  IngestStore,
-  IngestTransaction,
-  QueuedOperation,
-  TargetQuery,
-  VariableFacts,
-} from "../store.ts";
-import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
-import { SOURCE_COLUMNS, TargetCache } from "../targets.ts";
+import type { GroupLimits, IngestReport, IngestStore, IngestTransaction, QueuedOperation } from "../store.ts";
 import type { Retention } from "../version-plan.ts";
 import { type CopySql, copySqlOn } from "./copy.ts";
-import { abandon, createPool, type PostgresOptions, type Sql } from "./database.ts";
+import { abandon, createPool, type PostgresOptions } from "./database.ts";
 import { POSTGRES } from "./dialect.ts";
 import { drive, postgresDatabase } from "./driver.ts";
 import { recordOutcomes } from "./outcomes.ts";
 import { createPartitions, isPartitionMissing } from "./partitions.ts";
+import { createTargets, type Targets } from "./targets.ts";
 import { createPointWriter, type PointWriter } from "./writer.ts";
 
 /** The second connection creates partitions. */
@@ -195,7 +186,7 @@ interface TransactionParts {
 
 function transactionOn(claim: Claim, { targets, writer, effects }: TransactionParts, clock: Clock): IngestTransaction {
   return {
-    findVariable: (accountId, target) => targets.find(claim, accountId, target),
+    findVariable: (accountId, target) => targets.find({ sql: claim.sql, accountId }, target),
     write: async (readings) => {
       // The clock in microseconds, but strictly increasing, on every node and with every clock.
       const firstUs = Math.max(claim.lastUs, Number(clock.now().epochNanoseconds / 1_000n)) + 1;
@@ -206,68 +197,4 @@ function transactionOn(claim: Claim, { targets, writer, effects }: TransactionPa
     },
     outputOf: (accountId, calculationId) => drive(claim.sql, outputOf(accountId, calculationId)),
   };
-}
-
-interface Targets {
-  /** Discards the cached targets of the account after a change of its structure. */
-  refresh(claim: Claim): Promise<void>;
-  find(claim: Claim, accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
-}
-
-/** Number of accounts with cached targets. */
-const ACCOUNTS = 50;
-
-function createTargets(effects: IngestEffects): Targets {
-  const accounts = new Map<number, { readonly changes: number; readonly cache: TargetCache }>();
-  return {
-    async refresh({ sql, accountId }) {
-      const row = await sql.get("SELECT changes FROM structure_change WHERE account_id = ?", accountId);
-      const changes = Number(row?.["changes"]);
-      const known = accounts.get(accountId);
-      if (known?.changes !== changes) effects.forget(accountId);
-      accounts.delete(accountId);
-      accounts.set(accountId, known?.changes === changes ? known : { changes, cache: new TargetCache() });
-      const [oldest] = accounts.keys();
-      if (accounts.size <= ACCOUNTS || oldest === undefined) return;
-      accounts.delete(oldest);
-      effects.forget(oldest);
-    },
-    async find({ sql }, accountId, target) {
-      const cache = accounts.get(accountId)?.cache;
-      const remembered = cache?.get(accountId, target);
-      if (remembered !== undefined) return remembered;
-      const found = await findVariable(sql, accountId, target);
-      cache?.set(accountId, target, found);
-      return found;
-    },
-  };
-}
-
-async function findVariable(
-  { get }: Sql,
-  accountId: number,
-  { by, value, mappingConfig, variableTypeId }: TargetQuery,
-): Promise<VariableFacts | null> {
-  const conditions = ["variable.account_id = ?", `${by === "variableId" ? "variable.id" : SOURCE_COLUMNS[by]} = ?`];
-  const values: (string | number)[] = [accountId, value];
-  const add = (condition: string, wanted: string | number) => {
-    conditions.push(condition);
-    values.push(wanted);
-  };
-  if (by !== "variableId") {
-    add("source.account_id = ?", accountId);
-    if (mappingConfig !== undefined) add("variable.mapping_config = ?", mappingConfig);
-    if (variableTypeId !== undefined) add("variable.variable_type_id = ?", variableTypeId);
-  }
-  if (!values.every(isStorable)) return null;
-  const row = await get(
-    `SELECT ${VARIABLE_FACTS} WHERE ${conditions.join(" AND ")} ORDER BY source.id, variable.id LIMIT 1`,
-    ...values,
-  );
-  return row === undefined ? null : factsOf(row);
-}
-
-/** A text of PostgreSQL contains no NUL, and an id is a whole number: no record has any other value. */
-function isStorable(value: string | number): boolean {
-  return typeof value === "string" ? !value.includes("\0") : Number.isSafeInteger(value);
 }
