@@ -102,7 +102,7 @@ export function isBehind(
   return order === "ASC" ? block.firstMs < last.atMs : block.firstMs > last.atMs;
 }
 
-/** The latest point without unpacking the block that has it; null: more is asked for, or the block does not tell. */
+/** The latest point without unpacking its block; null: more is asked for, or the block does not have it at hand. */
 export function latestOf(
   { lastMs, lastValue }: NearestBlock,
   rows: readonly PointRow[],

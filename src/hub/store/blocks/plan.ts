@@ -1,7 +1,7 @@
 /**
- * What a group of new readings of one variable does to its blocks and rows. Readings between the dates of a block are
- * merged into it; those that follow each other between two blocks continue the block before them, together with the
- * rows around them, when they are enough for it, and else become rows.
+ * The effect of a group of new readings of one variable on its blocks and rows. Readings between the dates of a block
+ * are merged into it; those that follow each other between two blocks continue the block before them, together with
+ * the rows around them, when they are enough for it, and else become rows.
  */
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import { BLOCK_POINTS, type Block, blocksOf, type NewBlock } from "./blocks.ts";
@@ -85,7 +85,7 @@ export interface StoredRow {
   readonly isBare: boolean;
 }
 
-/** What is stored around a segment. */
+/** Stored points around a segment. */
 export interface Around {
   readonly parts: readonly Part[];
   /** By first date. */

@@ -97,7 +97,7 @@ function* boundedOf(candidates: readonly Candidate[]): Generator<readonly Candid
   if (some.length > 0) yield some;
 }
 
-/** Those whose readings may be put into blocks; blocks between whose dates other readings are become rows. */
+/** Segments whose readings may be put into blocks; blocks between whose dates other readings are become rows. */
 async function candidatesOf(
   sql: CopySql,
   { readings, packing, partitions }: Written,
@@ -203,8 +203,10 @@ async function readRows(
   const found = new Map<number, StoredRow[]>(wanted.map(({ id }) => [id, []]));
   for (const some of byMonth(wanted, ({ lowMs }) => lowMs)) {
     const rows = await all(
-      `SELECT wanted.id, near.* FROM unnest(${BIGINTS}, ${BIGINTS}, ${BIGINTS}, ${BIGINTS}) AS wanted (id, low, high, most)
-        CROSS JOIN LATERAL (SELECT at_ms, value, origin_id, version IS NULL AND tags IS NULL AND batch_tags IS NULL AS bare
+      `SELECT wanted.id, near.*
+        FROM unnest(${BIGINTS}, ${BIGINTS}, ${BIGINTS}, ${BIGINTS}) AS wanted (id, low, high, most)
+        CROSS JOIN LATERAL (SELECT at_ms, value, origin_id,
+            version IS NULL AND tags IS NULL AND batch_tags IS NULL AS bare
           FROM point WHERE variable_id = wanted.id AND at_ms BETWEEN wanted.low AND wanted.high
             AND at_ms BETWEEN ? AND ? ORDER BY at_ms DESC LIMIT wanted.most) AS near ORDER BY at_ms`,
       ...columnsOf(some),
