@@ -11,6 +11,7 @@ import { COLLIDING, CutNotice, findColliding } from "./cut-dates.ts";
 import { Discards } from "./discards.ts";
 import type { Horizon } from "./ingestion.ts";
 import { createResolver, ReadingJudge, versionOf, wordsOf } from "./judgement.ts";
+import { PlainElements } from "./plain-elements.ts";
 
 export interface ApplyParts {
   readonly discardsMax: number;
@@ -137,11 +138,17 @@ async function collect(
 ): Promise<Tally | null> {
   const discards = new Discards(parts.discardsMax);
   const cut = new CutNotice();
-  const resolve = createResolver(transaction, operation);
+  const { resolve, admits } = createResolver(transaction, operation);
   const collecting = { ...parts, discards, cut, colliding, storable: 0 };
+  const body = decompressed(operation.body);
+  // Where collisions are known, and in calculations, each reading counts.
+  const isPlain = colliding === null && operation.calculationId === null;
+  const plain = isPlain
+    ? new PlainElements(body, { ...parts, admits, targets: transaction.written(operation.accountId) })
+    : null;
   let received = 0;
   let stored = 0;
-  for (const element of readPushParts(decompressed(operation.body))) {
+  for (const element of plain?.others() ?? readPushParts(body)) {
     received += element.data.length;
     const variable = await resolve(element);
     if (typeof variable === "string") {
@@ -150,8 +157,11 @@ async function collect(
     }
     const count = await take(element, variable, collecting);
     if (count === null) return null;
+    plain?.learn(element, variable);
     stored += count;
   }
+  received += plain?.taken ?? 0;
+  stored += plain?.taken ?? 0;
   const notice = cut.words();
   return { received, stored, discards, notices: notice === null ? [] : [notice], started: parts.started };
 }

@@ -42,7 +42,7 @@ export async function findColliding(
   if (!hasFiner) return new Set();
   const columns = new ReadingColumns(count);
   const beyond: string[] = [];
-  const resolve = createResolver(transaction, operation);
+  const { resolve } = createResolver(transaction, operation);
   for (const element of readPushParts(body)) {
     const variable = await resolve(element);
     if (typeof variable === "string") continue;

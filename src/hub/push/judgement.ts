@@ -17,15 +17,19 @@ import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
  * The variable that an element names, or why it names none. Called in the order of the elements of one operation: the
  * first settles the kind.
  */
-export type Resolve = (element: PushElement) => Promise<VariableFacts | string>;
+export interface Resolver {
+  resolve(element: PushElement): Promise<VariableFacts | string>;
+  /** Whether an element may name its variable in this way, by the rule of one kind a call. */
+  admits(kind: IdentifierKind): boolean;
+}
 
 export function createResolver(
   transaction: IngestTransaction,
   { accountId, calculationId }: Pick<QueuedOperation, "accountId" | "calculationId">,
-): Resolve {
+): Resolver {
   let kindOfCall: IdentifierKind | null = null;
   let output: number | null | undefined;
-  return async (element) => {
+  const resolve = async (element: PushElement): Promise<VariableFacts | string> => {
     const kind = identifierKind(element);
     kindOfCall ??= kind;
     if (kind === null) return incomplete(element);
@@ -44,6 +48,13 @@ export function createResolver(
     if (calculationId === null) return variable.isCalculated ? IS_CALCULATED : variable;
     if (output === undefined) output = await transaction.outputOf(accountId, calculationId);
     return output === variable.id ? variable : SUPERSEDED;
+  };
+  return {
+    resolve,
+    admits(kind) {
+      kindOfCall ??= kind;
+      return kind === kindOfCall;
+    },
   };
 }
 

@@ -115,6 +115,7 @@ function noting(transaction: IngestTransaction): IngestTransaction {
   if (Atomics.load(words, WATCHED) === 0) return transaction;
   return {
     findVariable: transaction.findVariable,
+    written: transaction.written,
     outputOf: transaction.outputOf,
     async write(readings) {
       const replaced = await transaction.write(readings);

@@ -2,6 +2,7 @@
 import type { ReadingColumns } from "./columns.ts";
 import type { Outcome } from "./operations.ts";
 import type { VariableFacts } from "./store.ts";
+import type { TargetBytes } from "./targets.ts";
 
 export interface QueuedOperation {
   readonly seq: number;
@@ -35,6 +36,8 @@ export interface IngestTransaction {
    * structure changes.
    */
   findVariable(accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
+  /** Targets that were resolved before, by their bytes; also until the structure changes. */
+  written(accountId: number): TargetBytes;
   /**
    * Stores readings as though one after another; returns for each operation of the group how many of its
    * readings replaced an earlier value or version. May be called several times; it keeps no reference to

@@ -8,8 +8,8 @@ import type { HeadAsk, HeadPage } from "../point-selection.ts";
 import type { PointRow, PointStore, VariableFacts } from "../store.ts";
 
 const ACCOUNTS_MAX = 50;
-/** By estimation: the facts of a variable and its newest point, and what holds them. */
-const VARIABLE_BYTES = 400;
+/** By estimation: the facts of a variable, its newest point with its text, and what holds them. */
+const VARIABLE_BYTES = 700;
 const SELECTION_BYTES = 500;
 const KEPT_MAX_BYTES = 32 * 1024 * 1024;
 

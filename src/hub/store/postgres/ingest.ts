@@ -187,6 +187,7 @@ interface TransactionParts {
 function transactionOn(claim: Claim, { targets, writer, effects }: TransactionParts, clock: Clock): IngestTransaction {
   return {
     findVariable: (accountId, target) => targets.find({ sql: claim.sql, accountId }, target),
+    written: (accountId) => targets.written(accountId),
     write: async (readings) => {
       // The clock in microseconds, but strictly increasing, on every node and with every clock.
       const firstUs = Math.max(claim.lastUs, Number(clock.now().epochNanoseconds / 1_000n)) + 1;

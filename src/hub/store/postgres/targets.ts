@@ -2,13 +2,14 @@
 import type { IngestEffects } from "../ingest-effects.ts";
 import type { TargetQuery, VariableFacts } from "../store.ts";
 import { FACT_COLUMNS, factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
-import { SOURCE_COLUMNS, TargetCache } from "../targets.ts";
+import { SOURCE_COLUMNS, TargetBytes, TargetCache } from "../targets.ts";
 import type { Sql } from "./database.ts";
 
 export interface Targets {
   /** Discards the cached targets of the account after a change of its structure. */
   refresh(account: Account): Promise<void>;
   find(account: Account, target: TargetQuery): Promise<VariableFacts | null>;
+  written(accountId: number): TargetBytes;
 }
 
 /** On a connection that has locked the lane of the account. */
@@ -35,6 +36,7 @@ export function createTargets(effects: IngestEffects): Targets {
       accounts.delete(oldest);
       effects.forget(oldest);
     },
+    written: (accountId) => accounts.get(accountId)?.cache.bytesOf(accountId) ?? new TargetBytes(),
     async find(account, target) {
       const cache = accounts.get(account.accountId)?.cache;
       const remembered = cache?.get(account.accountId, target);

@@ -178,6 +178,7 @@ function createAttempts({ main, tools, effects, packing }: AttemptParts, retenti
       targets.set(accountId, target, found);
       return found;
     },
+    written: (accountId) => targets.bytesOf(accountId),
     write: async (readings) => {
       begin();
       const numbers = { firstUs: stamps.reserve(readings.length), firstOrigin: stamps.firstOrigin() };

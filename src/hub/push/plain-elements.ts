@@ -1,0 +1,155 @@
+/**
+ * Elements of a push in the form that most programs write: known bytes that name the variable, then readings
+ * `{"date":"2026-03-01T00:15:00Z","value":12.5}` without blanks. Their bytes become columns without an object or a text
+ * for any of them. An element of another form is read as all are in `readPushParts`, and so is one that names a
+ * variable for the first time.
+ */
+import { identifierKind, type PushElement, readPushParts } from "../../wire/index.ts";
+import type { ReadingColumns } from "../store/columns.ts";
+import type { TargetQuery, VariableFacts } from "../store/store.ts";
+import { endOfTarget, type TargetBytes } from "../store/targets.ts";
+import { PlainReading } from "./plain-readings.ts";
+
+export interface PlainParts {
+  readonly targets: TargetBytes;
+  readonly columns: ReadingColumns;
+  /** Index of the operation in its group. */
+  readonly index: number;
+  /** The latest date that a reading may have. */
+  readonly lastMs: number;
+  /** Whether an element of the operation may name its variable in this way. */
+  admits(kind: TargetQuery["by"]): boolean;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OTHER = -1;
+
+export class PlainElements {
+  /** Readings of plain elements, which are all stored. */
+  taken = 0;
+  readonly #bytes: Buffer;
+  readonly #parts: PlainParts;
+  readonly #reading: PlainReading;
+  /** Position of an element whose bytes named no variable yet; below zero: there is none. */
+  #unknown = OTHER;
+
+  constructor(body: Uint8Array, parts: PlainParts) {
+    this.#bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    this.#parts = parts;
+    this.#reading = new PlainReading(this.#bytes);
+  }
+
+  /** The elements of other forms; plain ones go to the columns. The body is valid. */
+  *others(): Generator<PushElement> {
+    const bytes = this.#bytes;
+    if (!this.#isPlain()) {
+      yield* readPushParts(bytes);
+      return;
+    }
+    for (let at = 1; ; at += 1) {
+      const begin = skipBlanks(bytes, at);
+      let end = this.#take(begin);
+      if (end === OTHER) {
+        end = endOfElement(bytes, begin);
+        yield* readPushParts(Buffer.concat([OPENING, bytes.subarray(begin, end), CLOSING]));
+      }
+      at = skipBlanks(bytes, end);
+      if (bytes[at] !== COMMA) return;
+    }
+  }
+
+  /** The next element that begins with the same bytes as the one that was yielded last names the same variable. */
+  learn(element: PushElement, variable: VariableFacts): void {
+    const kind = identifierKind(element);
+    const from = this.#unknown;
+    this.#unknown = OTHER;
+    const to = from < 0 ? OTHER : endOfTarget(this.#bytes, from);
+    if (kind === null || to < 0 || element.version !== undefined) return;
+    if (isHeadOf(this.#bytes.toString("utf8", from, to), element))
+      this.#parts.targets.add(this.#bytes, from, to, { kind, variable });
+  }
+
+  /** By its beginning: a body whose first element has another form mostly has none of this one. */
+  #isPlain(): boolean {
+    const bytes = this.#bytes;
+    if (bytes[0] !== OPEN_ARRAY || bytes[1] !== OPEN_OBJECT) return false;
+    const data = endOfTarget(bytes, 1);
+    return data >= 0 && this.#reading.read(data) >= 0;
+  }
+
+  /** The position after a plain element; `OTHER`: nothing was taken. */
+  #take(begin: number): number {
+    const { targets, columns, index, lastMs, admits } = this.#parts;
+    const bytes = this.#bytes;
+    const reading = this.#reading;
+    const known = targets.find(bytes, begin);
+    this.#unknown = known === undefined ? begin : OTHER;
+    if (known === undefined || !admits(known.target.kind)) return OTHER;
+    const before = columns.length;
+    const position = columns.positionOf(known.target.variable);
+    for (let at = begin + known.length; ; ) {
+      at = reading.read(at);
+      if (at < 0 || reading.atMs > lastMs || columns.isFull) break;
+      columns.add(index, position, reading.atMs, reading.value, null);
+      const next = bytes[at];
+      at += 1;
+      if (next === COMMA) continue;
+      if (next !== CLOSE_ARRAY || bytes[at] !== CLOSE_OBJECT) break;
+      this.taken += columns.length - before;
+      return at + 1;
+    }
+    columns.truncate(before);
+    return OTHER;
+  }
+}
+
+const OPENING = Buffer.from("[");
+const CLOSING = Buffer.from("]");
+
+/** Whether the beginning of an element, up to its readings, has all of its fields. */
+function isHeadOf(head: string, { data: _, ...target }: PushElement): boolean {
+  try {
+    const alone: unknown = JSON.parse(`${head}]}`);
+    const names = Object.keys(Object(alone));
+    const same = names.every(
+      (name) => name === "data" || Reflect.get(Object(alone), name) === Reflect.get(target, name),
+    );
+    return same && names.length === Object.keys(target).length + 1;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return false;
+    throw thrown;
+  }
+}
+
+/** The position after the object that begins there; only strings and brackets count. */
+function endOfElement(bytes: Uint8Array, begin: number): number {
+  let depth = 0;
+  for (let at = begin; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) depth += 1;
+    else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return bytes.length;
+}
+
+function endOfString(bytes: Uint8Array, quote: number): number {
+  let at = quote + 1;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+function skipBlanks(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at += 1;
+  return at;
+}
