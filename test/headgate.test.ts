@@ -1,9 +1,11 @@
 /** The executable itself: what runs for long begins with a smaller heap, and stays the process that was started. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GatewayRig } from "./runs/gateway-rig.ts";
 
@@ -36,6 +38,25 @@ async function started(process: ChildProcess, words = '"gateway started"'): Prom
 function wordsOf(pid: number | undefined, of: "cmdline" | "environ" = "cmdline"): readonly string[] {
   return readFileSync(`/proc/${pid}/${of}`, "utf8").split("\0");
 }
+
+it("starts the sources of a checkout, whatever the name of its folder", async () => {
+  const folder = join(rig.folder, "a b#c?d%25 é");
+  mkdirSync(join(folder, "src/deep"), { recursive: true });
+  copyFileSync(PROGRAM, join(folder, "src/headgate.js"));
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  writeFileSync(
+    join(folder, "src/main.ts"),
+    'import { word } from "./deep/deep.ts";\nconsole.log(word satisfies string);',
+  );
+  writeFileSync(join(folder, "src/deep/deep.ts"), 'export { word } from "../word.ts";');
+  writeFileSync(
+    join(folder, "src/word.ts"),
+    'import { sep } from "node:path";\nexport const word: string = `it${sep}starts`;',
+  );
+  child = spawn(process.execPath, [join(folder, "src/headgate.js")], { stdio: "pipe" });
+  const [said, [code]] = await Promise.all([text(child.stdout ?? Readable.from([])), once(child, "close")]);
+  expect([said, code]).toEqual(["it/starts\n", 0]);
+});
 
 describe.skipIf(process.platform !== "linux")("a long-running command", () => {
   it("is the process that was started, with a smaller heap, and ends by its signals", async () => {
