@@ -13,6 +13,11 @@ export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boole
   return {
     ...ledger,
     openRun: counted(ledger.openRun),
+    async openRuns(openings) {
+      const opened = await ledger.openRuns(openings);
+      for (const { run } of opened) if (run !== null) count(run, false);
+      return opened;
+    },
     advanceRun: counted(ledger.advanceRun),
     async beginDelivery(...args) {
       const begun = await ledger.beginDelivery(...args);

@@ -29,6 +29,24 @@ export interface RunStart {
   readonly refusal?: Reason;
 }
 
+/** A run to be opened. */
+export interface RunOpening extends RunStart {
+  readonly arrivalId: number;
+  readonly binding: Binding;
+  readonly lane: string;
+  /** In which later runs must not be opened before it: its own, or all that its entries may have. */
+  readonly lanes: readonly string[];
+}
+
+/**
+ * `fault`: the error that `openRun` would have thrown; `behind`: one before it in the list, of one of its lanes, was
+ * not opened. Nothing was recorded of such a run.
+ */
+export type Opened =
+  | { readonly run: Run }
+  | { readonly run: null; readonly why: "fault"; readonly thrown: unknown }
+  | { readonly run: null; readonly why: "behind" };
+
 export type BegunDelivery =
   | { readonly run: Run; readonly blockedBy: null; readonly batches: readonly Batch[] }
   | { readonly run: null; readonly blockedBy: Run };

@@ -37,9 +37,11 @@ import type {
   BegunDelivery,
   EntriesState,
   MappedRecord,
+  Opened,
   RunAdvance,
   RunChange,
   RunFilter,
+  RunOpening,
   RunStart,
   TargetKey,
   WholeRun,
@@ -79,8 +81,7 @@ export interface Ledger extends LedgerQueries {
    */
   beginPoll(drop: string, archives?: readonly string[]): Promise<PollRecord>;
   /**
-   * Another reason for the same state is recorded without an event. Only `openRun` moves an arrival to
-   * `matched`.
+   * Another reason for the same state is recorded without an event. Only `openRun(s)` leads to `matched`.
    */
   advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
   /**
@@ -137,6 +138,8 @@ export interface Ledger extends LedgerQueries {
    * received them.
    */
   openRun(arrivalId: number, binding: Binding, lane: string, start?: RunStart): Promise<Run>;
+  /** A list in one transaction. One that is refused keeps back those behind it in its lanes alone (invariant 7). */
+  openRuns(openings: readonly RunOpening[]): Promise<readonly Opened[]>;
   /**
    * The only way in which runs change state, with an event for every state that they pass. The list is one
    * transaction, in which each run passes all of its states or none, and a run that fails does not affect the

@@ -4,7 +4,7 @@
  */
 import { basename } from "node:path/posix";
 import type { Provenance } from "../drops/drop.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Ledger, RunOpening } from "../ledger/ledger.ts";
 import type { Arrival, Binding } from "../model.ts";
 import { hasEscapes, isContainerName, unusableName } from "../support/file-names.ts";
 import type { Turn } from "../support/turns.ts";
@@ -13,7 +13,7 @@ import type { ClaimParts, TriggerMatch, Unpacking } from "./claim-parts.ts";
 import { finishUnmatched, leaveUnmatched } from "./unmatched-files.ts";
 
 const NO_WARNINGS: ReadonlyMap<number, string> = new Map();
-/** Claims that are recorded at one moment, so that they share a commit. */
+/** Claims that share a commit, those that open runs as one list. */
 const RECORDED_AT_ONCE = 250;
 
 /**
@@ -39,8 +39,8 @@ export async function claimArrivals(
       else if (isFree(claim, unprepared)) prepared.push(claim);
     }
     await turn.mine;
-    const recorded = await recordAll(prepared, noteFault, turn);
-    if (recorded.some(({ opens }) => opens)) parts.onRun();
+    const recorded = await recordAll(prepared, parts.ledger, noteFault, turn);
+    if (recorded.some(({ opening }) => opening !== null)) parts.onRun();
     // A file is changed only after the ledger recorded its claim.
     for (const { after } of recorded) await after?.().catch(noteFault);
   } finally {
@@ -52,31 +52,61 @@ export async function claimArrivals(
 /** Returns the claims that the ledger has now. The turn is passed when the last of them were sent. */
 async function recordAll(
   prepared: readonly PreparedClaim[],
+  ledger: Ledger,
   noteFault: (thrown: unknown) => void,
   turn: Turn,
 ): Promise<readonly PreparedClaim[]> {
   const recorded: PreparedClaim[] = [];
-  const unrecorded = new Set<string>();
+  const unopened = new Set<string>();
+  const noteUnopened = ({ lanes }: RunOpening) => hold(lanes, unopened);
   for (let begin = 0; begin < prepared.length; begin += RECORDED_AT_ONCE) {
     const end = begin + RECORDED_AT_ONCE;
-    const due = prepared.slice(begin, end).filter((claim) => isFree(claim, unrecorded));
-    const recording = due.map((claim) =>
-      claim.record().then(
-        () => recorded.push(claim),
-        (thrown: unknown) => {
-          noteFault(thrown);
-          hold(claim.lanes, unrecorded);
-        },
-      ),
-    );
+    const due = prepared.slice(begin, end).filter((claim) => isFree(claim, unopened));
+    const opening = openAll(due.filter(opensRun), ledger, { recorded, noteFault, noteUnopened });
+    const leaving = due.map(async (claim) => {
+      if (claim.opening !== null) return;
+      await claim.leave().then(() => recorded.push(claim), noteFault);
+    });
     if (end >= prepared.length) turn.pass();
-    await Promise.all(recording);
+    await Promise.all([opening, ...leaving]);
   }
   return recorded;
 }
 
-function isFree({ lanes }: PreparedClaim, held: ReadonlySet<string>): boolean {
-  return held.size === 0 || !lanes.some((lane) => held.has(lane));
+/** As one list, whose order is that of the runs. */
+async function openAll(
+  claims: readonly OpeningClaim[],
+  ledger: Ledger,
+  found: {
+    readonly recorded: PreparedClaim[];
+    readonly noteFault: (thrown: unknown) => void;
+    readonly noteUnopened: (opening: RunOpening) => void;
+  },
+): Promise<void> {
+  if (claims.length === 0) return;
+  try {
+    const opened = await ledger.openRuns(claims.map(({ opening }) => opening));
+    for (const [at, claim] of claims.entries()) {
+      const result = opened[at];
+      if (result?.run) {
+        found.recorded.push(claim);
+        continue;
+      }
+      found.noteUnopened(claim.opening);
+      if (result?.why === "fault") found.noteFault(result.thrown);
+    }
+  } catch (thrown) {
+    found.noteFault(thrown);
+    for (const { opening } of claims) found.noteUnopened(opening);
+  }
+}
+
+function opensRun(claim: PreparedClaim): claim is OpeningClaim {
+  return claim.opening !== null;
+}
+
+function isFree({ opening }: PreparedClaim, held: ReadonlySet<string>): boolean {
+  return held.size === 0 || opening === null || !opening.lanes.some((lane) => held.has(lane));
 }
 
 function hold(lanes: readonly string[], held: Set<string>): void {
@@ -113,13 +143,17 @@ function lanesBehind(arrival: Arrival, parts: ClaimParts): readonly string[] {
   }
 }
 
-interface PreparedClaim {
-  /** Whether a run is opened. */
-  readonly opens: boolean;
-  /** Lanes of the run, or of what may come out of it. */
-  readonly lanes: readonly string[];
-  /** Sends its first query to the ledger before it returns. */
-  record(): Promise<unknown>;
+/** A claim that is not recorded yet. It opens a run, or records that the arrival is unmatched. */
+type PreparedClaim = OpeningClaim | LeavingClaim;
+
+interface OpeningClaim {
+  readonly opening: RunOpening;
+  readonly after?: undefined;
+}
+
+interface LeavingClaim {
+  readonly opening: null;
+  leave(): Promise<unknown>;
   after?(): Promise<void>;
 }
 
@@ -130,35 +164,29 @@ async function prepareClaim(
   warning: string | undefined,
 ): Promise<PreparedClaim> {
   if (warning !== undefined) parts.log.warn({ drop: arrival.drop, file: arrival.path }, `${arrival.path}: ${warning}`);
-  if (arrival.parentId === null && hasEscapes(arrival.path))
-    return { opens: true, lanes: [], record: () => refuseName(arrival, parts) };
+  if (arrival.parentId === null && hasEscapes(arrival.path)) return { opening: refusedName(arrival, parts) };
   const { outermost, depth } = await placeOf(arrival, parts.ledger);
   const provenance = await parts.provenance(outermost);
   const unpacking = parts.unpacking(arrival.drop);
   if (unpacking?.unpack === true && provenance?.standardBody === undefined && isContainerName(basename(arrival.path)))
-    return {
-      opens: true,
-      lanes: parts.lanesOf(arrival.drop, provenance?.service ?? parts.defaultService),
-      record: () => claimContainer(arrival, { depth, unpacking, provenance, warning }, parts),
-    };
+    return { opening: openedContainer(arrival, { depth, unpacking, provenance, warning }, parts) };
   const match: TriggerMatch =
     provenance?.standardBody === undefined
       ? parts.match(arrival, provenance)
       : { claimed: standardClaim(provenance.standardBody), others: [], why: "" };
   const { claimed, others, why } = match;
   if (claimed === null && match.undecided === true)
-    return { opens: false, lanes: [], record: () => leaveUnmatched(arrival, why, parts) };
+    return { opening: null, leave: () => leaveUnmatched(arrival, why, parts) };
   if (claimed === null)
     return {
-      opens: false,
-      lanes: [],
-      record: () => leaveUnmatched(arrival, why, parts),
+      opening: null,
+      leave: () => leaveUnmatched(arrival, why, parts),
       after: () => finishUnmatched(arrival, parts),
     };
   const paused = provenance?.standardBody === undefined ? parts.pausedTrigger(claimed.name) : null;
   // The file stays at its drop, without the rule for unmatched files, and is offered again when the trigger
   // is resumed.
-  if (paused !== null) return { opens: false, lanes: [], record: () => leaveUnmatched(arrival, paused, parts) };
+  if (paused !== null) return { opening: null, leave: () => leaveUnmatched(arrival, paused, parts) };
   if (others.length > 0) {
     parts.log.warn(
       { drop: arrival.drop, file: arrival.path, trigger: claimed.name, others },
@@ -171,7 +199,7 @@ async function prepareClaim(
     ...(fault === null ? {} : { refusal: fault }),
     ...(warning === undefined ? {} : { warning }),
   };
-  return { opens: true, lanes: [lane], record: () => parts.ledger.openRun(arrival.id, binding, lane, start) };
+  return { opening: { arrivalId: arrival.id, binding, lane, lanes: [lane], ...start } };
 }
 
 /**
@@ -189,11 +217,8 @@ async function placeOf(arrival: Arrival, ledger: Ledger): Promise<{ outermost: A
   return { outermost, depth };
 }
 
-/**
- * Opens a refused run for a name that is not valid text, which no trigger or mapper can read as its sender
- * meant it.
- */
-async function refuseName(arrival: Arrival, parts: ClaimParts): Promise<void> {
+/** A refused run for a name that is not valid text, which no trigger or mapper can read as its sender meant it. */
+function refusedName(arrival: Arrival, parts: ClaimParts): RunOpening {
   const binding: Binding = {
     trigger: "(file name)",
     service: parts.defaultService,
@@ -203,14 +228,14 @@ async function refuseName(arrival: Arrival, parts: ClaimParts): Promise<void> {
     limits: parts.limits,
   };
   const refusal = { code: "HG-DROP-022", ...unusableName(arrival.path) };
-  await parts.ledger.openRun(arrival.id, binding, `file names of ${arrival.drop}`, { refusal });
+  return { arrivalId: arrival.id, binding, lane: `file names of ${arrival.drop}`, lanes: [], refusal };
 }
 
 /**
  * Triggers are asked for the entries of a container, not for itself. The containers of one drop are opened
  * one after another.
  */
-async function claimContainer(
+function openedContainer(
   arrival: Arrival,
   place: {
     readonly depth: number;
@@ -219,27 +244,24 @@ async function claimContainer(
     readonly warning: string | undefined;
   },
   parts: ClaimParts,
-): Promise<void> {
+): RunOpening {
   const { unpack: _unpack, depthMax, ...limits } = place.unpacking;
   const rule = depthMax === 1 ? "only the outermost one is" : `none deeper than ${depthMax} is`;
   const message = `the container is not opened: it is within another, and ${rule}`;
-  await parts.ledger.openRun(
-    arrival.id,
-    {
-      trigger: "(container)",
-      service: parts.defaultService,
-      mapper: { name: "(unpack)", version: "1", digest: "" },
-      settings: {},
-      rows: "strict",
-      limits: parts.limits,
-      unpack: limits,
-    },
-    `containers of ${arrival.drop}`,
-    place.depth < depthMax
-      ? {
-          ...(place.warning === undefined ? {} : { warning: place.warning }),
-          feeds: parts.lanesOf(arrival.drop, place.provenance?.service ?? parts.defaultService),
-        }
-      : { refusal: { code: "HG-PACK-005", message } },
-  );
+  const lanes = parts.lanesOf(arrival.drop, place.provenance?.service ?? parts.defaultService);
+  const binding: Binding = {
+    trigger: "(container)",
+    service: parts.defaultService,
+    mapper: { name: "(unpack)", version: "1", digest: "" },
+    settings: {},
+    rows: "strict",
+    limits: parts.limits,
+    unpack: limits,
+  };
+  return {
+    ...{ arrivalId: arrival.id, binding, lane: `containers of ${arrival.drop}`, lanes },
+    ...(place.depth < depthMax
+      ? { ...(place.warning === undefined ? {} : { warning: place.warning }), feeds: lanes }
+      : { refusal: { code: "HG-PACK-005", message } }),
+  };
 }

@@ -551,6 +551,35 @@ function sharedCommits(ledger: () => Ledger): void {
     expect(events.slice(-2)).toEqual(["run.claimed", "run.quarantined"]);
   });
 
+  it("open a list of runs in its order, without one that is refused and those behind it in its lanes", async () => {
+    const { sightings } = await list(
+      ledger(),
+      "field",
+      ["a", "b", "c", "d"].map((path) => entry(path)),
+    );
+    const opening = (path: string, lanes: readonly string[]) => {
+      const found = sightings.find(({ arrival }) => arrival.path === path);
+      return { arrivalId: found?.arrival.id ?? 987_654, binding: BINDING, lane: lanes[0] ?? "", lanes };
+    };
+    const opened = await ledger().openRuns([
+      opening("a", ["one"]),
+      opening("none", ["one", "two"]),
+      opening("b", ["two"]),
+      opening("c", ["three"]),
+      opening("d", ["one"]),
+    ]);
+    expect(opened).toMatchObject([
+      { run: { path: "a", lane: "one", state: "claimed" } },
+      { run: null, why: "fault", thrown: { code: "HG-BUG-001" } },
+      { run: null, why: "behind" },
+      { run: { path: "c", lane: "three" } },
+      { run: null, why: "behind" },
+    ]);
+    expect((await ledger().runsIn(["claimed"])).map(({ path }) => path)).toEqual(["a", "c"]);
+    const waiting = await ledger().arrivalsIn("field", ["settling"]);
+    expect(waiting.map(({ path }) => path)).toEqual(["b", "d"]);
+  });
+
   it("do not affect each other when one of them fails", async () => {
     const { sightings } = await list(ledger(), "field", [entry("a"), entry("b"), entry("c")]);
     const [a, b, c] = sightings.map(({ arrival }) => arrival.id);

@@ -128,26 +128,38 @@ describe("a claim of many arrivals", () => {
     expect(await runs()).toEqual(["b1.csv", "b2.csv", "a1.csv"]);
   });
 
-  it("claims no later file of a lane whose earlier one was not recorded, and those of other lanes", async () => {
-    const names = Array.from({ length: 600 }, (_, at) => `${at % 2 === 0 ? "a" : "b"}${1000 + at}.csv`);
+  it("claims no later file of a lane whose earlier ones were not recorded, and those of other lanes", async () => {
+    const names = Array.from({ length: 600 }, (_, at) => `${at >= 250 && at % 2 === 1 ? "b" : "a"}${1000 + at}.csv`);
     const arrivals = await sight("one", names);
     const full = new TransientError("HG-SPOOL-004", { operation: "write", subject: "ledger" });
     let isFull = true;
-    // A group of commits fails as a whole; those after it succeed.
-    const failing = new Set(arrivals.slice(100, 250).filter(({ path }) => path.startsWith("a")));
-    const isRefused = (id: number) => isFull && [...failing].some((one) => one.id === id);
-    const openRun: Ledger["openRun"] = (id, ...more) =>
-      isRefused(id) ? Promise.reject(full) : ledger.openRun(id, ...more);
-    const claimed = { ...parts, ledger: { ...ledger, openRun } };
+    // The first list fails as a whole; those after it succeed.
+    const openRuns: Ledger["openRuns"] = (openings) =>
+      isFull && openings.some(({ arrivalId }) => arrivalId === arrivals[100]?.id)
+        ? Promise.reject(full)
+        : ledger.openRuns(openings);
+    const claimed = { ...parts, ledger: { ...ledger, openRuns } };
     await expect(claimArrivals(arrivals, claimed)).rejects.toBe(full);
     const ofLane = (lane: string) => names.filter((name) => name.startsWith(lane));
     const inOrder = async (lane: string) => (await runs()).filter((name) => name.startsWith(lane));
-    expect(await inOrder("a")).toEqual(ofLane("a").slice(0, 50));
+    expect(await inOrder("a")).toEqual([]);
     expect(await inOrder("b")).toEqual(ofLane("b"));
     isFull = false;
     const left = (await ledger.arrivals(arrivals.map(({ id }) => id))).filter(({ state }) => state === "settling");
     await claimArrivals(left, claimed);
     expect(await inOrder("a")).toEqual(ofLane("a"));
+  });
+
+  it("claims no later file of a lane in the same list as one that is refused", async () => {
+    const names = ["a0.csv", "a1.csv", "b0.csv", "a2.csv", "b1.csv", "none.csv"];
+    const arrivals = await sight("one", names);
+    await ledger.forget("one", "a1.csv", { by: "a person", why: "it is wrong" });
+    await expect(claimArrivals(arrivals, parts)).rejects.toMatchObject({ code: "HG-BUG-001" });
+    expect(await runs()).toEqual(["a0.csv", "b0.csv", "b1.csv"]);
+    const left = (await ledger.arrivals(arrivals.map(({ id }) => id))).filter(({ state }) => state === "settling");
+    expect(left.map(({ path }) => path)).toEqual(["a2.csv"]);
+    await claimArrivals(left, parts);
+    expect(await runs()).toEqual(["a0.csv", "b0.csv", "b1.csv", "a2.csv"]);
   });
 
   it("claims no later file of a lane whose earlier one cannot be claimed now", async () => {

@@ -14,6 +14,7 @@ import { forgettingMethods } from "./forgotten.ts";
 import { historyMethods } from "./history.ts";
 import { laneHeads } from "./lane-heads.ts";
 import { orderMethods } from "./lane-order.ts";
+import { openingMethods } from "./new-run.ts";
 import { operatorMethods } from "./operator.ts";
 import { outcomeMethods } from "./outcomes.ts";
 import { LedgerPoll } from "./polls/poll.ts";
@@ -30,6 +31,7 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "s
     beginPoll: (drop, archives) => beginPoll(store, polls, drop, archives ?? []),
     ...arrivalMethods(store),
     ...pruningMethods(store),
+    ...openingMethods(store),
     ...runMethods(store),
     ...containerMethods(store),
     ...advanceMethods(store),

@@ -1,24 +1,21 @@
-import type { Arrival, Binding, ConfirmClock, LedgerEvent, Replay, Run, RunState } from "../../model.ts";
+import type { ConfirmClock, LedgerEvent, Run, RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
-import { type InvariantError, RejectedError } from "../../support/errors.ts";
-import type { Ledger, RunChange, RunPassage, RunStart } from "../ledger.ts";
+import type { InvariantError } from "../../support/errors.ts";
+import type { Ledger, RunChange, RunPassage } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
-import { missingArrival } from "./arrivals.ts";
-import { bindingId, sharedJsonOf } from "./bindings.ts";
-import { addContainerLanes, placedRunId, releaseContainerLanes, removeContainerLanes } from "./container-lanes.ts";
+import { bindingId } from "./bindings.ts";
+import { removeContainerLanes } from "./container-lanes.ts";
 import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent, appendEvents, leaveDrop } from "./events.ts";
 import { watchFile } from "./finished-files.ts";
-import { insertRun, newRun } from "./new-run.ts";
 import { addRejectedRows, rejectedRowsOf } from "./rejected-rows.ts";
-import { ARRIVAL_COLUMNS, type ArrivalCells, arrivalOfCells, type RunCells, SELECT_RUN, toRun } from "./rows.ts";
+import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { changed, changedCells, updateCells } from "./run-cells.ts";
 import { groupsOf, recentRuns, runsIn } from "./run-lists.ts";
 import { cells, execute, row, type Steps, type Store, type Value } from "./store.ts";
 
 type RunMethods = Pick<
   Ledger,
-  | "openRun"
   | "advanceRun"
   | "noteRun"
   | "noteConfirmClock"
@@ -32,8 +29,6 @@ type RunMethods = Pick<
 
 export function runMethods(store: Store): RunMethods {
   return {
-    openRun: (arrivalId, binding, lane, start = {}) =>
-      store.write(["arrival.matched", "run.claimed"], () => openRun(store, { arrivalId, binding, lane, ...start })),
     advanceRun: (id, from, to, change) => store.write(`run.${to}`, () => moveRun(store, id, from, to, change ?? {})),
     noteRun: (id, change) => store.write("run.noted", () => noteRun(store, id, change)),
     noteConfirmClock: (id, clock) => store.write("run.noted", () => noteConfirmClock(store, id, clock)),
@@ -65,76 +60,6 @@ export function missingRun(id: string): InvariantError {
 
 export function* lastRunId(): Steps<string | undefined> {
   return (yield* row<{ id: string }>("SELECT id FROM runs ORDER BY id DESC LIMIT 1"))?.id;
-}
-
-interface NewRun extends RunStart {
-  readonly arrivalId: number;
-  readonly binding: Binding;
-  readonly lane: string;
-}
-
-/** With the id of the binding, which nearly always exists already. */
-type ArrivalToOpen = readonly [bindingId: number | null, ...ArrivalCells];
-
-const SELECT_TO_OPEN = `SELECT (SELECT bindings.id FROM bindings WHERE bindings.json = ?), ${ARRIVAL_COLUMNS}
-  FROM arrivals WHERE id = ?`;
-
-function* openRun(store: Store, given: NewRun): Steps<Run> {
-  const { arrivalId, binding, lane, replay, refusal } = given;
-  const [found] = yield* cells<ArrivalToOpen>(SELECT_TO_OPEN, sharedJsonOf(binding), arrivalId);
-  if (found === undefined) throw missingArrival(arrivalId);
-  const [knownBinding, ...ofArrival] = found;
-  const arrival = arrivalOfCells(ofArrival);
-  if (replay !== undefined) yield* assertAtRest(arrival);
-  else if (arrival.parentId === null) yield* store.assertDrop(arrival.drop, store.session);
-  assertTransition("arrival", arrivalId, arrival.state, "matched");
-  const placed = replay === undefined ? yield* placedRunId(arrival) : null;
-  const id = placed ?? (yield* store.nextRunId());
-  const now = store.now();
-  const run = newRun(id, { arrival, binding, lane, replay: replay ?? null, now });
-  yield* insertRun(run, knownBinding ?? (yield* bindingId(binding)));
-  const reason = `claimed by trigger ${binding.trigger}`;
-  yield* execute(
-    "UPDATE arrivals SET state = 'matched', reason = ?, changed_at = ?, run_id = ? WHERE id = ?",
-    reason,
-    now,
-    id,
-    arrivalId,
-  );
-  if (given.feeds !== undefined) yield* addContainerLanes(id, given.feeds);
-  yield* reopenContainer(arrivalId, run.path);
-  if (arrival.parentId !== null) yield* releaseContainerLanes(arrival.parentId);
-  const subject = { arrivalId, operationId: null };
-  const matched = { ...subject, runId: null, what: "arrival.matched", detail: reason };
-  const claimed = { ...subject, runId: id, what: "run.claimed", detail: claimWords(binding, replay) };
-  const warned =
-    given.warning === undefined ? [] : [{ ...subject, runId: id, what: "run.warned", detail: given.warning }];
-  yield* appendEvents(store, [...(arrival.state === "matched" ? [] : [matched]), claimed, ...warned], run);
-  if (refusal === undefined) return run;
-  return yield* advance(store, run, "claimed", "quarantined", { reason: refusal, detail: refusal.message });
-}
-
-/** Two operators may send the same command at once. */
-function* assertAtRest({ id, path }: Arrival): Steps<void> {
-  const latest = yield* row<Pick<Run, "id" | "state">>(
-    "SELECT id, state FROM runs WHERE arrival_id = ? ORDER BY id DESC LIMIT 1",
-    id,
-  );
-  if (latest === undefined || !RUN_STATES[latest.state].isInProgress) return;
-  throw new RejectedError("HG-LEDG-006", {
-    operation: "replay",
-    subject: path,
-    message: `run ${latest.id} of ${path} is in progress (${latest.state})`,
-  });
-}
-
-function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): string {
-  const claimed = `by trigger ${trigger} for mapper ${mapper.name} ${mapper.version}`.trimEnd();
-  if (replay === undefined) return claimed;
-  const how = [replay.rejectedOnly ? "only what was not accepted" : "", replay.overwrite ? "overwriting" : ""];
-  const words = how.filter((word) => word !== "").join(", ");
-  const why = replay.why === undefined ? "" : `: ${replay.why}`;
-  return `replay of run ${replay.of}, ordered by ${replay.by}${words === "" ? "" : ` (${words})`}${why}; ${claimed}`;
 }
 
 /** For use inside a write. */
