@@ -222,6 +222,7 @@ export class Scheduler {
       .finally(() => {
         stage.running.delete(run.id);
         this.#active.end(run.id);
+        this.#wakeTimer.stepEnded(this.#active.size);
         this.#scan();
       });
     this.#active.begin(run.id, { stop, ended: task });

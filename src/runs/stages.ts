@@ -81,7 +81,7 @@ const UNCONFIRMED_SLOTS = 2;
  */
 const SMALL_BYTES = 256 * 1024;
 /** `group`: for an intake that takes small files in groups. */
-const SMALL_FILE_SLOTS = { intake: 256, group: 48, delivery: 256, closing: 128 } as const;
+const SMALL_FILE_SLOTS = { intake: 256, group: 48, delivery: 256, closing: 256 } as const;
 
 export function openStages(options: SchedulerOptions): readonly Stage[] {
   const { isClosed, byGroups } = options.intakeRule ?? { isClosed: () => false, byGroups: false };

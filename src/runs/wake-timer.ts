@@ -2,7 +2,7 @@
  * Decides when the scheduler scans for work: not too soon after the last scan, and at the latest at the
  * earliest time it was asked for.
  */
-import { setImmediate, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../support/clock.ts";
 
 /**
@@ -16,6 +16,8 @@ export class WakeTimer {
   readonly #clock: Clock;
   readonly #scan: () => void;
   #timer: NodeJS.Timeout | undefined;
+  /** Ends the pause before a scan. */
+  #endPause: () => void = () => undefined;
   #dueMs = 0;
   #scannedMs = Number.NEGATIVE_INFINITY;
 
@@ -30,9 +32,14 @@ export class WakeTimer {
    */
   async turn(running: number): Promise<void> {
     const pauseMs = this.#scannedMs + CROWD_SCAN_MS - performance.now();
-    if (running >= CROWD && pauseMs > 0) await sleep(pauseMs);
+    if (running >= CROWD && pauseMs > 0) await this.#pause(pauseMs);
     else await setImmediate();
     this.#scannedMs = performance.now();
+  }
+
+  /** Called when a step has ended: once few are running, the next scan waits for no others. */
+  stepEnded(running: number): void {
+    if (running < CROWD) this.#endPause();
   }
 
   within(ms: number): void {
@@ -49,5 +56,16 @@ export class WakeTimer {
   cancel(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#endPause();
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    this.#endPause = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    return promise;
   }
 }
