@@ -19,7 +19,7 @@ export class Collector<Item, Result> {
 
   /**
    * `perform` answers for each item of a list of at most `max`; what it throws is the answer for each of them. A list
-   * begins after the milliseconds of `pauseMs`.
+   * begins after the milliseconds of `pauseMs`, unless it is full already.
    */
   constructor(
     perform: (list: readonly Item[]) => Promise<readonly Settled<Result>[]>,
@@ -45,7 +45,7 @@ export class Collector<Item, Result> {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const pauseMs = this.#pauseMs();
+      const pauseMs = this.#waiting.length < this.#max ? this.#pauseMs() : 0;
       await new Promise<void>((resolve) => void (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)));
       const list = this.#waiting.slice(0, this.#max);
       this.#waiting = this.#waiting.slice(this.#max);

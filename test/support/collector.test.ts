@@ -70,6 +70,14 @@ describe("a collector", () => {
     expect(done.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   });
 
+  it("pauses before a list that others may still join, and not before a full one", async () => {
+    const pausesMs = [0, 1];
+    const { lists, collector } = noted(2, () => pausesMs.shift() ?? 2 ** 30);
+    await Promise.all([1, 2, 3, 4, 5].map((item) => collector.add(item)));
+    expect(lists).toEqual([[1, 2], [3, 4], [5]]);
+    expect(pausesMs).toEqual([]);
+  });
+
   it("is idle once nothing waits, also what was added meanwhile", async () => {
     const { lists, collector } = noted(1, () => 1);
     const first = collector.add(1).then(() => collector.add(2));
