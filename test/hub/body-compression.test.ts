@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compressed, decompressed } from "../../src/hub/push/body-compression.ts";
+import { compressed, decompressed, release } from "../../src/hub/push/body-compression.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;
@@ -21,6 +21,19 @@ test("a body leaves the queue as it entered, compressed or not", async () => {
     }),
     { numRuns: 50 },
   );
+});
+
+test("the memory of a decompressed body is given back, and no other", async () => {
+  const body = Buffer.from(JSON.stringify(Array.from({ length: 20_000 }, (_, index) => index)));
+  const waiting = await compressed(body);
+  const before = Buffer.from(waiting);
+  const apart = decompressed(waiting);
+  release(apart);
+  expect(apart.byteLength).toBe(0);
+  const [small, next] = [Buffer.from("small"), Buffer.from("next")];
+  release(small);
+  expect([small, next].map(String)).toEqual(["small", "next"]);
+  expect(before.equals(waiting)).toBe(true);
 });
 
 test("large bodies wait at a fraction of their size, and all of their readings are stored", async () => {

@@ -6,7 +6,7 @@ import { type Clock, isoInstant } from "../../support/clock.ts";
 import { type PushElement, type PushReading, readPushParts } from "../../wire/index.ts";
 import type { Labels, ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
-import { decompressed } from "./body-compression.ts";
+import { decompressed, release } from "./body-compression.ts";
 import { COLLIDING, CutNotice, findColliding } from "./cut-dates.ts";
 import { Discards } from "./discards.ts";
 import type { Horizon } from "./ingestion.ts";
@@ -162,6 +162,7 @@ async function collect(
   }
   received += plain?.taken ?? 0;
   stored += plain?.taken ?? 0;
+  if (body !== operation.body) release(body);
   const notice = cut.words();
   return { received, stored, discards, notices: notice === null ? [] : [notice], started: parts.started };
 }

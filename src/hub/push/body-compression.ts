@@ -44,3 +44,10 @@ export function decompressed(bytes: Uint8Array): Uint8Array {
   const isCompressed = FRAME.every((byte, index) => bytes[index] === byte);
   return isCompressed ? zstdDecompressSync(bytes) : bytes;
 }
+
+/** Gives the memory of a body back that was decompressed: until a garbage collection there would be many of them. */
+export function release(body: Uint8Array): void {
+  const { buffer } = body;
+  // Small ones share their memory with others.
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === body.byteLength) buffer.transfer(0);
+}
