@@ -230,8 +230,7 @@ export class Pickup {
     let isRecorded = true;
     let awaited: readonly Awaited[] | null = null;
     try {
-      const folders = options.finish === undefined ? [] : archiveFolders(options.finish);
-      poll = await journal.beginPoll(drop.name, folders);
+      poll = await journal.beginPoll(drop.name, options.finish === undefined ? [] : archiveFolders(options.finish));
       const open = poll;
       const wasThere = (path: string) => open.wasThere(path);
       const archived = new ArchivedNames(poll);
@@ -246,6 +245,7 @@ export class Pickup {
         await this.#recordChunk(poll, chunk, found);
         isRecorded = true;
       }
+      signal.throwIfAborted(); // A drop may end its listing early then, as if it were complete.
       this.#orderWaits.cutFolders.end();
       this.#known.complete();
       awaited = this.#endListing(await poll.complete(this.#mayBeAwaited), tally);

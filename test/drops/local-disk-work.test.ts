@@ -17,13 +17,16 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { EVERYTHING } from "../../src/drops/archive-cleanup.ts";
 import { asideName } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
+import type { Drop } from "../../src/drops/drop.ts";
 import { type LocalOrder, NO_FILE, performLocal } from "../../src/drops/local/disk-work.ts";
 import { LocalEvents } from "../../src/drops/local/events.ts";
 import type { SomeNames } from "../../src/drops/local/names-work.ts";
 import { type LocalTree, listTree } from "../../src/drops/local/walk.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import type { FileEntry } from "../../src/model.ts";
+import { TransientError } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { DiskThread } from "../../src/support/threads/disk-thread.ts";
 import { never } from "./field.ts";
 
 let ground: string;
@@ -98,19 +101,87 @@ describe("a thread that reads names", () => {
     expect(() => ask("continue"), "the caller gave up").toThrow();
   });
 
-  test.each([0, 1])("is replaced when it ends after %i parts: each file is listed once", async (parts) => {
-    const names = ["a.csv", ...Array.from({ length: 3_000 }, (_, nth) => `m_${nth}.csv`)];
+  test("is replaced when it reads nothing", async () => {
+    const names = ["a.csv", ...Array.from({ length: 700 }, (_, nth) => `m_${nth}.csv`)];
     for (const name of names) writeFileSync(join(root, name), "");
     const tree: LocalTree = {
       ...{ root, names: "utf-8", filter: EVERYTHING, guard: (work) => work, onLink: () => undefined },
       statuses: async () => null,
-      async *someNames() {
-        if (parts === 1) yield ask("begin");
-        yield null;
-      },
+      async *someNames() {},
     };
     const listed = (await Array.fromAsync(listTree(tree, ""))).flat().map(({ path }) => path);
     expect(listed.sort()).toEqual(names.sort());
+  });
+
+  describe("of a drop", () => {
+    const names = ["a.csv", ...Array.from({ length: 3_000 }, (_, nth) => `m_${nth}.csv`)];
+    let drop: Drop;
+    let asked: string[];
+    beforeEach(async () => {
+      for (const name of names) writeFileSync(join(root, name), "");
+      drop = await createDrop(dropOptions.parse({ kind: "local", name: "many", path: root }), { log: silentLog });
+      asked = [];
+    });
+    afterEach(async () => {
+      vi.restoreAllMocks();
+      await drop.close();
+    });
+
+    /** The next names that the thread is asked for are answered after `onContinue`, and null when it returns so. */
+    function answerContinued(onContinue: () => null | undefined): void {
+      const { ask: askThread } = DiskThread.prototype;
+      vi.spyOn(DiskThread.prototype, "ask").mockImplementation(async function (this: never, order, ...rest) {
+        const { kind, step } = order as LocalOrder & { step?: string };
+        if (kind === "names") asked.push(step ?? "");
+        if (step === "continue" && onContinue() === null) return null;
+        return await askThread.call(this, order, ...rest);
+      });
+    }
+
+    async function listed(signal = never): Promise<{ paths: string[]; folders: string[]; error: unknown }> {
+      const paths: string[] = [];
+      const folders: string[] = [];
+      try {
+        for await (const { path } of drop.list(signal, (folder) => folders.push(folder))) paths.push(path);
+        return { paths: paths.sort(), folders, error: null };
+      } catch (error) {
+        return { paths, folders, error };
+      }
+    }
+
+    test("cuts a listing off when it fails later, and reads no names until another is complete", async () => {
+      answerContinued(() => null);
+      const cut = await listed();
+      expect(cut).toMatchObject({ folders: [], error: expect.any(TransientError) });
+      expect(String(cut.error)).toContain("broke off");
+      expect(cut.paths.length).toBeGreaterThan(1_000);
+      expect(new Set(cut.paths).size, "none twice").toBe(cut.paths.length);
+      expect(asked).toEqual(["begin", "continue"]);
+      const stop = new AbortController();
+      const interrupted = drop.list(stop.signal)[Symbol.asyncIterator]();
+      await interrupted.next();
+      stop.abort();
+      await interrupted.return?.().catch(() => undefined);
+      const whole = { paths: [...names].sort(), folders: [""], error: null };
+      expect(await listed()).toEqual(whole);
+      expect(asked).toEqual(["begin", "continue"]);
+      vi.restoreAllMocks();
+      answerContinued(() => undefined);
+      expect(await listed()).toEqual(whole);
+      expect(asked.slice(2)).toEqual(["begin", "continue"]);
+    });
+
+    test("is not blamed for a listing that its caller aborted", async () => {
+      const stop = new AbortController();
+      answerContinued(() => {
+        stop.abort();
+        return undefined;
+      });
+      const { folders, error } = await listed(stop.signal);
+      expect({ folders, error }).toMatchObject({ folders: [], error: { code: "HG-DROP-012" } });
+      expect((await listed()).error).toBeNull();
+      expect(asked.filter((step) => step === "begin")).toHaveLength(2);
+    });
   });
 });
 

@@ -255,6 +255,22 @@ describe("pickup", () => {
     expect(journal.known).toEqual([]);
   });
 
+  test("holds no file for missing when it is stopped and the listing ends without an error", async () => {
+    await field.write("a.csv", "content");
+    const picking = pickup();
+    await poll(picking);
+    const stop = new AbortController();
+    const list = field.drop.list.bind(field.drop);
+    // biome-ignore lint/correctness/useYield: it ends before its first entry.
+    field.drop.list = async function* () {
+      stop.abort(new Error("no longer polled"));
+    };
+    expect(await picking.poll(stop.signal)).toMatchObject({ missing: 0, error: { message: "no longer polled" } });
+    field.drop.list = list;
+    await rm(join(field.root, "a.csv"));
+    expect(await poll(picking)).toMatchObject({ gone: 0, missing: 1 });
+  });
+
   test("records large listings in parts", async () => {
     await Promise.all(Array.from({ length: 1100 }, (_, at) => field.write(`${at}.csv`, "x")));
     expect(await poll(pickup())).toMatchObject({ listed: 1100, settling: 1100 });

@@ -5,6 +5,7 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { FetchedFile, FileEntry, FinishResult } from "../../model.ts";
+import { TransientError } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { bytesOf, type NameEncoding, type PathOnDisk } from "../../support/file-names.ts";
 import type { Logger } from "../../support/log.ts";
@@ -48,11 +49,17 @@ export interface LocalDiskFacts {
 
 /** Milliseconds. */
 const IDLE_MS = 60_000;
+const LISTING = "list drop";
 
 export class LocalDisk {
   readonly #facts: LocalDiskFacts;
   readonly #thread: DiskThread<LocalOrder, LocalAnswer>;
   #listings = 0;
+  /**
+   * False after the thread failed within a folder, until a listing is complete: a thread that always fails there would
+   * cut off every listing.
+   */
+  #threadReadsNames = true;
 
   constructor(facts: LocalDiskFacts) {
     this.#facts = facts;
@@ -77,6 +84,11 @@ export class LocalDisk {
     };
   }
 
+  /** A listing of the drop was complete. */
+  listed(): void {
+    this.#threadReadsNames = true;
+  }
+
   /**
    * The statuses of files at these paths below `root`, which lead to them as text; null when the thread did not read
    * them.
@@ -87,25 +99,41 @@ export class LocalDisk {
   }
 
   /**
-   * The names in a folder with this full path, in parts. A part is null when the thread did not read it: the caller
-   * reads the folder again.
+   * The names in a folder with this full path, in parts; no part when the thread did not read it, and the caller does.
+   * Fails when the thread fails after a part: what it has not read is unknown.
    */
-  async *#names(folder: PathOnDisk, signal: AbortSignal): AsyncGenerator<SomeNames | null> {
+  async *#names(folder: PathOnDisk, signal: AbortSignal): AsyncGenerator<SomeNames> {
+    if (!this.#threadReadsNames) return;
     this.#listings += 1;
     const order = { kind: "names", listing: this.#listings, folder, names: this.#facts.names } as const;
     let ended = false;
     try {
       for (let step: "begin" | "continue" = "begin"; !ended; step = "continue") {
         const answer = await this.#thread.ask({ ...order, step }, signal);
-        const some = answer !== null && "linksCount" in answer ? answer : null;
-        // A thread that fails closes the folder; after an abort it may have read more.
-        ended = some === null ? !signal.aborted : some.ended;
-        yield some;
-        if (some === null) return;
+        if (answer === null || !("linksCount" in answer)) {
+          // A thread that fails closes the folder; after an abort it may have read more.
+          ended = !signal.aborted;
+          if (step === "begin") return;
+          throw this.#brokeOff(folder, signal);
+        }
+        ended = answer.ended;
+        yield answer;
       }
     } finally {
       if (!ended) void this.#thread.ask({ ...order, step: "end" });
     }
+  }
+
+  #brokeOff(folder: PathOnDisk, signal: AbortSignal): TransientError {
+    const { name } = this.#facts;
+    if (signal.aborted) return interrupted(name, LISTING, signal.reason);
+    this.#threadReadsNames = false;
+    return new TransientError("HG-DROP-001", {
+      operation: LISTING,
+      subject: name,
+      message: `the listing of ${folder} in drop ${name} broke off: the thread that reads its names failed`,
+      hint: "The folder is listed again, without that thread. Check the disk or the network share.",
+    });
   }
 
   /** See `Drop.fetch`; `fetchOne` fetches the files that the thread left. */

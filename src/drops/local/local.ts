@@ -80,6 +80,7 @@ export class LocalDrop implements Drop {
       for (const entry of files) yield entry;
     this.#listed = { root, identity: `${dev}:${ino}`, ...tally };
     this.#events?.listed(this.#listed);
+    this.#disk.listed();
     this.#filter.end();
   }
 
@@ -265,8 +266,7 @@ export class LocalDrop implements Drop {
     return {
       stat: async (path: string) => this.#statEntry(path, await root()),
       makeFolder: async (path: string) => {
-        const { names } = this.#options;
-        if (path === "." || (await isFolder(localPath(await root(), path, names)))) return;
+        if (path === "." || (await isFolder(localPath(await root(), path, this.#options.names)))) return;
         const parts = path.split("/");
         for (const nth of parts.keys()) {
           // Nothing is made where a link leads out of the drop.

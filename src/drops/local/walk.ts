@@ -25,8 +25,8 @@ export interface LocalTree {
   /** Ends a wait that was cancelled, and converts errors to those of the drop. */
   readonly guard: <T>(work: Promise<T>) => Promise<T>;
   readonly onLink: () => void;
-  /** The names in a folder with this full path, in parts. A part is null when the thread did not read it. */
-  readonly someNames: (folder: PathOnDisk) => AsyncIterable<SomeNames | null>;
+  /** The names in a folder with this full path, in parts; no part when the thread did not read it. */
+  readonly someNames: (folder: PathOnDisk) => AsyncIterable<SomeNames>;
   /** Null when they were not read. */
   readonly statuses: (paths: readonly string[]) => Promise<FileStatuses | null>;
   /** Counts the entries that are read, including ignored ones. */
@@ -106,23 +106,19 @@ interface Names {
   readonly count: number;
 }
 
-/** The names in a folder, in groups. A large one is read by the thread, and without it as a small one. */
+/** The names in a folder, in groups. A large one is read by the thread from its beginning. */
 async function* namesIn(tree: LocalTree, directory: Dir, folder: string): AsyncGenerator<Names> {
   let items = await tree.guard(readItems(directory, LIST_MIN));
-  const byThread: Names[] = [];
-  let ended = items.length < LIST_MIN;
-  if (!ended)
+  if (items.length === LIST_MIN) {
+    let isRead = false;
     for await (const some of tree.someNames(localPath(tree.root, folder, tree.names))) {
-      if (some === null) break;
-      const names = { ...some, files: partsOf(some.files), folders: partsOf(some.folders) };
-      byThread.push(names);
-      yield names;
-      ended = some.ended;
+      isRead = true;
+      yield { ...some, files: partsOf(some.files), folders: partsOf(some.folders) };
     }
-  if (ended && byThread.length > 0) return;
-  const given = new Set(byThread.flatMap(({ files, folders }) => [...files, ...folders]));
+    if (isRead) return;
+  }
   for (let most = LIST_MIN, more = true; more; most = READ_AT_ONCE) {
-    yield namesOf(items, tree.names, given);
+    yield namesOf(items, tree.names);
     more = items.length === most;
     if (more) items = await tree.guard(readItems(directory, READ_AT_ONCE));
   }
@@ -132,15 +128,14 @@ function partsOf(joined: string): readonly string[] {
   return joined === "" ? [] : joined.split("\0");
 }
 
-/** Without those that were given before. */
-function namesOf(items: readonly Dirent[], encoding: NameEncoding, given: ReadonlySet<string>): Names {
-  const named = items.map((item) => ({ item, name: nameOf(Buffer.from(item.name), encoding) }));
-  const left = given.size === 0 ? named : named.filter(({ name }) => !given.has(name));
+function namesOf(items: readonly Dirent[], encoding: NameEncoding): Names {
+  const namesOfKind = (isKind: (item: Dirent) => boolean) =>
+    items.filter(isKind).map((item) => nameOf(Buffer.from(item.name), encoding));
   return {
-    files: left.flatMap(({ item, name }) => (item.isFile() ? name : [])),
-    folders: left.flatMap(({ item, name }) => (item.isDirectory() ? name : [])),
-    linksCount: left.filter(({ item }) => item.isSymbolicLink()).length,
-    count: left.length,
+    files: namesOfKind((item) => item.isFile()),
+    folders: namesOfKind((item) => item.isDirectory()),
+    linksCount: items.filter((item) => item.isSymbolicLink()).length,
+    count: items.length,
   };
 }
 
