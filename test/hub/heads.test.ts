@@ -16,6 +16,12 @@ const DATES = [
   monthly(2026, 1, 1),
   [...monthly(2012, 10, 3), ...monthly(2025, 11, 3)],
 ];
+/** Of variables without versions and tags, which are kept in blocks: all of them, and all but the newest. */
+const IN_BLOCKS = [hourly(2015), [...hourly(2018), ...monthly(2024, 6, 1)]];
+
+function hourly(year: number): string[] {
+  return Array.from({ length: 300 }, (_, hour) => new Date(Date.UTC(year, 2, 1, hour)).toISOString());
+}
 
 function monthly(year: number, month: number, months: number): string[] {
   // The first instant of a month, its last, and one between, in turn.
@@ -31,7 +37,10 @@ function monthly(year: number, month: number, months: number): string[] {
 
 beforeAll(async () => {
   hub = await startTestHub();
-  const variables = DATES.map((_, index) => ({ isVersioned: index % 2 === 0 }));
+  const variables = [
+    ...DATES.map((_, index) => ({ isVersioned: index % 2 === 0 })),
+    ...IN_BLOCKS.map(() => ({ isVersioned: false })),
+  ];
   ids = (await createChain(hub, { variables })).variableIds;
   const elements = (version: string, plus: number) =>
     DATES.flatMap((dates, index) => {
@@ -41,6 +50,10 @@ beforeAll(async () => {
     });
   await hub.push(elements("estimated", 0));
   await hub.push(elements("measured", 10_000));
+  for (const [index, dates] of IN_BLOCKS.entries()) {
+    const data = dates.map((date, place) => ({ date, value: place }));
+    await hub.push([{ variableId: ids[DATES.length + index], data }]);
+  }
 });
 afterAll(() => hub.close());
 
@@ -49,7 +62,7 @@ const rows = (more: Query): Promise<object[]> => hub.get("/data", { DisplayLevel
 test("the latest point of each variable, however old it is", async () => {
   const latest = { "Paging.PageNumber": 0, "Paging.ItemsPerPage": 1, PagingOrder: "DESC", VariableIds: ids };
   const dates = ((await rows(latest)) as { date: string }[]).map(({ date }) => Date.parse(date));
-  const wanted = DATES.flatMap((all) => all.slice(-1)).map((date) => Date.parse(date));
+  const wanted = [...DATES, ...IN_BLOCKS].flatMap((all) => all.slice(-1)).map((date) => Date.parse(date));
   expect(dates.map((ms) => Math.floor(ms / 1_000))).toEqual(wanted.map((ms) => Math.floor(ms / 1_000)));
 });
 
@@ -62,6 +75,9 @@ test.each<[string, Query]>([
   ["as of before the push", { AsOf: "2020-01-01T00:00:00Z" }],
   ["a period", { From: "2010-01-01T00:00:00Z", To: "2026-01-01T00:00:00Z" }],
   ["a period up to the edge of a month", { To: "2025-12-01T00:00:00Z", IncludeToBoundary: true }],
+  ["a period that ends within a block", { From: "2015-01-01T00:00:00Z", To: "2015-03-05T00:00:00Z" }],
+  ["a period that ends with a block", { To: "2015-03-13T11:00:00Z", IncludeToBoundary: true }],
+  ["a period that begins behind a block", { From: "2018-03-13T12:00:00Z" }],
   ["a period in the zone of the site", { From: "2026-02-01T00:00:00", UseReportingTimezone: true }],
 ])("pages of many variables: %s", async (_, query) => {
   const pages = [

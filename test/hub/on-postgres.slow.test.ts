@@ -11,6 +11,7 @@ const APART = [
   "openapi",
   "writers", // opens both
   "turns", // of SQLite, whose reads are synchronous
+  "target-cache",
   "start", // `postgres.slow.test.ts` says what can be wrong
   // What they test lies before the store.
   "files/bytes",

@@ -115,8 +115,8 @@ export class TargetCache {
     const kind = this.kindOf(accountId, target);
     const values = this.kinds.get(kind) ?? new Map<string | number, VariableFacts | null>();
     this.kinds.set(kind, values);
+    if (!values.has(target.value)) this.entries += 1;
     values.set(target.value, variable);
-    this.entries += 1;
   }
 
   bytesOf(accountId: number): TargetBytes {

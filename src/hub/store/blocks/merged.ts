@@ -24,11 +24,13 @@ export interface Found {
 
 /** A chunk has some more points where blocks are read. */
 const ROWS = 5_000;
-const BLOCKS = 8;
+/** Points that the blocks of a chunk have together, by the size of those before. */
+const POINTS = 8_000;
+const BLOCKS_MAX = 64;
 /** Columns take a tenth of the memory. */
 const PIECES = 40;
-/** Most blocks have as many points or more. */
-const USUAL_POINTS = 250;
+/** Before any block was read: points of the largest, and what most have or exceed. */
+const BLOCK_SIZES = { most: 1_000, usual: 250 };
 
 /** The first points of a period. `rest`: the bounds of those that are left; null: there are none. */
 interface Chunk {
@@ -36,15 +38,28 @@ interface Chunk {
   readonly rest: Bounds | null;
 }
 
-/** The points of a period without its page. `needed`: how many of them are needed at most. */
+type BlockSizes = typeof BLOCK_SIZES;
+
+/**
+ * The points of a period without its page. `needed`: how many of them are needed at most. `sizes`: of the blocks of the
+ * chunk before, since small blocks mostly follow small ones, and a statement for a few of them costs more than their
+ * points.
+ */
 async function readChunk(
   bounds: Bounds & Pick<PointRange, "order">,
-  needed: number,
+  { needed, sizes }: { readonly needed: number; readonly sizes: BlockSizes },
   fetch: (ask: ChunkAsk) => Promise<Found> | Found,
-): Promise<Chunk> {
-  const blocksMax = Math.min(BLOCKS, Math.ceil(needed / USUAL_POINTS));
+): Promise<Chunk & { readonly sizes: BlockSizes }> {
+  const blocksMax = Math.min(BLOCKS_MAX, Math.ceil(POINTS / sizes.most), Math.ceil(needed / sizes.usual));
   const ask = { ...bounds, rowsMax: Math.min(ROWS, needed), blocksMax };
-  return chunkOf(ask, await fetch(ask));
+  const found = await fetch(ask);
+  return { ...chunkOf(ask, found), sizes: sizesOf(found.blocks) ?? sizes };
+}
+
+function sizesOf(blocks: readonly Block[]): BlockSizes | null {
+  if (blocks.length === 0) return null;
+  const mean = Math.ceil(blocks.reduce((sum, { points }) => sum + points, 0) / blocks.length);
+  return { most: mean, usual: Math.min(mean, BLOCK_SIZES.usual) };
 }
 
 /** The points of the period beyond which these rows and blocks may lack something. */
@@ -137,10 +152,12 @@ export async function* readMerged(
 ): AsyncGenerator<readonly PointRow[]> {
   let left = ask.page.limit ?? Number.POSITIVE_INFINITY;
   let skipped = ask.page.offset;
-  const next = (bounds: Bounds) => readChunk({ ...bounds, order: ask.order }, skipped + left, fetch);
+  let sizes = BLOCK_SIZES;
+  const next = (bounds: Bounds) => readChunk({ ...bounds, order: ask.order }, { needed: skipped + left, sizes }, fetch);
   let chunk = left > 0 && ask.lowMs <= ask.highMs ? next(ask) : null;
   while (chunk !== null) {
-    const { points, rest } = await chunk;
+    const { points, rest, sizes: found } = await chunk;
+    sizes = found;
     const page = points.slice(skipped, skipped + left);
     skipped -= Math.min(skipped, points.length);
     left -= page.length;

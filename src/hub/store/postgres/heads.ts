@@ -42,12 +42,14 @@ export async function readHeads(
   const found = new Map<number, PointRow[]>(asks.map(({ variable }) => [variable.id, []]));
   const unfilled = await transact(pool, async (sql) => {
     await sql.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    const nearest = await nearestBlocks(sql, asks, page);
+    const asksOfRows = asks.map((ask) => afterBlock(ask, nearest.get(ask.variable.id), page));
     // Versioned points may be in another table.
     for (const isVersioned of [false, true]) {
-      const some = asks.filter(({ variable }) => variable.isVersioned === isVersioned);
+      const some = asksOfRows.filter(({ variable }) => variable.isVersioned === isVersioned);
       if (some.length > 0 && limit > 0) await findHeads(sql, some, page, found);
     }
-    return await addBlocks(sql, asks, page, found);
+    return await addBlocks(sql, { asks, nearest, page, found });
   });
   const pages = new Map<HeadAsk, readonly PointRow[]>();
   // One by one: the pool has connections for other requests meanwhile.
@@ -60,19 +62,30 @@ export async function readHeads(
   return asks.map((ask) => pages.get(ask) ?? found.get(ask.variable.id)?.slice(offset, offset + limit) ?? []);
 }
 
+/**
+ * Leaves out the rows before the last date of a block where one latest point is wanted, since none of them is the
+ * latest: their partitions are empty where all points are in blocks.
+ */
+function afterBlock(ask: HeadAsk, block: NearestBlock | undefined, { order, page }: HeadPage): HeadAsk {
+  if (block === undefined || order === "ASC" || page.offset + page.limit !== 1) return ask;
+  const isInside = block.lastMs >= lowOf(ask) && block.lastMs <= highOf(ask);
+  return isInside ? { ...ask, fromMs: block.lastMs + 1 } : ask;
+}
+
+interface BlocksAsk {
+  readonly asks: readonly HeadAsk[];
+  readonly nearest: ReadonlyMap<number, NearestBlock>;
+  readonly page: HeadPage;
+  readonly found: Map<number, PointRow[]>;
+}
+
 /** Blocks of one statement. */
 const BLOCKS_AT_ONCE = 200;
 
 /** Adds to `found` the points of the nearest block of each variable; returns those whose page has not all of them. */
-async function addBlocks(
-  sql: Sql,
-  asks: readonly HeadAsk[],
-  page: HeadPage,
-  found: Map<number, PointRow[]>,
-): Promise<readonly HeadAsk[]> {
+async function addBlocks(sql: Sql, { asks, nearest, page, found }: BlocksAsk): Promise<readonly HeadAsk[]> {
   const { order } = page;
   const rowsMax = page.page.offset + page.page.limit;
-  const nearest = await nearestBlocks(sql, asks, page);
   const rowsOfAsk = ({ variable }: HeadAsk) => found.get(variable.id) ?? [];
   const behind = asks.filter((ask) => {
     const block = nearest.get(ask.variable.id);
@@ -143,13 +156,15 @@ async function findHeads(
       AND at_ms BETWEEN asked.low AND asked.high ORDER BY at_ms ${order} LIMIT ?) AS head
       ORDER BY variable_id, at_ms ${order}`;
   const range = { fromMs: Math.min(...asks.map(lowOf)), lastMs: Math.max(...asks.map(highOf)) };
-  let left = asks;
+  let left = asks.filter((ask) => lowOf(ask) <= highOf(ask));
   for (const { fromMs, lastMs } of windowsOf(await partitionsOf(sql, table), range, order)) {
+    // Windows of the latest points go back in time.
+    if (order === "DESC") left = left.filter((ask) => lowOf(ask) <= lastMs);
+    if (left.length === 0) return;
     const arrays = [left.map(({ variable }) => variable.id), left.map(lowOf), left.map(highOf)];
     const rows = await sql.all(text, ...arrays, ...values, fromMs, lastMs, wanted);
     for (const row of rows) found.get(Number(row["variable_id"]))?.push(pointOf(row));
     left = left.filter(({ variable }) => (found.get(variable.id)?.length ?? 0) < wanted);
-    if (left.length === 0) return;
   }
 }
 
