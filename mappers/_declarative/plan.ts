@@ -44,7 +44,8 @@ export function dayPlan(
   const date = columnOf(layout, scope);
   const formats = formatsOf(layout.date);
   // A day of the calendar may move by hours that it does not have everywhere.
-  if (day === undefined || date === undefined || shift.endsWith("d") || !isAsWritten(settings)) return null;
+  if (day === undefined || date === undefined || shift.endsWith("d")) return null;
+  if (!formats.every(isWritten) || !isAsWritten(settings)) return null;
   const step = durationMs(day.interval);
   const cells = scope.columns.width ?? width;
   const columns = columnsOf(cells);

@@ -4,6 +4,7 @@
  * asks the ledger for each file.
  */
 import type { FileEntry } from "../model.ts";
+import { ownText } from "../support/own-copy.ts";
 import type { PickupPoll } from "./pickup-contract.ts";
 
 /** Files in memory, at some 200 bytes each. The ledger is asked for those beyond. */
@@ -112,9 +113,4 @@ export class KnownFiles {
     known.listing = this.#listing;
     known.at = this.#shown.push(known) - 1;
   }
-}
-
-/** A copy: a part of a longer text, such as a line of a listing, would keep the whole text in memory. */
-function ownText(text: string): string {
-  return Buffer.from(text).toString();
 }

@@ -1,5 +1,6 @@
 /** Reads rows from their bytes, by the plan of a mapper and the rows that the mapper took before. */
 import type { RowTracker } from "../../readers/row-place.ts";
+import { ownBytes } from "../../support/own-copy.ts";
 import { isPlausible } from "../plausible.ts";
 import type { ReadingIndex } from "../reading-index.ts";
 import type { Rejections } from "../rejections.ts";
@@ -156,7 +157,7 @@ export class PlannedRows {
     if (text !== undefined && isText(text, bytes, from, to)) return latest;
     const found = statuses.findIndex((one) => isText(one, bytes, from, to));
     if (found !== -1) return found;
-    return statuses.length < STATUSES_MAX ? statuses.push(bytes.slice(from, to)) - 1 : -1;
+    return statuses.length < STATUSES_MAX ? statuses.push(ownBytes(bytes, from, to)) - 1 : -1;
   }
 
   #hasReadings({ readings }: KnownRow): boolean {
