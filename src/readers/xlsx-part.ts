@@ -24,13 +24,16 @@ export class PartParser {
   /** Characters up to the end of the written text, and up to the last complete tag or text. */
   #written = 0;
   #eventAt = 0;
+  /** Characters up to the end of the last tag. */
+  #tagAt = 0;
 
   constructor(part: string, handler: PartHandler) {
     this.#part = part;
     const parser = this.#parser;
-    const checked = <Given>(handle: (given: Given) => void) => {
+    const checked = <Given>(handle: (given: Given) => void, isTag: boolean) => {
       return (given: Given) => {
         this.#eventAt = parser.position;
+        if (isTag) this.#tagAt = this.#eventAt;
         // After a fault the parser continues to the end of the chunk, and its further events are ignored.
         if (this.#fault === undefined) handle(given);
       };
@@ -46,20 +49,20 @@ export class PartParser {
       checked(({ name, attributes }) => {
         this.#prefix ??= name.slice(0, name.indexOf(":") + 1);
         handler.open(this.#plain(name), attributes);
-      }),
+      }, true),
     );
     parser.on(
       "closetag",
-      checked(({ name }) => handler.close(this.#plain(name))),
+      checked(({ name }) => handler.close(this.#plain(name)), true),
     );
-    const text = checked((given: string) => handler.text(given));
+    const text = checked((given: string) => handler.text(given), false);
     parser.on("text", text);
     parser.on("cdata", text);
   }
 
-  /** Whether a tag ends where the written text ends. */
+  /** Whether a tag ends where the written text ends. A text ends after the `<` of the next tag. */
   get isBetweenTags(): boolean {
-    return this.#eventAt === this.#written;
+    return this.#tagAt === this.#written;
   }
 
   write(text: string): void {

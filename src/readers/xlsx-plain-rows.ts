@@ -1,4 +1,6 @@
 /** Rows of a sheet in the form in which programs write nearly all of them, read without a parser of XML. */
+
+import { ownText } from "../support/own-copy.ts";
 import type { CellValue } from "./contract.ts";
 import { COLUMNS_MAX, SHEET_ROW_CELLS_MAX } from "./limits.ts";
 import { plainTextEnd } from "./xlsx-plain.ts";
@@ -11,11 +13,18 @@ const ROW_END = "</row>";
 const ROW_HEAD = /"((?: [A-Za-z][\w.]*(?::[A-Za-z]\w*)?="[\w.: ]*")*)>/y;
 /** Attributes of a cell after its reference: style and type, in any order. */
 const CELL_HEAD = /"(?: s="(\d{1,6})")?(?: t="([A-Za-z]{1,9})")?(?: s="(\d{1,6})")?(\/?)>/y;
+/** A formula, of which the cell holds the result; attributes in the order of the schema. */
+const FORMULA =
+  /<f(?: t="[A-Za-z]{1,9}")?(?: aca="[01]")?(?: ref="[A-Z\d:]{1,30}")?(?: ca="[01]")?(?: si="\d{1,9}")?(\/?)>/y;
+const FORMULA_END = "</f>";
 const TEXTS: readonly (readonly [string, string])[] = [
   ["<v>", "</v>"],
   ["<is><t>", "</t></is>"],
   ['<is><t xml:space="preserve">', "</t></is>"],
 ];
+
+/** Different heads of cells at hand; there are as many as pairs of style and type. */
+const CELL_HEADS_MAX = 256;
 
 interface CellHead {
   /** From the end of the reference to the end of the tag. */
@@ -36,6 +45,7 @@ export class PlainSheetRows {
   #rowHead = "";
   /** The attributes of the latest cell of each column. */
   readonly #cellHeads: CellHead[] = [];
+  readonly #heads = new Map<string, CellHead>();
   /** Place that was reached. */
   #at = 0;
 
@@ -90,7 +100,7 @@ export class PlainSheetRows {
     if (head === undefined) return false;
     const names = ["r", ...attributes.matchAll(/ ([\w.:]+)=/g).map(([, name = ""]) => name)];
     if (new Set(names).size < names.length) return false;
-    this.#rowHead = head;
+    this.#rowHead = ownText(head);
     this.#at += head.length;
     return true;
   }
@@ -102,6 +112,7 @@ export class PlainSheetRows {
     const head = this.#cellHead(text, column);
     if (head === undefined) return false;
     if (head.isClosed || this.#pass(text, CELL_END)) return true;
+    if (text.startsWith("<f", this.#at) && !this.#passFormula(text)) return false;
     const form = TEXTS.find(([open]) => text.startsWith(open, this.#at));
     if (form === undefined) return false;
     const from = this.#at + form[0].length;
@@ -111,6 +122,18 @@ export class PlainSheetRows {
     if (!this.#pass(text, form[1]) || !this.#pass(text, CELL_END)) return false;
     put(cells, column, this.#target.valueOf(head.type, head.style, text.slice(from, to)));
     return true;
+  }
+
+  #passFormula(text: string): boolean {
+    FORMULA.lastIndex = this.#at;
+    const [head, slash] = FORMULA.exec(text) ?? [];
+    if (head === undefined) return false;
+    this.#at += head.length;
+    if (slash === "/") return true;
+    const to = plainTextEnd(text, this.#at);
+    if (to === -1) return false;
+    this.#at = to;
+    return this.#pass(text, FORMULA_END);
   }
 
   /** From 0; -1 for none. */
@@ -130,10 +153,20 @@ export class PlainSheetRows {
     CELL_HEAD.lastIndex = this.#at;
     const [head, before, type = "n", after, slash] = CELL_HEAD.exec(text) ?? [];
     if (head === undefined || (before !== undefined && after !== undefined)) return undefined;
-    const made = { text: head, type, style: Number(before ?? after ?? 0), isClosed: slash === "/" };
-    this.#cellHeads[column] = made;
     this.#at += head.length;
-    return made;
+    let found = this.#heads.get(head);
+    if (found === undefined) {
+      found = {
+        text: ownText(head),
+        type: ownText(type),
+        style: Number(before ?? after ?? 0),
+        isClosed: slash === "/",
+      };
+      if (this.#heads.size >= CELL_HEADS_MAX) this.#heads.clear();
+      this.#heads.set(found.text, found);
+    }
+    this.#cellHeads[column] = found;
+    return found;
   }
 }
 

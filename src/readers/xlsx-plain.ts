@@ -15,12 +15,16 @@ export interface PlainElements {
 
 /** Longest element that is read directly, in characters. */
 const HELD_MAX = 256 * 1024;
+/** A part in which so many more characters went to the parser than were read directly is left to the parser. */
+const LOSS_MAX = 256 * 1024;
 
 export class PlainPart {
   readonly #parser: PartParser;
   readonly #elements: PlainElements;
   /** The beginning of an element. */
   #held = "";
+  /** Characters that were read directly, less those of elements that had to go to the parser after all. */
+  #gain = 0;
 
   constructor(parser: PartParser, elements: PlainElements) {
     this.#parser = parser;
@@ -28,21 +32,48 @@ export class PlainPart {
   }
 
   write(chunk: string): void {
-    const { end } = this.#elements;
     const text = this.#held + chunk;
+    const whole = this.#wholeEnd(text);
     this.#held = "";
     for (let at = 0; at < text.length; ) {
-      const isPlain = this.#elements.isBetween && this.#parser.isBetweenTags;
-      if (isPlain) at = this.#elements.read(text, at);
-      const found = text.indexOf(end, at);
-      if (found === -1 && isPlain && text.length - at < HELD_MAX) {
+      const isPlain = this.#isPlain;
+      if (isPlain && at < whole) at = this.#read(text, at);
+      if (isPlain && at >= whole && text.length - at < HELD_MAX) {
         this.#held = text.slice(at);
         return;
       }
-      const to = found === -1 ? text.length : found + end.length;
-      if (to > at) this.#parser.write(text.slice(at, to));
+      const to = this.#isWorthwhile && at < whole ? this.#endOf(text, at) : text.length;
+      this.#parser.write(text.slice(at, to));
+      if (isPlain) this.#gain -= to - at;
       at = to;
     }
+  }
+
+  get #isWorthwhile(): boolean {
+    return this.#gain > -LOSS_MAX;
+  }
+
+  get #isPlain(): boolean {
+    return this.#isWorthwhile && this.#elements.isBetween && this.#parser.isBetweenTags;
+  }
+
+  #read(text: string, from: number): number {
+    const to = this.#elements.read(text, from);
+    this.#gain += to - from;
+    return to;
+  }
+
+  #endOf(text: string, from: number): number {
+    const { end } = this.#elements;
+    return text.indexOf(end, from) + end.length;
+  }
+
+  /** Where the last whole element ends; 0 for none. What is held has no end of an element. */
+  #wholeEnd(text: string): number {
+    const { end } = this.#elements;
+    const from = Math.max(0, this.#held.length - end.length + 1);
+    const last = text.slice(from).lastIndexOf(end);
+    return last === -1 ? 0 : from + last + end.length;
   }
 
   end(): void {

@@ -1,4 +1,6 @@
 /** Rows and texts that are read without the parser of XML are those that the parser gives, in everything. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { PartParser } from "../../src/readers/xlsx-part.ts";
@@ -42,17 +44,27 @@ const head = fc
 const headed = fc
   .tuple(head, text)
   .map(([attributes, value]) => [attributes, attributes.includes('"s"') ? String(value.length % 2) : value] as const);
+const formula = fc.constantFrom(
+  ...["<f>A1*2</f>", "<f></f>", "<f/>", '<f t="shared" si="0"/>', '<f t="shared" ref="A1:A9" ca="1" si="0">A1+1</f>'],
+  ...['<f t="array" aca="1" ref="A1">SUM(A1:B1)</f>', '<f ca="1">NOW()</f>', '<f t="dataTable" ref="A1:B2" r1="C1"/>'],
+);
 const plainCell = fc.oneof(
   headed.map(([attributes, value]) => `<c${attributes}><v>${value}</v></c>`),
   headed.map(([attributes, value]) => `<c${attributes}><is><t>${value}</t></is></c>`),
   fc
     .tuple(head, text)
     .map(([attributes, value]) => `<c${attributes}><is><t xml:space="preserve">${value}</t></is></c>`),
+  fc.tuple(headed, formula).map(([[attributes, value], one]) => `<c${attributes}>${one}<v>${value}</v></c>`),
   head.map((attributes) => `<c${attributes}/>`),
   head.map((attributes) => `<c${attributes}></c>`),
 );
+const oddFormula = fc.constantFrom(
+  ...["<f>A1&amp;B1</f>", "<f>T[x]]></f>", '<f t="a" t="b">1</f>', "<f>1</v>", "<f>1<f/></f>", "<f >1</f>", "<fx/>"],
+  ...['<f si="0" t="shared"/>', "<f>&bad;</f>", "<f><!-- </row> --></f>"],
+);
 const oddCell = fc.oneof(
-  fc.tuple(head, text).map(([attributes, value]) => `<c${attributes}><f>A1*2</f><v>${value}</v></c>`),
+  fc.tuple(head, oddFormula, text).map(([attributes, odd, value]) => `<c${attributes}>${odd}<v>${value}</v></c>`),
+  fc.tuple(head, formula).map(([attributes, only]) => `<c${attributes}>${only}</c>`),
   fc.tuple(head, text).map(([attributes, value]) => `<c${attributes}>\n <v>${value}</v>\n</c>`),
   fc.constantFrom(
     ...["<c><v>1</v></c>", '<c r="A1" r="B1"><v>1</v></c>', '<c r="A1" s="0" s="1"><v>1</v></c>', '<c r="a1"/>'],
@@ -109,7 +121,14 @@ const row = weighted(
   ],
   [
     1,
-    fc.constantFrom('<!-- </row><row r="9"><c r="A9"><v>9</v></c></row> -->', "&amp;", "text", '<row r="7">', "</c>"),
+    fc.constantFrom(
+      '<!-- </row><row r="9"><c r="A9"><v>9</v></c></row> -->',
+      "&amp;",
+      "text",
+      " <",
+      '<row r="7">',
+      "</c>",
+    ),
   ],
 );
 const sheet = fc
@@ -120,10 +139,28 @@ const sheet = fc
     return `<?xml version="1.0"?><worksheet><cols/><sheetData>${rows.join("")}${end}`;
   });
 
-function chunksOf(given: string, length: number): string[] {
-  return Array.from({ length: Math.ceil(given.length / length) }, (_, at) =>
-    given.slice(at * length, (at + 1) * length),
-  );
+interface Cuts {
+  /** Of the chunks, which repeat. */
+  readonly lengths: readonly number[];
+  /** Chunks end right after a `<`. */
+  readonly isInTag: boolean;
+}
+
+const cuts: fc.Arbitrary<Cuts> = fc.record({
+  lengths: fc.array(fc.constantFrom(1, 2, 7, 33, 50, 400, 100_000), { minLength: 1, maxLength: 3 }),
+  isInTag: fc.boolean(),
+});
+
+function chunksOf(given: string, { lengths, isInTag }: Cuts): string[] {
+  const chunks: string[] = [];
+  for (let from = 0; from < given.length; ) {
+    const to = from + (lengths[chunks.length % lengths.length] ?? 1);
+    const less = isInTag ? given.indexOf("<", to - 1) : to - 1;
+    const end = less === -1 ? given.length : less + 1;
+    chunks.push(given.slice(from, end));
+    from = end;
+  }
+  return chunks;
 }
 
 const strings = await SharedStrings.read("strings", eachOf(["<sst><si><t>first</t></si><si><t></t></si></sst>"]));
@@ -147,40 +184,49 @@ function rowsOf(chunks: readonly string[], isDirect: boolean) {
   }
 }
 
-it("rows of a sheet, with and without the parser", { timeout: 60_000 }, () => {
-  let [direct, faults] = [0, 0];
+/** How many characters each direct read took. */
+function readsOf(run: () => void): readonly number[] {
+  const reads: number[] = [];
   const { read } = PlainSheetRows.prototype;
   try {
     PlainSheetRows.prototype.read = function (given, from) {
       const to = read.call(this, given, from);
-      if (to > from) direct += 1;
+      reads.push(to - from);
       return to;
     };
-    fc.assert(
-      fc.property(sheet, fc.constantFrom(1, 7, 50, 400, 100_000), (given, length) => {
-        const expected = rowsOf(chunksOf(given, length), false);
-        if (expected.fault !== undefined) faults += 1;
-        expect(rowsOf(chunksOf(given, length), true)).toEqual(expected);
-      }),
-      { numRuns: 2000 },
-    );
+    run();
   } finally {
     PlainSheetRows.prototype.read = read;
   }
-  expect(direct).toBeGreaterThan(1000);
+  return reads;
+}
+
+it("rows of a sheet, with and without the parser", { timeout: 60_000 }, () => {
+  let faults = 0;
+  const reads = readsOf(() => {
+    fc.assert(
+      fc.property(sheet, cuts, (given, at) => {
+        const expected = rowsOf(chunksOf(given, at), false);
+        if (expected.fault !== undefined) faults += 1;
+        expect(rowsOf(chunksOf(given, at), true)).toEqual(expected);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+  expect(reads.filter((length) => length > 0).length).toBeGreaterThan(1000);
   expect(faults).toBeGreaterThan(100);
   expect(faults).toBeLessThan(1500);
 });
 
 /** All texts, or the fault. Names with a prefix are never read directly. */
-async function textsOf(given: string, length: number, isDirect: boolean) {
+async function textsOf(given: string, at: Cuts, isDirect: boolean) {
   const xml = isDirect ? given : given.replaceAll(/<(\/?)(?=[a-z])/gi, "<$1x:");
   try {
-    const found = await SharedStrings.read("strings", eachOf(chunksOf(xml, length)));
+    const found = await SharedStrings.read("strings", eachOf(chunksOf(xml, at)));
     const texts: string[] = [];
-    for (let at = 0; at < 100; at += 1)
+    for (let nth = 0; nth < 100; nth += 1)
       try {
-        texts.push(found.at(at).replaceAll("x:", ""));
+        texts.push(found.at(nth).replaceAll("x:", ""));
       } catch {
         return { texts };
       }
@@ -209,14 +255,10 @@ it("shared texts, with and without the parser", { timeout: 60_000 }, async () =>
     [1, fc.constantFrom("<si>", "</si>", "<si><t>a</si>", "&amp;")],
   );
   await fc.assert(
-    fc.asyncProperty(
-      fc.array(item, { maxLength: 20, size: "max" }),
-      fc.constantFrom(1, 7, 50, 400, 100_000),
-      async (items, length) => {
-        const given = `<?xml version="1.0"?><sst count="1">${items.join("")}</sst>`;
-        expect(await textsOf(given, length, true)).toEqual(await textsOf(given, length, false));
-      },
-    ),
+    fc.asyncProperty(fc.array(item, { maxLength: 20, size: "max" }), cuts, async (items, at) => {
+      const given = `<?xml version="1.0"?><sst count="1">${items.join("")}</sst>`;
+      expect(await textsOf(given, at, true)).toEqual(await textsOf(given, at, false));
+    }),
     { numRuns: 1000 },
   );
 });
@@ -226,6 +268,53 @@ it("a row that is longer than what is held for it is read by the parser", () => 
   const cells = Array.from({ length: 400 }, (_, at) => `<c r="A${at + 1}" t="str"><v>${value}</v></c>`).join("");
   const rows = `<row r="1"></row><row r="2">${cells}</row><row r="3">${cells}</row>`;
   const given = `<worksheet><sheetData>${rows}</sheetData></worksheet>`;
-  const chunks = chunksOf(given, 65_536);
+  const chunks = chunksOf(given, { lengths: [65_536], isInTag: false });
   expect(rowsOf(chunks, true)).toEqual(rowsOf(chunks, false));
+});
+
+it("a tag that is not complete is not forgotten", () => {
+  const chunks = ["<worksheet><sheetData> <", '<row r="1"><c r="A1"><v>1</v></c></row>', "/sheetData></worksheet>"];
+  const expected = rowsOf(chunks, false);
+  expect(expected.fault).toContain("disallowed character in tag name");
+  expect(rowsOf(chunks, true)).toEqual(expected);
+});
+
+it("a row is read once, when its end is there", () => {
+  const cells = ["<f>A2*2</f>", '<f t="shared" si="0"/>', ""].map((one) => `<c r="A1">${one}<v>1</v></c>`);
+  const row = `<row r="1">${cells.join("").repeat(200)}</row>`;
+  const rest = chunksOf(`${row}${row}</sheetData></worksheet>`, { lengths: [500], isInTag: false });
+  const chunks = ["<worksheet><sheetData>", ...rest];
+  const reads = readsOf(() => expect(rowsOf(chunks, true)).toEqual(rowsOf(chunks, false)));
+  expect(reads).toEqual([row.length, row.length]);
+});
+
+it("a sheet whose rows are of another form is left to the parser", () => {
+  const row = `<row r="1"><c r="A1"><v>1</v></c>${'<c r="B1"> <v>1</v></c>'.repeat(50)}</row>`;
+  const chunks = chunksOf(`<worksheet><sheetData>${row.repeat(2000)}</sheetData></worksheet>`, {
+    lengths: [65_536],
+    isInTag: false,
+  });
+  const reads = readsOf(() => expect(rowsOf(chunks, true)).toEqual(rowsOf(chunks, false)));
+  expect(reads.length).toBeGreaterThan(100);
+  expect(reads.length).toBeLessThan(400);
+});
+
+it("keeps nothing of the chunks that it has read", () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const column = (nth: number) => `A${String.fromCharCode(65 + Math.floor(nth / 26), 65 + (nth % 26))}`;
+  const handler = new SheetHandler("S", { strings, is1904: false, dateFormat: () => undefined });
+  const reader = new PlainPart(new PartParser("the sheet", handler), handler);
+  reader.write("<worksheet><sheetData>");
+  const filler = '<row r="1"><c r="A1"><v>1</v></c></row>'.repeat(2000);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let nth = 0; nth < 400; nth += 1) {
+    const cell = `<c r="${column(nth)}2" s="${nth}" t="inlineStr"><is><t>x</t></is></c>`;
+    const row = `<row r="2" spans="1:${nth}" x14ac:dyDescent="0.25">${cell}</row>`;
+    reader.write(Buffer.from(filler + row).toString());
+    handler.drain();
+  }
+  collect();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(8_000_000);
 });
