@@ -1,13 +1,8 @@
 /** Rows and texts that are read without the parser of XML are those that the parser gives, in everything. */
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { PartParser } from "../../src/readers/xlsx-part.ts";
-import { PlainPart } from "../../src/readers/xlsx-plain.ts";
-import { PlainSheetRows } from "../../src/readers/xlsx-plain-rows.ts";
-import { SheetHandler } from "../../src/readers/xlsx-sheet.ts";
 import { SharedStrings } from "../../src/readers/xlsx-strings.ts";
+import { type Cuts, chunksOf, eachOf, readsOf, rowsOf } from "./sheet-reads.ts";
 
 const weighted = (...all: readonly (readonly [number, fc.Arbitrary<string>])[]) =>
   fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })));
@@ -139,67 +134,10 @@ const sheet = fc
     return `<?xml version="1.0"?><worksheet><cols/><sheetData>${rows.join("")}${end}`;
   });
 
-interface Cuts {
-  /** Of the chunks, which repeat. */
-  readonly lengths: readonly number[];
-  /** Chunks end right after a `<`. */
-  readonly isInTag: boolean;
-}
-
 const cuts: fc.Arbitrary<Cuts> = fc.record({
   lengths: fc.array(fc.constantFrom(1, 2, 7, 33, 50, 400, 100_000), { minLength: 1, maxLength: 3 }),
   isInTag: fc.boolean(),
 });
-
-function chunksOf(given: string, { lengths, isInTag }: Cuts): string[] {
-  const chunks: string[] = [];
-  for (let from = 0; from < given.length; ) {
-    const to = from + (lengths[chunks.length % lengths.length] ?? 1);
-    const less = isInTag ? given.indexOf("<", to - 1) : to - 1;
-    const end = less === -1 ? given.length : less + 1;
-    chunks.push(given.slice(from, end));
-    from = end;
-  }
-  return chunks;
-}
-
-const strings = await SharedStrings.read("strings", eachOf(["<sst><si><t>first</t></si><si><t></t></si></sst>"]));
-
-async function* eachOf(chunks: readonly string[]): AsyncGenerator<string> {
-  yield* chunks;
-}
-
-/** The rows, and the fault that ended them. */
-function rowsOf(chunks: readonly string[], isDirect: boolean) {
-  const dateFormat = (number: number) => (number === 1 ? "yyyy-mm-dd" : number === 2 ? "hh:mm:ss.000" : undefined);
-  const handler = new SheetHandler("S", { strings, is1904: false, dateFormat });
-  const parser = new PartParser("the sheet", handler);
-  const reader = isDirect ? new PlainPart(parser, handler) : parser;
-  try {
-    for (const chunk of chunks) reader.write(chunk);
-    reader.end();
-    return { rows: handler.drain(), fault: undefined };
-  } catch (thrown) {
-    return { rows: [], fault: (thrown as Error).message };
-  }
-}
-
-/** How many characters each direct read took. */
-function readsOf(run: () => void): readonly number[] {
-  const reads: number[] = [];
-  const { read } = PlainSheetRows.prototype;
-  try {
-    PlainSheetRows.prototype.read = function (given, from) {
-      const to = read.call(this, given, from);
-      reads.push(to - from);
-      return to;
-    };
-    run();
-  } finally {
-    PlainSheetRows.prototype.read = read;
-  }
-  return reads;
-}
 
 it("rows of a sheet, with and without the parser", { timeout: 60_000 }, () => {
   let faults = 0;
@@ -261,60 +199,4 @@ it("shared texts, with and without the parser", { timeout: 60_000 }, async () =>
     }),
     { numRuns: 1000 },
   );
-});
-
-it("a row that is longer than what is held for it is read by the parser", () => {
-  const value = "7".repeat(1000);
-  const cells = Array.from({ length: 400 }, (_, at) => `<c r="A${at + 1}" t="str"><v>${value}</v></c>`).join("");
-  const rows = `<row r="1"></row><row r="2">${cells}</row><row r="3">${cells}</row>`;
-  const given = `<worksheet><sheetData>${rows}</sheetData></worksheet>`;
-  const chunks = chunksOf(given, { lengths: [65_536], isInTag: false });
-  expect(rowsOf(chunks, true)).toEqual(rowsOf(chunks, false));
-});
-
-it("a tag that is not complete is not forgotten", () => {
-  const chunks = ["<worksheet><sheetData> <", '<row r="1"><c r="A1"><v>1</v></c></row>', "/sheetData></worksheet>"];
-  const expected = rowsOf(chunks, false);
-  expect(expected.fault).toContain("disallowed character in tag name");
-  expect(rowsOf(chunks, true)).toEqual(expected);
-});
-
-it("a row is read once, when its end is there", () => {
-  const cells = ["<f>A2*2</f>", '<f t="shared" si="0"/>', ""].map((one) => `<c r="A1">${one}<v>1</v></c>`);
-  const row = `<row r="1">${cells.join("").repeat(200)}</row>`;
-  const rest = chunksOf(`${row}${row}</sheetData></worksheet>`, { lengths: [500], isInTag: false });
-  const chunks = ["<worksheet><sheetData>", ...rest];
-  const reads = readsOf(() => expect(rowsOf(chunks, true)).toEqual(rowsOf(chunks, false)));
-  expect(reads).toEqual([row.length, row.length]);
-});
-
-it("a sheet whose rows are of another form is left to the parser", () => {
-  const row = `<row r="1"><c r="A1"><v>1</v></c>${'<c r="B1"> <v>1</v></c>'.repeat(50)}</row>`;
-  const chunks = chunksOf(`<worksheet><sheetData>${row.repeat(2000)}</sheetData></worksheet>`, {
-    lengths: [65_536],
-    isInTag: false,
-  });
-  const reads = readsOf(() => expect(rowsOf(chunks, true)).toEqual(rowsOf(chunks, false)));
-  expect(reads.length).toBeGreaterThan(100);
-  expect(reads.length).toBeLessThan(400);
-});
-
-it("keeps nothing of the chunks that it has read", () => {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  const column = (nth: number) => `A${String.fromCharCode(65 + Math.floor(nth / 26), 65 + (nth % 26))}`;
-  const handler = new SheetHandler("S", { strings, is1904: false, dateFormat: () => undefined });
-  const reader = new PlainPart(new PartParser("the sheet", handler), handler);
-  reader.write("<worksheet><sheetData>");
-  const filler = '<row r="1"><c r="A1"><v>1</v></c></row>'.repeat(2000);
-  collect();
-  const before = process.memoryUsage().heapUsed;
-  for (let nth = 0; nth < 400; nth += 1) {
-    const cell = `<c r="${column(nth)}2" s="${nth}" t="inlineStr"><is><t>x</t></is></c>`;
-    const row = `<row r="2" spans="1:${nth}" x14ac:dyDescent="0.25">${cell}</row>`;
-    reader.write(Buffer.from(filler + row).toString());
-    handler.drain();
-  }
-  collect();
-  expect(process.memoryUsage().heapUsed - before).toBeLessThan(8_000_000);
 });
