@@ -7,8 +7,27 @@ import type { FileEntry } from "../model.ts";
 import { ownText } from "../support/own-copy.ts";
 import type { PickupPoll } from "./pickup-contract.ts";
 
-/** Files in memory, at some 200 bytes each. The ledger is asked for those beyond. */
+/** Files in memory, at some 200 bytes each, of all drops of a process. The ledger is asked for those beyond. */
 const FILES_MAX = 200_000;
+
+export class FileBudget {
+  #left: number;
+
+  constructor(filesMax = FILES_MAX) {
+    this.#left = filesMax;
+  }
+
+  /** Whether one more file may be kept. */
+  take(): boolean {
+    if (this.#left === 0) return false;
+    this.#left -= 1;
+    return true;
+  }
+
+  giveBack(files: number): void {
+    this.#left += files;
+  }
+}
 
 interface KnownFile {
   readonly path: string;
@@ -23,10 +42,10 @@ interface KnownFile {
 
 export class KnownFiles {
   readonly #files = new Map<string, KnownFile>();
-  readonly #filesMax: number;
+  readonly #budget: FileBudget;
   #session: number | null = null;
   /** While it lists. */
-  #poll: Pick<PickupPoll, "showsAtRest"> | null = null;
+  #poll: Pick<PickupPoll, "noteAtRest"> | null = null;
   #listing = 0;
   /**
    * The files that the previous listing showed, in its order, which most listings keep: the next one is found without
@@ -37,13 +56,13 @@ export class KnownFiles {
   /** Files that the present listing has shown. */
   #shown: KnownFile[] = [];
 
-  constructor(filesMax = FILES_MAX) {
-    this.#filesMax = filesMax;
+  constructor(budget = new FileBudget()) {
+    this.#budget = budget;
   }
 
-  begin(poll: Pick<PickupPoll, "session" | "showsAtRest">): void {
+  begin(poll: Pick<PickupPoll, "session" | "noteAtRest">): void {
     // Between two sessions, another node may have recorded other versions.
-    if (poll.session !== this.#session) this.#forgetAll();
+    if (poll.session !== this.#session) this.forgetAll();
     this.#session = poll.session;
     this.#poll = poll;
     this.#listing += 1;
@@ -52,11 +71,11 @@ export class KnownFiles {
     this.#shown = [];
   }
 
-  /** Whether the ledger need not be asked for the entry. */
-  isAtRest(entry: FileEntry): boolean {
+  /** Notes that the entry was listed. Returns whether the ledger need not be asked for it. */
+  noteAtRest(entry: FileEntry): boolean {
     const known = this.#find(entry.path);
     if (known === undefined || known.size !== entry.size || known.mtime !== entry.mtime) return false;
-    if (this.#poll?.showsAtRest(known.id) !== true) return false;
+    if (this.#poll?.noteAtRest(known.id) !== true) return false;
     this.#show(known);
     return true;
   }
@@ -66,7 +85,7 @@ export class KnownFiles {
     try {
       return await poll.record(entries, (entry, id) => this.#note(entry, id));
     } catch (thrown) {
-      this.#forgetAll(); // It is unknown what the ledger has recorded.
+      this.forgetAll(); // It is unknown what the ledger has recorded.
       throw thrown;
     }
   }
@@ -75,13 +94,17 @@ export class KnownFiles {
   complete(): void {
     this.#poll = null;
     if (this.#shown.length === this.#files.size) return;
-    for (const [path, { listing }] of this.#files) if (listing !== this.#listing) this.#files.delete(path);
+    for (const [path, { listing }] of this.#files)
+      if (listing !== this.#listing) {
+        this.#files.delete(path);
+        this.#budget.giveBack(1);
+      }
   }
 
   #note({ path, size, mtime }: FileEntry, id: number): void {
     const known = this.#files.get(path);
     if (known === undefined) {
-      if (this.#files.size >= this.#filesMax) return;
+      if (!this.#budget.take()) return;
       const added = { path: ownText(path), size, mtime: ownText(mtime), id, listing: 0, at: 0 };
       this.#files.set(added.path, added);
       this.#show(added);
@@ -91,7 +114,8 @@ export class KnownFiles {
     }
   }
 
-  #forgetAll(): void {
+  forgetAll(): void {
+    this.#budget.giveBack(this.#files.size);
     this.#files.clear();
     this.#before = [];
     this.#shown = [];

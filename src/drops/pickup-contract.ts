@@ -26,7 +26,7 @@ export interface PickupJournal {
 export interface PickupPoll extends KnownArchives {
   readonly session: number | null;
   wasThere(path: string): boolean;
-  showsAtRest(id: number): boolean;
+  noteAtRest(id: number): boolean;
   folderListed(folder: string, below: readonly string[]): void;
   cutShort(isAwaited: (path: string) => boolean, isRecorded: boolean): Promise<ListingEnd>;
   record(

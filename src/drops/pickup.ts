@@ -38,7 +38,7 @@ export class Pickup {
   readonly #settling: Settling;
   readonly #doneFiles: DoneFiles | null;
   readonly #orderWaits: OrderWaits;
-  readonly #known = new KnownFiles();
+  readonly #known: KnownFiles;
   /** Arrivals that were reported as overdue. */
   readonly #reportedOverdue = new Set<number>();
   #waiting = new UntakenFiles();
@@ -51,8 +51,8 @@ export class Pickup {
   #listed: PickupReport = NOTHING;
   #busy: Promise<unknown> = Promise.resolve();
 
-  constructor(facts: PickupFacts) {
-    this.#facts = facts;
+  constructor(facts: PickupFacts, known = new KnownFiles()) {
+    [this.#facts, this.#known] = [facts, known];
     const { doneFile } = facts.options.settle;
     this.#doneFiles = doneFile === undefined ? null : new DoneFiles(doneFile);
     const { order = { by: "modified", wait: 0 } } = facts.options;

@@ -31,7 +31,7 @@ export interface Found {
 /** The entries of a listing that the ledger is asked for. Nothing is to be done about the others. */
 export async function* notAtRest(
   listing: AsyncIterable<FileEntry>,
-  known: Pick<KnownFiles, "isAtRest">,
+  known: Pick<KnownFiles, "noteAtRest">,
   doneFiles: DoneFiles | null,
   found: Pick<Found, "done" | "archived" | "tally">,
 ): AsyncGenerator<FileEntry> {
@@ -39,6 +39,6 @@ export async function* notAtRest(
     if (doneFiles?.isDoneFile(entry.path) === true) found.done.add(entry.path);
     if (found.archived.isInArchive(entry.path)) continue;
     found.tally.listed += 1;
-    if (!known.isAtRest(entry)) yield entry;
+    if (!known.noteAtRest(entry)) yield entry;
   }
 }

@@ -8,6 +8,7 @@ import { isoInstant } from "../support/clock.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { archivedSinceMs, keptArchives } from "./archive-cleanup.ts";
+import { type FileBudget, KnownFiles } from "./known-files.ts";
 import type { DropOptions } from "./options.ts";
 import { NOTHING, Pickup, type PickupFacts, type PickupReport } from "./pickup.ts";
 import { Schedule } from "./schedule.ts";
@@ -19,6 +20,8 @@ export interface WatcherFacts extends PickupFacts {
   readonly log: Logger;
   /** The reason of a pause by an operator; null while the drop is polled. */
   readonly paused?: () => string | null;
+  /** Shared by the drops of a process. */
+  readonly filesInMemory?: FileBudget;
   /** Called after each poll. */
   readonly onPoll?: (drop: string, seconds: number, complete: boolean) => void;
 }
@@ -49,6 +52,7 @@ const CLEARED_AT_ONCE = 500;
 
 export class Watcher {
   readonly #facts: WatcherFacts;
+  readonly #known: KnownFiles;
   readonly #pickup: Pickup;
   readonly #schedule: Schedule;
   readonly #stopping = new AbortController();
@@ -80,7 +84,8 @@ export class Watcher {
         { drop: facts.drop.name, path: file.path, since: file.since, reason: file.reason },
         "a file does not settle",
       );
-    this.#pickup = new Pickup({ onOverdue, ...facts });
+    this.#known = new KnownFiles(facts.filesInMemory);
+    this.#pickup = new Pickup({ onOverdue, ...facts }, this.#known);
     const { finish } = facts.options;
     this.#archives = finish === undefined ? new Map() : keptArchives(finish);
     this.#schedule = new Schedule(facts.options, facts.clock);
@@ -125,6 +130,7 @@ export class Watcher {
     this.#wanted?.reject(this.#stopping.signal.reason);
     await this.#stopEvents?.();
     await this.#loop;
+    this.#known.forgetAll();
     this.#nextPollAt = null;
   }
 

@@ -4,6 +4,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { IntakeFacts } from "../drops/intake/intake.ts";
+import { FileBudget } from "../drops/known-files.ts";
 import { Watcher, type WatcherFacts } from "../drops/watcher.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { DropState } from "../model.ts";
@@ -44,6 +45,7 @@ export class DropRegistry {
   readonly #facts: DropFacts;
   readonly #watch: () => WatchFacts;
   readonly #drops = new Map<string, WatchedDrop>();
+  readonly #filesInMemory = new FileBudget();
   #started = false;
 
   /** `watch` is called when the first drop is added, since claims need the drops themselves. */
@@ -141,7 +143,7 @@ export class DropRegistry {
         order: options.order.by,
         guardMs: options.finish.guard,
       },
-      watcher: new Watcher({ drop, options, paused, lanesOf, laneMates, ...facts }),
+      watcher: new Watcher({ drop, options, paused, lanesOf, laneMates, filesInMemory: this.#filesInMemory, ...facts }),
       url: null,
     });
   }

@@ -41,10 +41,10 @@ export interface PollRecord {
    */
   record(entries: readonly FileEntry[], onId?: (entry: FileEntry, id: number) => void): Promise<readonly Sighting[]>;
   /**
-   * Whether the arrival of an entry that an earlier poll of this session recorded was at rest when this poll began:
-   * then the same entry counts as recorded. False when it settles, has gone, or is missing.
+   * Counts an entry that an earlier poll of this session recorded as recorded by this one, if its arrival was at rest
+   * when this poll began. False: it settles, has gone, or is missing, and must be recorded.
    */
-  showsAtRest(id: number): boolean;
+  noteAtRest(id: number): boolean;
   /**
    * The listing was complete; the changes are written in several transactions. An arrival that it did not
    * show is missing, and has gone when the previous complete listing did not show it either. A single listing

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Drop } from "../../src/drops/drop.ts";
-import { KnownFiles } from "../../src/drops/known-files.ts";
+import { FileBudget, KnownFiles } from "../../src/drops/known-files.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { Pickup } from "../../src/drops/pickup.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
@@ -181,7 +181,7 @@ class World {
         for (const one of noted) onId?.(...one);
         return sightings;
       };
-      const changed = { session: this.#session, record, ...(this.#remembers ? {} : { showsAtRest: () => false }) };
+      const changed = { session: this.#session, record, ...(this.#remembers ? {} : { noteAtRest: () => false }) };
       return new Proxy(poll, {
         get: (of, key) => {
           const found: unknown = key in changed ? changed[key as keyof typeof changed] : Reflect.get(of, key);
@@ -317,7 +317,7 @@ describe("polls that know the files of earlier listings", () => {
 
 describe("known files", () => {
   const entryOf = (at: number, size = 1) => ({ path: `${at}.csv`, size, mtime: "1" });
-  const atRest = { session: null, showsAtRest: () => true };
+  const atRest = { session: null, noteAtRest: () => true };
   const recording = (ids: readonly number[]) =>
     ({
       record: async (entries: readonly FileEntry[], onId: (entry: FileEntry, id: number) => void) => {
@@ -327,20 +327,41 @@ describe("known files", () => {
     }) as never;
 
   test("are no more than the limit, and those that vanished make room for others", async () => {
-    const known = new KnownFiles(2);
+    const known = new KnownFiles(new FileBudget(2));
     known.begin(atRest);
     await known.record(recording([1, 2, 3]), [entryOf(1), entryOf(2), entryOf(3)]);
     known.complete();
     known.begin(atRest);
-    expect([1, 2, 3].map((at) => known.isAtRest(entryOf(at)))).toEqual([true, true, false]);
+    expect([1, 2, 3].map((at) => known.noteAtRest(entryOf(at)))).toEqual([true, true, false]);
     known.complete();
     known.begin(atRest);
-    expect(known.isAtRest(entryOf(2))).toBe(true);
+    expect(known.noteAtRest(entryOf(2))).toBe(true);
     known.complete();
     known.begin(atRest);
     await known.record(recording([3]), [entryOf(3)]);
-    expect([1, 2, 3].map((at) => known.isAtRest(entryOf(at)))).toEqual([false, true, true]);
-    expect(known.isAtRest(entryOf(3, 2)), "another version").toBe(false);
+    expect([1, 2, 3].map((at) => known.noteAtRest(entryOf(at)))).toEqual([false, true, true]);
+    expect(known.noteAtRest(entryOf(3, 2)), "another version").toBe(false);
+  });
+
+  test("of several drops share the limit, and a drop that is no longer polled gives its part back", async () => {
+    const budget = new FileBudget(3);
+    const [one, other] = [new KnownFiles(budget), new KnownFiles(budget)];
+    const listing = async (known: KnownFiles, ids: readonly number[]) => {
+      known.begin(atRest);
+      const found = ids.map((id) => known.noteAtRest(entryOf(id)));
+      await known.record(
+        recording(ids),
+        ids.map((id) => entryOf(id)),
+      );
+      known.complete();
+      return found;
+    };
+    await listing(one, [1, 2]);
+    await listing(other, [1, 2]);
+    expect(await listing(other, [1, 2])).toEqual([true, false]);
+    one.forgetAll();
+    await listing(other, [1, 2]);
+    expect(await listing(other, [1, 2])).toEqual([true, true]);
   });
 
   test("are found in whatever order they are listed", async () => {
@@ -351,7 +372,7 @@ describe("known files", () => {
       fc.asyncProperty(order, async (next) => {
         known.begin(atRest);
         for (const at of next) {
-          expect(known.isAtRest(entryOf(at))).toBe(listed.includes(at));
+          expect(known.noteAtRest(entryOf(at))).toBe(listed.includes(at));
           if (!listed.includes(at)) await known.record(recording([at]), [entryOf(at)]);
         }
         known.complete();

@@ -32,7 +32,7 @@ export class MemoryJournal implements PickupJournal {
     return {
       archives: [],
       session: null,
-      showsAtRest: (id) => {
+      noteAtRest: (id) => {
         if (atRest.has(id)) seen.add(id);
         return atRest.has(id);
       },

@@ -275,7 +275,7 @@ export function pollConformance(ledger: () => Ledger): void {
     const run = await ledger().openRun(leaves, BINDING, "lane");
     await listOnce(ledger(), "field", entriesOf("rests", "settles", "leaves"));
     const poll = await ledger().beginPoll("field");
-    const shown = [rests, settles, blinks, 4711].map((id) => poll.showsAtRest(id));
+    const shown = [rests, settles, blinks, 4711].map((id) => poll.noteAtRest(id));
     expect(shown, "the others settle, were missing, or are unknown").toEqual([true, false, false, false]);
     await ledger().noteRun(run.id, { finished: { at: "2030-01-01T00:00:00.000Z", left: true } });
     const noted: [string, number][] = [];

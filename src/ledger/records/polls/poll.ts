@@ -131,7 +131,7 @@ export class LedgerPoll implements PollRecord {
     return sighted.filter((one) => typeof one !== "number");
   }
 
-  showsAtRest(id: number): boolean {
+  noteAtRest(id: number): boolean {
     if (!this.#atRest.has(id)) return false;
     this.#seen.add(id);
     return true;
