@@ -52,7 +52,7 @@ async function applied(targets: TargetBytes, groups: readonly (readonly string[]
           value: readings.value[index] ?? 0,
           labels: readings.labels[index],
         });
-      return [];
+      return { replaced: [], damaged: [] };
     },
   };
   const columns = new ReadingColumns(CAPACITY);

@@ -8,6 +8,7 @@ import type { Labels, ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
 import { decompressed, release } from "./body-compression.ts";
 import { COLLIDING, CutNotice, findColliding } from "./cut-dates.ts";
+import { type Refused, refusedBy } from "./damaged-points.ts";
 import { Discards } from "./discards.ts";
 import type { Horizon } from "./ingestion.ts";
 import { createResolver, ReadingJudge, versionOf, wordsOf } from "./judgement.ts";
@@ -29,9 +30,11 @@ export async function applyOperations(
 ): Promise<readonly Outcome[]> {
   columns.clear();
   const replaced = operations.map(() => 0);
+  const refused = operations.map((): Refused[] => []);
   const write = async (): Promise<void> => {
-    for (const [index, count] of (await transaction.write(columns)).entries())
-      replaced[index] = (replaced[index] ?? 0) + count;
+    const written = await transaction.write(columns);
+    for (const [index, count] of written.replaced.entries()) replaced[index] = (replaced[index] ?? 0) + count;
+    for (const one of refusedBy(written.damaged, columns)) refused[one.operation]?.push(one);
     columns.clear();
   };
   const tallies: Tally[] = [];
@@ -56,15 +59,22 @@ export async function applyOperations(
   if (columns.length > 0) await write();
   if (operations.length === 1) check();
   const finished = isoInstant(clock.now());
-  return tallies.map(({ received, stored, discards, notices, started }, index) => ({
-    received,
-    stored,
-    replaced: replaced[index] ?? 0,
-    discarded: discards.list(),
-    ...(notices.length === 0 ? {} : { notices }),
-    started,
-    finished,
-  }));
+  return tallies.map(({ received, stored, discards, notices, started }, index) => {
+    let left = stored;
+    for (const { target, reason, count } of refused[index] ?? []) {
+      discards.add(target, reason, count);
+      left -= count;
+    }
+    return {
+      received,
+      stored: left,
+      replaced: replaced[index] ?? 0,
+      discarded: discards.list(),
+      ...(notices.length === 0 ? {} : { notices }),
+      started,
+      finished,
+    };
+  });
 }
 
 /** Thrown out of the transaction, so that nothing of the operation is stored. */

@@ -11,6 +11,7 @@ import { besideModule } from "../../support/threads/beside.ts";
 import type { HubOptions } from "../options.ts";
 import type { IngestReport, OperationStore } from "../store/store.ts";
 import type { Retention } from "../store/version-plan.ts";
+import { periodOf } from "./damaged-points.ts";
 import type { TouchedPoints } from "./touched.ts";
 
 export interface WorkerData {
@@ -172,6 +173,7 @@ function startPool(
     if (message.type === "finished") {
       onApplied(message.readings);
       onEffects?.(message.effects);
+      reportDamaged(log, message.effects);
       if (message.touched !== null) watcher.onTouched?.(message.touched);
       note(message.seqs);
     } else if (message.type === "trouble")
@@ -184,6 +186,15 @@ function startPool(
     }
   });
   return pool;
+}
+
+function reportDamaged(log: Logger, { damaged }: IngestReport): void {
+  for (const { variableId, refused, ...period } of damaged)
+    log.error(
+      { variable: variableId, points: periodOf(period), refused },
+      "stored points are damaged: later ones are stored after them, and readings between their dates are refused; " +
+        "remove the points of this period and send them again, or restore a backup of the store",
+    );
 }
 
 /**

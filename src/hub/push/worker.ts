@@ -118,9 +118,9 @@ function noting(transaction: IngestTransaction): IngestTransaction {
     written: transaction.written,
     outputOf: transaction.outputOf,
     async write(readings) {
-      const replaced = await transaction.write(readings);
+      const written = await transaction.write(readings);
       touched.add(readings);
-      return replaced;
+      return written;
     },
   };
 }

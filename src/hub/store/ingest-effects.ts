@@ -13,7 +13,7 @@ import { row, type Steps, type StoreDialect } from "./database.ts";
 import { addEvents, type NewEvent } from "./events/events.ts";
 import { pushOutcomeEvent, wantsPushOutcomes } from "./events/push-outcomes.ts";
 import { type ChangedPoints, RollupWatch } from "./rollups/watch.ts";
-import type { IngestReport, Outcome, QueuedOperation } from "./store.ts";
+import type { IngestReport, Outcome, QueuedOperation, WrittenReadings } from "./store.ts";
 
 /** The watches of an account. Add a field for a further effect of points. */
 interface Watched {
@@ -39,6 +39,7 @@ export class IngestEffects {
   /** By variable. */
   readonly #touched = new Map<number, Touched>();
   #due = new Set<number>();
+  #damaged: IngestReport["damaged"] = [];
 
   constructor(dialect: StoreDialect, clock: Clock) {
     this.#dialect = dialect;
@@ -56,10 +57,13 @@ export class IngestEffects {
   begin(): void {
     this.#touched.clear();
     this.#due = new Set();
+    this.#damaged = [];
   }
 
   /** Notes the variables whose readings were written. */
-  written(columns: ReadingColumns): void {
+  written(columns: ReadingColumns, { damaged }: WrittenReadings): void {
+    if (damaged.length > 0)
+      this.#damaged = [...this.#damaged, ...damaged.map((one) => ({ ...one, refused: one.refused.length }))];
     const { length, variables, variable, atMs } = columns;
     const from = new Float64Array(variables.length).fill(Number.POSITIVE_INFINITY);
     const to = new Float64Array(variables.length).fill(Number.NEGATIVE_INFINITY);
@@ -122,7 +126,7 @@ export class IngestEffects {
 
   /** The effects of the transaction, for the main thread; after the commit. */
   report(): IngestReport {
-    return { due: [...this.#due] };
+    return { due: [...this.#due], damaged: this.#damaged };
   }
 
   *#pushOutcomes(

@@ -28,6 +28,22 @@ export interface TargetQuery {
   readonly variableTypeId: number | undefined;
 }
 
+/** Stored points that cannot be read. */
+export interface DamagedPoints {
+  readonly variableId: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+  /** Indexes of the readings between their dates: these readings are not stored. */
+  readonly refused: Uint32Array;
+}
+
+export interface WrittenReadings {
+  /** By operation of the group: how many of its readings replaced an earlier value or version. */
+  readonly replaced: readonly number[];
+  /** Stored points that were needed, and cannot be read. */
+  readonly damaged: readonly DamagedPoints[];
+}
+
 export interface IngestTransaction {
   /** The variable whose outputs a calculation stores; null: it went with its definition. */
   outputOf(accountId: number, calculationId: number): Promise<number | null>;
@@ -39,17 +55,17 @@ export interface IngestTransaction {
   /** Targets that were resolved before, by their bytes; also until the structure changes. */
   written(accountId: number): TargetBytes;
   /**
-   * Stores readings as though one after another; returns for each operation of the group how many of its
-   * readings replaced an earlier value or version. May be called several times; it keeps no reference to
-   * `readings`.
+   * Stores readings as though one after another. May be called several times; it keeps no reference to `readings`.
    */
-  write(readings: ReadingColumns): Promise<readonly number[]>;
+  write(readings: ReadingColumns): Promise<WrittenReadings>;
 }
 
 /** The effects of a group beside its points. */
 export interface IngestReport {
   /** Accounts that have calculations due. */
   readonly due: readonly number[];
+  /** Stored points that cannot be read. */
+  readonly damaged: readonly (Omit<DamagedPoints, "refused"> & { readonly refused: number })[];
 }
 
 /** Limits of one group of operations, which has at least one operation. */

@@ -113,7 +113,7 @@ describe("points", () => {
     const second = await create(reading(first));
     await create(reading(input, { canBeUsedAsATrigger: false }));
     await forget();
-    expect(await push(input, [5 * HOUR, 2 * HOUR, 3 * HOUR])).toEqual({ due: [1] });
+    expect(await push(input, [5 * HOUR, 2 * HOUR, 3 * HOUR])).toEqual({ due: [1], damaged: [] });
     expect(await due()).toEqual([{ variable: first, input, from: 2 * HOUR, to: 5 * HOUR, cause: "input" }]);
     expect(second).toBeGreaterThan(first);
   });
@@ -126,7 +126,7 @@ describe("points", () => {
     columns.add(0, columns.positionOf({ ...facts, ...zones }), HOUR, 1, null);
     const statements = () => {
       effects.begin();
-      effects.written(columns);
+      effects.written(columns, { replaced: [], damaged: [] });
       const steps = effects.applied([], [], "done");
       let count = 0;
       for (let next = steps.next(); next.done !== true; next = steps.next([])) count += 1;
@@ -140,7 +140,7 @@ describe("points", () => {
   });
 
   test("of an account without calculated variables make nothing due", async () => {
-    expect(await push(input, [HOUR])).toEqual({ due: [] });
+    expect(await push(input, [HOUR])).toEqual({ due: [], damaged: [] });
     expect(await due()).toEqual([]);
   });
 
@@ -148,7 +148,7 @@ describe("points", () => {
     await push(input, [HOUR]);
     await create(reading(input));
     await forget();
-    expect(await push(input, [2 * HOUR])).toEqual({ due: [1] });
+    expect(await push(input, [2 * HOUR])).toEqual({ due: [1], damaged: [] });
   });
 
   test("that are removed make due the time in which they were", async () => {

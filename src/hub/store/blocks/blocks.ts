@@ -101,24 +101,29 @@ export function* addBlocks(id: number, columns: Columns): Steps<void> {
   for (const block of blocksOf(id, columns)) yield* putBlock(block);
 }
 
-/** In place of the one with the same first date, if there is one. */
+/** Fails where a block begins at the same date, whose points would be lost. */
 export function* putBlock({ variableId, firstMs, lastMs, points, data, lastValue }: NewBlock): Steps<void> {
   yield* change(
-    `INSERT INTO point_block (variable_id, first_ms, last_ms, points, data, last_value) VALUES (?, ?, ?, ?, ?, ?)
-      ON CONFLICT (variable_id, first_ms) DO UPDATE
-      SET last_ms = excluded.last_ms, points = excluded.points, data = excluded.data, last_value = excluded.last_value`,
+    "INSERT INTO point_block (variable_id, first_ms, last_ms, points, data, last_value) VALUES (?, ?, ?, ?, ?, ?)",
     ...[variableId, firstMs, lastMs, points, data, lastValue],
   );
 }
 
-export function* removeBlock({ variableId, firstMs }: Pick<Block, "variableId" | "firstMs">): Steps<void> {
+type BlockPlace = Pick<Block, "variableId" | "firstMs">;
+
+export function* dataOf({ variableId, firstMs }: BlockPlace): Steps<Uint8Array> {
+  const found = yield* row("SELECT data FROM point_block WHERE variable_id = ? AND first_ms = ?", variableId, firstMs);
+  if (found === undefined) throw new RangeError("a block of points is no longer where it was found");
+  return found["data"] as Uint8Array;
+}
+
+export function* removeBlock({ variableId, firstMs }: BlockPlace): Steps<void> {
   yield* change("DELETE FROM point_block WHERE variable_id = ? AND first_ms = ?", variableId, firstMs);
 }
 
 /** Makes rows of a block again. */
-export function* openBlock(block: Block): Steps<void> {
+export function* openBlock(block: BlockPlace, { atMs, values, origins }: Columns): Steps<void> {
   yield* removeBlock(block);
-  const { atMs, values, origins } = unpacked(block.data);
   for (let from = 0; from < atMs.length; from += ROWS_AT_ONCE) {
     const end = Math.min(from + ROWS_AT_ONCE, atMs.length);
     const places = Array.from({ length: end - from }, () => "(?, ?, ?, ?)").join(", ");

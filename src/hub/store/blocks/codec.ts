@@ -7,6 +7,9 @@ import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zli
 import { ByteReader, ByteWriter } from "./bytes.ts";
 import { type BlockSums, sumsOf } from "./sums.ts";
 
+/** The bytes of a block are not those that were written. */
+export class DamagedBlock extends RangeError {}
+
 /** Points in strictly ascending order of date. */
 export interface Columns {
   readonly atMs: Float64Array;
@@ -74,24 +77,44 @@ export function sumsIn(data: Uint8Array): BlockSums | null {
 }
 
 function verified(data: Uint8Array): DataView {
+  if (data.length < HEAD_BYTES) throw new DamagedBlock("a block of points is cut off");
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  if (view.getUint32(1, true) !== crc32(data.subarray(SUM_PLACE))) throw new RangeError("a block of points is damaged");
+  if (view.getUint32(1, true) !== crc32(data.subarray(SUM_PLACE)))
+    throw new DamagedBlock("a block of points is damaged");
   return view;
 }
 
 function contentOf(data: Uint8Array): Uint8Array {
-  if (data[0] === FRAME) return zstdDecompressSync(data);
+  if (data[0] === FRAME) return decompressed(data);
   verified(data);
   const content = data.subarray(HEAD_BYTES);
   if (data[0] === PLAIN) return content;
-  if (data[0] === COMPRESSED) return zstdDecompressSync(content);
-  throw new RangeError(`a block of points has the unknown kind ${data[0]}`);
+  if (data[0] === COMPRESSED) return decompressed(content);
+  throw new DamagedBlock(`a block of points has the unknown kind ${data[0]}`);
+}
+
+function decompressed(content: Uint8Array): Uint8Array {
+  try {
+    return zstdDecompressSync(content);
+  } catch (thrown) {
+    throw new DamagedBlock("a block of points cannot be decompressed", { cause: thrown });
+  }
+}
+
+/** Null: the bytes are damaged. */
+export function readable(data: Uint8Array): Columns | null {
+  try {
+    return unpacked(data);
+  } catch (thrown) {
+    if (thrown instanceof DamagedBlock) return null;
+    throw thrown;
+  }
 }
 
 export function unpacked(data: Uint8Array): Columns {
   const bytes = new ByteReader(contentOf(data));
   const format = bytes.byte();
-  if (format !== FORMAT) throw new RangeError(`a block of points has the unknown format ${format}`);
+  if (format !== FORMAT) throw new DamagedBlock(`a block of points has the unknown format ${format}`);
   const count = bytes.natural();
   return {
     atMs: unpackDates(bytes, count),

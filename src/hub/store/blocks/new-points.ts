@@ -1,8 +1,6 @@
 /** New readings beside the blocks of their variables, in the transaction that stores them. */
 import type { ReadingColumns } from "../columns.ts";
-import type { Steps } from "../database.ts";
 import type { VariableFacts } from "../store.ts";
-import { type Block, blocksWithin } from "./blocks.ts";
 
 /** The readings of one variable, in order of date and arrival. */
 export interface Segment {
@@ -25,17 +23,6 @@ export function* segmentsOf(readings: ReadingColumns, order: Uint32Array): Gener
     yield { variable, indices, firstMs: dateOf(indices[0]), lastMs: dateOf(indices.at(-1)) };
     from = end;
   }
-}
-
-/** Blocks between whose dates there are readings: they have to become rows before these are written. */
-export function* touchedBlocks(readings: ReadingColumns, segment: Segment): Steps<readonly Block[]> {
-  const { variable, indices, firstMs, lastMs } = segment;
-  const blocks = yield* blocksWithin(variable.id, firstMs, lastMs);
-  let at = 0;
-  return blocks.filter((block) => {
-    while (at < indices.length && (readings.atMs[indices[at] ?? 0] ?? 0) < block.firstMs) at += 1;
-    return at < indices.length && (readings.atMs[indices[at] ?? 0] ?? 0) <= block.lastMs;
-  });
 }
 
 /** Whether any of the readings has to be a row of its own. */

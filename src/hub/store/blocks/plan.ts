@@ -4,9 +4,12 @@
  * the rows around them, when they are enough for it, and else become rows.
  */
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
-import { BLOCK_POINTS, type Block, blocksOf, type NewBlock } from "./blocks.ts";
-import { type Columns, unpacked } from "./codec.ts";
+import type { DamagedPoints } from "../ingest.ts";
+import { BLOCK_POINTS, blocksOf, type NewBlock } from "./blocks.ts";
+import { type Columns, readable } from "./codec.ts";
+import { concatenated, merged } from "./merge-columns.ts";
 import type { Segment } from "./new-points.ts";
+import type { BlockKey, Part } from "./parts.ts";
 
 /** Fewer points are cheaper as rows than as the end of a block, which is written again with them. */
 export const RUN_MIN = 16;
@@ -14,51 +17,6 @@ export const RUN_MIN = 16;
 export const JOINED_MAX = 64;
 /** Earlier rows and blocks are not continued. */
 const NEAR_MS = 31 * 86_400_000;
-
-export type BlockKey = Omit<Block, "data">;
-
-/** Readings that follow each other: places in the indices of their segment. */
-export interface Part {
-  readonly from: number;
-  readonly end: number;
-  readonly firstMs: number;
-  readonly lastMs: number;
-  /** The block between whose dates they are; null: none. */
-  readonly within: BlockKey | null;
-  /** The block before. */
-  readonly after: BlockKey | null;
-}
-
-/** `keys`: the block before the first reading, and those that begin up to the last, in order of date. */
-export function partsOf(readings: ReadingColumns, { indices }: Segment, keys: readonly BlockKey[]): readonly Part[] {
-  const parts: Part[] = [];
-  const dateAt = (at: number) => readings.atMs[indices[at] ?? 0] ?? 0;
-  let from = 0;
-  const add = (untilMs: number, within: BlockKey | null, after: BlockKey | null) => {
-    let end = from;
-    while (end < indices.length && dateAt(end) < untilMs) end += 1;
-    if (end > from) parts.push({ from, end, firstMs: dateAt(from), lastMs: dateAt(end - 1), within, after });
-    from = end;
-  };
-  let after: BlockKey | null = null;
-  for (const key of keys) {
-    add(key.firstMs, null, after);
-    add(key.lastMs + 1, key, after);
-    after = key;
-  }
-  add(Number.POSITIVE_INFINITY, null, after);
-  return parts;
-}
-
-/** Blocks whose points are needed. */
-export function neededBlocks(parts: readonly Part[]): readonly BlockKey[] {
-  const needed = new Set<BlockKey>();
-  for (const { within, after } of parts) {
-    if (within !== null) needed.add(within);
-    else if (after !== null && after.points < BLOCK_POINTS) needed.add(after);
-  }
-  return [...needed];
-}
 
 export interface Bounds {
   readonly lowMs: number;
@@ -101,17 +59,22 @@ export interface RowSpan {
   readonly lastMs: number;
 }
 
-export interface Plan {
-  /** Blocks that go, also where one with the same first date is added. */
-  readonly removed: readonly BlockKey[];
-  readonly removedRows: readonly RowSpan[];
-  readonly added: readonly NewBlock[];
+/** The effect of a segment, or of a slice of it. */
+export interface Effect {
   /** Readings that are left to be written as rows. */
   readonly left: Uint32Array;
   /** Readings that replaced a point. */
   readonly replaced: readonly number[];
   /** Whether a run continued a block, or became one. */
   readonly hasRun: boolean;
+  readonly damaged: readonly DamagedPoints[];
+}
+
+export interface Plan extends Effect {
+  /** Blocks that go, also where one with the same first date is added. */
+  readonly removed: readonly BlockKey[];
+  readonly removedRows: readonly RowSpan[];
+  readonly added: readonly NewBlock[];
 }
 
 interface Grown {
@@ -120,9 +83,51 @@ interface Grown {
   isChanged: boolean;
 }
 
-/** For a segment without labels. */
+interface Planning {
+  readonly around: Around;
+  readonly grown: Grown[];
+  readonly damaged: DamagedPoints[];
+}
+
+/** Of the slices of a segment, in order. */
+export function joinedEffects(effects: readonly Effect[]): Effect {
+  const [first] = effects;
+  if (first !== undefined && effects.length === 1) return first;
+  const left = new Uint32Array(effects.reduce((sum, one) => sum + one.left.length, 0));
+  let length = 0;
+  for (const one of effects) {
+    left.set(one.left, length);
+    length += one.left.length;
+  }
+  return {
+    left,
+    replaced: effects.flatMap(({ replaced }) => replaced),
+    hasRun: effects.some(({ hasRun }) => hasRun),
+    damaged: effects.flatMap(({ damaged }) => damaged),
+  };
+}
+
+/** The effect of a segment with labels when the blocks that it touches became rows, but for those that are damaged. */
+export function effectOfRows({ indices }: Segment, parts: readonly Part[], unreadable: ReadonlySet<BlockKey>): Effect {
+  if (unreadable.size === 0) return { left: indices, replaced: [], hasRun: false, damaged: [] };
+  const damaged: DamagedPoints[] = [];
+  const left = indices.slice();
+  let length = 0;
+  for (const { from, end, within } of parts) {
+    const readings = indices.subarray(from, end);
+    if (within !== null && unreadable.has(within)) damaged.push(damagedOf(within, readings.slice()));
+    else {
+      left.set(readings, length);
+      length += readings.length;
+    }
+  }
+  return { left: left.subarray(0, length), replaced: [], hasRun: false, damaged };
+}
+
+/** For a slice of a segment without labels. */
 export function planOf(readings: ReadingColumns, segment: Segment, numbers: FirstNumbers, around: Around): Plan {
-  const grown: Grown[] = [];
+  const planning: Planning = { around, grown: [], damaged: [] };
+  const { grown, damaged } = planning;
   const removedRows: RowSpan[] = [];
   const left: number[] = [];
   const replaced: number[] = [];
@@ -131,7 +136,12 @@ export function planOf(readings: ReadingColumns, segment: Segment, numbers: Firs
     merged(stored, { readings, indices: segment.indices.subarray(from, end), numbers }, replaced);
   for (const part of around.parts) {
     if (part.within !== null) {
-      const { columns, isChanged } = merge(pointsOf(part.within, around), part);
+      const stored = pointsOf(part.within, around);
+      if (stored === null) {
+        damaged.push(damagedOf(part.within, segment.indices.slice(part.from, part.end)));
+        continue;
+      }
+      const { columns, isChanged } = merge(stored, part);
       grown.push({ keys: [part.within], columns, isChanged });
       continue;
     }
@@ -144,7 +154,7 @@ export function planOf(readings: ReadingColumns, segment: Segment, numbers: Firs
     const { columns } = merge(columnsOf(rows.joined), part);
     const [first, last] = [rows.joined[0], rows.joined.at(-1)];
     if (first !== undefined && last !== undefined) removedRows.push({ firstMs: first.atMs, lastMs: last.atMs });
-    const before = rows.follows ? continued(part.after, grown, around) : null;
+    const before = rows.follows ? continued(part.after, planning) : null;
     if (before === null) {
       grown.push({ keys: [], columns, isChanged: true });
       continue;
@@ -160,24 +170,39 @@ export function planOf(readings: ReadingColumns, segment: Segment, numbers: Firs
     left: Uint32Array.from(left),
     replaced,
     hasRun,
+    damaged,
   };
 }
 
-/** The block that new points continue; null: it is full, or there is none. */
-function continued(key: BlockKey | null, grown: Grown[], around: Around): Grown | null {
+/**
+ * The block that new points continue; null: it is full, damaged, or there is none. After a damaged one, another block
+ * begins.
+ */
+function continued(key: BlockKey | null, { around, grown, damaged }: Planning): Grown | null {
   if (key === null) return null;
   const known = grown.at(-1);
   if (known?.keys.includes(key) === true) return known.columns.atMs.length < BLOCK_POINTS ? known : null;
   if (key.points >= BLOCK_POINTS) return null;
-  const opened = { keys: [key], columns: pointsOf(key, around), isChanged: true };
+  if (damaged.at(-1)?.firstMs === key.firstMs) return null;
+  const columns = pointsOf(key, around);
+  if (columns === null) {
+    damaged.push(damagedOf(key, new Uint32Array()));
+    return null;
+  }
+  const opened = { keys: [key], columns, isChanged: true };
   grown.push(opened);
   return opened;
 }
 
-function pointsOf({ firstMs }: BlockKey, { data }: Around): Columns {
+/** Null: the block is damaged. */
+function pointsOf({ firstMs }: BlockKey, { data }: Around): Columns | null {
   const found = data.get(firstMs);
   if (found === undefined) throw new RangeError("a block that is needed was not read");
-  return unpacked(found);
+  return readable(found);
+}
+
+function damagedOf({ variableId, firstMs, lastMs }: BlockKey, refused: Uint32Array): DamagedPoints {
+  return { variableId, firstMs, lastMs, refused };
 }
 
 /**
@@ -208,74 +233,5 @@ function columnsOf(rows: readonly StoredRow[]): Columns {
     atMs: Float64Array.from(rows, ({ atMs }) => atMs),
     values: Float64Array.from(rows, ({ value }) => value),
     origins: Float64Array.from(rows, ({ origin }) => origin),
-  };
-}
-
-function concatenated(one: Columns, other: Columns): Columns {
-  const joined = (of: (columns: Columns) => Float64Array) => {
-    const all = new Float64Array(of(one).length + of(other).length);
-    all.set(of(one));
-    all.set(of(other), of(one).length);
-    return all;
-  };
-  return {
-    atMs: joined(({ atMs }) => atMs),
-    values: joined(({ values }) => values),
-    origins: joined(({ origins }) => origins),
-  };
-}
-
-interface Fresh {
-  readonly readings: ReadingColumns;
-  /** In order of date and arrival. */
-  readonly indices: Uint32Array;
-  readonly numbers: FirstNumbers;
-}
-
-/** As though one after another: a reading that equals the stored one does not change where that came from. */
-function merged(
-  stored: Columns,
-  { readings, indices, numbers }: Fresh,
-  replaced: number[],
-): { readonly columns: Columns; readonly isChanged: boolean } {
-  const capacity = stored.atMs.length + indices.length;
-  const [atMs, values, origins] = [0, 1, 2].map(() => new Float64Array(capacity)) as [
-    Float64Array,
-    Float64Array,
-    Float64Array,
-  ];
-  let [length, at, isChanged] = [0, 0, false];
-  const put = (ms: number, value: number, origin: number) => {
-    atMs[length] = ms;
-    values[length] = value;
-    origins[length] = origin;
-    length += 1;
-  };
-  const putStored = () => {
-    put(stored.atMs[at] ?? 0, stored.values[at] ?? 0, stored.origins[at] ?? 0);
-    at += 1;
-  };
-  for (const index of indices) {
-    const ms = readings.atMs[index] ?? 0;
-    while (at < stored.atMs.length && (stored.atMs[at] ?? 0) <= ms) putStored();
-    const value = readings.value[index] ?? 0;
-    const origin = numbers.firstOrigin + (readings.operation[index] ?? 0);
-    if (length === 0 || atMs[length - 1] !== ms) put(ms, value, origin);
-    else {
-      replaced.push(index);
-      if (values[length - 1] === value) continue;
-      values[length - 1] = value;
-      origins[length - 1] = origin;
-    }
-    isChanged = true;
-  }
-  while (at < stored.atMs.length) putStored();
-  return {
-    columns: {
-      atMs: atMs.subarray(0, length),
-      values: values.subarray(0, length),
-      origins: origins.subarray(0, length),
-    },
-    isChanged,
   };
 }

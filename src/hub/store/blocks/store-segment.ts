@@ -1,20 +1,12 @@
 /** Puts the readings of one variable into its blocks, one statement after the other. */
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
-import { type Row, row, rows, type Steps } from "../database.ts";
+import { type Row, rows, type Steps } from "../database.ts";
 import { truth } from "../structure-rows.ts";
-import { putBlock, removeBlock } from "./blocks.ts";
+import { dataOf, putBlock, removeBlock } from "./blocks.ts";
 import type { Segment } from "./new-points.ts";
 import { removeRows } from "./pack.ts";
-import {
-  type Around,
-  type BlockKey,
-  neededBlocks,
-  neededRows,
-  type Plan,
-  partsOf,
-  planOf,
-  type StoredRow,
-} from "./plan.ts";
+import { type BlockKey, neededBlocks, type Part, partsOf, slicesOf } from "./parts.ts";
+import { type Around, type Effect, joinedEffects, neededRows, type Plan, planOf, type StoredRow } from "./plan.ts";
 
 /** The block before a period, and all that begin in it. */
 const KEYS = `SELECT variable_id, first_ms, last_ms, points FROM point_block WHERE variable_id = ? AND first_ms BETWEEN
@@ -40,29 +32,34 @@ export function storedRowOf(found: Row): StoredRow {
   };
 }
 
-/** Within a transaction; the readings have no labels. */
-export function* storeSegment(readings: ReadingColumns, segment: Segment, numbers: FirstNumbers): Steps<Plan> {
-  const plan = planOf(readings, segment, numbers, yield* readAround(readings, segment));
-  const { id } = segment.variable;
-  const added = new Set(plan.added.map(({ firstMs }) => firstMs));
-  for (const key of plan.removed) if (!added.has(key.firstMs)) yield* removeBlock(key);
-  for (const span of plan.removedRows) yield* removeRows(id, span);
-  for (const block of plan.added) yield* putBlock(block);
-  return plan;
+/** The block before the readings, and all that begin among them, in order of date. */
+export function* readKeys({ variable: { id }, firstMs, lastMs }: Segment): Steps<readonly BlockKey[]> {
+  return (yield* rows(KEYS, id, id, firstMs, firstMs, lastMs)).map(keyOf);
 }
 
-function* readAround(readings: ReadingColumns, segment: Segment): Steps<Around> {
-  const { firstMs, lastMs, variable } = segment;
-  const { id } = variable;
-  const keys = (yield* rows(KEYS, id, id, firstMs, firstMs, lastMs)).map(keyOf);
-  const parts = partsOf(readings, segment, keys);
-  const data = new Map<number, Uint8Array>();
-  for (const key of neededBlocks(parts)) {
-    const found = yield* row("SELECT data FROM point_block WHERE variable_id = ? AND first_ms = ?", id, key.firstMs);
-    data.set(key.firstMs, found?.["data"] as Uint8Array);
+/** Within a transaction; the readings have no labels. */
+export function* storeSegment(readings: ReadingColumns, segment: Segment, numbers: FirstNumbers): Steps<Effect> {
+  const parts = partsOf(readings, segment, yield* readKeys(segment));
+  const effects: Effect[] = [];
+  for (const slice of slicesOf(parts)) {
+    const around = yield* readAround(segment.variable.id, slice);
+    effects.push(yield* applyPlan(segment.variable.id, planOf(readings, segment, numbers, around)));
   }
+  return joinedEffects(effects);
+}
+
+function* applyPlan(id: number, { removed, removedRows, added, ...effect }: Plan): Steps<Effect> {
+  for (const key of removed) yield* removeBlock(key);
+  for (const span of removedRows) yield* removeRows(id, span);
+  for (const block of added) yield* putBlock(block);
+  return effect;
+}
+
+function* readAround(id: number, parts: readonly Part[]): Steps<Around> {
+  const data = new Map<number, Uint8Array>();
+  for (const key of neededBlocks(parts)) data.set(key.firstMs, yield* dataOf(key));
   const needed = neededRows(parts);
-  if (needed === null) return { parts, data, rows: [], fromMs: firstMs };
+  if (needed === null) return { parts, data, rows: [], fromMs: Number.POSITIVE_INFINITY };
   const newest = (yield* rows(ROWS, id, needed.lowMs, needed.highMs, needed.rowsMax)).map(storedRowOf);
   const oldest = newest.length < needed.rowsMax ? undefined : newest.at(-1);
   return { parts, data, rows: newest.toReversed(), fromMs: oldest?.atMs ?? needed.lowMs };

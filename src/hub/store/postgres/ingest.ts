@@ -192,9 +192,9 @@ function transactionOn(claim: Claim, { targets, writer, effects }: TransactionPa
       // The clock in microseconds, but strictly increasing, on every node and with every clock.
       const firstUs = Math.max(claim.lastUs, Number(clock.now().epochNanoseconds / 1_000n)) + 1;
       claim.lastUs = firstUs + readings.length - 1;
-      const replaced = await writer.write(claim.sql, readings, { firstUs, firstOrigin: claim.firstOrigin });
-      effects.written(readings);
-      return replaced;
+      const written = await writer.write(claim.sql, readings, { firstUs, firstOrigin: claim.firstOrigin });
+      effects.written(readings, written);
+      return written;
     },
     outputOf: (accountId, calculationId) => drive(claim.sql, outputOf(accountId, calculationId)),
   };

@@ -5,6 +5,7 @@
  */
 import type { Packing } from "../blocks/pack.ts";
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
+import type { DamagedPoints, WrittenReadings } from "../ingest.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
 import { writeBlocks } from "./blocks.ts";
 import type { CopySql } from "./copy.ts";
@@ -19,7 +20,7 @@ const POINT_COLUMNS = "variable_id, at_ms, value, version, tags, batch_tags, ori
 
 export interface PointWriter {
   /** Within a transaction. */
-  write(sql: CopySql, readings: ReadingColumns, numbers: FirstNumbers): Promise<number[]>;
+  write(sql: CopySql, readings: ReadingColumns, numbers: FirstNumbers): Promise<WrittenReadings>;
 }
 
 /** No other process adds points of the account meanwhile, since each writer locks its lane. */
@@ -33,7 +34,8 @@ export function createPointWriter(partitions: Partitions, retention: Retention, 
           replaced[operation] = (replaced[operation] ?? 0) + 1;
         }
       };
-      const order = await writeBlocks(sql, { readings, numbers, partitions, packing, count });
+      const damaged: DamagedPoints[] = [];
+      const order = await writeBlocks(sql, { readings, numbers, partitions, packing, damaged, count });
       await partitions.ensure("point", datesOf(readings, order));
       const crowded = await crowdedVariables(sql, readings, order);
       const all = () => pointsOf(readings, order, retention);
@@ -62,7 +64,7 @@ export function createPointWriter(partitions: Partitions, retention: Retention, 
         );
         count(await putVersions(sql, { readings, numbers }, versioned, known));
       }
-      return Array.from(replaced, (total) => total ?? 0);
+      return { replaced: Array.from(replaced, (total) => total ?? 0), damaged };
     },
   };
 }

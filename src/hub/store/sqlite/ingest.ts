@@ -65,7 +65,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
     async apply(operations, work, state = "done") {
       tidyQueue(operations);
       const due = operations.filter((operation) => !isApplied(operation));
-      if (due.length === 0) return { due: [] };
+      if (due.length === 0) return { due: [], damaged: [] };
       const record = (outcomes: readonly Outcome[], firstOrigin: number) => {
         for (const [index, operation] of due.entries()) {
           recordOutcome(tools, { queueId, seq: operation.seq, state }, outcomes[index]);
@@ -182,9 +182,9 @@ function createAttempts({ main, tools, effects, packing }: AttemptParts, retenti
     write: async (readings) => {
       begin();
       const numbers = { firstUs: stamps.reserve(readings.length), firstOrigin: stamps.firstOrigin() };
-      const replaced = points.write(readings, numbers);
-      effects.written(readings);
-      return replaced;
+      const written = points.write(readings, numbers);
+      effects.written(readings, written);
+      return written;
     },
     outputOf: async (accountId, calculationId) => drive(tools, outputOf(accountId, calculationId)),
   };

@@ -1,12 +1,15 @@
 /** Writes readings into the tables of points, many rows per statement, in the order of the tables. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "../../../sql/sqlite/faults.ts";
-import { openBlock } from "../blocks/blocks.ts";
-import { hasLabels, type Segment, segmentsOf, touchedBlocks } from "../blocks/new-points.ts";
+import { dataOf, openBlock } from "../blocks/blocks.ts";
+import { readable } from "../blocks/codec.ts";
+import { hasLabels, type Segment, segmentsOf } from "../blocks/new-points.ts";
 import type { Packing } from "../blocks/pack.ts";
-import { RUN_MIN } from "../blocks/plan.ts";
-import { storeSegment } from "../blocks/store-segment.ts";
+import { type BlockKey, partsOf } from "../blocks/parts.ts";
+import { type Effect, effectOfRows, RUN_MIN } from "../blocks/plan.ts";
+import { readKeys, storeSegment } from "../blocks/store-segment.ts";
 import type { FirstNumbers, Labels, ReadingColumns } from "../columns.ts";
+import type { DamagedPoints, WrittenReadings } from "../ingest.ts";
 import { FAR_MS } from "../point-rows.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
 import { type Statements, statements } from "./database.ts";
@@ -22,7 +25,7 @@ const LABELS = ["version", "tags", "batch_tags"] as const;
 
 export interface PointWriter {
   /** Within a transaction. */
-  write(readings: ReadingColumns, numbers: FirstNumbers): number[];
+  write(readings: ReadingColumns, numbers: FirstNumbers): WrittenReadings;
 }
 
 export function createPointWriter(database: DatabaseSync, retention: Retention, packing: Packing): PointWriter {
@@ -36,7 +39,8 @@ export function createPointWriter(database: DatabaseSync, retention: Retention, 
   return {
     write(readings, numbers) {
       const replaced = Array.from({ length: operationsOf(readings) }, () => 0);
-      const order = blocks.write(readings, numbers, replaced);
+      const damaged: DamagedPoints[] = [];
+      const order = blocks.write(readings, numbers, { replaced, damaged });
       for (let from = 0; from < order.length; ) {
         const chunk = chunkAt(readings, order, from);
         from += chunk.length;
@@ -48,9 +52,14 @@ export function createPointWriter(database: DatabaseSync, retention: Retention, 
           replaced[operation] = (replaced[operation] ?? 0) + putReading(tools, readings, index, numbers, kept);
         }
       }
-      return replaced;
+      return { replaced, damaged };
     },
   };
+}
+
+interface Written {
+  readonly replaced: number[];
+  readonly damaged: DamagedPoints[];
 }
 
 /** Puts readings into blocks. */
@@ -66,38 +75,46 @@ function createBlockWriter(tools: Statements, packing: Packing) {
     ends.set(id, end);
     return end;
   };
-  /** Returns those that are left. */
-  const put = (readings: ReadingColumns, segment: Segment, numbers: FirstNumbers, replaced: number[]): Uint32Array => {
+  const open = (readings: ReadingColumns, segment: Segment): Effect => {
+    const parts = partsOf(readings, segment, drive(tools, readKeys(segment)));
+    const unreadable = new Set<BlockKey>();
+    for (const { within } of parts) {
+      if (within === null) continue;
+      const columns = readable(drive(tools, dataOf(within)));
+      if (columns === null) unreadable.add(within);
+      else {
+        drive(tools, openBlock(within, columns));
+        packing.opened(within.variableId, within.firstMs);
+      }
+    }
+    return effectOfRows(segment, parts, unreadable);
+  };
+  const put = (readings: ReadingColumns, segment: Segment, numbers: FirstNumbers): Effect => {
     const { variable, indices, firstMs, lastMs } = segment;
+    const asRows = { left: indices, replaced: [], hasRun: false, damaged: [] };
     const end = endOf(variable.id);
     const isAfter = firstMs > end;
-    if (variable.isVersioned || (isAfter && packing.waiting(variable.id) + indices.length < RUN_MIN)) return indices;
-    if (!hasLabels(readings, segment)) {
-      const plan = drive(tools, storeSegment(readings, segment, numbers));
-      if (plan.hasRun) {
-        ends.set(variable.id, Math.max(end, lastMs));
-        packing.joined(variable.id);
-      }
-      for (const index of plan.replaced) {
-        const operation = readings.operation[index] ?? 0;
-        replaced[operation] = (replaced[operation] ?? 0) + 1;
-      }
-      return plan.left;
+    if (variable.isVersioned || (isAfter && packing.waiting(variable.id) + indices.length < RUN_MIN)) return asRows;
+    if (hasLabels(readings, segment)) return isAfter ? asRows : open(readings, segment);
+    const effect = drive(tools, storeSegment(readings, segment, numbers));
+    if (effect.hasRun) {
+      ends.set(variable.id, Math.max(end, lastMs));
+      packing.joined(variable.id);
     }
-    if (isAfter) return indices;
-    for (const block of drive(tools, touchedBlocks(readings, segment))) {
-      drive(tools, openBlock(block));
-      packing.opened(variable.id, block.firstMs);
-    }
-    return indices;
+    return effect;
   };
   return {
     /** Within a transaction; returns the readings that are left to be written as rows, in the order of the table. */
-    write(readings: ReadingColumns, numbers: FirstNumbers, replaced: number[]): Uint32Array {
+    write(readings: ReadingColumns, numbers: FirstNumbers, { replaced, damaged }: Written): Uint32Array {
       const order = readings.order();
       let length = 0;
       for (const segment of segmentsOf(readings, order)) {
-        const left = put(readings, segment, numbers, replaced);
+        const { left, ...effect } = put(readings, segment, numbers);
+        for (const index of effect.replaced) {
+          const operation = readings.operation[index] ?? 0;
+          replaced[operation] = (replaced[operation] ?? 0) + 1;
+        }
+        damaged.push(...effect.damaged);
         const { id, isVersioned } = segment.variable;
         if (!isVersioned) packing.grew(id, left.length, readings.atMs[left[0] ?? 0] ?? 0);
         // Not beyond what was read of the order: nothing is longer than before.
