@@ -65,7 +65,7 @@ it("sends nothing while a running gateway delivers, reports it, and continues wh
   expect(migration.exitCode, said).toBe(0);
   expect(await gateway.isIdle()).toBe(true);
   expect(await rig.stored(live)).toEqual({ "2026-03-01": 7 });
-  expect(await rig.versions(history)).toBe(FILES);
+  await expect.poll(() => rig.versions(history), PATIENCE).toBe(FILES);
 });
 
 it("stops at once when it is interrupted twice, and the same command resumes", async () => {
@@ -87,5 +87,5 @@ it("stops at once when it is interrupted twice, and the same command resumes", a
   pushes.releaseAll();
   const { stdout } = await migrate(rig, "--json");
   expect(JSON.parse(stdout)).toMatchObject({ how: "done", points: { accepted: FILES } });
-  expect(await rig.versions(history)).toBe(FILES);
+  await expect.poll(() => rig.versions(history), PATIENCE).toBe(FILES);
 });

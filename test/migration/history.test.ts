@@ -57,15 +57,16 @@ it("processes new files, leaves delivered ones, and treats changed ones as confi
   const stopped = await migrateHere(rig, shown);
   expect(stopped).toMatchObject({ code: 2, stderr: expect.stringContaining("two.csv") });
   expect(stopped.stderr).toContain("--on-change again");
-  expect(await rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 2 });
+  // A migration ends when its pushes are accepted, and the hub stores them then.
+  await expect.poll(() => rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 2 });
 
   const skipped = await migrateHere(rig, shown, "--on-change", "skip", "--json");
   expect(skipped.stderr).toContain("3 files, ");
   expect(skipped.stderr).toContain("; 1 were delivered before; 1 changed since they were delivered");
   expect(JSON.parse(skipped.stdout)).toMatchObject({ points: { mapped: 3, accepted: 3 } });
-  expect(await rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 2, "2025-01-03": 3 });
+  await expect.poll(() => rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 2, "2025-01-03": 3 });
 
   const again = await migrateHere(rig, shown, "--on-change", "again", "--json");
   expect(JSON.parse(again.stdout)).toMatchObject({ points: { mapped: 4, accepted: 4 } });
-  expect(await rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 20, "2025-01-03": 3 });
+  await expect.poll(() => rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 20, "2025-01-03": 3 });
 });

@@ -83,7 +83,7 @@ it("keeps folders apart whose names have the same letters", async () => {
   const id = await putReadings("a-b/one.csv", "a/b/one.csv");
   const done = await migrate("a-b/*.csv", join(rig.folder, "a/b/*.csv"), "-m", "standard");
   expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining("files 2: 2 delivered") });
-  expect(await rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 2 });
+  await expect.poll(() => rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 2 });
 
   const long = "some/very/long/way/down/to/the/exports/of/the/loggers/*.csv";
   const urls = ["ftp://meters.example.com/out/*.csv", "ftp://meters.example.com/out/*.txt"];
