@@ -5,8 +5,8 @@
  */
 const NODE_MIN = 26;
 /**
- * For a command that runs for long: a small young generation, by the size of its semi-space in megabytes, and few arenas
- * of the allocator.
+ * For a command that runs for long: a small young generation, by the size of its semi-space in megabytes, and few
+ * arenas of the allocator.
  */
 const LEAN = new Map([
   ["gateway", { young: 12, arenas: "1" }],
@@ -47,8 +47,8 @@ if (isCheckout) resolveAsWritten();
 await import(isCheckout ? sources.href : new URL("../dist/src/main.js", import.meta.url).href);
 
 /**
- * Sources import each other by relative paths with their extension, so that there is nothing to look for: the questions to
- * the disk for 400 modules took a tenth of the time until the first poll of a gateway.
+ * Sources import each other by relative paths with their extension, so that there is nothing to look for: the questions
+ * to the disk for 400 modules took a tenth of the time until the first poll of a gateway.
  */
 function resolveAsWritten() {
   const folder = new URL("./", import.meta.url).href;

@@ -17,7 +17,7 @@ export * from "./problem.ts";
 export * from "./push.ts";
 export * from "./push-body.ts";
 export * from "./push-parts.ts";
-export * from "./push-scan.ts";
+export { scanReadings } from "./push-scan.ts";
 export * from "./quality.ts";
 export * from "./referentials.ts";
 export * from "./storage.ts";

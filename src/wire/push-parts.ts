@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { jsonFault } from "./json-fault.ts";
 import type { PushElement } from "./push.ts";
 import { PushBodyFault, readElement, readPushBody, type UnknownNames } from "./push-body.ts";
+import { endOfString, skipBlanks } from "./push-scan.ts";
 
 /** Bodies up to this size are parsed in one go. */
 const WHOLE_BYTES = 2 * 1024 * 1024;
@@ -61,7 +62,6 @@ type Part =
     };
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
@@ -125,18 +125,6 @@ function* cut(bytes: Uint8Array, piece: number): Generator<Part> {
     return;
   }
   throw broken(bytes.length, "it ends too early");
-}
-
-function endOfString(bytes: Uint8Array, quote: number): number {
-  let at = quote + 1;
-  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-  return at;
-}
-
-function skipBlanks(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at += 1;
-  return at;
 }
 
 /** Replaces the readings while the rest of their element is parsed. */

@@ -193,7 +193,14 @@ function continues(byte: number | undefined): boolean {
   return byte === DOT || byte === 0x45 || byte === 0x65;
 }
 
-function skipBlanks(bytes: Uint8Array, from: Position): Position {
+/** The position of the quote that ends the string whose first quote is there. */
+export function endOfString(bytes: Uint8Array, quote: number): number {
+  let at = quote + 1;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+export function skipBlanks(bytes: Uint8Array, from: number): number {
   let at = from;
   for (let byte = bytes[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; byte = bytes[at])
     at += 1;

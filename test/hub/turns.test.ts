@@ -6,8 +6,9 @@ import { DUE_RECEIVERS } from "../../src/hub/store/operation-rows.ts";
 import { openDatabase, statements, write } from "../../src/hub/store/sqlite/database.ts";
 import { sqliteDatabase } from "../../src/hub/store/sqlite/driver.ts";
 import { createPointStore } from "../../src/hub/store/sqlite/points.ts";
-import type { PointRange, VariableFacts } from "../../src/hub/store/store.ts";
+import type { PointRange } from "../../src/hub/store/store.ts";
 import { temporaryDirectory } from "./fixture.ts";
+import { variableFacts } from "./variable-facts.ts";
 
 /** How often others had their turn meanwhile. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number> {
@@ -47,17 +48,6 @@ afterAll(async () => {
   database.close();
   await directory.remove();
 });
-const variable = (id: number): VariableFacts => ({
-  id,
-  accountId: 1,
-  sourceId: 1,
-  unitId: 8,
-  isVersioned: false,
-  isCalculated: false,
-  versionsMax: null,
-  sourceZoneId: "UTC",
-  siteZoneId: "UTC",
-});
 function storeOf(file: typeof database) {
   const tools = statements(file);
   return createPointStore(
@@ -77,11 +67,11 @@ test("points of SQLite are read, counted and summed up in turns", async () => {
   const points = storeOf(database);
   let read = 0;
   const reading = async () => {
-    for await (const chunk of points.read(variable(1), WHOLE)) read += chunk.length;
+    for await (const chunk of points.read(variableFacts(1), WHOLE)) read += chunk.length;
   };
   expect(await turnsOf(reading)).toBeGreaterThanOrEqual(9);
   expect(read).toBe(50_000);
-  expect(await turnsOf(() => points.count(variable(1), WHOLE))).toBeGreaterThanOrEqual(1);
+  expect(await turnsOf(() => points.count(variableFacts(1), WHOLE))).toBeGreaterThanOrEqual(1);
   expect(await turnsOf(() => points.holding(1, null, null))).toBeGreaterThanOrEqual(1);
 });
 
@@ -89,7 +79,7 @@ test("a thousand variables without points are looked up in turns", async () => {
   const points = storeOf(database);
   const reading = async () => {
     for (let id = 2; id < 1_002; id += 1)
-      for await (const chunk of points.read(variable(id), WHOLE)) expect(chunk).toEqual([]);
+      for await (const chunk of points.read(variableFacts(id), WHOLE)) expect(chunk).toEqual([]);
   };
   expect(await turnsOf(reading)).toBeGreaterThanOrEqual(15);
 });

@@ -5,6 +5,7 @@
  * variable for the first time.
  */
 import { identifierKind, type PushElement, readPushParts } from "../../wire/index.ts";
+import { endOfString, skipBlanks } from "../../wire/push-scan.ts";
 import type { ReadingColumns } from "../store/columns.ts";
 import type { TargetQuery, VariableFacts } from "../store/store.ts";
 import { endOfTarget, type TargetBytes } from "../store/targets.ts";
@@ -23,7 +24,6 @@ export interface PlainParts {
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
-const BACKSLASH = 0x5c;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
@@ -140,16 +140,4 @@ function endOfElement(bytes: Uint8Array, begin: number): number {
     }
   }
   return bytes.length;
-}
-
-function endOfString(bytes: Uint8Array, quote: number): number {
-  let at = quote + 1;
-  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-  return at;
-}
-
-function skipBlanks(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at += 1;
-  return at;
 }

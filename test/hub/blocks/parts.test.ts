@@ -6,21 +6,12 @@ import { segmentsOf } from "../../../src/hub/store/blocks/new-points.ts";
 import { neededBlocks, partsOf, slicesOf } from "../../../src/hub/store/blocks/parts.ts";
 import { ReadingColumns } from "../../../src/hub/store/columns.ts";
 import { row, rows } from "../../../src/hub/store/database.ts";
-import type { HubStore, VariableFacts } from "../../../src/hub/store/store.ts";
+import type { HubStore } from "../../../src/hub/store/store.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
+import { variableFacts } from "../variable-facts.ts";
 
 const AT_ONCE = 64;
-const VARIABLE: VariableFacts = {
-  id: 1,
-  accountId: 1,
-  sourceId: 1,
-  unitId: 8,
-  isVersioned: false,
-  isCalculated: false,
-  versionsMax: null,
-  sourceZoneId: "UTC",
-  siteZoneId: "UTC",
-};
+const VARIABLE = variableFacts(1);
 
 const touched = fc.record({ within: fc.nat(2), after: fc.nat(2), isFull: fc.boolean() });
 

@@ -4,7 +4,7 @@ import type { BlockKey, Part } from "../blocks/parts.ts";
 import { type Around, type Bounds, neededRows, type StoredRow } from "../blocks/plan.ts";
 import { keyOf, storedRowOf } from "../blocks/store-segment.ts";
 import type { Sql } from "./database.ts";
-import { byMonth, literal } from "./known.ts";
+import { boundsOf, byMonth, literal } from "./known.ts";
 
 /** Readings that may be put into blocks: a slice of a segment. */
 export interface Candidate {
@@ -75,7 +75,11 @@ export async function readRows(
           FROM point WHERE variable_id = wanted.id AND at_ms BETWEEN wanted.low AND wanted.high
             AND at_ms BETWEEN ? AND ? ORDER BY at_ms DESC LIMIT wanted.most) AS near ORDER BY at_ms`,
       ...columnsOf(some),
-      ...boundsOf(some, ({ lowMs, highMs }) => [lowMs, highMs]),
+      ...boundsOf(
+        some,
+        ({ lowMs }) => lowMs,
+        ({ highMs }) => highMs,
+      ),
     );
     for (const row of rows) found.get(Number(row["place"]))?.push(storedRowOf(row));
   }
@@ -101,14 +105,5 @@ function columnsOf(wanted: readonly Wanted[]): readonly string[] {
     literal(wanted, ({ lowMs }) => lowMs),
     literal(wanted, ({ highMs }) => highMs),
     literal(wanted, ({ rowsMax }) => rowsMax),
-  ];
-}
-
-/** The least and the greatest date; only the partitions between them are read and locked. */
-export function boundsOf<Item>(items: readonly Item[], of: (item: Item) => [number, number]): [number, number] {
-  const all = items.map(of);
-  return [
-    all.reduce((least, [low]) => Math.min(least, low), Number.MAX_SAFE_INTEGER),
-    all.reduce((most, [, high]) => Math.max(most, high), Number.MIN_SAFE_INTEGER),
   ];
 }

@@ -7,11 +7,11 @@ import { type BlockKey, neededBlocks, type Part, partsOf, slicesOf } from "../bl
 import { type Effect, effectOfRows, joinedEffects, planOf, type RowSpan, RUN_MIN } from "../blocks/plan.ts";
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import type { DamagedPoints } from "../ingest.ts";
-import { BIGINTS, boundsOf, type Candidate, readData, readKeys, readRows } from "./block-reads.ts";
+import { BIGINTS, type Candidate, readData, readKeys, readRows } from "./block-reads.ts";
 import type { CopySql } from "./copy.ts";
 import type { Sql } from "./database.ts";
 import { drive } from "./driver.ts";
-import { byMonth, literal } from "./known.ts";
+import { boundsOf, byMonth, literal } from "./known.ts";
 import type { Partitions } from "./partitions.ts";
 
 const SEGMENTS_AT_ONCE = 500;
@@ -180,7 +180,11 @@ async function removeRows({ run }: Sql, spans: readonly (RowSpan & { readonly id
     literal(spans, ({ id }) => id),
     literal(spans, ({ firstMs }) => firstMs),
     literal(spans, ({ lastMs }) => lastMs),
-    ...boundsOf(spans, ({ firstMs, lastMs }) => [firstMs, lastMs]),
+    ...boundsOf(
+      spans,
+      ({ firstMs }) => firstMs,
+      ({ lastMs }) => lastMs,
+    ),
   );
 }
 

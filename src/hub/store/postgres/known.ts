@@ -34,8 +34,11 @@ export async function crowdedVariables(
       literal(spans, ({ variableId }) => variableId),
       literal(spans, ({ firstMs }) => firstMs),
       literal(spans, ({ lastMs }) => lastMs),
-      spans.reduce((least, { firstMs }) => Math.min(least, firstMs), Number.MAX_SAFE_INTEGER),
-      spans.reduce((most, { lastMs }) => Math.max(most, lastMs), Number.MIN_SAFE_INTEGER),
+      ...boundsOf(
+        spans,
+        ({ firstMs }) => firstMs,
+        ({ lastMs }) => lastMs,
+      ),
     );
     for (const row of rows) crowded.add(Number(row["id"]));
   }
@@ -67,7 +70,7 @@ export async function readKnown({ all }: Sql, points: readonly Point[]): Promise
           WHERE point.variable_id = wanted.variable_id AND point.at_ms = wanted.at_ms
           AND point.${WITHIN} LIMIT 1) AS found`,
       ...keysOf(wanted),
-      ...boundsOf(wanted),
+      ...boundsOf(wanted, dateOf),
     );
     for (const row of rows) {
       const point = wanted[Number(row["position"]) - 1];
@@ -108,7 +111,7 @@ export async function putKnown(
       literal(labels, ({ batchTags }) => quoted(batchTags)),
       literal(last, (index) => originOf(readings, index, numbers)),
       literal(ends, ({ isOnly }) => String(isOnly)),
-      ...boundsOf(points),
+      ...boundsOf(points, dateOf),
     );
   }
 }
@@ -142,11 +145,19 @@ export function keysOf(points: readonly Point[]): [string, string] {
   return [literal(points, ({ variableId }) => variableId), literal(points, ({ atMs }) => atMs)];
 }
 
-/** The first and the last date. */
-export function boundsOf(points: readonly Point[]): [number, number] {
-  const first = points.reduce((least, { atMs }) => Math.min(least, atMs), Number.MAX_SAFE_INTEGER);
-  return [first, points.reduce((most, { atMs }) => Math.max(most, atMs), Number.MIN_SAFE_INTEGER)];
+/** The first and the last date: only the partitions between them are read and locked. */
+export function boundsOf<Item>(
+  items: readonly Item[],
+  firstOf: (item: Item) => number,
+  lastOf = firstOf,
+): [number, number] {
+  return [
+    items.reduce((least, item) => Math.min(least, firstOf(item)), Number.MAX_SAFE_INTEGER),
+    items.reduce((most, item) => Math.max(most, lastOf(item)), Number.MIN_SAFE_INTEGER),
+  ];
 }
+
+export const dateOf = ({ atMs }: Pick<Point, "atMs">) => atMs;
 
 /** An array in PostgreSQL's text format; the client's own conversion costs several times as much. */
 export function literal<Item>(items: readonly Item[], written: (item: Item) => number | string): string {

@@ -2,7 +2,7 @@
 import { planVersions, type VersionEntry } from "../version-plan.ts";
 import type { CopySql } from "./copy.ts";
 import type { Sql } from "./database.ts";
-import { boundsOf, KEYS, keysOf, literal, pointsByMonth, WITHIN } from "./known.ts";
+import { boundsOf, dateOf, KEYS, keysOf, literal, pointsByMonth, WITHIN } from "./known.ts";
 import { copyReading, type NumberedReadings, type Point } from "./point.ts";
 
 /** A row to be written, by the index of its reading. */
@@ -59,7 +59,7 @@ async function removeVersions({ run }: Sql, removed: readonly Removed[]): Promis
           AND point_version.version_us = gone.version_us AND point_version.${WITHIN}`,
       ...keysOf(rows.map(({ point }) => point)),
       literal(rows, ({ versionUs }) => versionUs),
-      ...boundsOf(points),
+      ...boundsOf(points, dateOf),
     );
   }
 }
@@ -72,7 +72,7 @@ async function readVersions({ all }: Sql, points: readonly Point[]): Promise<Map
       `SELECT wanted.position, version_us, version FROM ${KEYS} WITH ORDINALITY AS wanted (variable_id, at_ms, position)
         JOIN point_version USING (variable_id, at_ms) WHERE point_version.${WITHIN} ORDER BY version_us`,
       ...keysOf(wanted),
-      ...boundsOf(wanted),
+      ...boundsOf(wanted, dateOf),
     );
     for (const row of rows) {
       const point = wanted[Number(row["position"]) - 1];
