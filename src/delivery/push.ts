@@ -16,7 +16,7 @@ import { type Closure, type Gate, GateClosed, type GatedCall, TransientFailure }
 import type { PushOptions } from "./options.ts";
 import type { Pace } from "./rate-limit.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
-import { openSlice } from "./slices.ts";
+import { openSlice, type SliceBody } from "./slices.ts";
 import { isOpenFault, isOpenResponse, mayBeStored, UNANSWERED, withUnknownOutcome } from "./unknown-outcome.ts";
 
 const UNREACHED: ErrorCode = "HG-PUSH-001";
@@ -65,9 +65,6 @@ export type Pushed =
   | { readonly status: "split"; readonly children: readonly Batch[] }
   | KeptResult;
 
-/** The verified body of a batch. */
-type Body = Awaited<ReturnType<typeof openSlice>>;
-
 /** The run that a batch belongs to. */
 export interface PushContext {
   readonly segmentPath: string;
@@ -80,14 +77,14 @@ interface Attempt {
   readonly batch: Batch;
   readonly state: BatchState;
   /** The bytes of the batch, read at the first call. */
-  readonly open: () => Promise<Body>;
+  readonly open: () => Promise<SliceBody>;
   /** An earlier attempt may be stored. */
   readonly isUncertain: boolean;
 }
 
 interface Prepared {
   readonly sending: Batch;
-  readonly body: Body;
+  readonly body: SliceBody;
 }
 
 interface Judged {
@@ -110,12 +107,23 @@ export class BatchPusher {
    * of the signal when aborted: the batch then stays `sending`.
    */
   async push(batch: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {
-    const { gate, pace, options, clock, admission, service } = this.#parts;
-    let opened: Promise<Body> | undefined;
+    let opened: Promise<SliceBody> | undefined;
     const open = () => {
       opened ??= openSlice(context.segmentPath, batch);
       return opened;
     };
+    try {
+      return await this.#pushFrom(open, batch, context, signal);
+    } finally {
+      opened?.then(
+        (body) => body.release(),
+        () => undefined,
+      );
+    }
+  }
+
+  async #pushFrom(open: Attempt["open"], batch: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {
+    const { gate, pace, options, clock, admission, service } = this.#parts;
     let isUncertain = mayBeStored(batch);
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
@@ -172,7 +180,7 @@ export class BatchPusher {
   }
 
   /** Makes one call. A transient failure is a `TransientFailure`, which the breaker counts. */
-  async #send(sending: Batch, body: Body, isUncertain: boolean, signal: AbortSignal): Promise<Judged> {
+  async #send(sending: Batch, body: SliceBody, isUncertain: boolean, signal: AbortSignal): Promise<Judged> {
     const { gate, options } = this.#parts;
     faultPoint("delivery.before-send");
     const answer = await this.#call(sending, body, isUncertain, signal);
@@ -191,7 +199,7 @@ export class BatchPusher {
     return { verdict, words, isUncertain };
   }
 
-  async #call(batch: Batch, body: Body, isUncertain: boolean, signal: AbortSignal): Promise<PushAnswer> {
+  async #call(batch: Batch, body: SliceBody, isUncertain: boolean, signal: AbortSignal): Promise<PushAnswer> {
     const { client, options, webhookUrl, tracer, clock, onPush, service } = this.#parts;
     const { operationId, runId, points } = batch;
     const span = tracer.begin({
@@ -217,7 +225,7 @@ export class BatchPusher {
         {
           body() {
             isSent = true;
-            return body();
+            return body.open();
           },
           length: batch.length,
           operationId: batch.operationId,

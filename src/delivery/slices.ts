@@ -3,8 +3,11 @@ import { createHash, hash } from "node:crypto";
 import { closeSync, createReadStream, openSync, readSync } from "node:fs";
 import type { Readable } from "node:stream";
 import type { BatchSlice } from "../model.ts";
+import { Chunks } from "../support/chunks.ts";
 import { InvariantError, systemCode, TransientError } from "../support/errors.ts";
+import type { HttpBody } from "../wire/client/index.ts";
 import type { SegmentChanges } from "./delivery.ts";
+import { LentBody } from "./lent-body.ts";
 
 /** Bytes in memory for each batch that is sent. */
 const CHUNK_BYTES = 256 * 1024;
@@ -21,26 +24,52 @@ function sliceStream(segmentPath: string, slice: BatchSlice): Readable {
 /** Up to this size a slice is read once, to verify and to send it; a larger one is streamed each time. */
 const HELD_BYTES = 512 * 1024;
 
-/**
- * The body for a slice, once for each attempt. `InvariantError` when the bytes differ from the record (invariant 10).
- */
-export async function openSlice(segmentPath: string, slice: BatchSlice): Promise<() => Buffer | Readable> {
-  if (slice.length <= HELD_BYTES) {
-    const bytes = readSlice(segmentPath, slice);
-    return () => bytes;
-  }
+/** From this size on, a buffer is used again: a socket then reports when it has taken all bytes (`LentBody`). */
+const LENT_BYTES_MIN = 64 * 1024;
+/** For the calls of a few services at one time. */
+const LENT_KEPT = 8;
+
+const lent = new Chunks(HELD_BYTES, LENT_KEPT);
+
+export interface SliceBody {
+  /** Once for each attempt. */
+  open(): HttpBody;
+  /** Called when no call begins with this body any more. */
+  release(): void;
+}
+
+/** The body for a slice. `InvariantError` when the bytes differ from the record (invariant 10). */
+export async function openSlice(segmentPath: string, slice: BatchSlice): Promise<SliceBody> {
+  if (slice.length <= HELD_BYTES) return heldBody(segmentPath, slice);
   const digest = createHash("sha256");
   await overSlice(segmentPath, slice, (chunk) => digest.update(chunk));
   assertDigest(segmentPath, slice, digest.digest("hex"));
-  return () => sliceStream(segmentPath, slice);
+  return { open: () => sliceStream(segmentPath, slice), release: () => undefined };
+}
+
+/**
+ * Without buffers that are used again, the 47 MB of a million readings lie in memory until the young generation of the
+ * heap is collected, which comes once or twice in such a file.
+ */
+function heldBody(segmentPath: string, slice: BatchSlice): SliceBody {
+  if (slice.length < LENT_BYTES_MIN) {
+    const bytes = readSlice(segmentPath, slice);
+    return { open: () => bytes, release: () => undefined };
+  }
+  const buffer = lent.take();
+  const bytes = readSlice(segmentPath, slice, buffer.subarray(0, slice.length));
+  return new LentBody(bytes, () => lent.giveBack(buffer));
 }
 
 /**
  * The verified bytes of a slice. A batch has at most the configured bytes and was written on this machine a moment ago:
- * one synchronous read is faster than an asynchronous one.
+ * one synchronous read is faster than an asynchronous one. `bytes`: of the length of the slice, to read into.
  */
-export function readSlice(segmentPath: string, slice: BatchSlice): Buffer {
-  const bytes = Buffer.allocUnsafe(slice.length);
+export function readSlice(
+  segmentPath: string,
+  slice: BatchSlice,
+  bytes: Buffer = Buffer.allocUnsafe(slice.length),
+): Buffer {
   let read = 0;
   try {
     const file = openSync(segmentPath, "r");

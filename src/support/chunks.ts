@@ -15,11 +15,21 @@ export class Chunks {
 
   /** `work` must not use the chunk after it settles. The initial content of the chunk is undefined. */
   async lend<Value>(work: (chunk: Buffer) => Promise<Value>): Promise<Value> {
-    const chunk = this.#kept.pop() ?? Buffer.allocUnsafeSlow(this.#bytes);
+    const chunk = this.take();
     try {
       return await work(chunk);
     } finally {
-      if (this.#kept.length < this.#keptMax) this.#kept.push(chunk);
+      this.giveBack(chunk);
     }
+  }
+
+  /** One that is not given back is left to the garbage collector. */
+  take(): Buffer {
+    return this.#kept.pop() ?? Buffer.allocUnsafeSlow(this.#bytes);
+  }
+
+  /** Of `take`: nothing may read or write it afterwards. */
+  giveBack(chunk: Buffer): void {
+    if (this.#kept.length < this.#keptMax) this.#kept.push(chunk);
   }
 }

@@ -41,6 +41,18 @@ const REFUSING = {
 };
 
 describe("a push", () => {
+  it("sends bodies of different lengths that share buffers each with its own bytes, also again", async () => {
+    await again({ concurrency: 4, retry: { initial: "10ms" } });
+    setup.service.pushScript.push(json(503, {}), json(503, {}), json(503, {}));
+    // Of 70 to 180 KB.
+    const batches = Array.from({ length: 24 }, (_, index) => [element(`S${index}`, 1_500 + ((index * 7) % 24) * 100)]);
+    const points = batches.flat().reduce((sum, { data }) => sum + data.length, 0);
+    expect(await deliver(...batches)).toEqual({ status: "accepted", points });
+    const sent = new Map(setup.service.pushes.map(({ query, body }) => [query.get("operationId"), body.toString()]));
+    expect([...sent.values()].sort()).toEqual(batches.map((batch) => JSON.stringify(batch)).sort());
+    expect(setup.service.pushes).toHaveLength(27);
+  });
+
   it("sends the slice byte for byte with operation id, timeout, idempotency key, version and token", async () => {
     await again({ concurrency: 1, operationTimeout: "90s" }, "https://gateway.example.com/webhooks/outcome");
     const batches = [[element("A", 3)], [element("B", 2)]];

@@ -22,6 +22,9 @@ export interface HttpOptions {
   readonly proxy?: string | undefined;
 }
 
+/** Bytes, or a new stream or iterable of them. */
+export type HttpBody = Buffer | Readable | AsyncIterable<Buffer>;
+
 export interface HttpCall {
   readonly method: "GET" | "POST" | "DELETE";
   /** Such as `https://push.example.com`. */
@@ -30,7 +33,7 @@ export interface HttpCall {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** The stream is created when the call starts. */
-  readonly body?: string | (() => Buffer | Readable);
+  readonly body?: string | (() => HttpBody);
   /** Limit on the bytes of the response that are read; the rest is cut off. */
   readonly answerMax: number;
   readonly signal: AbortSignal;
@@ -134,7 +137,8 @@ class Exchange implements Dispatcher.DispatchHandler {
         // A stream that undici never took over would otherwise emit an unhandled error later.
         sent.on("error", () => {});
       }
-      agent.dispatch({ origin, path, method, headers, body: sent }, this);
+      // undici also takes iterables; its types do not name them here.
+      agent.dispatch({ origin, path, method, headers, body: sent as Buffer | Readable | string | null }, this);
     } catch (thrown) {
       this.fail(thrown);
     }

@@ -8,7 +8,7 @@ export {
   type VariableFacts,
 } from "./account-structure.ts";
 export { listFileTriggers } from "./file-triggers.ts";
-export { type HttpTimeouts, orAborted } from "./http.ts";
+export { type HttpBody, type HttpTimeouts, orAborted } from "./http.ts";
 export type { PushAnswer } from "./push-call.ts";
 export {
   type ClientOptions,

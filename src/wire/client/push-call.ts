@@ -1,9 +1,9 @@
 /** A push of the client, and what the service answered. */
-import type { Readable } from "node:stream";
+import type { HttpBody } from "./http.ts";
 
 export interface PushCall {
-  /** The bytes, or a new stream of them at each call, since a 401 sends them again. */
-  readonly body: () => Buffer | Readable;
+  /** Called once more after a 401, which sends the bytes again. */
+  readonly body: () => HttpBody;
   /** Bytes. */
   readonly length: number;
   readonly operationId: string;
