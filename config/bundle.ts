@@ -5,6 +5,7 @@
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { type CodeSplittingGroup, type OutputChunk, type Plugin, type PluginContext, rolldown } from "rolldown";
+import * as messages from "zod/locales";
 
 const root = join(import.meta.dirname, "..");
 
@@ -74,7 +75,10 @@ export async function bundleInto(dist: string): Promise<void> {
     ...(await bundle(dist, [...EXPORTS, ...STARTED], "chunks", groups())),
     ...(await bundle(dist, STARTED_APART, APART, [])),
   ];
-  for (const one of chunks) shortenMap(dist, one);
+  for (const one of chunks) {
+    writePlain(dist, one);
+    shortenMap(dist, one);
+  }
   writeFileSync(join(dist, "chunks/LICENSES.txt"), licencesOf(chunks.flatMap((one) => one.moduleIds)));
 }
 
@@ -88,7 +92,7 @@ async function bundle(
     input: Object.fromEntries(entries.map((name) => [name, sourceOf(name)])),
     platform: "node",
     external: (id) => dependencies().some((name) => id === name || id.startsWith(`${name}/`)),
-    plugins: [inPlace],
+    plugins: [inPlace, foreignMessages],
     resolve: { conditionNames: ["headgate-source", "node", "import", "require"] },
     checks: { circularDependency: false, ineffectiveDynamicImport: false },
   });
@@ -96,6 +100,7 @@ async function bundle(
     dir: dist,
     format: "esm",
     sourcemap: true,
+    comments: false,
     entryFileNames: "[name].js",
     chunkFileNames: `${folder}/[name]-[hash].js`,
     banner: ({ fileName }) =>
@@ -145,6 +150,20 @@ const inPlace: Plugin = {
   },
 };
 
+/**
+ * The messages of zod in other languages, 330 KB, are loaded from its own files: no command needs them, and a mapper
+ * may. A chunk has those in English.
+ */
+const foreignMessages: Plugin = {
+  name: "foreign-messages",
+  load(id) {
+    if (!/[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/.test(id)) return null;
+    const loaded = 'process.getBuiltinModule("node:module").createRequire(import.meta.url)("zod/locales")';
+    const exports = Object.keys(messages).map((name) => `export const ${name} = () => ${loaded}.${name}();`);
+    return { code: exports.join("\n"), map: null };
+  },
+};
+
 type Modules = Pick<PluginContext, "getModuleInfo">;
 
 /** The name of a module's chunk; null where the bundler may choose. */
@@ -165,6 +184,17 @@ function claim(name: string, roots: readonly string[], known: Map<string, string
     // The set grows during the loop.
     for (const imported of modules.getModuleInfo(id)?.importedIds ?? []) needed.add(imported);
   }
+}
+
+/**
+ * V8 keeps the text of a chunk, with two bytes for each character as soon as one of them has more than one: so such
+ * characters are written as escapes.
+ */
+function writePlain(dist: string, { fileName, code }: OutputChunk): void {
+  if (/String\.raw`[^`]*[^\0-\x7f]|(?<!\\)(?:\\\\)*\\[^\0-\x7f]/.test(code))
+    throw new Error(`${fileName} has a character where an escape of it would be another text`);
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  writeFileSync(join(dist, fileName), code.replace(/[^\0-\x7f]/g, escaped));
 }
 
 /** Traces need the places alone, and not the text of the sources. */

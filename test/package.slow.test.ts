@@ -157,6 +157,17 @@ describe("the package, installed into an empty folder", () => {
     expect(stdout).toMatch(/at [^\n]*startGateway \([^\n]*src\/gateway\.ts:\d+:\d+\)/);
   });
 
+  it("has chunks of characters that take one byte each, without the messages of zod in other languages", async () => {
+    const chunks = globSync(join(site, "node_modules/headgate/dist/chunks/*.js"));
+    const texts = chunks.map((path) => readFileSync(path, "latin1"));
+    expect(chunks.length).toBeGreaterThan(20);
+    expect(chunks.filter((_, index) => /[^\0-\x7f]/.test(texts[index] ?? ""))).toEqual([]);
+    expect(texts.filter((one) => one.includes("locales/fr.js"))).toEqual([]);
+    await writeFile(join(site, "french.mjs"), FRENCH);
+    const { stdout } = await run(process.execPath, ["french.mjs"], { cwd: site });
+    expect(stdout).toBe("Entrée invalide : chaîne de caractères attendu, nombre reçu\n");
+  });
+
   it("has types for every entry", async () => {
     await writeFile(join(site, "use.ts"), USE);
     await writeFile(join(site, "tsconfig.json"), JSON.stringify(TSCONFIG));
@@ -189,6 +200,11 @@ import { setSourceMapsSupport } from "node:module";
 setSourceMapsSupport(true, { nodeModules: true });
 const { startGateway } = await import("headgate");
 await startGateway().catch((thrown) => console.log(thrown.stack));
+`;
+const FRENCH = `
+import { z } from "headgate/mapper";
+z.config(z.locales.fr());
+console.log(z.string().safeParse(1).error.issues[0].message);
 `;
 const ZONE = '{ "timeZone": "Europe/Paris" }';
 const USE = `
