@@ -2,6 +2,7 @@
  * Recognizes archived files in a listing: they were delivered from the same drop, and do not count as new.
  */
 import { posix } from "node:path";
+import type { FileEntry } from "../model.ts";
 import { archivedRun } from "./archive-cleanup.ts";
 
 export interface KnownArchives {
@@ -16,15 +17,23 @@ const UNMATCHED = /\.unmatched-\d+(?:\.[^.]*)?$/;
 
 export class ArchivedNames {
   readonly #known: KnownArchives;
+  readonly #beginnings: readonly string[];
 
   constructor(known: KnownArchives) {
     this.#known = known;
+    this.#beginnings = known.archives.map((folder) => `${folder}/`);
   }
 
-  /** Whether the path is in a folder that is or was an archive of the drop. */
-  isInArchive(path: string): boolean {
-    return this.#known.archives.some((folder) => path.startsWith(`${folder}/`));
+  /** Without those in a folder that is or was an archive of the drop; the same list when there are none. */
+  outside(entries: readonly FileEntry[]): readonly FileEntry[] {
+    if (!entries.some(this.#isInArchive)) return entries;
+    return entries.filter((entry) => !this.#isInArchive(entry));
   }
+
+  readonly #isInArchive = ({ path }: FileEntry): boolean => {
+    for (const beginning of this.#beginnings) if (path.startsWith(beginning)) return true;
+    return false;
+  };
 
   /**
    * Why a file outside the archives is not new, or null. A drop that never archived has only names that its

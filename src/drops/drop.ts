@@ -54,12 +54,12 @@ export interface Drop {
 
   /**
    * Every file under the root that matches the drop's include and exclude patterns, in its present version,
-   * in any order. Streamed: an entry may be returned before the listing is complete, and only a listing that
-   * ends without an error is complete. The drop's own archive folder is never listed. Only one listing runs
-   * at a time. `onFolder` is called for each folder, once all of its files were returned; a folder that
-   * vanished meanwhile is left out.
+   * in any order. Streamed in groups: a group may be returned before the listing is complete, and only a listing that
+   * ends without an error is complete. A group that is the same object as one of the listing before shows that nothing
+   * changed in it. The drop's own archive folder is never listed. Only one listing runs at a time. `onFolder` is called
+   * for each folder, once all of its files were returned; a folder that vanished meanwhile is left out.
    */
-  list(signal: AbortSignal, onFolder?: OnFolder): AsyncIterable<FileEntry>;
+  list(signal: AbortSignal, onFolder?: OnFolder): AsyncIterable<readonly FileEntry[]>;
 
   /** The present version of the file, or null. */
   stat(path: string, signal: AbortSignal): Promise<FileEntry | null>;

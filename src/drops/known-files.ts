@@ -1,7 +1,7 @@
 /**
  * The files of the latest listings of a drop, with their arrivals. A file that is listed as before, and whose arrival
- * is still at rest, needs no query. The memory is one of a process: the first poll after a start, or of another node,
- * asks the ledger for each file.
+ * is still at rest, needs no query; a group that the drop returns as the same object is not compared. The memory is one
+ * of a process: the first poll after a start, or of another node, asks the ledger for each file.
  */
 import type { FileEntry } from "../model.ts";
 import { ownText } from "../support/own-copy.ts";
@@ -17,10 +17,10 @@ export class FileBudget {
     this.#left = filesMax;
   }
 
-  /** Whether one more file may be kept. */
-  take(): boolean {
-    if (this.#left === 0) return false;
-    this.#left -= 1;
+  /** Whether so many more files may be kept. */
+  take(files = 1): boolean {
+    if (this.#left < files) return false;
+    this.#left -= files;
     return true;
   }
 
@@ -29,10 +29,13 @@ export class FileBudget {
   }
 }
 
+/** The id of a file that is no longer known: no arrival has it. */
+const NONE = -1;
+
 interface KnownFile {
   readonly path: string;
-  size: number;
-  mtime: string;
+  readonly size: number;
+  readonly mtime: string;
   /** Of its arrival. */
   id: number;
   /** The latest listing that showed it, and its place there. */
@@ -43,6 +46,8 @@ interface KnownFile {
 export class KnownFiles {
   readonly #files = new Map<string, KnownFile>();
   readonly #budget: FileBudget;
+  /** The files of groups in which all were at rest. */
+  #groups = new WeakMap<readonly FileEntry[], readonly KnownFile[]>();
   #session: number | null = null;
   /** While it lists. */
   #poll: Pick<PickupPoll, "noteAtRest"> | null = null;
@@ -71,14 +76,29 @@ export class KnownFiles {
     this.#shown = [];
   }
 
-  /** Notes that the entry was listed. Returns whether the ledger need not be asked for it. */
-  noteAtRest(entry: FileEntry): boolean {
-    const known = this.#find(entry.path);
-    if (known === undefined || known.size !== entry.size || known.mtime !== entry.mtime) return false;
+  /** Notes that a group was listed. Returns the entries for which the ledger must be asked. */
+  notAtRest(entries: readonly FileEntry[]): readonly FileEntry[] {
+    if (this.#groups.get(entries)?.every(this.#noteAtRest) === true) {
+      this.#next += entries.length;
+      return [];
+    }
+    const files: KnownFile[] = [];
+    const asked: FileEntry[] = [];
+    for (const entry of entries) {
+      const known = this.#find(entry.path);
+      const isSame = known !== undefined && known.size === entry.size && known.mtime === entry.mtime;
+      if (isSame && this.#noteAtRest(known)) files.push(known);
+      else asked.push(entry);
+    }
+    if (asked.length === 0) this.#groups.set(entries, files);
+    return asked;
+  }
+
+  readonly #noteAtRest = (known: KnownFile): boolean => {
     if (this.#poll?.noteAtRest(known.id) !== true) return false;
     this.#show(known);
     return true;
-  }
+  };
 
   /** See `PickupPoll.record`. */
   async record(poll: PickupPoll, entries: readonly FileEntry[]): ReturnType<PickupPoll["record"]> {
@@ -94,8 +114,9 @@ export class KnownFiles {
   complete(): void {
     this.#poll = null;
     if (this.#shown.length === this.#files.size) return;
-    for (const [path, { listing }] of this.#files)
-      if (listing !== this.#listing) {
+    for (const [path, known] of this.#files)
+      if (known.listing !== this.#listing) {
+        known.id = NONE;
         this.#files.delete(path);
         this.#budget.giveBack(1);
       }
@@ -103,20 +124,23 @@ export class KnownFiles {
 
   #note({ path, size, mtime }: FileEntry, id: number): void {
     const known = this.#files.get(path);
-    if (known === undefined) {
-      if (!this.#budget.take()) return;
-      const added = { path: ownText(path), size, mtime: ownText(mtime), id, listing: 0, at: 0 };
-      this.#files.set(added.path, added);
-      this.#show(added);
-    } else {
-      Object.assign(known, { size, mtime: ownText(mtime), id });
-      this.#show(known);
-    }
+    if (known === undefined && !this.#budget.take()) return;
+    const isSame = known !== undefined && known.size === size && known.mtime === mtime && known.id === id;
+    this.#show(isSame ? known : this.#keep({ path, size, mtime }, id, known));
+  }
+
+  /** In another version it is another file: groups that contain the earlier one are no longer at rest. */
+  #keep({ path, size, mtime }: FileEntry, id: number, before: KnownFile | undefined): KnownFile {
+    if (before !== undefined) before.id = NONE;
+    const known = { path: before?.path ?? ownText(path), size, mtime: ownText(mtime), id, listing: 0, at: 0 };
+    this.#files.set(known.path, known);
+    return known;
   }
 
   forgetAll(): void {
     this.#budget.giveBack(this.#files.size);
     this.#files.clear();
+    this.#groups = new WeakMap();
     this.#before = [];
     this.#shown = [];
   }

@@ -34,7 +34,7 @@ export interface Group {
  * writes a few of its pages instead of one for each file. Files that were listed before a fault come first.
  */
 export async function* inPickupOrder(
-  listing: AsyncIterable<FileEntry>,
+  listing: AsyncIterable<readonly FileEntry[]>,
   size: number,
   clock: Pick<Clock, "monotonicMs">,
   order?: PickupOrder,
@@ -45,13 +45,14 @@ export async function* inPickupOrder(
   let some: Timed<FileEntry>[] = [];
   let fault: { readonly thrown: unknown } | null = null;
   try {
-    for await (const entry of listing) {
-      some.push(timed(entry));
-      if (some.length < SORTED_AT_ONCE) continue;
-      yield* sorted(some);
-      some = [];
-      listedMs = clock.monotonicMs();
-    }
+    for await (const entries of listing)
+      for (const entry of entries) {
+        some.push(timed(entry));
+        if (some.length < SORTED_AT_ONCE) continue;
+        yield* sorted(some);
+        some = [];
+        listedMs = clock.monotonicMs();
+      }
   } catch (thrown) {
     fault = { thrown };
   }

@@ -30,15 +30,16 @@ export interface Found {
 
 /** The entries of a listing that the ledger is asked for. Nothing is to be done about the others. */
 export async function* notAtRest(
-  listing: AsyncIterable<FileEntry>,
-  known: Pick<KnownFiles, "noteAtRest">,
+  listing: AsyncIterable<readonly FileEntry[]>,
+  known: Pick<KnownFiles, "notAtRest">,
   doneFiles: DoneFiles | null,
   found: Pick<Found, "done" | "archived" | "tally">,
-): AsyncGenerator<FileEntry> {
-  for await (const entry of listing) {
-    if (doneFiles?.isDoneFile(entry.path) === true) found.done.add(entry.path);
-    if (found.archived.isInArchive(entry.path)) continue;
-    found.tally.listed += 1;
-    if (!known.noteAtRest(entry)) yield entry;
+): AsyncGenerator<readonly FileEntry[]> {
+  for await (const entries of listing) {
+    if (doneFiles !== null) for (const { path } of entries) if (doneFiles.isDoneFile(path)) found.done.add(path);
+    const outside = found.archived.outside(entries);
+    found.tally.listed += outside.length;
+    const asked = known.notAtRest(outside);
+    if (asked.length > 0) yield asked;
   }
 }

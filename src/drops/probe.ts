@@ -12,7 +12,7 @@ import { probeRights, type TrialFacts } from "./probe-trial.ts";
 
 export interface ProbeFacts extends TrialFacts {
   readonly options: Pick<DropOptions, "name" | "finish" | "initial" | "every">;
-  list(signal: AbortSignal): AsyncIterable<FileEntry>;
+  list(signal: AbortSignal): AsyncIterable<readonly FileEntry[]>;
   /** Links in the last listing. */
   linksSeen(): number;
   /** Where and how files are listed, such as `in /srv by MLSD`; called after the listing. */
@@ -59,11 +59,12 @@ async function probeListing(
   let files = 0;
   const unusable: string[] = [];
   try {
-    for await (const entry of facts.list(signal)) {
-      files += 1;
-      if (hasEscapes(entry.path)) unusable.push(entry.path);
-      onEntry(entry);
-    }
+    for await (const entries of facts.list(signal))
+      for (const entry of entries) {
+        files += 1;
+        if (hasEscapes(entry.path)) unusable.push(entry.path);
+        onEntry(entry);
+      }
   } catch (thrown) {
     return [failedFinding("listing", thrown)];
   }

@@ -77,10 +77,10 @@ export class RemoteDrop<Link> implements Drop {
     this.#filter = listingFilter(options);
   }
 
-  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
+  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<readonly FileEntry[]> {
     this.#filter.begin();
     const walk = new FolderWalk({ drop: this, from: "", filter: this.#filter, onFolder });
-    for await (const files of this.#listWalk(walk, signal)) for (const entry of files) yield entry;
+    yield* this.#listWalk(walk, signal);
     this.#linksSeen = walk.linksCount;
     this.#filter.end();
   }

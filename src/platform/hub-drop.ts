@@ -63,17 +63,15 @@ export class HubDrop implements Drop {
     this.#parts = parts;
   }
 
-  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
+  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<readonly FileEntry[]> {
     this.#refuseEnded("list drop", signal);
     const { files, accountId } = this.#parts;
     const waiting = await files.waiting(accountId, LISTED_MAX);
     // A file is offered once: to every trigger that was saved before it came.
     if (waiting.length > 0) await this.#parts.triggersInForce();
     this.#refuseEnded("list drop", signal);
-    for (const record of waiting) {
-      this.#keep(record);
-      yield entryOf(record);
-    }
+    for (const record of waiting) this.#keep(record);
+    yield waiting.map(entryOf);
     onFolder?.("", []);
     if (waiting.length === LISTED_MAX) for (const onChange of this.#watching) onChange();
   }
@@ -154,10 +152,11 @@ export class HubDrop implements Drop {
     const about = "storage";
     try {
       let count = 0;
-      for await (const entry of this.list(signal)) {
-        count += 1;
-        onEntry(entry, (await this.provenance(entry.path)) ?? undefined);
-      }
+      for await (const entries of this.list(signal))
+        for (const entry of entries) {
+          count += 1;
+          onEntry(entry, (await this.provenance(entry.path)) ?? undefined);
+        }
       return [{ level: "ok", about, what: `${count} files of account ${this.#parts.accountId} wait for a trigger` }];
     } catch (thrown) {
       return [{ level: "failed", about, what: wordsOf(thrown) }];

@@ -72,7 +72,7 @@ function listing(of: () => Field, open: OpenField): void {
     for (const path of ["a.csv", "in/b.csv", "in/deep/c.csv", "archive/old.csv"]) await of().write(path, "x");
     const told: (string | readonly string[])[] = [];
     const onFolder = (folder: string, below: readonly string[]) => told.push([folder, ...below]);
-    for await (const { path } of of().drop.list(never, onFolder)) told.push(path);
+    for await (const entries of of().drop.list(never, onFolder)) told.push(...entries.map(({ path }) => path));
     expect(told.filter((one) => typeof one !== "string").toSorted()).toEqual([
       ["", "in"],
       ["in", "in/deep"],

@@ -132,7 +132,7 @@ async function openField(start: (root: string) => Promise<Started>): Promise<Fie
 export const never = new AbortController().signal;
 
 export async function listed(drop: Drop): Promise<FileEntry[]> {
-  const entries = await Array.fromAsync(drop.list(never));
+  const entries = (await Array.fromAsync(drop.list(never))).flat();
   return entries.sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 

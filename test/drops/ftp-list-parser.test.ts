@@ -56,10 +56,11 @@ describe.for(["auto", "list"] as const)("an FTP listing (%s)", (listing) => {
   test("waits for a slow consumer, and returns every file", async () => {
     await withFiles(3000, async (field) => {
       const seen = new Set<string>();
-      for await (const { path } of field.drop.list(never)) {
-        if (seen.size % 500 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-        seen.add(path);
-      }
+      for await (const entries of field.drop.list(never))
+        for (const { path } of entries) {
+          if (seen.size % 500 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+          seen.add(path);
+        }
       expect(seen.size).toBe(3000);
     });
   });

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Drop } from "../../src/drops/drop.ts";
@@ -64,6 +65,7 @@ class World {
   readonly #doneFile: string | undefined;
   #pickup: Pickup;
   #session = 0;
+  readonly #groups = new Map<string, readonly FileEntry[]>();
   #cutAfter: number | null = null;
   #losesAnswer = false;
   #beforeListing: (() => Promise<void>) | null = null;
@@ -204,6 +206,15 @@ class World {
     });
   }
 
+  /** The group of the listing before, where it has the same files. */
+  #sameGroup(folder: string, files: readonly FileEntry[]): readonly FileEntry[] {
+    const before = this.#groups.get(folder);
+    if (this.#remembers && isDeepStrictEqual(before, files)) return before ?? [];
+    const group = files.map((entry) => ({ ...entry }));
+    this.#groups.set(folder, group);
+    return group;
+  }
+
   readonly #drop = () =>
     ({
       name: this.#name,
@@ -219,12 +230,11 @@ class World {
         let left = this.#cutAfter ?? Number.POSITIVE_INFINITY;
         this.#cutAfter = null;
         for (const folder of ["", "in"]) {
-          for (const { ...entry } of this.files.values()) {
-            if (entry.path.startsWith("in/") !== (folder === "in")) continue;
-            if (left === 0) throw new Error("the listing broke off");
-            left -= 1;
-            yield entry;
-          }
+          const files = [...this.files.values()].filter(({ path }) => path.startsWith("in/") === (folder === "in"));
+          const shown = files.slice(0, left);
+          left -= shown.length;
+          if (shown.length > 0) yield this.#sameGroup(folder, shown);
+          if (shown.length < files.length) throw new Error("the listing broke off");
           onFolder?.(folder, folder === "" ? ["in"] : []);
         }
       }.bind(this),
@@ -317,7 +327,8 @@ describe("polls that know the files of earlier listings", () => {
 
 describe("known files", () => {
   const entryOf = (at: number, size = 1) => ({ path: `${at}.csv`, size, mtime: "1" });
-  const atRest = { session: null, noteAtRest: () => true };
+  const atRest = { session: null, noteAtRest: (id: number) => id >= 0 };
+  const isAtRest = (known: KnownFiles, entry: FileEntry) => known.notAtRest([entry]).length === 0;
   const recording = (ids: readonly number[]) =>
     ({
       record: async (entries: readonly FileEntry[], onId: (entry: FileEntry, id: number) => void) => {
@@ -332,15 +343,15 @@ describe("known files", () => {
     await known.record(recording([1, 2, 3]), [entryOf(1), entryOf(2), entryOf(3)]);
     known.complete();
     known.begin(atRest);
-    expect([1, 2, 3].map((at) => known.noteAtRest(entryOf(at)))).toEqual([true, true, false]);
+    expect([1, 2, 3].map((at) => isAtRest(known, entryOf(at)))).toEqual([true, true, false]);
     known.complete();
     known.begin(atRest);
-    expect(known.noteAtRest(entryOf(2))).toBe(true);
+    expect(isAtRest(known, entryOf(2))).toBe(true);
     known.complete();
     known.begin(atRest);
     await known.record(recording([3]), [entryOf(3)]);
-    expect([1, 2, 3].map((at) => known.noteAtRest(entryOf(at)))).toEqual([false, true, true]);
-    expect(known.noteAtRest(entryOf(3, 2)), "another version").toBe(false);
+    expect([1, 2, 3].map((at) => isAtRest(known, entryOf(at)))).toEqual([false, true, true]);
+    expect(isAtRest(known, entryOf(3, 2)), "another version").toBe(false);
   });
 
   test("of several drops share the limit, and a drop that is no longer polled gives its part back", async () => {
@@ -348,7 +359,7 @@ describe("known files", () => {
     const [one, other] = [new KnownFiles(budget), new KnownFiles(budget)];
     const listing = async (known: KnownFiles, ids: readonly number[]) => {
       known.begin(atRest);
-      const found = ids.map((id) => known.noteAtRest(entryOf(id)));
+      const found = ids.map((id) => isAtRest(known, entryOf(id)));
       await known.record(
         recording(ids),
         ids.map((id) => entryOf(id)),
@@ -364,6 +375,40 @@ describe("known files", () => {
     expect(await listing(other, [1, 2])).toEqual([true, true]);
   });
 
+  test("of a group that is listed again are compared with the ledger, and not among each other", async () => {
+    const known = new KnownFiles();
+    let compared = 0;
+    const counted = (at: number) => ({
+      ...entryOf(at),
+      get mtime() {
+        compared += 1;
+        return "1";
+      },
+    });
+    const group = [counted(1), counted(2)];
+    const listing = (resting = atRest) => {
+      known.begin(resting);
+      const asked = known.notAtRest(group);
+      known.complete();
+      return asked.length;
+    };
+    known.begin(atRest);
+    await known.record(recording([1, 2]), group);
+    known.complete();
+    expect(listing()).toBe(0);
+    compared = 0;
+    expect(listing()).toBe(0);
+    expect(compared).toBe(0);
+    expect(listing({ session: null, noteAtRest: (id) => id === 1 })).toBe(1);
+    known.begin(atRest);
+    await known.record(recording([1, 3]), [entryOf(1), entryOf(2, 2)]);
+    known.complete();
+    expect(listing(), "one is known in another version now").toBe(1);
+    known.begin(atRest);
+    known.complete();
+    expect(listing(), "all are forgotten").toBe(2);
+  });
+
   test("are found in whatever order they are listed", async () => {
     const known = new KnownFiles();
     const order = fc.shuffledSubarray(Array.from({ length: 8 }, (_, at) => at));
@@ -372,7 +417,7 @@ describe("known files", () => {
       fc.asyncProperty(order, async (next) => {
         known.begin(atRest);
         for (const at of next) {
-          expect(known.noteAtRest(entryOf(at))).toBe(listed.includes(at));
+          expect(isAtRest(known, entryOf(at))).toBe(listed.includes(at));
           if (!listed.includes(at)) await known.record(recording([at]), [entryOf(at)]);
         }
         known.complete();

@@ -7,8 +7,10 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,9 +20,11 @@ import { EVERYTHING } from "../../src/drops/archive-cleanup.ts";
 import { asideName } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import type { Drop } from "../../src/drops/drop.ts";
+import { FileBudget } from "../../src/drops/known-files.ts";
 import { type LocalOrder, NO_FILE, performLocal } from "../../src/drops/local/disk-work.ts";
 import { LocalEvents } from "../../src/drops/local/events.ts";
 import type { SomeNames } from "../../src/drops/local/names-work.ts";
+import { RememberedParts } from "../../src/drops/local/remembered.ts";
 import { type LocalTree, listTree } from "../../src/drops/local/walk.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import type { FileEntry } from "../../src/model.ts";
@@ -142,7 +146,8 @@ describe("a thread that reads names", () => {
       const paths: string[] = [];
       const folders: string[] = [];
       try {
-        for await (const { path } of drop.list(signal, (folder) => folders.push(folder))) paths.push(path);
+        for await (const entries of drop.list(signal, (folder) => folders.push(folder)))
+          paths.push(...entries.map(({ path }) => path));
         return { paths: paths.sort(), folders, error: null };
       } catch (error) {
         return { paths, folders, error };
@@ -189,10 +194,79 @@ test("a listing of many files shows each of them, also one whose name is no text
   const expected = [entry, ...Array.from({ length: 700 }, (_, nth) => write(`m_${nth}.csv`, "x".repeat(nth % 7)))];
   writeFileSync(Buffer.concat([Buffer.from(`${root}/z`), Buffer.of(0xe4), Buffer.from(".csv")]), "odd");
   const drop = await createDrop(dropOptions.parse({ kind: "local", name: "many", path: root }), { log: silentLog });
-  const listed = await Array.fromAsync(drop.list(never));
+  const listed = (await Array.fromAsync(drop.list(never))).flat();
   await drop.close();
   expect(new Set(listed.filter(({ path }) => path !== "z\\xE4.csv"))).toEqual(new Set(expected));
   expect(listed).toHaveLength(expected.length + 1);
+});
+
+test("a group of a large folder stays the same object until a name or a status in it changes", async () => {
+  const paths = Array.from({ length: 100 }, (_, nth) => `in/m_${nth}.csv`);
+  mkdirSync(join(root, "in"));
+  for (const path of [...paths, "in/m_0.txt"]) write(path, "x");
+  const options = dropOptions.parse({ kind: "local", name: "many", path: root, include: ["**/*.csv"] });
+  const drop = await createDrop(options, { log: silentLog });
+  const listed = async () => {
+    const group = (await Array.fromAsync(drop.list(never))).find((entries) => entries.length > 50) ?? [];
+    return {
+      group,
+      paths: group.map(({ path }) => path).sort(),
+      sizes: new Map(group.map((one) => [one.path, one.size])),
+    };
+  };
+  try {
+    const first = await listed();
+    expect(first.paths).toEqual(paths.toSorted());
+    expect((await listed()).group).toBe(first.group);
+    write("in/m_7.csv", "longer");
+    const changed = await listed();
+    expect(changed.group).not.toBe(first.group);
+    expect(changed.paths).toEqual(first.paths);
+    expect([changed.sizes.get("in/m_7.csv"), changed.sizes.get("in/m_8.csv")]).toEqual([6, 1]);
+    utimesSync(join(root, "in/m_8.csv"), 1, 1);
+    const touched = await listed();
+    expect(touched.group.find(({ path }) => path === "in/m_8.csv")?.mtime).toBe("1000000000");
+    expect((await listed()).group).toBe(touched.group);
+    renameSync(join(root, "in/m_9.csv"), join(root, "in/other.csv"));
+    const renamed = await listed();
+    expect(renamed.paths).toEqual(paths.with(9, "in/other.csv").toSorted());
+    expect((await listed()).group).toBe(renamed.group);
+    rmSync(join(root, "in"), { recursive: true });
+    expect((await listed()).group).toEqual([]);
+  } finally {
+    await drop.close();
+  }
+});
+
+describe("parts that are remembered", () => {
+  const part = (names: string, count: number) => ({
+    ...{ names, asked: names, others: [], statuses: null, entries: [] },
+    paths: Array.from({ length: count }, (_, at) => `${at}`),
+  });
+
+  test("are no more than the limit, and what is no longer listed makes room", () => {
+    const budget = new FileBudget(5);
+    const remembered = new RememberedParts(budget);
+    const listing = (folders: Readonly<Record<string, readonly ReturnType<typeof part>[]>>) => {
+      remembered.begin();
+      for (const [folder, parts] of Object.entries(folders)) {
+        for (const [at, one] of parts.entries())
+          if (remembered.find(folder, at, one.names) === undefined) remembered.keep(folder, at, one);
+        remembered.folderRead(folder, parts.length);
+      }
+      remembered.complete();
+    };
+    listing({ a: [part("a", 3), part("b", 2)], c: [part("c", 1)] });
+    const known = () => [remembered.find("a", 0, "a"), remembered.find("a", 1, "b"), remembered.find("c", 0, "c")];
+    expect(known().map((one) => one !== undefined)).toEqual([true, true, false]);
+    expect(remembered.find("a", 1, "other")).toBeUndefined();
+    listing({ a: [part("a", 3)], c: [part("c", 1)] });
+    expect(known().map((one) => one !== undefined)).toEqual([true, false, true]);
+    listing({ c: [part("c", 1)] });
+    expect(known().map((one) => one !== undefined)).toEqual([false, false, true]);
+    remembered.forgetAll();
+    expect(budget.take(5)).toBe(true);
+  });
 });
 
 describe("a thread that fetches", () => {

@@ -86,7 +86,7 @@ async function watchDrop(): Promise<{
   return {
     root,
     arrive: () => drop.eventsArrive?.(),
-    list: () => Array.fromAsync(drop.list(never), ({ path }) => path),
+    list: async () => (await Array.fromAsync(drop.list(never))).flat().map(({ path }) => path),
     async tellsOf(work) {
       // What was told of the step before has come by now.
       await expect

@@ -58,13 +58,13 @@ async function* listing(
   signal: AbortSignal,
   onFolder?: (folder: string, below: readonly string[]) => void,
 ) {
-  const files = await Array.fromAsync(place.drop.list(signal));
+  const files = (await Array.fromAsync(place.drop.list(signal))).flat();
   const folderOf = (path: string) => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
   const folders = [...new Set(["", ...files.map(({ path }) => folderOf(path))])].sort();
   for (const folder of folders) {
     if (broken.has(folder)) throw new Error(`${folder} cannot be listed`);
     const own = files.filter(({ path }) => folderOf(path) === folder);
-    yield* brokenInside.has(folder) ? own.toSorted(byTime).slice(-1) : own;
+    yield brokenInside.has(folder) ? own.toSorted(byTime).slice(-1) : own;
     if (brokenInside.has(folder)) throw new Error(`the listing of ${folder} broke off`);
     onFolder?.(folder, folder === "" ? folders.slice(1) : []);
   }

@@ -383,8 +383,9 @@ describe("a listing in the order of pickup", () => {
     const [path = "", mtime = ""] = words.split(" ");
     return { path: `${path}.csv`, size: 1, mtime: mtime.padStart(2, "0") };
   });
-  async function* listed(fault?: Error): AsyncGenerator<FileEntry> {
-    yield* entries;
+  async function* listed(fault?: Error): AsyncGenerator<readonly FileEntry[]> {
+    yield entries.slice(0, 3);
+    yield entries.slice(3);
     if (fault !== undefined) throw fault;
   }
   const inOrder = ["a.csv", "b.csv", "c.csv", "d.csv"];

@@ -270,7 +270,7 @@ describe("a watcher", () => {
             reject(new TransientError("HG-DROP-012", { operation: "list drop", subject: "field" })),
           );
         });
-        yield { path: "never", size: 0, mtime: "" };
+        yield [{ path: "never", size: 0, mtime: "" }];
       },
     };
     const watcher = watch({}, stuck);

@@ -99,7 +99,7 @@ describeWith("pure-ftpd", "Pure-FTPd that shows 50 files of a folder at most", (
     for (let at = 0; at < 60; at += 1) await field.write(`many/${at}.csv`, "content");
     const seen: FileEntry[] = [];
     const reading = (async () => {
-      for await (const entry of field.drop.list(never)) seen.push(entry);
+      for await (const entries of field.drop.list(never)) seen.push(...entries);
     })();
     const failure = await failureOf(reading);
     expect(failure).toBeInstanceOf(ConfigError);

@@ -227,6 +227,12 @@ export function pollConformance(ledger: () => Ledger): void {
     expect(sightings[0]).toMatchObject({ seen: "new", arrival: { state: "settling" } });
   });
 
+  it("knows each arrival at a drop with more of them than are read at once", async () => {
+    const entries = Array.from({ length: 10_001 }, (_, at) => entry(`${at}.csv`));
+    await listOnce(ledger(), "field", entries);
+    expect(await listOnce(ledger(), "field", entries.slice(0, 1))).toMatchObject({ missing: 10_000 });
+  });
+
   it("marks no file as gone after a single listing, also when another process did the next one", async () => {
     const [a, b] = (await list(ledger(), "field", [entry("a"), entry("b")])).sightings;
     await ledger().openRun(b?.arrival.id ?? 0, BINDING, "lane");

@@ -84,9 +84,9 @@ export class IntakeDrop implements Drop {
     return url;
   }
 
-  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
+  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<readonly FileEntry[]> {
     this.#refuseEnded("list drop", signal);
-    for await (const { path, size, mtime } of (await this.#store()).waiting(signal)) yield { path, size, mtime };
+    for await (const { path, size, mtime } of (await this.#store()).waiting(signal)) yield [{ path, size, mtime }];
     onFolder?.("", []);
   }
 

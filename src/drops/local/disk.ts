@@ -90,11 +90,11 @@ export class LocalDisk {
   }
 
   /**
-   * The statuses of files at these paths below `root`, which lead to them as text; null when the thread did not read
-   * them.
+   * The statuses of files at these paths below `root`, which lead to them as text, and are separated by a zero
+   * character; null when the thread did not read them.
    */
-  async #statuses(root: string, paths: readonly string[], signal: AbortSignal): Promise<FileStatuses | null> {
-    const answer = await this.#thread.ask({ kind: "status", root, paths: paths.join("\0") }, signal);
+  async #statuses(root: string, paths: string, signal: AbortSignal): Promise<FileStatuses | null> {
+    const answer = await this.#thread.ask({ kind: "status", root, paths }, signal);
     return answer !== null && "sizes" in answer ? answer : null;
   }
 

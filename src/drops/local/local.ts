@@ -38,6 +38,7 @@ import { LocalDisk } from "./disk.ts";
 import { type ListedTree, LocalEvents } from "./events.ts";
 import { openForWriting } from "./open-files.ts";
 import { localSteps, localTrial } from "./probe.ts";
+import { RememberedParts } from "./remembered.ts";
 import { identityOf, isFolder, resolveInside } from "./status.ts";
 import { entryOf, type LocalTree, listTree, readEntry } from "./walk.ts";
 
@@ -57,6 +58,7 @@ export class LocalDrop implements Drop {
   /** Running copies, including those whose caller no longer waits. */
   readonly #copying = new Set<Promise<unknown>>();
   readonly #disk: LocalDisk;
+  readonly #remembered = new RememberedParts();
   #events: LocalEvents | null = null;
   #rootSearch: Promise<string> | null = null;
   #linksSeen = 0;
@@ -70,14 +72,15 @@ export class LocalDrop implements Drop {
     this.#disk = new LocalDisk({ ...options, log });
   }
 
-  async *list(signal: AbortSignal, onListed?: OnFolder): AsyncGenerator<FileEntry> {
+  async *list(signal: AbortSignal, onListed?: OnFolder): AsyncGenerator<readonly FileEntry[]> {
     const root = await this.#guard("list drop", signal, this.#root());
     this.#linksSeen = 0;
     const { dev, ino } = await this.#guard("list drop", signal, lstat(root, { bigint: true }));
     this.#filter.begin();
     const tally = { entries: 0, folders: 0 };
-    for await (const files of this.#listTree(root, "", this.#filter, signal, { onListed, tally }))
-      for (const entry of files) yield entry;
+    this.#remembered.begin();
+    yield* this.#listTree(root, "", this.#filter, signal, { onListed, tally, remembered: this.#remembered });
+    this.#remembered.complete();
     this.#listed = { root, identity: `${dev}:${ino}`, ...tally };
     this.#events?.listed(this.#listed);
     this.#disk.listed();
@@ -186,6 +189,7 @@ export class LocalDrop implements Drop {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#remembered.forgetAll();
     const closed = this.#disk.close();
     // A hung network share must not keep the gateway from stopping.
     const waited = Promise.withResolvers<void>();
@@ -200,7 +204,7 @@ export class LocalDrop implements Drop {
     from: string,
     filter: ListingFilter,
     signal: AbortSignal,
-    notes: Pick<LocalTree, "onListed" | "tally"> = {},
+    notes: Pick<LocalTree, "onListed" | "tally" | "remembered"> = {},
   ) {
     const tree = {
       ...{ root, filter, names: this.#options.names },

@@ -8,6 +8,7 @@ import type { OnFolder } from "../drop.ts";
 import type { ListingFilter } from "../paths.ts";
 import { type FileStatuses, NO_FILE } from "./disk-work.ts";
 import type { SomeNames } from "./names-work.ts";
+import { areSame, type ListedPart, type RememberedParts } from "./remembered.ts";
 
 /** Entries that are read in one call. */
 const READ_AT_ONCE = 512;
@@ -27,8 +28,10 @@ export interface LocalTree {
   readonly onLink: () => void;
   /** The names in a folder with this full path, in parts; no part when the thread did not read it. */
   readonly someNames: (folder: PathOnDisk) => AsyncIterable<SomeNames>;
-  /** Null when they were not read. */
-  readonly statuses: (paths: readonly string[]) => Promise<FileStatuses | null>;
+  /** Of paths that are separated by a zero character; null when they were not read. */
+  readonly statuses: (paths: string) => Promise<FileStatuses | null>;
+  /** Absent for a listing that is not repeated. */
+  readonly remembered?: RememberedParts;
   /** Counts the entries that are read, including ignored ones. */
   readonly tally?: { entries: number; folders: number };
   /** Called for each folder after all of its files were returned. */
@@ -47,14 +50,20 @@ export async function* listTree(tree: LocalTree, from: string): AsyncGenerator<r
     if (directory === null) continue;
     const below: string[] = [];
     try {
+      let at = 0;
       for await (const names of namesIn(tree, directory, folder)) {
-        const read = taken(tree, names, folder);
-        folders.push(...read.folders);
-        if (tree.onListed !== undefined) below.push(...read.folders);
+        const entered = noteFolders(tree, names, folder);
+        folders.push(...entered);
+        if (tree.onListed !== undefined) below.push(...entered);
+        const known = tree.remembered?.find(folder, at, names.files);
+        const part = known ?? partOf(tree, names.files, folder);
         // One guarded wait for the whole group: a guard for each entry would cost more than reading it.
-        const files = await tree.guard(readEntries(tree, read.paths));
-        if (files.length > 0) yield files;
+        await tree.guard(readEntries(tree, part));
+        if (part !== known && part.paths.length >= LIST_MIN) tree.remembered?.keep(folder, at, part);
+        if (part.entries.length > 0) yield part.entries;
+        at += 1;
       }
+      tree.remembered?.folderRead(folder, at);
     } finally {
       await closeFolder(tree, directory);
     }
@@ -99,21 +108,14 @@ async function closeFolder(tree: LocalTree, directory: Dir): Promise<void> {
   await tree.guard(closing);
 }
 
-interface Names {
-  readonly files: readonly string[];
-  readonly folders: readonly string[];
-  readonly linksCount: number;
-  readonly count: number;
-}
-
 /** The names in a folder, in groups. A large one is read by the thread from its beginning. */
-async function* namesIn(tree: LocalTree, directory: Dir, folder: string): AsyncGenerator<Names> {
+async function* namesIn(tree: LocalTree, directory: Dir, folder: string): AsyncGenerator<Omit<SomeNames, "ended">> {
   let items = await tree.guard(readItems(directory, LIST_MIN));
   if (items.length === LIST_MIN) {
     let isRead = false;
     for await (const some of tree.someNames(localPath(tree.root, folder, tree.names))) {
       isRead = true;
-      yield { ...some, files: partsOf(some.files), folders: partsOf(some.folders) };
+      yield some;
     }
     if (isRead) return;
   }
@@ -128,9 +130,12 @@ function partsOf(joined: string): readonly string[] {
   return joined === "" ? [] : joined.split("\0");
 }
 
-function namesOf(items: readonly Dirent[], encoding: NameEncoding): Names {
+function namesOf(items: readonly Dirent[], encoding: NameEncoding): Omit<SomeNames, "ended"> {
   const namesOfKind = (isKind: (item: Dirent) => boolean) =>
-    items.filter(isKind).map((item) => nameOf(Buffer.from(item.name), encoding));
+    items
+      .filter(isKind)
+      .map((item) => nameOf(Buffer.from(item.name), encoding))
+      .join("\0");
   return {
     files: namesOfKind((item) => item.isFile()),
     folders: namesOfKind((item) => item.isDirectory()),
@@ -139,15 +144,25 @@ function namesOf(items: readonly Dirent[], encoding: NameEncoding): Names {
   };
 }
 
-/** The paths of the files and folders that belong to the drop. */
-function taken(tree: LocalTree, { files, folders, linksCount, count }: Names, folder: string) {
+/** Returns the paths of the folders that belong to the drop. */
+function noteFolders(tree: LocalTree, { folders, linksCount, count }: Omit<SomeNames, "ended">, folder: string) {
   if (tree.tally !== undefined) tree.tally.entries += count;
   for (let nth = 0; nth < linksCount; nth += 1) tree.onLink();
-  const pathOf = (name: string) => (folder === "" ? name : `${folder}/${name}`);
-  return {
-    paths: files.map(pathOf).filter((path) => tree.filter.takesFile(path)),
-    folders: folders.map(pathOf).filter((path) => tree.filter.entersFolder(path)),
-  };
+  return pathsOf(folders, folder).filter((path) => tree.filter.entersFolder(path));
+}
+
+function pathsOf(names: string, folder: string): readonly string[] {
+  const parts = partsOf(names);
+  return folder === "" ? parts : parts.map((name) => `${folder}/${name}`);
+}
+
+/** The files that belong to the drop, before their statuses are read. */
+function partOf(tree: LocalTree, names: string, folder: string): ListedPart {
+  const paths = pathsOf(names, folder).filter((path) => tree.filter.takesFile(path));
+  const isText = (path: string) => typeof bytesOf(path, tree.names) === "string";
+  const usual = paths.every(isText) ? paths : paths.filter(isText);
+  const others = usual === paths ? [] : paths.filter((path) => !isText(path));
+  return { names, paths: usual, asked: usual.join("\0"), others, statuses: null, entries: [] };
 }
 
 // The next two functions use callbacks: for 100,000 files, a promise for each would dominate the cost of the
@@ -173,21 +188,28 @@ function readItems(directory: Dir, most: number): Promise<readonly Dirent[]> {
   return promise;
 }
 
-/** In any order, without those that vanished or are not files. */
-async function readEntries(tree: LocalTree, paths: readonly string[]): Promise<readonly FileEntry[]> {
-  if (paths.length < LIST_MIN) return await readEach(tree, paths);
-  const isText = (path: string) => typeof bytesOf(path, tree.names) === "string";
-  const usual = paths.every(isText) ? paths : paths.filter(isText);
-  const statuses = await tree.statuses(usual);
-  if (statuses === null) return await readEach(tree, paths);
+/**
+ * The entries of a part, in any order, without those that vanished or are not files. They stay the same object while
+ * all statuses stay the same.
+ */
+async function readEntries(tree: LocalTree, part: ListedPart): Promise<void> {
+  const { paths, others } = part;
+  const statuses = paths.length < LIST_MIN ? null : await tree.statuses(part.asked);
+  if (statuses !== null && part.statuses !== null && areSame(statuses, part.statuses)) return;
+  part.statuses = null;
+  if (statuses === null) {
+    part.entries = await readEach(tree, [...paths, ...others]);
+    return;
+  }
   const entries: FileEntry[] = [];
-  const others = usual === paths ? [] : paths.filter((path) => !isText(path));
-  for (const [at, path] of usual.entries()) {
+  const unread = [...others];
+  for (const [at, path] of paths.entries()) {
     const size = statuses.sizes[at] ?? Number.NaN;
-    if (Number.isNaN(size)) others.push(path);
+    if (Number.isNaN(size)) unread.push(path);
     else if (size !== NO_FILE) entries.push({ path, size, mtime: String(statuses.times[at]) });
   }
-  return others.length === 0 ? entries : entries.concat(await readEach(tree, others));
+  part.entries = unread.length === 0 ? entries : entries.concat(await readEach(tree, unread));
+  if (unread.length === 0) part.statuses = statuses;
 }
 
 /** Reports the error of a status that cannot be read. */

@@ -25,7 +25,8 @@ const names = new Intl.Collator("en", { numeric: true });
 export async function listHistory(drops: readonly Drop[], signal: AbortSignal): Promise<readonly HistoryFile[]> {
   const files: HistoryFile[] = [];
   for (const drop of drops)
-    for await (const { path, size, mtime } of drop.list(signal)) files.push({ drop: drop.name, path, size, mtime });
+    for await (const entries of drop.list(signal))
+      for (const { path, size, mtime } of entries) files.push({ drop: drop.name, path, size, mtime });
   return files.sort((one, other) => names.compare(one.path, other.path) || (one.drop < other.drop ? -1 : 1));
 }
 

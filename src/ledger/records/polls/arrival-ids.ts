@@ -10,11 +10,6 @@ export interface Selection<Key extends string | number> {
   readonly key: Key extends string ? "path" : "id";
 }
 
-interface IdPart<Key> {
-  readonly ids: string;
-  readonly last: Key | null;
-}
-
 export const AT_DROP: Selection<string> = { where: "gone_at IS NULL AND parent_id IS NULL", key: "path" };
 export const SETTLING: Selection<number> = {
   where: "state = 'settling' AND gone_at IS NULL AND parent_id IS NULL",
@@ -25,22 +20,34 @@ export const MISSING: Selection<number> = {
   key: "id",
 };
 
-/** Read in parts, each as one text: a row per id would cost more. */
+/**
+ * Read in parts, each as one text: a row per id would cost more, and so would the last key as an aggregate, which is
+ * only needed behind a full part.
+ */
 export async function idsBy<Key extends string | number>(
   store: Store,
   drop: string,
   { where, key }: Selection<Key>,
   first: Key,
 ): Promise<readonly number[]> {
-  const sql = `SELECT ${store.dialect.jsonArray("id")} AS ids, max(${key}) AS last FROM (
-    SELECT id, path FROM arrivals WHERE drop_name = ? AND ${key} > ? AND ${where}
-      ORDER BY ${key} LIMIT ${IDS_AT_ONCE}) AS part`;
+  const from = `FROM arrivals WHERE drop_name = ? AND ${key} > ? AND ${where} ORDER BY ${key} LIMIT ${IDS_AT_ONCE}`;
+  const idsAfter = `SELECT ${store.dialect.jsonArray("id")} AS ids FROM (SELECT id ${from}) AS part`;
   const found: number[] = [];
-  for (let last: Key | null = first; last !== null; ) {
-    const after: Key = last;
-    const read: IdPart<Key> | undefined = await store.look(() => row<IdPart<Key>>(sql, drop, after));
-    found.push(...(JSON.parse(read?.ids ?? "[]") as readonly number[]));
-    last = read?.last ?? null;
+  for (let after: Key | undefined = first; after !== undefined; ) {
+    const behind: Key = after;
+    const read = await store.look(() => row<{ readonly ids: string }>(idsAfter, drop, behind));
+    const ids = JSON.parse(read?.ids ?? "[]") as readonly number[];
+    for (const id of ids) found.push(id);
+    after = ids.length < IDS_AT_ONCE ? undefined : await lastKey(store, key, ids);
   }
   return found;
+}
+
+async function lastKey<Key extends string | number>(
+  store: Store,
+  key: Selection<Key>["key"],
+  ids: readonly number[],
+): Promise<Key | undefined> {
+  const sql = `SELECT ${key} AS last FROM arrivals WHERE id = ?`;
+  return (await store.look(() => row<{ readonly last: Key }>(sql, ids.at(-1) ?? 0)))?.last;
 }
