@@ -142,6 +142,7 @@ export default defineMapper({
         date: { column: columns.date, zone: timeZone, byOrder: dst === "byOrder" },
         values: [columns.value],
         decimal,
+        independent: true,
         by: columnsBeside(columns),
       };
     }

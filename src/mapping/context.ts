@@ -15,6 +15,7 @@ import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
 import { Emitted } from "./plan/emitted.ts";
 import { RowTaker } from "./plan/row-taker.ts";
 import { isPlausible } from "./plausible.ts";
+import type { RowWatch } from "./ranges.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
 import type { SourceZones } from "./source-zones.ts";
@@ -52,6 +53,7 @@ export interface ContextParts<Settings> {
   /** Called with each date that is finer than a millisecond, and is cut to it. */
   readonly onCut?: ((date: string) => void) | undefined;
   readonly signal: AbortSignal;
+  readonly watch?: RowWatch | undefined;
 }
 
 export interface FileContext<Settings> {
@@ -65,7 +67,7 @@ export function createContext<Settings>(parts: ContextParts<Settings>): FileCont
   const instants = new Instants();
   const emitted = new Emitted();
   const emit = createEmit(parts, instants, emitted);
-  const { finish, knownZone, takePassed, ...time } = createTimeTools(instants, parts.onCut, parts.zones);
+  const { finish, knownZone, takePassed, orders, ...time } = createTimeTools(instants, parts.onCut, parts.zones);
 
   function attempt(row: object, take: () => void): void {
     try {
@@ -87,10 +89,14 @@ export function createContext<Settings>(parts: ContextParts<Settings>): FileCont
     },
     async eachRow(chunks, take, plan) {
       const taker = new RowTaker({ take, plan, tools });
+      const { watch } = parts;
+      watch?.begin(taker, { orders, instants });
       for await (const rows of blocksOf(chunks) ?? chunks) {
         parts.signal.throwIfAborted();
         taker.take(rows);
+        watch?.check();
       }
+      watch?.end();
     },
     time,
     number: readNumber,

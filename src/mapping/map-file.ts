@@ -2,62 +2,29 @@
  * The first phase: maps one file through one mapper into batches. Runs in a worker, in `headgate map`, and in the cases
  * of mappers.
  */
-import { statSync } from "node:fs";
 import type { BatchLimits, BatchSlice, Binding, Reason } from "../model.ts";
-import { createMapperFile } from "../readers/mapper-file.ts";
-import type { RowFault } from "../readers/refuse.ts";
-import { type FileError, isFileError, isRowError, isUnreadable } from "../readers/row-error.ts";
-import { placeOf, RowTracker } from "../readers/row-place.ts";
 import type { BatchSink } from "../segment/writer.ts";
-import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
 import { targetWords } from "../wire/target.ts";
-import { authorFrames } from "./author-frames.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { Conflicts } from "./conflicts.ts";
-import { createContext } from "./context.ts";
-import {
-  conflictWords,
-  cutWords,
-  type LookupFile,
-  type MapJob,
-  type MappedTarget,
-  type MapResult,
-} from "./contract.ts";
-import { thrownWords } from "./denied-access.ts";
+import { conflictWords, cutWords, type MappedTarget, type MapResult } from "./contract.ts";
 import { writeIso } from "./iso-text.ts";
-import type { MapContext, Mapper } from "./mapper.ts";
+import { FirstRange, type RangeHelper } from "./ranges.ts";
 import { ReadingIndex } from "./reading-index.ts";
-import { percent, Rejections, reasonOf, rowFault } from "./rejections.ts";
+import { percent, Rejections, reasonOf } from "./rejections.ts";
+import { NO_LOG, type RunRequest, runMapper, sizeOf, type Taking } from "./run-mapper.ts";
 import { parseSettings, withSourceZone } from "./settings.ts";
-import { SourceZones } from "./source-zones.ts";
 
-export interface MapFileRequest {
-  /** Local copy of the input, or the file that contains it. */
-  readonly inputPath: string;
-  /** The whole content of a small input, where it was read already. */
-  readonly content?: Buffer | undefined;
-  /** Base name, and path at the drop. */
-  readonly fileName: string;
-  readonly filePath: string;
-  readonly mapper: Mapper;
-  readonly settings: Readonly<Record<string, unknown>>;
+export interface MapFileRequest extends RunRequest {
   readonly rows: Binding["rows"];
   readonly rejectShare?: Binding["rejectShare"];
   readonly limits: BatchLimits;
-  /** Version of readings that have none of their own. */
-  readonly version?: string | undefined;
   readonly sink: BatchSink;
-  readonly lookups?: readonly LookupFile[] | undefined;
-  /** See `MapJob`. */
-  readonly zones?: MapJob["zones"];
-  readonly signal: AbortSignal;
-  readonly log?: MapContext<unknown>["log"];
-  /** Limit on the readings in memory; the resulting bytes do not depend on it. */
-  readonly rowsInMemoryMax?: number | undefined;
+  /** Another thread that may map a part of a large file; the resulting bytes do not depend on it. */
+  readonly helper?: RangeHelper | undefined;
 }
-
-const NO_LOG: MapContext<unknown>["log"] = { info: () => undefined, warn: () => undefined };
 
 /**
  * Maps one file. Faults of the file or the mapper give a `failed` result, and nothing is published. Rejects with the
@@ -70,12 +37,13 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   const rejections = new Rejections();
   if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault), rejections);
   const index = new ReadingIndex(request.sink.spillPath, request.rowsInMemoryMax);
+  const first = firstRange(request, { index, rejections });
   try {
     let cutDate: string | undefined;
     const onCut = (date: string) => {
       cutDate ??= date.slice(0, DATE_CHARACTERS_MAX);
     };
-    const unmapped = await runMapper(request, settings.value, { index, rejections, onCut });
+    const unmapped = await runMapper(request, settings.value, { index, rejections, onCut, range: first });
     request.signal.throwIfAborted();
     // The mapper may have caught the error of the disk.
     if (index.fault !== undefined) throw unwritable(request, index.fault);
@@ -87,8 +55,17 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
     request.log?.warn(cutWords(cutDate));
     return { ...result, cutDate };
   } finally {
+    first?.close();
     index.close();
   }
+}
+
+/** Undefined when the file is mapped by one thread. */
+function firstRange(request: MapFileRequest, parts: Pick<Taking, "index" | "rejections">): FirstRange | undefined {
+  const { helper, content, zones, inputPath, sink } = request;
+  if (helper === undefined || content !== undefined || zones !== undefined) return undefined;
+  const range = helper.rangeOf(inputPath, sizeOf(request));
+  return range === null ? undefined : new FirstRange(parts, helper, range, `${sink.spillPath}.later.spill.part`);
 }
 
 /** Limit on the characters of a date that a notice quotes. */
@@ -124,76 +101,6 @@ function rowsReason(request: MapFileRequest, readings: number, rejections: Rejec
         `${percent(rejectShare)} are tolerated; the first: ${first.message}`,
     };
   return { ...first, code: "HG-MAP-006", message: `every row was refused; the first: ${first.message}` };
-}
-
-interface Taking {
-  readonly index: ReadingIndex;
-  readonly rejections: Rejections;
-  /** Called with each date that is cut to the millisecond. */
-  readonly onCut: (date: string) => void;
-}
-
-/** Null when `map` succeeded, otherwise why the whole file failed. */
-async function runMapper(
-  request: MapFileRequest,
-  settings: unknown,
-  { index, rejections, onCut }: Taking,
-): Promise<Reason | null> {
-  const tracker = new RowTracker();
-  const size = sizeOf(request);
-  const refuse = (row: object, fault: RowFault) => rejections.add(placeOf(row) ?? {}, fault);
-  const file = createMapperFile({ ...request, size }, tracker, refuse, request.signal);
-  const { log = NO_LOG, lookups, version, signal } = request;
-  const zones = new SourceZones(request.zones);
-  try {
-    const { context, finish } = createContext({
-      ...{ file, settings, index, rejections, tracker, lookups, zones, version, log, onCut, signal },
-    });
-    await request.mapper.map(context);
-    // The mapper may have caught it.
-    if (zones.missing !== undefined) throw zones.missing;
-    finish();
-    return null;
-  } catch (thrown) {
-    if (zones.missing !== undefined) return thrownReason(zones.missing, tracker, request.mapper.name);
-    if (signal.aborted) throw signal.reason;
-    if (isDiskFault(readable(thrown), request.inputPath)) throw unreadableInput(request.filePath, thrown);
-    return thrownReason(readable(thrown), tracker, request.mapper.name);
-  }
-}
-
-/** The value that a mapper threw, unless inspecting it throws. */
-function readable(thrown: unknown): unknown {
-  try {
-    wordsOf(thrown);
-    return thrown instanceof Error && `${thrown.name}${thrown.stack}` === "" ? undefined : thrown;
-  } catch {
-    // The value threw again, so no more is known about it.
-    return new Error("a value that cannot be inspected");
-  }
-}
-
-function sizeOf(request: MapFileRequest): number {
-  if (request.content !== undefined) return request.content.length;
-  try {
-    return statSync(request.inputPath).size;
-  } catch (cause) {
-    throw unreadableInput(request.filePath, cause);
-  }
-}
-
-/** A fault of the disk under the input, not of its content. */
-function isDiskFault(thrown: unknown, inputPath: string): boolean {
-  return systemCode(thrown) === "EIO" || (thrown instanceof Error && "path" in thrown && thrown.path === inputPath);
-}
-
-export function unreadableInput(filePath: string, cause: unknown): TransientError {
-  return new TransientError("HG-MAP-016", {
-    operation: "read input",
-    subject: filePath,
-    message: `the input cannot be read: ${wordsOf(cause)}`,
-    cause,
-  });
 }
 
 async function writeBatches(
@@ -251,34 +158,6 @@ function unwritable({ filePath }: MapFileRequest, cause: unknown): TransientErro
 function strictReason(first: Reason, count: number): Reason {
   if (count === 1) return first;
   return { ...first, message: `${first.message} (and ${count - 1} more row${count === 2 ? "" : "s"})` };
-}
-
-function thrownReason(thrown: unknown, tracker: RowTracker, mapper: string): Reason {
-  if (isRowError(thrown)) {
-    const { message, hint, column, text } = rowFault(thrown, tracker.latest);
-    const place = tracker.latest === undefined ? undefined : placeOf(tracker.latest);
-    return reasonOf("HG-MAP-005", message, { ...place, column, text }, hint);
-  }
-  if (isFileError(thrown)) return fileReason(thrown, tracker);
-  if (thrown instanceof ConfigError) return reasonOf(thrown.code, thrown.message, undefined, thrown.hint);
-  return reasonOf("HG-MAP-007", `the mapper ${mapper} threw: ${thrownWords(thrown)}${framesWords(thrown)}`);
-}
-
-function fileReason(thrown: FileError, tracker: RowTracker): Reason {
-  const { sheet, row, column, text } = thrown;
-  const code = isUnreadable(thrown) ? "HG-MAP-008" : "HG-MAP-015";
-  if (row === undefined && column === undefined && text === undefined)
-    return reasonOf(code, thrown.message, undefined, thrown.hint);
-  // A fault of the whole file that names only a column is at the row that was read last.
-  const at = row === undefined && tracker.latest !== undefined ? placeOf(tracker.latest) : { sheet, row };
-  return reasonOf(code, thrown.message, { ...at, column, text }, thrown.hint);
-}
-
-const FRAMES_MAX = 3;
-
-function framesWords(thrown: unknown): string {
-  const frames = authorFrames(thrown, FRAMES_MAX);
-  return frames.length === 0 ? "" : ` (${frames.join(", ")})`;
 }
 
 function targetsOf(index: ReadingIndex): MappedTarget[] {

@@ -8,7 +8,7 @@ import { type IdentifierKind, targetWords } from "../wire/target.ts";
 import { Extras } from "./extras.ts";
 import { ReadingColumns, releaseColumns, takeColumns } from "./reading-columns.ts";
 import { ColumnReadings, type ConflictJudge, MergedReadings, SettledReadings } from "./sorted-readings.ts";
-import { SpillFile } from "./spill.ts";
+import { type MovedRows, type SpilledRun, SpillFile } from "./spill.ts";
 
 /** About 5 MB in columns, and as much again while they are sorted. */
 const ROWS_IN_MEMORY_MAX = 131_072;
@@ -44,6 +44,10 @@ export class Group {
     this.#json = json;
   }
 
+  get json(): string {
+    return this.#json;
+  }
+
   get target(): PushTarget {
     return JSON.parse(this.#json) as PushTarget;
   }
@@ -61,6 +65,18 @@ export class Group {
   }
 }
 
+/** The readings of a later range of the file, in the spill file that was lent to its thread. */
+export interface RangeReadings {
+  /** In the order of their ids. */
+  readonly groups: readonly {
+    readonly json: string;
+    readonly kind: IdentifierKind;
+    readonly unit: string | undefined;
+  }[];
+  readonly runs: readonly SpilledRun[];
+  readonly readings: number;
+}
+
 type Tags = Readonly<Record<string, string>>;
 
 export class ReadingIndex {
@@ -76,6 +92,7 @@ export class ReadingIndex {
    */
   #columns: ReadingColumns | null = takeColumns();
   #spill: SpillFile | undefined;
+  #later: { readonly file: SpillFile; readonly moved: MovedRows } | undefined;
   #fault: unknown;
   /** Number of readings so far. */
   readings = 0;
@@ -83,9 +100,10 @@ export class ReadingIndex {
   clearedExtras = 0;
 
   /** `spillPath` is used when there are more than `rowsMax` readings. */
-  constructor(spillPath: string, rowsMax = ROWS_IN_MEMORY_MAX) {
+  constructor(spillPath: string, rowsMax = ROWS_IN_MEMORY_MAX, spill?: SpillFile | undefined) {
     this.#spillPath = spillPath;
     this.#rowsMax = rowsMax;
+    this.#spill = spill;
   }
 
   /** The group of a target, which is given as JSON with its fields in the order of the contract. */
@@ -155,6 +173,50 @@ export class ReadingIndex {
     this.clearedExtras += 1;
   }
 
+  /** Drops all readings, but not their targets. */
+  forget(): void {
+    this.#columns?.clear();
+    this.#spill?.runs.splice(0);
+    this.readings = 0;
+  }
+
+  /** Writes all readings to the spill file of another index, of which this one was made. */
+  handOver(): RangeReadings {
+    if (this.#columns !== null && this.#columns.count > 0) this.#spillColumns(this.#columns);
+    const groups = this.#groups.map(({ json, kind, unit }) => ({ json, kind, unit }));
+    return { groups, runs: this.#spill?.runs ?? [], readings: this.readings };
+  }
+
+  /**
+   * Adds the readings of a later range, after all that are there; `lines` is added to their rows. False when they do
+   * not fit, and nothing was added: the units of a target differ, or the targets are in another order there.
+   */
+  join({ groups, runs, readings }: RangeReadings, file: SpillFile, lines: number): boolean {
+    if (groups.some(({ json, unit }) => differs(unit, this.#groupsByJson.get(json)?.unit))) return false;
+    const known = this.#groups.length;
+    const ids = groups.map(({ json }) => this.#groupsByJson.get(json)?.id ?? known);
+    const kinds = [...new Set([...this.#kinds, ...groups.map(({ kind }) => kind)])];
+    let added = known;
+    const placed = groups.map(({ kind }, nth) => {
+      const id = ids[nth] === known ? added++ : (ids[nth] ?? 0);
+      return kinds.indexOf(kind) * GROUPS_MAX + id;
+    });
+    // Each run is sorted by the ranks of its own index.
+    const ownKinds = [...new Set(groups.map(({ kind }) => kind))];
+    let before = -1;
+    for (const kind of ownKinds)
+      for (const [nth, rank] of placed.entries()) {
+        if (groups[nth]?.kind !== kind) continue;
+        if (rank < before) return false;
+        before = rank;
+      }
+    for (const { json, kind, unit } of groups) this.group(json, kind).unit ??= unit;
+    file.runs.push(...runs);
+    this.readings += readings;
+    this.#later = { file, moved: { rankOf: (rank) => placed[rank % GROUPS_MAX] ?? 0, lines } };
+    return true;
+  }
+
   #sorted(columns: ReadingColumns): ColumnReadings {
     const groups = this.#groups;
     return new ColumnReadings(
@@ -175,8 +237,10 @@ export class ReadingIndex {
    */
   settled(judge: ConflictJudge): SettledReadings {
     const inMemory = this.#sorted(this.#columns ?? new ReadingColumns());
-    const spilled = this.#spill?.open() ?? [];
-    const all = spilled.length === 0 ? inMemory : new MergedReadings([...spilled, inMemory]);
+    const count = (this.#spill?.runs.length ?? 0) + (this.#later?.file.runs.length ?? 0);
+    const spilled = this.#spill?.open(count) ?? [];
+    const later = this.#later?.file.open(count, this.#later.moved) ?? [];
+    const all = count === 0 ? inMemory : new MergedReadings([...spilled, inMemory, ...later]);
     return new SettledReadings(all, judge);
   }
 
@@ -187,4 +251,8 @@ export class ReadingIndex {
     if (this.#columns !== null) releaseColumns(this.#columns);
     this.#columns = null;
   }
+}
+
+function differs(unit: string | undefined, other: string | undefined): boolean {
+  return unit !== undefined && other !== undefined && unit !== other;
 }

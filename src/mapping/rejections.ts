@@ -40,6 +40,16 @@ export class Rejections {
     this.#takenRows += 1;
   }
 
+  /** Number of rows that gave a reading. */
+  get takenRows(): number {
+    return this.#takenRows;
+  }
+
+  /** Adds rows that gave readings in another thread. */
+  takenElsewhere(rows: number): void {
+    this.#takenRows += rows;
+  }
+
   /** Share of refused rows, from 0 to 1; rows that gave nothing and were not refused do not count. */
   get share(): number {
     return this.count === 0 ? 0 : this.#refusedRows / (this.#refusedRows + this.#takenRows);

@@ -39,6 +39,13 @@ export interface RowPlan {
         readonly status?: readonly (number | string)[] | undefined;
       }
     | undefined;
+  /**
+   * Default false. `take` needs nothing of other rows but those at the head of the file, such as the header, and `map`
+   * emits nothing after the last row. A large file may then be mapped by two threads, each with its own call of `map`:
+   * one of them receives the head and the later rows. When it refuses a row or logs a line, its part is mapped again by
+   * the first.
+   */
+  readonly independent?: boolean | undefined;
   /** Decimal mark of the values. Default `.`. */
   readonly decimal?: "." | "," | undefined;
   /** All other columns on which the readings of a row depend: target, version, tags, unit, status. */

@@ -40,6 +40,8 @@ export interface Passed {
 export class SeriesOrder {
   readonly #zone: Zone;
   readonly #series = new Map<string, Series>();
+  /** Whether some hour began without a row of its series before it. */
+  hasOpenStart = false;
 
   constructor(zone: Zone) {
     this.#zone = zone;
@@ -75,6 +77,7 @@ export class SeriesOrder {
       this.#settle(series, undefined);
       series.last = Number.NaN;
     }
+    if (series.held.length === 0 && Number.isNaN(series.last)) this.hasOpenStart = true;
     const date = new PendingDate(text);
     series.held.push({ ...twice, wall, date });
     if (series.held.length > HELD_MAX) {
@@ -82,6 +85,16 @@ export class SeriesOrder {
       series.last = Number.NaN;
     }
     return date;
+  }
+
+  /** Whether rows wait for the end of their hour. */
+  get isHolding(): boolean {
+    return this.#series.values().some(({ held }) => held.length > 0);
+  }
+
+  /** Forgets the rows before a range of the file. */
+  forget(): void {
+    for (const series of this.#series.values()) series.last = Number.NaN;
   }
 
   /** Called after the last row. */
@@ -122,6 +135,21 @@ export class SeriesOrders {
     const passed = this.#passed;
     this.#passed = undefined;
     return passed;
+  }
+
+  /** Whether rows wait for the end of their hour. */
+  get isHolding(): boolean {
+    return this.#orders.values().some(({ isHolding }) => isHolding);
+  }
+
+  /** Whether some hour began without a row of its series before it, so that earlier rows may decide about it. */
+  get hasOpenStart(): boolean {
+    return this.#orders.values().some(({ hasOpenStart }) => hasOpenStart);
+  }
+
+  /** Forgets the rows before a range of the file, none of which may wait. */
+  forget(): void {
+    for (const order of this.#orders.values()) order.forget();
   }
 
   /** Called after the last row. */

@@ -47,15 +47,27 @@ export interface SortedReadings extends Readonly<SortedReading> {
   next(): boolean;
 }
 
+/** How the readings of another index become those of this one. */
+export interface MovedRows {
+  /** Ranks by the ranks that were written. */
+  readonly rankOf: (rank: number) => number;
+  /** Added to each row. */
+  readonly lines: number;
+}
+
 export class SpillFile {
   readonly #file: number;
   readonly runs: SpilledRun[] = [];
   #bytes = 0;
 
-  /** Creates the file and unlinks its name. Throws the disk's error. */
-  constructor(path: string) {
+  /**
+   * Creates the file and unlinks its name. With `lend` the name stays, for a thread of this process that opens the
+   * file by `borrow`. Throws the disk's error.
+   */
+  constructor(path: string, use: "own" | "lend" | "borrow" = "own") {
     mkdirSync(dirname(path), { recursive: true });
-    this.#file = openSync(path, "w+", 0o600);
+    this.#file = openSync(path, use === "borrow" ? "r+" : "w+", 0o600);
+    if (use === "lend") return;
     try {
       rmSync(path);
     } catch (thrown) {
@@ -90,11 +102,11 @@ export class SpillFile {
     this.#bytes += writeAll(this.#file, bytes, this.#bytes);
   }
 
-  /** All runs, to be read in parallel. */
-  open(): SortedReadings[] {
-    const share = READ_BYTES / Math.max(1, this.runs.length);
+  /** All runs, to be read in parallel with others: so many in all. */
+  open(count: number, moved: MovedRows | null = null): SortedReadings[] {
+    const share = READ_BYTES / Math.max(1, count);
     const bytes = Math.max(READ_BYTES_MIN, Math.min(READ_BYTES_MAX, share));
-    return this.runs.map((run) => new SpilledReadings(this.#file, run, padded(Math.floor(bytes))));
+    return this.runs.map((run) => new SpilledReadings(this.#file, run, padded(Math.floor(bytes)), moved));
   }
 
   close(): void {
@@ -184,8 +196,10 @@ class SpilledReadings implements SortedReadings {
   #taken = 0;
   #text = "";
   #textExtra = NO_EXTRA;
+  readonly #moved: MovedRows | null;
 
-  constructor(file: number, { offset, bytes }: SpilledRun, pageBytes: number) {
+  constructor(file: number, { offset, bytes }: SpilledRun, pageBytes: number, moved: MovedRows | null) {
+    this.#moved = moved;
     this.#file = file;
     this.#page = new Page(pageBytes);
     this.#offset = offset;
@@ -196,10 +210,16 @@ class SpilledReadings implements SortedReadings {
     if (this.#filled - this.#taken < RECORD_BYTES && !this.#fill(RECORD_BYTES)) return false;
     const hasMore = this.#page.take(this.#taken, this);
     this.#taken += RECORD_BYTES;
+    if (this.#moved !== null) this.#move(this.#moved);
     this.sheet = 0;
     this.extra = NO_EXTRA;
     if (hasMore) this.#takeMore();
     return true;
+  }
+
+  #move({ rankOf, lines }: MovedRows): void {
+    this.rank = rankOf(this.rank);
+    if (this.row !== 0) this.row += lines;
   }
 
   #takeMore(): void {

@@ -24,6 +24,7 @@ export interface FileTimeTools extends TimeTools {
   knownZone(name: string): Zone | undefined;
   /** The row that counted in its series since the last call, if a local time was read by the policy `byOrder`. */
   takePassed(): Passed | undefined;
+  readonly orders: SeriesOrders;
 }
 
 /**
@@ -146,6 +147,7 @@ export function createTimeTools(
     addDays,
     knownZone: (name) => zones.get(name),
     takePassed: () => orders.takePassed(),
+    orders,
     zone: (name, target) => (name === SOURCE_ZONE ? sources.zoneOf(target) : name),
     finish() {
       locals.finish();

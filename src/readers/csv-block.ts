@@ -64,6 +64,12 @@ export class BlockParser {
     };
   }
 
+  /** Line at which the next block begins. */
+  get line(): number {
+    this.#countPlain();
+    return this.#line;
+  }
+
   /** With `isEnd`, the block is the last; otherwise it ends with a line, and may end within a quoted cell. */
   parse(block: Buffer, isEnd: boolean): ParsedBlock {
     this.#countPlain();

@@ -28,8 +28,15 @@ export async function* csvRecords(input: Input, options: CsvOptions): AsyncGener
   for await (const chunk of preamble.after(utf8Chunks(input, options.encoding))) {
     blocks ??= new Blocks(options, new BlockParser(options, chunk, preamble.line));
     for (let at = 0; at < chunk.length; at += BLOCK_BYTES) yield blocks.add(chunk.subarray(at, at + BLOCK_BYTES));
+    if (input.cut?.isNext === true && blocks.isEmpty && hasNoState(options.encoding))
+      await input.cut.reach(blocks.line);
   }
   if (blocks !== undefined) yield blocks.end();
+}
+
+/** Whether text can be decoded from any line end on. */
+function hasNoState(encoding = "utf-8"): boolean {
+  return /^utf-?8$/i.test(encoding);
 }
 
 /** Returns the records of a file that is one block at once, without a stream. */
@@ -57,6 +64,16 @@ class Blocks {
   constructor({ rowBytesMax = ROW_BYTES_MAX }: CsvOptions, parser: BlockParser) {
     this.#parser = parser;
     this.#openBytesMax = rowBytesMax + BLOCK_BYTES;
+  }
+
+  /** Whether no row is held back. */
+  get isEmpty(): boolean {
+    return this.#heldBytes === 0;
+  }
+
+  /** Line at which the next row begins, once all rows that were handed out are read. */
+  get line(): number {
+    return this.#parser.line;
   }
 
   add(bytes: Buffer): Records | PlainLines {

@@ -4,6 +4,7 @@
  */
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Cut } from "./cut.ts";
 import { encodings } from "./encodings.ts";
 import { refuseOtherFormats } from "./magic.ts";
 import { Position } from "./position.ts";
@@ -23,6 +24,8 @@ export interface Input {
   readonly size?: number | undefined;
   /** Content of a small file, once it was read: several readers share it, so no reader may change it. */
   small?: Buffer | undefined;
+  /** Only in regular files. */
+  readonly cut?: Cut | undefined;
 }
 
 /** Reads a small file at once, since a stream costs more than it reads. Null for a larger file. */
@@ -33,7 +36,8 @@ function smallContent(input: Input): Buffer | null {
   return input.small;
 }
 
-function isSmall({ path, size = 0 }: Input): boolean {
+function isSmall({ path, size = 0, cut }: Input): boolean {
+  if (cut !== undefined) return false;
   // A pipe or another source that is not a regular file has no size before it is read.
   if (size > 0) return size <= CHUNK_BYTES;
   const status = statSync(path);
@@ -51,16 +55,24 @@ export async function* rawChunks(input: Input): AsyncGenerator<Buffer> {
 const CHUNKS_A_TURN = 16;
 
 /** Synchronous calls: a stream costs more than the disk. A new buffer for each chunk, which the caller may keep. */
-async function* largeChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
+async function* largeChunks({ path, signal, cut }: Input): AsyncGenerator<Buffer> {
   const file = openSync(path, "r");
+  let at = 0;
   try {
     for (let nth = 1; ; nth += 1) {
       if (nth % CHUNKS_A_TURN === 0) await nextTurn();
       signal.throwIfAborted();
-      const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-      const read = readSync(file, chunk);
+      const room = cut !== undefined && at < cut.at ? Math.min(CHUNK_BYTES, cut.at - at) : CHUNK_BYTES;
+      const chunk = Buffer.allocUnsafeSlow(room);
+      const read = readSync(file, chunk, 0, room, cut === undefined ? null : at);
       if (read === 0) return;
-      yield read === CHUNK_BYTES ? chunk : chunk.subarray(0, read);
+      at += read;
+      if (at === cut?.at) cut.isNext = true;
+      yield read === room ? chunk : chunk.subarray(0, read);
+      if (at !== cut?.at) continue;
+      const next = cut.pass();
+      if (next === null) return;
+      at = next;
     }
   } finally {
     closeSync(file);
@@ -215,7 +227,7 @@ function checkedText(text: string, position: Position): Buffer {
 
 async function locate(input: Input, fault: ByteFault): Promise<UnreadableError> {
   const locator = new Locator(fault);
-  for await (const chunk of largeChunks(input)) {
+  for await (const chunk of largeChunks({ ...input, cut: undefined })) {
     const located = locator.pass(chunk);
     if (located !== undefined) return located;
   }

@@ -14,6 +14,7 @@ import type {
   XmlOptions,
 } from "./contract.ts";
 import { csvCells, csvRows } from "./csv.ts";
+import type { Cut } from "./cut.ts";
 import { type Input, rawChunks } from "./decode.ts";
 import { fixedWidthRows } from "./fixed-width.ts";
 import { jsonItems, ndjsonItems } from "./json.ts";
@@ -33,6 +34,7 @@ export interface FileFacts {
   readonly size: number;
   /** The whole content, when it was read already. */
   readonly content?: Buffer | undefined;
+  readonly cut?: Cut | undefined;
 }
 
 export function createMapperFile(
@@ -41,7 +43,7 @@ export function createMapperFile(
   refuse: RefuseRow,
   signal: AbortSignal,
 ): MapperFile {
-  const input: Input = { path: facts.inputPath, signal, size: facts.size, small: facts.content };
+  const input: Input = { path: facts.inputPath, signal, size: facts.size, small: facts.content, cut: facts.cut };
   const file = {
     name: basename(facts.fileName),
     path: facts.filePath,

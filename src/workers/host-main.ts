@@ -99,13 +99,48 @@ interface Running {
 
 const running = new Map<number, Running>();
 
+/** Ports of ranges that are mapped: closed, so that their threads are free for tasks. */
+const ranges = new Set<MessagePort>();
+
+/**
+ * A range of a file is mapped by a thread that no file needs. Otherwise, or when it fails, the thread that asked finds
+ * its port closed.
+ */
+async function performRange(
+  pool: Piscina<ThreadTask, void>,
+  request: TaskRequest,
+  { range, meet }: Extract<FromThread, { kind: "range" }>,
+): Promise<void> {
+  if (request.kind !== "map" || running.size > 1 || ranges.size > 0 || threads < 2) {
+    meet.close();
+    return;
+  }
+  const { job, modulePath, digest, origin } = request;
+  const { port1, port2 } = new MessageChannel();
+  ranges.add(port1);
+  port1.on("message", () => undefined).once("close", () => ranges.delete(port1));
+  const ranged = { job, range, modulePath, digest, origin };
+  // The types of the library take an object here, and the library itself an array.
+  const transferList: object = [meet, port2];
+  try {
+    await pool.run({ ranged, meet, port: port2 }, { transferList });
+  } catch {
+    port1.close();
+  }
+}
+
 /** A task has ended when its thread has closed the port, be it because the thread itself ended. */
 async function perform(pool: Piscina<ThreadTask, void>, number: number, request: TaskRequest): Promise<void> {
   const { port1, port2 } = new MessageChannel();
   const task: Running = { abort: new AbortController(), port: port1, hasBegun: false };
   running.set(number, task);
   let reported: TaskEnd | null = null;
+  for (const stop of ranges) stop.close();
   port1.on("message", (message: FromThread) => {
+    if (message.kind === "range") {
+      void performRange(pool, request, message);
+      return;
+    }
     if (message.kind === "ended") reported = message.ended;
     else send({ kind: "said", number, words: message });
     task.hasBegun = true;

@@ -5,12 +5,13 @@
 import { type MessagePort, workerData } from "node:worker_threads";
 import { confineThread } from "../support/threads/rights.ts";
 import { dropLinks, returnCache } from "./compiled-modules.ts";
-import type { TaskRequest, ThreadStart } from "./messages.ts";
-import { captureOutput, performTask, takeOwn } from "./thread-tasks.ts";
+import type { RangeRequest, TaskRequest, ThreadStart } from "./messages.ts";
+import { captureOutput, performRange, performTask, takeOwn } from "./thread-tasks.ts";
 
 /** Without a request, it returns when the thread is loaded. */
 export type ThreadTask =
   | { readonly request: TaskRequest; readonly port: MessagePort }
+  | { readonly ranged: RangeRequest; readonly meet: MessagePort; readonly port: MessagePort }
   | { readonly request: null; readonly port: null };
 
 const { cachesFolder, own } = workerData as ThreadStart;
@@ -26,6 +27,7 @@ captureOutput();
 // A thread of a mapper could be started without any limits. Absent when the process was started without permissions.
 if (process.permission !== undefined) process.permission.drop("worker");
 
-export async function perform({ request, port }: ThreadTask): Promise<void> {
-  if (request !== null) await performTask(request, port);
+export async function perform(task: ThreadTask): Promise<void> {
+  if ("ranged" in task) await performRange(task.ranged, task.meet, task.port);
+  else if (task.request !== null) await performTask(task.request, task.port);
 }

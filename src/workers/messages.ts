@@ -1,6 +1,8 @@
 /** Messages between the gateway, the mapping hosts and their threads. */
 
+import type { MessagePort } from "node:worker_threads";
 import type { MapJob, MapResult } from "../mapping/contract.ts";
+import type { MappedRange, RangeAsk } from "../mapping/ranges.ts";
 import type { Span } from "../segment/layout.ts";
 import type { ErrorCode } from "../support/errors.ts";
 
@@ -64,6 +66,8 @@ export type TaskRequest =
       readonly job: MapJob;
       /** The segment is written under this name until it is complete. */
       readonly partPath: string;
+      /** Bytes of a file from which on two threads map it; see `rangeOf` for the default. */
+      readonly rangedBytesMin?: number | undefined;
     } & MapperModule)
   | ({ readonly kind: "map list" } & JobList & MapperModule)
   /** Asks for name, version, summary and settings of the mapper. */
@@ -119,7 +123,20 @@ export type TaskEnd =
   | { readonly end: "not started"; readonly words: string };
 
 /** From a thread to its host, by a port that is made for the task. */
-export type FromThread = TaskWords | { readonly kind: "ended"; readonly ended: Answered | Fault };
+export type FromThread =
+  | TaskWords
+  | { readonly kind: "ended"; readonly ended: Answered | Fault }
+  /** Asks for another thread that maps a range; its `MappedRange`, or null, comes by the port. */
+  | { readonly kind: "range"; readonly range: RangeAsk; readonly meet: MessagePort };
+
+/** To a thread that is free: a range of a file that another thread maps. */
+export interface RangeRequest extends MapperModule {
+  readonly job: MapJob;
+  readonly range: RangeAsk;
+}
+
+/** By the port between the two threads. */
+export type RangeAnswer = MappedRange | null;
 
 export type TaskAnswer =
   | { readonly kind: "mapped"; readonly result: MapResult }

@@ -45,6 +45,8 @@ export interface PoolMeans {
   readonly expected?: (name: string, digest: string) => Promise<MapperModule | null>;
   /** Folders that segments are written in. Default: no restriction. */
   readonly writable?: readonly string[];
+  /** See the task `map`. */
+  readonly rangedBytesMin?: number;
 }
 
 /** `folders` are absolute; the bundled mappers are added. */
@@ -95,7 +97,7 @@ export function createMappingPool(
   async function askToMap(host: MappingHost, job: MapJob, module: MapperModule, signal: AbortSignal) {
     const partPath = partPathOf(job);
     const asked = await host.ask(
-      { kind: "map", job, partPath, ...module },
+      { kind: "map", job, partPath, rangedBytesMin: means.rangedBytesMin, ...module },
       {
         signal,
         timeLimit: options.timeLimit,

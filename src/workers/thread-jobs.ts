@@ -4,8 +4,11 @@ import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
 import type { MapJob, MapResult } from "../mapping/contract.ts";
-import { mapFile, unreadableInput } from "../mapping/map-file.ts";
+import { mapFile } from "../mapping/map-file.ts";
+import { mapRange } from "../mapping/map-range.ts";
 import type { Mapper } from "../mapping/mapper.ts";
+import type { MappedRange, RangeAsk, RangeHelper } from "../mapping/ranges.ts";
+import { unreadableInput } from "../mapping/run-mapper.ts";
 import { SHARED_MAX, type Span } from "../segment/layout.ts";
 import { readSpan } from "../segment/trailer.ts";
 import { type BatchSink, createSegmentPart, SegmentWriter } from "../segment/writer.ts";
@@ -26,8 +29,9 @@ function mapJob(
   sink: BatchSink,
   mapper: Mapper,
   log: Log,
+  helper?: RangeHelper,
 ): Promise<MapResult> {
-  const { settings, rows, rejectShare, limits, version } = job.binding;
+  const { settings, rows, rejectShare, limits } = job.binding;
   return mapFile({
     ...source,
     fileName: job.fileName,
@@ -37,7 +41,8 @@ function mapJob(
     rows,
     rejectShare,
     limits,
-    version: version === "run" ? job.runId : version?.tag,
+    version: versionOf(job),
+    helper,
     lookups: job.lookups,
     zones: job.zones,
     sink,
@@ -50,11 +55,32 @@ function mapJob(
   });
 }
 
+function versionOf({ runId, binding: { version } }: Pick<MapJob, "runId" | "binding">): string | undefined {
+  return version === "run" ? runId : version?.tag;
+}
+
+/** For the thread that maps the rest of the file, and reports its faults. */
+export function mapRangeOf(
+  job: MapJob,
+  range: RangeAsk,
+  mapper: Mapper,
+  signal: AbortSignal,
+): Promise<MappedRange | null> {
+  const { inputPath, fileName, filePath, lookups } = job;
+  const { settings } = job.binding;
+  return mapRange({ inputPath, fileName, filePath, lookups, settings, version: versionOf(job), mapper, range, signal });
+}
+
 /**
  * Rejects with `TransientError` when the input differs from the fetched bytes: a disk may change bytes
  * silently.
  */
-export async function mapAlone(job: MapJob, partPath: string, mapper: Mapper, log: Log): Promise<MapResult> {
+export async function mapAlone(
+  job: MapJob,
+  partPath: string,
+  mapper: Mapper,
+  { log, helper }: { readonly log: Log; readonly helper: RangeHelper },
+): Promise<MapResult> {
   const { inputPath, input, inputSha256 = null } = job;
   const content = input === undefined ? undefined : contentAt(job, input);
   if (inputSha256 !== null) {
@@ -62,7 +88,7 @@ export async function mapAlone(job: MapJob, partPath: string, mapper: Mapper, lo
     if (sha256 !== inputSha256) throw damagedInput(job, sha256);
   }
   const source = content === undefined ? { inputPath } : { inputPath, content };
-  return await mapJob(job, source, createSegmentPart(partPath), mapper, log);
+  return await mapJob(job, source, createSegmentPart(partPath), mapper, log, helper);
 }
 
 function contentAt({ inputPath, filePath }: MapJob, input: Span): Buffer {

@@ -1,18 +1,19 @@
 /** The tasks of a thread of a mapping host: mapping files, and querying a mapper for its facts. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { MessagePort } from "node:worker_threads";
+import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { authorFrames } from "../mapping/author-frames.ts";
 import { CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
 import type { Mapper } from "../mapping/mapper.ts";
 import { digestMapper } from "../mapping/mapper-files.ts";
+import { type RangeHelper, rangeOf } from "../mapping/ranges.ts";
 import { shorten } from "../mapping/rejections.ts";
 import { settingsFault } from "../mapping/settings.ts";
 import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
 import { factsOf } from "./mapper-facts.ts";
-import type { FromThread, MapperModule, TaskAnswer, TaskRequest } from "./messages.ts";
-import { mapAlone, mapList, printable } from "./thread-jobs.ts";
+import type { FromThread, MapperModule, RangeAnswer, RangeRequest, TaskAnswer, TaskRequest } from "./messages.ts";
+import { mapAlone, mapList, mapRangeOf, printable } from "./thread-jobs.ts";
 
 /** The functions of the thread, before a mapper can change them. */
 const endThread = process.exit.bind(process);
@@ -69,14 +70,14 @@ export async function takeOwn({ modulePath, digest, origin = modulePath }: Mappe
  * `begin` makes the log that printed text is written to from then on. `isClean`: no mapper has left resources
  * behind.
  */
-async function answer(request: TaskRequest, write: WriteLine): Promise<TaskAnswer> {
+async function answer(request: TaskRequest, write: WriteLine, helper: RangeHelper): Promise<TaskAnswer> {
   const fileLog = begin(write);
   try {
     const mapper = await exactMapper(request);
     switch (request.kind) {
       case "map": {
         const { job, partPath } = request;
-        return { kind: "mapped", result: await mapAlone(job, partPath, mapper, fileLog) };
+        return { kind: "mapped", result: await mapAlone(job, partPath, mapper, { log: fileLog, helper }) };
       }
       case "map list":
         return await mapList(request, mapper, begin, () => left().length === 0);
@@ -136,6 +137,46 @@ function begin(write: WriteLine): CappedLog {
   return log;
 }
 
+/** Asks the host for another thread. */
+function helperBy(port: MessagePort, bytesMin: number | undefined): RangeHelper {
+  let meet: MessagePort | undefined;
+  return {
+    rangeOf: (path, size) => rangeOf(path, size, bytesMin),
+    ask: (range) => {
+      const { port1, port2 } = new MessageChannel();
+      meet = port1;
+      const asked = new Promise<RangeAnswer>((resolve) => {
+        port1.once("message", (answered: RangeAnswer) => resolve(answered));
+        // Also when the other thread ends, or there is none.
+        port1.once("close", () => resolve(null));
+      });
+      port.postMessage({ kind: "range", range, meet: port2 } satisfies FromThread, [port2]);
+      return asked;
+    },
+    stop: () => meet?.close(),
+  };
+}
+
+/**
+ * Maps a range for another thread. It ends early when one of the ports is closed: `meet` by that thread, `port` by the
+ * host.
+ */
+export async function performRange(request: RangeRequest, meet: MessagePort, port: MessagePort): Promise<void> {
+  const stop = new AbortController();
+  for (const one of [meet, port]) one.on("message", () => undefined).once("close", () => stop.abort());
+  try {
+    const mapper = await exactMapper(request);
+    begin(() => undefined);
+    const answered: RangeAnswer = await mapRangeOf(request.job, request.range, mapper, stop.signal);
+    meet.postMessage(answered);
+  } finally {
+    log.end();
+    meet.close();
+    port.close();
+    if (left().length > 0) endThread(0);
+  }
+}
+
 /** Performs one task, and reports by the port. A fault that the mapper did not await ends the thread. */
 export async function performTask(request: TaskRequest, port: MessagePort): Promise<void> {
   const send = (message: FromThread) => port.postMessage(message);
@@ -147,7 +188,8 @@ export async function performTask(request: TaskRequest, port: MessagePort): Prom
   for (const event of events) process.on(event, fault);
   send({ kind: "begun" });
   try {
-    const given = await answer(request, (level, message) => send({ kind: "log", level, message }));
+    const helper = helperBy(port, request.kind === "map" ? request.rangedBytesMin : undefined);
+    const given = await answer(request, (level, message) => send({ kind: "log", level, message }), helper);
     // A rejection that the mapper does not await shows now, and belongs to this task.
     await new Promise((resolve) => setImmediate(resolve));
     log.end();

@@ -21,6 +21,8 @@ export class RowTaker<Row extends object> {
   readonly #parts: RowTakerParts<Row>;
   /** Null when rows are taken one by one from now on. */
   #planned: PlannedRows | null | undefined;
+  /** See `RowPlan`; false until the plan is known. */
+  isIndependent = false;
 
   constructor(parts: RowTakerParts<Row>) {
     this.#parts = parts;
@@ -86,6 +88,7 @@ export class RowTaker<Row extends object> {
     const plan = this.#parts.plan?.();
     if (plan === undefined) return null;
     const found = plan === null ? undefined : bytePlan(plan, block);
+    this.isIndependent = plan?.independent === true;
     this.#planned = found === undefined ? null : new PlannedRows(found, this.#parts.tools);
     return this.#planned;
   }

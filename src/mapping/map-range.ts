@@ -1,0 +1,34 @@
+/** Maps a later range of a file, for the thread that maps the rest of it. */
+import { LaterRange, type MappedRange, type RangeAsk } from "./ranges.ts";
+import { ReadingIndex } from "./reading-index.ts";
+import { Rejections } from "./rejections.ts";
+import { type RunRequest, runMapper } from "./run-mapper.ts";
+import { parseSettings } from "./settings.ts";
+import { SpillFile } from "./spill.ts";
+
+export interface MapRangeRequest extends Omit<RunRequest, "content" | "zones" | "log"> {
+  readonly range: RangeAsk;
+}
+
+/** Null when the other thread has to map the range, since only it can say what the rows mean, or what is wrong. */
+export async function mapRange(request: MapRangeRequest): Promise<MappedRange | null> {
+  const settings = parseSettings(request.mapper, request.settings);
+  if ("fault" in settings || request.signal.aborted) return null;
+  let index: ReadingIndex | undefined;
+  try {
+    const rejections = new Rejections();
+    index = new ReadingIndex("", request.rowsInMemoryMax, new SpillFile(request.range.spillPath, "borrow"));
+    const range = new LaterRange({ index, rejections }, request.range);
+    const log = { info: range.refuse, warn: range.refuse };
+    const reason = await runMapper({ ...request, log }, settings.value, {
+      ...{ index, rejections, range },
+      onCut: range.refuse,
+    });
+    return reason === null && index.fault === undefined ? range.result() : null;
+  } catch {
+    // The other thread meets the fault again, and reports it.
+    return null;
+  } finally {
+    index?.close();
+  }
+}

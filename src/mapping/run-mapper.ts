@@ -1,0 +1,139 @@
+/** Runs the `map` of a mapper over a file or a range of it, and finds the reason when the whole file failed. */
+import { statSync } from "node:fs";
+import type { Reason } from "../model.ts";
+import { createMapperFile } from "../readers/mapper-file.ts";
+import type { RowFault } from "../readers/refuse.ts";
+import { type FileError, isFileError, isRowError, isUnreadable } from "../readers/row-error.ts";
+import { placeOf, RowTracker } from "../readers/row-place.ts";
+import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { authorFrames } from "./author-frames.ts";
+import { createContext } from "./context.ts";
+import type { LookupFile, MapJob } from "./contract.ts";
+import { thrownWords } from "./denied-access.ts";
+import type { MapContext, Mapper } from "./mapper.ts";
+import type { FirstRange, LaterRange } from "./ranges.ts";
+import type { ReadingIndex } from "./reading-index.ts";
+import { type Rejections, reasonOf, rowFault } from "./rejections.ts";
+import { SourceZones } from "./source-zones.ts";
+
+export const NO_LOG: MapContext<unknown>["log"] = { info: () => undefined, warn: () => undefined };
+
+export interface RunRequest {
+  /** Local copy of the input, or the file that contains it. */
+  readonly inputPath: string;
+  /** The whole content of a small input, where it was read already. */
+  readonly content?: Buffer | undefined;
+  /** Base name, and path at the drop. */
+  readonly fileName: string;
+  readonly filePath: string;
+  readonly mapper: Mapper;
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Version of readings that have none of their own. */
+  readonly version?: string | undefined;
+  readonly lookups?: readonly LookupFile[] | undefined;
+  /** See `MapJob`. */
+  readonly zones?: MapJob["zones"];
+  readonly signal: AbortSignal;
+  readonly log?: MapContext<unknown>["log"];
+  /** Limit on the readings in memory; the resulting bytes do not depend on it. */
+  readonly rowsInMemoryMax?: number | undefined;
+}
+
+export interface Taking {
+  readonly index: ReadingIndex;
+  readonly rejections: Rejections;
+  /** Called with each date that is cut to the millisecond. */
+  readonly onCut: (date: string) => void;
+  readonly range: FirstRange | LaterRange | undefined;
+}
+
+/** Null when `map` succeeded, otherwise why the whole file failed. */
+export async function runMapper(
+  request: RunRequest,
+  settings: unknown,
+  { index, rejections, onCut, range }: Taking,
+): Promise<Reason | null> {
+  const tracker = new RowTracker();
+  const size = sizeOf(request);
+  const refuse = (row: object, fault: RowFault) => rejections.add(placeOf(row) ?? {}, fault);
+  const file = createMapperFile({ ...request, size, cut: range?.cut }, tracker, refuse, request.signal);
+  const { log = NO_LOG, lookups, version, signal } = request;
+  const zones = new SourceZones(request.zones);
+  try {
+    const { context, finish } = createContext({
+      ...{ file, settings, index, rejections, tracker, lookups, zones, version, log, onCut, signal, watch: range },
+    });
+    await request.mapper.map(context);
+    // The mapper may have caught it.
+    if (zones.missing !== undefined) throw zones.missing;
+    finish();
+    return null;
+  } catch (thrown) {
+    if (zones.missing !== undefined) return thrownReason(zones.missing, tracker, request.mapper.name);
+    if (signal.aborted) throw signal.reason;
+    if (isDiskFault(readable(thrown), request.inputPath)) throw unreadableInput(request.filePath, thrown);
+    return thrownReason(readable(thrown), tracker, request.mapper.name);
+  }
+}
+
+/** The value that a mapper threw, unless inspecting it throws. */
+function readable(thrown: unknown): unknown {
+  try {
+    wordsOf(thrown);
+    return thrown instanceof Error && `${thrown.name}${thrown.stack}` === "" ? undefined : thrown;
+  } catch {
+    // The value threw again, so no more is known about it.
+    return new Error("a value that cannot be inspected");
+  }
+}
+
+export function sizeOf(request: RunRequest): number {
+  if (request.content !== undefined) return request.content.length;
+  try {
+    return statSync(request.inputPath).size;
+  } catch (cause) {
+    throw unreadableInput(request.filePath, cause);
+  }
+}
+
+/** A fault of the disk under the input, not of its content. */
+function isDiskFault(thrown: unknown, inputPath: string): boolean {
+  return systemCode(thrown) === "EIO" || (thrown instanceof Error && "path" in thrown && thrown.path === inputPath);
+}
+
+export function unreadableInput(filePath: string, cause: unknown): TransientError {
+  return new TransientError("HG-MAP-016", {
+    operation: "read input",
+    subject: filePath,
+    message: `the input cannot be read: ${wordsOf(cause)}`,
+    cause,
+  });
+}
+
+function thrownReason(thrown: unknown, tracker: RowTracker, mapper: string): Reason {
+  if (isRowError(thrown)) {
+    const { message, hint, column, text } = rowFault(thrown, tracker.latest);
+    const place = tracker.latest === undefined ? undefined : placeOf(tracker.latest);
+    return reasonOf("HG-MAP-005", message, { ...place, column, text }, hint);
+  }
+  if (isFileError(thrown)) return fileReason(thrown, tracker);
+  if (thrown instanceof ConfigError) return reasonOf(thrown.code, thrown.message, undefined, thrown.hint);
+  return reasonOf("HG-MAP-007", `the mapper ${mapper} threw: ${thrownWords(thrown)}${framesWords(thrown)}`);
+}
+
+function fileReason(thrown: FileError, tracker: RowTracker): Reason {
+  const { sheet, row, column, text } = thrown;
+  const code = isUnreadable(thrown) ? "HG-MAP-008" : "HG-MAP-015";
+  if (row === undefined && column === undefined && text === undefined)
+    return reasonOf(code, thrown.message, undefined, thrown.hint);
+  // A fault of the whole file that names only a column is at the row that was read last.
+  const at = row === undefined && tracker.latest !== undefined ? placeOf(tracker.latest) : { sheet, row };
+  return reasonOf(code, thrown.message, { ...at, column, text }, thrown.hint);
+}
+
+const FRAMES_MAX = 3;
+
+function framesWords(thrown: unknown): string {
+  const frames = authorFrames(thrown, FRAMES_MAX);
+  return frames.length === 0 ? "" : ` (${frames.join(", ")})`;
+}
