@@ -64,13 +64,18 @@ export function* scanReadings(bytes: Uint8Array): Generator<void, number | null>
   let yieldAt = at + YIELD_BYTES;
   let count = 0;
   let isFirst = true;
+  const order: Field[] = [];
   while (bytes[at] !== CLOSE_ARRAY || !isFirst) {
     if (bytes[at] !== OPEN_OBJECT) return null;
     at = skipBlanks(bytes, at + 1);
     let met = 0;
-    for (;;) {
-      const one = fieldAt(bytes, at, ELEMENT);
+    for (let place = 0; ; place += 1) {
+      // Most elements have the fields of the one before, in its order.
+      const before = order[place];
+      const one: Field | undefined =
+        before !== undefined && isNamed(bytes, at, before) ? before : fieldAt(bytes, at, ELEMENT);
       if (one === undefined || (met & one.bit) !== 0) return null;
+      order[place] = one;
       met |= one.bit;
       at = valueAt(bytes, at, one);
       if (at < 0) return null;
@@ -80,7 +85,9 @@ export function* scanReadings(bytes: Uint8Array): Generator<void, number | null>
         if (bytes[at] === CLOSE_ARRAY) at += 1;
         else
           for (;;) {
-            at = readingAt(bytes, at);
+            const begin = at;
+            at = usualReadingAt(bytes, begin);
+            if (at < 0) at = readingAt(bytes, begin);
             if (at < 0) return null;
             count += 1;
             at = skipBlanks(bytes, at);
@@ -112,6 +119,23 @@ export function* scanReadings(bytes: Uint8Array): Generator<void, number | null>
   return skipBlanks(bytes, at + 1) === bytes.length ? count : null;
 }
 
+const BEFORE_DATE = bytesOf('{"date":');
+const BEFORE_VALUE = bytesOf(',"value":');
+
+/** As `readingAt`, in the form that nearly all have, at half the cost. */
+function usualReadingAt(bytes: Uint8Array, begin: Position): Position {
+  if (!holds(bytes, begin, BEFORE_DATE)) return OTHER;
+  const date = afterString(bytes, begin + BEFORE_DATE.length);
+  if (date < 0 || !holds(bytes, date, BEFORE_VALUE)) return OTHER;
+  const end = afterNumber(bytes, date + BEFORE_VALUE.length, false);
+  return end >= 0 && bytes[end] === CLOSE_OBJECT ? end + 1 : OTHER;
+}
+
+function holds(bytes: Uint8Array, at: Position, wanted: Uint8Array): boolean {
+  for (let index = 0; index < wanted.length; index += 1) if (bytes[at + index] !== wanted[index]) return false;
+  return true;
+}
+
 /** Returns the position after the object of a reading. */
 function readingAt(bytes: Uint8Array, begin: Position): Position {
   if (bytes[begin] !== OPEN_OBJECT) return OTHER;
@@ -133,14 +157,12 @@ function readingAt(bytes: Uint8Array, begin: Position): Position {
 
 /** The field whose quoted name begins at the position. */
 function fieldAt(bytes: Uint8Array, at: Position, fields: readonly Field[]): Field | undefined {
-  if (bytes[at] !== QUOTE) return undefined;
-  for (const one of fields) {
-    const { name } = one;
-    let index = 0;
-    while (index < name.length && bytes[at + 1 + index] === name[index]) index += 1;
-    if (index === name.length && bytes[at + 1 + index] === QUOTE) return one;
-  }
+  for (const one of fields) if (isNamed(bytes, at, one)) return one;
   return undefined;
+}
+
+function isNamed(bytes: Uint8Array, at: Position, { name }: Field): boolean {
+  return bytes[at] === QUOTE && bytes[at + 1 + name.length] === QUOTE && holds(bytes, at + 1, name);
 }
 
 /**
