@@ -3,7 +3,7 @@
  * read by `JSON.parse`: over generated bodies, each of which comes twice, since targets are first learned.
  */
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { applyOperations } from "../../src/hub/push/apply.ts";
 import { ReadingColumns } from "../../src/hub/store/columns.ts";
 import type { IngestTransaction, QueuedOperation, TargetQuery, VariableFacts } from "../../src/hub/store/store.ts";
@@ -149,10 +149,23 @@ test("elements of known targets are not parsed", async () => {
   const data = `"data":[{"date":"${iso(0)}","value":1.5},{"date":"${iso(900_000)}","value":-2}]`;
   const known = ["M-1", "M-2"].map((name) => `{"sourceSerialNumber":"${name}","mappingConfig":"kWh",${data}}`);
   const { stored, outcomes } = await applied(targets, [[`[${known}]`], [`[${known}]`]]);
-  expect(calls).toBe(2);
+  // The first time, after their beginnings were parsed.
+  expect(calls).toBe(4);
   expect(outcomes.flat()).toMatchObject([
     { received: 4, stored: 4 },
     { received: 4, stored: 4 },
   ]);
   expect(stored.map(({ value }) => value)).toEqual([1.5, -2, 1.5, -2, 1.5, -2, 1.5, -2]);
+});
+
+test("of an element that names a variable for the first time, only the beginning is parsed", async () => {
+  const parse = vi.spyOn(JSON, "parse");
+  const element = (name: string) =>
+    `{"sourceSerialNumber":"${name}","mappingConfig":"kWh","data":[{"date":"${iso(0)}","value":1.5}]}`;
+  const { stored, outcomes } = await applied(new TargetBytes(), [[`[${["M-1", "missing", "M-2"].map(element)}]`]]);
+  const whole = parse.mock.calls.filter(([text]) => text.includes("date"));
+  parse.mockRestore();
+  expect(whole.map(([text]) => text)).toEqual([`[${element("missing")}]`]);
+  expect(outcomes.flat()).toMatchObject([{ received: 3, stored: 2, discarded: [{ count: 1 }] }]);
+  expect(stored).toHaveLength(2);
 });

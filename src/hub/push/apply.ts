@@ -161,13 +161,16 @@ async function collect(
   for (const element of plain?.others() ?? readPushParts(body)) {
     received += element.data.length;
     const variable = await resolve(element);
+    if (plain?.isHead === true) {
+      if (typeof variable !== "string") plain.learn(variable);
+      continue;
+    }
     if (typeof variable === "string") {
       discards.add(wordsOf(element), variable, element.data.length);
       continue;
     }
     const count = await take(element, variable, collecting);
     if (count === null) return null;
-    plain?.learn(element, variable);
     stored += count;
   }
   received += plain?.taken ?? 0;

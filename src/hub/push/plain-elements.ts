@@ -1,10 +1,10 @@
 /**
  * Elements of a push in the form that most programs write: known bytes that name the variable, then readings
  * `{"date":"2026-03-01T00:15:00Z","value":12.5}` without blanks. Their bytes become columns without an object or a text
- * for any of them. An element of another form is read as all are in `readPushParts`, and so is one that names a
- * variable for the first time.
+ * for any of them. Of an element that names a variable for the first time, the beginning is read as all are in
+ * `readPushParts`, and an element of another form is read so as a whole.
  */
-import { identifierKind, type PushElement, readPushParts } from "../../wire/index.ts";
+import { identifierKind, PushBodyFault, type PushElement, readElement, readPushParts } from "../../wire/index.ts";
 import { endOfString, skipBlanks } from "../../wire/push-scan.ts";
 import type { ReadingColumns } from "../store/columns.ts";
 import type { TargetQuery, VariableFacts } from "../store/store.ts";
@@ -30,14 +30,22 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const OTHER = -1;
 
+interface Head {
+  /** Its bytes. */
+  readonly from: number;
+  readonly to: number;
+  readonly kind: TargetQuery["by"];
+  readonly element: PushElement;
+}
+
 export class PlainElements {
   /** Readings of plain elements, which are all stored. */
   taken = 0;
   readonly #bytes: Buffer;
   readonly #parts: PlainParts;
   readonly #reading: PlainReading;
-  /** Position of an element whose bytes named no variable yet; below zero: there is none. */
-  #unknown = OTHER;
+  /** The beginning that was yielded last; null: a whole element was. */
+  #head: Head | null = null;
 
   constructor(body: Uint8Array, parts: PlainParts) {
     this.#bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
@@ -45,7 +53,10 @@ export class PlainElements {
     this.#reading = new PlainReading(this.#bytes);
   }
 
-  /** The elements of other forms; plain ones go to the columns. The body is valid. */
+  /**
+   * The elements of other forms, and before an element whose bytes named no variable yet the beginning of it, without
+   * readings (`isHead`); plain elements go to the columns. The body is valid.
+   */
   *others(): Generator<PushElement> {
     const bytes = this.#bytes;
     if (!this.#isPlain()) {
@@ -55,6 +66,12 @@ export class PlainElements {
     for (let at = 1; ; at += 1) {
       const begin = skipBlanks(bytes, at);
       let end = this.#take(begin);
+      this.#head = end === OTHER ? this.#headAt(begin) : null;
+      if (this.#head !== null) {
+        yield this.#head.element;
+        this.#head = null;
+        end = this.#take(begin);
+      }
       if (end === OTHER) {
         end = endOfElement(bytes, begin);
         yield* readPushParts(Buffer.concat([OPENING, bytes.subarray(begin, end), CLOSING]));
@@ -64,15 +81,27 @@ export class PlainElements {
     }
   }
 
-  /** The next element that begins with the same bytes as the one that was yielded last names the same variable. */
-  learn(element: PushElement, variable: VariableFacts): void {
-    const kind = identifierKind(element);
-    const from = this.#unknown;
-    this.#unknown = OTHER;
-    const to = from < 0 ? OTHER : endOfTarget(this.#bytes, from);
-    if (kind === null || to < 0 || element.version !== undefined) return;
-    if (isHeadOf(this.#bytes.toString("utf8", from, to), element))
-      this.#parts.targets.add(this.#bytes, from, to, { kind, variable });
+  /** Whether the element that was yielded last is the beginning of one, which has no readings. */
+  get isHead(): boolean {
+    return this.#head !== null;
+  }
+
+  /** The elements that begin with the bytes of the beginning that was yielded last name this variable. */
+  learn(variable: VariableFacts): void {
+    if (this.#head === null) return;
+    const { from, to, kind } = this.#head;
+    this.#parts.targets.add(this.#bytes, from, to, { kind, variable });
+  }
+
+  /** Null: its variable is known, or its names have another form. */
+  #headAt(from: number): Head | null {
+    const bytes = this.#bytes;
+    const to = endOfTarget(bytes, from);
+    if (to < 0 || this.#parts.targets.find(bytes, from) !== undefined) return null;
+    const element = headOf(bytes.toString("utf8", from, to));
+    const kind = element === null ? null : identifierKind(element);
+    if (element === null || kind === null || element.version !== undefined) return null;
+    return { from, to, kind, element };
   }
 
   /** By its beginning: a body whose first element has another form mostly has none of this one. */
@@ -89,7 +118,6 @@ export class PlainElements {
     const bytes = this.#bytes;
     const reading = this.#reading;
     const known = targets.find(bytes, begin);
-    this.#unknown = known === undefined ? begin : OTHER;
     if (known === undefined || !admits(known.target.kind)) return OTHER;
     const before = columns.length;
     const position = columns.positionOf(known.target.variable);
@@ -112,17 +140,18 @@ export class PlainElements {
 const OPENING = Buffer.from("[");
 const CLOSING = Buffer.from("]");
 
-/** Whether the beginning of an element, up to its readings, has all of its fields. */
-function isHeadOf(head: string, { data: _, ...target }: PushElement): boolean {
+/** The beginning of an element, up to its readings. Null: it has other fields than these, or names of another case. */
+function headOf(text: string): PushElement | null {
   try {
-    const alone: unknown = JSON.parse(`${head}]}`);
+    const alone: unknown = JSON.parse(`${text}]}`);
+    const { data: _, ...target } = readElement(alone, 0);
     const names = Object.keys(Object(alone));
     const same = names.every(
       (name) => name === "data" || Reflect.get(Object(alone), name) === Reflect.get(target, name),
     );
-    return same && names.length === Object.keys(target).length + 1;
+    return same && names.length === Object.keys(target).length + 1 ? { ...target, data: [] } : null;
   } catch (thrown) {
-    if (thrown instanceof SyntaxError) return false;
+    if (thrown instanceof SyntaxError || thrown instanceof PushBodyFault) return null;
     throw thrown;
   }
 }

@@ -39,7 +39,7 @@ export class TargetBytes {
     const next = this.#last?.next ?? null;
     const found = next !== null && this.#isAt(next, bytes, from) ? next : this.#search(bytes, from);
     if (found === undefined) return undefined;
-    if (this.#last !== null) this.#last.next = found;
+    if (this.#last !== null && this.#last !== found) this.#last.next = found;
     this.#last = found;
     return found;
   }
