@@ -3,7 +3,7 @@
  * labels, and between its first and its last date the variable has no rows and no other block.
  */
 import { change, type Row, row, rows, type Steps } from "../database.ts";
-import { type Columns, packed, SPAN_MAX_MS, unpacked } from "./codec.ts";
+import { type Columns, packed, SPAN_MAX_MS, sliced, unpacked } from "./codec.ts";
 
 /** Points of a full block. More would make corrections slower, fewer take more room. */
 export const BLOCK_POINTS = 1_000;
@@ -50,10 +50,6 @@ export function partOf(block: Block, lowMs: number, highMs: number): Columns {
   return sliced(columns, from, end);
 }
 
-export function sliced({ atMs, values, origins }: Columns, from: number, end: number): Columns {
-  return { atMs: atMs.subarray(from, end), values: values.subarray(from, end), origins: origins.subarray(from, end) };
-}
-
 /** Index of the first date that is not earlier. */
 function placeOf(atMs: Float64Array, ms: number): number {
   let low = 0;
@@ -75,19 +71,24 @@ export function blocksOf(variableId: number, columns: Columns): readonly NewBloc
   const { length } = columns.atMs;
   if (length === 0) return [];
   const count = Math.max(1, Math.round(length / BLOCK_POINTS));
+  if (count === 1) return narrow(columns).map((part) => blockFrom(variableId, part));
   return Array.from({ length: count }, (_, index) => {
     const from = Math.floor((index * length) / count);
     return sliced(columns, from, Math.floor(((index + 1) * length) / count));
   })
     .flatMap(narrow)
-    .map((part) => ({
-      variableId,
-      firstMs: part.atMs[0] ?? 0,
-      lastMs: part.atMs.at(-1) ?? 0,
-      points: part.atMs.length,
-      data: packed(part),
-      lastValue: part.values.at(-1) ?? 0,
-    }));
+    .map((part) => blockFrom(variableId, part));
+}
+
+function blockFrom(variableId: number, part: Columns): NewBlock {
+  return {
+    variableId,
+    firstMs: part.atMs[0] ?? 0,
+    lastMs: part.atMs.at(-1) ?? 0,
+    points: part.atMs.length,
+    data: packed(part),
+    lastValue: part.values.at(-1) ?? 0,
+  };
 }
 
 function narrow(columns: Columns): readonly Columns[] {
@@ -107,6 +108,15 @@ export function* putBlock({ variableId, firstMs, lastMs, points, data, lastValue
     "INSERT INTO point_block (variable_id, first_ms, last_ms, points, data, last_value) VALUES (?, ?, ?, ?, ?, ?)",
     ...[variableId, firstMs, lastMs, points, data, lastValue],
   );
+}
+
+/** Of the block that begins at the same date. */
+export function* replaceBlock({ variableId, firstMs, lastMs, points, data, lastValue }: NewBlock): Steps<void> {
+  const changed = yield* change(
+    "UPDATE point_block SET last_ms = ?, points = ?, data = ?, last_value = ? WHERE variable_id = ? AND first_ms = ?",
+    ...[lastMs, points, data, lastValue, variableId, firstMs],
+  );
+  if (changed !== 1) throw new RangeError("a block of points is no longer where it was found");
 }
 
 type BlockPlace = Pick<Block, "variableId" | "firstMs">;

@@ -1,15 +1,22 @@
 /** Writes and reads the numbers of a block. */
 
 export class ByteWriter {
+  readonly capacity: number;
   private readonly bytes: Uint8Array;
   private readonly view: DataView;
   private at = 0;
 
   constructor(capacity: number) {
+    this.capacity = capacity;
     this.bytes = new Uint8Array(capacity);
     this.view = new DataView(this.bytes.buffer);
   }
 
+  clear(): void {
+    this.at = 0;
+  }
+
+  /** Valid until `clear`. */
   written(): Uint8Array {
     return this.bytes.subarray(0, this.at);
   }
@@ -41,9 +48,18 @@ export class ByteWriter {
       for (let index = plane; index < values.length; index += width) this.byte(values[index] ?? 0);
   }
 
+  /** The bytes of the distances of whole numbers from the lowest one. */
   wholePlanes(values: Float64Array, low: number, width: number): void {
-    for (let plane = 0, unit = 1; plane < width; plane += 1, unit *= 256)
-      for (const value of values) this.byte(Math.floor((value - low) / unit) % 256);
+    const { bytes } = this;
+    let { at } = this;
+    // As 32 bits in the first planes, which is a third of the cost.
+    for (let plane = 0; plane < Math.min(width, 4); plane += 1)
+      for (let index = 0; index < values.length; index += 1, at += 1)
+        bytes[at] = ((values[index] ?? 0) - low) >>> (8 * plane);
+    for (let plane = 4, unit = 2 ** 32; plane < width; plane += 1, unit *= 256)
+      for (let index = 0; index < values.length; index += 1, at += 1)
+        bytes[at] = Math.floor(((values[index] ?? 0) - low) / unit);
+    this.at = at;
   }
 }
 

@@ -18,6 +18,19 @@ export interface Columns {
   readonly origins: Float64Array;
 }
 
+/** Empty columns in one piece of memory, since each piece costs as much as 50 points. */
+export function columnsFor(count: number): Columns {
+  const { buffer } = new Float64Array(3 * count);
+  const column = (index: number) => new Float64Array(buffer, 8 * index * count, count);
+  return { atMs: column(0), values: column(1), origins: column(2) };
+}
+
+export function sliced(columns: Columns, from: number, end: number): Columns {
+  const { atMs, values, origins } = columns;
+  if (from === 0 && end === atMs.length) return columns;
+  return { atMs: atMs.subarray(from, end), values: values.subarray(from, end), origins: origins.subarray(from, end) };
+}
+
 const FORMAT = 1;
 const SCALES = [1, 10, 100, 1e3, 1e4, 1e5, 1e6] as const;
 const DOUBLES = 255;
@@ -41,7 +54,7 @@ const HEAD_BYTES = SUM_PLACE + 4 * 8;
 
 export function packed(columns: Columns): Uint8Array {
   const count = columns.atMs.length;
-  const bytes = new ByteWriter(64 + count * POINT_BYTES);
+  const bytes = writerFor(64 + count * POINT_BYTES);
   bytes.byte(FORMAT);
   bytes.natural(count);
   packDates(bytes, columns.atMs);
@@ -55,9 +68,18 @@ export function packed(columns: Columns): Uint8Array {
     : headed(PLAIN, plain, columns.values);
 }
 
+/** Kept for the next block. */
+let writer = new ByteWriter(65_536);
+
+function writerFor(capacity: number): ByteWriter {
+  if (capacity > writer.capacity) writer = new ByteWriter(capacity);
+  writer.clear();
+  return writer;
+}
+
 function headed(kind: number, content: Uint8Array, values: Float64Array): Uint8Array {
-  const data = new Uint8Array(HEAD_BYTES + content.length);
-  const view = new DataView(data.buffer);
+  const data = Buffer.allocUnsafe(HEAD_BYTES + content.length);
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const sums = sumsOf(values);
   const fields = [sums?.sum, sums?.error, sums?.min, sums?.max];
   for (const [index, field] of fields.entries()) view.setFloat64(SUM_PLACE + 8 * index, field ?? Number.NaN, true);
@@ -116,11 +138,11 @@ export function unpacked(data: Uint8Array): Columns {
   const format = bytes.byte();
   if (format !== FORMAT) throw new DamagedBlock(`a block of points has the unknown format ${format}`);
   const count = bytes.natural();
-  return {
-    atMs: unpackDates(bytes, count),
-    values: unpackValues(bytes, count),
-    origins: unpackOrigins(bytes, count),
-  };
+  const columns = columnsFor(count);
+  unpackDates(bytes, columns.atMs);
+  unpackValues(bytes, columns.values);
+  unpackOrigins(bytes, columns.origins);
+  return columns;
 }
 
 function packDates(bytes: ByteWriter, atMs: Float64Array): void {
@@ -128,7 +150,9 @@ function packDates(bytes: ByteWriter, atMs: Float64Array): void {
   const step = (atMs[1] ?? first) - first;
   bytes.double(first);
   bytes.double(step);
-  const isRegular = atMs.every((ms, index) => ms === first + index * step);
+  let regular = 0;
+  while (regular < atMs.length && atMs[regular] === first + regular * step) regular += 1;
+  const isRegular = regular === atMs.length;
   bytes.byte(isRegular ? 1 : 0);
   if (isRegular) return;
   for (let index = 2, before = step; index < atMs.length; index += 1) {
@@ -138,81 +162,106 @@ function packDates(bytes: ByteWriter, atMs: Float64Array): void {
   }
 }
 
-function unpackDates(bytes: ByteReader, count: number): Float64Array {
+function unpackDates(bytes: ByteReader, atMs: Float64Array): void {
   const first = bytes.double();
   const step = bytes.double();
   const isRegular = bytes.byte() === 1;
-  const atMs = new Float64Array(count);
-  for (let index = 0, ms = first, next = step; index < count; index += 1) {
+  for (let index = 0, ms = first, next = step; index < atMs.length; index += 1) {
     if (index > 1 && !isRegular) next += bytes.whole();
     if (index > 0) ms += next;
     atMs[index] = ms;
   }
-  return atMs;
 }
 
 function packValues(bytes: ByteWriter, values: Float64Array): void {
-  const scale = scaleOf(values);
-  if (scale === null) {
+  const scaled = scaledOf(values);
+  if (scaled === null) {
     bytes.byte(DOUBLES);
     bytes.planes(new Uint8Array(values.slice().buffer), 8);
     return;
   }
+  const { scale, whole } = scaled;
   bytes.byte(scale);
-  const whole = values.map((value) => Math.round(value * (SCALES[scale] ?? 1)));
-  const steps = whole.map((value, index) => (index === 0 ? 0 : value - (whole[index - 1] ?? 0)));
-  const [plain, changes] = [rangeOf(whole), rangeOf(steps.subarray(1))];
+  const steps = stepsOf(whole);
+  const [plain, changes] = [rangeOf(whole), rangeOf(steps)];
   const isBySteps = changes.width < plain.width;
   const { low, width } = isBySteps ? changes : plain;
   bytes.byte(isBySteps ? 1 : 0);
   bytes.byte(width);
   bytes.double(low);
   bytes.double(whole[0] ?? 0);
-  bytes.wholePlanes(isBySteps ? steps.subarray(1) : whole, low, width);
+  bytes.wholePlanes(isBySteps ? steps : whole, low, width);
 }
 
-function unpackValues(bytes: ByteReader, count: number): Float64Array {
+/** From the second one on. */
+function stepsOf(whole: Float64Array): Float64Array {
+  const steps = scratch(1, Math.max(0, whole.length - 1));
+  for (let index = 0; index < steps.length; index += 1) steps[index] = (whole[index + 1] ?? 0) - (whole[index] ?? 0);
+  return steps;
+}
+
+function unpackValues(bytes: ByteReader, values: Float64Array): void {
   const scale = bytes.byte();
-  if (scale === DOUBLES) return new Float64Array(bytes.planes(count, 8).buffer);
+  if (scale === DOUBLES) {
+    values.set(new Float64Array(bytes.planes(values.length, 8).buffer));
+    return;
+  }
   const divisor = SCALES[scale] ?? 1;
   const isBySteps = bytes.byte() === 1;
   const width = bytes.byte();
   const low = bytes.double();
   const first = bytes.double();
-  const values = new Float64Array(count);
   if (!isBySteps) {
     bytes.wholePlanes(values, low, width);
-    for (let index = 0; index < count; index += 1) values[index] = (values[index] ?? 0) / divisor;
-    return values;
+    for (let index = 0; index < values.length; index += 1) values[index] = (values[index] ?? 0) / divisor;
+    return;
   }
   bytes.wholePlanes(values.subarray(1), low, width);
-  for (let index = 0, whole = first; index < count; index += 1) {
+  for (let index = 0, whole = first; index < values.length; index += 1) {
     if (index > 0) whole += values[index] ?? 0;
     values[index] = whole / divisor;
   }
-  return values;
 }
 
-/** The smallest scale by which all values are whole numbers; null: there is none. */
-function scaleOf(values: Float64Array): number | null {
+const scratches = [new Float64Array(2_048), new Float64Array(2_048)];
+
+/** Valid until the next block. */
+function scratch(place: 0 | 1, length: number): Float64Array {
+  const known = scratches[place];
+  return known !== undefined && length <= known.length ? known.subarray(0, length) : new Float64Array(length);
+}
+
+interface Scaled {
+  readonly scale: number;
+  readonly whole: Float64Array;
+}
+
+/** The values by the smallest scale by which all are whole numbers; null: there is none. */
+function scaledOf(values: Float64Array): Scaled | null {
+  const whole = scratch(0, values.length);
   let scale = 0;
-  for (const value of values) {
-    while (scale < SCALES.length && !isWholeBy(value, SCALES[scale] ?? 1)) scale += 1;
+  for (let index = 0; index < values.length; ) {
+    const value = values[index] ?? 0;
+    const factor = SCALES[scale] ?? 1;
+    const one = Math.round(value * factor);
+    // Sums of whole numbers have no negative zero.
+    if (Math.abs(one) < WHOLE_MAX && one / factor === value && !Object.is(value, -0)) {
+      whole[index] = one;
+      index += 1;
+      continue;
+    }
+    scale += 1;
     if (scale === SCALES.length) return null;
+    index = 0;
   }
-  const factor = SCALES[scale] ?? 1;
-  return values.every((value) => isWholeBy(value, factor)) ? scale : null;
-}
-
-function isWholeBy(value: number, factor: number): boolean {
-  const whole = Math.round(value * factor);
-  // Sums of whole numbers have no negative zero.
-  return Math.abs(whole) < WHOLE_MAX && whole / factor === value && !Object.is(value, -0);
+  return { scale, whole };
 }
 
 function rangeOf(whole: Float64Array): { readonly low: number; readonly width: number } {
-  let [low, high] = [whole[0] ?? 0, whole[0] ?? 0];
-  for (const value of whole) {
+  let low = whole[0] ?? 0;
+  let high = low;
+  for (let index = 1; index < whole.length; index += 1) {
+    const value = whole[index] ?? 0;
     if (value < low) low = value;
     if (value > high) high = value;
   }
@@ -234,13 +283,11 @@ function packOrigins(bytes: ByteWriter, origins: Float64Array): void {
   }
 }
 
-function unpackOrigins(bytes: ByteReader, count: number): Float64Array {
-  const origins = new Float64Array(count);
-  for (let index = 0, origin = 0; index < count; ) {
+function unpackOrigins(bytes: ByteReader, origins: Float64Array): void {
+  for (let index = 0, origin = 0; index < origins.length; ) {
     const end = index + bytes.natural();
     origin += bytes.whole();
     origins.fill(origin, index, end);
     index = end;
   }
-  return origins;
 }

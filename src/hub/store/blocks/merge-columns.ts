@@ -1,19 +1,19 @@
 /** Columns of points that become one: stored ones, and readings that are merged into them. */
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
-import type { Columns } from "./codec.ts";
+import { type Columns, columnsFor, sliced } from "./codec.ts";
 
 export function concatenated(one: Columns, other: Columns): Columns {
-  const joined = (of: (columns: Columns) => Float64Array) => {
-    const all = new Float64Array(of(one).length + of(other).length);
-    all.set(of(one));
-    all.set(of(other), of(one).length);
-    return all;
-  };
-  return {
-    atMs: joined(({ atMs }) => atMs),
-    values: joined(({ values }) => values),
-    origins: joined(({ origins }) => origins),
-  };
+  const { length } = one.atMs;
+  const all = columnsFor(length + other.atMs.length);
+  copyInto(all, one, 0);
+  copyInto(all, other, length);
+  return all;
+}
+
+function copyInto(all: Columns, one: Columns, place: number): void {
+  all.atMs.set(one.atMs, place);
+  all.values.set(one.values, place);
+  all.origins.set(one.origins, place);
 }
 
 interface Fresh {
@@ -30,43 +30,37 @@ export function merged(
   replaced: number[],
 ): { readonly columns: Columns; readonly isChanged: boolean } {
   const capacity = stored.atMs.length + indices.length;
-  const [atMs, values, origins] = [0, 1, 2].map(() => new Float64Array(capacity)) as [
-    Float64Array,
-    Float64Array,
-    Float64Array,
-  ];
-  let [length, at, isChanged] = [0, 0, false];
-  const put = (ms: number, value: number, origin: number) => {
-    atMs[length] = ms;
-    values[length] = value;
-    origins[length] = origin;
-    length += 1;
+  const { atMs, values, origins } = columnsFor(capacity);
+  const isAfter = (stored.atMs.at(-1) ?? Number.NEGATIVE_INFINITY) < (readings.atMs[indices[0] ?? 0] ?? 0);
+  if (isAfter) copyInto({ atMs, values, origins }, stored, 0);
+  let length = isAfter ? stored.atMs.length : 0;
+  let at = length;
+  let isChanged = false;
+  /** All stored ones up to that date. */
+  const putStored = (untilMs: number) => {
+    for (; at < stored.atMs.length && (stored.atMs[at] ?? 0) <= untilMs; at += 1, length += 1) {
+      atMs[length] = stored.atMs[at] ?? 0;
+      values[length] = stored.values[at] ?? 0;
+      origins[length] = stored.origins[at] ?? 0;
+    }
   };
-  const putStored = () => {
-    put(stored.atMs[at] ?? 0, stored.values[at] ?? 0, stored.origins[at] ?? 0);
-    at += 1;
-  };
-  for (const index of indices) {
+  for (let place = 0; place < indices.length; place += 1) {
+    const index = indices[place] ?? 0;
     const ms = readings.atMs[index] ?? 0;
-    while (at < stored.atMs.length && (stored.atMs[at] ?? 0) <= ms) putStored();
+    putStored(ms);
     const value = readings.value[index] ?? 0;
-    const origin = numbers.firstOrigin + (readings.operation[index] ?? 0);
-    if (length === 0 || atMs[length - 1] !== ms) put(ms, value, origin);
-    else {
+    const isKnown = length > 0 && atMs[length - 1] === ms;
+    if (isKnown) {
       replaced.push(index);
       if (values[length - 1] === value) continue;
-      values[length - 1] = value;
-      origins[length - 1] = origin;
+      length -= 1;
     }
+    atMs[length] = ms;
+    values[length] = value;
+    origins[length] = numbers.firstOrigin + (readings.operation[index] ?? 0);
+    length += 1;
     isChanged = true;
   }
-  while (at < stored.atMs.length) putStored();
-  return {
-    columns: {
-      atMs: atMs.subarray(0, length),
-      values: values.subarray(0, length),
-      origins: origins.subarray(0, length),
-    },
-    isChanged,
-  };
+  putStored(Number.POSITIVE_INFINITY);
+  return { columns: sliced({ atMs, values, origins }, 0, length), isChanged };
 }

@@ -6,7 +6,7 @@
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import type { DamagedPoints } from "../ingest.ts";
 import { BLOCK_POINTS, blocksOf, type NewBlock } from "./blocks.ts";
-import { type Columns, readable } from "./codec.ts";
+import { type Columns, columnsFor, readable } from "./codec.ts";
 import { concatenated, merged } from "./merge-columns.ts";
 import type { Segment } from "./new-points.ts";
 import type { BlockKey, Part } from "./parts.ts";
@@ -151,15 +151,16 @@ export function planOf(readings: ReadingColumns, segment: Segment, numbers: Firs
       continue;
     }
     hasRun = true;
-    const { columns } = merge(columnsOf(rows.joined), part);
     const [first, last] = [rows.joined[0], rows.joined.at(-1)];
     if (first !== undefined && last !== undefined) removedRows.push({ firstMs: first.atMs, lastMs: last.atMs });
     const before = rows.follows ? continued(part.after, planning) : null;
+    const stored = columnsOf(rows.joined);
     if (before === null) {
-      grown.push({ keys: [], columns, isChanged: true });
+      grown.push({ keys: [], columns: merge(stored, part).columns, isChanged: true });
       continue;
     }
-    before.columns = concatenated(before.columns, columns);
+    const earlier = first === undefined ? before.columns : concatenated(before.columns, stored);
+    before.columns = merge(earlier, part).columns;
     before.isChanged = true;
   }
   const changed = grown.filter(({ isChanged }) => isChanged);
@@ -228,7 +229,10 @@ function rowsAround(
   return { joined: rows.slice(from, end), follows: fromMs <= lowMs + 1 };
 }
 
+const NO_COLUMNS = columnsFor(0);
+
 function columnsOf(rows: readonly StoredRow[]): Columns {
+  if (rows.length === 0) return NO_COLUMNS;
   return {
     atMs: Float64Array.from(rows, ({ atMs }) => atMs),
     values: Float64Array.from(rows, ({ value }) => value),

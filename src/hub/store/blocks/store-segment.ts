@@ -2,7 +2,7 @@
 import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import { type Row, rows, type Steps } from "../database.ts";
 import { truth } from "../structure-rows.ts";
-import { dataOf, putBlock, removeBlock } from "./blocks.ts";
+import { dataOf, putBlock, removeBlock, replaceBlock } from "./blocks.ts";
 import type { Segment } from "./new-points.ts";
 import { removeRows } from "./pack.ts";
 import { type BlockKey, neededBlocks, type Part, partsOf, slicesOf } from "./parts.ts";
@@ -48,19 +48,54 @@ export function* storeSegment(readings: ReadingColumns, segment: Segment, number
   return joinedEffects(effects);
 }
 
+/** An effect, and the newest block then; null: not known. */
+export interface EndEffect {
+  readonly effect: Effect;
+  readonly newest: BlockKey | null;
+}
+
+/**
+ * The same for readings later than all that the variable has, whose newest block is known; null: it has none. A
+ * statement to read that block, and one to write it.
+ */
+export function* storeAtEnd(
+  readings: ReadingColumns,
+  segment: Segment,
+  numbers: FirstNumbers,
+  newest: BlockKey | null,
+): Steps<EndEffect> {
+  const parts = partsOf(readings, segment, newest === null ? [] : [newest]);
+  const data = yield* readBlocks(parts);
+  const fromMs = neededRows(parts)?.lowMs ?? Number.POSITIVE_INFINITY;
+  const plan = planOf(readings, segment, numbers, { parts, data, rows: [], fromMs });
+  const effect = yield* applyPlan(segment.variable.id, plan);
+  const last = plan.added.at(-1);
+  if (last === undefined) return { effect, newest: null };
+  // Without its bytes, which would be kept in memory.
+  const { variableId, firstMs, lastMs, points } = last;
+  return { effect, newest: { variableId, firstMs, lastMs, points } };
+}
+
 function* applyPlan(id: number, { removed, removedRows, added, ...effect }: Plan): Steps<Effect> {
-  for (const key of removed) yield* removeBlock(key);
+  const isAdded = (key: BlockKey) => added.some(({ firstMs }) => firstMs === key.firstMs);
+  const isRemoved = (block: BlockKey) => removed.some(({ firstMs }) => firstMs === block.firstMs);
+  for (const key of removed) if (!isAdded(key)) yield* removeBlock(key);
   for (const span of removedRows) yield* removeRows(id, span);
-  for (const block of added) yield* putBlock(block);
+  for (const block of added) yield* isRemoved(block) ? replaceBlock(block) : putBlock(block);
   return effect;
 }
 
 function* readAround(id: number, parts: readonly Part[]): Steps<Around> {
-  const data = new Map<number, Uint8Array>();
-  for (const key of neededBlocks(parts)) data.set(key.firstMs, yield* dataOf(key));
+  const data = yield* readBlocks(parts);
   const needed = neededRows(parts);
   if (needed === null) return { parts, data, rows: [], fromMs: Number.POSITIVE_INFINITY };
   const newest = (yield* rows(ROWS, id, needed.lowMs, needed.highMs, needed.rowsMax)).map(storedRowOf);
   const oldest = newest.length < needed.rowsMax ? undefined : newest.at(-1);
   return { parts, data, rows: newest.toReversed(), fromMs: oldest?.atMs ?? needed.lowMs };
+}
+
+function* readBlocks(parts: readonly Part[]): Steps<ReadonlyMap<number, Uint8Array>> {
+  const data = new Map<number, Uint8Array>();
+  for (const key of neededBlocks(parts)) data.set(key.firstMs, yield* dataOf(key));
+  return data;
 }

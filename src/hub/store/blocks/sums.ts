@@ -14,9 +14,12 @@ const VALUE_MAX = 1e150;
 
 /** Additions lose nothing that they round off (the method of Neumaier). Null: a value is too large. */
 export function sumsOf(values: Float64Array): BlockSums | null {
-  let [sum, error] = [0, 0];
-  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const value of values) {
+  let sum = 0;
+  let error = 0;
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index] ?? 0;
     const next = sum + value;
     error += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
     sum = next;

@@ -127,6 +127,8 @@ export function statements(database: DatabaseSync) {
     const key = asArrays ? `arrays: ${sql}` : sql;
     const known = prepared.get(key);
     if (known !== undefined) {
+      // The order of use counts only where there are many texts.
+      if (prepared.size < STATEMENTS_MAX / 2) return known;
       prepared.delete(key);
       prepared.set(key, known);
       return known;

@@ -163,6 +163,7 @@ function createAttempts({ main, tools, effects, packing }: AttemptParts, retenti
     structure.learn();
     targets.clear();
     effects.forget();
+    points.forget();
   };
   const begin = () => {
     if (main.isTransaction) return;
@@ -207,6 +208,7 @@ function createAttempts({ main, tools, effects, packing }: AttemptParts, retenti
         return true;
       } catch (thrown) {
         if (main.isTransaction) main.exec("ROLLBACK");
+        points.forget();
         if (thrown instanceof StructureChanged && mode === "lazy") return false;
         throw thrown;
       }

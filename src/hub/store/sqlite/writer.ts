@@ -7,7 +7,7 @@ import { hasLabels, type Segment, segmentsOf } from "../blocks/new-points.ts";
 import type { Packing } from "../blocks/pack.ts";
 import { type BlockKey, partsOf } from "../blocks/parts.ts";
 import { type Effect, effectOfRows, RUN_MIN } from "../blocks/plan.ts";
-import { readKeys, storeSegment } from "../blocks/store-segment.ts";
+import { keyOf, readKeys, storeAtEnd, storeSegment } from "../blocks/store-segment.ts";
 import type { FirstNumbers, Labels, ReadingColumns } from "../columns.ts";
 import type { DamagedPoints, WrittenReadings } from "../ingest.ts";
 import { FAR_MS } from "../point-rows.ts";
@@ -26,6 +26,8 @@ const LABELS = ["version", "tags", "batch_tags"] as const;
 export interface PointWriter {
   /** Within a transaction. */
   write(readings: ReadingColumns, numbers: FirstNumbers): WrittenReadings;
+  /** Must be called when a transaction was undone, and when others may have removed points. */
+  forget(): void;
 }
 
 export function createPointWriter(database: DatabaseSync, retention: Retention, packing: Packing): PointWriter {
@@ -54,6 +56,7 @@ export function createPointWriter(database: DatabaseSync, retention: Retention, 
       }
       return { replaced, damaged };
     },
+    forget: blocks.forget,
   };
 }
 
@@ -62,18 +65,35 @@ interface Written {
   readonly damaged: DamagedPoints[];
 }
 
+/** What the writer knows of the points of a variable: this connection alone adds any. */
+interface End {
+  /** The newest block; null: there is none. */
+  readonly newest: BlockKey | null;
+  /** Whether no row is later. */
+  readonly isLast: boolean;
+}
+
+/** Some megabytes. */
+const ENDS_MAX = 100_000;
 /** Puts readings into blocks. */
 function createBlockWriter(tools: Statements, packing: Packing) {
-  /** By variable, a date after which it has no block: this connection alone adds blocks. */
-  const ends = new Map<number, number>();
+  const ends = new Map<number, End>();
+  const forget = () => ends.clear();
   packing.listen((id) => ends.delete(id));
-  const endOf = (id: number): number => {
+  const know = (id: number, end: End): End => {
+    if (ends.size >= ENDS_MAX) forget();
+    ends.set(id, end);
+    return end;
+  };
+  const endOf = (id: number): End => {
     const known = ends.get(id);
     if (known !== undefined) return known;
     const newest = tools.get(NEWEST_BLOCK, id);
-    const end = Number(newest?.["last_ms"] ?? -FAR_MS);
-    ends.set(id, end);
-    return end;
+    return know(id, { newest: newest === undefined ? null : keyOf(newest), isLast: false });
+  };
+  const isLast = (id: number, { newest, isLast: isKnown }: End): boolean => {
+    if (!isKnown && tools.get(LATER_ROW, id, newest?.lastMs ?? -FAR_MS) !== undefined) return false;
+    return isKnown || know(id, { newest, isLast: true }).isLast;
   };
   const open = (readings: ReadingColumns, segment: Segment): Effect => {
     const parts = partsOf(readings, segment, drive(tools, readKeys(segment)));
@@ -90,17 +110,20 @@ function createBlockWriter(tools: Statements, packing: Packing) {
     return effectOfRows(segment, parts, unreadable);
   };
   const put = (readings: ReadingColumns, segment: Segment, numbers: FirstNumbers): Effect => {
-    const { variable, indices, firstMs, lastMs } = segment;
+    const { variable, indices, firstMs } = segment;
     const asRows = { left: indices, replaced: [], hasRun: false, damaged: [] };
+    if (variable.isVersioned) return asRows;
     const end = endOf(variable.id);
-    const isAfter = firstMs > end;
-    if (variable.isVersioned || (isAfter && packing.waiting(variable.id) + indices.length < RUN_MIN)) return asRows;
+    const isAfter = firstMs > (end.newest?.lastMs ?? -FAR_MS);
+    if (isAfter && packing.waiting(variable.id) + indices.length < RUN_MIN) return asRows;
     if (hasLabels(readings, segment)) return isAfter ? asRows : open(readings, segment);
-    const effect = drive(tools, storeSegment(readings, segment, numbers));
-    if (effect.hasRun) {
-      ends.set(variable.id, Math.max(end, lastMs));
-      packing.joined(variable.id);
-    }
+    const { effect, newest } =
+      isAfter && isLast(variable.id, end)
+        ? drive(tools, storeAtEnd(readings, segment, numbers, end.newest))
+        : { effect: drive(tools, storeSegment(readings, segment, numbers)), newest: null };
+    if (newest === null) ends.delete(variable.id);
+    else know(variable.id, { newest, isLast: true });
+    if (effect.hasRun) packing.joined(variable.id);
     return effect;
   };
   return {
@@ -116,17 +139,24 @@ function createBlockWriter(tools: Statements, packing: Packing) {
         }
         damaged.push(...effect.damaged);
         const { id, isVersioned } = segment.variable;
-        if (!isVersioned) packing.grew(id, left.length, readings.atMs[left[0] ?? 0] ?? 0);
+        if (!isVersioned && left.length > 0) {
+          packing.grew(id, left.length, readings.atMs[left[0] ?? 0] ?? 0);
+          const end = ends.get(id);
+          if (end?.isLast === true) know(id, { ...end, isLast: false });
+        }
         // Not beyond what was read of the order: nothing is longer than before.
         order.set(left, length);
         length += left.length;
       }
       return order.subarray(0, length);
     },
+    forget,
   };
 }
 
-const NEWEST_BLOCK = "SELECT last_ms FROM point_block WHERE variable_id = ? ORDER BY first_ms DESC LIMIT 1";
+const NEWEST_BLOCK = `SELECT variable_id, first_ms, last_ms, points FROM point_block WHERE variable_id = ?
+  ORDER BY first_ms DESC LIMIT 1`;
+const LATER_ROW = "SELECT 1 FROM point WHERE variable_id = ? AND at_ms > ? LIMIT 1";
 
 function operationsOf(readings: ReadingColumns): number {
   let last = -1;
