@@ -5,12 +5,13 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Pool } from "undici";
 import { freePort } from "./free-port.ts";
-import { type Baseline, CONCURRENCY, type Work } from "./hub-arrival-order.ts";
+import { type Baseline, CONCURRENCY, earlierPoint, type Work } from "./hub-arrival-order.ts";
 import { BEGIN_MS, type Order, pieces, type Rectangle, STEP_MS, valueAt } from "./hub-data.ts";
 import { print } from "./hub-print.ts";
 
 const ATTEMPTS = 300;
 const ATTEMPT_MS = 100;
+const WRITE = "/write?db=bench&precision=s";
 
 /** Its rates in an empty database; no baseline where it is not installed. */
 export async function influxBaseline(
@@ -30,6 +31,7 @@ export async function influxBaseline(
       return [];
     }
     await request(pool, "/query?q=CREATE%20DATABASE%20bench");
+    for (const { all } of works.slice(0, 1)) await request(pool, WRITE, linesOf(earlierPoint(all)));
     const rates: number[] = [];
     for (const { order, all } of works) rates.push(await rateOf(pool, order, all, size));
     return [{ name: "InfluxDB", rates }];
@@ -84,8 +86,7 @@ async function rateOf(pool: Pool, order: Order, all: Rectangle, size: number): P
   const bodies = [...pieces(order, all, size)].map(linesOf);
   const began = performance.now();
   const client = async (): Promise<void> => {
-    for (let body = bodies.shift(); body !== undefined; body = bodies.shift())
-      await request(pool, "/write?db=bench&precision=s", body);
+    for (let body = bodies.shift(); body !== undefined; body = bodies.shift()) await request(pool, WRITE, body);
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, client));
   return (all.variables * all.steps) / ((performance.now() - began) / 1_000);
