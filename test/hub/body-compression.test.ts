@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compressed, decompressed, release } from "../../src/hub/push/body-compression.ts";
+import { compressed, decompressed, packed, release } from "../../src/hub/push/body-compression.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;
@@ -34,6 +34,17 @@ test("the memory of a decompressed body is given back, and no other", async () =
   release(small);
   expect([small, next].map(String)).toEqual(["small", "next"]);
   expect(before.equals(waiting)).toBe(true);
+});
+
+test("the memory of a body that was compressed is given back", async () => {
+  const text = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => index));
+  const body = Buffer.from(text);
+  const waiting = await packed(body);
+  expect(body.byteLength).toBe(0);
+  expect(Buffer.from(decompressed(waiting)).toString()).toBe(text);
+  const small = Buffer.from("[]");
+  expect(await packed(small)).toBe(small);
+  expect(String(small)).toBe("[]");
 });
 
 test("large bodies wait at a fraction of their size, and all of their readings are stored", async () => {

@@ -50,7 +50,7 @@ async function applied(targets: TargetBytes, groups: readonly (readonly string[]
           operation: readings.operation[index] ?? 0,
           atMs: readings.atMs[index] ?? 0,
           value: readings.value[index] ?? 0,
-          labels: readings.labels[index],
+          labels: readings.labelsOf(index),
         });
       return { replaced: [], damaged: [] };
     },

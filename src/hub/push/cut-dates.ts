@@ -82,7 +82,7 @@ function collidingIn(columns: ReadingColumns, beyond: readonly string[]): Readon
     const point = order.subarray(from, end);
     from = end;
     if (point.every((index) => beyond[index] === beyond[first])) continue;
-    const byVersion = Map.groupBy(point, (index) => columns.labels[index]?.version ?? null);
+    const byVersion = Map.groupBy(point, (index) => columns.labelsOf(index)?.version ?? null);
     for (const indices of byVersion.values())
       if (differ(columns, beyond, indices)) for (const index of indices) colliding.add(index);
   }

@@ -26,7 +26,7 @@ import { warn } from "../http/warnings.ts";
 import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
-import { compressed } from "./body-compression.ts";
+import { packed } from "./body-compression.ts";
 import { timeoutOf } from "./operations.ts";
 import { fileIdOfPush } from "./origin.ts";
 import { takeQuota } from "./quota.ts";
@@ -77,6 +77,7 @@ async function receive(
   const key = idempotencyKeyOf(request);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const unknown: UnknownNames = new Map();
+  const bytes = body.byteLength;
   const received = await countReadings(body, unknown);
   const operationId = query.operationId || randomUUID();
   const asked = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
@@ -96,7 +97,7 @@ async function receive(
   if (before !== null) return answerEarlier(before);
   const giveBack = await takeQuota(context, principal.accountId, {
     points: received,
-    bytes: body.byteLength,
+    bytes,
   });
   const accepting = acceptPacked(context, {
     ...keyed,
@@ -119,7 +120,7 @@ async function receive(
   }
   faultPoint("hub.push.durable");
   const { traceparent } = request.headers;
-  context.log.debug({ operationId, traceparent, received, bytes: body.byteLength }, "push accepted");
+  context.log.debug({ operationId, traceparent, received, bytes }, "push accepted");
   return { operationId, status: "accepted", received };
 }
 
@@ -134,8 +135,9 @@ function answerEarlier(acceptance: EarlierAcceptance): PushAccepted {
   return { operationId: acceptance.operationId, status: "accepted", received: acceptance.received };
 }
 
+/** Nobody reads the body afterwards. */
 async function acceptPacked({ store }: HubContext, operation: NewOperation): Promise<Acceptance> {
-  return store.operations.accept({ ...operation, body: await compressed(operation.body) });
+  return store.operations.accept({ ...operation, body: await packed(operation.body) });
 }
 
 /** A link that is none is no reason to refuse readings. */

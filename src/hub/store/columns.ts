@@ -31,8 +31,9 @@ export class ReadingColumns {
   /** Milliseconds since 1970 in UTC. */
   readonly atMs: Float64Array;
   readonly value: Float64Array;
-  /** Null: none of them. */
-  readonly labels: (Labels | null)[] = [];
+  /** Positions in `labels`, from 1; 0: no labels. A list of them would be copied each time that it grows. */
+  private readonly label: Uint32Array;
+  private readonly labels: Labels[] = [];
   private readonly positions = new Map<number, number>();
 
   constructor(capacity: number) {
@@ -41,6 +42,7 @@ export class ReadingColumns {
     this.operation = new Uint32Array(capacity);
     this.atMs = new Float64Array(capacity);
     this.value = new Float64Array(capacity);
+    this.label = new Uint32Array(capacity);
   }
 
   get isFull(): boolean {
@@ -65,13 +67,20 @@ export class ReadingColumns {
     this.variable[index] = position;
     this.atMs[index] = atMs;
     this.value[index] = value;
-    this.labels[index] = labels;
+    this.label[index] = labels === null ? 0 : this.labels.push(labels);
+  }
+
+  /** Null: none of them. */
+  labelsOf(index: number): Labels | null {
+    const position = this.label[index] ?? 0;
+    return position === 0 ? null : (this.labels[position - 1] ?? null);
   }
 
   /** Removes the latest readings, so that `length` are left. */
   truncate(length: number): void {
+    const removed = this.label.subarray(length, this.length).find((position) => position > 0);
+    if (removed !== undefined) this.labels.length = removed - 1;
     this.length = length;
-    this.labels.length = length;
   }
 
   clear(): void {

@@ -26,6 +26,6 @@ export function* segmentsOf(readings: ReadingColumns, order: Uint32Array): Gener
 }
 
 /** Whether any of the readings has to be a row of its own. */
-export function hasLabels({ labels }: ReadingColumns, { indices }: Segment): boolean {
-  return indices.some((index) => labels[index] !== null);
+export function hasLabels(readings: ReadingColumns, { indices }: Segment): boolean {
+  return indices.some((index) => readings.labelsOf(index) !== null);
 }

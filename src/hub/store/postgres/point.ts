@@ -14,7 +14,7 @@ export interface Point {
 }
 
 export function labelsOf(readings: ReadingColumns, index: number): Labels {
-  return readings.labels[index] ?? NO_LABELS;
+  return readings.labelsOf(index) ?? NO_LABELS;
 }
 
 export interface NumberedReadings {

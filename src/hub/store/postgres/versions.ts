@@ -34,7 +34,7 @@ export async function putVersions(
     const submitted = point.indices.map((index) => ({
       point,
       index,
-      version: readings.labels[index]?.version ?? null,
+      version: readings.labelsOf(index)?.version ?? null,
       versionUs: numbers.firstUs + index,
     }));
     const plan = planVersions(versions.get(point) ?? [], submitted, point.versionsMax ?? 0);

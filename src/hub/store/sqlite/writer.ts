@@ -196,7 +196,7 @@ function insertNew(
   { firstUs, firstOrigin }: FirstNumbers,
 ): boolean {
   const versioned = isVersioned(readings, chunk[0] ?? 0);
-  const bare = chunk.every((index) => readings.labels[index] === null);
+  const bare = chunk.every((index) => readings.labelsOf(index) === null);
   const values: SQLInputValue[] = [];
   for (const index of chunk) {
     values.push(idOf(readings, index), readings.atMs[index] ?? 0, readings.value[index] ?? 0);
@@ -231,7 +231,7 @@ function idOf(readings: ReadingColumns, index: number): number {
 }
 
 function labelsOf(readings: ReadingColumns, index: number): [string | null, string | null, string | null] {
-  const { version, tags, batchTags } = readings.labels[index] ?? NO_LABELS;
+  const { version, tags, batchTags } = readings.labelsOf(index) ?? NO_LABELS;
   return [version, tags, batchTags];
 }
 
