@@ -29,7 +29,7 @@ export function pointsOf(works: readonly Work[]): number {
   return works.reduce((sum, { all }) => sum + all.variables * all.steps, 0);
 }
 
-/** A point that is stored before, by which a server loads what it needs for writing: the time for that does not count. */
+/** A point that is written before: by it a server loads what it needs, and the time for that does not count. */
 export function earlierPoint({ firstVariable, firstStep }: Rectangle): Rectangle {
   return { firstVariable, variables: 1, firstStep: firstStep - 1, steps: 1 };
 }

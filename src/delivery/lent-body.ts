@@ -27,7 +27,7 @@ export class LentBody {
     this.#held -= 1;
   }
 
-  /** Called when no call begins with this body any more. */
+  /** Called when no further call begins with this body. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;

@@ -16,7 +16,7 @@ import { type Closure, type Gate, GateClosed, type GatedCall, TransientFailure }
 import type { PushOptions } from "./options.ts";
 import type { Pace } from "./rate-limit.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
-import { openSlice, type SliceBody } from "./slices.ts";
+import { type SliceBody, withSlice } from "./slices.ts";
 import { isOpenFault, isOpenResponse, mayBeStored, UNANSWERED, withUnknownOutcome } from "./unknown-outcome.ts";
 
 const UNREACHED: ErrorCode = "HG-PUSH-001";
@@ -107,19 +107,7 @@ export class BatchPusher {
    * of the signal when aborted: the batch then stays `sending`.
    */
   async push(batch: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {
-    let opened: Promise<SliceBody> | undefined;
-    const open = () => {
-      opened ??= openSlice(context.segmentPath, batch);
-      return opened;
-    };
-    try {
-      return await this.#pushFrom(open, batch, context, signal);
-    } finally {
-      opened?.then(
-        (body) => body.release(),
-        () => undefined,
-      );
-    }
+    return withSlice(context.segmentPath, batch, (open) => this.#pushFrom(open, batch, context, signal));
   }
 
   async #pushFrom(open: Attempt["open"], batch: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {

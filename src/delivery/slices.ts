@@ -34,17 +34,38 @@ const lent = new Chunks(HELD_BYTES, LENT_KEPT);
 export interface SliceBody {
   /** Once for each attempt. */
   open(): HttpBody;
-  /** Called when no call begins with this body any more. */
+  /** Called when no further call begins with this body. */
   release(): void;
 }
 
 /** The body for a slice. `InvariantError` when the bytes differ from the record (invariant 10). */
-export async function openSlice(segmentPath: string, slice: BatchSlice): Promise<SliceBody> {
+async function openSlice(segmentPath: string, slice: BatchSlice): Promise<SliceBody> {
   if (slice.length <= HELD_BYTES) return heldBody(segmentPath, slice);
   const digest = createHash("sha256");
   await overSlice(segmentPath, slice, (chunk) => digest.update(chunk));
   assertDigest(segmentPath, slice, digest.digest("hex"));
   return { open: () => sliceStream(segmentPath, slice), release: () => undefined };
+}
+
+/** The body is read when `work` first opens it, and its buffer is given back once `work` has settled. */
+export async function withSlice<Result>(
+  segmentPath: string,
+  slice: BatchSlice,
+  work: (open: () => Promise<SliceBody>) => Promise<Result>,
+): Promise<Result> {
+  let opened: Promise<SliceBody> | undefined;
+  const open = () => {
+    opened ??= openSlice(segmentPath, slice);
+    return opened;
+  };
+  try {
+    return await work(open);
+  } finally {
+    opened?.then(
+      (body) => body.release(),
+      () => undefined,
+    );
+  }
 }
 
 /**

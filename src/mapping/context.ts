@@ -15,7 +15,7 @@ import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
 import { Emitted } from "./plan/emitted.ts";
 import { RowTaker } from "./plan/row-taker.ts";
 import { isPlausible } from "./plausible.ts";
-import type { RowWatch } from "./ranges.ts";
+import type { RowWatch } from "./ranges/ranges.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
 import type { SourceZones } from "./source-zones.ts";

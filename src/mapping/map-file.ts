@@ -11,7 +11,7 @@ import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batche
 import { Conflicts } from "./conflicts.ts";
 import { conflictWords, cutWords, type MappedTarget, type MapResult } from "./contract.ts";
 import { writeIso } from "./iso-text.ts";
-import { FirstRange, type RangeHelper } from "./ranges.ts";
+import { FirstRange, type RangeHelper } from "./ranges/ranges.ts";
 import { ReadingIndex } from "./reading-index.ts";
 import { percent, Rejections, reasonOf } from "./rejections.ts";
 import { NO_LOG, type RunRequest, runMapper, sizeOf, type Taking } from "./run-mapper.ts";

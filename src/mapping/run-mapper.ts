@@ -11,7 +11,7 @@ import { createContext } from "./context.ts";
 import type { LookupFile, MapJob } from "./contract.ts";
 import { thrownWords } from "./denied-access.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
-import type { FirstRange, LaterRange } from "./ranges.ts";
+import type { FirstRange, LaterRange } from "./ranges/ranges.ts";
 import type { ReadingIndex } from "./reading-index.ts";
 import { type Rejections, reasonOf, rowFault } from "./rejections.ts";
 import { SourceZones } from "./source-zones.ts";

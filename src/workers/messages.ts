@@ -2,7 +2,7 @@
 
 import type { MessagePort } from "node:worker_threads";
 import type { MapJob, MapResult } from "../mapping/contract.ts";
-import type { MappedRange, RangeAsk } from "../mapping/ranges.ts";
+import type { MappedRange, RangeAsk } from "../mapping/ranges/ranges.ts";
 import type { Span } from "../segment/layout.ts";
 import type { ErrorCode } from "../support/errors.ts";
 

@@ -7,7 +7,7 @@ import { CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
 import type { Mapper } from "../mapping/mapper.ts";
 import { digestMapper } from "../mapping/mapper-files.ts";
-import { type RangeHelper, rangeOf } from "../mapping/ranges.ts";
+import { type RangeHelper, rangeOf } from "../mapping/ranges/ranges.ts";
 import { shorten } from "../mapping/rejections.ts";
 import { settingsFault } from "../mapping/settings.ts";
 import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";

@@ -6,7 +6,7 @@ import { loadMapper } from "../../src/mapping/load-mapper.ts";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import type { Mapper } from "../../src/mapping/mapper.ts";
 import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import type { RangeHelper } from "../../src/mapping/ranges.ts";
+import type { RangeHelper } from "../../src/mapping/ranges/ranges.ts";
 import { createMemorySink } from "../../src/segment/memory-sinks.ts";
 import type { BatchSink } from "../../src/segment/writer.ts";
 import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";

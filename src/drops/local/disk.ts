@@ -22,6 +22,7 @@ import { interrupted } from "../refusals.ts";
 import type { FileStatuses, FinishWanted, ListAnswer, LocalAnswer, LocalOrder } from "./disk-work.ts";
 import type { SomeNames } from "./names-work.ts";
 import { openForWriting } from "./open-files.ts";
+import { RememberedParts } from "./remembered.ts";
 import type { LocalTree } from "./walk.ts";
 
 /** How the drop finishes files: `Result` is that of the whole finish, or of its first half. */
@@ -54,6 +55,7 @@ const LISTING = "list drop";
 export class LocalDisk {
   readonly #facts: LocalDiskFacts;
   readonly #thread: DiskThread<LocalOrder, LocalAnswer>;
+  readonly #remembered = new RememberedParts();
   #listings = 0;
   /**
    * False after the thread failed within a folder, until a listing is complete: a thread that always fails there would
@@ -84,8 +86,15 @@ export class LocalDisk {
     };
   }
 
+  /** For a listing of the whole drop. */
+  beginRemembered(): RememberedParts {
+    this.#remembered.begin();
+    return this.#remembered;
+  }
+
   /** A listing of the drop was complete. */
   listed(): void {
+    this.#remembered.complete();
     this.#threadReadsNames = true;
   }
 
@@ -217,6 +226,7 @@ export class LocalDisk {
   }
 
   close(): Promise<void> {
+    this.#remembered.forgetAll();
     return this.#thread.close();
   }
 

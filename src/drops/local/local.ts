@@ -38,7 +38,6 @@ import { LocalDisk } from "./disk.ts";
 import { type ListedTree, LocalEvents } from "./events.ts";
 import { openForWriting } from "./open-files.ts";
 import { localSteps, localTrial } from "./probe.ts";
-import { RememberedParts } from "./remembered.ts";
 import { identityOf, isFolder, resolveInside } from "./status.ts";
 import { entryOf, type LocalTree, listTree, readEntry } from "./walk.ts";
 
@@ -58,7 +57,6 @@ export class LocalDrop implements Drop {
   /** Running copies, including those whose caller no longer waits. */
   readonly #copying = new Set<Promise<unknown>>();
   readonly #disk: LocalDisk;
-  readonly #remembered = new RememberedParts();
   #events: LocalEvents | null = null;
   #rootSearch: Promise<string> | null = null;
   #linksSeen = 0;
@@ -78,9 +76,8 @@ export class LocalDrop implements Drop {
     const { dev, ino } = await this.#guard("list drop", signal, lstat(root, { bigint: true }));
     this.#filter.begin();
     const tally = { entries: 0, folders: 0 };
-    this.#remembered.begin();
-    yield* this.#listTree(root, "", this.#filter, signal, { onListed, tally, remembered: this.#remembered });
-    this.#remembered.complete();
+    const remembered = this.#disk.beginRemembered();
+    yield* this.#listTree(root, "", this.#filter, signal, { onListed, tally, remembered });
     this.#listed = { root, identity: `${dev}:${ino}`, ...tally };
     this.#events?.listed(this.#listed);
     this.#disk.listed();
@@ -189,7 +186,6 @@ export class LocalDrop implements Drop {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#remembered.forgetAll();
     const closed = this.#disk.close();
     // A hung network share must not keep the gateway from stopping.
     const waited = Promise.withResolvers<void>();

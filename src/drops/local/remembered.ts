@@ -1,5 +1,5 @@
 /**
- * What the latest listing of a local drop read of its large folders, in the parts in which the thread answers. A part
+ * The large folders of a local drop as its latest listing read them, in the parts in which the thread answers. A part
  * with the same names needs no new paths, and one with the same statuses no new entries: `list` returns the same group.
  */
 import type { FileEntry } from "../../model.ts";
@@ -20,7 +20,7 @@ export interface ListedPart {
   entries: readonly FileEntry[];
 }
 
-/** Files of all local drops of a process, at some 160 bytes each. */
+/** Files of all local drops of a process, at some 280 bytes each, and more where names are long. */
 const BUDGET = new FileBudget(200_000);
 
 export class RememberedParts {

@@ -148,19 +148,19 @@ async function collect(
 ): Promise<Tally | null> {
   const discards = new Discards(parts.discardsMax);
   const cut = new CutNotice();
-  const { resolve, admits } = createResolver(transaction, operation);
+  const { resolve, resolveHead, admits, settle } = createResolver(transaction, operation);
   const collecting = { ...parts, discards, cut, colliding, storable: 0 };
   const body = decompressed(operation.body);
   // Where collisions are known, and in calculations, each reading counts.
   const isPlain = colliding === null && operation.calculationId === null;
   const plain = isPlain
-    ? new PlainElements(body, { ...parts, admits, targets: transaction.written(operation.accountId) })
+    ? new PlainElements(body, { ...parts, admits, settle, targets: transaction.written(operation.accountId) })
     : null;
   let received = 0;
   let stored = 0;
   for (const element of plain?.others() ?? readPushParts(body)) {
     received += element.data.length;
-    const variable = await resolve(element);
+    const variable = await (plain?.isHead === true ? resolveHead : resolve)(element);
     if (plain?.isHead === true) {
       if (typeof variable !== "string") plain.learn(variable);
       continue;

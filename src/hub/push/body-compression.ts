@@ -23,7 +23,7 @@ export async function compressed(body: Uint8Array): Promise<Uint8Array> {
   return body.byteLength < COMPRESSED_FROM_BYTES ? body : compress(body, FAST);
 }
 
-/** The same for a body that nobody reads afterwards: where it was compressed, its memory is given back. */
+/** The same for a body that is not read afterwards: where it was compressed, its memory is given back. */
 export async function packed(body: Uint8Array): Promise<Uint8Array> {
   const waiting = await compressed(body);
   if (waiting !== body) release(body);
@@ -52,7 +52,7 @@ export function decompressed(bytes: Uint8Array): Uint8Array {
   return isCompressed ? zstdDecompressSync(bytes) : bytes;
 }
 
-/** Gives the memory of a body back that nobody reads: until a garbage collection there would be many of them. */
+/** Gives the memory of a body back that is no longer read: until a garbage collection there would be many of them. */
 export function release(body: Uint8Array): void {
   const { buffer } = body;
   // Small ones share their memory with others.

@@ -19,8 +19,12 @@ import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
  */
 export interface Resolver {
   resolve(element: PushElement): Promise<VariableFacts | string>;
+  /** The same for the beginning of an element, which settles nothing: other names may follow. */
+  resolveHead(element: PushElement): Promise<VariableFacts | string>;
   /** Whether an element may name its variable in this way, by the rule of one kind a call. */
   admits(kind: IdentifierKind): boolean;
+  /** An element named its variable in this way. */
+  settle(kind: IdentifierKind): void;
 }
 
 export function createResolver(
@@ -29,13 +33,15 @@ export function createResolver(
 ): Resolver {
   let kindOfCall: IdentifierKind | null = null;
   let output: number | null | undefined;
-  const resolve = async (element: PushElement): Promise<VariableFacts | string> => {
-    const kind = identifierKind(element);
-    kindOfCall ??= kind;
+  const resolveBy = async (
+    counting: IdentifierKind | null,
+    kind: IdentifierKind | null,
+    element: PushElement,
+  ): Promise<VariableFacts | string> => {
     if (kind === null) return incomplete(element);
-    const value = kind === kindOfCall ? element[kind] : undefined;
+    const value = kind === counting ? element[kind] : undefined;
     // "One kind of source identifier a call": the first kind counts (platform facts, *Push*).
-    if (value === undefined) return `one kind of identifier a call: this call began with ${kindOfCall}`;
+    if (value === undefined) return `one kind of identifier a call: this call began with ${counting}`;
     if (typeof value === "number" && value < 1) return `${kind} ${value} is below 1, where ids begin`;
     const { mappingConfig, variableTypeId } = element;
     const variable = await transaction.findVariable(accountId, {
@@ -50,10 +56,18 @@ export function createResolver(
     return output === variable.id ? variable : SUPERSEDED;
   };
   return {
-    resolve,
-    admits(kind) {
+    resolve(element) {
+      const kind = identifierKind(element);
       kindOfCall ??= kind;
-      return kind === kindOfCall;
+      return resolveBy(kindOfCall, kind, element);
+    },
+    resolveHead(element) {
+      const kind = identifierKind(element);
+      return resolveBy(kindOfCall ?? kind, kind, element);
+    },
+    admits: (kind) => kind === (kindOfCall ?? kind),
+    settle(kind) {
+      kindOfCall ??= kind;
     },
   };
 }

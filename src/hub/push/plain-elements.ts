@@ -20,6 +20,8 @@ export interface PlainParts {
   readonly lastMs: number;
   /** Whether an element of the operation may name its variable in this way. */
   admits(kind: TargetQuery["by"]): boolean;
+  /** An element of the operation named its variable in this way. */
+  settle(kind: TargetQuery["by"]): void;
 }
 
 const QUOTE = 0x22;
@@ -114,7 +116,7 @@ export class PlainElements {
 
   /** The position after a plain element; `OTHER`: nothing was taken. */
   #take(begin: number): number {
-    const { targets, columns, index, lastMs, admits } = this.#parts;
+    const { targets, columns, index, lastMs, admits, settle } = this.#parts;
     const bytes = this.#bytes;
     const reading = this.#reading;
     const known = targets.find(bytes, begin);
@@ -129,6 +131,7 @@ export class PlainElements {
       at += 1;
       if (next === COMMA) continue;
       if (next !== CLOSE_ARRAY || bytes[at] !== CLOSE_OBJECT) break;
+      settle(known.target.kind);
       this.taken += columns.length - before;
       return at + 1;
     }

@@ -135,7 +135,7 @@ function answerEarlier(acceptance: EarlierAcceptance): PushAccepted {
   return { operationId: acceptance.operationId, status: "accepted", received: acceptance.received };
 }
 
-/** Nobody reads the body afterwards. */
+/** The body must not be read afterwards. */
 async function acceptPacked({ store }: HubContext, operation: NewOperation): Promise<Acceptance> {
   return store.operations.accept({ ...operation, body: await packed(operation.body) });
 }

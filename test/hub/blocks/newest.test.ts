@@ -45,8 +45,9 @@ const readingsOf = (from: number, count: number) =>
   stepsOf(from, count).map((value) => ({ date: new Date(BEGIN_MS + value * STEP_MS).toISOString(), value }));
 
 /** Pushes readings whose values are their steps, as a group of its own, which is undone by a fault. */
-async function push(from: number, count: number, fault?: Error): Promise<void> {
-  await store.operations.accept(waitingOperation(`from ${from}`, [{ variableId, data: readingsOf(from, count) }]));
+async function push(from: number, count: number, fault?: Error, labels: object = {}): Promise<void> {
+  const body = [{ variableId, ...labels, data: readingsOf(from, count) }];
+  await store.operations.accept(waitingOperation(`from ${from}`, body));
   const group = await ingest.next(after, { readings: 1_000, bytes: 1_000_000 });
   after = group.at(-1)?.seq ?? after;
   const columns = new ReadingColumns(1_000);
@@ -101,6 +102,13 @@ test("rows after the newest block become a part of it before later points do", a
     rows: 0,
     blocks: [[0, 129]],
   });
+});
+
+test("a newest block that became rows for a reading with tags is not continued", async () => {
+  await push(0, 20);
+  await push(5, 1, undefined, { tags: { a: "b" } });
+  await push(20, 20);
+  expect(stored().values).toEqual(stepsOf(0, 40));
 });
 
 test("a full block is followed by another one", async () => {

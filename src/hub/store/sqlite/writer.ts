@@ -7,13 +7,14 @@ import { hasLabels, type Segment, segmentsOf } from "../blocks/new-points.ts";
 import type { Packing } from "../blocks/pack.ts";
 import { type BlockKey, partsOf } from "../blocks/parts.ts";
 import { type Effect, effectOfRows, RUN_MIN } from "../blocks/plan.ts";
-import { keyOf, readKeys, storeAtEnd, storeSegment } from "../blocks/store-segment.ts";
+import { readKeys, storeAtEnd, storeSegment } from "../blocks/store-segment.ts";
 import type { FirstNumbers, Labels, ReadingColumns } from "../columns.ts";
 import type { DamagedPoints, WrittenReadings } from "../ingest.ts";
 import { FAR_MS } from "../point-rows.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
 import { type Statements, statements } from "./database.ts";
 import { drive } from "./driver.ts";
+import { Ends } from "./ends.ts";
 
 /** Measured: more rows per statement gain nothing, fewer lose a fifth. */
 const ROWS = 50;
@@ -65,36 +66,10 @@ interface Written {
   readonly damaged: DamagedPoints[];
 }
 
-/** What the writer knows of the points of a variable: this connection alone adds any. */
-interface End {
-  /** The newest block; null: there is none. */
-  readonly newest: BlockKey | null;
-  /** Whether no row is later. */
-  readonly isLast: boolean;
-}
-
-/** Some megabytes. */
-const ENDS_MAX = 100_000;
 /** Puts readings into blocks. */
 function createBlockWriter(tools: Statements, packing: Packing) {
-  const ends = new Map<number, End>();
-  const forget = () => ends.clear();
-  packing.listen((id) => ends.delete(id));
-  const know = (id: number, end: End): End => {
-    if (ends.size >= ENDS_MAX) forget();
-    ends.set(id, end);
-    return end;
-  };
-  const endOf = (id: number): End => {
-    const known = ends.get(id);
-    if (known !== undefined) return known;
-    const newest = tools.get(NEWEST_BLOCK, id);
-    return know(id, { newest: newest === undefined ? null : keyOf(newest), isLast: false });
-  };
-  const isLast = (id: number, { newest, isLast: isKnown }: End): boolean => {
-    if (!isKnown && tools.get(LATER_ROW, id, newest?.lastMs ?? -FAR_MS) !== undefined) return false;
-    return isKnown || know(id, { newest, isLast: true }).isLast;
-  };
+  const ends = new Ends(tools);
+  packing.listen((id) => ends.forget(id));
   const open = (readings: ReadingColumns, segment: Segment): Effect => {
     const parts = partsOf(readings, segment, drive(tools, readKeys(segment)));
     const unreadable = new Set<BlockKey>();
@@ -113,16 +88,22 @@ function createBlockWriter(tools: Statements, packing: Packing) {
     const { variable, indices, firstMs } = segment;
     const asRows = { left: indices, replaced: [], hasRun: false, damaged: [] };
     if (variable.isVersioned) return asRows;
-    const end = endOf(variable.id);
-    const isAfter = firstMs > (end.newest?.lastMs ?? -FAR_MS);
+    const newest = ends.newestOf(variable.id);
+    const isAfter = firstMs > (newest?.lastMs ?? -FAR_MS);
     if (isAfter && packing.waiting(variable.id) + indices.length < RUN_MIN) return asRows;
-    if (hasLabels(readings, segment)) return isAfter ? asRows : open(readings, segment);
-    const { effect, newest } =
-      isAfter && isLast(variable.id, end)
-        ? drive(tools, storeAtEnd(readings, segment, numbers, end.newest))
+    if (hasLabels(readings, segment)) {
+      if (isAfter) return asRows;
+      // Its newest block may become rows.
+      ends.forget(variable.id);
+      return open(readings, segment);
+    }
+    const stored =
+      isAfter && ends.isLast(variable.id)
+        ? drive(tools, storeAtEnd(readings, segment, numbers, newest))
         : { effect: drive(tools, storeSegment(readings, segment, numbers)), newest: null };
-    if (newest === null) ends.delete(variable.id);
-    else know(variable.id, { newest, isLast: true });
+    if (stored.newest === null) ends.forget(variable.id);
+    else ends.note(variable.id, stored.newest);
+    const { effect } = stored;
     if (effect.hasRun) packing.joined(variable.id);
     return effect;
   };
@@ -141,8 +122,7 @@ function createBlockWriter(tools: Statements, packing: Packing) {
         const { id, isVersioned } = segment.variable;
         if (!isVersioned && left.length > 0) {
           packing.grew(id, left.length, readings.atMs[left[0] ?? 0] ?? 0);
-          const end = ends.get(id);
-          if (end?.isLast === true) know(id, { ...end, isLast: false });
+          ends.noteRows(id);
         }
         // Not beyond what was read of the order: nothing is longer than before.
         order.set(left, length);
@@ -150,13 +130,9 @@ function createBlockWriter(tools: Statements, packing: Packing) {
       }
       return order.subarray(0, length);
     },
-    forget,
+    forget: () => ends.forgetAll(),
   };
 }
-
-const NEWEST_BLOCK = `SELECT variable_id, first_ms, last_ms, points FROM point_block WHERE variable_id = ?
-  ORDER BY first_ms DESC LIMIT 1`;
-const LATER_ROW = "SELECT 1 FROM point WHERE variable_id = ? AND at_ms > ? LIMIT 1";
 
 function operationsOf(readings: ReadingColumns): number {
   let last = -1;

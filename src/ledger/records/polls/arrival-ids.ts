@@ -37,17 +37,23 @@ export async function idsBy<Key extends string | number>(
     const behind: Key = after;
     const read = await store.look(() => row<{ readonly ids: string }>(idsAfter, drop, behind));
     const ids = JSON.parse(read?.ids ?? "[]") as readonly number[];
-    for (const id of ids) found.push(id);
-    after = ids.length < IDS_AT_ONCE ? undefined : await lastKey(store, key, ids);
+    const last = ids.length < IDS_AT_ONCE ? undefined : await lastRecorded(store, key, ids);
+    for (const id of last === undefined ? ids : ids.slice(0, last.place + 1)) found.push(id);
+    after = last?.place === -1 ? behind : last?.key;
   }
   return found;
 }
 
-async function lastKey<Key extends string | number>(
+/** The last of these arrivals that was not removed meanwhile; at the place -1 when all were. */
+async function lastRecorded<Key extends string | number>(
   store: Store,
   key: Selection<Key>["key"],
   ids: readonly number[],
-): Promise<Key | undefined> {
+): Promise<{ readonly place: number; readonly key?: Key }> {
   const sql = `SELECT ${key} AS last FROM arrivals WHERE id = ?`;
-  return (await store.look(() => row<{ readonly last: Key }>(sql, ids.at(-1) ?? 0)))?.last;
+  for (let place = ids.length - 1; place >= 0; place -= 1) {
+    const found = await store.look(() => row<{ readonly last: Key }>(sql, ids[place] ?? 0));
+    if (found !== undefined) return { place, key: found.last };
+  }
+  return { place: -1 };
 }

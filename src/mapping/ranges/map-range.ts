@@ -1,10 +1,11 @@
 /** Maps a later range of a file, for the thread that maps the rest of it. */
+
+import { ReadingIndex } from "../reading-index.ts";
+import { Rejections } from "../rejections.ts";
+import { type RunRequest, runMapper } from "../run-mapper.ts";
+import { parseSettings } from "../settings.ts";
+import { SpillFile } from "../spill.ts";
 import { LaterRange, type MappedRange, type RangeAsk } from "./ranges.ts";
-import { ReadingIndex } from "./reading-index.ts";
-import { Rejections } from "./rejections.ts";
-import { type RunRequest, runMapper } from "./run-mapper.ts";
-import { parseSettings } from "./settings.ts";
-import { SpillFile } from "./spill.ts";
 
 export interface MapRangeRequest extends Omit<RunRequest, "content" | "zones" | "log"> {
   readonly range: RangeAsk;

@@ -4,12 +4,12 @@
  * thread made counts only if the sequence would have given the same; otherwise the later range is mapped here too.
  */
 import { closeSync, openSync, readSync, rmSync } from "node:fs";
-import { Cut, type NextPlace } from "../readers/cut.ts";
-import type { Instants } from "./instants.ts";
-import type { RangeReadings, ReadingIndex } from "./reading-index.ts";
-import type { Rejections } from "./rejections.ts";
-import type { SeriesOrders } from "./series-order.ts";
-import { SpillFile } from "./spill.ts";
+import { Cut, type NextPlace } from "../../readers/cut.ts";
+import type { Instants } from "../instants.ts";
+import type { RangeReadings, ReadingIndex } from "../reading-index.ts";
+import type { Rejections } from "../rejections.ts";
+import type { SeriesOrders } from "../series-order.ts";
+import { SpillFile } from "../spill.ts";
 
 /** Bytes of a file below which another thread gains nothing, since it takes a while to begin. */
 const FILE_BYTES_MIN = 128 * 1024 * 1024;
