@@ -37,8 +37,9 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   const rejections = new Rejections();
   if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault), rejections);
   const index = new ReadingIndex(request.sink.spillPath, request.rowsInMemoryMax);
-  const first = firstRange(request, { index, rejections });
+  let first: FirstRange | undefined;
   try {
+    first = firstRange(request, { index, rejections });
     let cutDate: string | undefined;
     const onCut = (date: string) => {
       cutDate ??= date.slice(0, DATE_CHARACTERS_MAX);

@@ -41,7 +41,7 @@ export interface RowPlan {
     | undefined;
   /**
    * Default false. `take` needs nothing of other rows but those at the head of the file, such as the header, and `map`
-   * emits nothing after the last row. A large file may then be mapped by two threads, each with its own call of `map`:
+   * does nothing after the last row. A large file may then be mapped by two threads, each with its own call of `map`:
    * one of them receives the head and the later rows. When it refuses a row or logs a line, its part is mapped again by
    * the first.
    */

@@ -9,7 +9,10 @@ export class Cut {
   readonly #decide: (line: number) => Promise<NextPlace>;
   /** Whether the bytes that were handed out last end there. */
   isNext = false;
+  /** Whether a reader came there without a decision: within a row, or not in the loop over rows. */
+  wasPassed = false;
   #next: NextPlace;
+  #isDecided = false;
 
   /**
    * `decide` is called when a row begins there, at the given line, and all rows before it were taken. `otherwise` is
@@ -25,11 +28,14 @@ export class Cut {
   async reach(line: number): Promise<void> {
     this.isNext = false;
     this.#next = await this.#decide(line);
+    this.#isDecided = true;
   }
 
   /** Where reading continues. */
   pass(): NextPlace {
     const next = this.#next;
+    this.wasPassed ||= !this.#isDecided;
+    this.#isDecided = false;
     this.isNext = false;
     this.#next = this.#otherwise;
     return next;

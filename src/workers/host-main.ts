@@ -99,8 +99,23 @@ interface Running {
 
 const running = new Map<number, Running>();
 
-/** Ports of ranges that are mapped: closed, so that their threads are free for tasks. */
-const ranges = new Set<MessagePort>();
+/** A range that a thread maps. */
+interface Helping {
+  readonly abort: AbortController;
+  readonly port: MessagePort;
+}
+
+const ranges = new Set<Helping>();
+/** Until the thread of a range that is no longer needed is ended, since its mapper may never return. */
+const RANGE_END_MS = 1_000;
+
+/** Frees the threads of ranges for tasks. */
+function stopRanges(): void {
+  for (const { abort, port } of ranges) {
+    port.close();
+    setTimeout(() => abort.abort(), RANGE_END_MS).unref();
+  }
+}
 
 /**
  * A range of a file is mapped by a thread that no file needs. Otherwise, or when it fails, the thread that asked finds
@@ -117,15 +132,19 @@ async function performRange(
   }
   const { job, modulePath, digest, origin } = request;
   const { port1, port2 } = new MessageChannel();
-  ranges.add(port1);
-  port1.on("message", () => undefined).once("close", () => ranges.delete(port1));
+  const helping = { abort: new AbortController(), port: port1 };
+  ranges.add(helping);
   const ranged = { job, range, modulePath, digest, origin };
   // The types of the library take an object here, and the library itself an array.
   const transferList: object = [meet, port2];
   try {
-    await pool.run({ ranged, meet, port: port2 }, { transferList });
+    await pool.run({ ranged, meet, port: port2 }, { transferList, signal: helping.abort.signal });
   } catch {
+    // The thread that asked maps the range itself. No thread may have received its port.
+    meet.close();
+  } finally {
     port1.close();
+    ranges.delete(helping);
   }
 }
 
@@ -135,7 +154,7 @@ async function perform(pool: Piscina<ThreadTask, void>, number: number, request:
   const task: Running = { abort: new AbortController(), port: port1, hasBegun: false };
   running.set(number, task);
   let reported: TaskEnd | null = null;
-  for (const stop of ranges) stop.close();
+  stopRanges();
   port1.on("message", (message: FromThread) => {
     if (message.kind === "range") {
       void performRange(pool, request, message);
@@ -165,6 +184,7 @@ async function perform(pool: Piscina<ThreadTask, void>, number: number, request:
     return;
   }
   running.delete(number);
+  stopRanges();
   const ended = task.abort.signal.aborted ? { end: "cancelled" as const } : (reported ?? endOf(thrown));
   send({ kind: "ended", number, ended });
 }

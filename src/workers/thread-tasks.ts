@@ -166,9 +166,13 @@ export async function performRange(request: RangeRequest, meet: MessagePort, por
   for (const one of [meet, port]) one.on("message", () => undefined).once("close", () => stop.abort());
   try {
     const mapper = await exactMapper(request);
-    begin(() => undefined);
+    let hasPrinted = false;
+    begin(() => {
+      hasPrinted = true;
+    });
     const answered: RangeAnswer = await mapRangeOf(request.job, request.range, mapper, stop.signal);
-    meet.postMessage(answered);
+    // The other thread prints it.
+    meet.postMessage(hasPrinted ? null : answered);
   } finally {
     log.end();
     meet.close();

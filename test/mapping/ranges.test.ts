@@ -241,6 +241,28 @@ const unitMapper = defineMapper({
   },
 });
 
+it("maps a range itself when the file is also read apart from its rows, which ends with the head there", async () => {
+  const path = await inputFile(rowsOf(40, (nth) => `${dateAt(nth)},M-${nth % 3},kWh,${nth}`));
+  const ends = lineEnds(await readFile(path));
+  const given: Given = { path, settings: {}, rows: "strict" };
+  const { helper, seen } = helperOf(countingMapper, given, { headEnd: ends[4] ?? 0, from: ends[20] ?? 0 });
+  const whole = await outcome(countingMapper, given);
+  expect(await outcome(countingMapper, { ...given, helper })).toEqual(whole);
+  expect(seen).toEqual({ asked: 1, handed: 0 });
+});
+
+const countingMapper = defineMapper({
+  name: "counts",
+  summary: "of a test",
+  async map(context) {
+    let lines = 0;
+    for await (const some of context.file.lines()) lines += some.length;
+    const emit: typeof context.emit = (reading) =>
+      context.emit({ ...reading, target: { sourceName: `of ${lines}`, mappingConfig: "kWh" } });
+    await unitMapper.map({ ...context, emit });
+  },
+});
+
 it("asks for no other thread when a mapper does not say that its rows are independent", async () => {
   const { mapper } = await mapperAt("delimited");
   const text = rowsOf(40, (nth) => `${dateAt(nth)},M-1,kWh,${nth}`);

@@ -12,7 +12,7 @@ import type { SeriesOrders } from "../series-order.ts";
 import { SpillFile } from "../spill.ts";
 
 /** Bytes of a file below which another thread gains nothing, since it takes a while to begin. */
-const FILE_BYTES_MIN = 128 * 1024 * 1024;
+const FILE_BYTES_MIN = 256 * 1024 * 1024;
 /** Share of the first range, which begins earlier. */
 const FIRST_SHARE = 0.54;
 /** Bytes of the head, up to the end of a line: some ten thousand rows, among which most targets are. */
@@ -218,7 +218,8 @@ export class LaterRange implements RowWatch {
   result(): MappedRange {
     const { index, rejections } = this.#parts;
     this.check();
-    if (this.#line === undefined) throw new UnfitRange();
+    // Other reads of the file ended with the head.
+    if (this.#line === undefined || this.cut.wasPassed) throw new UnfitRange();
     return { ...index.handOver(), rows: rejections.takenRows - this.#rowsOfHead, line: this.#line };
   }
 }
