@@ -38,14 +38,16 @@ async function expectOnce(hub: HubCalls, variableId: number): Promise<void> {
 }
 
 test.each(["hub.push.answered", "hub.ingest.before", "hub.ingest.after"])(
-  "a hub killed at %s, after its 200, stores every reading once when it starts again",
+  "a hub killed at %s, after it accepted a push, stores every reading once when it starts again",
   async (fault) => {
     const variableId = await prepare();
     const dying = await run(fault);
     const body = [{ variableId, data }];
-    const answer = await dying.post("/push/api/data", body, { query: { operationId: "op" } });
-    expect(answer).toMatchObject({ operationId: "op", status: "accepted", received: 500 });
+    const [answer] = await Promise.allSettled([dying.post("/push/api/data", body, { query: { operationId: "op" } })]);
     expect(await killed()).toBe("SIGKILL");
+    // Ingestion is another thread, which may begin before the 200 is sent.
+    if (fault === "hub.push.answered" || answer.status === "fulfilled")
+      expect(answer).toMatchObject({ value: { operationId: "op", status: "accepted", received: 500 } });
     await expectOnce(await run(), variableId);
   },
 );
