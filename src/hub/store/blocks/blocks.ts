@@ -71,7 +71,6 @@ export function blocksOf(variableId: number, columns: Columns): readonly NewBloc
   const { length } = columns.atMs;
   if (length === 0) return [];
   const count = Math.max(1, Math.round(length / BLOCK_POINTS));
-  if (count === 1) return narrow(columns).map((part) => blockFrom(variableId, part));
   return Array.from({ length: count }, (_, index) => {
     const from = Math.floor((index * length) / count);
     return sliced(columns, from, Math.floor(((index + 1) * length) / count));
