@@ -64,7 +64,9 @@ export class Ends {
   }
 
   #know(id: number, end: End): End {
-    for (const oldest of this.#ends.size < ENDS_MAX ? [] : this.#ends.keys().take(1)) this.#ends.delete(oldest);
+    const isFull = this.#ends.size >= ENDS_MAX && !this.#ends.has(id);
+    const oldest = isFull ? this.#ends.keys().next().value : undefined;
+    if (oldest !== undefined) this.#ends.delete(oldest);
     this.#ends.set(id, end);
     return end;
   }
