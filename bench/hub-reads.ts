@@ -75,12 +75,12 @@ async function benchBeside(hub: BenchHub, bare: BareReads, own: BareReads, varia
   const first = Array.from({ length: Math.min(5, Math.ceil(variables / SUMMED)) }, (_, turn) =>
     idsFrom(turn * SUMMED, SUMMED),
   );
-  await beside("monthly sums, asked for the first time", first, monthly, (ids) => bare.sums(ids));
+  await beside(`monthly sums of ${summed.length}, for the first time`, first, monthly, (ids) => bare.sums(ids));
   await rolledUp(own);
   const again = Array.from({ length: REPEATS }, () => summed);
   await beside("the same again", again, monthly, (ids) => bare.sums(ids));
   const heads = Array.from({ length: REPEATS }, () => known);
-  await beside("latest points of 1,000 variables", heads, latest, (ids) => bare.latest(ids));
+  await beside(`latest points of ${known.length} variables`, heads, latest, (ids) => bare.latest(ids));
 }
 
 async function beside<Ask>(
