@@ -46,6 +46,7 @@ const CHUNKS: Readonly<Record<string, readonly string[]>> = {
   pool: ["src/workers/pool", "src/mapping/contract", ...WORDS],
   log: ["src/support/log"],
   mapping: ["src/workers/host-thread"],
+  catalogue: ["src/workers/catalogue"],
   queries: ["src/cli/runs", "src/cli/trace"],
   gateway: ["src/cli/gateway", "src/drops/local/local", "src/drops/put-file"],
 };

@@ -158,8 +158,11 @@ export interface MappedTarget {
 }
 
 export interface MappingPool {
-  /** Announces a file for this mapper, so that slow starts may begin early. It guarantees nothing and never fails. */
-  prepare(mapper: Pick<MapperIdentity, "name" | "digest">): void;
+  /**
+   * Announces a file for this mapper, so that slow starts may begin early. It guarantees nothing and never fails;
+   * resolves once what begins has begun.
+   */
+  prepare(mapper: Pick<MapperIdentity, "name" | "digest">): Promise<void>;
   /**
    * Maps a list of files, and returns a result or a reason for each, in the order given. A fault of the file or of the
    * mapper is the result `failed`. The reason is a `TransientError` when mapping was cancelled, when the disk fails,

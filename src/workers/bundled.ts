@@ -22,5 +22,6 @@ export function searchFolders(folders: readonly string[]): readonly string[] {
 /** Starts the process of this mapper ahead of its first file, if it comes with Headgate: others are checked first. */
 export async function prepareBundled(pool: MappingPool, folders: readonly string[], name: string): Promise<void> {
   const modulePath = await locateMapper(searchFolders(folders), name);
-  if (modulePath !== null && isBundled(modulePath)) pool.prepare({ name, digest: await digestMapper(modulePath) });
+  if (modulePath !== null && isBundled(modulePath))
+    await pool.prepare({ name, digest: await digestMapper(modulePath) });
 }

@@ -34,8 +34,8 @@ export interface DryRunFiles {
 }
 
 export interface DryRuns {
-  /** Starts the process of this mapper ahead of its first run, if it comes with Headgate. */
-  prepare(name: string): void;
+  /** Starts the process of this mapper ahead of its first run, if it comes with Headgate; the run reports a fault. */
+  prepare(name: string): Promise<void>;
   /**
    * `show` receives the result and the segment; afterwards all files are removed. The mapper runs in a process of its
    * own: in this process a mapper that loops could not be stopped, one that exits would look like a success, and its
@@ -58,10 +58,7 @@ export async function openDryRuns({ workers, folders }: DryRunMeans, count = 1):
   const pool = createMappingPool({ ...workers, count }, folders, log, { writable: [root] });
   let nth = 0;
   return {
-    prepare(name) {
-      // The run reports a fault.
-      prepareBundled(pool, folders, name).catch(() => undefined);
-    },
+    prepare: (name) => prepareBundled(pool, folders, name).catch(() => undefined),
     async map({ job, note }, signal, show) {
       nth += 1;
       const runId = `map${nth}`;

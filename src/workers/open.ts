@@ -73,7 +73,9 @@ export function openMapping(
     for (const name of names) {
       // The fault of a mapper was reported already.
       const mapper = await versions.here(name).catch(() => null);
-      if (mapper !== null) return pool.prepare(mapper);
+      if (mapper === null) continue;
+      void pool.prepare(mapper);
+      return;
     }
   }
   return {

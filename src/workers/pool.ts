@@ -161,10 +161,12 @@ export function createMappingPool(
   }
 
   return {
-    prepare(mapper) {
+    async prepare(mapper) {
       if (!slots.areAllFree || closing.signal.aborted) return;
       // A fault is reported when the file is mapped.
-      keepUntilEnd(prepare(mapper), inProgress);
+      const prepared = prepare(mapper).catch(() => undefined);
+      keepUntilEnd(prepared, inProgress);
+      await prepared;
     },
     map(jobs, signal) {
       const mapped = settleEach(jobs, (job) => mapOne(job, AbortSignal.any([signal, closing.signal])));

@@ -110,8 +110,8 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
   const given = options.lookup.map(parseLookup);
   const runs = await openDryRuns({ workers: config?.workers ?? WORKERS_DEFAULT, folders });
   try {
-    // The mapper is loaded here while its process starts.
-    runs.prepare(options.mapper);
+    // The mapper is loaded here while its process starts, which has to come first: modules that load leave no turn.
+    await runs.prepare(options.mapper);
     const mapper = await findMapper(folders, options.mapper);
     const job = {
       inputPath: resolve(file),

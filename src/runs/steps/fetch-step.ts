@@ -100,7 +100,8 @@ async function beforeFetch(run: Run, segment: string | null, { results, steps }:
   const before = arrival === null ? null : await afterEarlier(run, arrival, steps);
   if (before !== null) return results.end(run, before);
   if (steps.dropEntry(run.drop) === undefined) return results.end(run, await waitForDrop(run, steps));
-  if (run.binding.unpack === undefined && run.binding.structure === undefined) steps.pool.prepare(run.binding.mapper);
+  if (run.binding.unpack === undefined && run.binding.structure === undefined)
+    void steps.pool.prepare(run.binding.mapper);
   return run;
 }
 
