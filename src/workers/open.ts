@@ -73,9 +73,7 @@ export function openMapping(
     for (const name of names) {
       // The fault of a mapper was reported already.
       const mapper = await versions.here(name).catch(() => null);
-      if (mapper === null) continue;
-      void pool.prepare(mapper);
-      return;
+      if (mapper !== null) return void pool.prepare(mapper);
     }
   }
   return {

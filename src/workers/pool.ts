@@ -164,9 +164,7 @@ export function createMappingPool(
     async prepare(mapper) {
       if (!slots.areAllFree || closing.signal.aborted) return;
       // A fault is reported when the file is mapped.
-      const prepared = prepare(mapper).catch(() => undefined);
-      keepUntilEnd(prepared, inProgress);
-      await prepared;
+      await keepUntilEnd(prepare(mapper), inProgress);
     },
     map(jobs, signal) {
       const mapped = settleEach(jobs, (job) => mapOne(job, AbortSignal.any([signal, closing.signal])));
@@ -196,10 +194,11 @@ async function endInTime(ended: Promise<unknown>, log: Logger): Promise<void> {
   deadline.abort();
 }
 
-/** The caller receives its rejection. */
-function keepUntilEnd(work: Promise<unknown>, inProgress: Set<Promise<unknown>>): void {
+/** Returns its end, which never rejects: a caller that waits for the result receives the rejection from `work`. */
+function keepUntilEnd(work: Promise<unknown>, inProgress: Set<Promise<unknown>>): Promise<unknown> {
   const ended: Promise<unknown> = work.catch(() => undefined).finally(() => inProgress.delete(ended));
   inProgress.add(ended);
+  return ended;
 }
 
 function notStarted(job: MapJob, words: string) {
