@@ -8,8 +8,16 @@ export interface Columns {
   name(at: number): string;
   /** Names with their positions, for patterns. */
   entries(): readonly { readonly name: string; readonly at: number }[];
-  /** Required number of cells of a row; undefined without a header. */
+  /** Required number of cells of a row; undefined without a header, until the first row or a setting says it. */
   readonly width: number | undefined;
+  /** Only without a header. */
+  readonly unheaded?: Unheaded | undefined;
+}
+
+interface Unheaded {
+  /** Number of cells up to the last column that was asked for. */
+  readonly needed: number;
+  setWidth(cells: number): void;
 }
 
 const NAMES_SHOWN = 12;
@@ -43,14 +51,29 @@ export function headedColumns(rows: readonly (readonly string[])[]): Columns {
   };
 }
 
-/** Columns of a file without a header, by number alone. */
-export function numberedColumns(): Columns {
+/** Columns of a file without a header, by number alone. `width`: cells of a row, where a setting says it. */
+export function numberedColumns(width?: number | undefined): Columns {
+  let cells = width;
+  let needed = 0;
   return {
-    width: undefined,
+    get width() {
+      return cells;
+    },
+    unheaded: {
+      get needed() {
+        return needed;
+      },
+      setWidth(count) {
+        cells = count;
+      },
+    },
     name: (at) => `column ${at + 1}`,
     entries: () => [],
     find(reference) {
-      if (/^[1-9]\d{0,4}$/.test(String(reference))) return Number(reference) - 1;
+      if (/^[1-9]\d{0,4}$/.test(String(reference))) {
+        needed = Math.max(needed, Number(reference));
+        return Number(reference) - 1;
+      }
       throw new FileError(`the file has no header, so there is no column ${JSON.stringify(reference)}`, {
         hint: "Name columns by their number, from 1; or set `headerRows` if there is a header.",
       });

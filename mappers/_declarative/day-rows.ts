@@ -151,10 +151,14 @@ function isEmpty(cell: Cells[number] | undefined): boolean {
 }
 
 function noInterval(day: string, column: string, zone: string): RowError {
-  return new RowError(`the column ${column} has a value, but the day ${day} has no such interval in ${zone}`, {
+  return new RowError(`${columnWords(column)} has a value, but the day ${day} has no such interval in ${zone}`, {
     column,
     hint: "Is the zone that of the file, and `changeDays` how the file writes the days on which the clock changes?",
   });
+}
+
+function columnWords(column: string): string {
+  return /^column \d/.test(column) ? column : `the column ${column}`;
 }
 
 function unclear(day: string, column: string, zone: string): RowError {

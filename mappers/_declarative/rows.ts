@@ -1,5 +1,5 @@
 /** Converts rows to readings by the settings: decisions for the whole file are bound before the first row. */
-import { type Reading, RowError } from "headgate/mapper";
+import { type Reading, RowError, z } from "headgate/mapper";
 import { bindDate } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
 import { attempt } from "./faults.ts";
@@ -45,33 +45,80 @@ export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Cou
   return Object.assign(takeRow, { follow: (cells: Cells) => void attempt(() => dateOf(cells)) });
 }
 
-/** Allowed differences of a row's length from the header. */
+/** Settings about the number of cells of a row. */
+export const widthShape = {
+  extraCells: z
+    .enum(["reject", "ignore"])
+    .default("reject")
+    .describe(
+      "Filled cells beyond those of the header, or of the first row where there is no header: refuse the row, or " +
+        "leave them out.",
+    ),
+};
+
+export const columnCount = z
+  .int()
+  .min(1)
+  .max(20_000)
+  .optional()
+  .describe("Without a header: the number of cells that every row has. By default that of the first row.");
+
+/** Allowed differences of a row's length from the header, or from the first row. */
 export interface Raggedness {
   readonly mayBeShort: boolean;
   readonly mayBeLong: boolean;
+  /** Without a header, rows may have any length: their own number of cells says what they hold. */
+  readonly isFree?: boolean | undefined;
+  /** Advice for rows that are too short, where the usual one would not help. */
+  readonly shortHint?: string | undefined;
 }
 
 /** Refuses rows that were cut off or whose cells are shifted; leaves out empty ones. */
 export function checkedWidth(take: TakeRow, { columns }: Scope, ragged: Raggedness): TakeRow {
-  const { width } = columns;
+  const { unheaded } = columns;
+  let { width } = columns;
+  const isFirst = unheaded !== undefined && width === undefined;
+  const source = isFirst ? "the first row has" : unheaded === undefined ? "the header has" : "`columnCount` says";
+  const shortHint = ragged.shortHint ?? CUT_HINT;
+  const refuse = (cells: Cells, fault: RowError): never => {
+    take.follow?.(cells);
+    throw fault;
+  };
+  /** The first row of a file without a header shows how many cells the others have. */
+  const begin = (cells: Cells, needed: number): number => {
+    if (cells.length >= needed || ragged.mayBeShort) return Math.max(cells.length, needed);
+    return refuse(
+      cells,
+      new RowError(`the row has ${countOf(cells)}, and the settings name column ${needed}`, { hint: shortHint }),
+    );
+  };
   const checked = (cells: Cells) => {
+    if (width === undefined && unheaded !== undefined && ragged.isFree !== true && !cells.every(isEmpty)) {
+      width = begin(cells, unheaded.needed);
+      unheaded.setWidth(width);
+    }
     if (width !== undefined && cells.length !== width) {
       if (cells.every(isEmpty)) return;
       const isLong = !ragged.mayBeLong && cells.slice(width).some((cell) => !isEmpty(cell));
       if (isLong || (cells.length < width && !ragged.mayBeShort)) {
-        take.follow?.(cells);
-        throw new RowError(`the row has ${cells.length} cells where the header has ${width}`, {
-          hint: isLong
-            ? "A cell that holds the delimiter has to be quoted; if such rows are as they should be, " +
-              "set `ragged: allow`."
-            : "Was the file cut off here, or are these lines after the data? Name those by `endAt` or " +
-              "`skipRows`, or set `ragged: allow`.",
-        });
+        const hint = isLong ? (isFirst ? `${LONG_HINT} ${FIRST_HINT}` : LONG_HINT) : shortHint;
+        refuse(cells, new RowError(`the row has ${countOf(cells)} where ${source} ${width}`, { hint }));
       }
     } else if (isEmpty(cells[0]) && cells.every(isEmpty)) return;
     take(cells);
   };
   return take.follow === undefined ? checked : Object.assign(checked, { follow: take.follow });
+}
+
+const LONG_HINT =
+  "A cell that holds the delimiter has to be quoted; if the further cells mean nothing, set `extraCells: ignore`.";
+const FIRST_HINT = "Where the first row is too short, `columnCount` says how many cells a row has.";
+const CUT_HINT =
+  "Was the file cut off here, or are these lines after the data? Name those by `endAt` or `skipRows`, or set " +
+  "`ragged: allow`.";
+
+function countOf({ length }: Cells): string {
+  return `${length} ${length === 1 ? "cell" : "cells"}`;
 }
 
 function isEmpty(cell: Cells[number] | undefined): boolean {

@@ -5,7 +5,7 @@ import { fileFacts, logCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { rowPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
-import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
+import { bindRows, checkedWidth, columnCount, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable } from "../_declarative/tables.ts";
@@ -13,6 +13,9 @@ import type { Scope } from "../_declarative/template.ts";
 
 /** Value of `delimiter` for columns that are separated by any number of blanks. */
 const BLANKS = "blanks";
+const BLANKS_HINT =
+  "Where a value is missing, blanks alone do not show which: name the columns by their places, as `fixed`. Lines " +
+  "after the data are named by `endAt` or `skipRows`.";
 
 const settings = z
   .strictObject({
@@ -66,7 +69,12 @@ const settings = z
       .optional()
       .describe("Columns at fixed places of a line, instead of a delimiter and a header."),
     ...filterShape,
-    ragged: z.enum(["reject", "allow"]).default("reject").describe("Rows with fewer or more cells than the header."),
+    columnCount,
+    ragged: z
+      .enum(["reject", "allow"])
+      .default("reject")
+      .describe("Rows with fewer cells than the header, or than the first row where there is no header."),
+    ...widthShape,
     ...layoutShape,
   })
   .superRefine((value, check) => {
@@ -78,6 +86,12 @@ const settings = z
         code: "custom",
         path: ["headerRows"],
         message: "headerAt finds a header: it has rows",
+      });
+    if (value.columnCount !== undefined && (value.headerRows > 0 || value.fixed !== undefined))
+      check.addIssue({
+        code: "custom",
+        path: ["columnCount"],
+        message: `${value.fixed === undefined ? "the header" : "fixed"} says how many columns there are`,
       });
   });
 
@@ -95,8 +109,12 @@ export default defineMapper({
     const { file, settings } = context;
     const head = await readHead(file, settings);
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...head.facts]);
-    const isRagged = settings.ragged === "allow";
-    const ragged = { mayBeShort: isRagged, mayBeLong: isRagged };
+    const ragged = {
+      mayBeShort: settings.ragged === "allow",
+      mayBeLong: settings.extraCells === "ignore",
+      isFree: settings.day !== undefined && settings.day.to === undefined,
+      shortHint: settings.delimiter === BLANKS && settings.fixed === undefined ? BLANKS_HINT : undefined,
+    };
     const table = await openTable(context.lookup, settings.lookup);
     const counts = { missing: 0, dropped: 0 };
     const headerRows = settings.fixed === undefined ? settings.headerRows : 0;
@@ -105,7 +123,7 @@ export default defineMapper({
     let scope: Scope | undefined;
     let width = 0;
     const begin = () => {
-      const columns = header.length === 0 ? numberedColumns() : headedColumns(header);
+      const columns = header.length === 0 ? numberedColumns(settings.columnCount) : headedColumns(header);
       scope = { columns, facts, table };
       return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
     };
@@ -130,7 +148,8 @@ export default defineMapper({
     // A filter tests whole lines. The plan follows the first row, which shows faults of the settings.
     const planOf = () => {
       if (isLeftOut !== undefined) return null;
-      return scope === undefined || width === 0 ? undefined : rowPlan(settings, scope, counts, width);
+      const isBound = ragged.isFree || scope?.columns.width !== undefined;
+      return scope === undefined || width === 0 || !isBound ? undefined : rowPlan(settings, scope, counts, width);
     };
     await eachCells(context, head.lines, takeCells, planOf);
     if (header.length < headerRows)

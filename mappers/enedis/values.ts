@@ -48,6 +48,11 @@ export class Values {
    * filled cell.
    */
   #checkWidth(cells: Cells, layout: Layout): void {
+    for (let at = layout.width; at < cells.length; at += 1)
+      if (textAt(cells, at) !== "")
+        throw new RowError(`the row has ${cells.length} cells where the header has ${layout.width}`, {
+          hint: "A cell too many: was the table changed?",
+        });
     if (this.#tools.isSheet) return;
     if (layout !== this.#layout) {
       this.#layout = layout;

@@ -106,9 +106,10 @@ export default defineMapper({
         columns = findColumns(cells, settings.columns);
         return;
       }
-      if (cells.length < columns.width)
+      const extra = cells.slice(columns.width).some((cell) => cell.trim() !== "");
+      if (cells.length < columns.width || extra)
         throw new RowError(`the row has ${cells.length} cells where the header has ${columns.width}`, {
-          hint: "Cells are missing: was the file cut off here?",
+          hint: extra ? "A cell too many: was the table changed?" : "Cells are missing: was the file cut off here?",
         });
       const start = timesOf(cells, columns).startOf(cells);
       const meter = `${columns.text(cells, "ean")}|${columns.text(cells, "meter")}`;

@@ -6,7 +6,7 @@ import { fileFacts, logCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { dayPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
-import { checkedWidth, type TakeRow } from "../_declarative/rows.ts";
+import { checkedWidth, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import {
   actionShape,
   checkLayout,
@@ -89,7 +89,8 @@ const settings = z
       .default("start")
       .describe("Whether a reading is dated by the start or the end of its half hour."),
     target: targetSchema.default({ meterNumber: "{meter}", mappingConfig: "kWh" }),
-    ragged: z.enum(["reject", "allow"]).default("reject").describe("Rows with fewer or more cells than the header."),
+    ragged: z.enum(["reject", "allow"]).default("reject").describe("Rows with fewer cells than the header."),
+    ...widthShape,
     ...{ fileName, decimal, group, unit, convertTo, scale, missing, tags, version },
     ...filterShape,
   })
@@ -196,10 +197,10 @@ function bind(context: Context, scope: Scope, counts: Counts): Bound {
     else take(cells, tags);
   };
   // A short day may end its row early; where an empty cell is a fault, a row that was cut off is one too.
-  const isAllowed = settings.ragged === "allow";
-  const mayBeShort = isAllowed || settings.missing?.includes("") !== true;
+  const mayBeShort = settings.ragged === "allow" || settings.missing?.includes("") !== true;
+  const mayBeLong = settings.extraCells === "ignore";
   return {
-    take: checkedWidth(takeDay, inner, { mayBeShort, mayBeLong: isAllowed }),
+    take: checkedWidth(takeDay, inner, { mayBeShort, mayBeLong, isFree: true }),
     plan: (width) => dayPlan({ ...layout, status: rowStatus }, inner, counts, { width, columnsOf }),
   };
 }

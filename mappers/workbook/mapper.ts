@@ -3,7 +3,7 @@ import { type CellValue, defineMapper, FileError, type MapContext, z } from "hea
 import { headedColumns, nearest, numberedColumns } from "../_declarative/columns.ts";
 import { fileFacts, logCounts, preambleFacts } from "../_declarative/facts.ts";
 import { filterShape, lineOf, rowFilter } from "../_declarative/row-filter.ts";
-import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
+import { bindRows, checkedWidth, columnCount, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable, type Table } from "../_declarative/tables.ts";
@@ -56,10 +56,8 @@ const settings = z
           "`;`; their named groups may be used in templates.",
       ),
     ...filterShape,
-    ragged: z
-      .enum(["reject", "allow"])
-      .default("reject")
-      .describe("Rows with filled cells beyond those of the header."),
+    columnCount,
+    ...widthShape,
     ...layoutShape,
   })
   .superRefine((value, check) => {
@@ -69,6 +67,12 @@ const settings = z
         code: "custom",
         path: ["headerRows"],
         message: "headerAt finds a header: it has rows",
+      });
+    if (value.columnCount !== undefined && value.headerRows > 0)
+      check.addIssue({
+        code: "custom",
+        path: ["columnCount"],
+        message: "the header says how many columns there are",
       });
   });
 
@@ -126,10 +130,15 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
   const header: string[][] = [];
   let take: TakeRow | undefined;
   const begin = () => {
-    const columns = headerRows === 0 ? numberedColumns() : headedColumns(filled(header, settings.fillHeader));
+    const columns =
+      headerRows === 0 ? numberedColumns(settings.columnCount) : headedColumns(filled(header, settings.fillHeader));
     const scope = { columns, facts, table };
     // Sheets end each row at its last filled cell.
-    const ragged = { mayBeShort: true, mayBeLong: settings.ragged === "allow" };
+    const ragged = {
+      mayBeShort: true,
+      mayBeLong: settings.extraCells === "ignore",
+      isFree: settings.day !== undefined && settings.day.to === undefined,
+    };
     return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
   };
   const isLeftOut = rowFilter(settings, DELIMITER);

@@ -5,6 +5,7 @@ import type { RejectedReason, Summary, TargetFinding } from "../model.ts";
 import { FILE_STANDINGS } from "../states.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 import { withSourcePlaces } from "../support/package/source-places.ts";
+import { columnWords } from "../support/place-words.ts";
 import { masked } from "../support/secrets.ts";
 import { isWorthARestart } from "../support/start-fault.ts";
 
@@ -167,7 +168,7 @@ export function sizeWords(bytes: number): string {
 /** One line for each reason: `812 × … is no number (column value)`. */
 export function reasonLines(reasons: readonly RejectedReason[]): string[] {
   return reasons.map(
-    ({ message, column, count }) => `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`,
+    ({ message, column, count }) => `${count} × ${message}${column === undefined ? "" : ` (${columnWords(column)})`}`,
   );
 }
 

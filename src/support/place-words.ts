@@ -9,7 +9,13 @@ interface Place {
 export function placeWords(place: Place | undefined, before = "", after = ": "): string {
   const { sheet, row, column } = place ?? {};
   const words = Object.entries({ sheet, row, column }).filter(([, value]) => value !== undefined);
-  return words.length === 0 ? "" : `${before}${words.map((one) => one.join(" ")).join(", ")}${after}`;
+  const texts = words.map(([kind, value]) => (kind === "column" ? columnWords(String(value)) : `${kind} ${value}`));
+  return words.length === 0 ? "" : `${before}${texts.join(", ")}${after}`;
+}
+
+/** `column value`; a column without a name is called `column 3` already. */
+export function columnWords(column: string): string {
+  return /^column \d/.test(column) ? column : `column ${column}`;
 }
 
 /** ` (found "1,5")`, unless the message has it already. */

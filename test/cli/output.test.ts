@@ -34,6 +34,7 @@ describe("a readable text", () => {
   it("shows a place as far as it is known", () => {
     expect(placeWords({ sheet: "Export", row: 43, column: "value" })).toBe("sheet Export, row 43, column value: ");
     expect(placeWords({ row: 43 })).toBe("row 43: ");
+    expect(placeWords({ row: 2, column: "column 3" })).toBe("row 2, column 3: ");
     expect(placeWords(undefined)).toBe("");
   });
 });

@@ -224,3 +224,32 @@ it("a wide file in local time is read by its plan, and not by the mapper's own c
   // The header, the first row, which names the zone, and the first row of each target after it.
   expect(taken()).toBe(52);
 });
+
+it("a file without a header refuses rows of another width among those that are read by its plan", async () => {
+  const delimited = (await mapperAt("delimited")).mapper;
+  const { mapper, taken } = countedRows(delimited);
+  const cells = { 3000: "", 4000: ",8,9", 4999: "" };
+  const text = quarterHours(
+    5000,
+    (date, at) => `${date}Z,M-${at % 50},${at}${cells[at as keyof typeof cells] ?? ",ok"}`,
+  );
+  const path = await inputFile(text.trimEnd());
+  const settings = {
+    headerRows: 0,
+    missing: [""],
+    date: { column: 1 },
+    target: { meterNumber: "{2}", mappingConfig: "kWh" },
+    value: 3,
+  };
+  const { result } = await outcome(mapper, { path, settings, rows: "lenient" });
+  expect(result).toMatchObject({ status: "mapped", points: 4997, rejectedCount: 3 });
+  const places = result.rejected.map(({ place, message }) => [place?.row, message]);
+  expect(places).toEqual([
+    [3001, "the row has 3 cells where the first row has 4"],
+    [4001, "the row has 5 cells where the first row has 4"],
+    [5000, "the row has 3 cells where the first row has 4"],
+  ]);
+  // The first row, the first row of each target, and those of another width.
+  expect(taken()).toBe(1 + 50 + 3);
+  await expectSame(delimited, { path, settings, rows: "strict" });
+});

@@ -4,7 +4,7 @@ import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
 import { conflictWords, cutWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
 import type { Run } from "../../model.ts";
 import { counted } from "../../support/grouped-number.ts";
-import { placeWords } from "../../support/place-words.ts";
+import { columnWords, placeWords } from "../../support/place-words.ts";
 
 /** Reasons for refused rows that an event names. */
 const REASONS_SAID = 3;
@@ -78,7 +78,9 @@ function refusedWords({ rejectedCount, rejectedByReason = [] }: MapResult): stri
   if (rejectedByReason.length === 0) return "";
   const reasons = rejectedByReason
     .slice(0, REASONS_SAID)
-    .map(({ message, column, count }) => `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`);
+    .map(
+      ({ message, column, count }) => `${count} × ${message}${column === undefined ? "" : ` (${columnWords(column)})`}`,
+    );
   const more = rejectedByReason.length - reasons.length;
   return `; ${rejectedCount} refused: ${reasons.join(", ")}${more > 0 ? ` and ${more} more reasons` : ""}`;
 }

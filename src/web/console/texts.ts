@@ -8,6 +8,11 @@ import { files, many, plural } from "./texts/numbers.ts";
 import { OVERVIEW, PLAYGROUND } from "./texts/tools.ts";
 import { TRIGGERS } from "./texts/triggers.ts";
 
+/** A column without a name is called `column 3` already. */
+function columnWords(column: string): string {
+  return /^column \d/.test(column) ? column : `column ${column}`;
+}
+
 /** Of files, in the order in which a filter lists them. */
 const STANDINGS = {
   delivered: "Delivered",
@@ -61,7 +66,7 @@ export const TEXTS = {
   place: {
     sheet: (name: string) => `sheet ${name}`,
     row: (row: number) => `row ${row}`,
-    column: (name: string) => `column ${name}`,
+    column: columnWords,
   },
   standings: Object.keys(STANDINGS),
   /** Of files, runs and concerns. */
@@ -122,7 +127,7 @@ export const TEXTS = {
       `${many(mapped, "reading", "readings")}${accepted === 0 ? "" : `, ${accepted.toLocaleString()} accepted`}`,
     discards: (count: number) => `${many(count, "reading", "readings")} would be discarded`,
     refused: (count: string, message: string, column: string | null) =>
-      `${count} × ${column === null ? "" : `column ${column}: `}${message}`,
+      `${count} × ${column === null ? "" : `${columnWords(column)}: `}${message}`,
     andMore: (count: number) => `and ${count.toLocaleString()} more`,
     tryIt: "Try it in the playground",
   },

@@ -71,6 +71,7 @@ test("a place is said as far as it is known", () => {
   expect(placeWords({ sheet: "Data", row: 12, column: "Value", text: "12,5" })).toBe(
     "sheet Data, row 12, column Value: “12,5”",
   );
+  expect(placeWords({ row: 12, column: "column 3" })).toBe("row 12, column 3");
   expect(placeWords({ text: "x" })).toBe("“x”");
   expect(placeWords(null)).toBe("");
 });
