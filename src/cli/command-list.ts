@@ -56,8 +56,8 @@ export const COMMANDS: Readonly<Record<string, ListedCommand>> = {
   },
   quarantine: {
     description:
-      "Lists files that need attention (quarantined, held, discarded, unconfirmed): file, place, reason, and " +
-      "the next steps.",
+      "Lists files that need attention (quarantined, held, discarded, unconfirmed, claimed by no trigger): file, " +
+      "place, reason, and the next steps.",
     load: async () => (await import("./quarantine.ts")).addQuarantine,
   },
   "replay <runs...>": {

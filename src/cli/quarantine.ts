@@ -1,6 +1,9 @@
 /** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
+import { basename } from "node:path/posix";
 import type { RestingRun } from "../ledger/ledger.ts";
+import type { Arrival } from "../model.ts";
 import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "../operations/run-actions.ts";
+import { UNMATCHED_CODE, UNMATCHED_HINT } from "../operations/unmatched-files.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
 import type { CommandFrame } from "./command.ts";
@@ -32,7 +35,10 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
     const resting = await ledger.restingIn(ATTENTION_STATES, LOOKED_THROUGH);
     const replaced = options.all === true ? null : await ledger.files.replaced(resting.map(({ run }) => run.id));
     const shown = resting.filter(({ run }) => replaced?.has(run.id) !== true);
-    const cases = shown.map((one) => caseOf(one, options.config, templates.has(one.run.binding.trigger)));
+    const cases: Case[] = shown.map((one) => caseOf(one, options.config, templates.has(one.run.binding.trigger)));
+    for (const { name } of config.drops)
+      for (const arrival of await ledger.files.unmatched(name, LOOKED_THROUGH))
+        cases.push(unmatchedCase(arrival, options.config));
     if (options.json === true) printJson(cases);
     else printCases(cases);
     return 0;
@@ -41,7 +47,29 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
   }
 }
 
-type Case = ReturnType<typeof caseOf>;
+type Case = Omit<ReturnType<typeof caseOf>, "run" | "state" | "points"> & {
+  /** Null for a file that no trigger claims. */
+  readonly run: string | null;
+  readonly state: RestingRun["run"]["state"] | "unmatched";
+  readonly points: RestingRun["run"]["points"] | null;
+};
+
+function unmatchedCase({ drop, path, changedAt, reason }: Arrival, config: string): Case {
+  return {
+    ...{ run: null, drop, file: path, state: "unmatched", since: changedAt, isAt: path },
+    ...{ code: UNMATCHED_CODE, reason: `no trigger claims it: ${reason}`, place: null, hint: UNMATCHED_HINT },
+    ...{ rejectedByReason: [], targets: [], points: null },
+    next: [
+      `headgate trigger test ${shellWord(basename(path))} --drop ${drop} -c ${config}`,
+      `headgate trace ${shellWord(path)} -c ${config}`,
+    ],
+  };
+}
+
+/** As one word of a command line. */
+function shellWord(text: string): string {
+  return /^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
 
 /** `hasTemplate`: its trigger has a template for missing targets. */
 function caseOf({ run, arrival }: RestingRun, config: string, hasTemplate: boolean) {
@@ -53,7 +81,7 @@ function caseOf({ run, arrival }: RestingRun, config: string, hasTemplate: boole
     state: run.state,
     since: run.changedAt,
     /** The place of the file. */
-    lies: currentPlace(run, arrival.goneAt),
+    isAt: currentPlace(run, arrival.goneAt),
     code: reason?.code ?? null,
     reason: reason?.message ?? "",
     place: reason?.place ?? null,
@@ -82,12 +110,13 @@ function printCases(cases: readonly Case[]): void {
   }
   for (const one of cases) {
     const place = one.place ?? undefined;
-    print(`${inTone(one.state)}  ${styled("bold", one.file)} at ${one.drop}, since ${one.since}`);
+    const state = one.state === "unmatched" ? styled("yellow", one.state) : inTone(one.state);
+    print(`${state}  ${styled("bold", one.file)} at ${one.drop}, since ${one.since}`);
     print(`   why: ${placeWords(place)}${one.reason}${foundWords(one.reason, place)} [${one.code ?? "no code"}]`);
     for (const line of reasonLines(one.rejectedByReason)) print(`        ${line}`);
     for (const line of targetLines(one.targets)) print(`        ${line}`);
     if (one.hint !== null) print(`    do: ${one.hint}`);
-    if (one.lies !== one.file) print(`    at: ${one.lies}`);
+    if (one.isAt !== one.file) print(`    at: ${one.isAt}`);
     for (const command of one.next) print(`  then: ${styled("dim", command)}`);
     print("");
   }

@@ -194,6 +194,15 @@ export const common = {
     .default([])
     .describe("Patterns of paths to ignore, relative to the drop.")
     .meta({ examples: [["old/**"]] }),
+  expectUnmatched: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      "Patterns of paths that may lie at the drop although no trigger claims them; they stay there, whatever " +
+        "`finish.unmatched` says. Every other unmatched file needs attention: it is in the log, in health, in " +
+        "`headgate quarantine`, in the metrics, and sent to the receivers of `notifications`.",
+    )
+    .meta({ examples: [["README*", "**/*.log"]] }),
   archives: archives.describe("How compressed files are opened. One beyond a limit is quarantined as a whole."),
   depthMax: z
     .int()

@@ -192,12 +192,14 @@ const leave = finishRule.parse("leave");
  */
 export const hubDropOptions = z
   .strictObject({ kind: z.literal("hub"), ...shared, maxFileSize })
-  .omit({ finish: true, duplicates: true })
+  .omit({ finish: true, duplicates: true, expectUnmatched: true })
   .transform((options) => ({
     ...settledIntake,
     ...options,
     duplicates: "process" as const,
     finish: { delivered: leave, quarantined: leave, unmatched: leave, duplicate: leave, guard: 0 },
+    // The account sees what becomes of its files.
+    expectUnmatched: "all" as const,
   }));
 
 /** The settings for compressed files of a drop. */

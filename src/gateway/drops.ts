@@ -141,6 +141,7 @@ export class DropRegistry {
         finish: options.finish,
         duplicates: options.duplicates,
         order: options.order.by,
+        expectUnmatched: options.expectUnmatched,
         guardMs: options.finish.guard,
       },
       watcher: new Watcher({ drop, options, paused, lanesOf, laneMates, filesInMemory: this.#filesInMemory, ...facts }),

@@ -83,6 +83,7 @@ export function claimParts(
     get limits() {
       return batchLimits(config);
     },
+    loggedUnmatched: new Set(),
     turns: new Turns(),
     finishing: new Turns(),
   };

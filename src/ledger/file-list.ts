@@ -56,7 +56,7 @@ export interface RestingCase {
   readonly hint: string | null;
 }
 
-/** The unmatched files of a drop, which need a trigger. */
+/** The unmatched files of a drop, which need a trigger; without those that are expected. */
 export interface UnmatchedCount {
   readonly count: number;
   /** When the first and the last of them were found to be unmatched. */

@@ -82,8 +82,9 @@ export interface Ledger extends LedgerQueries {
   beginPoll(drop: string, archives?: readonly string[]): Promise<PollRecord>;
   /**
    * Another reason for the same state is recorded without an event. Only `openRun(s)` leads to `matched`.
+   * `isExpected`: as in the `Arrival`.
    */
-  advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
+  advanceArrival(id: number, to: ArrivalState, reason: string, isExpected?: boolean): Promise<Arrival>;
   /**
    * Arrivals that are at the drop and in one of these states, oldest first; `after` continues behind an id,
    * so that many can be read in parts.

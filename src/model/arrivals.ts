@@ -21,4 +21,9 @@ export interface Arrival {
   readonly changedAt: IsoInstant;
   /** When the file was archived, deleted or vanished from the listing; null while it is at the drop. */
   readonly goneAt: IsoInstant | null;
+  /**
+   * Of an unmatched file that no person has to see to: its drop expects such files, or the trigger that may claim it is
+   * paused or not known yet.
+   */
+  readonly isExpected?: boolean;
 }

@@ -3,6 +3,7 @@ import { ATTENTION_STATES } from "../states.ts";
 
 export const ATTENTION_KINDS = [
   ...ATTENTION_STATES,
+  "unmatched",
   "occupied",
   "late",
   "lane",

@@ -12,6 +12,7 @@ import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
 import { usedWords } from "./spool-state.ts";
 import { isUnattended } from "./state-of-work.ts";
+import { unmatchedConcerns } from "./unmatched-files.ts";
 import { type LaneWait, waitWords } from "./waiting-lanes.ts";
 
 /** One thing that needs attention. `key` is its identity for as long as it lasts, also over restarts. */
@@ -34,7 +35,7 @@ export interface Attention {
 }
 
 export interface AttentionSources {
-  readonly ledger: Pick<Ledger, "restingIn" | "finishedFiles" | "fleet">;
+  readonly ledger: Pick<Ledger, "restingIn" | "finishedFiles" | "fleet" | "files" | "settlingAges">;
   /** This node, where several share the ledger: each node reports its own runs. */
   readonly node: string | null;
   drops(): readonly DropState[];
@@ -53,11 +54,24 @@ const RUNS_MAX = 1_000;
 
 export async function findAttention(sources: AttentionSources): Promise<Attention> {
   const runs = await restingRuns(sources);
+  const own = await ownDrops(sources);
+  const dropNames = sources.drops().map(({ drop }) => drop);
+  const unmatched = await unmatchedConcerns(sources.ledger, dropNames.filter(own));
   const { concerns, unknown } = await findOtherConcerns(sources);
-  return { concerns: [...runs, ...concerns], unknown };
+  return {
+    concerns: [...runs, ...unmatched.concerns, ...concerns],
+    unknown: unmatched.unknown.union(unknown),
+  };
 }
 
-/** Without files whose runs need a person. */
+/** Where several nodes share the ledger, the node that polls a drop reports its files. */
+async function ownDrops({ ledger, node }: AttentionSources): Promise<(drop: string) => boolean> {
+  if (node === null) return () => true;
+  const own = (await ledger.fleet.nodes()).find((one) => one.node === node);
+  return (drop) => own?.drops.includes(drop) === true;
+}
+
+/** Without files whose runs need a person, and files that no trigger claims. */
 export async function findOtherConcerns(sources: AttentionSources): Promise<Attention> {
   const unknown = new Set<string>();
   const concerns = [...(await occupiedPaths(sources))];
@@ -99,13 +113,12 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
   return { concerns, unknown };
 }
 
-/** Where several nodes share the ledger, the node that polls the drop reports it. */
-async function occupiedPaths({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {
-  const files = await ledger.finishedFiles.occupied();
+async function occupiedPaths(sources: AttentionSources): Promise<readonly Concern[]> {
+  const files = await sources.ledger.finishedFiles.occupied();
   if (files.length === 0) return [];
-  const own = node === null ? null : (await ledger.fleet.nodes()).find((one) => one.node === node);
+  const own = await ownDrops(sources);
   return files
-    .filter(({ drop }) => own === null || own?.drops.includes(drop) === true)
+    .filter(({ drop }) => own(drop))
     .map((file) => {
       const { drop, path, place, runId } = file;
       const facts = { drop, file: path, place, run: runId, since: file.occupiedSince };

@@ -1,7 +1,7 @@
 /** The page of the metrics, from the registries that gateway and hub fill. */
 import { Registry } from "prom-client";
+import type { Ledger } from "../ledger/ledger.ts";
 import { ConfigurationMetrics } from "./configuration-metrics.ts";
-
 import { measureTriggers } from "./listed-triggers.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { measureSpool } from "./spool-state.ts";
@@ -50,7 +50,7 @@ export function describedMetrics(): readonly Described[] {
   const registry = new Registry();
   new GatewayMetrics(registry);
   new ConfigurationMetrics().register(registry);
-  const ledger = { backlog: async () => [], restingIn: async () => [] };
+  const ledger = { backlog: async () => [], restingIn: async () => [], files: {} as Ledger["files"] };
   measureWork(registry, {
     ledger,
     drops: () => [],

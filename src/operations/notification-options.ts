@@ -12,10 +12,10 @@ const common = {
     .min(1)
     .default([...ATTENTION_KINDS])
     .describe(
-      "Concerns that it receives: runs that are quarantined, held, discarded or unconfirmed, a finished file " +
-        "that changed and cannot go back to its path, a file that is late, a lane that waits too long, a drop " +
-        "or a service that cannot be reached, a trigger of a service that cannot be used, a spool that is nearly " +
-        "full. All when absent.",
+      "Concerns that it receives: runs that are quarantined, held, discarded or unconfirmed, a file that no " +
+        "trigger claims, a finished file that changed and cannot go back to its path, a file that is late, a lane " +
+        "that waits too long, a drop or a service that cannot be reached, a trigger of a service that cannot be " +
+        "used, a spool that is nearly full. All when absent.",
     ),
 };
 

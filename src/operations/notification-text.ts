@@ -26,6 +26,7 @@ const WORDS: Readonly<
   Record<Exclude<AttentionKind, AttentionState> | "discarded", readonly [one: string, many: string]>
 > = {
   discarded: ["file with discarded readings", "files with discarded readings"],
+  unmatched: ["file that no trigger claims", "files that no trigger claims"],
   occupied: ["changed file that cannot go back to its path", "changed files that cannot go back to their paths"],
   late: ["file late", "files late"],
   lane: ["lane waits too long", "lanes wait too long"],

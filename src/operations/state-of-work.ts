@@ -10,6 +10,7 @@ import { runWords } from "./attention-log.ts";
 import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 import { occupiedHealth, occupiedWords, waitingAsOccupied } from "./occupied-files.ts";
+import { unmatchedHealth } from "./unmatched-files.ts";
 import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
 
 /** A drop whose files wait, as reported by the daemon or, without it, by the configuration. */
@@ -76,10 +77,10 @@ export async function healthOf(
   parts.push({
     part: "runs",
     ready: true,
-    reason: resting.length === 0 ? "no file needs attention" : `${resting.length} need attention`,
+    reason: resting.length === 0 ? "no run needs attention" : `${resting.length} need attention`,
   });
   parts.push(...(await heldHealth(ledger)), ...(await unconfirmedHealth(ledger)), ...laneHealth(lanes));
-  parts.push(...(await occupiedHealth(ledger)));
+  parts.push(...(await occupiedHealth(ledger)), ...(await unmatchedHealth(ledger, configured.drops)));
   return parts;
 }
 

@@ -5,10 +5,11 @@ import type { DropState, Run } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES } from "../states.ts";
 import { shareQuery } from "../support/shared-query.ts";
 import { type HealthPart, isUnattended } from "./state-of-work.ts";
+import { measureUnmatched } from "./unmatched-files.ts";
 import type { LaneWait } from "./waiting-lanes.ts";
 
 export interface WorkSources {
-  readonly ledger: Pick<Ledger, "backlog" | "restingIn">;
+  readonly ledger: Pick<Ledger, "backlog" | "restingIn" | "files">;
   drops(): readonly DropState[];
   health(): Promise<readonly HealthPart[]>;
   /** All lanes that have work. */
@@ -23,6 +24,7 @@ const WORK_LABELS = ["drop", "trigger", "mapper", "service"] as const;
 export function measureWork(registry: Registry, sources: WorkSources): void {
   measureBacklog(registry, sources);
   measureLanes(registry, sources);
+  measureUnmatched(registry, sources);
   const perDrop = (name: string, help: string, value: (state: DropState) => number) =>
     new Gauge({
       name,

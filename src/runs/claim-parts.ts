@@ -68,6 +68,8 @@ export interface ClaimParts {
   readonly limits: BatchLimits;
   /** Whether this gateway applies master data. */
   readonly appliesStructure: boolean;
+  /** Ids of unmatched files that the log has named. */
+  readonly loggedUnmatched: Set<number>;
   /** The order of claims, and of the finish of unmatched files. */
   readonly turns: Turns;
   readonly finishing: Turns;

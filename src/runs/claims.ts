@@ -10,7 +10,7 @@ import { hasEscapes, isContainerName, unusableName } from "../support/file-names
 import type { Turn } from "../support/turns.ts";
 import { ClaimBindings, standardClaim } from "./claim-bindings.ts";
 import type { ClaimParts, TriggerMatch, Unpacking } from "./claim-parts.ts";
-import { finishUnmatched, leaveUnmatched } from "./unmatched-files.ts";
+import { expectedWords, finishUnmatched, leaveUnmatched, logUnmatched } from "./unmatched-files.ts";
 
 const NO_WARNINGS: ReadonlyMap<number, string> = new Map();
 /** Claims that share a commit, those that open runs as one list. */
@@ -40,6 +40,10 @@ export async function claimArrivals(
     }
     await turn.mine;
     const recorded = await recordAll(prepared, parts.ledger, noteFault, turn);
+    logUnmatched(
+      recorded.flatMap((claim) => (claim.unmatched === undefined ? [] : [claim.unmatched])),
+      parts,
+    );
     if (recorded.some(({ opening }) => opening !== null)) parts.onRun();
     // A file is changed only after the ledger recorded its claim.
     for (const { after } of recorded) await after?.().catch(noteFault);
@@ -65,7 +69,9 @@ async function recordAll(
     const opening = openAll(due.filter(opensRun), ledger, { recorded, noteFault, noteUnopened });
     const leaving = due.map(async (claim) => {
       if (claim.opening !== null) return;
-      await claim.leave().then(() => recorded.push(claim), noteFault);
+      const left = (needsPerson: boolean) =>
+        recorded.push({ ...claim, unmatched: needsPerson ? claim.arrival : undefined });
+      await claim.leave().then(left, noteFault);
     });
     if (end >= prepared.length) turn.pass();
     await Promise.all([opening, ...leaving]);
@@ -149,12 +155,17 @@ type PreparedClaim = OpeningClaim | LeavingClaim;
 interface OpeningClaim {
   readonly opening: RunOpening;
   readonly after?: undefined;
+  readonly unmatched?: undefined;
 }
 
 interface LeavingClaim {
   readonly opening: null;
-  leave(): Promise<unknown>;
+  readonly arrival: Arrival;
+  /** Whether a person has to see to the file, which was not so before. */
+  leave(): Promise<boolean>;
   after?(): Promise<void>;
+  /** The file that a person has to see to, once it is recorded. */
+  readonly unmatched?: Arrival | undefined;
 }
 
 async function prepareClaim(
@@ -174,19 +185,12 @@ async function prepareClaim(
     provenance?.standardBody === undefined
       ? parts.match(arrival, provenance)
       : { claimed: standardClaim(provenance.standardBody), others: [], why: "" };
-  const { claimed, others, why } = match;
-  if (claimed === null && match.undecided === true)
-    return { opening: null, leave: () => leaveUnmatched(arrival, why, parts) };
-  if (claimed === null)
-    return {
-      opening: null,
-      leave: () => leaveUnmatched(arrival, why, parts),
-      after: () => finishUnmatched(arrival, parts),
-    };
+  const { claimed, others } = match;
+  if (claimed === null) return unclaimed(arrival, match, parts);
   const paused = provenance?.standardBody === undefined ? parts.pausedTrigger(claimed.name) : null;
   // The file stays at its drop, without the rule for unmatched files, and is offered again when the trigger
   // is resumed.
-  if (paused !== null) return { opening: null, leave: () => leaveUnmatched(arrival, paused, parts) };
+  if (paused !== null) return { opening: null, arrival, leave: () => leaveUnmatched(arrival, paused, true, parts) };
   if (others.length > 0) {
     parts.log.warn(
       { drop: arrival.drop, file: arrival.path, trigger: claimed.name, others },
@@ -200,6 +204,19 @@ async function prepareClaim(
     ...(warning === undefined ? {} : { warning }),
   };
   return { opening: { arrivalId: arrival.id, binding, lane, lanes: [lane], ...start } };
+}
+
+function unclaimed(arrival: Arrival, { why, undecided }: TriggerMatch, parts: ClaimParts): LeavingClaim {
+  const expected = expectedWords(arrival, parts);
+  const reason = expected === null || expected === "" ? why : `${expected}; ${why}`;
+  const unmatched = { ...arrival, reason };
+  const leave = (isExpected: boolean) => () => leaveUnmatched(arrival, reason, isExpected, parts);
+  if (undecided === true) return { opening: null, arrival: unmatched, leave: leave(true) };
+  const after = () => finishUnmatched(arrival, parts);
+  // What may lie at a drop is not finished.
+  return expected === null || expected === ""
+    ? { opening: null, arrival: unmatched, leave: leave(expected !== null), after }
+    : { opening: null, arrival: unmatched, leave: leave(true) };
 }
 
 /**

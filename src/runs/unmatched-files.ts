@@ -1,7 +1,9 @@
 /** Files that no trigger claims: the ledger records them, and the rule of their drop finishes them. */
+import { posix } from "node:path";
 import { finishFile, setFileAside } from "../drops/drop.ts";
 import type { Arrival, FinishPlan } from "../model.ts";
 import { wordsOf } from "../support/errors.ts";
+import { REGISTER } from "../support/register.ts";
 import type { ClaimParts } from "./claim-parts.ts";
 import { asideEvent, beginWatch } from "./finish-watch.ts";
 import type { DropEntry } from "./steps/steps.ts";
@@ -9,9 +11,52 @@ import type { DropEntry } from "./steps/steps.ts";
 /** Milliseconds for the finish of one file. */
 const FINISH_MS = 60_000;
 
-export async function leaveUnmatched(arrival: Arrival, why: string, parts: ClaimParts): Promise<void> {
-  if (arrival.state !== "unmatched" || arrival.reason !== why)
-    await parts.ledger.advanceArrival(arrival.id, "unmatched", why);
+/** Names of files in one line of the log. */
+const NAMED_MAX = 20;
+/** Files whose line was written in this process, so that one that changes now and then has one line. */
+const LOGGED_MAX = 100_000;
+
+/** `isExpected`: as in the `Arrival`. Returns whether a person has to see to the file, which was not so before. */
+export async function leaveUnmatched(
+  arrival: Arrival,
+  why: string,
+  isExpected: boolean,
+  parts: ClaimParts,
+): Promise<boolean> {
+  const { state, reason, isExpected: wasExpected = false } = arrival;
+  if (state !== "unmatched" || reason !== why || wasExpected !== isExpected)
+    await parts.ledger.advanceArrival(arrival.id, "unmatched", why, isExpected);
+  return !isExpected && (state !== "unmatched" || wasExpected);
+}
+
+/** Why no person has to see to a file that no trigger claims, in words; null when one has to. */
+export function expectedWords({ drop, path }: Arrival, { dropEntry }: Pick<ClaimParts, "dropEntry">): string | null {
+  const patterns = dropEntry(drop)?.expectUnmatched ?? [];
+  // A hub stores what accounts send, and shows them what becomes of it.
+  if (patterns === "all") return "";
+  const names = [path, path.slice(path.lastIndexOf("!/") + 2)];
+  const found = patterns.find((pattern) => names.some((name) => posix.matchesGlob(name, pattern)));
+  return found === undefined ? null : `it is expected here (\`expectUnmatched\` of the drop: ${found})`;
+}
+
+/** One line for the files of one call, each file once. */
+export function logUnmatched(arrivals: readonly Arrival[], { log, loggedUnmatched: logged }: ClaimParts): void {
+  const others = arrivals.filter(({ id }) => !logged.has(id));
+  if (logged.size + others.length > LOGGED_MAX) logged.clear();
+  for (const { id } of others) logged.add(id);
+  for (const [drop, files] of Map.groupBy(others, (arrival) => arrival.drop)) {
+    const names = files.slice(0, NAMED_MAX).map(({ path }) => path);
+    const more = files.length > names.length ? `, and ${files.length - names.length} more` : "";
+    const what = files.length === 1 ? "this file" : `these ${files.length} files`;
+    const facts = {
+      drop,
+      files: names,
+      count: files.length,
+      reason: files[0]?.reason,
+      hint: REGISTER["HG-TRIG-001"].hint,
+    };
+    log.warn({ code: "HG-TRIG-001", ...facts }, `no trigger claims ${what} at ${drop}: ${names.join(", ")}${more}`);
+  }
 }
 
 /**

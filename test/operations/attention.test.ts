@@ -20,6 +20,8 @@ const quiet: AttentionSources = {
   ledger: {
     restingIn: async () => [],
     finishedFiles: { occupied: async () => [] },
+    settlingAges: async () => [],
+    files: { unmatched: async () => [], unmatchedCount: async () => ({ count: 0 }) },
   } as unknown as AttentionSources["ledger"],
   node: null,
   drops: () => [dropState({})],
@@ -88,10 +90,16 @@ test("each node of a fleet reports its own runs", async () => {
     run: run(node, AT, { state: "quarantined", node, ...bound("hub") }),
     arrival: { goneAt: null },
   }));
-  const finishedFiles = { occupied: async () => [] };
-  const ledger = { restingIn: async () => resting, finishedFiles } as unknown as AttentionSources["ledger"];
-  expect((await found({ ledger, node: "one" })).concerns).toEqual(["quarantined: one.csv at field is quarantined"]);
-  expect((await found({ ledger })).concerns).toHaveLength(2);
+  const fleet = { nodes: async () => [{ node: "one", drops: ["field"] }] };
+  const unmatched = async () => [{ id: 7, path: "notes.txt", drop: "field" }];
+  const files = { ...quiet.ledger.files, unmatched };
+  const ledger = { ...quiet.ledger, restingIn: async () => resting, fleet, files } as unknown as typeof quiet.ledger;
+  expect((await found({ ledger, node: "other" })).concerns).toEqual(["quarantined: other.csv at field is quarantined"]);
+  expect((await found({ ledger, node: "one" })).concerns).toEqual([
+    "quarantined: one.csv at field is quarantined",
+    "unmatched: no trigger claims notes.txt at field",
+  ]);
+  expect((await found({ ledger })).concerns).toHaveLength(3);
 });
 
 test("triggers of a service that cannot work or be read need attention", async () => {

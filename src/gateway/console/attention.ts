@@ -1,8 +1,9 @@
 /** The inbox of the console: what needs attention, grouped by its cause. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { ListedFile } from "../../ledger/ledger.ts";
-import type { AttentionItem, attentionEndpoints, ConcernKind } from "../../operations/api/attention.ts";
+import type { AttentionItem, attentionEndpoints } from "../../operations/api/attention.ts";
 import type { HandlersOf } from "../../operations/api/endpoint.ts";
+import type { AttentionKind } from "../../operations/attention-kinds.ts";
 import { unknownSubject } from "../../operations/problems.ts";
 import { allActionsOf, currentPlace } from "../../operations/run-actions.ts";
 import { isoInstant } from "../../support/clock.ts";
@@ -67,7 +68,7 @@ async function itemsOf(
 
 function itemOfRun(
   key: string,
-  kind: ConcernKind,
+  kind: AttentionKind,
   { arrival, run }: ListedFile,
   hasTemplate: ReadonlySet<string>,
 ): AttentionItem | null {

@@ -4,9 +4,10 @@ import { setImmediate } from "node:timers/promises";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { RestingCase, UnmatchedCount } from "../../ledger/ledger.ts";
 import type { Arrival } from "../../model.ts";
-import type { Action, AttentionGroup, AttentionItem, ConcernKind } from "../../operations/api/attention.ts";
+import type { Action, AttentionGroup, AttentionItem } from "../../operations/api/attention.ts";
 import type { Concern } from "../../operations/attention.ts";
 import type { AttentionKind } from "../../operations/attention-kinds.ts";
+import { UNMATCHED_CODE, UNMATCHED_HINT } from "../../operations/unmatched-files.ts";
 import { ATTENTION_STATES } from "../../states.ts";
 import { commonText } from "../../support/common-text.ts";
 import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
@@ -29,7 +30,7 @@ const SHARE = 1 / 20;
 /** One thing that needs attention, before its details are read. */
 export interface Member {
   readonly key: string;
-  readonly kind: ConcernKind;
+  readonly kind: AttentionKind;
   readonly text: string;
   /** Members of one group have the same. */
   readonly cause: string;
@@ -147,7 +148,17 @@ async function unmatchedGroup(
   return {
     key: digest(unmatchedCause(drop)),
     title: members[0]?.text ?? commonText('No trigger claims "…"'),
-    ...{ kind: "unmatched", hint: null, code: null, mapper: null, count, oldest, newest, drops: [drop], triggers: [] },
+    ...{
+      kind: "unmatched",
+      hint: UNMATCHED_HINT,
+      code: UNMATCHED_CODE,
+      mapper: null,
+      count,
+      oldest,
+      newest,
+      drops: [drop],
+      triggers: [],
+    },
     part,
   };
 }
@@ -171,9 +182,9 @@ function memberOfUnmatched(arrival: Arrival): Member {
   const item: AttentionItem = {
     ...NOTHING,
     ...{ key, kind: "unmatched", state: arrival.state, file: id, drop, path, since: changedAt, reason },
-    ...{ currentPlace: path, actions: ["forget"] },
+    ...{ code: UNMATCHED_CODE, hint: UNMATCHED_HINT, currentPlace: path, actions: ["forget"] },
   };
-  const facts = { hint: null, code: null, mapper: null, since: changedAt, drop, trigger: null };
+  const facts = { hint: UNMATCHED_HINT, code: UNMATCHED_CODE, mapper: null, since: changedAt, drop, trigger: null };
   // The verdicts of the triggers, which the item has, are too long for a title.
   const text = `No trigger claims "${path}"`;
   return { key, kind: "unmatched", text, ...facts, of: { item }, cause: unmatchedCause(drop) };

@@ -42,11 +42,11 @@ export function arrivalMethods(store: Store): ArrivalMethods {
       store.read(() => arrivalsIn(drop, states, limit ?? NO_LIMIT, after ?? 0)),
     awaited: (drop) => store.look(() => awaitedBefore(drop)),
     settlingAges: (drop, limit, after) => store.look(() => settlingAges(drop, limit, after)),
-    advanceArrival: (id, to, reason) =>
+    advanceArrival: (id, to, reason, isExpected = false) =>
       store.write(`arrival.${to}`, () => {
         if (to === "matched")
           throw brokenInvariant("advance arrival", String(id), "an arrival becomes matched by openRun alone");
-        return moveArrival(store, id, to, reason);
+        return moveArrival(store, id, to, reason, isExpected);
       }),
     unfetchedBefore: (arrival) => store.look(() => unfetchedBefore(arrival)),
     duplicateOf: (arrival, sha256) => store.look(() => duplicateOf(store, arrival, sha256)),
@@ -83,12 +83,17 @@ export function missingArrival(id: number): InvariantError {
  * For use inside a write. A repetition of state and reason changes nothing; another reason for the same state
  * adds no event.
  */
-function* moveArrival(store: Store, id: number, to: ArrivalState, reason: string): Steps<Arrival> {
-  const arrival = yield* mustFindArrival(id);
+function* moveArrival(store: Store, id: number, to: ArrivalState, reason: string, isExpected = false): Steps<Arrival> {
+  const { isExpected: wasExpected = false, ...arrival } = yield* mustFindArrival(id);
+  const expectation = isExpected ? { isExpected } : {};
   assertTransition("arrival", id, arrival.state, to);
-  if (arrival.state === to && arrival.reason === reason) return arrival;
+  if (arrival.state === to && arrival.reason === reason && wasExpected === isExpected)
+    return { ...arrival, ...expectation };
   const now = store.now();
-  yield* execute("UPDATE arrivals SET state = ?, reason = ?, changed_at = ? WHERE id = ?", to, reason, now, id);
+  yield* execute(
+    "UPDATE arrivals SET state = ?, reason = ?, changed_at = ?, expected = ? WHERE id = ?",
+    ...[to, reason, now, isExpected ? 1 : 0, id],
+  );
   yield* reopenContainer(id, arrival.path);
   if (arrival.parentId !== null) yield* releaseContainerLanes(arrival.parentId);
   if (arrival.state !== to)
@@ -97,7 +102,7 @@ function* moveArrival(store: Store, id: number, to: ArrivalState, reason: string
       { arrivalId: id, runId: null, operationId: null, what: `arrival.${to}`, detail: reason },
       arrival,
     );
-  return { ...arrival, state: to, reason, changedAt: now };
+  return { ...arrival, state: to, reason, changedAt: now, ...expectation };
 }
 
 /** The state as a literal of SQL, since the index covers only some states. Throws for any other text. */

@@ -19,8 +19,8 @@ export function* namedIds(text: string): Steps<readonly number[]> {
   return found.length > NAMED_MAX ? [] : found.map(({ id }) => id);
 }
 
-// The condition of the index `arrivals_waiting`.
-const UNMATCHED = "drop_name = ? AND state = 'unmatched' AND gone_at IS NULL";
+// The condition of the index `arrivals_unmatched`.
+const UNMATCHED = "drop_name = ? AND gone_at IS NULL AND state = 'unmatched' AND expected = 0";
 
 export function* unmatchedCount(drop: string, most: number): Steps<UnmatchedCount> {
   const counted = yield* row<{ count: number }>(

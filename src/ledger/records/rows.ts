@@ -28,6 +28,8 @@ export interface ArrivalRow {
   readonly seen_at: string;
   readonly changed_at: string;
   readonly gone_at: string | null;
+  /** Not among the cells of a poll. */
+  readonly expected?: number;
 }
 
 export function toArrival(row: ArrivalRow): Arrival {
@@ -44,6 +46,7 @@ export function toArrival(row: ArrivalRow): Arrival {
     seenAt: row.seen_at,
     changedAt: row.changed_at,
     goneAt: row.gone_at,
+    ...(row.expected === 1 ? { isExpected: true } : {}),
   };
 }
 

@@ -9,10 +9,7 @@ export const ACTIONS = ["replay", "provision", "release", "recheck", "cancel", "
 export type Action = (typeof ACTIONS)[number];
 export const action = z.enum(ACTIONS);
 
-/** The kinds of the notifications, and files that no trigger claims. */
-export const CONCERN_KINDS = [...ATTENTION_KINDS, "unmatched"] as const;
-export type ConcernKind = (typeof CONCERN_KINDS)[number];
-const kind = z.enum(CONCERN_KINDS);
+const kind = z.enum(ATTENTION_KINDS);
 
 export const rejectedReasons = z
   .array(z.object({ message: z.string(), column: z.string().optional(), count: z.number() }))

@@ -39,6 +39,8 @@ export interface DropEntry {
   readonly duplicates: "skip" | "process" | "flag";
   /** Which of the entries of a container is delivered first. */
   readonly order?: "modified" | "name";
+  /** Patterns of files that no trigger has to claim; `all` at a hub. */
+  readonly expectUnmatched?: readonly string[] | "all";
   /** How long a finished file is watched, in milliseconds. 0: not at all. */
   readonly guardMs: number;
 }

@@ -6,7 +6,7 @@ export const TRIGGER_ERRORS = {
     title: "no trigger claims this file name",
     hint:
       "`headgate trigger test NAME` explains it for each trigger; files are matched again when the triggers " +
-      "change.",
+      "change. Where such files may lie at the drop, name them in its `expectUnmatched`; otherwise move the file away.",
   },
   "HG-TRIG-002": {
     title: "the service did not list all of its triggers",
