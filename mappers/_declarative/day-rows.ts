@@ -1,7 +1,7 @@
 /** Rows that hold a day, with a column an interval. */
 import { RowError } from "headgate/mapper";
 import { bindDate, createShift, type DateReader, epochMs } from "./dates.ts";
-import { createDayPlanner, type DayPlan } from "./days.ts";
+import { createDayPlanner, type DayPlan, intervalsOf } from "./days.ts";
 import { type DaySettings, durationMs, type Layout } from "./settings.ts";
 import { bindActions, type Tags } from "./statuses.ts";
 import { bindTemplate, type Cells, cellText, type Scope } from "./template.ts";
@@ -14,9 +14,11 @@ type PlanDay = ReturnType<typeof createDayPlanner>;
 export interface DayColumn {
   readonly at: number;
   readonly flag?: number | undefined;
+  /** The interval of the day that it holds, from 0. */
+  readonly nth: number;
 }
 
-/** The columns of the day in rows of so many cells. */
+/** The columns of the day in rows of so many cells, in the order of their intervals. */
 export type DayColumns = (cells: number) => readonly DayColumn[];
 
 export function bindDay(
@@ -42,13 +44,13 @@ export function bindDay(
     }
     const text = dayText(date, cells);
     const columns = columnsOf(cells.length);
-    const filled = columns.findLastIndex(({ at }) => !isEmpty(cells[at])) + 1;
+    const filled = (columns.findLast(({ at }) => !isEmpty(cells[at]))?.nth ?? -1) + 1;
     const target = quantity.target(cells);
     const zone = tools.time.zone(zoneOf.read(cells), target);
-    const plan = planned(() => planOf(zone)(text, columns.length, filled), date.column);
+    const plan = planned(() => planOf(zone)(text, (columns.at(-1)?.nth ?? -1) + 1, filled), date.column);
     // Checked first, since a surplus value makes the interval of all others uncertain.
-    columns.forEach(({ at }, index) => {
-      if (!Number.isNaN(plan.starts[index] ?? Number.NaN) || isEmpty(cells[at])) return;
+    columns.forEach(({ at, nth }) => {
+      if (!Number.isNaN(plan.starts[nth] ?? Number.NaN) || isEmpty(cells[at])) return;
       const value = quantity.value(cells, at);
       if (value !== undefined && (value !== 0 || day.skippedHour !== "zero"))
         throw noInterval(text, scope.columns.name(at), zone);
@@ -56,16 +58,16 @@ export function bindDay(
     const unit = quantity.unit?.(cells);
     const version = quantity.version?.(cells);
     const tags = joined(rowTags, quantity.tags?.(cells));
-    eachCell(tools, cells, columns, ({ at, flag }, index) => {
+    eachCell(tools, cells, columns, ({ at, flag, nth }) => {
       const name = scope.columns.name(at);
-      const start = plan.starts[index] ?? Number.NaN;
+      const start = plan.starts[nth] ?? Number.NaN;
       if (Number.isNaN(start)) return;
       const value = quantity.value(cells, at);
       if (value === undefined) {
         counts.missing += 1;
         return;
       }
-      if (plan.unclear.has(index)) throw unclear(text, name, zone);
+      if (plan.unclear.has(nth)) throw unclear(text, name, zone);
       const flagName = flag === undefined ? "" : scope.columns.name(flag);
       const status = flag === undefined ? undefined : act?.(cellText(cells[flag], flagName), flagName);
       if (status === "drop") counts.dropped += 1;
@@ -91,11 +93,12 @@ function dayText(date: DateReader, cells: Cells): string {
 
 function plannerByZone({ time }: Tools, layout: Layout, day: DaySettings): (zone: string) => PlanDay {
   const planners = new Map<string, PlanDay>();
-  const { changeDays, interval } = day;
+  const { changeDays, interval, partialDays } = day;
   const dst = layout.dst === "byOrder" ? "reject" : layout.dst;
   return (zone) => {
     const planner =
-      planners.get(zone) ?? createDayPlanner(time, { zone, changeDays, dst, intervalMs: durationMs(interval) });
+      planners.get(zone) ??
+      createDayPlanner(time, { zone, changeDays, dst, partialDays, intervalMs: durationMs(interval) });
     planners.set(zone, planner);
     return planner;
   };
@@ -115,35 +118,61 @@ function planned(plan: () => DayPlan, column: string): DayPlan {
   }
 }
 
-/** The day's columns; in a file without a header, up to the end of each row. */
+/** The day's columns; in a file without a header, up to the end of each row. Throws a `FileError`. */
 export function dayColumns(day: DaySettings, scope: Scope): DayColumns {
   const hasFlags = day.flags !== undefined;
   if (day.match !== undefined) {
-    const places = matchingColumns(day.match, scope).map(({ at }) => (hasFlags ? { at, flag: at + 1 } : { at }));
+    const found = matchingColumns(day.match, scope).map(({ at }) => (hasFlags ? { at, flag: at + 1 } : { at }));
+    const places = inDay(day, found, scope);
     return () => places;
   }
   const last = day.to === undefined ? undefined : scope.columns.find(day.to);
-  return columnsFrom(scope.columns.find(day.from ?? 1), last, hasFlags, scope);
+  return columnsFrom(day, { first: scope.columns.find(day.from ?? 1), last, hasFlags }, scope);
 }
 
-/** Columns from the first to the last, or to the end of the header or the row; each followed by its status, if any. */
-export function columnsFrom(first: number, last: number | undefined, hasFlags: boolean, scope: Scope): DayColumns {
+interface Range {
+  readonly first: number;
+  readonly last: number | undefined;
+  /** Whether each column is followed by its status. */
+  readonly hasFlags: boolean;
+}
+
+/** Columns from the first to the last, or to the end of the header or the row. Throws a `FileError`. */
+export function columnsFrom(day: DaySettings, { first, last, hasFlags }: Range, scope: Scope): DayColumns {
   const end = last === undefined ? scope.columns.width : last + 1;
   const step = hasFlags ? 2 : 1;
   const range = (to: number) =>
-    Array.from({ length: Math.max(0, Math.ceil((to - first) / step)) }, (_, index) => {
-      const at = first + index * step;
-      return hasFlags ? { at, flag: at + 1 } : { at };
+    Array.from({ length: Math.max(0, Math.ceil((to - first) / step)) }, (_, nth) => {
+      const at = first + nth * step;
+      return hasFlags ? { at, nth, flag: at + 1 } : { at, nth };
     });
-  let places = range(end ?? 0);
-  let width = end;
+  if (end !== undefined) {
+    const places = inDay(day, range(end), scope);
+    return () => places;
+  }
+  let places: readonly DayColumn[] = [];
+  let width = -1;
   return (cells) => {
-    if (end === undefined && width !== cells) {
+    if (width !== cells) {
       places = range(cells);
       width = cells;
     }
     return places;
   };
+}
+
+/** The columns with the intervals that their names say. Throws a `FileError` where some are missing. */
+export function inDay(
+  { interval, changeDays, partialDays, firstLabel }: DaySettings,
+  columns: readonly Omit<DayColumn, "nth">[],
+  scope: Scope,
+): readonly DayColumn[] {
+  const header = new Map(scope.columns.entries().map(({ at, name }) => [at, name]));
+  const names = columns.map(({ at }) => header.get(at) ?? "");
+  const intervals = intervalsOf(names, { intervalMs: durationMs(interval), changeDays, partialDays, firstLabel });
+  return columns
+    .map((column, at) => ({ ...column, nth: intervals[at] ?? at }))
+    .sort((one, other) => one.nth - other.nth);
 }
 
 function isEmpty(cell: Cells[number] | undefined): boolean {

@@ -12,7 +12,7 @@ import { valueSettings } from "./wide.ts";
 const DAY_MS = 86_400_000;
 
 /** `width`: cells of a row without a header. Null where date or value are more than the text of one cell. */
-export function rowPlan(layout: Layout, scope: Scope, counts: Counts, width: number): RowPlan | null {
+export function rowPlan(layout: Layout, scope: Scope, counts: Counts, width: number): RowPlan | null | undefined {
   if (layout.day !== undefined)
     return dayPlan(layout, scope, counts, { width, columnsOf: dayColumns(layout.day, scope) });
   const columns = valueColumns(layout, scope);
@@ -32,13 +32,13 @@ export function rowPlan(layout: Layout, scope: Scope, counts: Counts, width: num
   };
 }
 
-/** As `rowPlan`, for a layout with a row a day. */
+/** As `rowPlan`, for a layout with a row a day; undefined where a later row may have all columns of a day. */
 export function dayPlan(
   layout: Layout,
   scope: Scope,
   counts: Counts,
   { width, columnsOf }: { readonly width: number; readonly columnsOf: DayColumns },
-): RowPlan | null {
+): RowPlan | null | undefined {
   const { day, shift = "0m", target = {}, timeZone = "UTC", status } = layout;
   const settings = valueSettings(layout, {});
   const date = columnOf(layout, scope);
@@ -50,7 +50,10 @@ export function dayPlan(
   const cells = scope.columns.width ?? width;
   const columns = columnsOf(cells);
   const perDay = DAY_MS / step;
-  const usual = columns.slice(0, perDay);
+  const usual = columns.filter(({ nth }) => nth < perDay);
+  // Whether a row of fewer columns is that of a short day depends on its date.
+  if (usual.length < perDay && day.partialDays === "reject")
+    return scope.columns.width === undefined ? undefined : null;
   const flags = usual.flatMap(({ flag }) => (flag === undefined ? [] : [flag]));
   const by = [...usesOf({ settings, target, inner: scope }), ...statusColumns(status, scope)];
   return {
@@ -62,12 +65,12 @@ export function dayPlan(
     },
     values: usual.map(({ at }) => at),
     day: {
-      minutes: usual.map((_, nth) => (nth * step + durationMs(shift)) / 60_000),
+      minutes: usual.map(({ nth }) => (nth * step + durationMs(shift)) / 60_000),
       ...(day.flags === undefined || flags.length === 0 ? {} : { status: flags }),
     },
     decimal: layout.decimal,
     // Columns beyond a usual day are empty, which the first row with the same cells shows.
-    by: [...new Set([...by, ...columns.slice(perDay).map(({ at }) => at)])],
+    by: [...new Set([...by, ...columns.filter(({ nth }) => nth >= perDay).map(({ at }) => at)])],
     missing: counted(missingTexts(settings), counts),
   };
 }

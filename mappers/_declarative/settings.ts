@@ -116,6 +116,24 @@ const values = z
   .min(1)
   .describe("Wide layout: a column a quantity. An entry's settings go before those for all values.");
 
+/** Settings of days of which the file has parts. */
+export const partialShape = {
+  partialDays: z
+    .enum(["reject", "allow"])
+    .default("reject")
+    .describe(
+      "Files whose columns are fewer than the intervals of a day, or whose labels leave one out: `reject`; or " +
+        "`allow`, and then labels such as HH07 or 06:30 say which intervals the columns are; without labels they " +
+        "are the first of the day.",
+    ),
+  firstLabel: text
+    .optional()
+    .describe(
+      "Label that the first interval of a day has or would have, where it is none of 0, 1, 00:00 and one interval " +
+        "later, or where `partialDays: allow` leaves it open.",
+    ),
+};
+
 const day = z
   .strictObject({
     from: reference.optional().describe("First column of the day."),
@@ -145,6 +163,7 @@ const day = z
           "clock; those of the skipped hour are empty, and further columns at the end hold the second " +
           "pass of the repeated hour. `reject` refuses the row.",
       ),
+    ...partialShape,
   })
   .describe("Wide layout: a row a day, a column an interval. The date has the format `yyyy-MM-dd` if none is given.");
 

@@ -1,7 +1,7 @@
 /** Half-hourly exports of the United Kingdom: a row a day, a column a half hour. */
 import { defineMapper, FileError, type MapContext, RowError, type RowPlan, z } from "headgate/mapper";
 import { type Columns, headedColumns, numberedColumns } from "../_declarative/columns.ts";
-import { bindDay, columnsFrom, type DayColumns } from "../_declarative/day-rows.ts";
+import { bindDay, columnsFrom, type DayColumns, inDay } from "../_declarative/day-rows.ts";
 import { fileFacts, logCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { dayPlan } from "../_declarative/plan.ts";
@@ -10,15 +10,17 @@ import { checkedWidth, type TakeRow, widthShape } from "../_declarative/rows.ts"
 import {
   actionShape,
   checkLayout,
+  type DaySettings,
   type Layout,
   layoutShape,
+  partialShape,
   reference,
   targetSchema,
 } from "../_declarative/settings.ts";
 import { bindStatus } from "../_declarative/statuses.ts";
 import type { Cells, Scope } from "../_declarative/template.ts";
 import type { Counts } from "../_declarative/values.ts";
-import { findPeriods, type Periods } from "./periods.ts";
+import { findPeriods } from "./periods.ts";
 
 const { fileName, decimal, group, unit, convertTo, scale, missing, tags, version } = layoutShape;
 
@@ -84,6 +86,7 @@ const settings = z
       .enum(["empty", "zero"])
       .default("empty")
       .describe("What columns hold that have no half hour on a short day: nothing, or zeros to be left out."),
+    ...partialShape,
     stamp: z
       .enum(["start", "end"])
       .default("start")
@@ -163,7 +166,7 @@ export default defineMapper({
 interface Bound {
   readonly take: TakeRow;
   /** For rows of so many cells. */
-  readonly plan: (width: number) => RowPlan | null;
+  readonly plan: (width: number) => RowPlan | null | undefined;
 }
 
 function bind(context: Context, scope: Scope, counts: Counts): Bound {
@@ -177,15 +180,14 @@ function bind(context: Context, scope: Scope, counts: Counts): Bound {
     find: (name: string | number) => (name === "meter" ? meter() : columns.find(name)),
   };
   const inner = { ...scope, columns: named };
-  const { columnsOf, labels } = periodsOf(settings, inner);
-  const layout = layoutOf(settings, day + 1, labels === "periods" ? "order" : "clock");
+  const { layout, columnsOf } = daysOf(settings, day + 1, inner);
   const take = bindDay(context, layout, inner, counts, columnsOf);
   const { dayFlag, flags } = settings;
   const rowStatus = dayFlag === undefined ? undefined : [{ column: dayFlag, ...flags }];
   const status = bindStatus(rowStatus, inner);
   const takeDay = (cells: Cells): void => {
     const last = columnsOf(cells.length)[SHORT_DAY - 1];
-    if (last === undefined || last.at >= cells.length)
+    if (settings.partialDays === "reject" && (last === undefined || last.at >= cells.length))
       throw new RowError(
         `the row has ${cells.length} cells, fewer than the ${SHORT_DAY} half hours of the shortest day need`,
         {
@@ -205,14 +207,17 @@ function bind(context: Context, scope: Scope, counts: Counts): Bound {
   };
 }
 
-function periodsOf({ first, flagged }: Settings, scope: Scope): { columnsOf: DayColumns; labels: Periods["labels"] } {
-  if (first !== undefined)
-    return {
-      columnsOf: columnsFrom(scope.columns.find(first), undefined, flagged, scope),
-      labels: "periods",
-    };
-  const { columns, labels } = findPeriods(scope.columns.entries());
-  return { columnsOf: () => columns, labels };
+function daysOf(settings: Settings, dayColumn: number, scope: Scope): { layout: Layout; columnsOf: DayColumns } {
+  const { first, flagged, partialDays } = settings;
+  if (first !== undefined) {
+    const layout = layoutOf(settings, dayColumn, "order");
+    const range = { first: scope.columns.find(first), last: undefined, hasFlags: flagged };
+    return { layout, columnsOf: columnsFrom(layout.day as DaySettings, range, scope) };
+  }
+  const found = findPeriods(scope.columns.entries(), partialDays === "allow" ? 2 : undefined);
+  const layout = layoutOf(settings, dayColumn, found.labels === "periods" ? "order" : "clock");
+  const columns = inDay(layout.day as DaySettings, found.columns, scope);
+  return { layout, columnsOf: () => columns };
 }
 
 function columnOf(
@@ -242,7 +247,8 @@ function plainOf(name: string): string {
 
 /** The settings in the form of a row a day. */
 function layoutOf(settings: Settings, dayColumn: number, byLabels: "order" | "clock"): Layout {
-  const { dst, skippedHour, flags, stamp } = settings;
+  const { dst, skippedHour, flags, stamp, partialDays, firstLabel } = settings;
+  const changeDays = settings.changeDays ?? byLabels;
   return {
     ...settings,
     date: { column: dayColumn, format: settings.dayFormat },
@@ -251,6 +257,6 @@ function layoutOf(settings: Settings, dayColumn: number, byLabels: "order" | "cl
     values: undefined,
     dst,
     shift: stamp === "end" ? "30m" : undefined,
-    day: { from: 1, interval: "30m", changeDays: settings.changeDays ?? byLabels, skippedHour, flags },
+    day: { from: 1, interval: "30m", changeDays, skippedHour, flags, partialDays, firstLabel },
   };
 }

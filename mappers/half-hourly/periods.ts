@@ -4,7 +4,8 @@ import type { DayColumn } from "../_declarative/day-rows.ts";
 import { joined } from "../_formats/patterns.ts";
 
 export interface Periods {
-  readonly columns: readonly DayColumn[];
+  /** In the order of the header, which is checked elsewhere. */
+  readonly columns: readonly Omit<DayColumn, "nth">[];
   /** Whether the columns are settlement periods, which count, or clock times. */
   readonly labels: "periods" | "clock";
 }
@@ -29,13 +30,12 @@ const CLOCK = joined(
 );
 const FLAG = /[ _.-]*\(?(?:a\/e|ae|flag|type|status|quality|estimated\??|indicator)\)?[ _.-]*/i;
 
-/** Throws a `FileError` when the header has no full day of half hours, or has them in an ambiguous order. */
-export function findPeriods(names: readonly Name[]): Periods {
+/** `least`: how many columns make days of half hours. Throws a `FileError` when the header has fewer. */
+export function findPeriods(names: readonly Name[], least = PER_DAY / 2): Periods {
   const clock = names.flatMap(({ name, at }) => withLabel(at, minutesOf(name)));
   const numbered = names.flatMap(({ name, at }) => withLabel(at, numberOf(name)));
-  if (clock.length >= PER_DAY) return { columns: flagged(byClock(clock, numbered), names, minutesOf), labels: "clock" };
-  if (numbered.length >= PER_DAY - 2)
-    return { columns: flagged(byNumber(numbered), names, numberOf), labels: "periods" };
+  if (clock.length >= least) return { columns: flagged(withExtra(clock, numbered), names, minutesOf), labels: "clock" };
+  if (numbered.length >= least) return { columns: flagged(numbered, names, numberOf), labels: "periods" };
   throw new FileError("the header has no 48 columns of half hours", {
     text: names.map(({ name }) => name).join(", "),
     hint:
@@ -66,30 +66,10 @@ function minutesOf(name: string): number | undefined {
   return all % 30 === 0 && all <= 25 * 60 ? all : undefined;
 }
 
-function byNumber(found: readonly Labelled[]): readonly Labelled[] {
-  const wrong = found.findIndex(({ label }, index) => label !== index + 1);
-  if (wrong === -1) return found;
-  throw new FileError(
-    `the columns of half hours do not count from 1 upwards: there is ${found[wrong]?.label} in place of ${wrong + 1}`,
-    {
-      hint: "Columns in another order need the mapper `delimited` with its setting `day`.",
-    },
-  );
-}
-
-/** Columns named by their beginning or by their end; further ones hold the second pass of the repeated hour. */
-function byClock(found: readonly Labelled[], numbered: readonly Labelled[]): readonly Labelled[] {
-  const day = found.slice(0, PER_DAY);
-  const [first] = day;
-  const from = first?.label === 30 ? 30 : 0;
-  const wrong = day.findIndex(({ label }, index) => label % 1440 !== (from + index * 30) % 1440);
-  if (wrong !== -1)
-    throw new FileError(
-      `the columns of half hours are not in the order of the day: column ${(day[wrong]?.at ?? 0) + 1} is out of it`,
-      { hint: "They have to go from 00:00 to 23:30, or from 00:30 to 24:00 or 00:00." },
-    );
+/** Further columns, by the clock or with a number, hold the second pass of the repeated hour. */
+function withExtra(found: readonly Labelled[], numbered: readonly Labelled[]): readonly Labelled[] {
   const extra = [...found.slice(PER_DAY), ...numbered.filter(({ label }) => label > PER_DAY)];
-  return [...day, ...extra.sort((one, other) => one.at - other.at)];
+  return [...found.slice(0, PER_DAY), ...extra.sort((one, other) => one.at - other.at)];
 }
 
 /** Finds the column with the status of each half hour: named after it, or the next column. */
@@ -97,7 +77,7 @@ function flagged(
   found: readonly Labelled[],
   names: readonly Name[],
   labelOf: (name: string) => number | undefined,
-): readonly DayColumn[] {
+): Periods["columns"] {
   const taken = new Set(found.map(({ at }) => at));
   const byLabel = new Map<number, number>();
   for (const { name, at } of names) {

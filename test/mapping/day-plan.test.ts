@@ -55,7 +55,7 @@ function halfHours({ filled, start, odd, estimated }: Row["cells"], columns: num
 
 const chosen = fc.record({
   isFlagged: fc.boolean(),
-  columns: fc.constantFrom(48, 50, 50),
+  columns: fc.constantFrom(46, 47, 48, 50, 50, 50),
   names: fc.constantFrom("HH", "clock", "none"),
   format: fc.constantFrom("yyyy-MM-dd", "dd/MM/yyyy", "dd/MM/yy", "yyyyMMdd"),
   timeZone: fc.constantFrom(LONDON, LONDON, "UTC", "+01:00", "Nowhere"),
