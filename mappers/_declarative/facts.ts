@@ -40,8 +40,8 @@ function withGroups(facts: Map<string, string>, match: RegExpExecArray): Map<str
   return facts;
 }
 
-/** Logs the counts of values that the settings leave out, so that no omission is silent. */
-export function logCounts(log: MapContext<unknown>["log"], { missing, dropped }: Counts): void {
-  if (missing > 0) log.info(`${missing} cells stand for no value, as \`missing\` says`);
-  if (dropped > 0) log.info(`${dropped} readings were dropped by their status`);
+/** The counts of values that the settings leave out, so that no omission is silent. */
+export function noteCounts({ finding }: Pick<MapContext<unknown>, "finding">, { missing, dropped }: Counts): void {
+  if (missing > 0) finding({ kind: "missing", message: "cells stand for no value, as `missing` says", count: missing });
+  if (dropped > 0) finding({ kind: "status", message: "readings were dropped by their status", count: dropped });
 }

@@ -1,7 +1,7 @@
 /** CSV and similar formats, described by settings alone. */
 import { defineMapper, FileError, type MapContext, type RowPlan, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
-import { fileFacts, logCounts } from "../_declarative/facts.ts";
+import { fileFacts, noteCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { rowPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
@@ -156,7 +156,7 @@ export default defineMapper({
       throw new FileError(
         header.length === 0 ? "the file is empty: it has no header" : "the file ends inside its header",
       );
-    logCounts(context.log, counts);
+    noteCounts(context, counts);
   },
 });
 

@@ -32,7 +32,7 @@ export default defineMapper({
   conflicts: "refuse",
   settings,
 
-  async map({ file, settings, emit, eachRow, number, time, unit, log }) {
+  async map({ file, settings, emit, eachRow, number, time, unit, finding }) {
     const isSheet = await isArchive(file);
     const values = new Values({
       isSheet,
@@ -90,7 +90,8 @@ export default defineMapper({
       throw new FileError("the file has no header with Horodate (or Date) and Valeur, so it is no export of Enedis", {
         hint: "Expected is a text file with semicolons, or a workbook, as the customer's account or SGE writes it.",
       });
-    if (values.missing > 0) log.info(`${values.missing} steps without a value were left out`);
+    if (values.missing > 0)
+      finding({ kind: "missing", message: "steps without a value were left out", count: values.missing });
   },
 });
 

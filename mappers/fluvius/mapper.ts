@@ -18,7 +18,7 @@ export default defineMapper({
   conflicts: "refuse",
   settings,
 
-  async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {
+  async map({ file, settings, emit, reject, eachRow, number, time, unit, finding }) {
     const targetOf = targetMaker(settings.target, settings.rename);
     const { convert, unitOf } = unitConverter(settings.units, unit);
     const registers = new Map<string, string>();
@@ -124,7 +124,7 @@ export default defineMapper({
     await eachRow(file.csv({ delimiter: ";", quote: null, encoding: settings.encoding }), takeRow);
     if (columns === undefined) throw new FileError("the file is empty: it has no header");
     autumn.finish();
-    if (missing > 0) log.info(`${missing} intervals without a volume were left out`);
+    if (missing > 0) finding({ kind: "missing", message: "intervals without a volume were left out", count: missing });
   },
 });
 

@@ -15,7 +15,7 @@ export default defineMapper({
   conflicts: "refuse",
   settings,
 
-  async map({ file, settings, emit, reject, eachRow, unit, log }) {
+  async map({ file, settings, emit, reject, eachRow, unit, finding }) {
     const tree = new Tree();
     const finder = new SeriesFinder(tree, targetMaker(settings.target, settings.rename));
     const converter = unitConverter(settings.units, unit);
@@ -93,7 +93,8 @@ export default defineMapper({
       await eachRow(file.xml({ elements: "entry" }), (element) => {
         if (waiting.has(again++)) takeBlocks(readEntry(element), true);
       });
-    if (moneyBlocks > 0) log.info(`${moneyBlocks} interval blocks of costs were left out`);
+    if (moneyBlocks > 0)
+      finding({ kind: "costs", message: "interval blocks of costs were left out", count: moneyBlocks });
   },
 });
 

@@ -2,7 +2,7 @@
 import { defineMapper, FileError, type MapContext, RowError, type RowPlan, z } from "headgate/mapper";
 import { type Columns, headedColumns, numberedColumns } from "../_declarative/columns.ts";
 import { bindDay, columnsFrom, type DayColumns, inDay } from "../_declarative/day-rows.ts";
-import { fileFacts, logCounts } from "../_declarative/facts.ts";
+import { fileFacts, noteCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { dayPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
@@ -159,7 +159,7 @@ export default defineMapper({
     };
     await context.eachRow(file.csv({ delimiter, encoding, skipLines: head.lines }), takeCells, planOf);
     if (bound === undefined) throw new FileError("the file is empty: it has no header");
-    logCounts(context.log, counts);
+    noteCounts(context, counts);
   },
 });
 

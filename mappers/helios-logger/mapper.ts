@@ -20,7 +20,7 @@ export default defineMapper({
     encoding: z.string().min(1).default("utf-8").describe("Encoding of the file; older firmware writes windows-1252."),
   }),
 
-  async map({ file, settings, emit, reject, eachRow, time, number, log }) {
+  async map({ file, settings, emit, reject, eachRow, time, number, finding }) {
     let failed = 0;
     const rows = file.csv({ columns: true, delimiter: ";", encoding: settings.encoding });
     await eachRow(rows, (row) => {
@@ -53,6 +53,7 @@ export default defineMapper({
         at: row,
       });
     });
-    if (failed > 0) log.info(`${failed} rows without a reading (status F) were left out`);
+    if (failed > 0)
+      finding({ kind: "status", message: "rows without a reading (status F) were left out", count: failed });
   },
 });

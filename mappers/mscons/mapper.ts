@@ -18,7 +18,7 @@ export default defineMapper({
   conflicts: "refuse",
   settings,
 
-  async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {
+  async map({ file, settings, emit, reject, eachRow, number, time, unit, finding }) {
     const segments = readSegments(file.bytes());
     const tools = {
       settings,
@@ -60,6 +60,11 @@ export default defineMapper({
 
     await eachRow(segments.chunks, takeSegment);
     envelope.finish();
-    if (unusable > 0) log.info(`${unusable} quantities that the sender marked as unusable were left out`);
+    if (unusable > 0)
+      finding({
+        kind: "status",
+        message: "quantities that the sender marked as unusable were left out",
+        count: unusable,
+      });
   },
 });

@@ -19,7 +19,7 @@ export default defineMapper({
   conflicts: "refuse",
   settings,
 
-  async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {
+  async map({ file, settings, emit, reject, eachRow, number, time, unit, finding }) {
     const tools = {
       settings,
       emit,
@@ -92,7 +92,12 @@ export default defineMapper({
       });
     intervals.finish();
     const { nullIntervals } = intervals;
-    if (nullIntervals > 0) log.info(`${nullIntervals} intervals without data (quality N) were left out`);
+    if (nullIntervals > 0)
+      finding({
+        kind: "missing",
+        message: "intervals without data (quality N) were left out",
+        count: nullIntervals,
+      });
   },
 });
 

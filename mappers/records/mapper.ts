@@ -1,6 +1,6 @@
 /** JSON and NDJSON, described by settings alone. */
 import { defineMapper, FileError, type JsonItem, type MapContext, RowError, z } from "headgate/mapper";
-import { fileFacts, logCounts } from "../_declarative/facts.ts";
+import { fileFacts, noteCounts } from "../_declarative/facts.ts";
 import { bindRows } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { openTable } from "../_declarative/tables.ts";
@@ -94,7 +94,7 @@ export default defineMapper({
       takeRecords(context, item, records, (record) => take(fields.cells(record)));
     });
     fields.check(count);
-    logCounts(context.log, counts);
+    noteCounts(context, counts);
   },
 });
 

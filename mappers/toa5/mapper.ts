@@ -19,7 +19,7 @@ export default defineMapper({
   conflicts: "refuse",
   settings,
 
-  async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {
+  async map({ file, settings, emit, reject, eachRow, number, time, unit, finding }) {
     await refuseBinary(file);
     const targetOf = targetMaker(settings.target, settings.rename);
     const { convert, unitOf } = unitConverter(settings.units, unit);
@@ -81,11 +81,14 @@ export default defineMapper({
       throw new FileError("the file ends before its four header lines are complete", {
         hint: "TOA5 begins with the lines of the environment, the names, the units and the processing.",
       });
-    if (missingValues > 0) log.info(`${missingValues} values without a number (such as NAN) were left out`);
-    if (left.size > 0) log.info(`fields that hold times were left out: ${[...left].join(", ")}`);
-    if (records.missing > 0)
-      log.warn(`${records.missing} records are missing in the file, by the gaps between its record numbers`);
-    if (records.resets > 0) log.warn(`the record numbers restart ${records.resets} times`);
+    if (missingValues > 0)
+      finding({
+        kind: "missing",
+        message: "values without a number (such as NAN) were left out",
+        count: missingValues,
+      });
+    for (const name of left) finding({ kind: "times", message: `the field "${name}" holds times and was left out` });
+    records.note(finding);
   },
 });
 

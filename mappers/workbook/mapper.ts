@@ -1,7 +1,7 @@
 /** Workbooks (XLSX), described by settings alone. */
 import { type CellValue, defineMapper, FileError, type MapContext, z } from "headgate/mapper";
 import { headedColumns, nearest, numberedColumns } from "../_declarative/columns.ts";
-import { fileFacts, logCounts, preambleFacts } from "../_declarative/facts.ts";
+import { fileFacts, noteCounts, preambleFacts } from "../_declarative/facts.ts";
 import { filterShape, lineOf, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, columnCount, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
@@ -95,7 +95,7 @@ export default defineMapper({
     const table = await openTable(context.lookup, context.settings.lookup);
     const counts = { missing: 0, dropped: 0 };
     for (const sheet of await wantedSheets(context)) await readSheet(context, sheet, table, counts);
-    logCounts(context.log, counts);
+    noteCounts(context, counts);
   },
 });
 

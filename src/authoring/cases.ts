@@ -120,10 +120,10 @@ function outcomeOf(result: MapResult, bodies: readonly Buffer[]): unknown {
     });
   }
   const elements: unknown[] = bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as unknown[]);
-  if (rejected.length === 0 && result.superseded === 0) return elements;
-  const { superseded, conflicts } = result;
+  const { superseded, conflicts, findings } = result;
+  if (rejected.length === 0 && superseded === 0 && findings.length === 0) return elements;
   const found = conflicts === undefined ? {} : { conflicts: conflicts.shown.map(conflictWords) };
-  return { elements, superseded, ...found, rejected };
+  return { elements, superseded, ...found, ...(findings.length === 0 ? {} : { findings }), rejected };
 }
 
 /** Without undefined fields, as in JSON. */

@@ -2,6 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile } from "../ledger/options.ts";
+import { findingWords } from "../mapping/contract.ts";
 import type { DropState, Run } from "../model.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { missingWords } from "../operations/late-files.ts";
@@ -206,8 +207,15 @@ function runRow(run: Run, fleet: boolean): string[] {
     run.path,
     inTone(state),
     state === "duplicate" ? "" : points,
-    run.reason?.message ?? "",
+    run.reason?.message ?? attentionWords(run),
   ];
+}
+
+/** The first finding that needs attention, and how many more there are. */
+function attentionWords({ findings }: Run): string {
+  const [first, ...more] = findings.filter(({ attention }) => attention);
+  if (first === undefined) return "";
+  return `${findingWords(first)}${more.length === 0 ? "" : `, and ${more.length} more`}`;
 }
 
 /** In UTC without milliseconds, so that lines of different machines can be compared. */

@@ -3,6 +3,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
+import { byAttention, findingWords } from "../mapping/contract.ts";
 import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
@@ -212,6 +213,7 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
     `${points.mapped} mapped, ${points.accepted} accepted, ${points.stored} stored, ${points.rejected} ` +
       `rejected, ${points.discarded} discarded`,
   );
+  for (const one of byAttention(run.findings)) fact(one.attention ? "attention" : "found", findingWords(one));
   for (const line of reasonLines(run.reason?.rejectedByReason ?? [])) fact("refused", line);
   for (const line of targetLines(run.reason?.targets ?? [])) fact("target", line);
   for (const { message, place } of rejected.slice(0, ROWS_SHOWN))

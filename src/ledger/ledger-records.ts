@@ -7,6 +7,7 @@ import type {
   Binding,
   FinishPlan,
   IsoInstant,
+  MappingFinding,
   Points,
   Reason,
   RejectedRow,
@@ -72,6 +73,8 @@ export interface RunChange {
   readonly reason?: Reason | null;
   /** The given points replace those of the same name. */
   readonly points?: Partial<Points>;
+  /** Findings of the mapping; they replace those of an earlier one. */
+  readonly findings?: readonly MappingFinding[];
   /** Rows that the mapper or the service refused; kept for the report of a quarantined run. */
   readonly rejected?: readonly RejectedRow[];
   /** Binds a run that has no batches yet to another version of its mapper, or to the zones of sources. */
@@ -110,6 +113,7 @@ export interface MappedRecord {
   readonly rejected: readonly RejectedRow[];
   /** Number of refused rows, also beyond the limit of `rejected`. */
   readonly rejectedCount: number;
+  readonly findings: readonly MappingFinding[];
   /** Digests of the targets, one each, for the order of lanes. */
   readonly targets: readonly TargetKey[];
   readonly detail: string;

@@ -17,7 +17,7 @@ import { RowTaker } from "./plan/row-taker.ts";
 import { isPlausible } from "./plausible.ts";
 import type { RowWatch } from "./ranges/ranges.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
-import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
+import { type Findings, isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
 import type { SourceZones } from "./source-zones.ts";
 import { checkTarget, shown } from "./targets.ts";
 import { createTimeTools } from "./time.ts";
@@ -44,6 +44,7 @@ export interface ContextParts<Settings> {
   readonly settings: Settings;
   readonly index: ReadingIndex;
   readonly rejections: Rejections;
+  readonly findings: Findings;
   readonly tracker: RowTracker;
   readonly lookups?: readonly LookupFile[] | undefined;
   readonly zones: SourceZones;
@@ -86,6 +87,10 @@ export function createContext<Settings>(parts: ContextParts<Settings>): FileCont
     reject(where, reason) {
       const fault = typeof reason === "string" ? { message: reason } : reason;
       rejections.add(placeAt(where, tracker), { ...fault, text: cellText(where, fault.column) });
+    },
+    finding({ where, text, ...found }) {
+      const place = where === undefined ? undefined : placeAt(where, tracker);
+      parts.findings.add({ ...found, place: text === undefined ? place : { ...place, text: String(text) } });
     },
     async eachRow(chunks, take, plan) {
       const taker = new RowTaker({ take, plan, tools });

@@ -8,12 +8,15 @@ import type {
   Binding,
   BoundLookup,
   MapperIdentity,
+  MappingFinding,
+  Place,
   Reason,
   RejectedReason,
   RejectedRow,
   TargetFacts,
 } from "../model.ts";
 import type { Span } from "../segment/layout.ts";
+import { placeWords } from "../support/place-words.ts";
 import type { Settled } from "../support/settled.ts";
 
 /** One file to map. All fields are plain data, since the job is sent to a worker. */
@@ -93,11 +96,11 @@ export interface MappedFile {
   readonly superseded: number;
   /** Superseded readings with another value, with the first of them in full; absent when there are none. */
   readonly conflicts?: { readonly count: number; readonly shown: readonly ReadingConflict[] } | undefined;
-  /** The first date that is finer than a millisecond, if any: such dates are cut to it. */
-  readonly cutDate?: string | undefined;
   readonly targets: readonly MappedTarget[];
   /** Earliest and latest date, or null when there are no readings. */
   readonly period: { readonly from: string; readonly to: string } | null;
+  /** Findings that a person should know of. */
+  readonly findings: readonly MappingFinding[];
   /** The first refused rows, up to a limit; only in a lenient run. */
   readonly rejected: readonly RejectedRow[];
   readonly rejectedCount: number;
@@ -109,6 +112,8 @@ export interface MappedFile {
 export interface UnmappedFile {
   readonly status: "failed";
   readonly reason: Reason;
+  /** Findings up to the fault. */
+  readonly findings: readonly MappingFinding[];
   readonly rejected: readonly RejectedRow[];
   readonly rejectedCount: number;
   readonly rejectedByReason?: readonly RejectedReason[] | undefined;
@@ -130,9 +135,22 @@ export interface RowValue {
   readonly value: number;
 }
 
-/** Reported once for a file. */
-export function cutWords(cutDate: string): string {
-  return `dates finer than a millisecond are cut to it, the first: ${JSON.stringify(cutDate)}`;
+/** The findings that need attention before the others. */
+export function byAttention(findings: readonly MappingFinding[]): readonly MappingFinding[] {
+  return [...findings].sort((a, b) => Number(b.attention ?? false) - Number(a.attention ?? false));
+}
+
+/** `2 × rows were left out by \`skipRows\` (row 5 "Total January" to row 8 "Total February")`. */
+export function findingWords({ message, count, first, last }: MappingFinding): string {
+  const from = spotWords(first);
+  const to = spotWords(last);
+  const spots = from === "" ? "" : ` (${from}${count === 1 || from === to ? "" : ` to ${to}`})`;
+  return `${count} × ${message}${spots}`;
+}
+
+function spotWords(place: Place | undefined): string {
+  const text = place?.text === undefined ? "" : JSON.stringify(place.text);
+  return placeWords(place, "", text === "" ? "" : " ") + text;
 }
 
 /** `2.5 of row 7 counts instead of 1.5 of row 3 (sourceEan=… at 2026-03-01T00:00:00Z)`. */

@@ -9,12 +9,12 @@ import { REGISTER } from "../support/register.ts";
 import { targetWords } from "../wire/target.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { Conflicts } from "./conflicts.ts";
-import { conflictWords, cutWords, type MappedTarget, type MapResult } from "./contract.ts";
+import { conflictWords, type MappedTarget, type MapResult } from "./contract.ts";
 import { writeIso } from "./iso-text.ts";
 import { FirstRange, type RangeHelper } from "./ranges/ranges.ts";
 import { ReadingIndex } from "./reading-index.ts";
-import { percent, Rejections, reasonOf } from "./rejections.ts";
-import { NO_LOG, type RunRequest, runMapper, sizeOf, type Taking } from "./run-mapper.ts";
+import { Findings, percent, Rejections, reasonOf } from "./rejections.ts";
+import { type RunRequest, runMapper, sizeOf, type Taking } from "./run-mapper.ts";
 import { parseSettings, withSourceZone } from "./settings.ts";
 
 export interface MapFileRequest extends RunRequest {
@@ -34,27 +34,28 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   const { mapper, zones } = request;
   const given = zones === undefined ? request.settings : withSourceZone(mapper, request.settings);
   const settings = parseSettings(mapper, given);
-  const rejections = new Rejections();
-  if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault), rejections);
+  const notes = { rejections: new Rejections(), findings: new Findings() };
+  if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault), notes);
+  const { rejections } = notes;
   const index = new ReadingIndex(request.sink.spillPath, request.rowsInMemoryMax);
   let first: FirstRange | undefined;
   try {
     first = firstRange(request, { index, rejections });
-    let cutDate: string | undefined;
+    const cut: string[] = [];
+    let cutCount = 0;
     const onCut = (date: string) => {
-      cutDate ??= date.slice(0, DATE_CHARACTERS_MAX);
+      cut[Math.min(cutCount, 1)] = date;
+      cutCount += 1;
     };
-    const unmapped = await runMapper(request, settings.value, { index, rejections, onCut, range: first });
+    const unmapped = await runMapper(request, settings.value, { index, ...notes, onCut, range: first });
     request.signal.throwIfAborted();
+    noteCut(cut, cutCount, notes.findings);
     // The mapper may have caught the error of the disk.
     if (index.fault !== undefined) throw unwritable(request, index.fault);
     const reason = unmapped ?? rowsReason(request, index.readings, rejections);
-    if (reason !== null) return failed(reason, rejections);
+    if (reason !== null) return failed(reason, notes);
     const conflicts = new Conflicts(settings.conflicts, index, rejections);
-    const result = await writeBatches(request, index, rejections, conflicts);
-    if (cutDate === undefined || result.status === "failed") return result;
-    request.log?.warn(cutWords(cutDate));
-    return { ...result, cutDate };
+    return await writeBatches(request, index, notes, conflicts);
   } finally {
     first?.close();
     index.close();
@@ -69,16 +70,45 @@ function firstRange(request: MapFileRequest, parts: Pick<Taking, "index" | "reje
   return range === null ? undefined : new FirstRange(parts, helper, range, `${sink.spillPath}.later.spill.part`);
 }
 
-/** Limit on the characters of a date that a notice quotes. */
-const DATE_CHARACTERS_MAX = 60;
-
-function failed(reason: Reason, rejections: Rejections): MapResult {
-  return { status: "failed", reason, ...refusals(rejections) };
+/** Dates that were cut, the first and the last of them. */
+function noteCut(dates: readonly string[], count: number, findings: Findings): void {
+  const message = "dates finer than a millisecond are cut to it";
+  for (const [at, text] of dates.entries())
+    findings.add({ kind: "cutDates", message, place: { text }, count: at === 0 ? 1 : count - 1 });
 }
 
-function refusals(rejections: Rejections): Pick<MapResult, "rejected" | "rejectedCount" | "rejectedByReason"> {
+/** Rows that do not count, since others of their target, date and version do. */
+function noteSuperseded(superseded: number, { count, kept }: Conflicts, findings: Findings): void {
+  if (superseded > count)
+    findings.add({
+      kind: "repeated",
+      message: "rows repeat the target, date and value of another",
+      count: superseded - count,
+    });
+  const message = "rows are replaced by others of their target and date with another value";
+  // Of more than are kept in full, the last is not known.
+  const [first, ...more] = count > kept.length ? kept.slice(0, 1) : kept;
+  for (const [one, times] of [[first, count - more.length] as const, ...more.map((other) => [other, 1] as const)]) {
+    if (one === undefined) continue;
+    const { row, sheet } = one.left;
+    findings.add({ kind: "replaced", message, place: { row, sheet, text: conflictWords(one) }, count: times });
+  }
+}
+
+/** Refused rows and findings. */
+type Notes = Pick<Taking, "rejections" | "findings">;
+
+function failed(reason: Reason, notes: Notes): MapResult {
+  return { status: "failed", reason, ...noted(notes) };
+}
+
+function noted({
+  rejections,
+  findings,
+}: Notes): Pick<MapResult, "findings" | "rejected" | "rejectedCount" | "rejectedByReason"> {
   const { rows, count } = rejections;
   return {
+    findings: findings.list(),
     rejected: rows,
     rejectedCount: count,
     ...(count === 0 ? {} : { rejectedByReason: rejections.byReason() }),
@@ -107,7 +137,7 @@ function rowsReason(request: MapFileRequest, readings: number, rejections: Rejec
 async function writeBatches(
   request: MapFileRequest,
   index: ReadingIndex,
-  rejections: Rejections,
+  notes: Notes,
   conflicts: Conflicts,
 ): Promise<MapResult> {
   const { sink, limits, signal } = request;
@@ -118,33 +148,26 @@ async function writeBatches(
       signal.throwIfAborted();
       batches.push(await sink.append(body, (sheet) => index.sheetName(sheet)));
     }
-    const reason = conflicts.refused === 0 ? null : rowsReason(request, totals.points, rejections);
+    const reason = conflicts.refused === 0 ? null : rowsReason(request, totals.points, notes.rejections);
     if (reason !== null) {
       await sink.discard();
-      return failed(reason, rejections);
+      return failed(reason, notes);
     }
     const held = { targets: targetsOf(index), period: periodOf(totals) };
     await sink.publish(held);
     const { points, superseded } = totals;
-    warnOf(conflicts, request.log);
+    noteSuperseded(superseded, conflicts, notes.findings);
     const found = conflicts.count === 0 ? {} : { conflicts: { count: conflicts.count, shown: conflicts.kept } };
-    return { status: "mapped", batches, points, superseded, ...found, ...held, ...refusals(rejections) };
+    return { status: "mapped", batches, points, superseded, ...found, ...held, ...noted(notes) };
   } catch (thrown) {
     // The fault that led here is the one to report; a file that cannot be removed now is overwritten by the next
     // attempt.
     await sink.discard().catch(() => undefined);
-    if (thrown instanceof OversizeError)
-      return failed(reasonOf("HG-MAP-012", thrown.message, thrown.place), rejections);
+    if (thrown instanceof OversizeError) return failed(reasonOf("HG-MAP-012", thrown.message, thrown.place), notes);
     if (signal.aborted) throw signal.reason;
     if (thrown instanceof TransientError || systemCode(thrown) === undefined) throw thrown;
     throw unwritable(request, thrown);
   }
-}
-
-function warnOf({ count, kept: [first] }: Conflicts, log = NO_LOG): void {
-  if (first === undefined) return;
-  const more = count === 1 ? "" : `, and ${count - 1} more`;
-  log.warn(`rows of one target and date differ: ${conflictWords(first)}${more}`);
 }
 
 function unwritable({ filePath }: MapFileRequest, cause: unknown): TransientError {

@@ -98,6 +98,22 @@ export type Where =
   | object
   | { readonly row: number; readonly column?: string; readonly sheet?: string; readonly text?: string };
 
+/** Something about a file that a person should know, although it is mapped. */
+export interface Finding {
+  /** A stable word in camelCase, such as `skipRows`. */
+  readonly kind: string;
+  /** Words without counts and quotations: findings of one kind and message are counted together. */
+  readonly message: string;
+  /** Place; of equal findings the first and the last are kept. */
+  readonly where?: Where | undefined;
+  /** Text at that place. */
+  readonly text?: string | undefined;
+  /** How often it was found. Default 1. */
+  readonly count?: number | undefined;
+  /** A person should check it. Default: it is for information. */
+  readonly attention?: boolean | undefined;
+}
+
 /**
  * The rule for a local time that occurs twice or not at all because of daylight saving.
  *
@@ -200,6 +216,11 @@ export interface MapContext<Settings> {
     where: Where,
     reason: string | { readonly column?: string; readonly message: string; readonly hint?: string },
   ): void;
+  /**
+   * Notes what a person should know about a file that is mapped nevertheless: rows and cells that were left out, and
+   * what looks wrong. It is shown with the run: by `map --summary`, by `trace`, and on the page of the file.
+   */
+  finding(found: Finding): void;
   /**
    * Takes the rows of a reader one by one. A `RowError` thrown by `take` refuses that row, with its place and column,
    * and the next row follows: every bad row is reported. Without this helper an uncaught `RowError` ends the file.

@@ -1,5 +1,8 @@
-/** The rows that a mapper or a reader refused: the first ones in full, all of them counted. */
-import type { Place, Reason, RejectedReason, RejectedRow } from "../model.ts";
+/**
+ * The rows that a mapper or a reader refused, the first ones in full and all of them counted; and the findings about a
+ * file, counted by kind and message.
+ */
+import type { MappingFinding, Place, Reason, RejectedReason, RejectedRow } from "../model.ts";
 import type { RowPlace } from "../readers/contract.ts";
 import type { RowFault } from "../readers/refuse.ts";
 import { isRowError, type RowError } from "../readers/row-error.ts";
@@ -18,6 +21,14 @@ const WORDS_CHARACTERS_MAX = 400;
 /** Limit on the reasons that are counted separately; later ones share one count. */
 const REASONS_MAX = 20;
 const OTHER_REASONS = "other reasons";
+
+/** Limit on the findings of a file that are counted separately; later ones share one count. */
+export const FINDINGS_MAX = 50;
+/** Limits on the words of a mapper. */
+const KIND_CHARACTERS_MAX = 60;
+const MESSAGE_CHARACTERS_MAX = 400;
+
+const FURTHER = { kind: "further", message: "further findings" };
 
 export function percent(share: number): string {
   return `${Number((share * 100).toPrecision(3))} %`;
@@ -104,6 +115,56 @@ export class Rejections {
   }
 }
 
+interface FoundOnce {
+  readonly kind: string;
+  readonly message: string;
+  readonly place?: Place | undefined;
+  readonly count?: number | undefined;
+  readonly attention?: boolean | undefined;
+}
+
+type Counted = { -readonly [Name in keyof MappingFinding]: MappingFinding[Name] };
+
+export class Findings {
+  readonly #found = new Map<string, Counted>();
+  readonly #onFound: () => void;
+
+  /** `onFound` is called with each finding. */
+  constructor(onFound: () => void = () => undefined) {
+    this.#onFound = onFound;
+  }
+
+  add({ kind, message, place, count, attention }: FoundOnce): void {
+    this.#onFound();
+    const finding = this.#of(String(kind), String(message));
+    finding.count += typeof count === "number" && count > 1 ? Math.trunc(count) : 1;
+    if (attention === true) finding.attention = true;
+    if (place === undefined) return;
+    const bound = boundPlace(place);
+    finding.first ??= bound;
+    finding.last = bound;
+  }
+
+  #of(kind: string, message: string): Counted {
+    const key = `${kind}\0${message}`;
+    const known = this.#found.get(key);
+    if (known !== undefined) return known;
+    if (this.#found.size >= FINDINGS_MAX && kind !== FURTHER.kind) return this.#of(FURTHER.kind, FURTHER.message);
+    const finding: Counted = {
+      kind: shorten(kind, KIND_CHARACTERS_MAX),
+      message: shorten(message, MESSAGE_CHARACTERS_MAX),
+      count: 0,
+    };
+    this.#found.set(key, finding);
+    return finding;
+  }
+
+  /** In the order in which they were found. */
+  list(): readonly MappingFinding[] {
+    return [...this.#found.values()].map((finding) => ({ ...finding }));
+  }
+}
+
 /** The message without its quotations, so that rows with the same fault count as one reason. */
 function kindOf({ message, text }: RowFault): string {
   const unquoted = text === undefined || text === "" ? message : message.replaceAll(`"${text}"`, "…");
@@ -132,7 +193,7 @@ export function reasonOf(code: ErrorCode, message: string, place?: Place, hint?:
   return boundReason(place === undefined ? words : { ...words, place });
 }
 
-function boundPlace(place: Place): Place {
+export function boundPlace(place: Place): Place {
   const { sheet, column, text } = place;
   return {
     ...place,

@@ -13,7 +13,7 @@ import { thrownWords } from "./denied-access.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
 import type { FirstRange, LaterRange } from "./ranges/ranges.ts";
 import type { ReadingIndex } from "./reading-index.ts";
-import { type Rejections, reasonOf, rowFault } from "./rejections.ts";
+import { type Findings, type Rejections, reasonOf, rowFault } from "./rejections.ts";
 import { SourceZones } from "./source-zones.ts";
 
 export const NO_LOG: MapContext<unknown>["log"] = { info: () => undefined, warn: () => undefined };
@@ -42,6 +42,7 @@ export interface RunRequest {
 export interface Taking {
   readonly index: ReadingIndex;
   readonly rejections: Rejections;
+  readonly findings: Findings;
   /** Called with each date that is cut to the millisecond. */
   readonly onCut: (date: string) => void;
   readonly range: FirstRange | LaterRange | undefined;
@@ -51,7 +52,7 @@ export interface Taking {
 export async function runMapper(
   request: RunRequest,
   settings: unknown,
-  { index, rejections, onCut, range }: Taking,
+  { index, rejections, findings, onCut, range }: Taking,
 ): Promise<Reason | null> {
   const tracker = new RowTracker();
   const size = sizeOf(request);
@@ -61,7 +62,21 @@ export async function runMapper(
   const zones = new SourceZones(request.zones);
   try {
     const { context, finish } = createContext({
-      ...{ file, settings, index, rejections, tracker, lookups, zones, version, log, onCut, signal, watch: range },
+      ...{
+        file,
+        settings,
+        index,
+        rejections,
+        findings,
+        tracker,
+        lookups,
+        zones,
+        version,
+        log,
+        onCut,
+        signal,
+        watch: range,
+      },
     });
     await request.mapper.map(context);
     // The mapper may have caught it.

@@ -52,6 +52,18 @@ export interface RejectedReason {
   readonly count: number;
 }
 
+/** Something about a mapped file that a person should know, counted over the places where it was found. */
+export interface MappingFinding {
+  /** A stable word, such as `skipRows`. */
+  readonly kind: string;
+  readonly message: string;
+  readonly count: number;
+  readonly first?: Place | undefined;
+  readonly last?: Place | undefined;
+  /** A person should check it; otherwise it is for information. */
+  readonly attention?: true | undefined;
+}
+
 /** One row that a mapper refused. */
 export interface RejectedRow extends Reason {
   readonly place: Place;
@@ -157,6 +169,8 @@ export interface Run {
   readonly state: RunState;
   readonly reason: Reason | null;
   readonly points: Points;
+  /** Findings of its mapping. */
+  readonly findings: readonly MappingFinding[];
   /** Decided once, before the source file is touched. */
   readonly finishPlan: FinishPlan | null;
   readonly finishedAt: IsoInstant | null;

@@ -272,7 +272,7 @@ function jobFacts(job: JobNames) {
 }
 
 function failed(reason: Reason): MapResult {
-  return { status: "failed", reason, rejected: [], rejectedCount: 0 };
+  return { status: "failed", reason, findings: [], rejected: [], rejectedCount: 0 };
 }
 
 function cancelled(job: JobNames): TransientError {

@@ -20,17 +20,20 @@ beforeAll(async () => {
 });
 afterAll(() => rm(site, { recursive: true, force: true }));
 
-async function map(body: string, stop?: AbortSignal): Promise<number> {
+async function map(body: string, stop?: AbortSignal, more: readonly string[] = []): Promise<number> {
   await writeFile(
     join(site, "mappers/acme.ts"),
     `import { defineMapper } from "headgate/mapper";
-export default defineMapper({ name: "acme", summary: "Files of ACME", async map({ emit }) {
+export default defineMapper({ name: "acme", summary: "Files of ACME", async map({ file, emit, finding }) {
   ${body}
   emit({ target: { variableId: 7 }, date: "2026-03-01T00:00:00Z", value: 1 });
 } });
 `,
   );
-  return shown.headgate(["map", join(site, "a.csv"), "--mapper", "acme", "--folder", join(site, "mappers")], stop);
+  return shown.headgate(
+    ["map", join(site, "a.csv"), "--mapper", "acme", "--folder", join(site, "mappers"), ...more],
+    stop,
+  );
 }
 
 const PAYLOAD = '[{"variableId":7,"data":[{"date":"2026-03-01T00:00:00Z","value":1}]}]\n';
@@ -42,6 +45,23 @@ it("has the limits of a configuration without workers", () => {
 it("keeps the output of a mapper out of the payload", async () => {
   expect(await map('console.log("debugging"); process.stdout.write("more of it\\n");'), shown.stderr).toBe(0);
   expect(shown).toMatchObject({ stdout: PAYLOAD, stderr: "debugging\nmore of it\n" });
+});
+
+it("tells what was found in the file beside the payload, and in the summary, what needs attention first", async () => {
+  const found = `for await (const rows of file.csv()) for (const row of rows)
+    finding({ kind: "skipRows", message: "rows were left out", where: row, text: row.join(",") });
+  finding({ kind: "clock", message: "the clock was reset", attention: true });`;
+  const lines = 'found 1 × the clock was reset\nfound 2 × rows were left out (row 1 "a" to row 2 "1")\n';
+  expect(await map(found), shown.stderr).toBe(0);
+  expect(shown).toMatchObject({ stdout: PAYLOAD, stderr: lines });
+  expect(await map(found, undefined, ["--summary"])).toBe(0);
+  expect(shown.stdout).toContain(lines);
+  const before = shown.stdout.length;
+  expect(await map(found, undefined, ["--json"])).toBe(0);
+  expect(JSON.parse(shown.stdout.slice(before)).findings).toMatchObject([
+    { kind: "skipRows", count: 2, first: { row: 1, text: "a" }, last: { row: 2, text: "1" } },
+    { kind: "clock", count: 1, attention: true },
+  ]);
 });
 
 it("does not treat a mapper that exits as a success", async () => {

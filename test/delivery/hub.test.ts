@@ -86,6 +86,7 @@ async function mapped(path: string, batches: PushElement[][]): Promise<{ run: Ru
     points: slices.reduce((sum, { points }) => sum + points, 0),
     rejected: [],
     rejectedCount: 0,
+    findings: [],
     targets: [],
     detail: "",
   });

@@ -9,7 +9,12 @@ const REJECTED = { code: "HG-MAP-003", message: "no number", place: { row: 3 } }
 
 type Intake = Partial<Pick<RunAdvance, "duplicates" | "mapped">> & { readonly sha256?: string };
 
-const MAPPED = { ...record(["A", "B"], [slice("1", 10), slice("2", 5)]), detail: "15 points" };
+const FINDING = { kind: "skipRows", message: "left out", count: 2, first: { row: 3 }, last: { row: 9, text: "Total" } };
+const MAPPED = {
+  ...record(["A", "B"], [slice("1", 10), slice("2", 5)]),
+  findings: [FINDING],
+  detail: "15 points",
+};
 
 /** `claimed → fetched → mapping → mapped`. */
 function intake(run: Run, change: Intake = {}): RunAdvance {
@@ -96,6 +101,7 @@ export function advanceConformance(ledger: () => Ledger): void {
     await ledger().noteRun(together.id, BROKEN);
     const { run } = await take(ledger(), together, { mapped: mappedOnce });
     expect(run).toEqual(await ledger().run(together.id));
+    expect(run?.findings).toEqual([FINDING]);
     expect(await lifeOf(ledger(), together)).toEqual(await lifeOf(ledger(), alone));
     expect((await ledger().blockedBy(together))?.id, "it shares targets").toBe(alone.id);
     expect(await ledger().check()).toEqual([]);

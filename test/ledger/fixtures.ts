@@ -72,6 +72,7 @@ export function record(
     points: slices.reduce((sum, one) => sum + one.points, 0),
     rejected: [],
     rejectedCount: 0,
+    findings: [],
     targets: targets.map((target) => ({ kind, target })),
     detail: "mapped",
   };

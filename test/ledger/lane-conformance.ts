@@ -48,7 +48,7 @@ async function open(ledger: Ledger, lane: string, place: number, piece: Piece): 
   if (piece.state === "claimed") return run;
   const advance = (from: RunState, to: RunState) => ledger.advanceRun(run.id, from, to);
   const mapped = {
-    ...{ batches: [slice("1")], points: 10, rejected: [], rejectedCount: 0, detail: "" },
+    ...{ batches: [slice("1")], points: 10, rejected: [], rejectedCount: 0, findings: [], detail: "" },
     targets: piece.targets.map((words) => {
       const [kind = "", target = ""] = words.split(" ");
       return { kind, target };

@@ -221,6 +221,7 @@ describe("writes that share a commit in PostgreSQL", () => {
       points: 200,
       rejected: [],
       rejectedCount: 0,
+      findings: [],
       targets: [],
       detail: "",
     });

@@ -95,19 +95,19 @@ describe("readings of one target, date and version", () => {
     ]);
   });
 
-  it("are counted apart from equal repetitions, and shown and logged with both rows", async () => {
-    const warned: string[] = [];
-    const log = { info: () => undefined, warn: (message: string) => warned.push(message) };
-    const { result } = await mapWith(differ, { log });
+  it("are counted apart from equal repetitions, and shown as findings with both rows", async () => {
+    const { result } = await mapWith(differ);
     const taken = { row: 5, value: 2.5 };
     const left = { row: 3, value: 1.5 };
     expect(result).toMatchObject({
       ...{ status: "mapped", points: 2, superseded: 2 },
       conflicts: { count: 1, shown: [{ target: "variableId=7", date: "2026-03-01T00:00:00Z", taken, left }] },
     });
-    expect(warned).toEqual([
-      "rows of one target and date differ: 2.5 of row 5 counts instead of 1.5 of row 3 (variableId=7 " +
-        "at 2026-03-01T00:00:00Z)",
+    const text = "2.5 of row 5 counts instead of 1.5 of row 3 (variableId=7 at 2026-03-01T00:00:00Z)";
+    const message = "rows are replaced by others of their target and date with another value";
+    expect(result.findings).toEqual([
+      { kind: "repeated", message: "rows repeat the target, date and value of another", count: 1 },
+      { kind: "replaced", message, count: 1, first: { row: 3, text }, last: { row: 3, text } },
     ]);
   });
 

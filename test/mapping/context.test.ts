@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MapContext, Reading } from "../../src/mapping/mapper.ts";
 import { FileError, RowError } from "../../src/mapping/mapper.ts";
-import { REJECTED_ROWS_MAX, shorten } from "../../src/mapping/rejections.ts";
+import { FINDINGS_MAX, REJECTED_ROWS_MAX, shorten } from "../../src/mapping/rejections.ts";
 import { mapWith } from "./kit.ts";
 
 const GOOD: Reading = { target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 };
@@ -135,6 +135,39 @@ describe("error texts", () => {
   });
 });
 
+describe("findings", () => {
+  it("are counted by kind and message, with the first and the last place, also of a file that failed", async () => {
+    const find = ({ emit, finding, reject }: MapContext<unknown>, isFailed: boolean) => {
+      emit(GOOD);
+      for (const row of [4, 7, 9]) finding({ kind: "skipRows", message: "left out", where: { row }, text: `r${row}` });
+      finding({ kind: "missing", message: "no value", count: 12 });
+      finding({ kind: "skipRows", message: "left out", attention: true });
+      if (isFailed) reject({ row: 10 }, "bad");
+    };
+    const findings = [
+      {
+        ...{ kind: "skipRows", message: "left out", count: 4, attention: true },
+        ...{ first: { row: 4, text: "r4" }, last: { row: 9, text: "r9" } },
+      },
+      { kind: "missing", message: "no value", count: 12 },
+    ];
+    expect((await mapWith((context) => find(context, false))).result).toMatchObject({ status: "mapped", findings });
+    expect((await mapWith((context) => find(context, true))).result).toMatchObject({ status: "failed", findings });
+  });
+
+  it("are kept up to a limit, beyond which they are counted together, with texts that are safe to show", async () => {
+    const { result } = await mapWith(({ emit, finding }) => {
+      emit(GOOD);
+      for (let nth = 0; nth < FINDINGS_MAX + 3; nth += 1)
+        finding({ kind: "odd", message: `of its own ${nth}`, where: { row: nth + 1 }, text: "a\u202e\n" });
+    });
+    expect(result.findings).toHaveLength(FINDINGS_MAX + 1);
+    expect(result.findings[0]?.first?.text).toBe("a\\u202e\\n");
+    const rows = { first: { row: FINDINGS_MAX + 1 }, last: { row: FINDINGS_MAX + 3 } };
+    expect(result.findings.at(-1)).toMatchObject({ kind: "further", message: "further findings", count: 3, ...rows });
+  });
+});
+
 describe("refused rows", () => {
   it("cuts dates to the millisecond, reports it once, and treats dates that are equal then as one", async () => {
     const [first, second] = ["2026-03-01T00:00:00.123456Z", "2026-03-01T00:00:00.123789Z"];
@@ -143,7 +176,8 @@ describe("refused rows", () => {
       emit({ ...GOOD, date: time.iso(second), value: 2 });
       emit({ ...GOOD, date: Temporal.Instant.from("2026-03-01T00:00:01.0001Z"), value: 3 });
     });
-    expect(result).toMatchObject({ status: "mapped", points: 2, superseded: 1, cutDate: first });
+    expect(result).toMatchObject({ status: "mapped", points: 2, superseded: 1 });
+    expect(result.findings).toContainEqual(expect.objectContaining({ kind: "cutDates", first: { text: first } }));
     expect(elements.flatMap(({ data }) => data)).toEqual([
       { date: "2026-03-01T00:00:00.123Z", value: 2 },
       { date: "2026-03-01T00:00:01Z", value: 3 },

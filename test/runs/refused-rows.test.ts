@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { get } from "../operations/console/console-rig.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 
 let rig: GatewayRig;
@@ -6,6 +7,29 @@ beforeEach(async () => {
   rig = await GatewayRig.start();
 });
 afterEach(() => rig.close());
+
+describe("findings of mapping", () => {
+  it("are stored with the run, in its history, in the log, and on its page", async () => {
+    const variable = await rig.variable("a");
+    const rows = (values: readonly string[]) =>
+      values.map((value, day) => `2026-03-0${day + 1}T00:00:00Z,${value}\n`).join("");
+    rig.put("in/some.csv", `date,value\n${rows(["1", "", "3"])}`);
+    rig.put("in/none.csv", `date,value\n${rows(["", ""])}`);
+    const metadata = { date: { column: "date" }, target: { variableId: variable }, value: "value", missing: [""] };
+    const gateway = await rig.open({ triggers: [trigger("delimited", { mapper: "delimited", metadata })] });
+    await until("the gateway is idle", () => gateway.isIdle());
+    const [delivered] = await gateway.ledger.recentRuns(1, ["confirmed", "accepted"]);
+    const finding = { kind: "missing", message: "cells stand for no value, as `missing` says", count: 1 };
+    expect(delivered).toMatchObject({ path: "some.csv", findings: [finding] });
+    const life = await gateway.ledger.events(delivered?.arrivalId ?? 0);
+    expect(life.find(({ what }) => what === "run.mapped")?.detail).toContain("; 1 × cells stand for no value");
+    const page = await get(gateway, `files/${delivered?.arrivalId}`);
+    expect(page.runs[0].run.findings).toEqual([finding]);
+    const [empty] = await gateway.ledger.recentRuns(1, ["empty"]);
+    expect(empty).toMatchObject({ path: "none.csv", findings: [{ ...finding, count: 2 }] });
+    expect(empty?.reason?.message).toBe("the file holds no readings; 2 × cells stand for no value, as `missing` says");
+  });
+});
 
 describe("refused rows", () => {
   it("quarantine the file above the trigger's share, with counts by reason, and otherwise only themselves", async () => {

@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { conflictWords, lookupFile } from "../../mapping/contract.ts";
 import { mapFile } from "../../mapping/map-file.ts";
 import type { Mapper } from "../../mapping/mapper.ts";
-import type { Reason, RejectedRow } from "../../model.ts";
+import type { MappingFinding, Reason, RejectedRow } from "../../model.ts";
 import { createMemorySink } from "../../segment/memory-sinks.ts";
 import type { PushElement } from "../../wire/push.ts";
 import { withFixedClock } from "./fixed-clock.ts";
@@ -34,6 +34,8 @@ export interface MapTestResult {
   readonly superseded: number;
   /** The first superseded readings with another value, as text. */
   readonly conflicts: readonly string[];
+  /** Findings about the file: counted by kind and message, with the first and the last place. */
+  readonly findings: readonly MappingFinding[];
   /** Why the file failed; null when it did not. */
   readonly reason: Reason | null;
   /** The first refused rows with their places. */
@@ -87,6 +89,7 @@ export async function mapPath(mapper: Mapper, path: string, options: MapTestOpti
     points: failed ? 0 : result.points,
     superseded: failed ? 0 : result.superseded,
     conflicts: failed ? [] : (result.conflicts?.shown ?? []).map(conflictWords),
+    findings: result.findings,
     reason: failed ? result.reason : null,
     rejected: result.rejected,
     rejectedCount: result.rejectedCount,

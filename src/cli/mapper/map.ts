@@ -3,16 +3,17 @@
 import { basename, dirname, resolve } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import {
+  byAttention,
   type CatalogueEntry,
   conflictWords,
-  cutWords,
+  findingWords,
   type LookupFile,
   lookupFile,
   type MapperCatalogue,
   type MapResult,
 } from "../../mapping/contract.ts";
 import { locateMapper } from "../../mapping/mapper-files.ts";
-import type { MapperIdentity, Reason, RejectedRow } from "../../model.ts";
+import type { MapperIdentity, MappingFinding, Reason, RejectedRow } from "../../model.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
@@ -140,6 +141,7 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
 async function show(result: MapResult, bodies: AsyncIterable<Buffer>, options: MapOptions): Promise<void> {
   if (options.summary === true || options.json === true) return printSummary(result, options.json === true);
   if (result.status === "mapped") await printPayload(bodies);
+  for (const line of findingLines(result.findings)) note(line);
   noteRefusals(result);
 }
 
@@ -221,6 +223,12 @@ function noteRefusals({ status, rejected, rejectedCount, rejectedByReason = [] }
   if (rejectedByReason.length < rejectedCount) for (const line of reasonLines(rejectedByReason)) note(line);
 }
 
+function findingLines(findings: readonly MappingFinding[]): string[] {
+  return byAttention(findings).map(
+    (one) => `${styled(one.attention ? "yellow" : "dim", "found")} ${findingWords(one)}`,
+  );
+}
+
 function refusalLines(rejected: readonly RejectedRow[], count: number): string[] {
   const lines = rejected
     .slice(0, SHOWN)
@@ -231,16 +239,20 @@ function refusalLines(rejected: readonly RejectedRow[], count: number): string[]
   return count > lines.length ? [...lines, `… and ${count - lines.length} more`] : lines;
 }
 
+/** Findings that are in the first lines of a summary. */
+const SUPERSEDED_KINDS: readonly string[] = ["repeated", "replaced"];
+
 function printSummary(result: MapResult, json: boolean): void {
   if (json) {
     printJson(result);
     return;
   }
   if (result.status === "mapped") {
-    const { points, targets, period, superseded, conflicts, cutDate, rejectedCount } = result;
+    const { points, targets, period, superseded, conflicts, rejectedCount } = result;
     print(
       `${counted(points, "point")} of ${counted(targets.length, "target")}, ` +
-        `${counted(superseded - (conflicts?.count ?? 0), "superseded row")}, ` +
+        `${counted(superseded, "superseded row")}` +
+        `${conflicts === undefined ? "" : ` (${conflicts.count} with another value)`}, ` +
         `${counted(rejectedCount, "refused row")}`,
     );
     if (conflicts !== undefined) {
@@ -250,7 +262,6 @@ function printSummary(result: MapResult, json: boolean): void {
       for (const one of conflicts.shown) print(`  ${conflictWords(one)}`);
       if (conflicts.count > conflicts.shown.length) print(`  … and ${conflicts.count - conflicts.shown.length} more`);
     }
-    if (cutDate !== undefined) print(styled("yellow", cutWords(cutDate)));
     if (period !== null) print(`from ${period.from} to ${period.to}`);
     printTable(
       ["target", "points", "unit"],
@@ -258,6 +269,8 @@ function printSummary(result: MapResult, json: boolean): void {
     );
     if (targets.length > SHOWN) print(`… and ${targets.length - SHOWN} more`);
   }
+  const untold = result.findings.filter(({ kind }) => !SUPERSEDED_KINDS.includes(kind));
+  for (const line of findingLines(untold)) print(line);
   for (const line of refusalLines(result.rejected, result.rejectedCount)) print(line);
   const { rejectedByReason = [] } = result;
   if (rejectedByReason.length < result.rejectedCount) for (const line of reasonLines(rejectedByReason)) print(line);

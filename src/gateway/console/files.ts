@@ -152,10 +152,11 @@ type ShownRun = FilePage["runs"][number]["run"];
 
 /** Without what no page shows, such as the limits of containers. */
 function shownRun(run: Run): ShownRun {
-  const { confirmClock: _clock, finishPlan: _plan, binding, reason, replay, ...facts } = run;
+  const { confirmClock: _clock, finishPlan: _plan, binding, reason, replay, findings, ...facts } = run;
   const { trigger, service, mapper, settings, rows } = binding;
   return {
     ...facts,
+    findings: [...findings],
     binding: { trigger, service, mapper, settings: { ...settings }, rows },
     reason:
       reason === null

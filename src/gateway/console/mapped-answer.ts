@@ -1,5 +1,5 @@
 /** The answer of the playground, from the result of a dry run and its segment. */
-import { conflictWords, cutWords, type MapResult } from "../../mapping/contract.ts";
+import { byAttention, conflictWords, findingWords, type MapResult } from "../../mapping/contract.ts";
 import type { MapperIdentity, Place, Reason } from "../../model.ts";
 import { type Mapped, PAYLOAD_MAX, READINGS_MAX, REFUSED_MAX, TARGETS_MAX } from "../../operations/api/playground.ts";
 import { placedReadings } from "../../spool/placed-readings.ts";
@@ -58,6 +58,7 @@ export async function mappedAnswer(result: MapResult, files: DryRunFiles, facts:
     return {
       ...unmappedAnswer(problemOf(result.reason), facts),
       ...refused,
+      problems: [problemOf(result.reason), ...findingsOf(result)],
     };
   const { points, superseded, period, targets } = result;
   return {
@@ -76,8 +77,8 @@ export async function mappedAnswer(result: MapResult, files: DryRunFiles, facts:
     ...(await payloadIn(files)),
     ...refused,
     problems: [
+      ...findingsOf(result),
       ...(result.conflicts?.shown.map((one) => remark(conflictWords(one))) ?? []),
-      ...(result.cutDate === undefined ? [] : [remark(cutWords(result.cutDate))]),
       ...(points === 0 ? [remark("the file holds no readings: its run would be empty")] : []),
     ],
   };
@@ -107,6 +108,10 @@ async function payloadIn({ bodies }: DryRunFiles): Promise<Pick<Mapped, "payload
 
 function problemOf({ code, message, hint, place }: Reason): Problem {
   return { code, message, hint: hint ?? null, place: place === undefined ? null : shownPlace(place) };
+}
+
+function findingsOf({ findings }: MapResult): Problem[] {
+  return byAttention(findings).map((one) => remark(findingWords(one)));
 }
 
 function remark(message: string): Problem {

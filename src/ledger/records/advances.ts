@@ -96,8 +96,8 @@ function* advanceMapped(
   else yield* clearMapped(id, mapped);
   yield* recordTargets(id, mapped.targets);
   yield* addRejectedRows(id, mapped.rejected);
-  const { points, rejectedCount, targets, detail } = mapped;
-  const change = { points: { mapped: points, accepted: 0, rejected: rejectedCount }, detail };
+  const { points, rejectedCount, findings, targets, detail } = mapped;
+  const change = { points: { mapped: points, accepted: 0, rejected: rejectedCount }, findings, detail };
   const hidden = { target_kinds: kindsOf(targets), refused: rejectedCount };
   const passages = [...through.slice(0, -1), { to: "mapped" as const, change }];
   const after = yield* advanceThrough(store, run, from, passages, hidden);

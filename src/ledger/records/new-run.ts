@@ -147,6 +147,7 @@ function newRun(
     state: "claimed",
     reason: null,
     points: { mapped: 0, accepted: 0, stored: 0, rejected: 0, discarded: 0 },
+    findings: [],
     finishPlan: null,
     finishedAt: null,
     node: null,

@@ -8,6 +8,7 @@ import type {
   ConfirmClock,
   FinishPlan,
   LedgerEvent,
+  MappingFinding,
   Outcome,
   Reason,
   Replay,
@@ -91,7 +92,8 @@ export interface RunRow {
 export const RUN_COLUMNS = `runs.id, runs.arrival_id, runs.drop_name, runs.path, runs.size, runs.mtime, runs.sha256,
   bindings.json, runs.lane, runs.state, runs.reason, runs.mapped, runs.accepted, runs.stored, runs.rejected,
   runs.discarded, runs.finish_plan, runs.finished_at, runs.replay, runs.node, runs.created_at, runs.changed_at,
-  runs.refused, runs.target_kinds, runs.settled, runs.confirm_clock, runs.sender, runs.operation_prefix`;
+  runs.refused, runs.target_kinds, runs.settled, runs.confirm_clock, runs.sender, runs.operation_prefix,
+  runs.findings`;
 
 export const SELECT_RUN = `SELECT ${RUN_COLUMNS} FROM runs JOIN bindings ON bindings.id = runs.binding_id`;
 
@@ -129,6 +131,7 @@ export type RunCells = readonly [
   confirmClock: string | null,
   sender: string | null,
   operationPrefix: string | null,
+  findings: string | null,
   ...more: unknown[],
 ];
 
@@ -152,6 +155,7 @@ export function toRun(cells: RunCells): Run {
       rejected: cells[14],
       discarded: cells[15],
     },
+    findings: fromJson<readonly MappingFinding[]>(cells[28]) ?? [],
     finishPlan: fromJson<FinishPlan>(cells[16]),
     finishedAt: cells[17],
     replay: fromJson<Replay>(cells[18]),

@@ -10,6 +10,7 @@ export function changed(run: Run, state: RunState, change: RunChange, changedAt:
     sha256: change.sha256 ?? run.sha256,
     reason: change.reason === undefined ? run.reason : change.reason,
     points: { ...run.points, ...change.points },
+    findings: change.findings ?? run.findings,
     finishPlan: run.finishPlan ?? change.finishPlan ?? null,
     finishedAt: run.finishedAt ?? change.finished?.at ?? null,
     replay: change.replay ?? run.replay,
@@ -23,6 +24,8 @@ export function changedCells(before: Run, after: Run): Readonly<Record<string, V
   if (after.state !== before.state) cells["state"] = after.state;
   if (after.sha256 !== before.sha256) cells["sha256"] = after.sha256;
   if (after.reason !== before.reason) cells["reason"] = jsonOf(after.reason);
+  if (after.findings !== before.findings && after.findings.length + before.findings.length > 0)
+    cells["findings"] = listJson(after.findings);
   if (after.finishPlan !== before.finishPlan) cells["finish_plan"] = jsonOf(after.finishPlan);
   if (after.finishedAt !== before.finishedAt) cells["finished_at"] = after.finishedAt;
   if (after.replay !== before.replay) cells["replay"] = jsonOf(after.replay);
@@ -34,6 +37,11 @@ export function changedCells(before: Run, after: Run): Readonly<Record<string, V
 export function updateCells(id: string, written: Readonly<Record<string, Value>>): Steps<void> {
   const set = `${Object.keys(written).join(" = ?, ")} = ?`;
   return execute(`UPDATE runs SET ${set} WHERE id = ?`, ...Object.values(written), id);
+}
+
+/** Null for an empty list, which nearly every run has. */
+function listJson(list: readonly object[]): string | null {
+  return list.length === 0 ? null : JSON.stringify(list);
 }
 
 export function jsonOf(value: object | null): string | null {

@@ -1,7 +1,7 @@
 /** Maps a later range of a file, for the thread that maps the rest of it. */
 
 import { ReadingIndex } from "../reading-index.ts";
-import { Rejections } from "../rejections.ts";
+import { Findings, Rejections } from "../rejections.ts";
 import { type RunRequest, runMapper } from "../run-mapper.ts";
 import { parseSettings } from "../settings.ts";
 import { SpillFile } from "../spill.ts";
@@ -22,7 +22,7 @@ export async function mapRange(request: MapRangeRequest): Promise<MappedRange | 
     const range = new LaterRange({ index, rejections }, request.range);
     const log = { info: range.refuse, warn: range.refuse };
     const reason = await runMapper({ ...request, log }, settings.value, {
-      ...{ index, rejections, range },
+      ...{ index, rejections, range, findings: new Findings(range.refuse) },
       onCut: range.refuse,
     });
     return reason === null && index.fault === undefined ? range.result() : null;

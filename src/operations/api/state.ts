@@ -31,6 +31,15 @@ export const points = z
   })
   .describe("Numbers of readings.");
 
+export const mappingFinding = z.object({
+  kind: z.string().describe("A stable word, such as skipRows."),
+  message: z.string(),
+  count: z.number(),
+  first: place.optional(),
+  last: place.optional(),
+  attention: z.literal(true).optional().describe("A person should check it; otherwise it is for information."),
+});
+
 export const run = z.object({
   id: z.string(),
   arrivalId: z.number(),
@@ -50,6 +59,7 @@ export const run = z.object({
   state: z.enum(ALL_RUN_STATES),
   reason: reason.nullable(),
   points,
+  findings: z.array(mappingFinding).describe("What its mapping found out about the file."),
   node: z.string().nullable(),
   createdAt: instant,
   changedAt: instant,

@@ -4,7 +4,7 @@
  */
 import { basename } from "node:path/posix";
 import type { RunAdvance } from "../../ledger/ledger.ts";
-import type { MapJob, MapResult } from "../../mapping/contract.ts";
+import { findingWords, type MapJob, type MapResult } from "../../mapping/contract.ts";
 import type { Run } from "../../model.ts";
 import type { Span } from "../../segment/layout.ts";
 import { TransientError } from "../../support/errors.ts";
@@ -152,6 +152,10 @@ function spanOf({ file: { offset, bytes } }: FetchedInput): Span {
 async function afterMapping(input: Input, mapped: MapResult, { results, steps }: ListWork): Promise<Mapped | null> {
   const { run, shared } = input;
   const result = await withoutDelivered(run, mapped, steps.spool.segmentPath(run.id), steps);
+  for (const finding of mapped.findings) {
+    const fields = { run: run.id, file: run.path, finding: finding.kind };
+    steps.log[finding.attention ? "warn" : "info"](fields, findingWords(finding));
+  }
   steps.quota.mapped(run.id);
   if (await rebindFor(result, run, steps)) {
     const detail = "to be mapped as the run is bound now";

@@ -1,7 +1,7 @@
 /** A place in a file, in words. */
 import { TEXTS } from "./texts.ts";
 
-interface Spot {
+export interface Spot {
   readonly sheet?: string | null | undefined;
   readonly row?: number | null | undefined;
   readonly column?: string | null | undefined;

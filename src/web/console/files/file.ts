@@ -12,7 +12,7 @@ import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { When } from "../time.ts";
 import { bytes, count } from "../words.ts";
-import { History } from "./history.ts";
+import { Findings, History } from "./history.ts";
 import { InputView } from "./input.ts";
 import { PayloadView } from "./payload.ts";
 import { ReadingsView } from "./readings.ts";
@@ -116,6 +116,7 @@ function Outcome(file: File, last: FileRun | undefined): Content {
         })
   }
   ${Targets(reason?.targets ?? [])}
+  ${last === undefined ? null : Findings(last.run.findings)}
   ${Facts({ facts })}`;
 }
 

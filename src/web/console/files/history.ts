@@ -2,7 +2,7 @@
 import { type Content, type Element, html } from "../../kit/html.ts";
 import type { FileRow, FileRun } from "../contract.ts";
 import { Foreign, Scroll, State } from "../parts.ts";
-import { placeWords } from "../place.ts";
+import { placeWords, type Spot } from "../place.ts";
 import { TEXTS } from "../texts.ts";
 import { When } from "../time.ts";
 import { bytes, count } from "../words.ts";
@@ -33,7 +33,7 @@ export function History({ runs, versions, entries }: HistoryProps): Element {
 }
 
 function Run({ run, batches, rejected }: FileRun, isOpen: boolean): Element {
-  const { id, state, binding, createdAt, finishedAt, replay, reason, node } = run;
+  const { id, state, binding, createdAt, finishedAt, replay, reason, node, findings } = run;
   return html`<details class="run" open=${isOpen}><summary><${State} state=${state} /> <code>${id}</code>${" "}
       <span class="detail"><${When} at=${createdAt} />${
         finishedAt === null ? null : html` – <${When} at=${finishedAt} />`
@@ -48,10 +48,31 @@ function Run({ run, batches, rejected }: FileRun, isOpen: boolean): Element {
           }</p>`
     }
     ${reason === null ? null : html`<p><${Foreign} text=${reason.message} /> <code>${reason.code}</code></p>`}
-    ${Batches(batches)}${Refused(rejected)}
+    ${Findings(findings)}${Batches(batches)}${Refused(rejected)}
     <details><summary>${words.settings}</summary><pre class="code">${JSON.stringify(binding.settings, null, 2)}</pre>
       </details>
   </details>`;
+}
+
+/** Findings of the mapping, those that need attention before the others. */
+export function Findings(findings: FileRun["run"]["findings"]): Content {
+  if (findings.length === 0) return null;
+  const sorted = [...findings].sort((a, b) => Number(b.attention ?? false) - Number(a.attention ?? false));
+  return html`<p>${words.findings}</p><ul class="plain-list framed">${sorted.map(
+    ({ message, count: found, first, last, attention, kind }) =>
+      html`<li>${
+        attention === true ? html`<strong>${words.attention}</strong> ` : null
+      }${count(found)} × <${Foreign} text=${message} most=${300} /> <code class="detail-inline">${kind}</code>${
+        first === undefined
+          ? null
+          : html` <span class="spot"><${Foreign} text=${spotsOf(first, last)} most=${400} /></span>`
+      }</li>`,
+  )}</ul>`;
+}
+
+function spotsOf(first: Spot, last: Spot | undefined): string {
+  const [from, to] = [placeWords(first), placeWords(last)];
+  return to === "" || to === from ? from : `${from} – ${to}`;
 }
 
 function Batches(batches: FileRun["batches"]): Content {

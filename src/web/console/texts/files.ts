@@ -37,6 +37,8 @@ export const FILES = {
       rejected: (count: string) => `${count} rejected`,
       discarded: (count: string) => `${count} discarded`,
     },
+    findings: "What mapping found in the file:",
+    attention: "Check this:",
     excerpt: "Place in the file",
     openInput: "Open the whole input",
     timeline: "Timeline",
