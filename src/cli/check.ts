@@ -193,7 +193,7 @@ async function checkService(
   const part = `service ${options.name}`;
   const nothing = () => Promise.reject(new Error("check sends no batches"));
   const delivery = createDelivery(options, config.push, {
-    journal: { batches: nothing, advanceBatch: nothing, acceptBatch: nothing, splitBatch: nothing },
+    journal: { batches: nothing, advanceBatch: nothing, acceptBatch: nothing, splitBatch: nothing, renewKey: nothing },
     segments: { append: nothing, restore: nothing },
     log: silentLog,
     webhook: webhookOf(config),

@@ -29,9 +29,20 @@ export interface DeliveryJournal {
     to: BatchState,
     change?: { readonly answer?: string; readonly attempted?: boolean },
   ): Promise<Batch>;
-  /** `sending → accepted`; returns the run when this batch completes its acceptance, otherwise null. */
-  acceptBatch(operationId: string, answer: string, whole: WholeRun): Promise<Run | null>;
-  splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
+  /**
+   * `sending → accepted`; returns the run when this batch completes its acceptance, otherwise null. `repeats`: the
+   * earlier operation that delivered the batch.
+   */
+  acceptBatch(operationId: string, answer: string, whole: WholeRun, repeats?: string): Promise<Run | null>;
+  /** `repeats`: the earlier operation that may have delivered some of the children. */
+  splitBatch(
+    operationId: string,
+    children: readonly BatchSlice[],
+    answer: string,
+    repeats?: string,
+  ): Promise<readonly Batch[]>;
+  /** `sending → ready` under another Idempotency-Key, by which the service takes the same bytes as a new operation. */
+  renewKey(operationId: string, answer: string): Promise<Batch>;
 }
 
 /** Recorded with a run when its last batch is accepted. */

@@ -15,6 +15,8 @@ import type { Admission, DeliveryJournal, KeptResult, SegmentChanges, WholeRun }
 import { type Closure, type Gate, GateClosed, type GatedCall, TransientFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
 import type { Pace } from "./rate-limit.ts";
+import type { ReadBack } from "./read-back.ts";
+import { type Renewed, Repeats } from "./repeats.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
 import { type SliceBody, withSlice } from "./slices.ts";
 import { isOpenFault, isOpenResponse, mayBeStored, UNANSWERED, withUnknownOutcome } from "./unknown-outcome.ts";
@@ -24,6 +26,9 @@ const UNREACHED: ErrorCode = "HG-PUSH-001";
 export const CONFLICT_WORDS = "the service knows this operationId with other bytes";
 /** Part of the answer of a batch that is not split, since an earlier attempt may be stored. */
 export const UNSPLIT_WORDS = "not split, since an earlier attempt had no clear answer and may be stored";
+
+/** Keys of a batch in one go, should a service call every key a repetition. */
+const KEYS_MAX = 10;
 
 export interface PusherParts {
   /** Name of the service. */
@@ -36,6 +41,8 @@ export interface PusherParts {
   readonly idempotency: boolean;
   readonly journal: DeliveryJournal;
   readonly segments: SegmentChanges;
+  /** Compares a batch that came before, as the service says, with what is stored. */
+  readonly delivered: ReadBack["delivered"];
   readonly options: PushOptions;
   readonly clock: Clock;
   readonly log: Logger;
@@ -90,6 +97,8 @@ interface Prepared {
 interface Judged {
   readonly verdict: Exclude<Verdict, "transient" | "token">;
   readonly words: string;
+  /** The service repeated the answer of this operation. */
+  readonly repeats: string | undefined;
   /** An earlier attempt may be stored. */
   readonly isUncertain: boolean;
 }
@@ -97,9 +106,11 @@ interface Judged {
 export class BatchPusher {
   readonly #parts: PusherParts;
   readonly #splits = new Turns();
+  readonly #repeats: Repeats;
 
   constructor(parts: PusherParts) {
     this.#parts = parts;
+    this.#repeats = new Repeats({ ...parts, halve: (path, batch) => this.#append(path, batch) });
   }
 
   /**
@@ -110,7 +121,25 @@ export class BatchPusher {
     return withSlice(context.segmentPath, batch, (open) => this.#pushFrom(open, batch, context, signal));
   }
 
-  async #pushFrom(open: Attempt["open"], batch: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {
+  /** Under another key where the service knows the present one, and does not have the readings. */
+  async #pushFrom(open: Attempt["open"], given: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {
+    if (given.repeats !== null && given.attempts === 0) {
+      const before = await this.#repeats.recognise(given, given.repeats, context, signal);
+      if (before !== "absent") return before;
+    }
+    for (let batch = given, keys = 1; ; keys += 1) {
+      const pushed = await this.#pushUnderKey(open, batch, { context, mayRenew: keys < KEYS_MAX }, signal);
+      if (pushed.status !== "renewed") return pushed;
+      batch = pushed.batch;
+    }
+  }
+
+  async #pushUnderKey(
+    open: Attempt["open"],
+    batch: Batch,
+    means: { readonly context: PushContext; readonly mayRenew: boolean },
+    signal: AbortSignal,
+  ): Promise<Pushed | Renewed> {
     const { gate, pace, options, clock, admission, service } = this.#parts;
     let isUncertain = mayBeStored(batch);
     for (let attempt = 1; ; attempt += 1) {
@@ -123,7 +152,12 @@ export class BatchPusher {
       if (pace.isLimited) await pace.take(batch.points, signal);
       try {
         const judged = await gate.pass(this.#gated({ batch, state, open, isUncertain }, signal), signal);
-        return await this.#conclude(batch, context, judged);
+        const { repeats } = judged;
+        // Of an attempt whose answer was lost, the service repeats the answer as well.
+        const isOwn = isUncertain && (repeats === batch.operationId || repeats === "");
+        if (judged.verdict !== "accepted" || repeats === undefined || isOwn)
+          return await this.#conclude(batch, means.context, judged);
+        return await this.#repeats.after({ ...batch, state: "sending" }, repeats, means, signal);
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
         if (thrown instanceof GateClosed && gate.retired) return REPLACED;
@@ -184,7 +218,7 @@ export class BatchPusher {
       await this.#note(sending.operationId, words, isOpen);
       throw new TransientFailure(reason, sending, serviceMs, isOpen);
     }
-    return { verdict, words, isUncertain };
+    return { verdict, words, isUncertain, repeats: answer.repeats };
   }
 
   async #call(batch: Batch, body: SliceBody, isUncertain: boolean, signal: AbortSignal): Promise<PushAnswer> {
@@ -218,7 +252,7 @@ export class BatchPusher {
           length: batch.length,
           operationId: batch.operationId,
           operationTimeoutSec: Math.max(1, Math.round(options.operationTimeout / 1000)),
-          idempotencyKey: batch.operationId,
+          idempotencyKey: batch.idempotencyKey,
           webhookUrl,
           traceparent: span.traceparent,
         },

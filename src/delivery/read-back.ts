@@ -5,6 +5,7 @@ import { HeadgateError, InvariantError, TransientError, wordsOf } from "../suppo
 import type { ServiceClient } from "../wire/client/index.ts";
 import type { DataQuery, DataRow } from "../wire/data.ts";
 import { targetWords } from "../wire/target.ts";
+import type { ServiceOperation } from "../wire/webhook.ts";
 import { parseElements } from "./batch-split.ts";
 import { restoreChildren } from "./children.ts";
 import {
@@ -35,6 +36,12 @@ const NOT_REACHABLE = "HG-PUSH-001";
 /** Number of operations that are remembered; older ones are read again. */
 const COMPLETE_MAX = 20_000;
 const UNKNOWN = "unknown variable";
+
+/** `unknown`: the service does not report whether the operation was applied. */
+export type Delivered =
+  | { readonly status: "awaited" }
+  /** Readings that the service does not have. */
+  | { readonly status: "applied" | "failed" | "unknown"; readonly missing: number };
 
 export class ReadBack {
   readonly #client: ServiceClient;
@@ -107,11 +114,39 @@ export class ReadBack {
     }
   }
 
-  async #readBatch(batch: Batch, segmentPath: string, others: Others, signal: AbortSignal): Promise<Outcome> {
-    const elements = parseElements(readSlice(segmentPath, batch));
+  /**
+   * Compares a batch that an earlier operation delivered, as the service says, with what is stored. A reading whose
+   * place holds another value was delivered: a later one counts. Throws what the client throws.
+   */
+  async delivered(by: string, batch: Batch, segmentPath: string, signal: AbortSignal): Promise<Delivered> {
+    const operation = by === "" ? null : await this.#operation(by, signal);
+    if (operation?.status === "accepted") return { status: "awaited" };
+    const { groups, lost } = await this.#found(parseElements(readSlice(segmentPath, batch)), signal);
+    let missing = lost.reduce((sum, { points }) => sum + points, 0);
+    for (const group of groups.values())
+      for (const { expected } of group.all()) if (expected.found === "not stored") missing += expected.count;
+    return { status: operation === null ? "unknown" : operation.status === "failed" ? "failed" : "applied", missing };
+  }
+
+  /** Null where the service keeps no record of operations, or this user may not read it. */
+  async #operation(operationId: string, signal: AbortSignal): Promise<ServiceOperation | null> {
+    try {
+      return await this.#client.getOperation(operationId, signal);
+    } catch (thrown) {
+      if (signal.aborted || !(thrown instanceof HeadgateError) || thrown instanceof TransientError) throw thrown;
+      return null;
+    }
+  }
+
+  async #found(elements: readonly PushElement[], signal: AbortSignal): Promise<ReturnType<typeof expectations>> {
     const variables = await this.#targets.resolve(elements, signal, { fresh: true });
-    const { groups, lost } = expectations(elements, variables);
-    for (const [version, group] of groups) await this.#compare(version, group, signal);
+    const expected = expectations(elements, variables);
+    for (const [version, group] of expected.groups) await this.#compare(version, group, signal);
+    return expected;
+  }
+
+  async #readBatch(batch: Batch, segmentPath: string, others: Others, signal: AbortSignal): Promise<Outcome> {
+    const { groups, lost } = await this.#found(parseElements(readSlice(segmentPath, batch)), signal);
     const tally = new Tally();
     for (const { target, points, reason } of lost) tally.lose(target, reason, points);
     for (const [version, group] of groups) {

@@ -104,6 +104,9 @@ class ServiceDelivery implements Delivery {
     );
     const webhookUrl = parts.webhook?.url;
     this.#webhookUrl = webhookUrl;
+    this.#targets = new TargetResolver(this.#client, clock, push.guard.remember);
+    const readBack = new ReadBack(this.#client, parts, clock, this.#targets);
+    this.#readBack = readBack;
     this.#pusher = new BatchPusher({
       client: this.#client,
       gate: this.#gate,
@@ -111,6 +114,7 @@ class ServiceDelivery implements Delivery {
       admission: parts.admission,
       journal: parts.journal,
       segments: parts.segments,
+      delivered: (...batch) => readBack.delivered(...batch),
       options: push,
       clock,
       log,
@@ -123,7 +127,6 @@ class ServiceDelivery implements Delivery {
       onWebhook: (refusal) => this.#noteWebhook(refusal ?? null),
     });
     this.#readsBack = webhookUrl === undefined && push.confirm.by !== "none";
-    this.#targets = new TargetResolver(this.#client, clock, push.guard.remember);
     const { future, past } = service.ingestion;
     const rule = { futureMs: future, pastMs: past, idempotency: service.idempotency };
     this.#guard = new Guard({
@@ -133,7 +136,6 @@ class ServiceDelivery implements Delivery {
       rule,
       backoff: push.retry,
     });
-    this.#readBack = new ReadBack(this.#client, parts, clock, this.#targets);
   }
 
   deliver(run: Run, segmentPath: string, signal: AbortSignal, start: DeliveryStart = {}): Promise<DeliveryResult> {

@@ -1,4 +1,5 @@
 /** Configuration of a drop, a discriminated union by `kind`. */
+import { posix } from "node:path";
 import { z } from "zod";
 import { duration } from "../support/quantities.ts";
 import { common, finish, finishRule, names, settle, timeouts } from "./common-options.ts";
@@ -205,6 +206,40 @@ export const hubDropOptions = z
 /** The settings for compressed files of a drop. */
 export function unpackingOf(drop: DropOptions) {
   return { ...drop.archives, names: "names" in drop ? drop.names : "utf-8" } as const;
+}
+
+/**
+ * The address of a drop, by which gateways know it as the same whatever its name in their configurations. Null for an
+ * intake, whose senders number their bodies.
+ */
+export function addressOf(drop: DropOptions): string | null {
+  switch (drop.kind) {
+    case "local":
+      return withoutSlash(`file://${drop.path}`);
+    case "sftp":
+      return serverAddress(drop, drop.port);
+    case "ftp":
+      return serverAddress(drop, drop.port ?? (drop.tls === "implicit" ? 990 : 21));
+    case "hub":
+      return "hub:";
+    case "http":
+      return null;
+  }
+}
+
+/** A relative path begins where the login leads. */
+function serverAddress(
+  drop: { readonly kind: string; readonly host: string; readonly path: string; readonly username: string },
+  port: number,
+): string {
+  const host = `${drop.host.toLowerCase()}:${port}`;
+  const path = posix.normalize(drop.path);
+  const at = path.startsWith("/") ? `${host}${path}` : `${encodeURIComponent(drop.username)}@${host}/${path}`;
+  return withoutSlash(`${drop.kind}://${at}`);
+}
+
+function withoutSlash(address: string): string {
+  return address.replace(/\/+$/, "");
 }
 
 export type LocalOptions = z.output<typeof localOptions>;

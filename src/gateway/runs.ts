@@ -4,7 +4,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { GuardPolicy } from "../delivery/delivery.ts";
 import { triggerGuard } from "../delivery/options.ts";
 import { planFinish } from "../drops/archive-name.ts";
-import { unpackingOf } from "../drops/options.ts";
+import { addressOf, unpackingOf } from "../drops/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions, MappingPool } from "../mapping/contract.ts";
 import type { Arrival, BatchLimits, Run } from "../model.ts";
@@ -61,6 +61,10 @@ export function claimParts(
     unpacking: (name) => {
       const drop = config.drops.find((one) => one.name === name);
       return drop === undefined ? undefined : unpackingOf(drop);
+    },
+    addressOf: (name) => {
+      const drop = config.drops.find((one) => one.name === name);
+      return drop === undefined ? undefined : (addressOf(drop) ?? undefined);
     },
     provenance: async ({ drop, path }) => (await dropEntry(drop)?.drop.provenance?.(path)) ?? null,
     match: ({ drop, path }, provenance) => {

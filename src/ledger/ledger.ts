@@ -229,13 +229,21 @@ export interface Ledger extends LedgerQueries {
    * `sending → accepted`, as `advanceBatch` does. When it is the last awaited batch of the run, and none was
    * rejected, the run becomes `accepted` in the same transaction, with `whole.finishPlan` unless its finish
    * was decided before. Returns the run then; null when other batches are awaited or some were rejected.
+   * `repeats`: the earlier operation that delivered the batch.
    */
-  acceptBatch(operationId: string, answer: string, whole: WholeRun): Promise<Run | null>;
+  acceptBatch(operationId: string, answer: string, whole: WholeRun, repeats?: string): Promise<Run | null>;
   /**
    * The batch ends as `split`; its children are new batches, durable before their first send. Totals count
-   * the leaves.
+   * the leaves. `repeats`: the earlier operation that may have delivered some of the children.
    */
-  splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
+  splitBatch(
+    operationId: string,
+    children: readonly BatchSlice[],
+    answer: string,
+    repeats?: string,
+  ): Promise<readonly Batch[]>;
+  /** `sending → ready` under another Idempotency-Key, which follows from the one before it. */
+  renewKey(operationId: string, answer: string): Promise<Batch>;
   /**
    * Records the outcome of an operation, which may arrive before the response to the push was recorded,
    * repeatedly and in any order. The newest counts, by its time; the service's own report overrides the

@@ -20,6 +20,13 @@ export interface BatchSlice {
 export interface Batch extends BatchSlice {
   readonly runId: string;
   readonly operationId: string;
+  /** Follows from what is delivered (`ledger/records/batches.ts`), or is the operationId. */
+  readonly idempotencyKey: string;
+  /**
+   * The earlier operation whose answer the service repeated: what is accepted was delivered by it; what is not sent
+   * yet is sent only where the service lacks it. Null: none is known. Empty: the service did not name it.
+   */
+  readonly repeats: string | null;
   readonly state: BatchState;
   readonly attempts: number;
   /** Last answer of the service, or the last failure, in words. */

@@ -95,6 +95,11 @@ export interface Binding {
   readonly operationPrefix?: string | undefined;
   /** After the prefix the operation ids have `trigger-<id>`, the id of the service's trigger. */
   readonly namesTrigger?: true | undefined;
+  /**
+   * The address of the drop, by which keys of deliveries are made that a lost ledger makes again. Absent: each
+   * delivery has keys of its own.
+   */
+  readonly address?: string | undefined;
   /** The arrival is a container, which is opened instead of mapped. */
   readonly unpack?: UnpackLimits | undefined;
   /** The arrival is master data: it brings structure instead of readings, and is applied instead of mapped. */

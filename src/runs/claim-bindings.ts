@@ -14,7 +14,8 @@ const STRUCTURE_MAPPER = "(master data)";
 /** Mappers, lookup tables and zones are read once for all arrivals of a list. */
 export class ClaimBindings {
   readonly #parts: ClaimParts;
-  readonly #bound = new Map<ClaimingTrigger, Promise<BoundClaim>>();
+  /** By the drop. */
+  readonly #bound = new Map<string, Map<ClaimingTrigger, Promise<BoundClaim>>>();
   #lookups: Promise<readonly BoundLookup[]> | null = null;
   /** By triggers, each of which is of one service where zones are known. */
   readonly #zones = new Map<string, Promise<string | null>>();
@@ -24,22 +25,26 @@ export class ClaimBindings {
   }
 
   /**
-   * The same object for all files of a trigger, except those whose senders choose the service or the prefix.
+   * The same object for all files of a drop and a trigger, except those whose senders choose the service or the prefix.
    */
-  of(claimed: ClaimingTrigger, provenance: Provenance | null): Promise<BoundClaim> {
-    if (provenance !== null) return this.#bind(claimed, provenance);
-    const bound = this.#bound.get(claimed) ?? this.#bind(claimed, null);
-    this.#bound.set(claimed, bound);
+  of(claimed: ClaimingTrigger, drop: string, provenance: Provenance | null): Promise<BoundClaim> {
+    if (provenance !== null) return this.#bind(claimed, drop, provenance);
+    const ofDrop = this.#bound.get(drop) ?? new Map<ClaimingTrigger, Promise<BoundClaim>>();
+    this.#bound.set(drop, ofDrop);
+    const bound = ofDrop.get(claimed) ?? this.#bind(claimed, drop, null);
+    ofDrop.set(claimed, bound);
     return bound;
   }
 
-  async #bind(claimed: ClaimingTrigger, provenance: Provenance | null): Promise<BoundClaim> {
+  async #bind(claimed: ClaimingTrigger, drop: string, provenance: Provenance | null): Promise<BoundClaim> {
     const { mapper, fault } =
       claimed.structure === true ? applierOf(claimed, this.#parts) : await mapperOf(claimed, this.#parts.versions);
     this.#lookups ??= this.#parts.lookups.bind();
     const binding = bindingOf(claimed, provenance, mapper, await this.#lookups, this.#parts);
     const zones = claimed.structure === true ? undefined : await this.#zonesFor(claimed.name, binding.service);
-    return { binding: zones === undefined ? binding : { ...binding, zones }, fault };
+    const address = this.#parts.addressOf(drop);
+    const more = { ...(zones === undefined ? {} : { zones }), ...(address === undefined ? {} : { address }) };
+    return { binding: { ...binding, ...more }, fault };
   }
 
   #zonesFor(trigger: string, service: string): Promise<string | null> | undefined {

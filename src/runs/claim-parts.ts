@@ -49,6 +49,8 @@ export interface ClaimParts {
   readonly clock: Clock;
   /** Finds the trigger that claims a file, and the names of others that match. */
   match(file: Pick<Arrival, "drop" | "path">, provenance: Provenance | null): TriggerMatch;
+  /** The address of a drop; undefined for one whose deliveries have keys of their own. */
+  addressOf(drop: string): string | undefined;
   /** Undefined for a drop that is no longer in the configuration. */
   unpacking(drop: string): Unpacking | undefined;
   /** How a file came, when its drop knows. */

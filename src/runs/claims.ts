@@ -197,7 +197,7 @@ async function prepareClaim(
       "several triggers match; the first takes it",
     );
   }
-  const { binding, fault } = await bindings.of(claimed, provenance);
+  const { binding, fault } = await bindings.of(claimed, arrival.drop, provenance);
   const lane = parts.laneOf(claimed, arrival.drop, binding.service);
   const start = {
     ...(fault === null ? {} : { refusal: fault }),

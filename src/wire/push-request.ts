@@ -17,6 +17,12 @@ export function idempotencyKeyOf(request: FastifyRequest): string | null {
   throw new HttpProblem(400, "invalid-request", `Idempotency-Key: ${message}`, [{ path: "Idempotency-Key", message }]);
 }
 
+/**
+ * Header on the answer of a push whose Idempotency-Key came before: `true` where the answer of the earlier operation,
+ * which its body names, is repeated, and nothing was stored again.
+ */
+export const REPLAYED_HEADER = "idempotent-replayed";
+
 /** Header of Headgate on a push: the address at which its sender shows where the readings came from. */
 export const TRACE_LINK_HEADER = "x-trace-link";
 const LINK_CHARACTERS_MAX = 2_000;

@@ -8,13 +8,13 @@ import { type ReportedOutcome, readOutcomeWebhook } from "../../src/delivery/out
 import { createDelivery } from "../../src/delivery/service-delivery.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
-import type { PushElement, Run } from "../../src/model.ts";
+import type { Batch, PushElement, Run } from "../../src/model.ts";
 import { segmentChanges } from "../../src/spool/segment-changes.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { SIGNATURE_HEADER } from "../../src/wire/index.ts";
 import { SECRET, startTestHub, type TestHub, temporaryDirectory } from "../hub/fixture.ts";
-import { claimed } from "../ledger/fixtures.ts";
+import { BINDING, claimed } from "../ledger/fixtures.ts";
 import { element, never, writeSegment } from "./setup.ts";
 
 let hub: TestHub;
@@ -23,11 +23,12 @@ let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeEach(async () => {
   hub = await startTestHub();
   directory = await temporaryDirectory();
-  ledger = await openLedger(
-    { kind: "sqlite", path: join(directory.path, "ledger.sqlite") },
-    { clock: systemClock, log: silentLog },
-  );
+  ledger = await openOne("ledger");
 });
+
+const openOne = (name: string) =>
+  openLedger({ kind: "sqlite", path: join(directory.path, `${name}.sqlite`) }, { clock: systemClock, log: silentLog });
+
 afterEach(async () => {
   await ledger.close();
   await hub.close();
@@ -75,8 +76,12 @@ async function structure(serialNumber: string, isVersioned: boolean): Promise<nu
   return await hub.post("/variables", body);
 }
 
-async function mapped(path: string, batches: PushElement[][]): Promise<{ run: Run; segmentPath: string }> {
-  const { id } = await claimed(ledger, path);
+async function mapped(
+  path: string,
+  batches: PushElement[][],
+  binding = BINDING,
+): Promise<{ run: Run; segmentPath: string }> {
+  const { id } = await claimed(ledger, path, "lane", binding);
   await ledger.advanceRun(id, "claimed", "fetched", { sha256: path });
   await ledger.advanceRun(id, "fetched", "mapping");
   const segmentPath = join(directory.path, `${id}.segment`);
@@ -189,5 +194,90 @@ describe("delivery to the hub", () => {
     expect(await through.readBack(run, segmentPath, never)).toMatchObject({ missing: 0 });
     expect(await hub.get("/data", { VariableId: variableId })).toHaveLength(400);
     await through.close();
+  });
+});
+
+describe("a delivery that came before, from a ledger that was lost", () => {
+  const binding = { ...BINDING, address: "file:///srv/drop" };
+  const deliverOnce = async (path: string, batches: PushElement[][]) => {
+    const { run, segmentPath } = await mapped(path, batches, binding);
+    const through = delivery();
+    expect(await through.deliver(run, segmentPath, never)).toMatchObject({ status: "accepted" });
+    const operations = (await ledger.batches(run.id)).filter(({ state }) => state === "accepted");
+    await through.close();
+    return { run, operations };
+  };
+  const applied = async (operations: readonly Batch[]) => {
+    for (const { operationId, repeats } of operations) if (repeats === null) await hub.settled(operationId);
+  };
+  const loseLedger = async () => {
+    await ledger.close();
+    ledger = await openOne(`ledger-${Math.random()}`);
+  };
+  const versions = async (variableId: number) =>
+    await hub.get("/data", { VariableId: variableId, AllVersions: true, "Paging.ItemsPerPage": 1_000 });
+
+  it("is recognised by the service, and stored once: run and trace say by which operation", async () => {
+    const id = await structure("history", true);
+    const batches = [[element("history", 20)], [element("history", 20, 20)]];
+    const { operations } = await deliverOnce("a.csv", batches);
+    await loseLedger();
+    const second = await deliverOnce("a.csv", batches);
+    await applied(operations);
+    expect(second.operations).toMatchObject(
+      operations.map(({ operationId }) => ({ repeats: operationId, answer: `already delivered by ${operationId}` })),
+    );
+    expect((await ledger.events(second.run.arrivalId)).at(-1)?.detail).toMatch(
+      /^40 points accepted by main, 40 of which were already delivered by .*-[12]$/,
+    );
+    expect(await versions(id)).toHaveLength(40);
+  });
+
+  it("is sent only where points were removed since, and no other is stored a second time", async () => {
+    const id = await structure("history", true);
+    const batches = [[element("history", 64)], [element("history", 64, 64)]];
+    const { operations } = await deliverOnce("a.csv", batches);
+    await applied(operations);
+    const [from, to] = [new Date(Date.UTC(2026, 0, 1, 10)), new Date(Date.UTC(2026, 0, 1, 13))];
+    const query = { VariableIds: id, FromDateUtc: from.toISOString(), ToDateUtc: to.toISOString() };
+    await hub.ok("DELETE", "/data", { query });
+    const left = (await versions(id)).length;
+    expect(left).toBeLessThan(128);
+    await loseLedger();
+    const second = await deliverOnce("a.csv", batches);
+    await applied(second.operations);
+    expect(
+      second.operations.filter(({ repeats }) => repeats === null).reduce((sum, { points }) => sum + points, 0),
+    ).toBe(128 - left);
+    expect(await versions(id)).toHaveLength(128);
+    await loseLedger();
+    await applied((await deliverOnce("a.csv", batches)).operations);
+    expect(await versions(id)).toHaveLength(128);
+  });
+
+  it("is sent as a new operation when the earlier one was discarded and its variable exists by now", async () => {
+    const batches = [[element("history", 20)]];
+    await applied((await deliverOnce("a.csv", batches)).operations);
+    const id = await structure("history", true);
+    await loseLedger();
+    const second = await deliverOnce("a.csv", batches);
+    expect(second.operations).toMatchObject([{ repeats: null }]);
+    await applied(second.operations);
+    expect(await versions(id)).toHaveLength(20);
+    await loseLedger();
+    expect((await deliverOnce("a.csv", batches)).operations[0]?.repeats).not.toBeNull();
+    expect(await versions(id)).toHaveLength(20);
+  });
+
+  it("does not replace the correction that came after it", async () => {
+    const id = await structure("latest", false);
+    const correction = element("latest", 20);
+    const corrected = { ...correction, data: correction.data.map(({ date }) => ({ date, value: -1 })) };
+    await applied((await deliverOnce("a.csv", [[element("latest", 20)]])).operations);
+    await applied((await deliverOnce("b.csv", [[corrected]])).operations);
+    await loseLedger();
+    expect((await deliverOnce("a.csv", [[element("latest", 20)]])).operations[0]?.repeats).not.toBeNull();
+    const rows: { rawValue: number }[] = await hub.get("/data", { VariableId: id });
+    expect(new Set(rows.map(({ rawValue }) => rawValue))).toEqual(new Set([-1]));
   });
 });

@@ -1,10 +1,10 @@
 /** A journal in memory that asserts what the ledger asserts: states, and that an operation keeps its bytes. */
-import type { DeliveryJournal } from "../../src/delivery/delivery.ts";
+import type { DeliveryJournal, WholeRun } from "../../src/delivery/delivery.ts";
 import type { Batch, BatchSlice, BatchState } from "../../src/model.ts";
 
 const ALLOWED: Readonly<Record<BatchState, readonly BatchState[]>> = {
   ready: ["sending"],
-  sending: ["sending", "accepted", "rejected"],
+  sending: ["sending", "ready", "accepted", "rejected"],
   accepted: [],
   rejected: [],
   split: [],
@@ -15,7 +15,7 @@ export class MemoryJournal implements DeliveryJournal {
   readonly log: string[] = [];
   readonly #batches = new Map<string, Batch>();
 
-  open(runId: string, slices: readonly BatchSlice[]): readonly Batch[] {
+  open(runId: string, slices: readonly BatchSlice[], repeats?: string): readonly Batch[] {
     return slices.map((slice) => {
       const operationId = `${runId}-${slice.sequence}`;
       if (this.#batches.has(operationId)) throw new Error(`${operationId} exists`);
@@ -24,6 +24,8 @@ export class MemoryJournal implements DeliveryJournal {
         runId,
         operationId,
         state: "ready",
+        idempotencyKey: operationId,
+        repeats: repeats ?? null,
         attempts: 0,
         answer: null,
         acceptedAt: null,
@@ -63,19 +65,26 @@ export class MemoryJournal implements DeliveryJournal {
   }
 
   /** Keeps no runs, so that none is ever accepted as a whole. */
-  async acceptBatch(operationId: string, answer: string): Promise<null> {
+  async acceptBatch(operationId: string, answer: string, _whole: WholeRun, repeats?: string): Promise<null> {
     await this.advanceBatch(operationId, "sending", "accepted", { answer });
+    this.set(operationId, { repeats: repeats ?? null });
     return null;
   }
 
-  async splitBatch(operationId: string, children: readonly BatchSlice[], answer: string) {
+  async renewKey(operationId: string, answer: string): Promise<Batch> {
+    const batch = await this.advanceBatch(operationId, "sending", "ready", { answer });
+    this.set(operationId, { idempotencyKey: `${batch.idempotencyKey} again`, repeats: null });
+    return this.batch(operationId);
+  }
+
+  async splitBatch(operationId: string, children: readonly BatchSlice[], answer: string, repeats?: string) {
     const batch = this.batch(operationId);
     if (batch.state !== "sending") throw new Error(`${operationId} is ${batch.state}: no split`);
     const points = children.reduce((sum, child) => sum + child.points, 0);
     if (points !== batch.points) throw new Error(`${operationId} had ${batch.points} points, now ${points}`);
     this.#batches.set(operationId, { ...batch, state: "split", answer });
     this.log.push(`${operationId} sending>split`);
-    return this.open(batch.runId, children);
+    return this.open(batch.runId, children, repeats);
   }
 
   batch(operationId: string): Batch {

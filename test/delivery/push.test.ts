@@ -637,3 +637,77 @@ describe("the probe", () => {
     expect((await setup.delivery.probe(never))[2]).toMatchObject({ level: "warning", hint });
   });
 });
+
+describe("an answer that the service repeats, since its Idempotency-Key came before", () => {
+  const repeating = (operationId: string) =>
+    json(200, { operationId, status: "accepted" }, { "idempotent-replayed": "true" });
+  const reading = element("A", 4);
+  const stored = reading.data.map(({ date, value }) => ({ variableId: 11, date, rawValue: value }));
+  const prepare = async (change: PushChange = {}) => {
+    await again({ concurrency: 1, ...change });
+    setup.service.sources = [{ id: 1, name: "A", siteId: 1, serialNumber: "A" }];
+    setup.service.variables = [{ id: 11, name: "kWh", sourceId: 1, mappingConfig: "kWh" }];
+  };
+  const keysSent = () => setup.service.pushes.map(({ headers }) => headers["idempotency-key"]);
+
+  it("is the answer of the attempt before where that had none, and nothing is compared", async () => {
+    await prepare();
+    setup.service.pushScript.push("reset-after-accepting", repeating("r1-1"));
+    expect(await deliver([reading])).toMatchObject({ status: "accepted" });
+    expect(setup.journal.batch("r1-1")).toMatchObject({ repeats: null });
+    expect(setup.service.callsTo("/base/data")).toHaveLength(0);
+  });
+
+  it("is that of an earlier operation at a first attempt, also of the same name: the ledger was restored", async () => {
+    await prepare();
+    setup.service.rows = stored;
+    setup.service.operations.set("r1-1", "stored");
+    setup.service.pushScript.push(repeating("r1-1"));
+    expect(await deliver([reading])).toMatchObject({ status: "accepted" });
+    expect(setup.journal.batch("r1-1")).toMatchObject({ repeats: "r1-1", answer: "already delivered by r1-1" });
+  });
+
+  it("is compared once the earlier operation was applied; until then the run waits", async () => {
+    await prepare();
+    setup.service.pushDefault = repeating("earlier-1");
+    setup.service.operations.set("earlier-1", "accepted");
+    const { run, segmentPath } = await setup.run("r1", [[reading]]);
+    const waits = { status: "kept", code: "HG-PUSH-016", wholeService: false };
+    expect(await setup.delivery.deliver(run, segmentPath, never)).toMatchObject(waits);
+    setup.service.operations.set("earlier-1", "stored");
+    setup.service.rows = stored;
+    expect(await (await setup.restart()).deliver(run, segmentPath, never)).toMatchObject({ status: "accepted" });
+    expect(setup.journal.batch("r1-1")).toMatchObject({ repeats: "earlier-1" });
+    expect(new Set(keysSent())).toEqual(new Set(["r1-1"]));
+  });
+
+  it("leads to a new operation where nothing is stored, after the time of an outcome if no state is told", async () => {
+    await prepare({ confirm: { within: "1s", pollEvery: "100ms" } });
+    setup.service.pushDefault = (_body, { headers }) =>
+      headers["idempotency-key"] === "r1-1" ? repeating("earlier-1") : "accept";
+    const { run, segmentPath } = await setup.run("r1", [[reading]]);
+    const deliverNow = async () => (await setup.delivery.deliver(run, segmentPath, never)).status;
+    expect(await deliverNow()).toBe("kept");
+    await expect.poll(deliverNow, { timeout: 20_000 }).toBe("accepted");
+    expect(setup.journal.batch("r1-1")).toMatchObject({ repeats: null, idempotencyKey: "r1-1 again" });
+    expect(setup.service.stored).toHaveLength(4);
+  });
+
+  it("is taken at its word for an operation that failed: a person has it applied again, or dropped", async () => {
+    await prepare();
+    setup.service.operations.set("earlier-1", "failed");
+    setup.service.pushScript.push(repeating("earlier-1"));
+    expect(await deliver([reading])).toMatchObject({ status: "accepted" });
+    expect(setup.journal.batch("r1-1").answer).toBe("already delivered by earlier-1, which failed there");
+    expect(keysSent()).toEqual(["r1-1"]);
+  });
+
+  it("ends also at a service that repeats one to every key", async () => {
+    await prepare();
+    setup.service.operations.set("earlier-1", "discarded");
+    setup.service.pushDefault = repeating("earlier-1");
+    expect(await deliver([reading])).toMatchObject({ status: "accepted" });
+    expect(new Set(keysSent()).size).toBe(10);
+    expect(setup.journal.batch("r1-1").answer).toBe("already delivered by earlier-1, of which it has nothing now");
+  });
+});

@@ -61,6 +61,8 @@ export class ScriptedService {
   rows: { variableId: number; date: string; rawValue: number; version?: string }[] = [];
   /** Limit on the rows of a page of /data. */
   rowsPerPage = 1000;
+  /** State of operations, by their ids; others are not known. */
+  readonly operations = new Map<string, string>();
   /** Overrides the answer of any read. */
   readReply: Reply | null = null;
   /** Accepted readings. */
@@ -194,6 +196,9 @@ export class ScriptedService {
       return some(
         this.variables.filter(({ id, sourceId }) => ids("Ids").includes(id) || ids("SourceIds").includes(sourceId)),
       );
+    const operationId = /^\/base\/operations\/(.+)$/.exec(call.path)?.[1] ?? "";
+    const status = this.operations.get(operationId);
+    if (status !== undefined) return json(200, { operationId, status });
     if (call.path === "/base/data") return this.#data(JSON.parse(call.body.toString()));
     return { status: 404 };
   }

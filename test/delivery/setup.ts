@@ -34,6 +34,7 @@ export interface PushChange {
   readonly concurrency?: number;
   readonly operationTimeout?: string;
   readonly retry?: Record<string, unknown>;
+  readonly confirm?: Record<string, unknown>;
   readonly timeouts?: Record<string, unknown>;
 }
 

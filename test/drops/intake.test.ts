@@ -210,7 +210,10 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
 
     it("by Idempotency-Key gets the same response, and 422 for other bytes", async () => {
       const first = await rig.post("/api/data", pushBody(1, 1), keyed);
-      expect((await rig.post("/api/data", pushBody(1, 1), keyed)).body).toEqual(first.body);
+      expect(first.headers.get("idempotent-replayed")).toBeNull();
+      const second = await rig.post("/api/data", pushBody(1, 1), keyed);
+      expect(second.body).toEqual(first.body);
+      expect(second.headers.get("idempotent-replayed")).toBe("true");
       expect(await rig.post("/api/data", pushBody(1, 2), keyed)).toMatchObject({
         status: 422,
         body: { code: "idempotency-conflict" },

@@ -295,6 +295,8 @@ describe("Idempotency-Key", () => {
     const first = await hub.post("/push/api/data", body, more);
     const again = await hub.post("/push/api/data", body, { ...more, query: { operationId: "other" } });
     expect(again).toEqual(first);
+    const repeated = await hub.call("POST", "/push/api/data", { ...more, body });
+    expect(repeated.headers.get("idempotent-replayed")).toBe("true");
     await hub.push([{ variableId: variableIds[0], data: [{ date: "2026-03-02T00:00:00Z", value: 1 }] }]);
     expect(await hub.get("/data", { VariableId: variableIds, AllVersions: true, To: "2026-03-02" })).toHaveLength(1);
     expect(await hub.call("GET", "/operations/other")).toMatchObject({ status: 404 });

@@ -52,6 +52,7 @@ async function lifeOf(ledger: Ledger, run: Run) {
     ...batch,
     runId: "",
     operationId: strip(batch.operationId),
+    idempotencyKey: strip(batch.idempotencyKey),
     acceptedAt: batch.acceptedAt === null ? null : "then",
   }));
   return {

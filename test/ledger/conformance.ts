@@ -27,6 +27,7 @@ import {
   steppingClock,
 } from "./fixtures.ts";
 import { historyConformance } from "./history-conformance.ts";
+import { keyConformance } from "./key-conformance.ts";
 import { laneConformance } from "./lane-conformance.ts";
 import { listConformance } from "./list-conformance.ts";
 import { operatorConformance } from "./operator-conformance.ts";
@@ -62,6 +63,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("lanes", () => lanes(current));
     describe("the order of lanes", () => laneConformance(current));
     describe("batches", () => batches(current));
+    describe("keys", () => keyConformance(current));
     describe("advances", () => advanceConformance(current));
     describe("outcomes", () => outcomes(current));
     describe("queries of operators", () => questions(current));

@@ -45,7 +45,7 @@ it("a batch that an earlier version had sent without an answer is never split, s
   // It takes what comes, and never says so; later it says that it is too much.
   let says: number | null = null;
   const service = createServer((request, response) => {
-    ids.push(String(request.headers["idempotency-key"]));
+    ids.push(String(URL.parse(request.url ?? "", "http://service")?.searchParams.get("operationId")));
     request.resume().on("end", () => {
       if (says === null) request.socket.destroy();
       else response.writeHead(says).end();

@@ -61,7 +61,8 @@ async function restore(file: string, options: LedgerOptions): Promise<number> {
       styled(
         "yellow",
         `The work from ${restored.upTo ?? "the beginning"} to ${until} is not in it: files of that time that ` +
-          "are still at their drops are taken as new, and delivered again.",
+          "are still at their drops are taken as new. A service that recognises their Idempotency-Key, such as a " +
+          "hub, stores nothing of them again (docs/operations.md, *Restoring a ledger*).",
       ),
     );
   return 0;

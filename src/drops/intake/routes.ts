@@ -6,7 +6,7 @@
 
 import { Readable } from "node:stream";
 import multipart from "@fastify/multipart";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Clock } from "../../support/clock.ts";
 import { faultPoint } from "../../support/faults.ts";
@@ -15,7 +15,7 @@ import { caseless } from "../../wire/caseless.ts";
 import { HttpProblem, invalidRequest, unauthenticated } from "../../wire/http-problem.ts";
 import { type PushAccepted, pushQuery } from "../../wire/push.ts";
 import { countReadings, PushBodyFault, readPushBody } from "../../wire/push-body.ts";
-import { bareOperationId, idempotencyKeyOf } from "../../wire/push-request.ts";
+import { bareOperationId, idempotencyKeyOf, REPLAYED_HEADER } from "../../wire/push-request.ts";
 import { type BodyStore, BodyTooLarge, type Received } from "./body-store.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
 import { unavailable } from "./problems.ts";
@@ -69,12 +69,12 @@ export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promi
   const user = (request: FastifyRequest) => admitted(request);
 
   for (const prefix of ["", "/push"]) {
-    app.post(`${prefix}/api/data`, { onRequest }, async (request) => {
+    app.post(`${prefix}/api/data`, { onRequest }, async (request, reply) => {
       const operationId = operationIdOf(request);
       const received = await receive(parts, bodyOf(request));
       const readings = await checked(parts, received);
       const id = operationId ?? String(received.id);
-      return await take(parts, request, user(request), received, {
+      return await take(parts, { request, reply, user: user(request) }, received, {
         route: "data",
         operationId,
         token: null,
@@ -83,7 +83,7 @@ export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promi
         answer: () => ({ operationId: id, status: "accepted", received: readings }) satisfies PushAccepted,
       });
     });
-    app.post<{ Params: { guid: string } }>(`${prefix}/api/generic/:guid`, { onRequest }, async (request) => {
+    app.post<{ Params: { guid: string } }>(`${prefix}/api/generic/:guid`, { onRequest }, async (request, reply) => {
       const token = request.params.guid.toLowerCase();
       const refusal = parts.refusalOf(token, parts.serviceOf(user(request)));
       if (refusal !== null && !refusal.isFinal) throw unavailable("unavailable", refusal.reason);
@@ -92,7 +92,7 @@ export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promi
       const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
       const received = await receive(parts, bodyOf(request));
       if (received.size === 0) await refuse(parts, received, invalidRequest("the body is empty"));
-      return await take(parts, request, user(request), received, {
+      return await take(parts, { request, reply, user: user(request) }, received, {
         route: "generic",
         operationId,
         token,
@@ -122,11 +122,11 @@ export async function storageRoutes(app: FastifyInstance, parts: RouteParts): Pr
     admission(parts, "storage", "datahub-api"),
     async (request: FastifyRequest) => void uploadOf(request),
   ];
-  app.post("/storage", { onRequest }, async (request) => {
+  app.post("/storage", { onRequest }, async (request, reply) => {
     const { Filename, Tag, SiteId } = uploadOf(request);
     if (!request.isMultipart()) throw notMultipart();
     const received = await receivePart(parts, request);
-    return await take(parts, request, admitted(request), received, {
+    return await take(parts, { request, reply, user: admitted(request) }, received, {
       route: "storage",
       operationId: null,
       token: null,
@@ -177,10 +177,15 @@ function admitted(request: FastifyRequest): IntakeUser {
   return user;
 }
 
+interface Sending {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly user: IntakeUser;
+}
+
 async function take(
   parts: RouteParts,
-  request: FastifyRequest,
-  user: IntakeUser,
+  { request, reply, user }: Sending,
   received: Received,
   draft: Draft,
 ): Promise<unknown> {
@@ -206,6 +211,7 @@ async function take(
     throw new HttpProblem(422, "idempotency-conflict", "this Idempotency-Key came before with another body");
   if (outcome.kind === "repeat") {
     log.debug({ user: user.username, path: outcome.receipt.path }, "a repeated body got the same response");
+    void reply.header(REPLAYED_HEADER, "true");
     return JSON.parse(outcome.receipt.answer);
   }
   faultPoint("intake.durable");

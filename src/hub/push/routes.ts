@@ -15,7 +15,13 @@ import {
   pushQuery,
   type UnknownNames,
 } from "../../wire/index.ts";
-import { bareOperationId, idempotencyKeyOf, TRACE_LINK_HEADER, traceLinkOf } from "../../wire/push-request.ts";
+import {
+  bareOperationId,
+  idempotencyKeyOf,
+  REPLAYED_HEADER,
+  TRACE_LINK_HEADER,
+  traceLinkOf,
+} from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { utf8Of } from "../http/json-bodies.ts";
@@ -94,7 +100,7 @@ async function receive(
   };
   // A repeat costs nothing, so that a used-up quota never refuses a push that was accepted before.
   const before = await context.store.operations.earlier(keyed);
-  if (before !== null) return answerEarlier(before);
+  if (before !== null) return answerEarlier(before, reply);
   const giveBack = await takeQuota(context, principal.accountId, {
     points: received,
     bytes,
@@ -116,7 +122,7 @@ async function receive(
   });
   if (acceptance.kind !== "accepted") {
     await giveBack();
-    return answerEarlier(acceptance);
+    return answerEarlier(acceptance, reply);
   }
   faultPoint("hub.push.durable");
   const { traceparent } = request.headers;
@@ -125,13 +131,15 @@ async function receive(
 }
 
 /** Throws a 422 when the key came with another body. */
-function answerEarlier(acceptance: EarlierAcceptance): PushAccepted {
+function answerEarlier(acceptance: EarlierAcceptance, reply: FastifyReply): PushAccepted {
   if (acceptance.kind === "conflict")
     throw new HttpProblem(
       422,
       "idempotency-conflict",
       `this Idempotency-Key came before with another body, as operation ${acceptance.operationId}`,
     );
+  // Otherwise the sender takes the operation for its own.
+  void reply.header(REPLAYED_HEADER, "true");
   return { operationId: acceptance.operationId, status: "accepted", received: acceptance.received };
 }
 

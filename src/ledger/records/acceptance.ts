@@ -14,8 +14,10 @@ import { cells, execute, type Steps, type Store } from "./store.ts";
 
 export function acceptanceMethods(store: Store): Pick<Ledger, "acceptBatch"> {
   return {
-    acceptBatch: (operationId, answer, whole) =>
-      store.write(["batch.accepted", "run.accepted"], () => acceptBatch(store, operationId, answer, whole)),
+    acceptBatch: (operationId, answer, whole, repeats) =>
+      store.write(["batch.accepted", "run.accepted"], () =>
+        acceptBatch(store, operationId, { answer, repeats }, whole),
+      ),
   };
 }
 
@@ -33,19 +35,21 @@ const SELECT_LEFT = `SELECT 1 FROM batches
   WHERE run_id = ? AND operation_id <> ? AND state IN (${literals(NOT_ACCEPTED_STATES)})
   ORDER BY place DESC LIMIT 1`;
 
-/** The points of the other leaves of a run. */
-type OthersCells = readonly [accepted: number, rejected: number];
+/** The points of the other leaves of a run, and one of the earlier operations that delivered some of them. */
+type OthersCells = readonly [accepted: number, rejected: number, repeated: number, repeats: string | null];
 
 const SELECT_OTHERS = `SELECT coalesce(sum(CASE WHEN state = 'accepted' THEN points END), 0),
-    coalesce(sum(CASE WHEN state = 'rejected' THEN points END), 0)
+    coalesce(sum(CASE WHEN state = 'rejected' THEN points END), 0),
+    coalesce(sum(CASE WHEN state = 'accepted' AND repeats IS NOT NULL THEN points END), 0),
+    min(CASE WHEN state = 'accepted' THEN repeats END)
   FROM batches WHERE run_id = ? AND operation_id <> ?`;
 
-const ALONE: OthersCells = [0, 0];
+const ALONE: OthersCells = [0, 0, 0, null];
 
 function* acceptBatch(
   store: Store,
   operationId: string,
-  answer: string,
+  { answer, repeats }: { readonly answer: string; readonly repeats: string | undefined },
   { service, finishPlan }: WholeRun,
 ): Steps<Run | null> {
   const [found] = yield* cells<RunCells>(SELECT_RUN_OF_BATCH, operationId);
@@ -56,8 +60,10 @@ function* acceptBatch(
   assertState({ operationId, state }, "sending");
   const left = hasOthers === 0 ? [] : yield* cells(SELECT_LEFT, run.id, operationId);
   yield* execute(
-    "UPDATE batches SET state = 'accepted', answer = ?, accepted_at = coalesce(accepted_at, ?) WHERE operation_id = ?",
+    `UPDATE batches SET state = 'accepted', answer = ?, repeats = ?, accepted_at = coalesce(accepted_at, ?)
+      WHERE operation_id = ?`,
     answer,
+    repeats ?? null,
     store.now(),
     operationId,
   );
@@ -75,7 +81,16 @@ function* acceptBatch(
   assertTransition("run", run.id, run.state, "accepted");
   const plan = finishPlan === undefined || run.finishPlan !== null ? {} : { finishPlan };
   const after = yield* applyChange(store, run, "accepted", { points, reason: null, ...plan }, {});
-  const runAccepted = eventOf(run, "run.accepted", `${counted(accepted, "point")} accepted by ${service}`);
+  const repeated = others[2] + (repeats === undefined ? 0 : own);
+  const words = `${counted(accepted, "point")} accepted by ${service}${repeatedWords(repeated, repeats ?? others[3])}`;
+  const runAccepted = eventOf(run, "run.accepted", words);
   yield* appendEvents(store, [batchAccepted, runAccepted], run);
   return after;
+}
+
+/** Of a run: how many of its points an earlier operation had delivered. */
+function repeatedWords(points: number, repeats: string | null): string {
+  if (points === 0) return "";
+  const by = repeats === null || repeats === "" ? "an earlier operation" : repeats;
+  return `, ${points} of which were already delivered by ${by}`;
 }

@@ -7,7 +7,8 @@ import { RejectedError } from "../../support/errors.ts";
 import type { Advanced, Ledger, MappedRecord, RunAdvance, RunPassage } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
 import { duplicateOf, unfetchedBefore } from "./arrivals.ts";
-import { batchesOf, insertBatches, recountAnswers } from "./batches.ts";
+import { batchesOf, insertBatches, keyOrigin, recountAnswers } from "./batches.ts";
+import { forgottenLast } from "./forgotten.ts";
 import { kindsOf, recordTargets } from "./lanes.ts";
 import { addRejectedRows } from "./rejected-rows.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRun } from "./rows.ts";
@@ -38,30 +39,40 @@ function* mustAdvance(store: Store, advance: RunAdvance): Steps<Run> {
   return run;
 }
 
-type Standing = readonly [arrival: ArrivalState, mappedBefore: number];
+type Standing = readonly [arrival: ArrivalState, mappedBefore: number, occurrence: number, forgets: number];
 
+/** Once a file was forgotten, each is sought among those. */
 const SELECT_STANDING = `SELECT ${RUN_COLUMNS}, arrivals.state,
-    CASE WHEN EXISTS (SELECT 1 FROM batches WHERE batches.run_id = runs.id) THEN 1 ELSE 0 END
+    CASE WHEN EXISTS (SELECT 1 FROM batches WHERE batches.run_id = runs.id) THEN 1 ELSE 0 END,
+    (SELECT count(*) FROM arrivals AS earlier
+      WHERE earlier.sha256 = coalesce(?, runs.sha256) AND earlier.path = runs.path
+        AND earlier.drop_name = runs.drop_name AND earlier.size = runs.size AND earlier.mtime = runs.mtime
+        AND earlier.id < runs.arrival_id),
+    CASE WHEN EXISTS (SELECT 1 FROM forgotten_files) THEN 1 ELSE 0 END
   FROM runs JOIN bindings ON bindings.id = runs.binding_id JOIN arrivals ON arrivals.id = runs.arrival_id
 WHERE runs.id = ?`;
 
 function* advanceRun(store: Store, advance: RunAdvance): Steps<Advanced> {
   const { id, from, through, duplicates, mapped } = advance;
   yield* assertOwn(store, id, from);
-  const [found] = yield* cells<RunCells>(SELECT_STANDING, id);
+  const fetched = through.find(({ change }) => change?.sha256 !== undefined)?.change?.sha256 ?? null;
+  const [found] = yield* cells<RunCells>(SELECT_STANDING, fetched, id);
   if (found === undefined) throw missingRun(id);
-  const [arrival, mappedBefore] = found.slice(RUN_CELLS) as unknown as Standing;
+  const [arrival, mappedBefore, occurrence, forgets] = found.slice(RUN_CELLS) as unknown as Standing;
   const run = toRun(found);
   assertState(run, from);
   if (duplicates !== undefined) {
-    const sha256 = through.find(({ change }) => change?.sha256 !== undefined)?.change?.sha256 ?? "";
-    const why = arrival === "duplicate" ? "known" : yield* whyKept(store, run, sha256, duplicates);
+    const why = arrival === "duplicate" ? "known" : yield* whyKept(store, run, fetched ?? "", duplicates);
     if (why !== null) return { run: null, why };
   }
   if ((through.at(-1)?.to === "mapped") !== (mapped !== undefined))
     throw brokenInvariant("advance run", id, "a run is mapped with its batches, and only then");
   if (mapped === undefined) return { run: yield* advanceThrough(store, run, from, through) };
-  return { run: yield* advanceMapped(store, run, from, through, { mapped, isFirst: mappedBefore === 0 }) };
+  if (mappedBefore > 0) return { run: yield* advanceMapped(store, run, from, through, { mapped, keys: "kept" }) };
+  const sha256 = fetched ?? run.sha256;
+  const forgottenAt = forgets === 0 ? null : yield* forgottenLast(run);
+  const origin = sha256 === null ? null : keyOrigin(run, sha256, { occurrence, forgottenAt });
+  return { run: yield* advanceMapped(store, run, from, through, { mapped, keys: { origin } }) };
 }
 
 /** Returns why a run with this content is not recorded, or null. */
@@ -89,10 +100,10 @@ function* advanceMapped(
   run: Run,
   from: RunAdvance["from"],
   through: readonly RunPassage[],
-  { mapped, isFirst }: { readonly mapped: MappedRecord; readonly isFirst: boolean },
+  { mapped, keys }: { readonly mapped: MappedRecord; readonly keys: { readonly origin: string | null } | "kept" },
 ): Steps<Run> {
   const { id } = run;
-  if (isFirst) yield* insertBatches(run, mapped.batches);
+  if (keys !== "kept") yield* insertBatches(run, mapped.batches, keys);
   else yield* clearMapped(id, mapped);
   yield* recordTargets(id, mapped.targets);
   yield* addRejectedRows(id, mapped.rejected);
@@ -101,7 +112,7 @@ function* advanceMapped(
   const hidden = { target_kinds: kindsOf(targets), refused: rejectedCount };
   const passages = [...through.slice(0, -1), { to: "mapped" as const, change }];
   const after = yield* advanceThrough(store, run, from, passages, hidden);
-  if (isFirst) return after;
+  if (keys !== "kept") return after;
   yield* recountAnswers(store, id);
   return yield* mustFindRun(id);
 }

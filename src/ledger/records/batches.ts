@@ -1,4 +1,5 @@
-import type { Batch, BatchSlice, BatchState, Run } from "../../model.ts";
+import { hash } from "node:crypto";
+import type { Batch, BatchSlice, BatchState, IsoInstant, Run } from "../../model.ts";
 import { BATCH_STATES } from "../../states.ts";
 import type { InvariantError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
@@ -6,11 +7,11 @@ import type { BatchChange, Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { appendEvent } from "./events.ts";
 import { blockedBy } from "./lanes.ts";
-import { BATCH_COLUMNS, type BatchCells, toBatch } from "./rows.ts";
+import { BATCH_CELLS, BATCH_COLUMNS, type BatchCells, toBatch } from "./rows.ts";
 import { mustFindRun } from "./runs.ts";
 import { cells, execute, executeEach, type Steps, type Store } from "./store.ts";
 
-type BatchMethods = Pick<Ledger, "blockedBy" | "batches" | "advanceBatch" | "splitBatch">;
+type BatchMethods = Pick<Ledger, "blockedBy" | "batches" | "advanceBatch" | "splitBatch" | "renewKey">;
 
 export function batchMethods(store: Store): BatchMethods {
   return {
@@ -21,8 +22,9 @@ export function batchMethods(store: Store): BatchMethods {
         if (to === "split") throw brokenInvariant("advance batch", operationId, "a batch is split by splitBatch alone");
         return moveBatch(store, operationId, from, to, change ?? {});
       }),
-    splitBatch: (operationId, children, answer) =>
-      store.write("batch.split", () => splitBatch(store, operationId, children, answer)),
+    splitBatch: (operationId, children, answer, repeats) =>
+      store.write("batch.split", () => splitBatch(store, operationId, children, { answer, repeats })),
+    renewKey: (operationId, answer) => store.write("batch.ready", () => renewKey(store, operationId, answer)),
   };
 }
 
@@ -43,12 +45,18 @@ function operationIdOf({ id, binding }: Run, { sequence }: BatchSlice): string {
   return [prefix, triggerId && `trigger-${triggerId}`, id, sequence].filter(Boolean).join("-");
 }
 
+interface Keyed {
+  /** From which the keys follow; null: the operation ids are the keys. */
+  readonly origin: string | null;
+  readonly repeats?: string | undefined;
+}
+
 /** For use inside a write. */
-export function insertBatches(run: Run, slices: readonly BatchSlice[]): Steps<void> {
+export function insertBatches(run: Run, slices: readonly BatchSlice[], { origin, repeats }: Keyed): Steps<void> {
   return executeEach(
-    `INSERT INTO batches (operation_id, run_id, sequence, place, "offset", length, points, digest, state)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'ready')`,
-    ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text"],
+    `INSERT INTO batches (operation_id, run_id, sequence, place, "offset", length, points, digest, idempotency_key,
+      repeats, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'ready')`,
+    ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "text", "text"],
     slices.map((slice) => [
       operationIdOf(run, slice),
       run.id,
@@ -58,8 +66,52 @@ export function insertBatches(run: Run, slices: readonly BatchSlice[]): Steps<vo
       slice.length,
       slice.points,
       slice.digest,
+      origin === null ? null : keyAfter(origin, slice.digest),
+      repeats ?? null,
     ]),
   );
+}
+
+/**
+ * The Idempotency-Keys of a run follow from what is delivered, and from nothing that only this ledger knows, so that
+ * one that was lost, or another on the same drop, makes the same keys. Null for a replay, which a person ordered, and
+ * for a drop without an address: their operation ids are the keys.
+ */
+export function keyOrigin(run: Run, sha256: string, { occurrence, forgottenAt }: KeyFacts): string | null {
+  const { address, mapper, settings, rows, rejectShare, limits, lookups = [], zones, version } = run.binding;
+  if (address === undefined || run.replay !== null) return null;
+  const file = [`${address}/${run.path}`, run.size, run.mtime, sha256, occurrence, forgottenAt];
+  const tables = lookups.map(({ name, digest }) => [name, digest]);
+  const made = [mapper.name, mapper.digest, settings, rows, rejectShare, limits, tables, zones, version];
+  return keyAfter(JSON.stringify([file, made], sortedKeys), "");
+}
+
+export interface KeyFacts {
+  /** Earlier arrivals of the same version of the file at its path: A, B and A again are two of A. */
+  readonly occurrence: number;
+  /** When a person last had the file forgotten; it is delivered again then. */
+  readonly forgottenAt: IsoInstant | null;
+}
+
+/** Settings in another order are the same settings. */
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+function keyAfter(before: string, what: string): string {
+  return hash("sha256", `${before}\n${what}`);
+}
+
+function* renewKey(store: Store, operationId: string, answer: string): Steps<Batch> {
+  const batch = yield* moveBatch(store, operationId, "sending", "ready", { answer });
+  const idempotencyKey = keyAfter(batch.idempotencyKey, "again");
+  yield* execute(
+    "UPDATE batches SET idempotency_key = ?, repeats = NULL WHERE operation_id = ?",
+    idempotencyKey,
+    operationId,
+  );
+  return { ...batch, idempotencyKey, repeats: null };
 }
 
 function* mustFindBatch(operationId: string): Steps<Batch> {
@@ -73,7 +125,8 @@ export function missingBatch(operationId: string): InvariantError {
 }
 
 /** A batch with its arrival and file. */
-type BatchInFile = readonly [...BatchCells, arrivalId: number, drop: string, path: string];
+type OfFile = readonly [arrivalId: number, drop: string, path: string];
+type BatchInFile = readonly [...BatchCells, ...OfFile];
 
 const SELECT_IN_FILE = `SELECT ${BATCH_COLUMNS}, runs.arrival_id, runs.drop_name, runs.path
   FROM batches JOIN runs ON runs.id = batches.run_id WHERE batches.operation_id = ?`;
@@ -99,7 +152,7 @@ function* moveBatch(
 ): Steps<Batch> {
   const [found] = yield* cells<BatchInFile>(SELECT_IN_FILE, operationId);
   if (found === undefined) throw missingBatch(operationId);
-  const [, , , , , , , , , , , , arrivalId, drop, path] = found;
+  const [arrivalId, drop, path] = found.slice(BATCH_CELLS) as unknown as OfFile;
   const batch = toBatch(found as unknown as BatchCells);
   yield* store.assertRun(batch.runId);
   assertState(batch, from);
@@ -147,7 +200,7 @@ function* splitBatch(
   store: Store,
   operationId: string,
   children: readonly BatchSlice[],
-  answer: string,
+  { answer, repeats }: { readonly answer: string; readonly repeats: string | undefined },
 ): Steps<readonly Batch[]> {
   const parent = yield* mustFindBatch(operationId);
   const points = children.reduce((sum, child) => sum + child.points, 0);
@@ -158,7 +211,8 @@ function* splitBatch(
     throw brokenInvariant("split batch", operationId, `the children hold ${points} points, the batch ${parent.points}`);
   yield* moveBatch(store, operationId, "sending", "split", { answer });
   const run = yield* mustFindRun(parent.runId);
-  yield* insertBatches(run, children);
+  const origin = parent.idempotencyKey === operationId ? null : parent.idempotencyKey;
+  yield* insertBatches(run, children, { origin, repeats });
   yield* recountOutcomes(store, run.id);
   const made: Batch[] = [];
   for (const child of children) made.push(yield* mustFindBatch(operationIdOf(run, child)));

@@ -1,5 +1,6 @@
 /** Forgets a file at the command of an operator, and keeps a record of it. */
 import { basename } from "node:path/posix";
+import type { IsoInstant, Run } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import { RejectedError } from "../../support/errors.ts";
 import type { ForgetSaid, Forgotten, ForgottenFile, Ledger } from "../ledger.ts";
@@ -83,6 +84,18 @@ function* forget(store: Store, drop: string, path: string, { by, why }: ForgetSa
       JSON.stringify(forgotten),
     );
   return forgotten;
+}
+
+/** When the file of a run, or the container that it is in, was last forgotten. For use inside a write. */
+export function* forgottenLast({ drop, path }: Pick<Run, "drop" | "path">): Steps<IsoInstant | null> {
+  const [outermost = path] = path.split("!/", 1);
+  const found = yield* row<{ at: string | null }>(
+    "SELECT max(at) AS at FROM forgotten_files WHERE name = ? AND path = ? AND drop_name = ?",
+    basename(outermost),
+    outermost,
+    drop,
+  );
+  return found?.at ?? null;
 }
 
 interface ForgottenRow {

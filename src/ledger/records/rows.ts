@@ -197,7 +197,10 @@ function sharedOf(json: string): Binding {
 /** Columns in the order of `BatchCells`. */
 export const BATCH_COLUMNS = `batches.operation_id, batches.run_id, batches.sequence, batches."offset", batches.length,
   batches.points, batches.digest, batches.state, batches.attempts, batches.answer, batches.accepted_at,
-  batches.outcome`;
+  batches.outcome, batches.idempotency_key, batches.repeats`;
+
+/** Number of these columns. */
+export const BATCH_CELLS = BATCH_COLUMNS.split(",").length;
 
 export type BatchCells = readonly [
   operationId: string,
@@ -212,6 +215,8 @@ export type BatchCells = readonly [
   answer: string | null,
   acceptedAt: string | null,
   outcome: string | null,
+  idempotencyKey: string | null,
+  repeats: string | null,
 ];
 
 export function toBatch(cells: BatchCells): Batch {
@@ -228,6 +233,8 @@ export function toBatch(cells: BatchCells): Batch {
     answer: cells[9],
     acceptedAt: cells[10],
     outcome: fromJson<Outcome>(cells[11]),
+    idempotencyKey: cells[12] ?? cells[0],
+    repeats: cells[13],
   };
 }
 

@@ -265,4 +265,5 @@ const NO_JOURNAL: DeliveryJournal = {
   advanceBatch: unsent,
   acceptBatch: unsent,
   splitBatch: unsent,
+  renewKey: unsent,
 };

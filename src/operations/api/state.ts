@@ -89,6 +89,11 @@ export const batch = z.object({
   runId: z.string(),
   sequence: z.string().describe("1, 2, … and after a split 7.1, 7.2."),
   operationId: z.string(),
+  idempotencyKey: z.string().describe("Follows from what is delivered, or is the operationId."),
+  repeats: z
+    .string()
+    .nullable()
+    .describe("The earlier operation that delivered it, as the service said; empty where it was not named."),
   state: z.enum(ALL_BATCH_STATES),
   points: z.number(),
   length: z.number().describe("Bytes."),

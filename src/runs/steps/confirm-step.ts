@@ -17,6 +17,8 @@ import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from 
 const SERVICE_MISSING_WAIT_MS = 60_000;
 /** A person may put a lost segment back while the source is not finished yet. */
 const LOST_WAIT_MS = 60_000;
+const REPEATED_HINT =
+  "Compare the values. `headgate replay RUN --overwrite` sends those of the file again, should they be the right ones.";
 /** Shortest pause between two questions about an unconfirmed run that got no answer. */
 const ASKED_AGAIN_MS = 1_000;
 
@@ -33,8 +35,13 @@ export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSig
   }
   const acceptedMs = acceptedAtMs(run, leaves);
   const sinceMs = steps.clock.now().epochMilliseconds - acceptedMs;
+  // The webhook of an earlier operation went where its sender said.
+  const isRepeated = leaves.some(({ repeats, outcome }) => repeats !== null && outcome === null);
   const readBackDue =
-    post.confirm.by === "read-back" || post.delivery.webhookRefusal !== null || sinceMs >= post.confirm.hangMs;
+    post.confirm.by === "read-back" ||
+    post.delivery.webhookRefusal !== null ||
+    isRepeated ||
+    sinceMs >= post.confirm.hangMs;
   if (run.state === "accepted" && !readBackDue)
     return waitFor(Math.min(post.confirm.hangMs - sinceMs, post.confirm.everyMs), "waits for the service's webhook");
   return await ask({ run, acceptedMs, rule: post.confirm }, steps, signal);
@@ -221,6 +228,14 @@ function resultOf(leaves: readonly Batch[]): {
   }
   const count = discarded.reduce((sum, one) => sum + one.points, 0);
   const more = discarded.length > 1 ? ` and ${discarded.length - 1} more` : "";
+  const repeats = leaves.find((batch) => batch.repeats !== null && batch.outcome?.discarded.length !== 0)?.repeats;
+  if (repeats !== undefined && discarded.every(({ reason }) => reason === OVERWRITTEN)) {
+    const by = repeats || "an earlier operation";
+    const words =
+      `${count} readings were already delivered by ${by}, and the service has other values since: of a later ` +
+      `file, or of a correction that this file takes back: ${first.target}${more}`;
+    return { state: "discarded", reason: { code: "HG-RUN-006", message: words, hint: REPEATED_HINT }, detail: words };
+  }
   const message = `the service accepted and then discarded ${count} readings: ${first.target} (${first.reason})${more}`;
   return { state: "discarded", reason: { code: "HG-RUN-006", message }, detail: message };
 }

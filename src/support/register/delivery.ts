@@ -77,4 +77,9 @@ export const DELIVERY_ERRORS = {
       "a batch only once that comes twice under one Idempotency-Key, set `services[].idempotency`: such a batch " +
       "is then split.",
   },
+  "HG-PUSH-016": {
+    title: "the service has not applied an earlier operation with the same readings",
+    hint: "`headgate trace` of that operation, at the gateway that sent it, shows it; at a hub GET /operations does.",
+    again: "Once it is applied, what the service lacks of these readings is sent, and nothing else.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

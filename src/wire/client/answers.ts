@@ -2,6 +2,7 @@
 import { parsedJson } from "../../support/decoded-text.ts";
 import { masked } from "../../support/secrets.ts";
 import { problem } from "../problem.ts";
+import { REPLAYED_HEADER } from "../push-request.ts";
 import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";
 import type { HttpAnswer } from "./http.ts";
 
@@ -75,4 +76,14 @@ export function webhookRefusalOf(headers: HttpAnswer["headers"]): string | undef
   if (at < 0) return undefined;
   // Masked before it is cut, so that no part of a secret is left at the end.
   return masked(warnings.slice(at + WEBHOOK_WARNING.length).trim()).slice(0, REFUSAL_CHARACTERS_MAX);
+}
+
+const OPERATION_ID_MAX = 400;
+
+/** Of a push: the operation whose answer is repeated, empty where the body does not name it. */
+export function repeatedBy({ status, headers, text }: HttpAnswer): string | undefined {
+  if (status >= 300 || headers[REPLAYED_HEADER] !== "true") return undefined;
+  const body: unknown = parsedJson(text);
+  const named = typeof body === "object" && body !== null && "operationId" in body ? body.operationId : "";
+  return typeof named === "string" ? masked(named).slice(0, OPERATION_ID_MAX) : "";
 }

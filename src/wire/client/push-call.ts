@@ -25,4 +25,9 @@ export interface PushAnswer {
    * Why the service will not send the outcome to the `webhookUrl` of the call; absent: the service reported no refusal.
    */
   readonly webhookRefusal?: string | undefined;
+  /**
+   * The operation whose answer the service repeated, since its Idempotency-Key came before; empty where it did not
+   * name it. Absent: the push was taken as a new one, or the service knows no such keys.
+   */
+  readonly repeats?: string | undefined;
 }

@@ -20,7 +20,7 @@ import {
 import { type ListedUnit, listedUnit } from "../units.ts";
 import { type ServiceOperation, serviceOperation } from "../webhook.ts";
 import { type Address, address, headerSafe, type Query, queryValue } from "./address.ts";
-import { answerWords, isWebPage, retryAfterMs, webhookRefusalOf } from "./answers.ts";
+import { answerWords, isWebPage, repeatedBy, retryAfterMs, webhookRefusalOf } from "./answers.ts";
 import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
 import type { PushAnswer, PushCall } from "./push-call.ts";
 import { READ_ANSWER_MAX, readAnswer } from "./read-answer.ts";
@@ -132,6 +132,7 @@ export class ServiceClient {
         answer.headers["retry-after"] === undefined ? null : retryAfterMs(answer.headers, this.#clock.now()),
       webPage: isWebPage(answer),
       webhookRefusal: webhookRefusalOf(answer.headers),
+      repeats: repeatedBy(answer),
     };
   }
 
