@@ -45,7 +45,7 @@ export async function checkDrop(
     findings.push(...found);
     if (!found.some(({ about, level }) => about === "listing" && level !== "failed")) return findings;
     findings.push({ level: "ok", about: "triggers", what: claims.words() });
-    if (ledger !== null) findings.push(...(await dropHistory(ledger, options)));
+    if (ledger !== null) findings.push(...(await dropHistory(ledger, options, drop, stop)));
     if (options.initial !== "process") findings.push({ level: "ok", about: "initial", what: forecast.words() });
   } catch (thrown) {
     const hint = thrown instanceof HeadgateError ? { hint: thrown.advice } : {};

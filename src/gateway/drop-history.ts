@@ -1,16 +1,80 @@
 /** Facts of a drop's history in the ledger, for the check of the drop. */
 
 import { archiveFolders } from "../drops/archive-cleanup.ts";
-import type { ProbeFinding } from "../drops/drop.ts";
+import { archivedRun, type Drop, type ProbeFinding } from "../drops/drop.ts";
 import type { DropOptions } from "../drops/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { repeatedFiles, repeatedWords } from "../operations/repeated-files.ts";
+import { systemClock } from "../support/clock.ts";
+import { counted } from "../support/grouped-number.ts";
+import { runIdFrom } from "../support/run-id.ts";
+
+const DAY_MS = 86_400_000;
+/** Archived files that are looked at. */
+const ARCHIVED_MAX = 100_000;
 
 /** A wait of this many times the longest pause covers it. */
 const COVERING = 1.5;
 
-export async function dropHistory(ledger: Ledger, options: DropOptions): Promise<readonly ProbeFinding[]> {
+export async function dropHistory(
+  ledger: Ledger,
+  options: DropOptions,
+  drop: Pick<Drop, "listArchive">,
+  stop: AbortSignal,
+): Promise<readonly ProbeFinding[]> {
   if (options.kind === "http") return [];
-  return [...(await settleFinding(ledger, options)), ...(await archiveFinding(ledger, options))];
+  return [
+    ...(await settleFinding(ledger, options)),
+    ...(await archiveFinding(ledger, options)),
+    ...(await otherGateways(ledger, options, drop, stop)),
+  ];
+}
+
+/** What another gateway with a ledger of its own, or one whose ledger was lost, leaves behind. */
+async function otherGateways(
+  ledger: Ledger,
+  { name, finish }: DropOptions,
+  drop: Pick<Drop, "listArchive">,
+  stop: AbortSignal,
+): Promise<readonly ProbeFinding[]> {
+  const about = "other gateways";
+  const hint =
+    "Give each gateway a drop of its own, or one ledger to both. After a ledger was lost or restored, this passes " +
+    "within a day (docs/operations.md, *Restoring a ledger*).";
+  const repeated = (await repeatedFiles(ledger, systemClock)).filter((files) => files.drop === name);
+  const findings: ProbeFinding[] = repeated.map((files) => ({
+    ...{ level: "warning", about, what: repeatedWords(files), hint },
+  }));
+  const foreign = await foreignMarks(ledger, archiveFolders(finish), drop, stop);
+  if (foreign !== null) findings.push({ level: "warning", about, what: foreign, hint });
+  return findings;
+}
+
+/** Files that runs of the last day archived which this ledger does not have; null without any. */
+async function foreignMarks(
+  ledger: Ledger,
+  folders: readonly string[],
+  drop: Pick<Drop, "listArchive">,
+  stop: AbortSignal,
+): Promise<string | null> {
+  const since = runIdFrom(systemClock.now().epochMilliseconds - DAY_MS);
+  let foreign = 0;
+  let seen = 0;
+  let example = "";
+  for (const folder of folders)
+    for await (const files of drop.listArchive?.(folder, stop) ?? []) {
+      for (const { path } of files) {
+        const id = archivedRun(path);
+        if (id === null || id < since || (await ledger.run(id)) !== null) continue;
+        foreign += 1;
+        example = path;
+      }
+      seen += files.length;
+      if (seen > ARCHIVED_MAX) break;
+    }
+  if (foreign === 0) return null;
+  const files = counted(foreign, "file");
+  return `${files} of the last day (${example}) were archived by runs that this ledger does not have`;
 }
 
 async function settleFinding(

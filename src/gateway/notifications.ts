@@ -12,6 +12,7 @@ import type { GatewayMetrics } from "../operations/metrics.ts";
 import { NotificationState } from "../operations/notification-state.ts";
 import { Notifier } from "../operations/notifier.ts";
 import { createReceiver } from "../operations/receivers.ts";
+import { repeatedFiles } from "../operations/repeated-files.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
 import { LaneLog, WaitingLanes } from "../operations/waiting-lanes.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
@@ -103,7 +104,7 @@ async function openNotifier(
 }
 
 function attentionSources(config: GatewayConfig, parts: NotifierSources): AttentionSources {
-  const { ledger, quota, drops, services, triggers, late, lanes } = parts;
+  const { ledger, clock, quota, drops, services, triggers, late, lanes } = parts;
   return {
     ledger,
     node: nodeName(config.ledger),
@@ -111,6 +112,7 @@ function attentionSources(config: GatewayConfig, parts: NotifierSources): Attent
     services: () => config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
     late: () => late.missing(),
     lanes: () => lanes.overdue(),
+    repeated: () => repeatedFiles(ledger, clock),
     triggers: () => triggers.listed(),
     spool: () => quota.state(),
     spoolShare: config.notifications.spoolShare,

@@ -6,6 +6,7 @@ import type { Concern } from "../operations/attention.ts";
 import type { LateFiles } from "../operations/late-files.ts";
 import { triggerHealth } from "../operations/listed-triggers.ts";
 import type { Notifier } from "../operations/notifier.ts";
+import { repeatedFiles, repeatedHealth } from "../operations/repeated-files.ts";
 import { spoolHealth } from "../operations/spool-state.ts";
 import { healthOf, waitingFiles } from "../operations/state-of-work.ts";
 import type { WaitingLanes } from "../operations/waiting-lanes.ts";
@@ -123,6 +124,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     spoolHealth(await parts.quota.state()),
     ...notificationHealth(parts.notifier),
     ...triggerHealth(await parts.triggers.listed()),
+    ...repeatedHealth(await repeatedFiles(ledger, parts.clock)),
     ...pauses.health(),
     ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
   ];

@@ -139,3 +139,12 @@ export interface LedgerQueries {
   /** Runs in progress or held, counted by trigger, drop and lane. */
   backlog(): Promise<readonly Backlog[]>;
 }
+
+/** Files of a drop that an operation of another ledger, or of a former state of this one, had delivered. */
+export interface RepeatedFiles {
+  readonly drop: string;
+  readonly files: number;
+  /** One of these operations; empty where the service did not name it. */
+  readonly operationId: string;
+  readonly latestAt: IsoInstant;
+}

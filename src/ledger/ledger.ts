@@ -46,7 +46,15 @@ import type {
   TargetKey,
   WholeRun,
 } from "./ledger-records.ts";
-import type { ForgetSaid, Forgotten, ForgottenFile, LedgerFault, LedgerQueries, RestingRun } from "./ledger-results.ts";
+import type {
+  ForgetSaid,
+  Forgotten,
+  ForgottenFile,
+  LedgerFault,
+  LedgerQueries,
+  RepeatedFiles,
+  RestingRun,
+} from "./ledger-results.ts";
 import type { AwaitedArrival, PollRecord } from "./poll.ts";
 import type { SharedBytes } from "./shared.ts";
 import type { TriggerLists } from "./trigger-lists.ts";
@@ -242,6 +250,8 @@ export interface Ledger extends LedgerQueries {
     answer: string,
     repeats?: string,
   ): Promise<readonly Batch[]>;
+  /** By drop: the runs of which earlier operations had delivered something, accepted since then. */
+  repeatedSince(at: IsoInstant): Promise<readonly RepeatedFiles[]>;
   /** `sending → ready` under another Idempotency-Key, which follows from the one before it. */
   renewKey(operationId: string, answer: string): Promise<Batch>;
   /**

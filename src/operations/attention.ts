@@ -2,7 +2,7 @@
  * Everything that needs attention now, as one list: files at rest, late files, waiting lanes, unreachable drops and
  * services, the spool.
  */
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Ledger, RepeatedFiles } from "../ledger/ledger.ts";
 import type { DropState, SpoolState } from "../model.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
@@ -10,6 +10,7 @@ import { type MissingFile, missingWords } from "./late-files.ts";
 import { type ListedTriggers, triggerConcerns } from "./listed-triggers.ts";
 import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
+import { repeatedConcerns } from "./repeated-files.ts";
 import { usedWords } from "./spool-state.ts";
 import { isUnattended } from "./state-of-work.ts";
 import { unmatchedConcerns } from "./unmatched-files.ts";
@@ -44,6 +45,8 @@ export interface AttentionSources {
   late(): readonly MissingFile[];
   /** Lanes that have waited too long. */
   lanes(): Promise<readonly LaneWait[]>;
+  /** Files that another gateway delivers too. */
+  repeated(): Promise<readonly RepeatedFiles[]>;
   /** Triggers that come from services. */
   triggers(): Promise<readonly ListedTriggers[]>;
   spool(): Promise<SpoolState>;
@@ -101,7 +104,7 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
     const text = `the service ${name} cannot be used: ${state.reason ?? ""}`;
     concerns.push({ key, kind: "service", text, facts: { service: name } });
   }
-  concerns.push(...triggerConcerns(await sources.triggers()));
+  concerns.push(...(await repeated(sources)), ...triggerConcerns(await sources.triggers()));
   const spool = await sources.spool();
   if (spool.full !== null || spool.usedBytes >= spool.budgetBytes * sources.spoolShare)
     concerns.push({
@@ -124,6 +127,13 @@ async function occupiedPaths(sources: AttentionSources): Promise<readonly Concer
       const facts = { drop, file: path, place, run: runId, since: file.occupiedSince };
       return { key: `occupied ${drop} ${place}`, kind: "occupied", text: occupiedWords(file), facts };
     });
+}
+
+async function repeated(sources: AttentionSources): Promise<readonly Concern[]> {
+  const files = await sources.repeated();
+  if (files.length === 0) return [];
+  const own = await ownDrops(sources);
+  return repeatedConcerns(files.filter(({ drop }) => own(drop)));
 }
 
 async function restingRuns({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {

@@ -28,6 +28,7 @@ const quiet: AttentionSources = {
   services: () => [{ name: "hub", state: { state: "up", reason: null } }],
   late: () => [],
   lanes: async () => [],
+  repeated: async () => [],
   triggers: async () => [],
   spool: async () => spool,
   spoolShare: 0.8,
@@ -111,5 +112,13 @@ test("triggers of a service that cannot work or be read need attention", async (
     `service: the triggers of the service hub: 2, listed at ${AT}, stay in force, ` +
       "since they cannot be read now: HTTP 503",
     "trigger: the trigger hub:2 cannot be used: its mapper is missing",
+  ]);
+});
+
+test("files that operations of another ledger had delivered need attention, with one of these", async () => {
+  const repeated = [{ drop: "field", files: 2, operationId: "01kag-1", latestAt: AT }];
+  expect((await found({ repeated: async () => repeated })).concerns).toEqual([
+    "drop: drop field: 2 files of the last day had already been delivered by operations that this ledger does not " +
+      "have (01kag-1): it was lost or restored, or another gateway takes the files of this drop",
   ]);
 });

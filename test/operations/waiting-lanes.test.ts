@@ -107,6 +107,7 @@ describe("a run that cannot be fetched, with two behind it", () => {
       services: () => [],
       late: () => [],
       lanes: () => lanes.overdue(),
+      repeated: async () => [],
       triggers: async () => [],
       spool: async () => ({
         ...{ usedBytes: 0, sharedBytes: 0, held: { runs: 0, bytes: 0 }, budgetBytes: 1, freeBytes: 1 },

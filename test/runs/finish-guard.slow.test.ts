@@ -74,6 +74,7 @@ async function toldOccupied() {
   const { concerns } = await findAttention({
     ...{ ledger: gateway.ledger, node: null, drops: () => [], services: () => [], late: () => [] },
     lanes: async () => [],
+    repeated: async () => [],
     triggers: async () => [],
     spool: async () => ({ usedBytes: 0, budgetBytes: 1, freeBytes: 1, full: null }) as never,
     spoolShare: 1,
