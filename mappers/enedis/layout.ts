@@ -32,9 +32,22 @@ export interface Head {
   readonly unit: string;
   /** Minutes; 0 when not given. */
   readonly step: number;
+  /** First and last day of the period. */
+  readonly from: string;
+  readonly to: string;
 }
 
-export const NO_HEAD: Head = { prm: "", type: "", physical: "", business: "", stage: "", unit: "", step: 0 };
+export const NO_HEAD: Head = {
+  prm: "",
+  type: "",
+  physical: "",
+  business: "",
+  stage: "",
+  unit: "",
+  step: 0,
+  from: "",
+  to: "",
+};
 
 type HeadField = keyof Head;
 
@@ -51,6 +64,8 @@ const HEAD_FIELDS: Readonly<Record<string, HeadField>> = {
   unite: "unit",
   pas: "step",
   "pas en minutes": "step",
+  "date de debut": "from",
+  "date de fin": "to",
 };
 
 const TAGS: Readonly<Record<string, string>> = {
@@ -74,6 +89,8 @@ export interface Layout {
   readonly time: number | undefined;
   /** Whether the rows are days. */
   readonly isDay: boolean;
+  /** What the header says that stamps are: ends or starts of steps. */
+  readonly stamp: "end" | "start" | undefined;
   readonly values: readonly { readonly at: number; readonly name: string; readonly unit: string }[];
   readonly head: readonly { readonly at: number; readonly field: HeadField }[];
   readonly tags: readonly { readonly at: number; readonly name: string }[];
@@ -99,11 +116,18 @@ export function layoutOf(cells: Cells): Layout | undefined {
     date,
     time: time === -1 ? undefined : time,
     isDay: names[date] === "date",
+    stamp: stampOf(names[date] ?? ""),
     values,
     head: fieldsIn(names, HEAD_FIELDS).map(({ at, found }) => ({ at, field: found })),
     tags: fieldsIn(names, TAGS).map(({ at, found }) => ({ at, name: found })),
     width: names.length,
   };
+}
+
+/** Some headers say it: `horodate ISO fin de pas`. */
+function stampOf(name: string): Layout["stamp"] {
+  if (/\bfin d[eu] pas\b/.test(name)) return "end";
+  return /\bdebut d[eu] pas\b/.test(name) ? "start" : undefined;
 }
 
 function fieldsIn<Found>(

@@ -90,6 +90,7 @@ export default defineMapper({
       throw new FileError("the file has no header with Horodate (or Date) and Valeur, so it is no export of Enedis", {
         hint: "Expected is a text file with semicolons, or a workbook, as the customer's account or SGE writes it.",
       });
+    values.finish();
     if (values.missing > 0)
       finding({ kind: "missing", message: "steps without a value were left out", count: values.missing });
   },

@@ -29,7 +29,14 @@ export const settings = z.strictObject({
     .min(1)
     .max(1440)
     .optional()
-    .describe("Step of load curves whose file does not give it, for `meanPower: energy` and `stamp`."),
+    .describe(
+      "Step of load curves whose file does not give it, for `meanPower: energy` and `stamp`. A file that gives " +
+        "another one, or has stamps at other distances, is refused.",
+    ),
+  period: z
+    .enum(["check", "ignore"])
+    .default("check")
+    .describe("Rows outside of the period that the file names (Date de debut, Date de fin): refuse or take them."),
   horodate: z
     .enum(["end", "start"])
     .default("end")

@@ -17,8 +17,25 @@ interface Tools extends Pick<MapContext<Settings>, "settings" | "emit" | "number
   readonly isSheet: boolean;
 }
 
+/** The stamps of a series that depends on the step. */
+interface Stamps {
+  /** Epoch milliseconds; NaN for one that is not known yet, within the repeated hour. */
+  last: number;
+  /** Least and greatest distance between neighbours, and how many there are. */
+  least: number;
+  greatest: number;
+  count: number;
+  readonly step: number;
+}
+
+/** So many distances at least show what the step of a series is. */
+const DISTANCES_MIN = 3;
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
 export class Values {
   readonly #tools: Tools;
+  readonly #stamps = new Map<Target, Stamps>();
   /** The stage of processing by target: raw and corrected values of one step would overwrite each other. */
   readonly #stages = new Map<Target, string>();
   #layout: Layout | undefined;
@@ -37,6 +54,7 @@ export class Values {
     let head = before;
     for (const { at, field } of layout.head) head = withField(head, field, textAt(cells, at));
     this.#checkWidth(cells, layout);
+    this.#checkHead(cells, layout, head);
     const tags = this.#tagsOf(cells, layout);
     this.#columns.clear();
     for (const value of layout.values) this.#takeValue(cells, layout, head, value, tags);
@@ -72,7 +90,7 @@ export class Values {
     column: Layout["values"][number],
     tags: Readonly<Record<string, string>> | undefined,
   ): void {
-    const { settings, emit, number, converter } = this.#tools;
+    const { settings, emit, number, time, converter } = this.#tools;
     const cell = cells[column.at];
     const text = textAt(cells, column.at);
     const unit = column.unit || head.unit;
@@ -80,28 +98,34 @@ export class Values {
     const asEnergy = settings.meanPower === "energy" && /^k?W$/.test(unit);
     const energyUnit = asEnergy ? `${unit}h` : unit;
     const isMissing = MISSING.has(text.toUpperCase());
-    if (isMissing && (isIndex || OFFSET.test(textAt(cells, layout.date)))) {
+    const isMoved = settings.stamp !== "asIs" && settings.stamp !== settings.horodate && !isIndex && !layout.isDay;
+    const needsStep = !isIndex && !layout.isDay && (asEnergy || isMoved);
+    if (isMissing && !needsStep && (isIndex || OFFSET.test(textAt(cells, layout.date)))) {
       // Registers that the tariff does not use are not gaps.
       if (!isIndex) this.missing += 1;
       return;
     }
-    // A row without a value also shows the position of its series in the repeated hour of autumn, unless it holds no
-    // values at all.
+    // A row without a value also shows the step of its series, and its position in the repeated hour of autumn, unless
+    // it holds no values at all.
     const place = attempt(() => {
       const target = this.#targetOf(head, isIndex ? column.name : energyUnit || column.name, energyUnit);
-      return { target, date: this.#dateOf(cells, layout, head, target, isIndex) };
+      return { target, stamp: this.#stampOf(cells, layout, head, target) };
     });
     if (isMissing) {
       this.missing += 1;
+      if (needsStep && head.step + (settings.stepMinutes ?? 0) > 0) this.#followMissing(place, head);
       return;
     }
-    const { target, date } = place();
+    const { target, stamp } = place();
+    const step = needsStep ? this.#stepOf(head) : 0;
+    if (needsStep) this.#follow(target, stamp, step);
+    const date = isMoved ? time.addMinutes(stamp, settings.stamp === "end" ? step : -step) : stamp;
     this.#refuseShared(target, column.name);
     const read =
       typeof cell === "number"
         ? cell
         : inColumn(column.name, text, (value) => number(value, { decimal: settings.decimal }));
-    const value = asEnergy ? (read * this.#stepOf(head)) / 60 : read;
+    const value = asEnergy ? (read * step) / 60 : read;
     emit({
       target,
       date,
@@ -159,7 +183,8 @@ export class Values {
     });
   }
 
-  #dateOf(cells: Cells, layout: Layout, head: Head, target: Target, isIndex: boolean): Date | Temporal.Instant {
+  /** The instant of the file's stamp. */
+  #stampOf(cells: Cells, layout: Layout, head: Head, target: Target): Temporal.Instant {
     const { settings, time } = this.#tools;
     const text = textAt(cells, layout.date);
     const column = layout.isDay ? "Date" : "Horodate";
@@ -174,14 +199,11 @@ export class Values {
       settings.dst === "byOrder"
         ? { byOrder: "mappingConfig" in target ? `${head.prm} ${target.mappingConfig}` : head.prm }
         : settings.dst;
-    const at = inColumn(column, text, () =>
+    return inColumn(column, text, () =>
       layout.time === undefined
         ? time.iso(text, settings.timeZone, policy)
         : time.local(`${text} ${clock(textAt(cells, layout.time))}`, "dd/MM/yyyy HH:mm:ss", this.#zoneOf(text), policy),
     );
-    if (settings.stamp === "asIs" || settings.stamp === settings.horodate || isIndex) return at;
-    const step = this.#stepOf(head);
-    return time.addMinutes(at, settings.stamp === "end" ? step : -step);
   }
 
   #zoneOf(text: string): string {
@@ -194,11 +216,87 @@ export class Values {
   }
 
   #stepOf(head: Head): number {
-    const step = head.step || (this.#tools.settings.stepMinutes ?? 0);
+    const { stepMinutes } = this.#tools.settings;
+    const step = head.step || (stepMinutes ?? 0);
+    if (head.step > 0 && stepMinutes !== undefined && stepMinutes !== head.step)
+      throw new FileError(`the file gives a step of ${head.step} minutes, and \`stepMinutes\` is ${stepMinutes}`, {
+        column: "Pas",
+        hint: "Leave out `stepMinutes`: it is for files that do not give their step.",
+      });
     if (step > 0) return step;
     throw new RowError("the step of the load curve is not known: the file does not give it", {
       column: "Pas",
       hint: "Set `stepMinutes` if the whole file has one step, such as 30.",
+    });
+  }
+
+  #followMissing(place: () => { readonly target: Target; readonly stamp: Temporal.Instant }, head: Head): void {
+    const known = attempt(place);
+    let found: ReturnType<typeof place>;
+    try {
+      found = known();
+    } catch (thrown) {
+      if (thrown instanceof RowError) return;
+      throw thrown;
+    }
+    this.#follow(found.target, found.stamp, this.#stepOf(head));
+  }
+
+  /**
+   * Neighbours of a series are a step apart, or several where some are missing. Throws a `RowError` for others: a step
+   * that the file left would give multiples of the energy.
+   */
+  #follow(target: Target, stamp: Temporal.Instant, step: number): void {
+    // The instants of the repeated hour are not known before it has passed.
+    const at = msOf(stamp);
+    const stamps = this.#stamps.get(target);
+    if (stamps?.step !== step) {
+      this.#stamps.set(target, { last: at, step, least: Number.POSITIVE_INFINITY, greatest: 0, count: 0 });
+      return;
+    }
+    const distance = Math.abs(at - stamps.last) / MINUTE_MS;
+    stamps.last = at;
+    if (!(distance > 0)) return;
+    if (distance % step !== 0)
+      throw new RowError(`the stamp is ${distance} minutes from the one before it, and the step is ${step} minutes`, {
+        column: "Horodate",
+        hint:
+          "The file changes its step, or `stepMinutes` is another one. Mean power as it is (`meanPower: keep`, " +
+          "`stamp: asIs`) needs no step.",
+      });
+    stamps.least = Math.min(stamps.least, distance);
+    stamps.greatest = Math.max(stamps.greatest, distance);
+    stamps.count += 1;
+  }
+
+  /** Throws a `FileError` for a series of which all neighbours are another step apart. */
+  finish(): void {
+    for (const { step, least, greatest, count } of this.#stamps.values())
+      if (count >= DISTANCES_MIN && least === greatest && least !== step)
+        throw new FileError(`all stamps of a series are ${least} minutes apart, and its step is ${step} minutes`, {
+          column: "Pas",
+          hint: "Is `stepMinutes` right? Mean power as it is (`meanPower: keep`, `stamp: asIs`) needs no step.",
+        });
+  }
+
+  /** What the file says of itself is compared with the settings, and with its rows. */
+  #checkHead(cells: Cells, { date, time, stamp, isDay }: Layout, head: Head): void {
+    const { prm, business, horodate, period } = this.#tools.settings;
+    if (prm !== undefined && head.prm !== "" && head.prm !== prm)
+      throw differs("Identifiant PRM", head.prm, "prm", prm);
+    if (business !== undefined && head.business !== "" && head.business !== business)
+      throw differs("Grandeur metier", head.business, "business", business);
+    if (stamp !== undefined && stamp !== horodate && !isDay)
+      throw differs("Horodate", `${stamp} of steps`, "horodate", horodate);
+    if (period === "ignore" || head.from === "" || head.to === "") return;
+    const [from, to, day] = [dayOf(head.from), dayOf(head.to), dayOf(textAt(cells, date))];
+    if (from === undefined || to === undefined || day === undefined) return;
+    // The last step of a period may end on the day after.
+    if (day >= from && day <= to + DAY_MS) return;
+    throw new RowError(`the row is outside of the period that the file names, ${head.from} to ${head.to}`, {
+      column: time === undefined ? "Horodate" : "Date de la mesure",
+      text: textAt(cells, date),
+      hint: "If the file may hold more than the period of its head, set `period: ignore`.",
     });
   }
 
@@ -217,4 +315,30 @@ export class Values {
 /** Times without seconds are written too. */
 function clock(text: string): string {
   return /^\d\d:\d\d$/.test(text) ? `${text}:00` : text;
+}
+
+/** Epoch milliseconds; NaN for an instant that is not known yet. */
+function msOf(stamp: Temporal.Instant): number {
+  try {
+    return stamp.epochMilliseconds;
+  } catch (thrown) {
+    if (thrown instanceof RowError) return Number.NaN;
+    throw thrown;
+  }
+}
+
+/** Midnight of a day in UTC, for comparison with others. */
+function dayOf(text: string): number | undefined {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
+  const [, dayFirst, monthSecond, yearLast] = /^(\d\d)\/(\d\d)\/(\d{4})/.exec(text) ?? [];
+  const ms = Date.UTC(Number(year ?? yearLast), Number(month ?? monthSecond) - 1, Number(day ?? dayFirst));
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+function differs(column: string, inFile: string, setting: string, set: string): FileError {
+  return new FileError(`the file says ${inFile} (${column}), and \`${setting}\` is ${set}`, {
+    column,
+    text: inFile,
+    hint: "The file contradicts the settings: leave the setting out, or have another trigger claim this file.",
+  });
 }

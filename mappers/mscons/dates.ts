@@ -14,6 +14,7 @@ export interface Zones {
   /** Zone of dates without an offset; undefined when none is known. */
   readonly zone: string | undefined;
   readonly time: TimeTools;
+  readonly policy?: "earlier" | "later";
 }
 
 const FORMATS: ReadonlyMap<string, string> = new Map([
@@ -25,6 +26,19 @@ const PERIODS: ReadonlyMap<string, { readonly digits: number; readonly format: s
   ["718", { digits: 8, format: "102" }],
   ["719", { digits: 12, format: "203" }],
 ]);
+
+/**
+ * The offset that a message declares (format 406, `+0100`; 805, hours) as a zone such as `+01:00`; undefined for
+ * another format. Throws a `RowError`.
+ */
+export function declaredOffset(text: string, code: string): string | undefined {
+  if (code !== "406" && code !== "805") return undefined;
+  const [, sign = "", hours = "", minutes = "00"] =
+    (code === "406" ? /^([+-])(\d\d)(\d\d)$/ : /^([+-]?)(\d{1,2})$/).exec(text) ?? [];
+  if (hours === "" || Number(hours) > 14 || Number(minutes) > 59)
+    throw new RowError(`"${text}" is not an offset ${code === "406" ? "such as +0100" : "in hours"}`, { text });
+  return `${sign === "-" ? "-" : "+"}${hours.padStart(2, "0")}:${minutes}`;
+}
 
 /** Throws a `RowError`. */
 export function readDate(text: string, code: string, zones: Zones): Moment {
@@ -68,7 +82,7 @@ function withOffset(text: string, { time }: Zones): number {
   return time.local(wall, "yyyyMMddHHmm", zone).epochMilliseconds;
 }
 
-function local(text: string, code: string, { zone, time }: Zones): number {
+function local(text: string, code: string, { zone, time, policy }: Zones): number {
   if (zone === undefined)
     throw new RowError(`the date "${text}" has no offset, and no time zone is set`, {
       text,
@@ -77,7 +91,8 @@ function local(text: string, code: string, { zone, time }: Zones): number {
         "or `+01:00` for a market that has no daylight saving.",
     });
   const format = FORMATS.get(code) ?? "";
-  return (code === "102" ? time.dayStart(text, format, zone) : time.local(text, format, zone)).epochMilliseconds;
+  return (code === "102" ? time.dayStart(text, format, zone) : time.local(text, format, zone, policy))
+    .epochMilliseconds;
 }
 
 function dayEnd(text: string, { zone = "", time }: Zones): { readonly dayEnd: number } {

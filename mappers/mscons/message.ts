@@ -5,7 +5,7 @@ import { type Tags, tagKeeper } from "../_formats/tags.ts";
 import type { targetMaker } from "../_formats/target.ts";
 import type { Converter } from "../_formats/units.ts";
 import { GOOD, qualityOf, unitSymbol } from "./codes.ts";
-import { hasOffset, type Moment, readDate } from "./dates.ts";
+import { declaredOffset, hasOffset, type Moment, readDate } from "./dates.ts";
 import { component, type Segment, type Separators } from "./segments.ts";
 import type { Settings } from "./settings.ts";
 
@@ -39,7 +39,9 @@ const REFUSED = { target: { variableId: 0 }, value: Number.NaN, unit: undefined,
 
 export class Message {
   readonly #tools: Tools;
-  #zone: string | undefined;
+  readonly #zone: string | undefined;
+  /** Offset of all dates without their own, and the segment that declares it. */
+  #offset: { readonly zone: string; readonly by: string } | undefined;
   #partners = { sender: "", receiver: "" };
   #location = "";
   #locationRank = 0;
@@ -48,9 +50,18 @@ export class Message {
   #detail = false;
   readonly #locationDates: Dates = new Map();
   readonly #productDates: Dates = new Map();
+  readonly #messageDates: Dates = new Map();
   #quantity: Quantity | undefined;
   /** Inside a product: after LIN. */
   #inProduct = false;
+  /** Quantities of the product, and whether those before had dates of their own. */
+  #quantities = 0;
+  #hasOwnDates: boolean | undefined;
+  /** Segments of the product are out of order, so its quantities may have those of others. */
+  #isShifted = false;
+  /** A date or status of the product, before its first quantity. */
+  #early: Segment | undefined;
+  readonly #totals = { quantities: 0, lines: 0, decimals: 0, isWhole: true };
   unusable = 0;
 
   constructor(tools: Tools) {
@@ -71,15 +82,27 @@ export class Message {
         this.#takeLocation(segment);
         break;
       case "RFF":
-        if (component(segment, 0) === "MG") this.#device = component(segment, 0, 1);
+        if (component(segment, 0) !== "MG") break;
+        if (this.#inProduct) throw this.#shifted(segment, "stands behind LIN, and belongs to LOC");
+        this.#device = component(segment, 0, 1);
         break;
       case "LIN":
         this.finish();
         this.#inProduct = true;
+        this.#quantities = 0;
+        this.#hasOwnDates = undefined;
+        this.#isShifted = false;
+        this.#early = undefined;
+        this.#totals.lines += 1;
         this.#productDates.clear();
         this.#product = component(segment, 2);
         break;
+      case "CNT":
+        this.finish();
+        this.#checkTotal(segment);
+        break;
       case "PIA":
+        if (this.#quantities > 0) throw this.#shifted(segment, "stands behind QTY, and belongs to LIN");
         if (component(segment, 0) === "5" || this.#product === "")
           this.#product = component(segment, 1) || this.#product;
         break;
@@ -90,15 +113,54 @@ export class Message {
         this.#takeDate(segment);
         break;
       case "STS":
-        this.#quantity?.status.push(`${component(segment, 0)}:${component(segment, 2) || component(segment, 1)}`);
+        this.#takeStatus(segment, `${component(segment, 0)}:${component(segment, 2) || component(segment, 1)}`);
         break;
       case "CCI":
-        this.#quantity?.status.push(component(segment, 2) || component(segment, 0));
+        this.#takeStatus(segment, component(segment, 2) || component(segment, 0));
         break;
       case "CAV":
         this.#addValue(component(segment, 0));
         break;
     }
+  }
+
+  /** Of a quantity; before the first it would be that of the next one. Throws a `RowError`. */
+  #takeStatus(segment: Segment, status: string): void {
+    if (this.#quantity !== undefined) {
+      if (this.#early?.tag === segment.tag)
+        throw this.#shifted(segment, "stands before the first QTY of the product and behind it");
+      this.#quantity.status.push(status);
+    } else if (this.#inProduct) this.#early ??= segment;
+  }
+
+  /** Refuses the quantity and all others of the product: each may have the segment of another one. */
+  #shifted(segment: Segment, place: string): RowError {
+    this.#isShifted = true;
+    return new RowError(`${segment.tag} ${place}: MSCONS has another order`, {
+      hint: "Each quantity would take the segment of the one before or after it. Ask the sender.",
+    });
+  }
+
+  /** Throws a `RowError` for a count or a total that is another one. */
+  #checkTotal(segment: Segment): void {
+    const { settings, number, separators } = this.#tools;
+    const qualifier = component(segment, 0);
+    const { quantities, lines, decimals, isWhole } = this.#totals;
+    if (settings.declared === "ignore" || (qualifier !== "1" && qualifier !== "2")) return;
+    const text = component(segment, 0, 1);
+    const declared = inColumn(segment.column, text, (one) => number(one, { decimal: separators.decimal }));
+    const counted = qualifier === "1" ? Number(quantities.toFixed(decimals)) : lines;
+    // A quantity that cannot be read is refused itself.
+    if (declared === counted || (qualifier === "1" && !isWhole)) return;
+    throw new RowError(
+      qualifier === "1"
+        ? `CNT gives ${text} as the sum of all quantities, and they are ${counted}`
+        : `CNT counts ${text} line items, and there are ${counted}`,
+      {
+        text,
+        hint: "Was the message changed after it was written? If CNT means something else here, set `declared: ignore`.",
+      },
+    );
   }
 
   #takeNameAndAddress(segment: Segment): void {
@@ -136,6 +198,7 @@ export class Message {
   #takeQuantity(segment: Segment): void {
     this.finish();
     if (!this.#inProduct) throw new RowError("a quantity, and no LIN before it that names its product");
+    this.#quantities += 1;
     try {
       this.#quantity = {
         ...this.#quantityOf(segment),
@@ -147,8 +210,12 @@ export class Message {
     } catch (thrown) {
       // The following segments belong to the refused quantity, not to its product.
       this.#quantity = { ...REFUSED, segment, dates: new Map(), status: [], refused: true };
+      this.#totals.isWhole = false;
       throw thrown;
     }
+    this.#totals.quantities += this.#quantity.value;
+    const decimals = component(segment, 0, 1).split(this.#tools.separators.decimal)[1]?.length ?? 0;
+    this.#totals.decimals = Math.max(this.#totals.decimals, decimals);
   }
 
   #quantityOf(segment: Segment): Pick<Quantity, "target" | "value" | "unit" | "qualifier"> {
@@ -173,29 +240,58 @@ export class Message {
     const qualifier = component(segment, 0);
     const text = component(segment, 0, 1);
     const code = component(segment, 0, 2);
-    // Ediel: the offset in hours of the dates of the message.
-    if (qualifier === "ZZZ" && code === "805") {
-      this.#zone = offsetZone(text);
+    // The offset of the dates of the message: Ediel has both forms.
+    if (qualifier === "735" || (qualifier === "ZZZ" && code === "805")) {
+      const zone = declaredOffset(text, code);
+      if (zone !== undefined) this.#offset = { zone, by: `DTM+${qualifier}` };
       return;
     }
-    // Dates of the header describe the message as a whole.
-    if (!DATES.has(qualifier) || !this.#detail) return;
-    const dates = this.#quantity?.dates ?? (this.#inProduct ? this.#productDates : this.#locationDates);
+    if (!DATES.has(qualifier)) return;
     try {
-      dates.set(qualifier, this.#dated(text, code));
+      this.#addDate(segment, qualifier, text, code);
     } catch (thrown) {
       if (this.#quantity !== undefined) this.#quantity.refused = true;
       throw thrown;
     }
   }
 
+  /** Throws a `RowError` for a date that cannot be read, or that is not where the standard has it. */
+  #addDate(segment: Segment, qualifier: string, text: string, code: string): void {
+    if (!this.#detail) {
+      // The offset of the message may follow, and not all messages need one.
+      if (PERIOD.has(qualifier)) this.#messageDates.set(qualifier, () => this.#read(text, code, undefined));
+      return;
+    }
+    const dates = this.#quantity?.dates ?? (this.#inProduct ? this.#productDates : this.#locationDates);
+    if (this.#quantity !== undefined && this.#productDates.size > 0)
+      throw this.#shifted(segment, "stands before the first QTY of the product and behind it");
+    if (this.#inProduct && dates.has(qualifier)) throw this.#shifted(segment, `is there twice with ${qualifier}`);
+    dates.set(qualifier, this.#dated(text, code));
+  }
+
   #dated(text: string, code: string): Moment | ((target: Target) => Moment) {
-    const zone = this.#zone;
-    const { time } = this.#tools;
-    if (zone !== SOURCE_ZONE || hasOffset(code)) return readDate(text, code, { zone, time });
+    if (this.#zone !== SOURCE_ZONE || this.#offset !== undefined || hasOffset(code))
+      return this.#read(text, code, undefined);
     // Its faults are those of this segment, whatever the zone.
-    readDate(text, code, { zone: "UTC", time });
-    return (target) => readDate(text, code, { zone: time.zone(zone, target), time });
+    readDate(text, code, { zone: "UTC", time: this.#tools.time });
+    return (target) => this.#read(text, code, target);
+  }
+
+  /** Dates without an offset have that of the message; a zone that is set has to agree. Throws a `RowError`. */
+  #read(text: string, code: string, target: Target | undefined): Moment {
+    const { time, settings } = this.#tools;
+    const zone = this.#zone === SOURCE_ZONE && target !== undefined ? time.zone(SOURCE_ZONE, target) : this.#zone;
+    const offset = this.#offset;
+    const isSet = zone !== undefined && zone !== SOURCE_ZONE;
+    if (hasOffset(code) || offset === undefined || (isSet && settings.declared === "ignore"))
+      return readDate(text, code, { zone, time });
+    const read = readDate(text, code, { zone: offset.zone, time });
+    if (isSet && target === undefined && !isIn(read, text, code, zone, time))
+      throw new RowError(`${offset.by} declares the offset ${offset.zone}, and at ${text} it is another in ${zone}`, {
+        text,
+        hint: "Leave out `timeZone`: the message says its offset. If the message is wrong, set `declared: ignore`.",
+      });
+    return read;
   }
 
   #addValue(value: string): void {
@@ -216,6 +312,7 @@ export class Message {
     }
     try {
       const { target, value, unit, segment } = quantity;
+      this.#checkDates(quantity);
       emit({
         target,
         date: new Date(this.#dateOf(quantity)),
@@ -229,6 +326,32 @@ export class Message {
       reject(quantity.segment, {
         message: thrown.message,
         ...(thrown.hint === undefined ? {} : { hint: thrown.hint }),
+      });
+    }
+  }
+
+  /** Throws a `RowError` where the dates of the product's quantities, or of what is around them, do not go together. */
+  #checkDates({ dates, target }: Quantity): void {
+    if (this.#isShifted) throw new RowError("the quantity is of a product whose segments are out of order");
+    const hasOwn = dates.size > 0;
+    const differs = this.#hasOwnDates !== undefined && this.#hasOwnDates !== hasOwn;
+    if (differs && this.#productDates.size + this.#locationDates.size > 0)
+      throw new RowError(
+        `the quantity has ${hasOwn ? "a date" : "no date"} of its own, and others of its product have ` +
+          `${hasOwn ? "none" : "theirs"}`,
+        { hint: "Dates follow their quantity: a segment is missing, or stands elsewhere." },
+      );
+    this.#hasOwnDates = hasOwn;
+    if (dates.size === 0 || this.#tools.settings.declared === "ignore") return;
+    const own = periodOf(dates, target);
+    for (const [around, name] of [
+      [this.#locationDates, "the point"],
+      [this.#messageDates, "the message"],
+    ] as const) {
+      const whole = periodOf(around, target);
+      if (own.from >= whole.from && own.to <= whole.to) continue;
+      throw new RowError(`the period of the quantity is outside of the one that ${name} declares`, {
+        hint: "If the period of point or message means something else here, set `declared: ignore`.",
       });
     }
   }
@@ -258,6 +381,7 @@ export class Message {
 
 /** Period, start, end, time of the reading: of a quantity, or of all that follow. */
 const DATES: ReadonlySet<string> = new Set(["163", "164", "324", "7", "9"]);
+const PERIOD: ReadonlySet<string> = new Set(["163", "164", "324"]);
 
 function endOf({ to, dayEnd }: Moment, settings: Settings): number {
   if (dayEnd === undefined) return to;
@@ -270,11 +394,27 @@ function endOf({ to, dayEnd }: Moment, settings: Settings): number {
   return settings.endDays === "exclusive" ? to : dayEnd;
 }
 
-function offsetZone(text: string): string {
-  const hours = Number(text);
-  if (!/^[+-]?\d{1,2}$/.test(text) || Math.abs(hours) > 14)
-    throw new RowError(`"${text}" is not an offset in hours`, { text });
-  return `${hours < 0 ? "-" : "+"}${String(Math.abs(hours)).padStart(2, "0")}:00`;
+/** Start and end of a period by its dates; without bounds where there are none. */
+function periodOf(dates: Dates, target: Target): { readonly from: number; readonly to: number } {
+  const momentOf = (qualifier: string): Moment | undefined => {
+    const found = dates.get(qualifier);
+    return typeof found === "function" ? found(target) : found;
+  };
+  const whole = momentOf("324");
+  const end = momentOf("164") ?? whole;
+  return {
+    from: momentOf("163")?.from ?? whole?.from ?? Number.NEGATIVE_INFINITY,
+    // An end that is written as a day may be its end.
+    to: end?.dayEnd ?? end?.to ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Whether the text may be that moment in the zone, in one pass or the other of a repeated hour. */
+function isIn(read: Moment, text: string, code: string, zone: string, time: Tools["time"]): boolean {
+  return (["earlier", "later"] as const).some((policy) => {
+    const one = readDate(text, code, { zone, time, policy });
+    return one.from === read.from && one.to === read.to;
+  });
 }
 
 const keep = tagKeeper();

@@ -15,7 +15,7 @@ export const settings = z.strictObject({
     .optional()
     .describe(
       "Zone of dates without an offset (formats 102, 203, 204), such as Europe/Berlin or +01:00. No " +
-        "default; format 303 carries its own.",
+        "default; format 303 carries its own, and a message may declare its offset, which then has to be the same.",
     ),
   stamp: z
     .enum(["end", "start"])
@@ -33,6 +33,13 @@ export const settings = z.strictObject({
     .default("notActual")
     .describe(
       "Which readings carry the quantity's qualifier as the tag quality; status codes become tags unless none.",
+    ),
+  declared: z
+    .enum(["check", "ignore"])
+    .default("check")
+    .describe(
+      "What a message declares of itself: `check` refuses what contradicts it (its offset and `timeZone`, periods of " +
+        "message and point, counts and totals by CNT); with `ignore` the settings and the quantities count.",
     ),
   unusable: z
     .enum(["drop", "keep"])
