@@ -13,6 +13,8 @@ export interface Head {
   /** Number of lines before the header. */
   readonly lines: number;
   readonly facts: ReadonlyMap<string, string>;
+  /** The lines themselves. */
+  readonly before: readonly string[];
 }
 
 /** Number of lines that are searched for the header. */
@@ -21,7 +23,8 @@ const HEAD_LINES_MAX = 1000;
 /** Position of the header, and the content of the lines before it. */
 export async function readHead(file: MapperFile, settings: HeadSettings): Promise<Head> {
   const { headerAt, skipLines, preamble, encoding } = settings;
-  if (headerAt === undefined && preamble === undefined) return { lines: skipLines, facts: new Map() };
+  if (headerAt === undefined && preamble === undefined && skipLines === 0)
+    return { lines: 0, facts: new Map(), before: [] };
   const before: string[] = [];
   let found = headerAt === undefined;
   reading: for await (const lines of file.lines({ encoding })) {
@@ -39,5 +42,6 @@ export async function readHead(file: MapperFile, settings: HeadSettings): Promis
         : `no line among the first ${before.length} holds the text "${headerAt}" of the header`,
       { ...(before[0] === undefined ? {} : { text: before[0] }) },
     );
-  return { lines: before.length, facts: preambleFacts(before, preamble) };
+  const lines = headerAt === undefined ? skipLines : before.length;
+  return { lines, facts: preambleFacts(before, preamble), before };
 }

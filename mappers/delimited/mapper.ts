@@ -1,7 +1,7 @@
 /** CSV and similar formats, described by settings alone. */
 import { defineMapper, FileError, type MapContext, type RowPlan, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
-import { fileFacts, noteCounts } from "../_declarative/facts.ts";
+import { checkNamed, fileFacts, namedShape, noteCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { rowPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
@@ -76,6 +76,7 @@ const settings = z
       .describe("Rows with fewer cells than the header, or than the first row where there is no header."),
     ...widthShape,
     ...layoutShape,
+    ...namedShape,
   })
   .superRefine((value, check) => {
     checkLayout(value, check);
@@ -142,6 +143,8 @@ export default defineMapper({
         take.follow?.(cells);
         return;
       }
+      if (scope !== undefined && width === 0)
+        checkNamed(context.unit, settings, scope, { before: head.before, row: cells });
       width = cells.length;
       take(cells);
     };

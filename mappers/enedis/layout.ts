@@ -89,7 +89,7 @@ export interface Layout {
   readonly time: number | undefined;
   /** Whether the rows are days. */
   readonly isDay: boolean;
-  /** What the header says that stamps are: ends or starts of steps. */
+  /** Meaning of the stamps by the header: ends or starts of steps. */
   readonly stamp: "end" | "start" | undefined;
   readonly values: readonly { readonly at: number; readonly name: string; readonly unit: string }[];
   readonly head: readonly { readonly at: number; readonly field: HeadField }[];

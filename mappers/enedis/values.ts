@@ -279,7 +279,7 @@ export class Values {
         });
   }
 
-  /** What the file says of itself is compared with the settings, and with its rows. */
+  /** Compares the facts in the head with the settings and the rows. Throws a `FileError` or a `RowError`. */
   #checkHead(cells: Cells, { date, time, stamp, isDay }: Layout, head: Head): void {
     const { prm, business, horodate, period } = this.#tools.settings;
     if (prm !== undefined && head.prm !== "" && head.prm !== prm)

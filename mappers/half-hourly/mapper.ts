@@ -2,7 +2,7 @@
 import { defineMapper, FileError, type MapContext, RowError, type RowPlan, z } from "headgate/mapper";
 import { type Columns, headedColumns, numberedColumns } from "../_declarative/columns.ts";
 import { bindDay, columnsFrom, type DayColumns, inDay } from "../_declarative/day-rows.ts";
-import { fileFacts, noteCounts } from "../_declarative/facts.ts";
+import { checkNamed, fileFacts, namedShape, noteCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { dayPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
@@ -96,6 +96,7 @@ const settings = z
     ...widthShape,
     ...{ fileName, decimal, group, unit, convertTo, scale, missing, tags, version },
     ...filterShape,
+    ...namedShape,
   })
   .superRefine((value, check) => {
     checkLayout(layoutOf(value, 1, "order"), check);
@@ -149,8 +150,10 @@ export default defineMapper({
         bound = bind(context, { columns: headedColumns([cells.map(String)]), facts }, counts);
         return;
       }
+      if (isLeftOut?.(cells) !== undefined) return;
+      if (width === 0) bound.check(head.before, cells);
       width = cells.length;
-      if (isLeftOut?.(cells) === undefined) bound.take(cells);
+      bound.take(cells);
     };
     // A filter tests whole lines. The plan follows the first row, which shows faults of the settings.
     const planOf = () => {
@@ -165,6 +168,8 @@ export default defineMapper({
 
 interface Bound {
   readonly take: TakeRow;
+  /** Compares what the file names with the settings; with the lines before the header, and the first row. */
+  readonly check: (before: readonly string[], row: Cells) => void;
   /** For rows of so many cells. */
   readonly plan: (width: number) => RowPlan | null | undefined;
 }
@@ -202,6 +207,8 @@ function bind(context: Context, scope: Scope, counts: Counts): Bound {
   const mayBeShort = settings.ragged === "allow" || settings.missing?.includes("") !== true;
   const mayBeLong = settings.extraCells === "ignore";
   return {
+    check: (before, row) =>
+      checkNamed(context.unit, { ...layout, named: settings.named }, inner, { before, row, columnsOf }),
     take: checkedWidth(takeDay, inner, { mayBeShort, mayBeLong, isFree: true }),
     plan: (width) => dayPlan({ ...layout, status: rowStatus }, inner, counts, { width, columnsOf }),
   };

@@ -1,12 +1,13 @@
 /** Workbooks (XLSX), described by settings alone. */
 import { type CellValue, defineMapper, FileError, type MapContext, z } from "headgate/mapper";
 import { headedColumns, nearest, numberedColumns } from "../_declarative/columns.ts";
-import { fileFacts, noteCounts, preambleFacts } from "../_declarative/facts.ts";
+import { checkNamed, fileFacts, namedShape, noteCounts, preambleFacts } from "../_declarative/facts.ts";
 import { filterShape, lineOf, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, columnCount, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable, type Table } from "../_declarative/tables.ts";
+import type { Scope } from "../_declarative/template.ts";
 import type { Counts } from "../_declarative/values.ts";
 
 const settings = z
@@ -59,6 +60,7 @@ const settings = z
     columnCount,
     ...widthShape,
     ...layoutShape,
+    ...namedShape,
   })
   .superRefine((value, check) => {
     checkLayout(value, check);
@@ -129,10 +131,11 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
   ]);
   const header: string[][] = [];
   let take: TakeRow | undefined;
+  let scope: Scope | undefined;
   const begin = () => {
     const columns =
       headerRows === 0 ? numberedColumns(settings.columnCount) : headedColumns(filled(header, settings.fillHeader));
-    const scope = { columns, facts, table };
+    scope = { columns, facts, table };
     // Sheets end each row at its last filled cell.
     const ragged = {
       mayBeShort: true,
@@ -142,6 +145,7 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
     return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
   };
   const isLeftOut = rowFilter(settings, DELIMITER);
+  let isChecked = false;
   let found = headerAt === undefined;
   const rows = file.xlsx(headerAt === undefined ? { sheet, headerRow } : { sheet });
   await context.eachRow(rows, (cells) => {
@@ -159,6 +163,8 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
       take.follow?.(cells);
       return;
     }
+    if (scope !== undefined && !isChecked) checkNamed(context.unit, settings, scope, { before, row: cells });
+    isChecked = true;
     take(cells);
   });
   if (header.length < headerRows)
@@ -174,7 +180,7 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
 /** Rows before the header as lines, when the settings use them. */
 async function rowsBefore({ file, settings }: Context, sheet: string): Promise<string[]> {
   const before: string[] = [];
-  if (settings.preamble === undefined) return before;
+  if (settings.preamble === undefined && settings.headerAt === undefined && settings.headerRow === 1) return before;
   for await (const rows of file.xlsx({ sheet })) {
     for (const cells of rows) {
       const isEnd =
