@@ -26,6 +26,7 @@ export default defineMapper({
     let missing = 0;
     let columns: Columns | undefined;
     const times = new Map<string, Times>();
+    const lengths = new Map<string, number>();
     const autumn = new AutumnHour<TextCells>((cells, start) => {
       try {
         takeReading(cells, start);
@@ -114,10 +115,22 @@ export default defineMapper({
       const start = timesOf(cells, columns).startOf(cells);
       const meter = `${columns.text(cells, "ean")}|${columns.text(cells, "meter")}`;
       const series = `${meter}|${columns.text(cells, "register")}|${columns.text(cells, "unit")}`;
+      checkLength(series, timesOf(cells, columns).lengthOf(cells), columns);
       if ("at" in start) {
         autumn.pass(series, start.at);
         takeReading(cells, start.at);
       } else autumn.hold(series, { row: cells, ...start });
+    }
+
+    /** Throws a `RowError` for an interval of another length than the first of its series. */
+    function checkLength(series: string, minutes: number | undefined, { name }: Columns): void {
+      const usual = lengths.get(series);
+      if (minutes === undefined || minutes === usual) return;
+      if (usual === undefined) lengths.set(series, minutes);
+      else
+        throw new RowError(`the interval is ${minutes} minutes long, and those before it ${usual} minutes`, {
+          column: name("untilTime"),
+        });
     }
 
     // Identifiers are written as formulas (="…"), which are not quoted cells.

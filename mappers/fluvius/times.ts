@@ -16,7 +16,7 @@ export class Times {
   readonly #zone: string;
   readonly #columns: Columns;
   #day = "";
-  #isLong = false;
+  #minutes = 0;
 
   constructor(time: TimeTools, zone: string, columns: Columns) {
     this.#time = time;
@@ -56,6 +56,30 @@ export class Times {
     });
   }
 
+  /**
+   * Minutes of the interval by its texts; undefined for days, and for days on which the clock changes. Throws a
+   * `RowError` for one that ends before it begins.
+   */
+  lengthOf(cells: TextCells): number | undefined {
+    const [date, from] = [this.#columns.text(cells, "fromDate"), this.#columns.text(cells, "fromTime")];
+    const [untilDate, until] = [this.#columns.text(cells, "untilDate"), this.#columns.text(cells, "untilTime")];
+    if (from === "" || until === "" || untilDate === "") return undefined;
+    const format = dayFormatOf(date);
+    if (this.#lengthOf(date) !== DAY_MINUTES) return undefined;
+    const days =
+      untilDate === date
+        ? 0
+        : (this.#time.dayStart(untilDate, dayFormatOf(untilDate), "UTC").epochMilliseconds -
+            this.#time.dayStart(date, format, "UTC").epochMilliseconds) /
+          (DAY_MINUTES * MINUTE_MS);
+    const minutes = days * DAY_MINUTES + minutesOf(until) - minutesOf(from);
+    if (minutes > 0) return minutes;
+    throw new RowError(`the interval ends at ${until}, and not after it begins, at ${from}`, {
+      column: this.#columns.name("untilTime"),
+      text: until,
+    });
+  }
+
   #wall(cells: TextCells, date: ColumnName, time: ColumnName): { text: string; format: string } {
     const day = this.#columns.text(cells, date);
     const clock = this.#columns.text(cells, time);
@@ -65,11 +89,16 @@ export class Times {
   }
 
   #hasRepeatedHour(day: string): boolean {
+    return this.#lengthOf(day) > DAY_MINUTES;
+  }
+
+  /** Minutes of the day; rows often share theirs. */
+  #lengthOf(day: string): number {
     if (day !== this.#day) {
-      this.#isLong = this.#time.dayLength(day, dayFormatOf(day), this.#zone) > DAY_MINUTES;
+      this.#minutes = this.#time.dayLength(day, dayFormatOf(day), this.#zone);
       this.#day = day;
     }
-    return this.#isLong;
+    return this.#minutes;
   }
 }
 

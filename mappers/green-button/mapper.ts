@@ -23,7 +23,7 @@ export default defineMapper({
     const waiting = new Set<number>();
     let moneyBlocks = 0;
 
-    function takeReading(reading: XmlElement, series: Series, start: number): number {
+    function takeReading(reading: XmlElement, series: Series, start: number, block: Span | undefined): number {
       const period = reading.child("timePeriod");
       const from = period === undefined ? start : seconds(period, "start");
       const duration = durationOf(period, series);
@@ -31,6 +31,7 @@ export default defineMapper({
       if (Number.isNaN(from)) throw new RowError("the reading has no timePeriod, and no default gives its start");
       if (settings.stamp === "end" && duration === 0)
         throw new RowError("the reading has no duration, so its end is not known", { column: "duration" });
+      if (settings.declared === "check") checkDeclared(from, duration, series, block);
       const { target } = series;
       // Scaled by its decimal text, so that 703 with a power of -3 is exactly 0.703.
       const scaled = Number(`${value}e${series.power}`);
@@ -48,9 +49,11 @@ export default defineMapper({
     function takeBlock(block: XmlElement, series: Series): void {
       const interval = block.child("interval");
       let start = interval === undefined ? Number.NaN : seconds(interval, "start");
+      const length = interval?.child("duration") === undefined ? 0 : seconds(interval, "duration");
+      const span = length > 0 ? { start, end: start + length } : undefined;
       for (const reading of block.all("IntervalReading")) {
         try {
-          start = takeReading(reading, series, start);
+          start = takeReading(reading, series, start, span);
         } catch (thrown) {
           if (!(thrown instanceof RowError)) throw thrown;
           const { message, column, hint } = thrown;
@@ -97,6 +100,40 @@ export default defineMapper({
       finding({ kind: "costs", message: "interval blocks of costs were left out", count: moneyBlocks });
   },
 });
+
+/** Seconds since 1970. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Days and what is longer have no fixed length. */
+const SHORTEST_DAY = 22 * 3600;
+/** Blocks of a day are written as 24 hours, also when the clock changes. */
+const CLOCK_CHANGE = 2 * 3600;
+
+/** Throws a `RowError` for a reading that is not what its type and its block declare. */
+function checkDeclared(from: number, duration: number, { intervalLength }: Series, block: Span | undefined): void {
+  const hint = "If the reading is right, set `declared: ignore`.";
+  if (
+    intervalLength > 0 &&
+    duration > 0 &&
+    duration !== intervalLength &&
+    Math.min(duration, intervalLength) < SHORTEST_DAY
+  )
+    throw new RowError(`the reading lasts ${duration} seconds, and intervalLength of its type is ${intervalLength}`, {
+      column: "duration",
+      hint,
+    });
+  if (block === undefined || (from >= block.start && from + duration <= block.end + CLOCK_CHANGE)) return;
+  throw new RowError(
+    `the reading from ${from} is outside of the interval of its block, ${block.start} to ${block.end}`,
+    {
+      column: "timePeriod",
+      hint,
+    },
+  );
+}
 
 function seconds(period: XmlElement, name: string): number {
   return inColumn(name, period.textOf(name) ?? "", integer);

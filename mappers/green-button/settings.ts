@@ -26,6 +26,13 @@ export const settings = z.strictObject({
     .enum(["start", "end"])
     .default("start")
     .describe("Whether an interval is dated by its start, as the file does, or by its end."),
+  declared: z
+    .enum(["check", "ignore"])
+    .default("check")
+    .describe(
+      "Readings that contradict the `intervalLength` of their reading type (of hours and less) or lie outside of the " +
+        "interval of their block: refuse or take them.",
+    ),
   qualityTags: z
     .enum(["notValid", "all", "none"])
     .default("notValid")
