@@ -26,7 +26,7 @@ export interface DateReader {
   read(cells: Cells, series: string): Reading["date"];
 }
 
-type Settings = Pick<Layout, "timeZone" | "dst" | "shift"> & { readonly date: DateSettings };
+type Settings = Pick<Layout, "timeZone" | "dst" | "shift" | "midnight"> & { readonly date: DateSettings };
 
 /** The text of the date of a row, and whether it came from typed cells of a workbook. */
 interface DateText {
@@ -37,10 +37,11 @@ interface DateText {
 export function bindDate(time: TimeTools, settings: Settings, scope: Scope): DateReader {
   const source = bindText(settings.date, scope);
   const zoneOf = settings.timeZone === undefined ? undefined : bindTemplate(settings.timeZone, scope);
-  const parse = parser(time, formatsOf(settings.date));
+  const parse = parser(time, formatsOf(settings.date), settings.midnight === "endOfDay" ? parseEnd : parseAs);
   const shift = createShift(time, settings.shift);
   const ordered = settings.dst === "byOrder";
-  const mayPass = settings.shift === undefined && formatsOf(settings.date).includes("iso");
+  const mayPass =
+    settings.shift === undefined && settings.midnight === "startOfDay" && formatsOf(settings.date).includes("iso");
   let latestText: string | undefined;
   let latestZone: string | undefined;
   let latest: Temporal.Instant | Date = new Date(0);
@@ -151,7 +152,7 @@ function extractor(pattern: string | undefined): (text: string) => string {
 
 type Parse = (text: string, zone: string | undefined, policy: DstPolicy, isTyped: boolean) => Temporal.Instant | Date;
 
-function parser(time: TimeTools, formats: readonly string[]): Parse {
+function parser(time: TimeTools, formats: readonly string[], parseIn: typeof parseAs): Parse {
   const typed = formats.includes("iso") ? formats : ["iso", ...formats];
   return (text, zone, policy, isTyped) => {
     if (text === "") throw new RowError("the date is empty");
@@ -159,7 +160,7 @@ function parser(time: TimeTools, formats: readonly string[]): Parse {
     if (tried.length > 1) refuseAmbiguous(time, tried, text, zone);
     for (const format of tried) {
       try {
-        return parseAs(time, format, text, zone, policy);
+        return parseIn(time, format, text, zone, policy);
       } catch (thrown) {
         if (!(thrown instanceof RowError)) throw thrown;
         // Of the faults of several formats, the one of the format that fits is the helpful one.
@@ -242,6 +243,28 @@ function parseAs(
   const zeroDays = SERIAL_ZERO_DAYS.get(format);
   if (zeroDays !== undefined) return time.iso(serialWall(text, zeroDays), zone, policy);
   return time.local(text, format, zone, policy);
+}
+
+const HOUR_24 = /(?<!\d)24[:.hH]?00/;
+const DAY_MS = 86_400_000;
+
+/** As `parseAs`, where 00:00 is the end of the day of its date. */
+function parseEnd(
+  time: TimeTools,
+  format: string,
+  text: string,
+  zone: string | undefined,
+  policy: DstPolicy,
+): Temporal.Instant | Date {
+  if (!isWritten(format) || DAY_ALONE.test(text)) return parseAs(time, format, text, zone, policy);
+  const [designator = ""] = (format === "iso" && DESIGNATOR.exec(text.slice(10))) || [];
+  const written = text.slice(0, text.length - designator.length);
+  const wall = epochMs(parseAs(time, format, written, "UTC", "reject"));
+  const hour = format.length === written.length ? written.slice(format.indexOf("HH")).slice(0, 2) : "";
+  if (wall % DAY_MS !== 0 || hour === "24" || HOUR_24.test(written)) return parseAs(time, format, text, zone, policy);
+  const end = new Date(wall + DAY_MS).toISOString().slice(0, -1);
+  if (designator === "" && zone === undefined) throw noZone(text);
+  return designator === "" ? time.iso(end, zone, policy) : time.iso(`${end}${designator}`);
 }
 
 /** Wall time of a serial in ISO 8601, to the second: sums of quarter hours drift by milliseconds. */

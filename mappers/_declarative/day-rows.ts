@@ -30,7 +30,8 @@ export function bindDay(
 ): (cells: Cells, tags: Tags | undefined) => void {
   const day = layout.day as DaySettings;
   // The day is read as a calendar date, which no zone shifts.
-  const date = bindDate(tools.time, { date: layout.date, timeZone: "UTC", dst: "reject", shift: undefined }, scope);
+  const days = { timeZone: "UTC", dst: "reject", shift: undefined, midnight: "startOfDay" } as const;
+  const date = bindDate(tools.time, { date: layout.date, ...days }, scope);
   const zoneOf = bindTemplate(layout.timeZone ?? "UTC", scope);
   const planOf = plannerByZone(tools, layout, day);
   const quantity = bindQuantity(tools, layout, valueSettings(layout, {}), layout.target ?? {}, scope);

@@ -85,10 +85,12 @@ function counted(texts: readonly string[], counts: Counts): NonNullable<RowPlan[
 }
 
 function dateOf(layout: Layout, scope: Scope): RowPlan["date"] | undefined {
-  const { date, timeZone, dst, shift } = layout;
+  const { date, timeZone, dst, shift, midnight } = layout;
   const formats = formatsOf(date);
   const column = columnOf(layout, scope);
-  if (column === undefined || shift !== undefined || !formats.every(isWritten)) return undefined;
+  // Dates that are moved are not those of their cells.
+  const isMoved = shift !== undefined || midnight === "endOfDay";
+  if (column === undefined || isMoved || !formats.every(isWritten)) return undefined;
   const zone = timeZone === undefined ? undefined : bindTemplate(timeZone, scope).constant;
   return { column, format: formats, zone: zoneName(zone), byOrder: dst === "byOrder" };
 }

@@ -179,6 +179,13 @@ export const layoutShape = {
     .enum(["reject", "earlier", "later", "byOrder"])
     .default("reject")
     .describe("What a local time means that occurs twice or not at all because of daylight saving."),
+  midnight: z
+    .enum(["startOfDay", "endOfDay"])
+    .default("startOfDay")
+    .describe(
+      "What 00:00 means: the start of the day of its date, or its end, as files write that stamp ends of intervals " +
+        "and give the last one of a day the date of that day.",
+    ),
   shift: duration
     .optional()
     .describe("Added to every date, such as `-15m` when the file stamps ends of intervals and starts are wanted."),
@@ -224,6 +231,9 @@ export function checkLayout(layout: Layout, check: Check): void {
   if (layout.day !== undefined) checkDay(layout, fault);
   else if (layout.timeZone === undefined && formatsOf(layout.date).some((format) => !ZONELESS.has(format)))
     fault(["timeZone"], "a date format in letters needs the zone of the dates, such as Europe/Brussels");
+  const timeless = formatsOf(layout.date).find((format) => format !== "iso" && !/[Hh]/.test(format));
+  if (layout.midnight === "endOfDay" && timeless !== undefined)
+    fault(["midnight"], `dates of the format ${timeless} have no time of day`);
 }
 
 /** Formats that give an instant without a zone. */
@@ -236,6 +246,7 @@ function checkDay(layout: Layout, fault: (path: (string | number)[], message: st
   if ((day?.from === undefined) === (day?.match === undefined)) fault(["day"], "give either from or match");
   if (day !== undefined && !Number.isInteger(86_400_000 / durationMs(day.interval)))
     fault(["day", "interval"], "it does not divide a day into equal parts");
+  if (layout.midnight === "endOfDay") fault(["midnight"], "a row that holds the whole day has no times of day");
   if (layout.dst === "byOrder") fault(["dst"], "byOrder does not apply to a row that holds the whole day");
 }
 

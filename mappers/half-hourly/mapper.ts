@@ -263,6 +263,7 @@ function layoutOf(settings: Settings, dayColumn: number, byLabels: "order" | "cl
     value: undefined,
     values: undefined,
     dst,
+    midnight: "startOfDay",
     shift: stamp === "end" ? "30m" : undefined,
     day: { from: 1, interval: "30m", changeDays, skippedHour, flags, partialDays, firstLabel },
   };

@@ -13,11 +13,14 @@ export interface Stay {
   /** Wall times of the rows before and after it; undefined where there is none near. */
   readonly before: number | undefined;
   readonly after: number | undefined;
+  /** Places in `walls` of rows at the time at which the hour ends. */
+  readonly ends?: readonly number[];
 }
 
 /** The pass of each row, or why the order does not decide it. */
 export function passesOf(stay: Stay): readonly Pass[] | string {
-  const { walls } = stay;
+  const { walls, ends: [end, another] = [] } = stay;
+  if (end !== undefined) return another === undefined ? passesByEnd(stay, end) : NEITHER;
   const found: (readonly Pass[])[] = [];
   let isOnePass = false;
   for (const direction of directionsOf(stay)) {
@@ -32,9 +35,24 @@ export function passesOf(stay: Stay): readonly Pass[] | string {
   if (!isOnePass && only !== undefined && (other === undefined || only.every((pass, at) => pass === other[at])))
     return only;
   if (only !== undefined) return "no row before or after the hour shows whether the rows run forwards";
-  return rises(walls) || rises(walls.toReversed())
-    ? "there is one row of each time only"
-    : "the passes neither follow each other nor alternate time by time";
+  return rises(walls) || rises(walls.toReversed()) ? "there is one row of each time only" : NEITHER;
+}
+
+const NEITHER = "the passes neither follow each other nor alternate time by time";
+
+/** Rows that are labelled by the starts of their intervals: 2:30, 2:45, 3:00, 2:15, 2:30, … The row at 3:00 ends a pass. */
+function passesByEnd(stay: Stay, end: number): readonly Pass[] | string {
+  const { walls } = stay;
+  const found = directionsOf(stay).flatMap((direction) => {
+    const isForwards = direction === "forwards";
+    const inOrder = isForwards ? walls : walls.toReversed();
+    const first = isForwards ? end + 1 : walls.length - end;
+    if (first < 2 || !rises(inOrder.slice(0, first)) || !rises(inOrder.slice(first))) return [];
+    const passes = inOrder.map((_, at): Pass => (at < first ? "first" : "second"));
+    return [isForwards ? passes : passes.toReversed()];
+  });
+  const [only, other] = found;
+  return only === undefined || other !== undefined ? NEITHER : only;
 }
 
 type Direction = "forwards" | "backwards";
@@ -73,6 +91,6 @@ function isPaired(walls: readonly number[]): boolean {
   );
 }
 
-function rises(walls: readonly number[]): boolean {
+export function rises(walls: readonly number[]): boolean {
   return walls.every((wall, at) => at === 0 || wall > (walls[at - 1] ?? 0));
 }

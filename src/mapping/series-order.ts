@@ -4,13 +4,19 @@
 
 import { RowError } from "../readers/row-error.ts";
 import { PendingDate } from "./pending-instant.ts";
-import { passesOf } from "./repeated-hour.ts";
-import type { Occurrence, Zone } from "./zone.ts";
+import { passesOf, rises } from "./repeated-hour.ts";
+import type { Zone } from "./zone.ts";
 
-type Twice = Extract<Occurrence, { readonly kind: "twice" }>;
+/** The two instants of a wall time. */
+interface Twice {
+  readonly first: number;
+  readonly second: number;
+}
 
 interface Held extends Twice {
   readonly wall: number;
+  /** The time at which the hour ends: by the clock it occurs once, but twice where ends are labelled by their starts. */
+  readonly isEnd: boolean;
   readonly date: PendingDate;
 }
 
@@ -78,8 +84,23 @@ export class SeriesOrder {
       series.last = Number.NaN;
     }
     if (series.held.length === 0 && Number.isNaN(series.last)) this.hasOpenStart = true;
+    return this.#held(series, text, wall, twice, false);
+  }
+
+  /**
+   * Adds a row at the time at which a repeated hour ends, when further rows may show which pass it ends; undefined for
+   * a row that is to `pass`.
+   */
+  holdEnd(key: string, text: string, wall: number, twice: Twice): PendingDate | undefined {
+    const series = this.#seriesOf(key);
+    const walls = series.held.map(({ wall }) => wall);
+    const isNext = walls.length === 0 ? series.last === wall : isNear(walls[0] ?? 0, wall) && runsOneWay(walls);
+    return isNext ? this.#held(series, text, wall, twice, true) : undefined;
+  }
+
+  #held(series: Series, text: string, wall: number, { first, second }: Twice, isEnd: boolean): PendingDate {
     const date = new PendingDate(text);
-    series.held.push({ ...twice, wall, date });
+    series.held.push({ first, second, wall, isEnd, date });
     if (series.held.length > HELD_MAX) {
       refuseAll(series.held.splice(0), this.#zone, `there are more than ${HELD_MAX} rows in it`);
       series.last = Number.NaN;
@@ -104,10 +125,13 @@ export class SeriesOrder {
 
   #settle(series: Series, next: number | undefined): void {
     const held = series.held.splice(0);
+    const after = settleLastEnds(held) ?? next;
+    if (held.length === 0) return;
     const walls = held.map(({ wall }) => wall);
     const around = (wall: number | undefined) =>
       wall !== undefined && isNear(wall, walls[0] ?? Number.NaN) ? wall : undefined;
-    const passes = passesOf({ walls, before: around(series.last), after: around(next) });
+    const ends = held.flatMap(({ isEnd }, at) => (isEnd ? [at] : []));
+    const passes = passesOf({ walls, before: around(series.last), after: around(after), ends });
     if (typeof passes === "string") refuseAll(held, this.#zone, passes);
     else
       for (const [at, { first, second, date }] of held.entries()) date.settle(passes[at] === "first" ? first : second);
@@ -128,6 +152,11 @@ export class SeriesOrders {
   /** As `SeriesOrder.hold`. */
   hold(zone: Zone, key: string, text: string, wall: number, twice: Twice): PendingDate {
     return this.#of(zone).hold(key, text, wall, twice);
+  }
+
+  /** As `SeriesOrder.holdEnd`. */
+  holdEnd(zone: Zone, key: string, text: string, wall: number, twice: Twice): PendingDate | undefined {
+    return this.#of(zone).holdEnd(key, text, wall, twice);
   }
 
   /** The row that counted in its series since the last call. */
@@ -162,6 +191,26 @@ export class SeriesOrders {
     this.#orders.set(zone, order);
     return order;
   }
+}
+
+/**
+ * A row at the end of the hour that no row of the hour follows is what the clock says; but where hours have one row
+ * each, two of them end one pass each. Removes what is settled, and returns its wall time.
+ */
+function settleLastEnds(held: Held[]): number | undefined {
+  const isHourly = held.length === 3 && held[0]?.isEnd === false && held[1]?.isEnd === true;
+  let wall: number | undefined;
+  while (held.at(-1)?.isEnd === true && !(isHourly && held.length === 2)) {
+    const end = held.pop();
+    end?.date.settle(end.second);
+    wall = end?.wall;
+  }
+  return wall;
+}
+
+/** Whether rows rise or fall, so that they may be of one pass; the end of the hour may be there already. */
+function runsOneWay(walls: readonly number[]): boolean {
+  return rises(walls) || rises(walls.toReversed());
 }
 
 function refuseAll(held: readonly Held[], zone: Zone, why: string): void {

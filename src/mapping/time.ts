@@ -71,6 +71,12 @@ export function createTimeTools(
       instants.hasPending = true;
       return pendingInstant(orders.hold(zone, key, text, wall, occurrence));
     }
+    const end = occurrence?.label === undefined ? undefined : { first: occurrence.label, second: occurrence.at };
+    const held = end === undefined ? undefined : orders.holdEnd(zone, key, text, wall, end);
+    if (held !== undefined) {
+      instants.hasPending = true;
+      return pendingInstant(held);
+    }
     orders.pass(zone, key, wall);
     return instants.at(occurrence?.at ?? plain);
   }

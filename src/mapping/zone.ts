@@ -16,9 +16,12 @@ interface Stretch {
 /** Offsets change by less than this, so wall times further from a change than this are unambiguous. */
 const MARGIN_MS = 26 * 3_600_000;
 
-/** How often a wall time occurs: `once` at one instant, `twice` or `never` around a change of offset. */
+/**
+ * How often a wall time occurs: `once` at one instant, `twice` or `never` around a change of offset. `label` of the
+ * time at which a repeated hour ends: the instant of the change, which files call so that name ends by their starts.
+ */
 export type Occurrence =
-  | { readonly kind: "once"; readonly at: number }
+  | { readonly kind: "once"; readonly at: number; readonly label: number | undefined }
   | { readonly kind: "twice"; readonly first: number; readonly second: number }
   /** The instants by the offset after the change and before it; `change` is the instant of the change. */
   | { readonly kind: "never"; readonly earlier: number; readonly later: number; readonly change: number };
@@ -68,7 +71,9 @@ export class Zone {
     if (first !== undefined && second !== undefined) return { kind: "twice", first: first.at, second: second.at };
     if (first !== undefined) {
       this.#latest = first.stretch;
-      return { kind: "once", at: first.at };
+      const before = around[around.indexOf(first.stretch) - 1];
+      const isEnd = before !== undefined && before.offset > first.stretch.offset && wall - before.offset === before.to;
+      return { kind: "once", at: first.at, label: isEnd ? before.to : undefined };
     }
     const after = around.findIndex((stretch) => wall - stretch.offset < stretch.from);
     const before = around[after - 1] ?? around[0];

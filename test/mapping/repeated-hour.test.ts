@@ -172,6 +172,35 @@ describe("a series with dst byOrder", () => {
     expect((await hour(once, { dst: "later" })).dates).toContain("1 01:00");
   });
 
+  it.each([
+    [15, true],
+    [15, false],
+    [30, true],
+    [30, false],
+    [60, true],
+    [60, false],
+  ])("finds the pass of ends that are named by their starts, every %i minutes, forwards: %s", async (minutes, way) => {
+    const from = Temporal.Instant.from("2026-10-24T22:00:00Z");
+    const all = Array.from({ length: 360 / minutes }, (_, nth): Row => {
+      const start = from
+        .add({ minutes: nth * minutes })
+        .toZonedDateTimeISO(BRUSSELS)
+        .toPlainDateTime();
+      const text = start.add({ minutes }).toString({ smallestUnit: "second" }).replace("T", " ");
+      return { kind: "data", text, instant: from.add({ minutes: (nth + 1) * minutes }) };
+    });
+    const { result, read } = await readFile(way ? all : all.toReversed(), BRUSSELS, { conflicts: "last" });
+    expect(result.rejected).toEqual([]);
+    expect(read).toEqual(all.map(({ instant }) => [instant.epochMilliseconds, instant.epochMilliseconds]));
+  });
+
+  it("refuses ends that are named by their starts where a row more leaves their pass open", async () => {
+    const clocks = ["01:45", "02:00", "02:30", "03:00", "02:30", "02:15", "03:00", "03:15"];
+    const { result, dates } = await hour(clocks);
+    expect(dates).toEqual(["0 23:45", "6 02:00", "7 02:15"]);
+    expect(result.rejected.map(({ place }) => place?.row)).toEqual([3, 4, 5, 6, 7]);
+  });
+
   it("counts rows that skipRows leaves out, and rows that are cut off", async () => {
     for (const left of [";test;1", ""]) {
       const clocks = [
