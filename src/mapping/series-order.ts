@@ -5,7 +5,7 @@
 import { RowError } from "../readers/row-error.ts";
 import { PendingDate } from "./pending-instant.ts";
 import { passesOf, rises } from "./repeated-hour.ts";
-import type { Zone } from "./zone.ts";
+import type { Occurrence, Zone } from "./zone.ts";
 
 /** The two instants of a wall time. */
 interface Twice {
@@ -143,20 +143,22 @@ export class SeriesOrders {
   readonly #orders = new Map<Zone, SeriesOrder>();
   #passed: Passed | undefined;
 
-  /** As `SeriesOrder.pass`. */
-  pass(zone: Zone, key: string, wall: number): void {
+  /** Adds a row. Returns its date where its instant is not known yet. */
+  take(
+    zone: Zone,
+    key: string,
+    text: string,
+    wall: number,
+    occurrence: Exclude<Occurrence, { readonly kind: "never" }> | undefined,
+  ): PendingDate | undefined {
     const order = this.#of(zone);
+    if (occurrence?.kind === "twice") return order.hold(key, text, wall, occurrence);
+    if (occurrence?.label !== undefined) {
+      const held = order.holdEnd(key, text, wall, { first: occurrence.label, second: occurrence.at });
+      if (held !== undefined) return held;
+    }
     this.#passed = { order, series: order.pass(key, wall) };
-  }
-
-  /** As `SeriesOrder.hold`. */
-  hold(zone: Zone, key: string, text: string, wall: number, twice: Twice): PendingDate {
-    return this.#of(zone).hold(key, text, wall, twice);
-  }
-
-  /** As `SeriesOrder.holdEnd`. */
-  holdEnd(zone: Zone, key: string, text: string, wall: number, twice: Twice): PendingDate | undefined {
-    return this.#of(zone).holdEnd(key, text, wall, twice);
+    return undefined;
   }
 
   /** The row that counted in its series since the last call. */

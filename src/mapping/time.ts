@@ -67,18 +67,10 @@ export function createTimeTools(
     const key = typeof policy === "object" ? policy.byOrder : "";
     const occurrence = Number.isNaN(plain) ? zone.occurrence(wall) : undefined;
     if (occurrence?.kind === "never") throw never(text, zone);
-    if (occurrence?.kind === "twice") {
-      instants.hasPending = true;
-      return pendingInstant(orders.hold(zone, key, text, wall, occurrence));
-    }
-    const end = occurrence?.label === undefined ? undefined : { first: occurrence.label, second: occurrence.at };
-    const held = end === undefined ? undefined : orders.holdEnd(zone, key, text, wall, end);
-    if (held !== undefined) {
-      instants.hasPending = true;
-      return pendingInstant(held);
-    }
-    orders.pass(zone, key, wall);
-    return instants.at(occurrence?.at ?? plain);
+    const held = orders.take(zone, key, text, wall, occurrence);
+    if (held === undefined) return instants.at(occurrence?.kind === "once" ? occurrence.at : plain);
+    instants.hasPending = true;
+    return pendingInstant(held);
   }
 
   function local(text: string, format: string, zone: string, policy: DstPolicy = "reject"): Temporal.Instant {
