@@ -28,10 +28,17 @@ export interface DateReader {
 
 type Settings = Pick<Layout, "timeZone" | "dst" | "shift" | "midnight"> & { readonly date: DateSettings };
 
+const clockFaults = new WeakSet<object>();
+
+/** Whether a date was refused for no more than the change of the clock: rows without values may have it. */
+export function isClockFault(thrown: unknown): boolean {
+  return typeof thrown === "object" && thrown !== null && clockFaults.has(thrown);
+}
+
 /** The text of the date of a row, and whether it came from typed cells of a workbook. */
 interface DateText {
   readonly column: string;
-  read(cells: Cells): { readonly text: string; readonly isTyped: boolean };
+  read(cells: Cells): { readonly text: string; readonly isTyped: boolean; readonly isTypedDay?: boolean };
 }
 
 export function bindDate(time: TimeTools, settings: Settings, scope: Scope): DateReader {
@@ -49,7 +56,8 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
   return {
     column: source.column,
     read(cells, series) {
-      const { text, isTyped } = source.read(cells);
+      const { text, isTyped, isTypedDay = isTyped } = source.read(cells);
+      scope.dates?.note(text, isTypedDay);
       if (mayPass && INSTANT.test(text)) return text;
       const zone = zoneName(zoneOf?.read(cells));
       // Rows of several series often share their date.
@@ -59,7 +67,10 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
       try {
         found = shift(parse(text, zone, policy, isTyped), zone);
       } catch (thrown) {
-        throw inColumn(thrown, source.column);
+        const fault = inColumn(thrown, source.column);
+        const isDate = formatsOf(settings.date).some((format) => fits(time, format, text, zone));
+        if (fault instanceof RowError && isDate) clockFaults.add(fault);
+        throw fault;
       }
       latestText = text;
       latestZone = zone;
@@ -113,9 +124,10 @@ function bindText(date: DateSettings, scope: Scope): DateText {
     column,
     read(cells) {
       const isTyped = places.some((at) => isSerial(cells[at]));
+      const isTypedDay = isTyped && places.some((at) => isTypedDate(cells[at]));
       const parts = places.map((at) => partText(cells[at], scope.columns.name(at)));
       const text = parts.filter((part) => part !== "").join(" ");
-      return { text: extract(text), isTyped };
+      return { text: extract(text), isTyped, isTypedDay };
     },
   };
 }
@@ -131,6 +143,10 @@ function plainText(cell: CellValue | undefined, column: string): string {
 
 /** Days that a spreadsheet gives to a time without a day. */
 const NO_DAY = /^(?:1899-12-3[01]|1900-01-0[01]|1904-01-01)T/;
+
+function isTypedDate(cell: CellValue | undefined): boolean {
+  return isSerial(cell) && !NO_DAY.test(cell.local);
+}
 
 /** One of several cells that make up a date: the day of a date at midnight, the time of a time without a day. */
 function partText(cell: CellValue | undefined, column: string): string {

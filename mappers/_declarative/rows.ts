@@ -1,6 +1,6 @@
 /** Converts rows to readings by the settings: decisions for the whole file are bound before the first row. */
 import { type Reading, RowError, z } from "headgate/mapper";
-import { bindDate } from "./dates.ts";
+import { bindDate, isClockFault } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
 import { attempt } from "./faults.ts";
 import type { Layout, TargetSettings, ValueSettings } from "./settings.ts";
@@ -31,14 +31,25 @@ export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Cou
       else take(cells, tags);
     };
   }
-  const { dateOf, take } = bindValues(tools, layout, scope, counts);
+  const { dateOf, leavesOut, take } = bindValues(tools, layout, scope, counts);
   // A dropped or refused row still shows the position of its series in the repeated hour, but its date may be invalid.
   const isFollowed = layout.dst === "byOrder";
   const takeRow = (cells: Cells) => {
     const date = isFollowed ? attempt(() => dateOf(cells)) : undefined;
     const tags = status?.(cells);
-    if (tags === "drop") counts.dropped += 1;
-    else take(cells, date === undefined ? dateOf(cells) : date(), tags);
+    if (tags === "drop") {
+      counts.dropped += 1;
+      return;
+    }
+    let when: Reading["date"];
+    try {
+      when = date === undefined ? dateOf(cells) : date();
+    } catch (thrown) {
+      // Files write rows for the hour that the clock skips, and leave their values out.
+      if (isClockFault(thrown) && leavesOut(cells)) return;
+      throw thrown;
+    }
+    take(cells, when, tags);
   };
   if (!isFollowed) return takeRow;
   // A row that is left out may hold no data at all, and then it is ignored.
@@ -114,8 +125,8 @@ const LONG_HINT =
   "A cell that holds the delimiter has to be quoted; if the further cells mean nothing, set `extraCells: ignore`.";
 const FIRST_HINT = "Where the first row is too short, `columnCount` says how many cells a row has.";
 const CUT_HINT =
-  "Was the file cut off here, or are these lines after the data? Name those by `endAt` or `skipRows`, or set " +
-  "`ragged: allow`.";
+  "Was the file cut off here? Then let it be sent again. Lines after the data are left out by `endAt` (from there to " +
+  "the end) or `skipRows`; `ragged: allow` also lets rows pass that were cut.";
 
 function countOf({ length }: Cells): string {
   return `${length} ${length === 1 ? "cell" : "cells"}`;
@@ -134,6 +145,8 @@ interface BoundColumn extends TargetColumn {
 interface BoundValues {
   /** Called once a row, in order. */
   readonly dateOf: (cells: Cells) => Reading["date"];
+  /** Counts the values of a row as missing where all are; otherwise false. Throws for cells that are no values. */
+  readonly leavesOut: (cells: Cells) => boolean;
   readonly take: (cells: Cells, when: Reading["date"], tags: Tags | undefined) => void;
 }
 
@@ -198,6 +211,11 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
       let key = "";
       for (const at of series) key += `${cellText(cells[at], "")}\n`;
       return date.read(cells, key);
+    },
+    leavesOut(cells) {
+      if (!columns.every(({ at, quantity }) => quantity.value(cells, at) === undefined)) return false;
+      counts.missing += columns.length;
+      return true;
     },
     take(cells, when, rowTags) {
       if (columns.length === 1 && only !== undefined) takeOne(only, when, cells, rowTags, tools.emit);

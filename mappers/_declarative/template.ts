@@ -3,6 +3,7 @@
  * the file.
  */
 import { type CellValue, hasTypedDigits, RowError } from "headgate/mapper";
+import type { DateKinds } from "../_formats/cells.ts";
 import type { Columns } from "./columns.ts";
 import { bindTableCell, type Table } from "./tables.ts";
 import { type Part, parseTemplate } from "./template-parts.ts";
@@ -15,6 +16,8 @@ export interface Scope {
   /** Named groups of patterns, and other facts of the file; they have precedence over columns of the same name. */
   readonly facts: ReadonlyMap<string, string>;
   readonly table?: Table | undefined;
+  /** Takes the dates of a column whose cells may be typed. */
+  readonly dates?: DateKinds | undefined;
 }
 
 export interface Template {
@@ -73,10 +76,14 @@ function bindColumn(at: number, columns: Columns): Template {
   return { uses: [at], only: at, source: `{${at}}`, read: (cells) => cellText(cells[at], name) };
 }
 
-/** A cell as text, trimmed; `="0123"`, by which exports keep spreadsheets from changing a number, is its inner text. */
+/** `'0123`: an apostrophe before a number, as spreadsheet programs take it for the sign of a text. */
+const GUARDED_NUMBER = /^'\d[^']*$/;
+
+/** A cell as text, trimmed; of `="0123"` and `'0123`, by which exports keep spreadsheets from changing it, the number. */
 export function cellText(cell: CellValue | undefined, column: string): string {
   if (typeof cell === "string") {
     const trimmed = cell.trim();
+    if (GUARDED_NUMBER.test(trimmed)) return trimmed.slice(1);
     return trimmed.startsWith('="') && trimmed.endsWith('"') ? trimmed.slice(2, -1) : trimmed;
   }
   if (cell === null || cell === undefined) return "";

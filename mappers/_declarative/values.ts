@@ -61,7 +61,9 @@ function bindValue(
   const numbers = new Set([...missing].filter((text) => String(Number(text)) === text).map(Number));
   const options = group === undefined ? { decimal } : { decimal, group };
   const { convertTo, scale } = settings;
-  const hint = missing.has("") ? undefined : 'If empty cells stand for no value, add to the settings: `missing: [""]`.';
+  const hint = missing.has("")
+    ? undefined
+    : 'If empty cells stand for no value, `missing: [""]` in the settings leaves them out.';
 
   function read(cell: CellValue | undefined): number | undefined {
     if (typeof cell === "number") return numbers.has(cell) ? undefined : cell;

@@ -15,7 +15,7 @@ import type { Scope } from "../_declarative/template.ts";
 const BLANKS = "blanks";
 const BLANKS_HINT =
   "Where a value is missing, blanks alone do not show which: name the columns by their places, as `fixed`. Lines " +
-  "after the data are named by `endAt` or `skipRows`.";
+  "after the data are left out by `endAt` (from there to the end) or `skipRows`.";
 
 const settings = z
   .strictObject({

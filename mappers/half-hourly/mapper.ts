@@ -196,7 +196,7 @@ function bind(context: Context, scope: Scope, counts: Counts): Bound {
       throw new RowError(
         `the row has ${cells.length} cells, fewer than the ${SHORT_DAY} half hours of the shortest day need`,
         {
-          hint: "Was the file cut off here? Lines after the data are named by `endAt` or `skipRows`.",
+          hint: "Was the file cut off here? Lines after the data are left out by `endAt` (to the end) or `skipRows`.",
         },
       );
     const tags = status?.(cells);

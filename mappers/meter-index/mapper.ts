@@ -1,6 +1,6 @@
 /** Meter indexes, one a row, as people read them off meters and metering companies export them. */
 import { type CellValue, defineMapper, FileError, type MapperFile, RowError, type Target } from "headgate/mapper";
-import { isArchive, textOf } from "../_formats/cells.ts";
+import { DateKinds, isArchive, textOf } from "../_formats/cells.ts";
 import { inColumn } from "../_formats/columns.ts";
 import { type Tags, tagKeeper } from "../_formats/tags.ts";
 import { type ColumnName, type Columns, findColumns } from "./columns.ts";
@@ -28,9 +28,10 @@ export default defineMapper({
   conflicts: "refuse",
   settings,
 
-  async map({ file, settings, emit, eachRow, number, time }) {
+  async map({ file, settings, emit, eachRow, finding, number, time }) {
     const growth = new Growth();
     const keep = tagKeeper();
+    const kinds = new DateKinds();
     let columns: Columns | undefined;
     let targetOf: ((cells: readonly CellValue[]) => Target) | undefined;
 
@@ -76,6 +77,7 @@ export default defineMapper({
       requireWidth(cells, columns.width, isSheet);
       const target = targetOf(cells);
       const date = dateOf(cells, columns, settings, time, target);
+      kinds.noteCell(columns.cell(cells, "date"));
       const column = columns.name("index");
       const value = indexOf(cells, column);
       const event = eventOf(cells, columns.name("event"));
@@ -88,7 +90,8 @@ export default defineMapper({
     if (isSheet) await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
     else
       await eachRow(file.csv({ delimiter: await delimiterOf(file, settings), encoding: settings.encoding }), takeRow);
-    if (columns === undefined)
+    if (columns !== undefined) kinds.check(columns.name("date"), settings.mixedDates, finding);
+    else
       throw new FileError("the file is empty: it has no header", {
         hint: "The first row names the columns: a meter, mapping_config or register, date, index.",
       });

@@ -1,4 +1,5 @@
 import { z } from "headgate/mapper";
+import { mixedDates } from "../_formats/cells.ts";
 import { COLUMN_NAMES } from "./columns.ts";
 
 export const settings = z.strictObject({
@@ -19,6 +20,7 @@ export const settings = z.strictObject({
     .min(1)
     .optional()
     .describe("Format of dates that are texts, such as dd/MM/yyyy or dd/MM/yyyy HH:mm; ISO 8601 when left out."),
+  mixedDates,
   decimal: z.enum([".", ","]).default(".").describe("Decimal mark of indexes that are texts."),
   delimiter: z.string().min(1).optional().describe("Delimiter of a CSV file; found in its header when left out."),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a CSV file without a byte order mark."),

@@ -43,9 +43,9 @@ const INSTANT = joined(
 );
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$/;
 const DST_HINT =
-  "Add to the trigger's metadata which time is meant, for example: `dst: later` (or earlier, " +
-  "byOrder). A logger that never changes its clock needs a `timeZone` without daylight saving " +
-  "instead.";
+  "Set `dst` in the trigger's metadata: `byOrder` where the rows follow each other in time. By `later` and `earlier` " +
+  "both rows of a repeated time get the same hour, and one replaces the other. A logger that never changes its clock " +
+  "needs a `timeZone` without daylight saving instead.";
 const TIME_OF_DAY = /[Tt ]\d\d:\d\d/;
 
 export default defineMapper({

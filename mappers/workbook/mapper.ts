@@ -9,6 +9,7 @@ import { pattern } from "../_declarative/settings-text.ts";
 import { openTable, type Table } from "../_declarative/tables.ts";
 import type { Scope } from "../_declarative/template.ts";
 import type { Counts } from "../_declarative/values.ts";
+import { DateKinds, mixedDates } from "../_formats/cells.ts";
 
 const settings = z
   .strictObject({
@@ -59,6 +60,7 @@ const settings = z
     ...filterShape,
     columnCount,
     ...widthShape,
+    mixedDates,
     ...layoutShape,
     ...namedShape,
   })
@@ -129,13 +131,14 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
     ...fileFacts(file.name, settings.fileName),
     ...preambleFacts(before, settings.preamble),
   ]);
+  const dates = new DateKinds();
   const header: string[][] = [];
   let take: TakeRow | undefined;
   let scope: Scope | undefined;
   const begin = () => {
     const columns =
       headerRows === 0 ? numberedColumns(settings.columnCount) : headedColumns(filled(header, settings.fillHeader));
-    scope = { columns, facts, table };
+    scope = { columns, facts, table, dates };
     // Sheets end each row at its last filled cell.
     const ragged = {
       mayBeShort: true,
@@ -167,6 +170,8 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
     isChecked = true;
     take(cells);
   });
+  const column = String(settings.date.column ?? settings.date.columns?.join(" and ") ?? "date");
+  dates.check(column, settings.mixedDates, context.finding, { sheet });
   if (header.length < headerRows)
     throw new FileError(
       found

@@ -25,7 +25,10 @@ export function thrownWords(thrown: unknown): string {
   const { allowed, resource } = denied;
   const what = REACHED[allowed] ?? "something";
   const which = resource === "" ? "" : ` (${resource})`;
-  return `it tried to access ${what}${which}: a mapper reads its own file and lookup tables, and nothing else`;
+  return (
+    `it tried to access ${what}${which}: a mapper gets its file and its lookup tables from Headgate, and has no ` +
+    "network, no other programs and no folder of its own"
+  );
 }
 
 function deniedIn(thrown: unknown): { readonly allowed: string; readonly resource: string } | null {

@@ -8,7 +8,7 @@ import { faultyLine } from "./author-frames.ts";
 import { CONFLICTS_SETTING, conflictRule } from "./conflicts.ts";
 import type { Mapper } from "./mapper.ts";
 import { nameOf } from "./mapper-files.ts";
-import { settingNames, ZONE_SETTING } from "./settings.ts";
+import { COMMON_SETTINGS, settingNames, ZONE_SETTING } from "./settings.ts";
 
 /** A package name: not a path, an address, or a module of Node. */
 const PACKAGE = /^(?![./]|[a-z]+:)/;
@@ -85,11 +85,12 @@ export async function loadMapper(modulePath: string, digest: string, origin?: st
     throw refusal(modulePath, `its conflicts is none of ${conflictRule.options.join(", ")}`);
   if (mapper.sourceZone === true && !settingNames(mapper.settings).includes(ZONE_SETTING))
     throw refusal(modulePath, `it has sourceZone, but its settings have no "${ZONE_SETTING}"`);
-  if (settingNames(mapper.settings).includes(CONFLICTS_SETTING))
+  const taken = COMMON_SETTINGS.find((name) => settingNames(mapper.settings).includes(name));
+  if (taken !== undefined)
     throw refusal(
       modulePath,
-      `its settings have "${CONFLICTS_SETTING}", which every mapper has already: use another name, or ` +
-        "set the field conflicts of defineMapper",
+      `its settings have "${taken}", which every mapper has already: use another name` +
+        (taken === CONFLICTS_SETTING ? ", or set the field conflicts of defineMapper" : ""),
     );
   return mapper;
 }

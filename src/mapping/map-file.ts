@@ -11,6 +11,7 @@ import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batche
 import { Conflicts } from "./conflicts.ts";
 import { conflictWords, type MappedTarget, type MapResult } from "./contract.ts";
 import { writeIso } from "./iso-text.ts";
+import { OddDates } from "./plausible.ts";
 import { FirstRange, type RangeHelper } from "./ranges/ranges.ts";
 import { ReadingIndex } from "./reading-index.ts";
 import { Findings, percent, Rejections, reasonOf } from "./rejections.ts";
@@ -37,7 +38,8 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   const notes = { rejections: new Rejections(), findings: new Findings() };
   if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault), notes);
   const { rejections } = notes;
-  const index = new ReadingIndex(request.sink.spillPath, request.rowsInMemoryMax);
+  const { spillPath } = request.sink;
+  const index = new ReadingIndex(spillPath, request.rowsInMemoryMax, undefined, new OddDates(settings.dates));
   let first: FirstRange | undefined;
   try {
     first = firstRange(request, { index, rejections });
@@ -52,6 +54,7 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
     noteCut(cut, cutCount, notes.findings);
     // The mapper may have caught the error of the disk.
     if (index.fault !== undefined) throw unwritable(request, index.fault);
+    if (unmapped === null) for (const found of index.judgeDates(rejections)) notes.findings.add(found);
     const reason = unmapped ?? rowsReason(request, index.readings, rejections);
     if (reason !== null) return failed(reason, notes);
     const conflicts = new Conflicts(settings.conflicts, index, rejections);
@@ -148,6 +151,7 @@ async function writeBatches(
       signal.throwIfAborted();
       batches.push(await sink.append(body, (sheet) => index.sheetName(sheet)));
     }
+    conflicts.explain();
     const reason = conflicts.refused === 0 ? null : rowsReason(request, totals.points, notes.rejections);
     if (reason !== null) {
       await sink.discard();

@@ -6,8 +6,16 @@
 import type { PushTarget } from "../wire/push.ts";
 import { type IdentifierKind, targetWords } from "../wire/target.ts";
 import { Extras } from "./extras.ts";
+import { OddDates, type OddSteps, STEP_MS_MAX } from "./plausible.ts";
 import { ReadingColumns, releaseColumns, takeColumns } from "./reading-columns.ts";
-import { ColumnReadings, type ConflictJudge, MergedReadings, SettledReadings } from "./sorted-readings.ts";
+import type { Rejections } from "./rejections.ts";
+import {
+  ColumnReadings,
+  type ConflictJudge,
+  KeptReadings,
+  MergedReadings,
+  SettledReadings,
+} from "./sorted-readings.ts";
 import { type MovedRows, type SpilledRun, SpillFile } from "./spill.ts";
 
 /** About 5 MB in columns, and as much again while they are sorted. */
@@ -36,6 +44,15 @@ export class Group {
   from = 0;
   to = 0;
   untagged = 0;
+  /** Readings so far, their first and latest date in the order of rows, and the row of the first; see `OddDates`. */
+  rows = 0;
+  first = Number.NaN;
+  latest = Number.NaN;
+  firstRow = 0;
+  firstSheet = 0;
+  /** Readings with dates before the floor, which count nowhere else. */
+  early = 0;
+  odd: OddSteps | undefined;
 
   constructor(id: number, kindOrder: number, kind: IdentifierKind, json: string) {
     this.id = id;
@@ -72,6 +89,8 @@ export interface RangeReadings {
     readonly json: string;
     readonly kind: IdentifierKind;
     readonly unit: string | undefined;
+    /** As in `Group`. */
+    readonly dates: Pick<Group, "rows" | "first" | "latest" | "firstRow">;
   }[];
   readonly runs: readonly SpilledRun[];
   readonly readings: number;
@@ -96,12 +115,14 @@ export class ReadingIndex {
   #fault: unknown;
   /** Number of readings so far. */
   readings = 0;
+  readonly #dates: OddDates;
   /** How often the indexes of versions and tags became invalid. */
   clearedExtras = 0;
 
   /** `spillPath` is used when there are more than `rowsMax` readings. */
-  constructor(spillPath: string, rowsMax = ROWS_IN_MEMORY_MAX, spill?: SpillFile | undefined) {
+  constructor(spillPath: string, rowsMax = ROWS_IN_MEMORY_MAX, spill?: SpillFile | undefined, dates = new OddDates()) {
     this.#spillPath = spillPath;
+    this.#dates = dates;
     this.#rowsMax = rowsMax;
     this.#spill = spill;
   }
@@ -152,6 +173,11 @@ export class ReadingIndex {
     if (columns === null) return;
     columns.add(group.id, date, value, extra, row, sheet);
     this.readings += 1;
+    const step = date - group.latest;
+    if (step >= 0 && step <= STEP_MS_MAX) {
+      group.latest = date;
+      group.rows += 1;
+    } else this.#dates.note(group, date, row, sheet);
     if (columns.count >= this.#rowsMax || this.#extras.bytes > EXTRAS_BYTES_MAX) this.#spillColumns(columns);
   }
 
@@ -161,6 +187,7 @@ export class ReadingIndex {
   }
 
   #spillColumns(columns: ReadingColumns): void {
+    this.#dates.sample(columns);
     try {
       this.#spill ??= new SpillFile(this.#spillPath);
       this.#spill.write(this.#sorted(columns));
@@ -178,12 +205,19 @@ export class ReadingIndex {
     this.#columns?.clear();
     this.#spill?.runs.splice(0);
     this.readings = 0;
+    for (const group of this.#groups) {
+      group.rows = 0;
+      group.latest = Number.NaN;
+    }
   }
 
   /** Writes all readings to the spill file of another index, of which this one was made. */
   handOver(): RangeReadings {
     if (this.#columns !== null && this.#columns.count > 0) this.#spillColumns(this.#columns);
-    const groups = this.#groups.map(({ json, kind, unit }) => ({ json, kind, unit }));
+    const groups = this.#groups.map(({ json, kind, unit, rows, first, latest, firstRow }) => ({
+      ...{ json, kind, unit },
+      dates: { rows, first, latest, firstRow },
+    }));
     return { groups, runs: this.#spill?.runs ?? [], readings: this.readings };
   }
 
@@ -210,11 +244,38 @@ export class ReadingIndex {
         if (rank < before) return false;
         before = rank;
       }
-    for (const { json, kind, unit } of groups) this.group(json, kind).unit ??= unit;
+    if (!this.#follow(groups)) return false;
+    for (const { json, kind, unit, dates } of groups) {
+      const group = this.group(json, kind);
+      group.unit ??= unit;
+      if (dates.rows === 0) continue;
+      if (group.rows === 0) group.firstRow = dates.firstRow + lines;
+      group.latest = dates.latest;
+      group.rows += dates.rows;
+    }
     file.runs.push(...runs);
     this.readings += readings;
     this.#later = { file, moved: { rankOf: (rank) => placed[rank % GROUPS_MAX] ?? 0, lines } };
     return true;
+  }
+
+  /** Whether the dates of a later range go on where those here end. */
+  #follow(groups: RangeReadings["groups"]): boolean {
+    return groups.every(({ json, dates }) => {
+      const group = this.#groupsByJson.get(json);
+      return group === undefined || dates.rows === 0 || this.#dates.isUsual(group, dates.first);
+    });
+  }
+
+  /** Whether dates were found that do not follow each other as usual. */
+  get hasOddDates(): boolean {
+    return this.#dates.hasAny;
+  }
+
+  /** Refuses rows by their dates, when all are in. Returns what else is to be told of the dates. */
+  judgeDates(rejections: Rejections): ReturnType<OddDates["judge"]> {
+    if (this.#columns !== null) this.#dates.sample(this.#columns);
+    return this.#dates.judge(rejections, (sheet) => this.sheetName(sheet));
   }
 
   #sorted(columns: ReadingColumns): ColumnReadings {
@@ -241,7 +302,7 @@ export class ReadingIndex {
     const spilled = this.#spill?.open(count) ?? [];
     const later = this.#later?.file.open(count, this.#later.moved) ?? [];
     const all = count === 0 ? inMemory : new MergedReadings([...spilled, inMemory, ...later]);
-    return new SettledReadings(all, judge);
+    return new SettledReadings(this.#dates.leavesOut ? new KeptReadings(all, this.#dates) : all, judge);
   }
 
   /** Releases the space on disk and in memory. Idempotent. */

@@ -33,8 +33,8 @@ const NEAR_MS = 86_400_000;
 const HELD_MAX = 120_000;
 
 const HINT =
-  "All rows of the series in that hour are refused. Ask the sender for the offset or for UTC, or say " +
-  "that every row is of one pass by the policy earlier or later. Where several series alternate in " +
+  "All rows of the series in that hour are refused. Ask the sender for the offset or for UTC; only where the file has " +
+  "one pass alone, the policy earlier or later says which. Where several series alternate in " +
   "one file, a mapper has to name the series: { byOrder: series }.";
 
 /** A row that counted in the order of its series. */

@@ -2,11 +2,15 @@
 import leven from "leven";
 import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, type ConflictRule, conflictRule } from "./conflicts.ts";
 import { type Mapper, SOURCE_ZONE } from "./mapper.ts";
+import { DATES_SETTING, type DateRules, dateRules } from "./plausible.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
 /** The setting that `sourceZone` of a mapper is about. */
 export const ZONE_SETTING = "timeZone";
+
+/** The settings that every mapper has beside its own. */
+export const COMMON_SETTINGS = [CONFLICTS_SETTING, DATES_SETTING] as const;
 
 /** The given settings, or with the zone of the sources where they name none. */
 export function withSourceZone({ sourceZone }: Pick<Mapper, "sourceZone">, settings: Settings): Settings {
@@ -14,19 +18,23 @@ export function withSourceZone({ sourceZone }: Pick<Mapper, "sourceZone">, setti
   return sourceZone === true && isLeftOut ? { ...settings, [ZONE_SETTING]: SOURCE_ZONE } : settings;
 }
 
-/** The settings for the mapper, with the setting that every mapper has, or why they do not fit, field by field. */
+/** The settings for the mapper, with those that every mapper has, or why they do not fit, field by field. */
 export function parseSettings(
   mapper: Mapper,
   given: Settings,
-): { readonly value: unknown; readonly conflicts: ConflictRule } | { readonly fault: string } {
-  const { [CONFLICTS_SETTING]: wanted, ...settings } = given;
+):
+  | { readonly value: unknown; readonly conflicts: ConflictRule; readonly dates: DateRules }
+  | { readonly fault: string } {
+  const { [CONFLICTS_SETTING]: wanted, [DATES_SETTING]: wantedDates, ...settings } = given;
   const rule = conflictRule.optional().safeParse(wanted);
+  const dates = dateRules.safeParse(wantedDates);
   const own = parseOwn(mapper, settings);
-  if (!rule.success) {
-    const fault = `${CONFLICTS_SETTING}: it is none of ${conflictRule.options.join(", ")}`;
-    return { fault: "fault" in own ? `${own.fault}; ${fault}` : fault };
-  }
-  return "fault" in own ? own : { ...own, conflicts: rule.data ?? mapper.conflicts ?? CONFLICT_RULE_DEFAULT };
+  const faults = "fault" in own ? [own.fault] : [];
+  if (!rule.success) faults.push(`${CONFLICTS_SETTING}: it is none of ${conflictRule.options.join(", ")}`);
+  if (!dates.success)
+    faults.push(...dates.error.issues.map(({ path, message }) => `${[DATES_SETTING, ...path].join(".")}: ${message}`));
+  if ("fault" in own || !rule.success || !dates.success) return { fault: faults.join("; ") };
+  return { ...own, conflicts: rule.data ?? mapper.conflicts ?? CONFLICT_RULE_DEFAULT, dates: dates.data };
 }
 
 function parseOwn(mapper: Mapper, settings: Settings): { readonly value: unknown } | { readonly fault: string } {
@@ -48,7 +56,7 @@ function parseOwn(mapper: Mapper, settings: Settings): { readonly value: unknown
 
 /** Says that there is no such setting, and suggests a similar one. */
 function unknownKey(key: string, { settings }: Mapper): string {
-  const names = [...settingNames(settings), CONFLICTS_SETTING];
+  const names = [...settingNames(settings), ...COMMON_SETTINGS];
   const near = names
     .map((name) => ({ name, distance: leven(key.toLowerCase(), name.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)

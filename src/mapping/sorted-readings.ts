@@ -1,5 +1,6 @@
 /** Readings by group and date: from memory, merged from several runs, and with repeated ones settled. */
 import { type Extra, NO_EXTRA } from "./extras.ts";
+import type { OddDates } from "./plausible.ts";
 import type { ReadingColumns } from "./reading-columns.ts";
 import type { SortedReading, SortedReadings } from "./spill.ts";
 
@@ -122,6 +123,31 @@ export class MergedReadings implements SortedReadings {
     if (one === undefined || other === undefined) return false;
     if (one.rank !== other.rank) return one.rank < other.rank;
     return one.date === other.date ? a < b : one.date < other.date;
+  }
+}
+
+/** The readings that were not refused because of their dates. */
+export class KeptReadings implements SortedReadings {
+  rank = 0;
+  date = 0;
+  value = 0;
+  row = 0;
+  sheet = 0;
+  extra = NO_EXTRA;
+  readonly #all: SortedReadings;
+  readonly #dates: Pick<OddDates, "isLeftOut">;
+
+  constructor(all: SortedReadings, dates: Pick<OddDates, "isLeftOut">) {
+    this.#all = all;
+    this.#dates = dates;
+  }
+
+  next(): boolean {
+    while (this.#all.next()) {
+      copyReading(this.#all, this);
+      if (!this.#dates.isLeftOut(this.rank, this.date, this.row, this.sheet)) return true;
+    }
+    return false;
   }
 }
 

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, conflictRule } from "../mapping/conflicts.ts";
 import type { Mapper } from "../mapping/mapper.ts";
+import { DATES_SETTING, dateRules } from "../mapping/plausible.ts";
 import type { MapperFacts } from "./messages.ts";
 
 /** Version of a mapper that names none. */
@@ -13,8 +14,10 @@ export function factsOf(mapper: Mapper): MapperFacts {
     io: "input",
   });
   delete conflicts.$schema;
-  const schema =
-    own.properties === undefined ? own : { ...own, properties: { ...own.properties, [CONFLICTS_SETTING]: conflicts } };
+  const dates = z.toJSONSchema(dateRules, { io: "input" });
+  delete dates.$schema;
+  const common = { [CONFLICTS_SETTING]: conflicts, [DATES_SETTING]: dates };
+  const schema = own.properties === undefined ? own : { ...own, properties: { ...own.properties, ...common } };
   return {
     name: mapper.name,
     version: String(mapper.version ?? VERSION_DEFAULT),

@@ -64,6 +64,19 @@ it("tells what was found in the file beside the payload, and in the summary, wha
   ]);
 });
 
+it("takes a mapper of the named folder before that of ./mappers, and says that there are two", async () => {
+  const other = join(site, "elsewhere");
+  await mkdir(join(other, "mappers"), { recursive: true });
+  await writeFile(
+    join(other, "mappers/acme.ts"),
+    'import { defineMapper } from "headgate/mapper"; export default defineMapper({ name: "acme", summary: "x", map() {} });',
+  );
+  vi.spyOn(process, "cwd").mockReturnValue(other);
+  expect(await map(""), shown.stderr).toBe(0);
+  expect(shown.stdout).toBe(PAYLOAD);
+  expect(shown.stderr).toContain(`is that of ${join(site, "mappers/acme.ts")}; there is another in ${other}`);
+});
+
 it("does not treat a mapper that exits as a success", async () => {
   expect(await map("process.exit(0);")).toBe(1);
   expect(shown.stdout).toBe("");

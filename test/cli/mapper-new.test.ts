@@ -219,6 +219,29 @@ it("does not treat a mapper that exits during its cases as a success", async () 
   });
 });
 
+it("runs cases with the rights that a mapper has in the gateway", async () => {
+  const folder = join(site, "reaching/reaches");
+  await mkdir(join(folder, "cases/first"), { recursive: true });
+  await writeFile(
+    join(folder, "mapper.ts"),
+    `import { execFileSync } from "node:child_process";
+import { defineMapper } from "headgate/mapper";
+export default defineMapper({ name: "reaches", summary: "", map: ({ emit }) => {
+  execFileSync(process.execPath, ["-e", ""]);
+  emit({ target: { variableId: 7 }, date: "2026-03-01T00:00:00Z", value: 1 });
+} });
+`,
+  );
+  await writeFile(join(folder, "cases/first/input.csv"), "a\n");
+  const points = [{ variableId: 7, data: [{ date: "2026-03-01T00:00:00Z", value: 1 }] }];
+  await writeFile(join(folder, "cases/first/expected.json"), JSON.stringify(points));
+  const tested = await headgate("mapper", "test", "reaches", "--folder", join(site, "reaching"));
+  expect(tested).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/with the rights that the gateway gives it: .*other programs/),
+  });
+});
+
 it("reports a sample without a table", async () => {
   await writeFile(join(site, "letter.txt"), "Dear reader,\nthis is no table.\n");
   expect(await headgate("mapper", "new", "letter", "--sample", "letter.txt")).toMatchObject({

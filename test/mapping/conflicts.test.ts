@@ -122,16 +122,48 @@ describe("readings of one target, date and version", () => {
   });
 });
 
+describe("the hint of a conflict", () => {
+  const hintsOf = async (dates: readonly number[]) => {
+    const { result } = await mapWith(
+      ({ emit }) => {
+        for (const [nth, date] of dates.entries())
+          emit({ target: { variableId: 7 }, date: new Date(date), value: nth });
+      },
+      { settings: { conflicts: "refuse" } },
+    );
+    return new Set(result.rejected.map(({ hint }) => hint ?? ""));
+  };
+  const day = Array.from({ length: 96 }, (_, nth) => START + nth * 900_000);
+
+  it("names the missing part of the date where all times of a day come again, and what `last` would lose", async () => {
+    const [hint, ...others] = await hintsOf([...day, ...day]);
+    expect(others).toEqual([]);
+    expect(hint).toContain("a part of the date is not read");
+    expect(hint).toContain("`conflicts: last` would keep one day and lose the others");
+  });
+
+  it("says of other conflicts which rows each rule leaves out", async () => {
+    for (const dates of [
+      [...day, day[5] ?? 0],
+      [0, 1, 2, 3, 4, 5].flatMap((nth) => [START + nth * 86_400_000, START + nth * 86_400_000]),
+    ]) {
+      const [hint, ...others] = await hintsOf(dates);
+      expect(others).toEqual([]);
+      expect(hint).toContain("leaves out the earlier ones");
+    }
+  });
+});
+
 describe("the setting conflicts", () => {
   const map = () => undefined;
   const mapper = defineMapper({ name: "x", summary: "x", map, settings: z.strictObject({ a: z.string() }) });
 
   it("is a setting of every mapper, with the mapper's own default, and not in the mapper's schema", () => {
-    expect(parseSettings(mapper, { a: "1" })).toEqual({ value: { a: "1" }, conflicts: "last" });
+    expect(parseSettings(mapper, { a: "1" })).toMatchObject({ value: { a: "1" }, conflicts: "last" });
     expect(parseSettings({ ...mapper, conflicts: "refuse" }, { a: "1" })).toMatchObject({
       conflicts: "refuse",
     });
-    expect(parseSettings(mapper, { a: "1", conflicts: "first" })).toEqual({
+    expect(parseSettings(mapper, { a: "1", conflicts: "first" })).toMatchObject({
       value: { a: "1" },
       conflicts: "first",
     });

@@ -52,9 +52,9 @@ export function addMap({ command, stop, action }: CommandFrame): void {
     .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
     .option(
       "--folder <path>",
-      "folder that holds mappers, beside the bundled ones; may be repeated",
+      "folder that holds mappers, before ./mappers and the bundled ones; may be repeated",
       (folder, before: readonly string[]) => [...before, folder],
-      ["./mappers"],
+      [],
     )
     .addOption(optionalConfigOption("configuration of the gateway, for its lookups and folders of mappers"))
     .option(
@@ -114,6 +114,7 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
     // The mapper is loaded here while its process starts, which has to come first: modules that load leave no turn.
     await runs.prepare(options.mapper);
     const mapper = await findMapper(folders, options.mapper);
+    await noteCollision(folders, options.mapper);
     const job = {
       inputPath: resolve(file),
       fileName: options.name ?? basename(file),
@@ -163,7 +164,20 @@ async function configOf({ config }: MapOptions): Promise<GatewayConfig | undefin
 }
 
 function foldersOf({ folder }: MapOptions, config: GatewayConfig | undefined): readonly string[] {
-  return [...folder.map((one) => resolve(one)), ...(config?.mappers.folders ?? [])];
+  return [...mapperFolders(folder), ...(config?.mappers.folders ?? [])];
+}
+
+/** Absolute: those that were named, and the usual one of the current folder after them. */
+export function mapperFolders(named: readonly string[]): readonly string[] {
+  return [...new Set([...named, "./mappers"].map((one) => resolve(one)))];
+}
+
+/** Says which of several mappers of one name is used. */
+export async function noteCollision(folders: readonly string[], name: string): Promise<void> {
+  const found = await Promise.all(folders.map((folder) => locateMapper([folder], name)));
+  const [taken, ...others] = [...new Set(found.filter((path) => path !== null))];
+  if (taken !== undefined && others.length > 0)
+    note(`the mapper ${name} is that of ${taken}; there is another in ${others.join(" and ")}`);
 }
 
 async function findMapper(folders: readonly string[], name: string): Promise<MapperIdentity> {

@@ -1,16 +1,18 @@
 /** `headgate mapper`: lists mappers, and runs their golden cases. */
-import { resolve } from "node:path";
+import { url as debuggerUrl } from "node:inspector";
 import { isDeepStrictEqual } from "node:util";
 import { listCases } from "../../authoring/case-files.ts";
 import { caseSample, runCase, updateCase } from "../../authoring/cases.ts";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "../../authoring/kit/index.ts";
 import type { CatalogueEntry } from "../../mapping/contract.ts";
-import { RejectedError, wordsOf } from "../../support/errors.ts";
+import { ConfigError, RejectedError, wordsOf } from "../../support/errors.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
+import { createInspector, type Inspector } from "../../workers/inspector.ts";
+import type { MapperModule } from "../../workers/messages.ts";
 import { addCommand, type CommandFrame } from "../command.ts";
 import { differences } from "../differences.ts";
 import { print, printError, printJson, printTable, styled } from "../output.ts";
-import { requireMapper } from "./map.ts";
+import { mapperFolders, noteCollision, requireMapper } from "./map.ts";
 import { type NewOptions, newMapper } from "./mapper-new.ts";
 
 interface ListOptions {
@@ -22,14 +24,14 @@ interface TestOptions extends ListOptions {
   readonly update?: boolean;
 }
 
-const FOLDER_HELP = "folder that holds mappers, beside the bundled ones; may be repeated";
+const FOLDER_HELP = "folder that holds mappers, before ./mappers and the bundled ones; may be repeated";
 
 export function addMapper({ command, stop, action }: CommandFrame): void {
   const mapper = command("mapper", ["headgate mapper list"]);
   addCommand(mapper, "list", "The mappers that were found, with their settings.", [
     "headgate mapper list --folder ./mappers",
   ])
-    .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
+    .option("--folder <path>", FOLDER_HELP, collect, [])
     .option("--json", "as JSON, with the JSON Schema of the settings")
     .action(action((options: ListOptions) => list(options)));
   addCommand(mapper, "new <name>", "Creates a mapper from a sample file, with its first case.", [
@@ -46,7 +48,7 @@ export function addMapper({ command, stop, action }: CommandFrame): void {
     "Runs the golden cases of mappers, and the rules for every mapper; of all mappers when none is named.",
     ["headgate mapper test acme-hourly", "headgate mapper test acme-hourly --update"],
   )
-    .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
+    .option("--folder <path>", FOLDER_HELP, collect, [])
     .option("--update", "replace the expectations of the cases by the current results")
     .option("--json", "as JSON")
     .action(action((names: string[], options: TestOptions) => test(names, options)));
@@ -57,7 +59,7 @@ function collect(folder: string, before: readonly string[]): readonly string[] {
 }
 
 async function list(options: ListOptions): Promise<number> {
-  const entries = await createCatalogue(options.folder.map((folder) => resolve(folder))).list();
+  const entries = await createCatalogue(mapperFolders(options.folder)).list();
   if (options.json === true) {
     printJson(
       entries.map(({ identity, summary, modulePath, settingsSchema }) => ({
@@ -99,7 +101,7 @@ interface TestedCase {
   readonly detail?: string;
 }
 
-/** Cases run in this process, so that an author can debug them; a mapper that exits is reported as a failure. */
+/** A mapper that ends this process is reported as a failure. */
 async function test(names: readonly string[], options: TestOptions): Promise<number> {
   let at = "";
   const reportExit = () => {
@@ -127,19 +129,24 @@ async function testAll(
   options: TestOptions,
   begin: (mapper: string) => void,
 ): Promise<number> {
-  const catalogue = createCatalogue(options.folder.map((folder) => resolve(folder)));
+  const catalogue = createCatalogue(mapperFolders(options.folder));
   const entries =
     names.length === 0
       ? await catalogue.list()
       : await Promise.all(names.map((name) => requireMapper(catalogue, name)));
   const results: TestedCase[] = [];
+  const inspector = createInspector();
+  await using _ = { [Symbol.asyncDispose]: () => inspector.close() };
   for (const { identity, modulePath } of entries) {
     begin(identity.name);
+    await noteCollision(mapperFolders(options.folder), identity.name);
     const report = (one: Omit<TestedCase, "mapper">) => {
       results.push({ mapper: identity.name, ...one });
       if (options.json !== true) printTested(identity.name, one);
     };
-    for (const name of await listCases(modulePath)) report(await testCase(modulePath, name, options.update === true));
+    const walled = (name: string) => caseFault(inspector, { modulePath, digest: identity.digest }, name);
+    for (const name of await listCases(modulePath))
+      report(await testCase(modulePath, name, options.update === true, walled));
     for (const one of await testContract(modulePath)) report(one);
   }
   if (options.json === true) printJson(results);
@@ -147,15 +154,40 @@ async function testAll(
   return results.every((one) => one.result === "ok" || one.result === "updated") ? 0 : 1;
 }
 
-async function testCase(modulePath: string, name: string, update: boolean): Promise<Omit<TestedCase, "mapper">> {
+/**
+ * A case runs behind the wall of the gateway, and in this process where it fails there, to show the difference; with a
+ * debugger in this process alone. `walled` gives the fault behind the wall.
+ */
+async function testCase(
+  modulePath: string,
+  name: string,
+  update: boolean,
+  walled: (name: string) => Promise<string | null>,
+): Promise<Omit<TestedCase, "mapper">> {
+  const fault = debuggerUrl() === undefined ? await walled(name) : null;
+  if (fault === null && debuggerUrl() === undefined) return { case: name, result: "ok" };
   const outcome = await runCase(modulePath, name);
-  if (isDeepStrictEqual(outcome.actual, outcome.expected)) return { case: name, result: "ok" };
+  const isExpected = isDeepStrictEqual(outcome.actual, outcome.expected);
+  if (isExpected && fault === null) return { case: name, result: "ok" };
+  if (isExpected)
+    return { case: name, result: "broken", detail: `with the rights that the gateway gives it: ${fault}` };
   if (update) {
     await updateCase(modulePath, outcome);
-    return { case: name, result: "updated" };
+    const left = debuggerUrl() === undefined ? await walled(name) : null;
+    if (left === null) return { case: name, result: "updated" };
+    return { case: name, result: "broken", detail: `with the rights that the gateway gives it: ${left}` };
   }
   const detail = differences(outcome.expected, outcome.actual).join("\n");
   return { case: name, result: "differs", detail };
+}
+
+async function caseFault(inspector: Inspector, module: MapperModule, name: string): Promise<string | null> {
+  try {
+    return await inspector.caseFault(module, module.modulePath, name);
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown.message;
+    throw thrown;
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Maps a later range of a file, for the thread that maps the rest of it. */
 
+import { OddDates } from "../plausible.ts";
 import { ReadingIndex } from "../reading-index.ts";
 import { Findings, Rejections } from "../rejections.ts";
 import { type RunRequest, runMapper } from "../run-mapper.ts";
@@ -18,7 +19,12 @@ export async function mapRange(request: MapRangeRequest): Promise<MappedRange | 
   let index: ReadingIndex | undefined;
   try {
     const rejections = new Rejections();
-    index = new ReadingIndex("", request.rowsInMemoryMax, new SpillFile(request.range.spillPath, "borrow"));
+    index = new ReadingIndex(
+      "",
+      request.rowsInMemoryMax,
+      new SpillFile(request.range.spillPath, "borrow"),
+      new OddDates(settings.dates),
+    );
     const range = new LaterRange({ index, rejections }, request.range);
     const log = { info: range.refuse, warn: range.refuse };
     const reason = await runMapper({ ...request, log }, settings.value, {

@@ -219,7 +219,7 @@ export class LaterRange implements RowWatch {
     const { index, rejections } = this.#parts;
     this.check();
     // Other reads of the file ended with the head.
-    if (this.#line === undefined || this.cut.wasPassed) throw new UnfitRange();
+    if (this.#line === undefined || this.cut.wasPassed || index.hasOddDates) throw new UnfitRange();
     return { ...index.handOver(), rows: rejections.takenRows - this.#rowsOfHead, line: this.#line };
   }
 }
