@@ -79,7 +79,7 @@ function bindColumn(at: number, columns: Columns): Template {
 /** `'0123`: an apostrophe before a number, as spreadsheet programs take it for the sign of a text. */
 const GUARDED_NUMBER = /^'\d[^']*$/;
 
-/** A cell as text, trimmed; of `="0123"` and `'0123`, by which exports keep spreadsheets from changing it, the number. */
+/** A cell as text, trimmed; of `="0123"` and `'0123`, which keep spreadsheets from changing it, the number. */
 export function cellText(cell: CellValue | undefined, column: string): string {
   if (typeof cell === "string") {
     const trimmed = cell.trim();

@@ -30,8 +30,8 @@ export const mixedDates = z
   .enum(["refuse", "allow"])
   .default("refuse")
   .describe(
-    "Typed dates of which no day is after the 12th, beside texts such as 13/06/2026: a spreadsheet program that reads " +
-      "the month first has swapped day and month of the typed ones. `refuse` the file, or `allow` it.",
+    "Typed dates of which no day is after the 12th, beside texts such as 13/06/2026: a spreadsheet program that " +
+      "reads the month first has swapped day and month of the typed ones. `refuse` the file, or `allow` it.",
   );
 
 /** 13/06/2026 and 6.13.26: day and month as numbers, in an order that the text does not show. */
@@ -89,8 +89,8 @@ export class DateKinds {
         column,
         text: this.#textExample,
         hint:
-          "A spreadsheet program reads texts as dates where they fit its own order, and leaves the others as texts: map " +
-          "the file as it was before it was opened there. If the typed dates are right, set `mixedDates: allow`.",
+          "A spreadsheet program reads texts as dates where they fit its own order, and leaves the others as texts: " +
+          "map the file as it was before it was opened there. If the typed dates are right, set `mixedDates: allow`.",
       },
     );
   }

@@ -27,13 +27,13 @@ export const CONFLICT_RULE_DEFAULT: ConflictRule = "last";
 const CONFLICTS_KEPT_MAX = 20;
 
 const HINT =
-  "Which of them counts is not known; or a part of the date or of the target is not read, such as a channel. Only where " +
-  "later rows correct earlier ones, `conflicts: last` in the trigger's metadata leaves out the earlier ones, and `first` " +
-  "the later ones.";
+  "Which of them counts is not known; or a part of the date or of the target is not read, such as a channel. Only " +
+  "where later rows correct earlier ones, `conflicts: last` in the trigger's metadata leaves out the earlier ones, " +
+  "and `first` the later ones.";
 /** For targets of which all times of a day come again. */
 const DAY_HINT =
-  "All times of a day come again: a part of the date is not read, such as a day that stands only above its block of rows " +
-  "or in another column. The settings of the date have to name it. `conflicts: last` would keep one day and lose the " +
+  "All times of a day come again: a part of the date is not read, such as a day that stands only above its block of " +
+  "rows or in another column. The settings of the date have to name it. `conflicts: last` would keep one day and lose the " +
   "others.";
 const DAY_MS = 25 * 3_600_000;
 const DATES_MIN = 4;

@@ -140,7 +140,8 @@ export class Findings {
     finding.count += typeof count === "number" && count > 1 ? Math.trunc(count) : 1;
     if (attention === true) finding.attention = true;
     if (place === undefined) return;
-    const bound = boundPlace(place);
+    // Results are compared with those that were read back from JSON.
+    const bound = Object.fromEntries(Object.entries(boundPlace(place)).filter(([, part]) => part !== undefined));
     finding.first ??= bound;
     finding.last = bound;
   }

@@ -40,7 +40,7 @@ export function passesOf(stay: Stay): readonly Pass[] | string {
 
 const NEITHER = "the passes neither follow each other nor alternate time by time";
 
-/** Rows that are labelled by the starts of their intervals: 2:30, 2:45, 3:00, 2:15, 2:30, … The row at 3:00 ends a pass. */
+/** Rows that are named by the starts of their intervals: 2:30, 2:45, 3:00, 2:15, 2:30, … That at 3:00 ends a pass. */
 function passesByEnd(stay: Stay, end: number): readonly Pass[] | string {
   const { walls } = stay;
   const found = directionsOf(stay).flatMap((direction) => {

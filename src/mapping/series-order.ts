@@ -15,7 +15,7 @@ interface Twice {
 
 interface Held extends Twice {
   readonly wall: number;
-  /** The time at which the hour ends: by the clock it occurs once, but twice where ends are labelled by their starts. */
+  /** The time at which the hour ends: by the clock it occurs once, but twice where ends are named by their starts. */
   readonly isEnd: boolean;
   readonly date: PendingDate;
 }
@@ -33,8 +33,8 @@ const NEAR_MS = 86_400_000;
 const HELD_MAX = 120_000;
 
 const HINT =
-  "All rows of the series in that hour are refused. Ask the sender for the offset or for UTC; only where the file has " +
-  "one pass alone, the policy earlier or later says which. Where several series alternate in " +
+  "All rows of the series in that hour are refused. Ask the sender for the offset or for UTC; only where the file " +
+  "has one pass alone, the policy earlier or later says which. Where several series alternate in " +
   "one file, a mapper has to name the series: { byOrder: series }.";
 
 /** A row that counted in the order of its series. */

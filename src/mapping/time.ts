@@ -216,8 +216,8 @@ function repeated(text: string, zone: Zone): RowError {
   return new RowError(`"${short(text)}" occurs twice in ${zone.name} because of daylight saving`, {
     text,
     hint:
-      "Write the offset with the date, or read the rows byOrder. By earlier and later both rows of a repeated time get " +
-      "the same hour, and only one of them can count.",
+      "Write the offset with the date, or read the rows byOrder. By earlier and later both rows of a repeated time " +
+      "get the same hour, and only one of them can count.",
   });
 }
 

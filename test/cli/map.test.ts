@@ -69,7 +69,8 @@ it("takes a mapper of the named folder before that of ./mappers, and says that t
   await mkdir(join(other, "mappers"), { recursive: true });
   await writeFile(
     join(other, "mappers/acme.ts"),
-    'import { defineMapper } from "headgate/mapper"; export default defineMapper({ name: "acme", summary: "x", map() {} });',
+    'import { defineMapper } from "headgate/mapper";\n' +
+      'export default defineMapper({ name: "acme", summary: "x", map() {} });\n',
   );
   vi.spyOn(process, "cwd").mockReturnValue(other);
   expect(await map(""), shown.stderr).toBe(0);

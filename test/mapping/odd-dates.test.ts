@@ -109,7 +109,9 @@ describe("findings of dates", () => {
       { kind: "early", count: 20, attention: true },
     ]);
     const far = Date.UTC(2025, 5, 3);
-    const ends = steps(20, HOUR).with(0, far).with(19, far);
+    const ends = steps(20, HOUR)
+      .with(0, far)
+      .with(19, far + HOUR);
     expect(await found(ends)).toMatchObject([{ kind: "outlier", count: 2, first: { row: 2 }, attention: true }]);
     const kept = await found(steps(20, HOUR).with(9, far), { dates: { outliers: "keep" } });
     expect(kept).toMatchObject([{ kind: "outlier", count: 1, first: { row: 11 } }]);

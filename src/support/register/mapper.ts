@@ -95,7 +95,7 @@ export const MAPPING_ERRORS = {
   "HG-MAP-031": {
     title: "more rows were refused than the trigger tolerates",
     hint:
-      "The refused rows are listed with their reasons. Correct the file and send it again; or raise `rejectShare` of the " +
-      "trigger and replay the run, which then delivers the other rows without these.",
+      "The refused rows are listed with their reasons. Correct the file and send it again; or raise `rejectShare` of " +
+      "the trigger and replay the run, which then delivers the other rows without these.",
   },
 } as const satisfies Record<string, RegisterEntry>;
