@@ -212,11 +212,7 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
       for (const at of series) key += `${cellText(cells[at], "")}\n`;
       return date.read(cells, key);
     },
-    leavesOut(cells) {
-      if (!columns.every(({ at, quantity }) => quantity.value(cells, at) === undefined)) return false;
-      counts.missing += columns.length;
-      return true;
-    },
+    leavesOut: (cells) => countMissing(columns, cells, counts),
     take(cells, when, rowTags) {
       if (columns.length === 1 && only !== undefined) takeOne(only, when, cells, rowTags, tools.emit);
       else if (emitRow === undefined)
@@ -224,6 +220,13 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
       else takeCompared(when, cells, rowTags, emitRow);
     },
   };
+}
+
+/** See `BoundValues.leavesOut`. */
+function countMissing(columns: readonly BoundColumn[], cells: Cells, counts: Counts): boolean {
+  if (!columns.every(({ at, quantity }) => quantity.value(cells, at) === undefined)) return false;
+  counts.missing += columns.length;
+  return true;
 }
 
 function boundColumns(tools: Tools, layout: Layout, scope: Scope): readonly BoundColumn[] {

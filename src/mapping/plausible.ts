@@ -48,7 +48,7 @@ export type DateRules = z.output<typeof dateRules>;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A longer step, or one back, is looked at. */
+/** Longer steps, and steps back, are checked. */
 export const STEP_MS_MAX = 22 * HOUR_MS;
 const JUMP_MS = 31 * DAY_MS;
 const MEDIANS = 100;
@@ -229,7 +229,7 @@ export class OddDates {
   }
 
   /**
-   * Refuses the rows with dates that do not fit, and returns what else is to be told. Called once, when all readings
+   * Refuses the rows with dates that do not fit, and returns the findings of the others. Called once, when all readings
    * are in. `sheetName` gives the name of a sheet by its index.
    */
   judge(rejections: Rejections, sheetName: (sheet: number) => string | undefined): readonly DateFinding[] {

@@ -259,7 +259,7 @@ export class ReadingIndex {
     return true;
   }
 
-  /** Whether the dates of a later range go on where those here end. */
+  /** Whether the dates of a later range continue those that are here. */
   #follow(groups: RangeReadings["groups"]): boolean {
     return groups.every(({ json, dates }) => {
       const group = this.#groupsByJson.get(json);
@@ -272,7 +272,7 @@ export class ReadingIndex {
     return this.#dates.hasAny;
   }
 
-  /** Refuses rows by their dates, when all are in. Returns what else is to be told of the dates. */
+  /** Refuses rows by their dates, when all are in. Returns the findings of the others. */
   judgeDates(rejections: Rejections): ReturnType<OddDates["judge"]> {
     if (this.#columns !== null) this.#dates.sample(this.#columns);
     return this.#dates.judge(rejections, (sheet) => this.sheetName(sheet));
