@@ -33,8 +33,8 @@ const HINT =
 /** For targets of which all times of a day come again. */
 const DAY_HINT =
   "All times of a day come again: a part of the date is not read, such as a day that stands only above its block of " +
-  "rows or in another column. The settings of the date have to name it. `conflicts: last` would keep one day and lose " +
-  "the others.";
+  "rows or in another column. The settings of the date have to name it. `conflicts: last` would keep one day and " +
+  "lose the others.";
 const DAY_MS = 25 * 3_600_000;
 const DATES_MIN = 4;
 
