@@ -3,7 +3,7 @@
  * The specification names three addresses and shows no fields; these are an extension of Headgate.
  */
 import { z } from "zod";
-import { anyCase, caseless, inOrder, listOf, paging, queryBoolean, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, inOrder, listOf, nameText, paging, queryBoolean, queryInteger } from "./caseless.ts";
 
 export const ALARM_KINDS = [
   "Above",
@@ -128,7 +128,7 @@ const notifications = caseless(
 );
 
 const templateFields = z.object({
-  name: z.string().min(1).max(200),
+  name: nameText(200),
   description: z.string().max(2_000).optional().describe("Stands in mails."),
   enabled: z.boolean().optional().describe("true by default. The alarms of a disabled template stay as they are."),
   severity: inOrder(ALARM_SEVERITIES).optional().describe("Warning by default."),
@@ -247,7 +247,7 @@ export type AlarmFilter = z.output<typeof viewFilter>;
 
 export const alarmViewBody = caseless(
   z.object({
-    name: z.string().min(1).max(200),
+    name: nameText(200),
     templateViews: z.boolean().optional().describe("true: a view of templates; a view of alarms by default."),
     filter: caseless(viewFilter).describe("The conditions, named as the parameters of the list."),
   }),

@@ -29,7 +29,7 @@ const inputFields = {
   sourceId: id.optional(),
   variableId: id,
   granularity: numberOrName(GRANULARITIES).optional(),
-  aggregation: numberOrName(AGGREGATES).optional(),
+  aggregation: numberOrName(AGGREGATES).optional().describe("With a granularity; that of the variable when left out."),
   periodType: numberOrName(PERIOD_TYPES)
     .optional()
     .describe("1 RelativeDate: so far back; 2 AbsoluteDate: a fixed period; 3 LastPoints: so many points."),
@@ -51,7 +51,11 @@ const entityFields = {
 };
 const constantFields = { alias, value: z.union([z.number(), z.string().max(10_000)]) };
 
-const formula = z.string().max(FORMULA_CHARACTERS_MAX).describe("An R script, or an expression when it begins with =.");
+const formula = z
+  .string()
+  .max(FORMULA_CHARACTERS_MAX)
+  .optional()
+  .describe("An R script, or an expression when it begins with =. Without one nothing is calculated yet.");
 
 export const calculatedBody = caseless(
   z.object({

@@ -70,8 +70,18 @@ export function numberOrName(numbers: Readonly<Record<string, number>>) {
   const read = (text: string) => known.get(text.toLowerCase()) ?? (WHOLE.test(text) ? Number(text) : text);
   const names = Object.keys(numbers);
   const error = ({ input }: { readonly input?: unknown }) =>
-    `must be one of ${names.join(", ")}, or the number of one, and not ${shownBeside(input, names)}`;
+    input === undefined
+      ? "is missing"
+      : `must be one of ${names.join(", ")}, or the number of one, and not ${shownBeside(input, names)}`;
   return z.preprocess((input) => (typeof input === "string" ? read(input) : input), z.int({ error }));
+}
+
+/** A name for people, of at most so many characters. */
+export function nameText(charactersMax: number) {
+  return z
+    .string()
+    .max(charactersMax)
+    .refine((text) => text.trim() !== "", { error: "must not be blank" });
 }
 
 const WHOLE = /^-?\d+$/;

@@ -4,7 +4,7 @@
  * (`docs/hub-choices.md`, *File triggers*).
  */
 import { z } from "zod";
-import { caseless, inOrder, listOf, paging, queryInteger } from "./caseless.ts";
+import { caseless, inOrder, listOf, nameText, paging, queryInteger } from "./caseless.ts";
 import {
   FILE_TYPES,
   FILTER_TYPES,
@@ -28,7 +28,7 @@ const metadata = z
   .refine((settings) => JSON.stringify(settings).length <= METADATA_MAX, `is larger than ${METADATA_MAX} characters`);
 
 const written = z.object({
-  name: z.string().min(1).max(200).optional().describe("Name that people read."),
+  name: nameText(200).optional().describe("Name that people read."),
   fileType: inOrder(FILE_TYPES).optional().describe("Format of the file; CustomFormat by default."),
   ingestionType: inOrder(INGESTION_TYPES).optional().describe("How the file comes; SendViaFtp by default."),
   triggerType: inOrder(TRIGGER_TYPES).optional().describe("Added, its only value, by default."),

@@ -22,7 +22,7 @@ function numbered<const Ids extends Readonly<Record<string, number>>>(ids: Ids) 
   };
   const values = Object.values(ids) as Ids[keyof Ids][];
   const error = ({ input }: { readonly input?: unknown }) =>
-    `must be one of ${words}, and not ${shownBeside(input, Object.keys(ids))}`;
+    input === undefined ? "is missing" : `must be one of ${words}, and not ${shownBeside(input, Object.keys(ids))}`;
   return z.preprocess(read, z.literal(values, { error })).describe(`One of ${words}.`);
 }
 
@@ -71,7 +71,7 @@ const formFields = {
   entityType: numbered(FORM_ENTITIES).optional(),
   groups: z.array(formGroupBody).max(50).optional(),
 };
-export const formBody = caseless(z.object(formFields));
+export const formBody = caseless(z.object({ ...formFields, id }));
 export type FormBody = z.infer<typeof formBody>;
 
 /** PUT: what a body leaves out stays. */
@@ -116,7 +116,10 @@ export const formsQuery = caseless(
   }),
 );
 
-export const formNameQuery = caseless(z.object({ Name: name.optional().describe("For a body without a name.") }));
+const WithData = queryBoolean.optional().describe("Removes the values that would not fit.");
+export const newFormQuery = caseless(
+  z.object({ Name: name.optional().describe("For a body without a name."), WithData }),
+);
 
 export const formDataQuery = caseless(
   z.object({ WithData: queryBoolean.optional().describe("Removes values that would no longer fit.") }),

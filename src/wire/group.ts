@@ -3,7 +3,7 @@
  * an extension of Headgate (`docs/hub-choices.md`).
  */
 import { z } from "zod";
-import { caseless, paging } from "./caseless.ts";
+import { caseless, nameText, paging } from "./caseless.ts";
 
 /** Sites of one body. */
 const SITES_MAX = 10_000;
@@ -11,7 +11,7 @@ const SITES_MAX = 10_000;
 const siteIds = z.array(z.int()).max(SITES_MAX);
 
 export const groupBody = caseless(
-  z.object({ name: z.string().min(1).max(200), siteIds: siteIds.optional().describe("Sites of the group.") }),
+  z.object({ name: nameText(200), siteIds: siteIds.optional().describe("Sites of the group.") }),
 );
 export type GroupBody = z.infer<typeof groupBody>;
 

@@ -117,13 +117,13 @@ interface ProblemHandlers {
   /** The answer to any other error, which it logs. */
   readonly faultOf: (thrown: Error, request: { readonly method: string; readonly url: string }) => HttpProblem;
   /** Completes the message about an unknown address: the ones that the server has. */
-  readonly known?: string;
+  readonly known?: (url: string) => string;
 }
 
 /** Errors of handlers, and those of Fastify itself (malformed JSON, limits, media types), are answered as problems. */
 export function installProblemHandlers(
   app: FastifyInstance,
-  { challenge, faultOf, known = "" }: ProblemHandlers,
+  { challenge, faultOf, known = () => "" }: ProblemHandlers,
 ): void {
   const placeOf = ({ method, url }: FastifyRequest) => ({ method, url: url.split("?")[0] ?? "" });
   app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
@@ -135,6 +135,6 @@ export function installProblemHandlers(
   });
   app.setNotFoundHandler((request, reply) => {
     const { method, url } = placeOf(request);
-    return sendProblem(reply, new HttpProblem(404, "not-found", `no ${method} ${url}${known}`), challenge);
+    return sendProblem(reply, new HttpProblem(404, "not-found", `no ${method} ${url}${known(url)}`), challenge);
   });
 }

@@ -39,6 +39,13 @@ export type PushElement = z.infer<typeof pushElement>;
 /** Body of the push: an array of elements; names without regard to case, nulls ignored. */
 export const pushBody = z.array(caseless(pushElement));
 
+/** Body of `/api/standard`, of older clients (platform facts, *Resources that the specification only names*). */
+export const standardBody = caseless(
+  z.object({
+    Data: z.array(caseless(z.object({ VariableId: z.int(), Date: z.string(), Value: z.number() }))),
+  }),
+);
+
 /**
  * Query of the push. `operationId` is free-form; `operationTimeoutSec` in seconds, 60 by default.
  * `webhookUrl`, to which the outcome is posted, is an extension of Headgate (the specification shows no

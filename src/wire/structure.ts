@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 import { calculatedBody } from "./calculated.ts";
-import { caseless, inOrder, listOf, numberOrName, paging, queryBoolean, queryInteger } from "./caseless.ts";
+import { caseless, inOrder, listOf, nameText, numberOrName, paging, queryBoolean, queryInteger } from "./caseless.ts";
 import { AGGREGATES } from "./data.ts";
 import quantityTypes from "./referentials/quantity-types.json" with { type: "json" };
 import timePeriods from "./referentials/time-periods.json" with { type: "json" };
@@ -12,13 +12,17 @@ import timePeriods from "./referentials/time-periods.json" with { type: "json" }
 const numbersOf = (names: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(names).map(([number, name]) => [name, Number(number)]));
 
+const NAME_CHARACTERS_MAX = 10_000;
+/** Time periods of one step between points. */
+const GRANULARITY_MAX = 1_000_000;
+
 /** The fields of a body as answers have them: a service may leave out or null any. */
 function answered<Shape extends z.core.$ZodShape>(fields: Shape) {
   const optional = Object.entries(fields).map(([name, type]) => [name, z.nullish(type)]);
   return Object.fromEntries(optional) as { [Name in keyof Shape]: z.ZodOptional<z.ZodNullable<Shape[Name]>> };
 }
 
-const named = z.string().min(1);
+const named = nameText(NAME_CHARACTERS_MAX);
 const integer = z.int();
 const text = z.string().optional();
 
@@ -35,7 +39,7 @@ const siteFields = {
   country: text,
   clientData,
 };
-export const siteBody = caseless(z.object({ ...siteFields, name: named, timeZoneId: named }));
+export const siteBody = caseless(z.object({ ...siteFields, name: named, timeZoneId: z.string().min(1) }));
 export type SiteBody = z.infer<typeof siteBody>;
 
 export const site = z.object({ id: integer, ...answered(siteFields), name: z.string() });
@@ -93,7 +97,12 @@ const variableFields = {
   calculated: calculatedBody.optional(),
 };
 export const variableBody = caseless(
-  z.object({ ...variableFields, name: named, versionsMax: z.int().positive().max(10_000).optional() }),
+  z.object({
+    ...variableFields,
+    name: named,
+    granularity: z.int().min(1).max(GRANULARITY_MAX).optional(),
+    versionsMax: z.int().positive().max(10_000).optional(),
+  }),
 );
 export type VariableBody = z.infer<typeof variableBody>;
 

@@ -3,7 +3,7 @@
  * create them; this one is an extension of Headgate (`docs/hub-choices.md`).
  */
 import { z } from "zod";
-import { anyCase, caseless, queryInteger } from "./caseless.ts";
+import { anyCase, caseless, nameText, queryInteger } from "./caseless.ts";
 import { FORM_ENTITIES } from "./form.ts";
 
 export const VIEW_TYPES = ["Site", "Source"] as const;
@@ -14,7 +14,7 @@ const entityType = anyCase(VIEW_TYPES, FORM_ENTITIES).describe(
 
 export const viewBody = caseless(
   z.object({
-    name: z.string().min(1).max(200),
+    name: nameText(200),
     entityType,
     customFilter: z.string().min(1).max(10_000).describe("An expression, as the parameter CustomFilter takes it."),
   }),

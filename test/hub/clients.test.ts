@@ -8,6 +8,14 @@ beforeAll(async () => {
 });
 afterAll(() => hub.close());
 
+const COPIED = {
+  name: "Copied",
+  variableTypeId: 0,
+  unitId: 8,
+  granularity: 1,
+  granularityTimeBase: 3,
+  mappingConfig: "c",
+};
 const READINGS = [0, 1, 2].map((hour) => ({ date: `2026-03-01T0${hour}:00:00Z`, value: hour }));
 
 describe("addresses", () => {
@@ -345,5 +353,219 @@ describe("eanNumber", () => {
     expect(await patch({ EANNUMBER: "H" })).toMatchObject({ eanNumber: "H" });
     expect(await patch({ ean: "H", eanNumber: null })).toMatchObject({ ean: null, eanNumber: null });
     expect(await eans(id)).toBeNull();
+  });
+});
+
+describe("a client that copies sites", () => {
+  test("finds no property `calculated` at a plain variable, whatever the address", async () => {
+    const { sourceId, variableIds } = await createChain(hub, { variables: [{}, {}] });
+    const [plainId = 0, inputId = 0] = variableIds;
+    const calculated = {
+      calculatedVariableFormulas: [{ formula: "= a", variables: [{ alias: "a", variableId: inputId }] }],
+    };
+    const calculatedId = await hub.post("/variables", { ...COPIED, sourceId, calculated });
+    const verbose = { DisplayLevel: "Verbose" };
+    const shown = [
+      ...(await hub.get("/variables", { sourceId, ...verbose })),
+      ...(await hub.get(`/variables/source/${sourceId}`, verbose)),
+      await hub.get(`/variables/${plainId}`),
+      await hub.ok("PUT", `/variables/${plainId}`, { body: { name: "Plain" } }),
+    ];
+    const plain = shown.filter(({ id }) => id !== calculatedId);
+    expect(plain.map((variable) => "calculated" in variable)).toEqual(plain.map(() => false));
+    const [formula] = shown.find(({ id }) => id === calculatedId).calculated.calculatedVariableFormulas;
+    expect(formula.variables).toEqual([{ alias: "a", variableId: inputId, sourceId, siteId: expect.any(Number) }]);
+  });
+
+  test("makes a calculated variable with an empty formula first, which calculates nothing until it has one", async () => {
+    const { sourceId, variableIds } = await createChain(hub);
+    const [inputId = 0] = variableIds;
+    const calculated = { friendlyName: "Later", calculatedVariableFormulas: [{}] };
+    const id = await hub.post("/variables", { ...COPIED, sourceId, calculated });
+    expect(await hub.get(`/variables/${id}`)).toMatchObject({ calculated });
+    await hub.push([{ variableId: inputId, data: READINGS }]);
+    const full = { formula: "= a * 2", variables: [{ alias: "a", variableId: inputId }] };
+    await hub.ok("PUT", `/variables/${id}`, { body: { calculated: { calculatedVariableFormulas: [full] } } });
+    await expect.poll(() => hub.get("/data", { variableId: id })).toHaveLength(3);
+  });
+
+  test("gives a formula's input a granularity alone, whose aggregate is that of the input variable", async () => {
+    const { sourceId, variableIds } = await createChain(hub, { variables: [{ quantityType: 2, aggregate: 1 }, {}] });
+    const [inputId = 0, without = 0] = variableIds;
+    const calculated = (variableId: number) => ({
+      calculatedVariableFormulas: [{ formula: "= a", variables: [{ alias: "a", variableId, granularity: "Hour" }] }],
+    });
+    await hub.push([
+      {
+        variableId: inputId,
+        data: [0, 15].map((minute) => ({ date: `2026-03-01T00:${minute || "00"}:00Z`, value: 2 })),
+      },
+    ]);
+    const id = await hub.post("/variables", { ...COPIED, sourceId, calculated: calculated(inputId) });
+    await expect.poll(() => hub.get("/data", { variableId: id })).toMatchObject([{ rawValue: 4 }]);
+    const answer = await hub.call("POST", "/variables", {
+      body: { ...COPIED, sourceId, calculated: calculated(without) },
+    });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringMatching(/aggregation: is missing.*neither an aggregate nor a quantityType/) },
+    });
+  });
+});
+
+test("levels of a form field need no quotes where they are plain words", async () => {
+  const groups = [{ name: "Group1", fields: [{ name: "STRING_FIELD" }] }];
+  await hub.post("/form", { name: "SOURCE_FORM", entityType: "Source", groups });
+  const clientData = { SOURCE_FORM: { Group1: { STRING_FIELD: "x" } } };
+  const { sourceId } = await createChain(hub, { source: { clientData }, variables: [] });
+  const found = async (CustomFilter: string) =>
+    (await hub.get("/sources", { CustomFilter })).map((row: { id: number }) => row.id);
+  for (const expression of [
+    "SOURCE_FORM.Group1.'STRING_FIELD' = 'x'",
+    "SOURCE_FORM.Group1.STRING_FIELD = x",
+    "Source.SOURCE_FORM.Group1.STRING_FIELD = 'x'",
+    "'SOURCE_FORM'.Group1.\"STRING_FIELD\" = 'x'",
+  ])
+    expect(await found(expression), expression).toEqual([sourceId]);
+  const unknown = await hub.call("GET", "/sources", { query: { CustomFilter: "Sorce.Name = 'x'" } });
+  expect(unknown).toMatchObject({ status: 400, body: { detail: expect.stringContaining("Sorce") } });
+});
+
+test("like without a wildcard finds what contains the text", async () => {
+  const siteId = await hub.post("/sites", { name: "North part of the works", timeZoneId: "UTC" });
+  const found = async (CustomFilter: string) =>
+    (await hub.get("/sites", { CustomFilter })).map((row: { id: number }) => row.id);
+  expect(await found("Name like 'PART of the w'")).toEqual([siteId]);
+  expect(await found("Name like 'part of the w%'")).toEqual([]);
+  expect(await found("Name like 'North part_of%'")).toEqual([siteId]);
+  expect(await found("Name not like 'part of the w'")).not.toContain(siteId);
+});
+
+test("a year or a part of a date is compared with any text that begins with a date", async () => {
+  const made = async (Start: string) => {
+    const clientData = { "My Form": { G: { Start } } };
+    return (await createChain(hub, { source: { clientData }, variables: [] })).sourceId;
+  };
+  const early = await made("2023-12-31");
+  const may = await made("2024-05-01");
+  const late = await made("2025-01-01T00:00:00Z");
+  const found = async (CustomFilter: string) =>
+    (await hub.get("/sources", { CustomFilter })).map((row: { id: number }) => row.id).sort();
+  const check = async () => {
+    const field = '"My Form"."G"."Start"';
+    expect(await found(`${field} >= 2024`)).toEqual([may, late]);
+    expect(await found(`${field} > 2024`)).toEqual([late]);
+    expect(await found(`${field} = 2024`)).toEqual([may]);
+    expect(await found(`${field} <= 2024`)).toEqual([early, may]);
+    expect(await found(`${field} < '2024-05'`)).toEqual([early]);
+    expect(await found(`${field} = '2024-05'`)).toEqual([may]);
+  };
+  await check();
+  await hub.post("/form", {
+    name: "My Form",
+    entityType: "Source",
+    groups: [{ name: "G", fields: [{ name: "Start" }] }],
+  });
+  await check();
+});
+
+test("POST /push/api/standard, of older clients, takes flat readings with names in any case", async () => {
+  const { variableIds } = await createChain(hub, { variables: [{}, {}] });
+  const [first = 0, second = 0] = variableIds;
+  const Data = [
+    { VariableId: first, Date: "2026-03-01T00:00:00Z", Value: 1.5 },
+    { variableid: second, DATE: "2026-03-01T00:00:00Z", value: 2.5 },
+    { VariableId: first, Date: "2026-03-01T01:00:00Z", Value: 3.5 },
+  ];
+  const { operationId } = await hub.post("/push/api/standard", { Data }, { query: { operationId: "older-1" } });
+  expect(operationId).toBe("older-1");
+  expect(await hub.settled(operationId)).toMatchObject({ received: 3, stored: 3 });
+  expect(await hub.get("/data", { variableId: first })).toHaveLength(2);
+  const answer = await hub.call("POST", "/push/api/standard", { body: { Items: [] } });
+  expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("Data") } });
+});
+
+test("POST /api/data and its siblings say where push lives", async () => {
+  for (const path of [
+    "/api/data",
+    "/api/data/",
+    "/api/standard",
+    "/api/generic/d2719cd5-0b3e-4ed0-a8a4-3f0d0d1a3e1b",
+  ]) {
+    const answer = await hub.call("POST", path, { body: [] });
+    expect(answer, path).toMatchObject({ status: 404, body: { detail: expect.stringContaining("/push/api/") } });
+  }
+});
+
+test("an empty SiteId counts as none", async () => {
+  const { sourceId } = await createChain(hub, { variables: [] });
+  const rows: { id: number }[] = await hub.get("/sources", { SiteId: "", Id: sourceId });
+  expect(rows.map(({ id }) => id)).toEqual([sourceId]);
+  expect(await hub.call("GET", "/storage", { query: { SiteId: "" } })).toMatchObject({ status: 200 });
+  expect(await hub.call("GET", "/variables", { query: { SourceIds: ["", String(sourceId)] } })).toMatchObject({
+    status: 200,
+  });
+});
+
+test("paging needs no prefix, and numbers and words stand for each other", async () => {
+  const { sourceId, variableIds } = await createChain(hub, { variables: [{}, {}] });
+  const [variableId = 0] = variableIds;
+  await hub.push([{ variableId, data: READINGS }]);
+  expect(await hub.get("/variables", { sourceId, pageNumber: 0, itemsPerPage: 1 })).toHaveLength(1);
+  expect(await hub.get("/data", { variableId, granularity: 2, aggregation: 1 })).toHaveLength(3);
+  const words = { granularity: 15, granularityTimeBase: "Minute", quantityType: "Integrated", aggregate: "SUM" };
+  const id = await hub.post("/variables", { ...COPIED, sourceId, ...words });
+  expect(await hub.get(`/variables/${id}`)).toMatchObject({ granularityTimeBase: 2, quantityType: 2, aggregate: 1 });
+  expect(await hub.call("GET", "/sites", { headers: { scope: "push-data" } })).toMatchObject({ status: 200 });
+});
+
+test("a granularity of 0 or below and a blank name are refused, and what is missing alone is called missing", async () => {
+  const { sourceId, siteId } = await createChain(hub, { variables: [] });
+  const refusal = async (path: string, body: object) => {
+    const answer = await hub.call("POST", path, { body });
+    expect(answer.status, JSON.stringify(body)).toBe(400);
+    return (answer.body as { detail: string }).detail;
+  };
+  for (const granularity of [0, -15])
+    expect(await refusal("/variables", { ...COPIED, sourceId, granularity })).toMatch(
+      /^granularity must be 1 at least/,
+    );
+  for (const [path, body] of [
+    ["/sites", { timeZoneId: "UTC" }],
+    ["/sources", { siteId, sourceTypeId: 1 }],
+    ["/variables", { ...COPIED, sourceId }],
+  ] as const) {
+    expect(await refusal(path, { ...body, name: "   " })).toMatch(/^name must not be blank/);
+    expect(await refusal(path, { ...body, name: "" })).toMatch(/^name must not be blank/);
+  }
+  expect(await refusal("/sites", { name: "S" })).toBe("timeZoneId is missing");
+  expect(await refusal("/sites", { name: "S", timeZoneId: 5 })).not.toContain("missing");
+});
+
+describe("POST /form", () => {
+  const groups = (...names: string[]) => [{ name: "G", fields: names.map((name) => ({ name })) }];
+
+  test("changes the form whose id the body has, and names what removes the values of a dropped field", async () => {
+    const made = await hub.post("/form", { name: "Copied form", groups: groups("Kept", "Dropped") });
+    const clientData = { "Copied form": { G: { Kept: "a", Dropped: "b" } } };
+    const { sourceId } = await createChain(hub, { source: { clientData }, variables: [] });
+    const body = { ...made, groups: groups("Kept") };
+    const refused = await hub.call("POST", "/form", { query: { name: "Copied form" }, body });
+    const detail = expect.stringMatching(`source ${sourceId} .*Copied form.G.Dropped.*WithData=true`);
+    expect(refused).toMatchObject({ status: 409, body: { detail } });
+    const changed = await hub.ok("POST", "/form", { query: { name: "Copied form", withData: true }, body });
+    expect(changed).toMatchObject({ id: made.id, groups: [{ fields: [{ name: "Kept" }] }] });
+    const source = await hub.get(`/sources/${sourceId}`);
+    expect(source.clientData).toEqual({ "Copied form": { G: { Kept: "a" } } });
+  });
+
+  test("takes WithData=true where values without a form do not fit a new one, and names the id of a taken name", async () => {
+    const clientData = { Loose: { G: { Other: "x" } } };
+    await createChain(hub, { source: { clientData }, variables: [] });
+    const body = { name: "Loose", groups: groups("Kept") };
+    expect(await hub.call("POST", "/form", { body })).toMatchObject({ status: 409 });
+    expect(await hub.ok("POST", "/form", { query: { WithData: true }, body })).toMatchObject({ name: "Loose" });
+    const taken = await hub.call("POST", "/form", { body });
+    expect(taken).toMatchObject({ status: 409, body: { detail: expect.stringContaining("send its id to change it") } });
   });
 });

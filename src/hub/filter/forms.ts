@@ -16,14 +16,14 @@ export interface FilterForms {
 
 export const NO_FORMS: FilterForms = { forms: [], atMs: 0 };
 
-/** Only expressions with a quote can name a form. */
+/** Only expressions with a point can name a form. */
 export async function formsFor(
   { forms }: HubStore,
   accountId: number,
   texts: readonly (string | undefined)[],
   atMs: number,
 ): Promise<FilterForms> {
-  if (!texts.some((text) => /"|'\s*\./.test(text ?? ""))) return NO_FORMS;
+  if (!texts.some((text) => text?.includes("."))) return NO_FORMS;
   return { forms: (await forms.list(accountId, {}, { offset: 0, limit: null })).rows, atMs };
 }
 
@@ -104,6 +104,20 @@ export function dateNode(field: FilterField, operator: FilterOperator, text: str
     return until === null ? { kind: "compare", field, operator, value: from } : { kind: "within", field, from, until };
   if (operator === "<" || operator === ">=" || until === null) return { kind: "compare", field, operator, value: from };
   return { kind: "compare", field, operator: operator === ">" ? ">=" : "<", value: until };
+}
+
+const PARTIAL_DATE = /^\d{4}(?:-\d{2}(?:-\d{2})?)?$/;
+
+/**
+ * A year, a month or a day as a value of a field that is no Date: a text that begins with a date is compared as one,
+ * and any other as `plain` says.
+ */
+export function datedNode(field: FilterField, operator: FilterOperator, text: string, plain: FilterNode): FilterNode {
+  const dated = PARTIAL_DATE.test(text) ? dateNode(field, operator, text) : null;
+  if (dated === null) return plain;
+  const isDate: FilterNode = { kind: "compare", field, operator: "like", value: "____-__-__%" };
+  const others: FilterNode = { kind: "and", nodes: [{ kind: "not", node: isDate }, plain] };
+  return { kind: "or", nodes: [{ kind: "and", nodes: [isDate, dated] }, others] };
 }
 
 /** `until`: null for an instant. */

@@ -5,11 +5,13 @@
  *     expression := conjunction { OR conjunction }
  *     conjunction := test { AND test }
  *     test := [ NOT ] ( "(" expression ")" | field IS [ NOT ] EMPTY | field [ NOT ] operator value )
- *     field := Name | Site.Name | "form"."group"."field"
+ *     field := Name | Site.Name | [ Site. ] "form"."group"."field"
+ *
+ * Levels that are plain words need no quotes.
  */
 import type { FilterEntity, FilterField, FilterNode, FilterOperator } from "../store/filter.ts";
 import { entityNamed, type FieldType, fieldNamed, nearestFields } from "./fields.ts";
-import { dateNode, type FilterForms, formField, NO_FORMS, typedValue } from "./forms.ts";
+import { datedNode, dateNode, type FilterForms, formField, NO_FORMS, typedValue } from "./forms.ts";
 import { filterFault, type Token, tokensOf } from "./tokens.ts";
 
 const DEPTH_MAX = 100;
@@ -33,6 +35,7 @@ const SIGNS: ReadonlyMap<string, readonly [FilterOperator, negated: boolean]> = 
   ["notendswith", ["endswith", true]],
 ]);
 const OPERATORS = "=, <>, >, >=, <, <=, like, startswith, endswith (each also after not), is empty, is not empty";
+const LEVELS_HINT = 'a form field has three levels, "form"."group"."field"';
 const TEXT_OPERATORS: ReadonlySet<FilterOperator> = new Set(["like", "contains", "startswith", "endswith"]);
 
 interface NamedField {
@@ -144,7 +147,9 @@ class Parser {
     if (TEXT_OPERATORS.has(operator)) {
       if (type === "number" || type === "boolean")
         throw this.#fault(sign, `${sign.text} compares texts, and ${words} is a ${type}`);
-      return { kind: "compare", field, operator, value: String(token.text) };
+      // Without a wildcard, `like` finds what contains the text.
+      const isPlain = operator === "like" && !/[%_]/.test(token.text);
+      return { kind: "compare", field, operator: isPlain ? "contains" : operator, value: token.text };
     }
     const typed = field.kind === "form" && type !== null ? typedValue(type, token.text) : value;
     if (type === "number" && typeof typed !== "number")
@@ -155,26 +160,31 @@ class Parser {
       throw this.#fault(sign, `${words} are labels: they take =, <>, like, startswith and endswith`);
     // An identifier may look like a number without being one.
     const isText = type === "text" || type === "labels";
-    return { kind: "compare", field, operator, value: isText ? token.text : typed };
+    const plain: FilterNode = { kind: "compare", field, operator, value: isText ? token.text : typed };
+    return field.kind === "form" && (isText || type === null) ? datedNode(field, operator, token.text, plain) : plain;
   }
 
+  /** One or two levels are a standard field, three those of a form, before which the entity may stand. */
   #field(): NamedField {
-    const first = this.#peek();
-    if (isQuoted(first)) return this.#formField(null);
-    if (first.kind !== "word") throw this.#fault(first, `the name of a field is expected, not ${shown(first)}`);
-    this.#next += 1;
-    if (!this.#takeWord(".")) return this.#standardField(this.#entity, first);
-    const entity = entityNamed(first.text);
-    const second = this.#peek();
-    if (entity === undefined)
-      throw this.#fault(
-        first,
-        `${first.text} is none of Site, Source and Variable; levels of a form field are quoted: "form"."group"."field"`,
-      );
-    if (isQuoted(second) && entity !== "variable") return this.#formField(entity);
-    if (second.kind !== "word") throw this.#fault(second, `a field of ${first.text} is expected, not ${shown(second)}`);
-    this.#next += 1;
-    return this.#standardField(entity, second);
+    const levels: Token[] = [];
+    do {
+      const token = this.#peek();
+      if (token.kind !== "word" && !isQuoted(token))
+        throw this.#fault(token, `the name of a field is expected, not ${shown(token)}`);
+      levels.push(token);
+      this.#next += 1;
+    } while (this.#takeWord("."));
+    const [first, ...others] = levels;
+    if (first === undefined) throw new Error("a field without a level");
+    const [second, ...deeper] = others;
+    if (second === undefined && !isQuoted(first)) return this.#standardField(this.#entity, first);
+    const entity = isQuoted(first) ? undefined : entityNamed(first.text);
+    if (second !== undefined && deeper.length === 0 && !isQuoted(first) && !isQuoted(second)) {
+      if (entity !== undefined) return this.#standardField(entity, second);
+      throw this.#fault(first, `${first.text} is none of Site, Source and Variable, and ${LEVELS_HINT}`);
+    }
+    const isNamed = entity !== undefined && entity !== "variable" && levels.length !== 3;
+    return isNamed ? this.#formField(entity, others) : this.#formField(null, levels);
   }
 
   #standardField(entity: FilterEntity, token: Token): NamedField {
@@ -189,26 +199,17 @@ class Parser {
   }
 
   /** `entity`: null where the expression leaves it out. */
-  #formField(entity: "site" | "source" | null): NamedField {
-    const levels: string[] = [];
-    const first = this.#peek();
-    do {
-      const token = this.#peek();
-      if (!isQuoted(token)) throw this.#fault(token, `a quoted level of a form field is expected, not ${shown(token)}`);
-      if (/["\\]/.test(token.text))
-        throw this.#fault(token, "a level of a form field holds neither quotes nor backslashes");
-      levels.push(token.text);
-      this.#next += 1;
-    } while (this.#takeWord("."));
+  #formField(entity: "site" | "source" | null, levels: readonly Token[]): NamedField {
     const [form, group, field, ...more] = levels;
-    if (form === undefined || group === undefined || field === undefined || more.length > 0)
-      throw this.#fault(
-        first,
-        `a form field has three levels, "form"."group"."field", and this one has ${levels.length}`,
-      );
-    const found = formField(this.#forms, entity, this.#entity, [form, group, field]);
+    const [first] = levels;
+    if (first === undefined || form === undefined || group === undefined || field === undefined || more.length > 0)
+      throw this.#fault(first ?? this.#peek(), `${LEVELS_HINT}, and this one has ${levels.length}`);
+    for (const level of levels)
+      if (/["\\]/.test(level.text))
+        throw this.#fault(level, "a level of a form field holds neither quotes nor backslashes");
+    const found = formField(this.#forms, entity, this.#entity, [form.text, group.text, field.text]);
     if (typeof found === "string") throw this.#fault(first, found);
-    return { ...found, words: `"${levels.join('"."')}"` };
+    return { ...found, words: `"${levels.map(({ text }) => text).join('"."')}"` };
   }
 
   #peek(): Token {

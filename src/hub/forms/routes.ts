@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import { form, formBody, formChange, formDataQuery, formNameQuery, formsQuery } from "../../wire/index.ts";
+import { form, formBody, formChange, formDataQuery, formsQuery, newFormQuery } from "../../wire/index.ts";
 import { inUse } from "../calculated/definition/in-use.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
@@ -38,8 +38,10 @@ const OPTIONS = {
     access: "manage",
     tag: TAG,
     summary: "Adds a form",
-    description: "The answer is the whole form. Values that are there under its name must fit (409).",
-    query: formNameQuery,
+    description:
+      "The answer is the whole form. Values that are there under its name must fit (409), unless WithData=true removes " +
+      "those that do not. A body with the id of a form changes that one, as PUT does.",
+    query: newFormQuery,
     body: formBody,
     answer: form,
     example: { body: EXAMPLE },
@@ -89,7 +91,9 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
     return rows.map(shownForm);
   });
   app.get<WithId>("/form/:id", OPTIONS.one, async (request) => shownForm(await rowOfPath(forms.list, request, "form")));
-  app.post("/form", OPTIONS.create, (request) => create(store, request));
+  app.post("/form", OPTIONS.create, (request, reply) =>
+    reportingViews(store, request, reply, () => create(store, request)),
+  );
   app.put("/form", OPTIONS.change, (request, reply) => {
     const { id } = parsed(formChange, request.body);
     if (id === undefined) throw invalidField("id", "the body must name the form to change by its id");
@@ -126,17 +130,19 @@ async function reportingViews<Result>(
   return result;
 }
 
-async function create({ forms }: HubStore, request: FastifyRequest) {
+async function create(store: HubStore, request: FastifyRequest) {
   const { accountId } = callerOf(request);
-  const { Name } = parsed(formNameQuery, request.query);
+  const { Name, WithData } = parsed(newFormQuery, request.query);
   const given = request.body;
   const isUnnamed =
     typeof given === "object" && given !== null && !Object.keys(given).some((key) => key.toLowerCase() === "name");
   const body = parsed(formBody, isUnnamed && Name !== undefined ? { ...given, name: Name } : given);
   if (Name !== undefined && !sameName(Name, body.name))
     throw invalidField("Name", `the address says ${Name}, and the body ${body.name}`);
+  // Clients that know no PUT send a form back as they got it, with their change.
+  if (body.id !== undefined) return change(store, request, String(body.id));
   requireOwn(body.accountId, accountId);
-  return made(await forms.create(accountId, formOf(body, null), refitOf(false)), body.name);
+  return made(await store.forms.create(accountId, formOf(body, null), refitOf(WithData === true)), body.name);
 }
 
 async function change({ forms }: HubStore, request: FastifyRequest, id: string) {
@@ -153,7 +159,11 @@ async function change({ forms }: HubStore, request: FastifyRequest, id: string) 
 
 function made(result: StoredForm | "taken", name: string | undefined) {
   if (result !== "taken") return shownForm(result);
-  throw new HttpProblem(409, "conflict", `the account has a form named ${name} for the same entity (GET /form)`);
+  throw new HttpProblem(
+    409,
+    "conflict",
+    `the account has a form named ${name} for the same entity: send its id to change it (GET /form)`,
+  );
 }
 
 function withData(request: FastifyRequest): boolean {

@@ -74,6 +74,8 @@ export function unfit(input: unknown): string | null {
 /** The answer names nothing of the hub's own surroundings: its log does. */
 const AGAIN = "something that the hub needs does not answer; send the request again later";
 const AGAIN_SEC = 10;
+/** Addresses of the push interface, without its own beginning. */
+const PUSH_ADDRESS = /^\/+api\/+(?=(?:data|standard|generic)\b)/i;
 /** Value of `WWW-Authenticate`. */
 const CHALLENGE = "Bearer";
 
@@ -83,6 +85,7 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
   });
   installProblemHandlers(app, {
     challenge: CHALLENGE,
+    known: (url) => (PUSH_ADDRESS.test(url) ? `; data is pushed to ${url.replace(PUSH_ADDRESS, "/push/api/")}` : ""),
     faultOf(thrown, place) {
       if (thrown instanceof TransientError) {
         log.warn({ err: thrown, ...place }, "request failed; later it may not");

@@ -7,6 +7,8 @@ const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ["harddelete", "WithData"],
   ["eannumber", "Ean"],
   ["eannumbers", "Eans"],
+  ["pagenumber", "Paging.PageNumber"],
+  ["itemsperpage", "Paging.ItemsPerPage"],
 ]);
 
 /** Called after the access rules, so that nothing is done for strangers. */
@@ -20,7 +22,8 @@ export function installQueryNames(app: FastifyInstance): void {
     const resources = (request.routeOptions.url ?? "").toLowerCase().match(/(?<=\/)\w+/g) ?? [];
     // A removal by a name that was only meant alike could not be undone.
     const plurals = request.method !== "DELETE";
-    request.query = renamed(request.query as object, (name) => ownName(name, { known, resources, plurals }));
+    const query = renamed(request.query as object, (name) => ownName(name, { known, resources, plurals }));
+    request.query = request.method === "GET" ? withoutEmptyIds(query) : query;
   });
 }
 
@@ -57,8 +60,18 @@ function bothNumbers(word: string): readonly string[] {
   return [singular, `${singular}s`];
 }
 
+/** Clients write `SiteId=` where they choose no site. */
+function withoutEmptyIds(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const given = Object.entries(query).map(([name, value]) => {
+    if (!/ids?$/i.test(name)) return [name, value] as const;
+    const ids = [value].flat().filter((id) => id !== "");
+    return [name, Array.isArray(value) ? ids : ids[0]] as const;
+  });
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined && [value].flat().length > 0));
+}
+
 /** Two names that become one are that name given twice: a list where lists are allowed, an error elsewhere. */
-function renamed(query: object, nameOf: (name: string) => string): object {
+function renamed(query: object, nameOf: (name: string) => string): Record<string, unknown> {
   const out: Record<string, unknown> = Object.create(null);
   for (const [name, value] of Object.entries(query)) {
     const own = nameOf(name);

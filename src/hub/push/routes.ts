@@ -13,6 +13,7 @@ import {
   pushAccepted,
   pushBody,
   pushQuery,
+  standardBody,
   type UnknownNames,
 } from "../../wire/index.ts";
 import {
@@ -45,14 +46,22 @@ export async function pushRoutes(app: FastifyInstance, context: HubContext): Pro
     utf8Of(request, body),
   );
 
-  app.post("/push/api/data", {
-    ...described(PUSH),
+  const common = {
     bodyLimit: context.options.limits.body,
     onResponse: async () => {
       faultPoint("hub.push.answered");
       context.ingestion.wake();
     },
-    handler: (request, reply) => receive(context, request, reply, callerOf(request)),
+  };
+  app.post("/push/api/data", {
+    ...described(PUSH),
+    ...common,
+    handler: (request, reply) => receive(context, request, reply, bytesOf(request)),
+  });
+  app.post("/push/api/standard", {
+    ...described(STANDARD),
+    ...common,
+    handler: (request, reply) => receive(context, request, reply, elementsOf(bytesOf(request))),
   });
 }
 
@@ -70,18 +79,47 @@ const PUSH: RouteFacts = {
     body: [{ variableId: 1, data: [{ date: "2026-03-01T00:00:00Z", value: 12.5 }] }],
   },
 };
+
+const STANDARD: RouteFacts = {
+  ...PUSH,
+  summary: "Accepts readings of older clients, each with its variable",
+  description: `${PUSH.description} Names are taken in any case.`,
+  body: standardBody,
+  example: { body: { Data: [{ VariableId: 1, Date: "2026-03-01T00:00:00Z", Value: 12.5 }] } },
+};
+
+function bytesOf({ body }: FastifyRequest): Uint8Array {
+  return body instanceof Uint8Array ? body : new Uint8Array();
+}
+
+/** The body of an older client as that of `/api/data`: an element a variable, with its readings in their order. */
+function elementsOf(bytes: Uint8Array): Uint8Array {
+  let given: unknown;
+  try {
+    given = JSON.parse(Buffer.from(bytes).toString("utf8"));
+  } catch (thrown) {
+    throw new HttpProblem(400, "invalid-json", `the body is no JSON: ${thrown instanceof Error ? thrown.message : ""}`);
+  }
+  const readings = Map.groupBy(parsed(standardBody, given).Data, ({ VariableId }) => VariableId);
+  const elements = Array.from(readings, ([variableId, ofVariable]) => ({
+    variableId,
+    data: ofVariable.map(({ Date: date, Value: value }) => ({ date, value })),
+  }));
+  return Buffer.from(JSON.stringify(elements));
+}
+
 async function receive(
   context: HubContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  principal: Principal,
+  body: Uint8Array,
 ): Promise<PushAccepted> {
+  const principal = callerOf(request);
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity")
     throw new HttpProblem(415, "unsupported-media-type", `the body is ${encoding}; send it without Content-Encoding`);
   const query = readQuery(request);
   const key = idempotencyKeyOf(request);
-  const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const unknown: UnknownNames = new Map();
   const bytes = body.byteLength;
   const received = await countReadings(body, unknown);

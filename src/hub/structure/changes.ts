@@ -10,7 +10,7 @@ import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { siteBody, sourceBody, variableBody } from "../../wire/index.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
 import { inUse } from "../calculated/definition/in-use.ts";
-import { withPlaces } from "../calculated/definition/shown.ts";
+import { shownVariables } from "../calculated/definition/shown.ts";
 import type { HubContext } from "../context.ts";
 import { ChangedForms } from "../forms/changed.ts";
 import { callerOf } from "../http/access.ts";
@@ -141,7 +141,7 @@ async function change(
           );
   if (result === "missing") throw notFound(entity, String(id));
   if (result === "no-parent") throw invalidField(PARENTS[entity], "it is not one of this account");
-  if ("unitId" in result) return (await withPlaces(context.store, accountId, [result]))[0];
+  if ("unitId" in result) return (await shownVariables(context.store, accountId, [result]))[0];
   return entity === "variable" ? result : withEanNumber(await values.shown(entity, result));
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { variable, variableBody, variablesQuery } from "../../wire/index.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
-import { withPlaces } from "../calculated/definition/shown.ts";
+import { shownVariables } from "../calculated/definition/shown.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -75,7 +75,7 @@ export async function variableRoutes(app: FastifyInstance, context: HubContext):
 
   app.get<WithId>("/variables/:id", OPTIONS.one, async (request) => {
     const found = await rowOfPath(store.structure.variables, request, "variable");
-    const [shown] = await withPlaces(store, callerOf(request).accountId, [found]);
+    const [shown] = await shownVariables(store, callerOf(request).accountId, [found]);
     return shown;
   });
 
@@ -100,7 +100,7 @@ async function list({ store }: HubContext, request: FastifyRequest, reply: Fasti
   if (wantsCount(request, query)) sendCount(reply, total);
   // Formulas are long, and few clients of a list read them.
   if (query.DisplayLevel !== "Verbose") return rows.map(({ calculated: _, ...plain }) => plain);
-  return await withPlaces(store, accountId, rows);
+  return await shownVariables(store, accountId, rows);
 }
 
 /** The source of the path, when there is one, overrides that of the body. */

@@ -11,15 +11,17 @@ import { FORMULAS } from "./validity.ts";
 export async function requireReadable({ points }: HubStore, accountId: number, wanted: Calculated): Promise<void> {
   const formulas = wanted.calculatedVariableFormulas;
   for (const [at, formula] of formulas.entries()) requireAliases(`${FORMULAS}.${at}`, formula);
-  const expressions = [...formulas.entries()].filter(([, { formula }]) => isExpression(formula));
+  const expressions = [...formulas.entries()].flatMap(([at, formula]) => {
+    const text = formula.formula;
+    return text !== undefined && isExpression(text) ? [{ at, formula, text }] : [];
+  });
   if (expressions.length === 0) return;
-  const ids = expressions.flatMap(([, { variables = [] }]) => variables.map(({ variableId }) => variableId));
+  const ids = expressions.flatMap(({ formula: { variables = [] } }) => variables.map(({ variableId }) => variableId));
   const units = new Map((await points.select(accountId, { ids })).map(({ id, unitId }) => [id, unitId]));
-  for (const [at, formula] of expressions) {
+  for (const { at, formula, text } of expressions) {
     const path = `${FORMULAS}.${at}.formula`;
-    if (expressionIn(formula.formula).trim() === "")
-      throw invalidField(path, "must be an expression behind =, and not empty");
-    const { faults } = await checkExpression(formula.formula, symbolsOf(formula, units));
+    if (expressionIn(text).trim() === "") throw invalidField(path, "must be an expression behind =, and not empty");
+    const { faults } = await checkExpression(text, symbolsOf(formula, units));
     if (faults.length > 0)
       throw invalidField(path, faults.map(({ message, column }) => `column ${column}: ${message}`).join("; "));
   }

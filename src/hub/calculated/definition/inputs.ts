@@ -28,20 +28,27 @@ export function judgeInput(path: string, input: FormulaVariable, { inputs, zone 
         `${path}.${field}`,
         `the variable ${held.id} is of ${field.slice(0, -2)} ${held[field]}, not of ${input[field]}`,
       );
-  judgeAggregation(path, input);
+  judgeAggregation(path, input, held);
   judgePeriod(path, input, zone);
   judgeUnit(path, input, held);
 }
 
-function judgeAggregation(path: string, { granularity = 0, aggregation = 0 }: FormulaVariable): void {
+function judgeAggregation(
+  path: string,
+  { granularity = 0, aggregation = 0 }: FormulaVariable,
+  { id, usualAggregate }: InputFacts,
+): void {
   if (!Object.values<number>(GRANULARITIES).includes(granularity))
     throw invalidField(`${path}.granularity`, `${granularity} is no number of GET /granularity`);
   if (!Object.values<number>(AGGREGATES).includes(aggregation))
     throw invalidField(`${path}.aggregation`, `${aggregation} is no number of GET /aggregates`);
   if (granularity === GRANULARITIES.All)
     throw invalidField(`${path}.granularity`, "must not be All, which gives one value without a date of its own");
-  if (granularity !== GRANULARITIES.Raw && aggregation === AGGREGATES.None)
-    throw invalidField(`${path}.aggregation`, "is missing: a granularity needs it");
+  if (granularity !== GRANULARITIES.Raw && aggregation === AGGREGATES.None && usualAggregate === null)
+    throw invalidField(
+      `${path}.aggregation`,
+      `is missing: a granularity needs it, and the variable ${id} has neither an aggregate nor a quantityType`,
+    );
   if (granularity === GRANULARITIES.Raw && aggregation !== AGGREGATES.None)
     throw invalidField(`${path}.granularity`, "is missing: an aggregation needs one other than Raw");
 }

@@ -41,8 +41,8 @@ export function judgeDefinition(
 
 /** The dates of a formula are those of its variables; without any, those since its beginning. */
 function requireDates(formulas: readonly Formula[]): void {
-  for (const [at, { variables = [], validFrom }] of formulas.entries())
-    if (variables.length === 0 && validFrom === undefined)
+  for (const [at, { formula, variables = [], validFrom }] of formulas.entries())
+    if (formula !== undefined && variables.length === 0 && validFrom === undefined)
       throw invalidField(
         `${FORMULAS}.${at}.validFrom`,
         "is missing: a formula without variables has no dates, and is calculated from there until now",
@@ -55,9 +55,9 @@ function judgeFormula(
   facts: DefinitionFacts,
   engine: CalculatedOptions["engine"],
 ): void {
-  if (formula.trim() === "")
+  if (formula?.trim() === "")
     throw invalidField(`${path}.formula`, "must be an R script, or an expression behind =, and not empty");
-  if (!isExpression(formula) && engine === "none")
+  if (formula !== undefined && !isExpression(formula) && engine === "none")
     throw invalidField(
       `${path}.formula`,
       "is an R script, and this hub runs none (calculated.engine is none): write an expression behind =, or ask the " +

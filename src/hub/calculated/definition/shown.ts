@@ -3,22 +3,26 @@ import { type Calculated, FORM_ENTITIES } from "../../../wire/index.ts";
 import type { InputPlaces } from "../../store/calculated/calculated.ts";
 import type { HubStore, StoredVariable } from "../../store/store.ts";
 
-/** One query, and none where no variable is calculated. */
-export async function withPlaces(
+/** A plain variable has no `calculated`: clients that copy sites send it back as they got it, and stop at a null. */
+type ShownVariable = Omit<StoredVariable, "calculated"> & { readonly calculated?: Calculated };
+
+/** Variables as answers show them. One query, and none where no variable is calculated. */
+export async function shownVariables(
   { calculated }: HubStore,
   accountId: number,
   variables: readonly StoredVariable[],
-): Promise<readonly StoredVariable[]> {
+): Promise<readonly ShownVariable[]> {
   const formulas = variables.flatMap((one) => one.calculated?.calculatedVariableFormulas ?? []);
-  if (formulas.length === 0) return variables;
   const inputIds = formulas.flatMap((formula) => (formula.variables ?? []).map(({ variableId }) => variableId));
   const sourceIds = formulas.flatMap((formula) => (formula.entities ?? []).flatMap(({ sourceId }) => sourceId ?? []));
-  const places = await calculated.places(accountId, inputIds, sourceIds);
-  return variables.map(({ calculated: definition, ...variable }) => ({
-    ...variable,
-    calculated: definition ? placed(definition, places) : null,
-  }));
+  const isPlain = inputIds.length + sourceIds.length === 0;
+  const places = isPlain ? NO_PLACES : await calculated.places(accountId, inputIds, sourceIds);
+  return variables.map(({ calculated: definition, ...variable }) =>
+    definition ? { ...variable, calculated: placed(definition, places) } : variable,
+  );
 }
+
+const NO_PLACES: InputPlaces = { variables: new Map(), sources: new Map() };
 
 function placed(definition: Calculated, { variables: inputs, sources }: InputPlaces): Calculated {
   return {

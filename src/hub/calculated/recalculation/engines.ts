@@ -22,7 +22,7 @@ export function createEngines(options: CalculatedOptions): Engines {
       return engine;
     },
     reachOf: async (definition, units) =>
-      (await checkExpression(definition.formula, symbolsOf(definition, units))).reach,
+      (await checkExpression(definition.formula ?? "", symbolsOf(definition, units))).reach,
     async close() {
       await Promise.all(running.values().map((engine) => engine.close()));
     },

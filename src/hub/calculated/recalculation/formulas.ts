@@ -8,6 +8,7 @@ import {
   type Granularity,
   ianaZone,
   type Unit,
+  usualAggregate,
 } from "../../../wire/index.ts";
 import { targetUnits } from "../../data/conversion.ts";
 import type { CalculatedVariable } from "../../store/calculated/calculated.ts";
@@ -65,13 +66,16 @@ export async function planned(
   const known = await knownInputs(store, variable.accountId, ids);
   const formulas: PlannedFormula[] = [];
   for (const formula of definition.calculatedVariableFormulas) {
-    const isOne = isExpression(formula.formula);
+    const text = formula.formula;
+    // A client makes the variable first, and writes its formula later.
+    if (text === undefined) continue;
+    const isOne = isExpression(text);
     const inputs = (formula.variables ?? []).map((one) => plannedInput(one, known, zone));
     const units = new Map(inputs.map(({ alias, facts, units: [unit] }) => [alias, unit?.id ?? facts.unitId]));
     const reaches = isOne ? await reachOf(formula, units) : new Map();
     formulas.push({
       definition: formula,
-      text: isOne ? expressionIn(formula.formula) : formula.formula,
+      text: isOne ? expressionIn(text) : text,
       isExpression: isOne,
       fromMs: instantOf(formula.validFrom, zone),
       endMs: instantOf(formula.validUntil, zone),
@@ -109,7 +113,8 @@ function plannedInput(one: FormulaVariable, known: Known, zone: string): Planned
   const found = known.get(one.variableId);
   if (found === undefined) throw new DefinitionFault(`the input ${one.alias}: there is no variable ${one.variableId}`);
   const granularity = nameOf(GRANULARITIES, one.granularity) ?? "Raw";
-  const aggregation = nameOf(AGGREGATES, one.aggregation) ?? "None";
+  const named = nameOf(AGGREGATES, one.aggregation) ?? "None";
+  const aggregate = named === "None" ? (usualAggregate(found.stored) ?? "AVG") : named;
   return {
     alias: one.alias,
     ...found,
@@ -119,7 +124,7 @@ function plannedInput(one: FormulaVariable, known: Known, zone: string): Planned
       period: periodOf(one, zone),
       points: one.periodType === LAST_POINTS ? (one.period ?? 0) : 0,
     },
-    aggregate: granularity === "Raw" ? null : aggregation === "None" ? "AVG" : aggregation,
+    aggregate: granularity === "Raw" ? null : aggregate,
     units: targetUnits("unitId", one.unitId === undefined ? undefined : [one.unitId]),
   };
 }

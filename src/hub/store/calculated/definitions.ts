@@ -1,5 +1,5 @@
 /** Definitions of calculated variables inside a write, which holds the lane of the account. */
-import { type Calculated, FORM_ENTITIES } from "../../../wire/index.ts";
+import { type Aggregate, type Calculated, FORM_ENTITIES, usualAggregate } from "../../../wire/index.ts";
 import { change, row, rows, type Steps, type StoreDialect } from "../database.ts";
 import type { ValuesEntity } from "../form-values.ts";
 import { formsOf, type StoredForm } from "../forms.ts";
@@ -13,6 +13,8 @@ export interface InputFacts {
   readonly sourceId: number;
   readonly siteId: number;
   readonly unitId: number;
+  /** Null: neither its aggregate nor its quantity says one. */
+  readonly usualAggregate: Aggregate | null;
 }
 
 /** Facts by which a definition is judged: of the ids that it names only those of the account are there. */
@@ -66,7 +68,8 @@ export function* definitionFacts(
   const wanted = (all: readonly (number | undefined)[]) => [...new Set(all.filter((id) => id !== undefined))];
   const variableIds = wanted(formulas.flatMap(({ variables = [] }) => variables.map((one) => one.variableId)));
   const inputs = yield* rows(
-    `SELECT variable.id, variable.source_id, source.site_id, variable.unit_id FROM variable
+    `SELECT variable.id, variable.source_id, source.site_id, variable.unit_id, variable.aggregate,
+      variable.quantity_type FROM variable
       JOIN source ON source.id = variable.source_id WHERE variable.account_id = ? AND ${among("variable.id")}`,
     ...[accountId, variableIds],
   );
@@ -86,8 +89,11 @@ export function* definitionFacts(
     zone: yield* zoneOf(sourceId),
     inputs: new Map(
       inputs.map((one) => {
-        const [id, source, site, unitId] = [one["id"], one["source_id"], one["site_id"], one["unit_id"]].map(Number);
-        return [Number(id), { id: Number(id), sourceId: source ?? 0, siteId: site ?? 0, unitId: unitId ?? 0 }];
+        const number = (column: string) => Number(one[column] ?? 0);
+        const id = number("id");
+        const aggregate = usualAggregate({ aggregate: number("aggregate"), quantityType: number("quantity_type") });
+        const place = { sourceId: number("source_id"), siteId: number("site_id") };
+        return [id, { id, ...place, unitId: number("unit_id"), usualAggregate: aggregate }];
       }),
     ),
     siteIds: new Set(sites.map((one) => Number(one["id"]))),
