@@ -84,9 +84,10 @@ function nameOf({ variable, isOther = false }: Series): string {
 
 function readingWords({ series, value, least = null, most = null }: Reading, { units }: Loaded): string {
   if (value === null) return TEXTS.noValue;
+  const aggregate = series.aggregate === null ? "" : ` ${words.aggregates[series.aggregate]}`;
   const [text, low, high] = [value, least, most].map((one) => numberWords(one, VALUE_DIGITS));
   const unit = symbolOf(units, series.unitId);
-  const shown = unit === "" ? (text ?? "") : `${text} ${unit}`;
+  const shown = `${text ?? ""}${unit === "" ? "" : ` ${unit}`}${aggregate}`;
   return least === null || most === null ? shown : `${shown} ${words.between(low ?? "", high ?? "")}`;
 }
 

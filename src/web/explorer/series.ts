@@ -1,4 +1,5 @@
 /** Rows of /data as the columns of a plot. */
+import { usualAggregate } from "../../wire/referentials/aggregates.ts";
 import type { Aggregate, Granularity } from "./address.ts";
 import { type Columns, ColumnsOfRows, dateText, type ValueName } from "./columns.ts";
 import type { DataRow, Variable } from "./hub.ts";
@@ -26,7 +27,6 @@ const GAP = 1.6;
 /** From which the usual distance between values is known well enough. */
 const DISTANCES = 1_000;
 
-const INTEGRATED = 2;
 const [INSTANTANEOUS, CUMULATIVE] = [1, 3];
 
 export const COLUMNS = {
@@ -52,8 +52,9 @@ export function granularityFor(variables: readonly Variable[], lengthMs: number)
   return (fits?.[0] as Granularity | undefined) ?? "Year";
 }
 
-export function aggregateFor({ quantityType }: Variable): Aggregate {
-  return quantityType === INTEGRATED ? "SUM" : "AVG";
+/** A variable that does not say is averaged, and so named: of energy, the average of a day is not its sum. */
+export function aggregateFor(variable: Variable): Aggregate {
+  return usualAggregate(variable) ?? "AVG";
 }
 
 /** Aggregates to ask /data for, so that each variable has its aggregate, and averages their band. */
@@ -66,6 +67,8 @@ export interface Series {
   readonly variable: Variable;
   readonly unitId: number;
   readonly isStep: boolean;
+  /** Of the periods; null for values as stored. */
+  readonly aggregate: Aggregate | null;
   /** Seconds since 1970, in order. */
   readonly times: Float64Array;
   /** Minutes that local times are ahead of UTC. */
@@ -124,6 +127,7 @@ function seriesOf(variable: Variable, { unitId, times, offsets, values }: Column
   const length = granularity === "Raw" ? (intervalOf(variable) ?? usualInterval(times)) : LENGTHS[granularity];
   return {
     ...{ variable, times, offsets },
+    aggregate: granularity === "Raw" ? null : (shape.aggregate ?? aggregateFor(variable)),
     unitId: unitId ?? variable.unitId ?? 0,
     isStep: granularity !== "Raw" || ![INSTANTANEOUS, CUMULATIVE].includes(variable.quantityType ?? INSTANTANEOUS),
     values: column(name),

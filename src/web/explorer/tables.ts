@@ -1,5 +1,6 @@
 /** The shown variables with what the period holds of them, and the values of the plot as a table. */
 import { useMemo, useState } from "preact/hooks";
+import { usualAggregate } from "../../wire/referentials/aggregates.ts";
 import { Scroll } from "../kit/browser/scroll.ts";
 import { type Element, html } from "../kit/html.ts";
 import { dateWords } from "../kit/zone.ts";
@@ -55,7 +56,9 @@ function LegendRow({ loaded, one, at, onUnit, onRemove }: LegendProps & { one: S
   return html`<tr key=${variable.id}>
     <th scope="row" data-label=${columns.variable}>
       <div class="named"><span class=${`swatch series-${at % COLOURS}`} aria-hidden="true"></span>
-      <span><bdi class="name">${variable.name}</bdi><span class="detail"><bdi>${path}</bdi></span></span></div>
+      <span><bdi class="name">${variable.name}</bdi><span class="detail"><bdi>${path}</bdi></span>${aggregateOf(
+        one,
+      )}</span></div>
     </th>
     <td data-label=${columns.unit}>
       <label class="hidden" for=${`unit-${variable.id}`}>${TEXTS.unitOf(variable.name)}</label>
@@ -67,6 +70,13 @@ function LegendRow({ loaded, one, at, onUnit, onRemove }: LegendProps & { one: S
     <td><button type="button" class="plain small" aria-label=${TEXTS.remove(variable.name)}
       onClick=${() => onRemove(variable.id)}>×</button></td>
   </tr>`;
+}
+
+/** How the plot puts the values of a period together, and that a variable does not say how. */
+function aggregateOf({ variable, aggregate }: Series): Element | null {
+  const unsaid = usualAggregate(variable) === null ? TEXTS.withoutQuantity : "";
+  const words = [aggregate === null ? "" : TEXTS.aggregates[aggregate], unsaid].filter((text) => text !== "");
+  return words.length === 0 ? null : html`<span class="detail">${words.join(": ")}</span>`;
 }
 
 function Latest({ units, atMs }: Loaded, row: DataRow | undefined): Element {
@@ -100,8 +110,10 @@ export function Values({ loaded, onPick }: ValuesProps): Element {
   if (count === 0) return html`<p class="muted">${TEXTS.noRows}</p>`;
   const isDay = isByDay(loaded);
   const heads = loaded.series.map(
-    ({ variable, unitId }) =>
-      html`<th scope="col" class="number"><bdi>${variable.name}</bdi> ${unitIn(loaded, unitId)}</th>`,
+    ({ variable, unitId, aggregate }) =>
+      html`<th scope="col" class="number"><bdi>${variable.name}</bdi> ${unitIn(loaded, unitId)}${
+        aggregate === null ? null : html`<span class="detail">${TEXTS.aggregates[aggregate]}</span>`
+      }</th>`,
   );
   const cell = (series: Series, at: number) => {
     const value = valueAt(series, at);
