@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
 import { HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient, Token } from "../wire/client/index.ts";
+import { usualAggregate } from "../wire/data.ts";
 import { API_VERSION } from "../wire/problem.ts";
 import { CONSEQUENCES, judge } from "./retry-table.ts";
 
@@ -37,6 +38,7 @@ export async function probeService(
     return [tokenFailed(thrown, account, signal)];
   }
   lines.push(...(await probePush(client, clock, webhookUrl, signal)), await probeRead(client, readsBack, signal));
+  if (lines.at(-1)?.level === "ok") lines.push(...(await probeQuantities(client, signal)));
   if (auth === "basic") lines.push(BASIC_LINE);
   return [...lines, versionLine(apiVersion)];
 }
@@ -155,6 +157,31 @@ async function probeRead(client: ServiceClient, readsBack: boolean, signal: Abor
       `${line.what}; targets cannot be checked before the first push, outcomes cannot be read back, and ` +
       "no webhook is configured that would report them";
     return { ...line, what };
+  }
+}
+
+const VARIABLES_MAX = 1_000;
+const NAMED_MAX = 3;
+
+/** A variable without a quantity is averaged by its readers, also where its values add up. */
+async function probeQuantities(client: ServiceClient, signal: AbortSignal): Promise<ProbeLine[]> {
+  try {
+    const query = { "Paging.PageNumber": 0, "Paging.ItemsPerPage": VARIABLES_MAX };
+    const { items } = await client.getVariables(query, signal);
+    const unsaid = items.filter((variable) => usualAggregate(variable) === null);
+    if (unsaid.length === 0) return [];
+    const named = unsaid.slice(0, NAMED_MAX).map(({ id, name }) => `${name} (${id})`);
+    const more = unsaid.length > NAMED_MAX ? `, and ${unsaid.length - NAMED_MAX} more` : "";
+    const of = items.length < VARIABLES_MAX ? `${items.length}` : `the first ${VARIABLES_MAX}`;
+    return [
+      {
+        level: "warning",
+        what: `read: ${unsaid.length} of ${of} variables have neither quantityType nor aggregate: ${named.join(", ")}${more}`,
+        hint: "Set `quantityType` of these variables (GET /quantityTypes): readers average them, also where they add up.",
+      },
+    ];
+  } catch (thrown) {
+    return [failed("read", thrown, signal)];
   }
 }
 

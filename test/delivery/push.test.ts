@@ -596,6 +596,21 @@ describe("the probe", () => {
     expect(setup.service.stored).toHaveLength(0);
   });
 
+  it("names variables of which nobody knows whether their values add up", async () => {
+    const variable = { sourceId: 1, variableTypeId: 0, unitId: 8 };
+    setup.service.variables = [
+      { ...variable, id: 4, name: "Energy" },
+      { ...variable, id: 5, name: "Power", quantityType: 1 },
+      { ...variable, id: 6, name: "Peak", aggregate: 3 },
+    ];
+    const lines = await setup.delivery.probe(never);
+    expect(lines).toContainEqual({
+      level: "warning",
+      what: "read: 1 of 3 variables have neither quantityType nor aggregate: Energy (4)",
+      hint: expect.stringContaining("`quantityType`"),
+    });
+  });
+
   it("reports that the service sends no outcomes to the webhook", async () => {
     await again({}, "http://10.0.0.1/outcome");
     setup.service.pushDefault = json(200, {}, REFUSING);

@@ -192,10 +192,12 @@ export class ScriptedService {
       const wanted = call.query.getAll("SerialNumbers");
       return some(this.sources.filter(({ serialNumber }) => wanted.includes(serialNumber ?? "")));
     }
-    if (call.path === "/base/variables")
+    if (call.path === "/base/variables") {
+      if (!call.query.has("Ids") && !call.query.has("SourceIds")) return some(this.variables);
       return some(
         this.variables.filter(({ id, sourceId }) => ids("Ids").includes(id) || ids("SourceIds").includes(sourceId)),
       );
+    }
     const operationId = /^\/base\/operations\/(.+)$/.exec(call.path)?.[1] ?? "";
     const status = this.operations.get(operationId);
     if (status !== undefined) return json(200, { operationId, status });

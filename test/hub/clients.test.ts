@@ -569,3 +569,13 @@ describe("POST /form", () => {
     expect(taken).toMatchObject({ status: 409, body: { detail: expect.stringContaining("send its id to change it") } });
   });
 });
+
+test("a variable without quantity and aggregate is made with a warning that says so", async () => {
+  const { sourceId } = await createChain(hub, { variables: [] });
+  const warning = async (more: object, path = "/variables") =>
+    (await hub.call("POST", path, { body: { ...COPIED, sourceId, ...more } })).headers.get("x-headgate-warning");
+  expect(await warning({})).toMatch(/^the variable \d+ has no quantityType/);
+  expect(await warning({}, `/variables/source/${sourceId}`)).toMatch(/no quantityType/);
+  expect(await warning({ quantityType: 2 })).toBeNull();
+  expect(await warning({ aggregate: "AVG" })).toBeNull();
+});

@@ -54,6 +54,14 @@ describe("a CSV file", () => {
     expect(Object.values(await rig.values(variable.id))).toEqual([5]);
   });
 
+  test("names a new variable of which nobody knows whether its values add up", async () => {
+    const row = FULL("Silent", "SI-1").replace(/Integrated$/, "");
+    const id = await rig.store("md_silent.csv", `${HEADER}\n${row}\n${FULL("Silent", "SI-2")}\n`);
+    await rig.became(id, "stored");
+    const { items } = (await report(id)) as { items: { notes: string[] }[] };
+    expect(items.map(({ notes }) => notes)).toEqual([[expect.stringContaining("has no quantityType")], []]);
+  });
+
   test("reports each row with what became of it", async () => {
     const first = await rig.store("md_r1.csv", `${HEADER}\n${FULL("Reported", "R-1")}\n`);
     await rig.became(first, "stored");

@@ -2,7 +2,15 @@
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
 import { bodyOf, customKey } from "../../master-data/columns.ts";
-import { type RowResult, SOURCE_TYPES, siteBody, sourceBody, variableBody } from "../../wire/index.ts";
+import {
+  type RowResult,
+  SOURCE_TYPES,
+  siteBody,
+  sourceBody,
+  usualAggregate,
+  variableBody,
+  WITHOUT_QUANTITY,
+} from "../../wire/index.ts";
 import { fieldWords } from "../http/field-words.ts";
 import type { ValuePlan, ValuesEntity } from "../store/form-values.ts";
 import type { FoundStructure } from "../store/master-data.ts";
@@ -140,6 +148,7 @@ class Judging {
       const defaults = { name: nameOf(wanted), variableTypeId: GENERIC_TYPE, sourceId: 0 };
       const body = this.#body(variableBody.out, wanted, defaults);
       if (body === null || source === null) return REFUSED;
+      if (usualAggregate(body) === null) wanted.rows[0]?.notes.push(`${wordsOf(wanted)} has ${WITHOUT_QUANTITY}`);
       return created(wanted, plan.variables.push({ body, source }));
     }
     if (source !== null && current["sourceId"] !== sourceId)

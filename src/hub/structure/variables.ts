@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { variable, variableBody, variablesQuery } from "../../wire/index.ts";
+import { usualAggregate, variable, variableBody, variablesQuery, WITHOUT_QUANTITY } from "../../wire/index.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
 import { shownVariables } from "../calculated/definition/shown.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
+import { warn } from "../http/warnings.ts";
 import { withDefaults } from "./defaults.ts";
 import { requireKnown } from "./known.ts";
 import { both, notFound, ONE, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
@@ -79,9 +80,9 @@ export async function variableRoutes(app: FastifyInstance, context: HubContext):
     return shown;
   });
 
-  app.post("/variables", OPTIONS.create, (request) => create(context, request, {}));
-  app.post<{ Params: { sourceId: string } }>(OF_SOURCE, OPTIONS.createOfSource, async (request) => ({
-    id: await create(context, request, { sourceId: pathId(request.params.sourceId) }),
+  app.post("/variables", OPTIONS.create, (request, reply) => create(context, request, reply, {}));
+  app.post<{ Params: { sourceId: string } }>(OF_SOURCE, OPTIONS.createOfSource, async (request, reply) => ({
+    id: await create(context, request, reply, { sourceId: pathId(request.params.sourceId) }),
   }));
 }
 
@@ -104,7 +105,12 @@ async function list({ store }: HubContext, request: FastifyRequest, reply: Fasti
 }
 
 /** The source of the path, when there is one, overrides that of the body. */
-async function create(context: HubContext, request: FastifyRequest, fixed: object): Promise<number> {
+async function create(
+  context: HubContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  fixed: object,
+): Promise<number> {
   const given = typeof request.body === "object" && request.body !== null ? Object.entries(request.body) : [];
   const names = Object.keys(fixed).map((name) => name.toLowerCase());
   const kept = given.filter(([field]) => !names.includes(field.toLowerCase()));
@@ -115,5 +121,6 @@ async function create(context: HubContext, request: FastifyRequest, fixed: objec
   await definition.check(body.calculated, null);
   const id = await context.store.structure.createVariable(accountId, body, definition.judge);
   if (id === null) throw invalidField("sourceId", `no source ${body.sourceId} in this account`);
+  if (usualAggregate(body) === null) warn(reply, `the variable ${id} has ${WITHOUT_QUANTITY}`);
   return id;
 }

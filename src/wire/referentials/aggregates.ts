@@ -12,6 +12,9 @@ const AGGREGATE_OF_QUANTITY: Readonly<Record<number, Exclude<Aggregate, "None">>
   6: "AVG",
 };
 
+/** Said of a variable for which `usualAggregate` is null. */
+export const WITHOUT_QUANTITY = "no quantityType, so that nobody knows whether its values add up (GET /quantityTypes)";
+
 /** The aggregate of a variable where a reader names none: its own, or that of its quantity. Null: it says neither. */
 export function usualAggregate(variable: {
   readonly aggregate?: number | null | undefined;
