@@ -7,6 +7,7 @@ import type { Recalculation } from "./calculated/recalculation/recalculation.ts"
 import type { Deliveries } from "./deliveries/start.ts";
 import type { MappersOf } from "./file-triggers/mappers.ts";
 import type { StoredFiles } from "./files/service.ts";
+import type { FullDisk } from "./full-disk.ts";
 import type { GatewayViewOf } from "./gateway-view.ts";
 import type { HubMail } from "./mail/mail.ts";
 import type { MasterData } from "./master-data/service.ts";
@@ -24,6 +25,7 @@ export interface HubContext {
   readonly options: HubOptions;
   readonly store: HubStore;
   readonly log: Logger;
+  readonly fullDisk: FullDisk;
   readonly clock: Clock;
   readonly passwords: Passwords;
   readonly keys: KeyRing;

@@ -35,6 +35,7 @@ import { fileTriggerRoutes } from "./file-triggers/routes.ts";
 import { fileRoutes } from "./files/routes.ts";
 import { openStoredFiles } from "./files/service.ts";
 import { formRoutes } from "./forms/routes.ts";
+import { watchFullDisk } from "./full-disk.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
@@ -110,7 +111,9 @@ const SILENCE_MS = 30_000;
 
 /** When the store or the port is not available: `TransientError` where that may pass by itself, else `ConfigError`. */
 export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
-  const { log, clock = systemClock, fault = null, hashCost, mappersOf = NO_MAPPERS, gatewayView = NO_GATEWAY } = parts;
+  const { clock = systemClock, fault = null, hashCost, mappersOf = NO_MAPPERS, gatewayView = NO_GATEWAY } = parts;
+  const fullDisk = watchFullDisk(options, parts.log, clock);
+  const { log } = fullDisk;
   if (options.store.kind === "sqlite") logNarrowed(narrowModes(filesOf(options.store.path)), log);
   const store = await openStore(options.store, log);
   const stops: (() => Promise<void>)[] = [() => store.close()];
@@ -119,7 +122,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
   });
   try {
     await seedIdentities(store, options, clock, hashCost);
-    const base = { options, store, log, clock };
+    const base = { options, store, log, clock, fullDisk };
     const { tokenThrottle } = options;
     const throttle = createSignInThrottle(tokenThrottle, clock);
     const metrics = createMetrics(options, store, base, gatewayView);
@@ -181,7 +184,7 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
   takeJson(app, "application/json");
   metrics.watch(app);
   wakeAfterChanges(app, context.recalculation);
-  installProblems(app, context.log);
+  installProblems(app, context.fullDisk);
   void app.register(cookie);
   const routes = installAccess(app, context.guard, context.sessions);
   installRates(app, context.options);
@@ -189,11 +192,15 @@ function buildServer(metrics: HubMetrics, context: HubContext): { app: FastifyIn
   installUnknownNames(app, context.options);
   app.addHook("preHandler", async (request) => requireSameIds(request));
   const files = shareQuery(() => filesHealth(context.gatewayView));
-  app.get("/health", described(HEALTH), async () => ({
-    status: "ok",
-    ...(await queueOf(context.store)),
-    ...(await files.within(ANONYMOUS_HEALTH_MS)),
-  }));
+  app.get("/health", described(HEALTH), async (_request, reply) => {
+    const full = await context.fullDisk.state();
+    if (full !== null) void reply.code(503);
+    return {
+      ...(full === null ? { status: "ok" } : { status: "not ok", ...full }),
+      ...(await queueOf(context.store)),
+      ...(await files.within(ANONYMOUS_HEALTH_MS)),
+    };
+  });
   const resources = [
     tokenRoutes,
     discoveryRoutes,
@@ -241,7 +248,9 @@ const HEALTH: RouteFacts = {
   tag: "Hub",
   summary: "Whether the hub answers, and how many operations wait or failed",
   answer: z.object({
-    status: z.literal("ok"),
+    status: z.enum(["ok", "not ok"]).describe("Not ok, with status 503: the disk is full, and nothing is stored."),
+    since: z.string().optional().describe("Since when it is not ok."),
+    reason: z.string().optional().describe("Why it is not ok."),
     pendingOperations: z.int(),
     failedOperations: z.int(),
     files: z

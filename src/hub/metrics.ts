@@ -5,11 +5,11 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { listenOrExplain } from "../support/listen.ts";
-import type { Logger } from "../support/log.ts";
 import type { Passwords } from "../support/sign-in/passwords.ts";
 import { registerAlarms } from "./alarms/metrics.ts";
 import { registerCalculations } from "./calculated/recalculation/metrics.ts";
 import type { RunEnd } from "./calculated/recalculation/run.ts";
+import type { HubContext } from "./context.ts";
 import { registerEvents } from "./events/metrics.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import type { HubOptions } from "./options.ts";
@@ -36,13 +36,21 @@ export interface HubMetrics {
 export function createMetrics(
   options: HubOptions,
   store: Pick<HubStore, "operations" | "calculations" | "eventDeliveries" | "alarms">,
-  { log, clock }: { readonly log: Logger; readonly clock: Clock },
+  { log, clock, fullDisk }: Pick<HubContext, "log" | "clock" | "fullDisk">,
   gatewayView: GatewayViewOf = NO_GATEWAY,
 ): HubMetrics {
   const registry = new Registry();
   const { requests, readings, refused } = registerMetrics(registry, clock, () => store.operations.counts());
   const durations = registerCalculations(registry, clock, () => store.calculations.counts());
   registerEvents(registry, () => store.eventDeliveries.counts());
+  new Gauge({
+    name: "headgate_hub_disk_full",
+    help: "1 while the disk of this hub is full, so that nothing is stored; else 0",
+    registers: [registry],
+    async collect() {
+      this.set((await fullDisk.state()) === null ? 0 : 1);
+    },
+  });
   let alarmLagMs = () => 0;
   registerAlarms(
     registry,
@@ -62,7 +70,9 @@ export function createMetrics(
     return reply.type(registry.contentType).send(parts.join("\n"));
   });
   app.get("/health/ready", { onRequest: guarded }, async (_request, reply) => {
-    const parts = (await gatewayView()?.health()) ?? [];
+    const full = await fullDisk.state();
+    const store = full === null ? [] : [{ part: "store", ready: false, reason: `${full.reason}, since ${full.since}` }];
+    const parts = [...store, ...((await gatewayView()?.health()) ?? [])];
     const ready = parts.every((part) => part.ready);
     return reply.code(ready ? 200 : 503).send({ status: ready ? "ready" : "not ready", parts });
   });

@@ -7,6 +7,7 @@ import { chmod, chown, readdir, readFile, rm, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { callsOf, createChain } from "../hub/fixture.ts";
 import { expectStoredOnce } from "./kill-scenario.ts";
 import { type HeadgateProcess, PROJECT } from "./processes.ts";
 import { type Readings, readingsOf } from "./readings.ts";
@@ -123,6 +124,69 @@ describe.skipIf(!may)("a full disk", () => {
     await disk.resize(ENOUGH);
     await expectDeliveredOnce(stage, gateway, readings);
     expect(await readdir(disk.at("."))).toHaveLength(1);
+  });
+});
+
+/** A hub with one user, on a small disk. */
+async function startSmallHub(stage: Stage, small: SmallDisk) {
+  const config = join(stage.folder, "hub.yaml");
+  const user = "{ username: manager, password: manager-password, accounts: [1], roles: [Manager] }";
+  await writeFile(
+    config,
+    "listen: 127.0.0.1:0\nmetrics: { listen: 127.0.0.1:0, token: metrics-token-of-a-test }\ncalculated: { engine: none }\n" +
+      "store: { kind: sqlite, path: ./small/hub.sqlite }\naccounts: [{ id: 1, name: A }]\n" +
+      `clients: [{ id: gateway, secret: gateway-secret }]\nusers: [${user}]\n`,
+  );
+  const hub = rig.start(["hub", "-c", config], { through: small.through });
+  const [, url = "", metrics = ""] = await hub.said("stderr", /"url":"([^"]+)","metricsUrl":"([^"]+)"/);
+  // The disk is too small for the spool of the hub's own gateway, which is not ready before and after.
+  const ready = async () => {
+    const answer = await fetch(new URL("/health/ready", metrics), { headers: METRICS });
+    return ((await answer.json()) as { parts: { part: string }[] }).parts.find(({ part }) => part === "store");
+  };
+  const disk = async () =>
+    (await (await fetch(new URL("/metrics", metrics), { headers: METRICS })).text()).match(
+      /^headgate_hub_disk_full (\d)$/m,
+    )?.[1];
+  return { hub, calls: callsOf(() => url), health: () => fetch(`${url}/health`), ready, disk };
+}
+const METRICS = { authorization: "Bearer metrics-token-of-a-test" };
+
+describe.skipIf(!may)("a full disk under a hub", () => {
+  test("is told by its health, its metrics and one log line, refuses pushes with 507, and ends by itself", async () => {
+    const { stage } = await layStage("small-hub");
+    disk = await SmallDisk.mount(join(stage.folder, "small"), ENOUGH, NOBODY);
+    const { hub, calls, health, ready, disk: full } = await startSmallHub(stage, disk);
+    const { variableIds } = await createChain(calls);
+    const push = (at: number) =>
+      calls.call("POST", "/push/api/data", {
+        body: [{ variableId: variableIds[0], data: [{ date: new Date(at * 60_000).toISOString(), value: at }] }],
+      });
+    expect(await health()).toMatchObject({ status: 200 });
+    const filler = await disk.fill();
+    const refused = await until("a push to be refused", async () => {
+      const answer = await push(1);
+      return answer.status !== 200 && answer;
+    });
+    expect(refused).toMatchObject({ status: 507, body: { code: "storage-full" } });
+    expect(refused.headers.get("retry-after")).toBe("30");
+    for (let again = 0; again < 5; again += 1) expect(await push(2 + again)).toMatchObject({ status: 507 });
+    const said = await health();
+    expect(said.status).toBe(503);
+    expect(await said.json()).toMatchObject({ status: "not ok", reason: expect.stringContaining("disk") });
+    expect([await ready(), await full()]).toEqual([expect.objectContaining({ ready: false }), "1"]);
+    await rm(filler);
+    await until("the hub to be well again", async () => (await health()).status === 200);
+    expect([await ready(), await full()]).toEqual([undefined, "0"]);
+    expect(await push(100)).toMatchObject({ status: 200 });
+    await until("the reading to be stored", async () => {
+      const rows: { rawValue: number }[] = await calls.get("/data", { variableId: variableIds[0] ?? 0 });
+      return rows.some(({ rawValue }) => rawValue === 100);
+    });
+    await hub.end("SIGTERM");
+    const lines = hub.stderr.split("\n").filter((line) => /disk/i.test(line));
+    expect(lines.filter((line) => line.includes('"level":"error"'))).toHaveLength(1);
+    expect(lines.join("\n")).not.toContain('"stack"');
   });
 });
 

@@ -4,7 +4,6 @@
  */
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { systemCode } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { idempotencyKeyOf } from "../../wire/push-request.ts";
@@ -65,11 +64,7 @@ export async function receive(
   } catch (thrown) {
     if (thrown instanceof BlobTooLarge)
       throw byQuota ? quotaExceeded(quotaOf(context, callerOf(request).accountId)) : tooLarge(context);
-    if (["ENOSPC", "EDQUOT"].includes(systemCode(thrown) ?? "")) {
-      context.log.error({ err: thrown }, "the disk of the stored files is full: uploads are refused");
-      throw new HttpProblem(507, "storage-full", "the hub has no space for this file; send it again later");
-    }
-    throw brokenOff(request) ?? thrown;
+    throw context.fullDisk.problemOf(thrown) ?? brokenOff(request) ?? thrown;
   }
 }
 

@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { TransientError } from "../../support/errors.ts";
-import type { Logger } from "../../support/log.ts";
 import { frameworkWords } from "../../wire/framework-words.ts";
 import {
   frameworkProblem,
@@ -15,6 +14,7 @@ import {
   sendProblem,
   TITLES,
 } from "../../wire/http-problem.ts";
+import type { FullDisk } from "../full-disk.ts";
 import { fieldWords } from "./field-words.ts";
 
 export function invalidField(path: string, message: string): HttpProblem {
@@ -79,14 +79,19 @@ const PUSH_ADDRESS = /^\/+api\/+(?=(?:data|standard|generic)\b)/i;
 /** Value of `WWW-Authenticate`. */
 const CHALLENGE = "Bearer";
 
-export function installProblems(app: FastifyInstance, log: Logger): void {
+export function installProblems(app: FastifyInstance, { log, problemOf, hasStored }: FullDisk): void {
   app.addHook("onRequest", async (request) => {
     if (request.url.includes("%00")) throw invalidRequest("the URL holds a NUL character");
+  });
+  app.addHook("onResponse", async ({ method }, { statusCode }) => {
+    if (method !== "GET" && method !== "HEAD" && statusCode < 300) hasStored();
   });
   installProblemHandlers(app, {
     challenge: CHALLENGE,
     known: (url) => (PUSH_ADDRESS.test(url) ? `; data is pushed to ${url.replace(PUSH_ADDRESS, "/push/api/")}` : ""),
     faultOf(thrown, place) {
+      const full = problemOf(thrown);
+      if (full !== null) return full;
       if (thrown instanceof TransientError) {
         log.warn({ err: thrown, ...place }, "request failed; later it may not");
         return new HttpProblem(503, "unavailable", AGAIN, undefined, AGAIN_SEC);

@@ -49,7 +49,7 @@ export type FromWorker =
       /** Null where points are not watched. */
       readonly touched: TouchedPoints | null;
     }
-  | { readonly type: "trouble"; readonly message: string }
+  | { readonly type: "trouble"; readonly message: string; readonly isFullDisk: boolean }
   | { readonly type: "not packed"; readonly message: string }
   | {
       readonly type: "failed";
@@ -177,7 +177,10 @@ function startPool(
       if (message.touched !== null) watcher.onTouched?.(message.touched);
       note(message.seqs);
     } else if (message.type === "trouble")
-      log.warn({ cause: message.message }, "operations wait: the store refuses them for now");
+      log.warn(
+        message.isFullDisk ? { fullDisk: message.message } : { cause: message.message },
+        "operations wait: the store refuses them for now",
+      );
     else if (message.type === "not packed") notPacked({ cause: message.message });
     else {
       const { seq, operationId, message: cause } = message;

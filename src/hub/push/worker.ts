@@ -5,7 +5,7 @@
  * operation.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { isDatabaseTrouble } from "../../sql/trouble.ts";
+import { isDatabaseTrouble, isFullDisk } from "../../sql/trouble.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
 import { armFault, faultPoint } from "../../support/faults.ts";
@@ -58,7 +58,7 @@ export async function perform(): Promise<void> {
     } catch (thrown) {
       if (!isDatabaseTrouble(thrown)) throw thrown;
       // A full disk or a busy store: nothing is lost, the operations wait.
-      report({ type: "trouble", message: wordsOf(thrown) });
+      report({ type: "trouble", message: wordsOf(thrown), isFullDisk: isFullDisk(thrown) });
       await pause(Atomics.load(words, WAKES), RETRY_MS);
     }
     await yieldTurn();
