@@ -11,6 +11,7 @@ import { registerCalculations } from "./calculated/recalculation/metrics.ts";
 import type { RunEnd } from "./calculated/recalculation/run.ts";
 import type { HubContext } from "./context.ts";
 import { registerEvents } from "./events/metrics.ts";
+import type { FullDisk } from "./full-disk.ts";
 import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import type { HubOptions } from "./options.ts";
 import type { AppliedReadings } from "./push/ingestion.ts";
@@ -43,14 +44,7 @@ export function createMetrics(
   const { requests, readings, refused } = registerMetrics(registry, clock, () => store.operations.counts());
   const durations = registerCalculations(registry, clock, () => store.calculations.counts());
   registerEvents(registry, () => store.eventDeliveries.counts());
-  new Gauge({
-    name: "headgate_hub_disk_full",
-    help: "1 while the disk of this hub is full, so that nothing is stored; else 0",
-    registers: [registry],
-    async collect() {
-      this.set((await fullDisk.state()) === null ? 0 : 1);
-    },
-  });
+  registerFullDisk(registry, () => fullDisk.state());
   let alarmLagMs = () => 0;
   registerAlarms(
     registry,
@@ -107,6 +101,17 @@ export function createMetrics(
 }
 
 const REASON_OF = { wrong: "wrong", later: "throttled" } as const;
+
+function registerFullDisk(registry: Registry, stateOf: FullDisk["state"]): void {
+  new Gauge({
+    name: "headgate_hub_disk_full",
+    help: "1 while the disk of this hub is full, so that nothing is stored; else 0",
+    registers: [registry],
+    async collect() {
+      this.set((await stateOf()) === null ? 0 : 1);
+    },
+  });
+}
 
 /** Returns those that the caller fills. */
 function registerMetrics(registry: Registry, clock: Clock, counts: () => Promise<QueueCounts>) {
@@ -166,6 +171,7 @@ export function hubRegistry(): Registry {
   registerMetrics(registry, systemClock, async () => ({ waiting: 0, failed: 0, webhooks: 0, oldestMs: null }));
   registerCalculations(registry, systemClock, async () => ({ waiting: 0, oldestMs: null, running: 0, failed: 0 }));
   registerEvents(registry, async () => ({ undelivered: 0, paused: 0 }));
+  registerFullDisk(registry, async () => null);
   registerAlarms(
     registry,
     async () => [],
