@@ -53,8 +53,7 @@ export function bindTableCell(
     source: `${JSON.stringify(name)} of ${key.source}`,
     read(cells) {
       const row = table.rows.require(key.read(cells));
-      const cell = row[column];
-      if (cell !== undefined) return cell.trim();
+      if (column in row) return (row[column] ?? "").trim();
       const near = nearest(column, Object.keys(row));
       throw new FileError(`the table ${table.settings.table} has no column ${JSON.stringify(column)}`, {
         column,

@@ -22,19 +22,20 @@ export default defineMapper({
 
   async map({ file, settings, emit, reject, eachRow, time, number, finding }) {
     let failed = 0;
-    const rows = file.csv({ columns: true, delimiter: ";", encoding: settings.encoding });
+    type Names = "Zeitpunkt" | "Zähler" | "Wirkarbeit kWh" | "Status";
+    const rows = file.csv<Names>({ columns: true, delimiter: ";", encoding: settings.encoding });
     await eachRow(rows, (row) => {
-      const meter = row["Zähler"] ?? "";
+      const meter = row["Zähler"];
       // Only the order of the rows distinguishes the passes of the repeated autumn hour, including rows without a
       // reading.
-      const date = time.local(row["Zeitpunkt"] ?? "", "dd.MM.yyyy HH:mm:ss", settings.timeZone, {
+      const date = time.local(row["Zeitpunkt"], "dd.MM.yyyy HH:mm:ss", settings.timeZone, {
         byOrder: meter,
       });
-      const status = STATUS[row["Status"] ?? ""];
+      const status = STATUS[row["Status"]];
       if (status === undefined) {
         reject(row, {
           column: "Status",
-          message: `the status "${row["Status"] ?? ""}" is not known`,
+          message: `the status "${row["Status"]}" is not known`,
           hint: "Known are G, E and F.",
         });
         return;
@@ -47,7 +48,7 @@ export default defineMapper({
       emit({
         target: { sourceSerialNumber: meter, mappingConfig: settings.mappingConfig },
         date,
-        value: number(row["Wirkarbeit kWh"] ?? "", { decimal: "," }),
+        value: number(row["Wirkarbeit kWh"], { decimal: "," }),
         tags: status === "substituted" ? { quality: "substituted" } : undefined,
         unit: "kWh",
         at: row,

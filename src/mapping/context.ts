@@ -115,7 +115,8 @@ export function createContext<Settings>(parts: ContextParts<Settings>): FileCont
 
 /** The offending text of a refused row, when the mapper names the column. */
 function cellText(where: unknown, column: string | undefined): string | undefined {
-  if (typeof where !== "object" || where === null || column === undefined) return undefined;
+  if (typeof where !== "object" || where === null || column === undefined || !Object.hasOwn(where, column))
+    return undefined;
   const cell: unknown = Reflect.get(where, column);
   return typeof cell === "string" ? cell : undefined;
 }

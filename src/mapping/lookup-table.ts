@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import leven from "leven";
+import { rowClass } from "../readers/header.ts";
 import { createMapperFile } from "../readers/mapper-file.ts";
 import { isFileError, RowError } from "../readers/row-error.ts";
 import { placeOf, RowTracker } from "../readers/row-place.ts";
@@ -95,10 +96,12 @@ async function collectRows(file: LookupFile, rows: AsyncIterable<TableRow>): Pro
   const found = new Map<string, { readonly row: number; readonly cells: TextRow }>();
   let header: readonly string[] | undefined;
   let keyAt = 0;
+  let Row = rowClass<string>({ names: [] });
   for await (const { row, cells } of rows) {
     if (header === undefined) {
       header = checkedHeader(file, cells);
       keyAt = file.key === undefined ? 0 : header.indexOf(file.key.trim());
+      Row = rowClass({ names: header, owner: `the lookup ${shown(name)}` });
       continue;
     }
     const extra = cells.slice(header.length).some((cell) => cell !== "");
@@ -118,7 +121,7 @@ async function collectRows(file: LookupFile, rows: AsyncIterable<TableRow>): Pro
         "Each key may occur once: remove one of the rows, or name a column whose values are unique as `key`.",
       );
     if (found.size >= LOOKUP_ROWS_MAX) throw lookupFault(name, `it has more than ${LOOKUP_ROWS_MAX} rows`);
-    found.set(key, { row, cells: namedCells(header, cells) });
+    found.set(key, { row, cells: namedCells(Row, header, cells) });
   }
   if (header === undefined) throw lookupFault(name, "it is empty: it has no header");
   return lookupOf(file, header[keyAt] ?? "", new Map(Array.from(found, ([key, { cells }]) => [key, cells])));
@@ -138,9 +141,13 @@ function checkedHeader({ name, key }: LookupFile, cells: readonly string[]): rea
   );
 }
 
-/** Frozen, since the next file may get the same table; without a prototype, so that a column may have any name. */
-function namedCells(header: readonly string[], cells: readonly string[]): TextRow {
-  const row: Record<string, string> = Object.create(null);
+/** Frozen, since the next file may get the same table. */
+function namedCells(
+  Row: new () => Record<string, string>,
+  header: readonly string[],
+  cells: readonly string[],
+): TextRow {
+  const row = new Row();
   for (const [index, column] of header.entries()) if (column !== "") row[column] = cells[index] ?? "";
   return Object.freeze(row);
 }

@@ -16,7 +16,12 @@ export interface RowPlace {
   readonly row: number;
 }
 
-export type TextRow = Readonly<Record<string, string>>;
+/**
+ * Reading a column that the header lacks throws a `FileError` with the nearest name: a renamed column is never a
+ * missing value. `"name" in row` asks for a column that may be missing. `Names` are for the compiler: those that the
+ * mapper reads.
+ */
+export type TextRow<Names extends string = string> = Readonly<Record<Names, string>>;
 /** A row as an array of text cells. */
 export type TextCells = readonly string[];
 
@@ -31,7 +36,7 @@ export interface SerialDate {
   /** `yyyy-MM-ddTHH:mm:ss[.SSS]`, without a zone. */
   readonly local: string;
 }
-export type SheetRow = Readonly<Record<string, CellValue>>;
+export type SheetRow<Names extends string = string> = Readonly<Record<Names, CellValue>>;
 export type SheetCells = readonly CellValue[];
 
 export interface TextOptions {
@@ -39,6 +44,8 @@ export interface TextOptions {
    * Declared encoding when there is no byte order mark: `utf-8` (default), `utf-16le`, `windows-1252`, `iso-8859-1`, …
    */
   readonly encoding?: string | undefined;
+  /** A file that is an HTML page, as servers answer in the place of a file: refuse it (default), or read it. */
+  readonly html?: "reject" | "read" | undefined;
 }
 
 /** How the names of columns come from the header, for readers that hand out rows by name. Names are trimmed. */
@@ -77,10 +84,12 @@ export interface CsvOptions extends TextOptions, HeaderOptions {
   /** Lines that begin with this are skipped. */
   readonly comment?: string | undefined;
   /**
-   * Rows shorter or longer than the header: refuse the row (`reject`, the default), fill short rows with
-   * empty cells and refuse longer ones (`pad`; surplus empty cells are permitted), or fill and cut (`allow`).
+   * Rows shorter or longer than the header: refuse the row (`reject`, the default), or fill short rows with empty
+   * cells and permit surplus empty cells (`pad`).
    */
-  readonly ragged?: "reject" | "pad" | "allow" | undefined;
+  readonly ragged?: "reject" | "pad" | undefined;
+  /** Filled cells beyond those of the header: refuse the row (default), or leave them out. */
+  readonly extraCells?: "reject" | "ignore" | undefined;
   /** Longest row, in bytes. Default 8 Mi. */
   readonly rowBytesMax?: number | undefined;
 }
@@ -196,12 +205,20 @@ export interface MapperFile {
   readonly path: string;
   /** Bytes. */
   readonly size: number;
-  csv(options: CsvOptions & { readonly columns: true }): AsyncIterable<readonly TextRow[]>;
+  csv<Names extends string = string>(
+    options: CsvOptions & { readonly columns: true },
+  ): AsyncIterable<readonly TextRow<Names>[]>;
+  /** `columns` names the columns of a file without a header: each row has a cell for each of them. */
+  csv<const Names extends string>(
+    options: CsvOptions & { readonly columns: readonly Names[] },
+  ): AsyncIterable<readonly TextRow<Names>[]>;
   csv(options?: CsvOptions & { readonly columns?: false }): AsyncIterable<readonly TextCells[]>;
   lines(options?: LineOptions): AsyncIterable<readonly Line[]>;
   /** Columns at fixed places of a line, as text by name. */
-  fixedWidth(options: FixedWidthOptions): AsyncIterable<readonly TextRow[]>;
-  xlsx(options: SheetOptions & { readonly columns: true }): AsyncIterable<readonly SheetRow[]>;
+  fixedWidth<Names extends string = string>(options: FixedWidthOptions): AsyncIterable<readonly TextRow<Names>[]>;
+  xlsx<Names extends string = string>(
+    options: SheetOptions & { readonly columns: true },
+  ): AsyncIterable<readonly SheetRow<Names>[]>;
   xlsx(options?: SheetOptions & { readonly columns?: false }): AsyncIterable<readonly SheetCells[]>;
   /** Names of the sheets of a workbook, in their order; hidden ones only when asked for. */
   sheets(options?: { readonly hidden?: boolean | undefined }): Promise<readonly string[]>;

@@ -5,7 +5,7 @@ import type { CsvOptions } from "./contract.ts";
 import { PlainLines } from "./csv-plain.ts";
 import { csvRecords } from "./csv-records.ts";
 import type { Input } from "./decode.ts";
-import { type Header, readHeader, unnamedFault } from "./header.ts";
+import { type Header, readHeader, rowClass, unnamedFault } from "./header.ts";
 import { type NamedColumns, PlainRows } from "./plain-rows.ts";
 import type { RefuseRow, RowFault } from "./refuse.ts";
 import { UnreadableError } from "./row-error.ts";
@@ -27,13 +27,13 @@ function stampedCells(cells: string[], line: number): string[] {
 /** Rows by the names of the header. */
 export async function* csvRows(
   input: Input,
-  options: CsvOptions,
+  options: CsvOptions & { readonly columns?: boolean | readonly string[] },
   refuse: RefuseRow,
 ): AsyncGenerator<Record<string, string>[] | PlainRows<Record<string, string>>> {
   const { headerRows = 1 } = options;
   const head: string[][] = [];
   let headLine = 0;
-  let shape: RowShaper | undefined;
+  let shape = typeof options.columns === "object" ? new RowShaper(givenHeader(options.columns), options) : undefined;
   const make = (record: string[], line: number) => {
     const row = shape?.row(record, line);
     if (shape === undefined || row === undefined) return undefined;
@@ -69,23 +69,33 @@ export async function* csvRows(
     });
 }
 
-/** Rows have no prototype, so that a column may have any name. */
-function Row(this: Record<string, string>): void {}
-Row.prototype = Object.create(null);
-const EmptyRow = Row as unknown as new () => Record<string, string>;
+/** Line of a header that the file does not have. */
+const NO_LINE = 0;
+
+function givenHeader(names: readonly string[]): Header {
+  const twice = names.find((name, at) => name === "" || names.indexOf(name) < at);
+  if (twice === undefined && names.length > 0) return { names, row: NO_LINE };
+  throw new TypeError(`csv: the columns need names that differ, not ${JSON.stringify(names)}`);
+}
 
 /** Makes rows of records. */
 class RowShaper {
   readonly #header: Header;
   readonly #ragged: NonNullable<CsvOptions["ragged"]>;
+  readonly #ignoresExtra: boolean;
   /** Indexes of the columns without a name, which must be empty. */
   readonly #unnamed: readonly number[];
   readonly #named: readonly number[];
+  readonly #Row: new () => Record<string, string>;
 
   constructor(header: Header, options: CsvOptions) {
     const places = header.names.map((name, column) => ({ name, column }));
     this.#header = header;
     this.#ragged = options.ragged ?? "reject";
+    this.#ignoresExtra = options.extraCells === "ignore";
+    this.#Row = rowClass(
+      header.row === NO_LINE ? { names: header.names, owner: "the list of the mapper's columns" } : header,
+    );
     this.#named = places.filter(({ name }) => name !== "").map(({ column }) => column);
     this.#unnamed =
       options.unnamed === "skip" ? [] : places.filter(({ name }) => name === "").map(({ column }) => column);
@@ -97,7 +107,7 @@ class RowShaper {
 
   row(record: readonly string[], line: number): Record<string, string> {
     const { names } = this.#header;
-    const row = new EmptyRow();
+    const row = new this.#Row();
     for (const column of this.#named) row[names[column] ?? ""] = record[column] ?? "";
     for (const column of this.#unnamed) {
       const text = record[column] ?? "";
@@ -109,10 +119,13 @@ class RowShaper {
   /** Returns why a row of this length is refused. */
   fault(record: readonly string[]): RowFault | undefined {
     const expected = this.#header.names.length;
-    if (record.length === expected || this.#ragged === "allow") return undefined;
+    if (record.length === expected) return undefined;
     if (this.#ragged === "pad" && !record.slice(expected).some((cell) => cell.trim() !== "")) return undefined;
+    if (this.#ignoresExtra && record.length > expected) return undefined;
     return {
-      message: `the row has ${counted(record.length, "cell")} where the header has ${expected}`,
+      message:
+        `the row has ${counted(record.length, "cell")} where ` +
+        (this.#header.row === NO_LINE ? `${expected} columns are named` : `the header has ${expected}`),
       hint:
         record.length < expected
           ? "Cells are missing: was the file cut off here, or written only in part?"

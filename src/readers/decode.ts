@@ -6,7 +6,7 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Cut } from "./cut.ts";
 import { encodings } from "./encodings.ts";
-import { refuseOtherFormats } from "./magic.ts";
+import { refuseOtherFormats, refusePage } from "./magic.ts";
 import { Position } from "./position.ts";
 import { UnreadableError } from "./row-error.ts";
 import { ByteFault, checkUtf8, type Decode, isMarked, Locator, NUL_HINT } from "./utf8-check.ts";
@@ -24,6 +24,8 @@ export interface Input {
   readonly size?: number | undefined;
   /** Content of a small file, once it was read: several readers share it, so no reader may change it. */
   small?: Buffer | undefined;
+  /** The mapper reads HTML pages. */
+  readonly mayBePage?: boolean | undefined;
   /** Only in regular files. */
   readonly cut?: Cut | undefined;
 }
@@ -91,7 +93,7 @@ export function utf8Chunks(input: Input, declared = "utf-8"): Iterable<Buffer> |
       hint: "Known encodings are for example utf-8, utf-16le, windows-1252, iso-8859-1, iso-8859-15, macroman.",
     });
   const small = smallContent(input);
-  return small === null ? largeAsUtf8(input, declared) : smallAsUtf8(small, declared);
+  return small === null ? largeAsUtf8(input, declared) : smallAsUtf8(small, declared, input.mayBePage);
 }
 
 /**
@@ -101,7 +103,7 @@ export function smallUtf8(input: Input, declared = "utf-8"): Buffer | null {
   const small = isKnown(declared) ? smallContent(input) : null;
   if (small === null) return null;
   try {
-    const [bytes = NOTHING, ...more] = smallAsUtf8(small, declared);
+    const [bytes = NOTHING, ...more] = smallAsUtf8(small, declared, input.mayBePage);
     return more.length === 0 ? bytes : null;
   } catch {
     // `utf8Chunks` meets the same fault and reports it.
@@ -109,9 +111,9 @@ export function smallUtf8(input: Input, declared = "utf-8"): Buffer | null {
   }
 }
 
-function* smallAsUtf8(bytes: Buffer, declared: string): Generator<Buffer> {
+function* smallAsUtf8(bytes: Buffer, declared: string, mayBePage = false): Generator<Buffer> {
   try {
-    const [decode, rest] = startDecoding(bytes, declared);
+    const [decode, rest] = startDecoding(bytes, declared, mayBePage);
     // In two steps, as for a large file: the valid text is returned before a fault at its end is raised.
     const ready = decode(rest, false);
     if (ready.length > 0) yield ready;
@@ -138,20 +140,21 @@ async function* decoded(input: Input, declared: string): AsyncGenerator<Buffer> 
     if (decode === undefined) {
       held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
       if (held.length < HEAD_BYTES) continue;
-      [decode, bytes] = startDecoding(held, declared);
+      [decode, bytes] = startDecoding(held, declared, input.mayBePage);
     }
     const ready = decode(bytes, false);
     if (ready.length > 0) yield ready;
   }
   let rest: Buffer = NOTHING;
-  if (decode === undefined) [decode, rest] = startDecoding(held, declared);
+  if (decode === undefined) [decode, rest] = startDecoding(held, declared, input.mayBePage);
   const last = decode(rest, true);
   if (last.length > 0) yield last;
 }
 
 /** Returns the decoder that the first bytes call for, and the bytes after the byte order mark. */
-function startDecoding(first: Buffer, declared: string): [Decode, Buffer] {
+function startDecoding(first: Buffer, declared: string, mayBePage = false): [Decode, Buffer] {
   refuseOtherFormats(first);
+  if (!mayBePage) refusePage(first);
   if (isMarked(first)) return [checkUtf8(3), first.subarray(3)];
   if (first[0] === 0xff && first[1] === 0xfe) return [decodeUtf16(false), first.subarray(2)];
   if (first[0] === 0xfe && first[1] === 0xff) return [decodeUtf16(true), first.subarray(2)];

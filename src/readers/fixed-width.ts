@@ -2,6 +2,7 @@
 
 import type { FixedColumn, FixedWidthOptions } from "./contract.ts";
 import type { Input } from "./decode.ts";
+import { rowClass } from "./header.ts";
 import { lineChunks } from "./lines.ts";
 import { stampPlace } from "./row-place.ts";
 
@@ -11,12 +12,13 @@ export async function* fixedWidthRows(
 ): AsyncGenerator<Record<string, string>[]> {
   const { columns, comment, skipLines = 0 } = options;
   checkColumns(columns);
+  const Row = rowClass<string>({ names: columns.map(({ name }) => name), owner: "the list of the mapper's columns" });
   for await (const lines of lineChunks(input, options)) {
     const rows: Record<string, string>[] = [];
     for (const { row, text } of lines) {
       if (row <= skipLines || text.trim() === "") continue;
       if (comment !== undefined && text.startsWith(comment)) continue;
-      const cells = cutLine(text, columns);
+      const cells = cutLine(text, columns, new Row());
       stampPlace(cells, row);
       rows.push(cells);
     }
@@ -24,10 +26,9 @@ export async function* fixedWidthRows(
   }
 }
 
-function cutLine(text: string, columns: readonly FixedColumn[]): Record<string, string> {
+function cutLine(text: string, columns: readonly FixedColumn[], cells: Record<string, string>): Record<string, string> {
   // Positions count characters; only a character beyond the basic plane is two units of a string.
   const characters = /[\ud800-\udfff]/.test(text) ? [...text] : undefined;
-  const cells: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const { name, start, width, trim } of columns) {
     const end = start - 1 + width;
     const cell = characters?.slice(start - 1, end).join("") ?? text.slice(start - 1, end);

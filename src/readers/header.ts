@@ -1,7 +1,11 @@
-/** Names of columns from the rows of a header. */
+/**
+ * Names of columns from the rows of a header, and rows by these names: reading a column that is not there is an error,
+ * and never a missing value.
+ */
 
+import { nearestName } from "../support/nearest-name.ts";
 import type { HeaderOptions } from "./contract.ts";
-import { UnreadableError } from "./row-error.ts";
+import { FileError, UnreadableError } from "./row-error.ts";
 
 export interface Header {
   /** Name of each column; empty for a column without a name. */
@@ -85,4 +89,76 @@ export function unnamedFault(
     text,
     hint: 'Name the column in the header; a mapper that does not need it leaves it out by `unnamed: "skip"`.',
   });
+}
+
+export interface NamedHeader {
+  /** Empty for a column without a name. */
+  readonly names: readonly string[];
+  /** The words for it in errors. Default: `the header`. */
+  readonly owner?: string | undefined;
+  /** Where the names are in the file. */
+  readonly row?: number | undefined;
+  readonly sheet?: string | undefined;
+}
+
+/** Names that programs ask of any object, such as `then` of one that is awaited. No column is missed by them. */
+const ASKED_OF_ALL: ReadonlySet<string> = new Set([
+  ...["then", "toJSON", "constructor", "toString", "toLocaleString", "valueOf", "hasOwnProperty", "__proto__"],
+  ...["asymmetricMatch", "nodeType", "$$typeof", "inspect", "href"],
+]);
+const NAMES_SHOWN = 12;
+/** Headers of which the classes are kept, so that files of one kind have rows of one shape. */
+const CLASSES_MAX = 64;
+
+type RowClass = new () => Record<string, never>;
+
+const classes = new Map<string, RowClass>();
+
+/**
+ * The class of the rows under a header. Each row sets all columns; `"name" in row` asks for a column that may be
+ * missing.
+ */
+export function rowClass<Cell>(header: NamedHeader): new () => Record<string, Cell> {
+  const key = JSON.stringify([header.names, header.owner, header.row, header.sheet]);
+  const known = classes.get(key);
+  if (known !== undefined) return known;
+  function Row(this: object): void {}
+  // Rows have no prototype of their own but this, so that a column may have any name. That it knows the names keeps
+  // the proxy behind it out of the way when a row is filled.
+  const columns = header.names.filter((name) => name !== "").map((name) => [name, { writable: true }] as const);
+  Row.prototype = Object.create(absentColumns(header), Object.fromEntries(columns));
+  const made = Row as unknown as RowClass;
+  if (classes.size >= CLASSES_MAX) classes.clear();
+  classes.set(key, made);
+  return made;
+}
+
+/** One for all rows of a header: it is reached only by names that no row has. */
+function absentColumns(header: NamedHeader): object {
+  return new Proxy(Object.create(null) as object, {
+    get(_, name) {
+      if (typeof name === "symbol" || ASKED_OF_ALL.has(name) || name.startsWith("@@")) return undefined;
+      throw absentColumn(name, header);
+    },
+  });
+}
+
+function absentColumn(name: string, { names, owner = "the header", row, sheet }: NamedHeader): FileError {
+  const columns = names.filter((one) => one !== "");
+  const near = columns.find((one) => plainOf(one) === plainOf(name)) ?? nearestName(name, columns);
+  const more = columns.length - NAMES_SHOWN;
+  const shown = columns.slice(0, NAMES_SHOWN).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  return new FileError(`${owner} has no column ${JSON.stringify(name)}`, {
+    ...(row === undefined ? {} : { row }),
+    ...(sheet === undefined ? {} : { sheet }),
+    column: name,
+    hint:
+      `${near === undefined ? "" : `Is ${JSON.stringify(near)} meant? `}The columns are: ${shown}. ` +
+      "In code, `in` asks for a column that may be missing.",
+  });
+}
+
+/** Without case and blanks. */
+function plainOf(name: string): string {
+  return name.toLowerCase().replace(/\s/g, "");
 }

@@ -34,6 +34,24 @@ export function refuseOtherFormats(first: Buffer): void {
   if (found !== undefined) throw new UnreadableError(`the file is not text but ${found.what}`, { hint: found.hint });
 }
 
+/** Bytes within which a page says what it is. */
+export const PAGE_BYTES = 4096;
+const PAGE = /^\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html)[\s>]/i;
+
+/** Refuses a page that a server sent in the place of the file. */
+export function refusePage(first: Buffer): void {
+  // A byte order mark may stand before it, and in UTF-16 each letter has a zero.
+  const text = first.toString("latin1", 0, PAGE_BYTES).replace(/\0|^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)/g, "");
+  if (!PAGE.test(text)) return;
+  const title = /<title[^>]*>\s*([^<]{1,80}?)\s*</i.exec(text)?.[1];
+  const named = title === undefined ? "" : ` ("${title}")`;
+  throw new UnreadableError(`the file is an HTML page${named}, not a file of data`, {
+    hint:
+      "Did a server answer with a page, such as one to sign in or of an error? Open the file to read what it says, " +
+      "and correct the export or the download. A table that was saved as a web page has to be saved as .xlsx or CSV.",
+  });
+}
+
 /** Names the format by the first bytes; undefined when the file may be text. */
 export function knownFormat(first: Buffer): { readonly what: string; readonly hint: string } | undefined {
   return FORMATS.find(({ begin }) => begin.every((byte, at) => first[at] === byte));

@@ -9,6 +9,7 @@ import type {
   MapperFile,
   SheetOptions,
   TextCells,
+  TextOptions,
   TextRow,
   XmlElement,
   XmlOptions,
@@ -44,23 +45,25 @@ export function createMapperFile(
   signal: AbortSignal,
 ): MapperFile {
   const input: Input = { path: facts.inputPath, signal, size: facts.size, small: facts.content, cut: facts.cut };
+  const pages: Input = { ...input, mayBePage: true };
+  const textOf = (options: TextOptions) => (options.html === "read" ? pages : input);
   const file = {
     name: basename(facts.fileName),
     path: facts.filePath,
     size: facts.size,
-    csv: (options: CsvOptions & { columns?: boolean } = {}) =>
-      options.columns === true
-        ? ofBlocks<TextRow>(csvRows(input, options, refuse), tracker)
-        : ofBlocks<TextCells>(csvCells(input, options), tracker),
-    lines: (options: LineOptions = {}) => watched(lineChunks(input, options), tracker),
-    fixedWidth: (options: FixedWidthOptions) => watched<TextRow>(fixedWidthRows(input, options), tracker),
+    csv: (options: CsvOptions & { columns?: boolean | readonly string[] } = {}) =>
+      options.columns === true || typeof options.columns === "object"
+        ? ofBlocks<TextRow>(csvRows(textOf(options), options, refuse), tracker)
+        : ofBlocks<TextCells>(csvCells(textOf(options), options), tracker),
+    lines: (options: LineOptions = {}) => watched(lineChunks(textOf(options), options), tracker),
+    fixedWidth: (options: FixedWidthOptions) => watched<TextRow>(fixedWidthRows(textOf(options), options), tracker),
     xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
       watched<object>(options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options), tracker),
     sheets: (options: Parameters<MapperFile["sheets"]>[0] = {}) => sheetNames(input, options),
-    json: (options: JsonOptions) => watched(jsonItems(input, options), tracker),
-    ndjson: (options: JsonLimits = {}) => watched(ndjsonItems(input, options, refuse), tracker),
-    xml: (options: XmlOptions) => watched<XmlElement>(xmlElements(input, options), tracker),
-    text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(input, options),
+    json: (options: JsonOptions) => watched(jsonItems(textOf(options), options), tracker),
+    ndjson: (options: JsonLimits = {}) => watched(ndjsonItems(textOf(options), options, refuse), tracker),
+    xml: (options: XmlOptions) => watched<XmlElement>(xmlElements(textOf(options), options), tracker),
+    text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(textOf(options), options),
     bytes: () => rawChunks(input),
   };
   // The overloads of the contract derive the type of the rows from `columns`, which one implementation cannot

@@ -3,7 +3,7 @@ import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEn
 import type { Input } from "./decode.ts";
 import { fileHead } from "./file-head.ts";
 import { DIRECTORY_BYTES_MAX, UNPACK_RATIO_MAX, UNPACKED_FREE_BYTES } from "./limits.ts";
-import { knownFormat } from "./magic.ts";
+import { knownFormat, PAGE_BYTES, refusePage } from "./magic.ts";
 import { isUnreadable, UnreadableError } from "./row-error.ts";
 
 /** Length of an entry in the directory, without its name. */
@@ -21,7 +21,7 @@ export class WorkbookArchive {
   /** Throws an `UnreadableError` for a file that is not an archive. */
   static async open({ path, small }: Pick<Input, "path" | "small">): Promise<WorkbookArchive> {
     const zip = await openZip(small ?? path).catch(async (fault: Error) => {
-      throw openFault(small ?? (await fileHead(path, 8)), fault);
+      throw openFault(small ?? (await fileHead(path, PAGE_BYTES)), fault);
     });
     try {
       return new WorkbookArchive(zip, await readDirectory(zip));
@@ -100,11 +100,12 @@ async function readDirectory(zip: ZipFile): Promise<Map<string, ZipEntry>> {
   return entries;
 }
 
-/** Names the format of a file that is not a workbook. */
+/** Names the format of a file that is not a workbook; throws where it is a page. */
 function openFault(first: Buffer, fault: Error): UnreadableError {
   if (first.length === 0) return damaged("it is empty", fault);
   if (first[0] === 0x50 && first[1] === 0x4b)
     return damaged(/signature not found/.test(fault.message) ? "its end is missing" : fault.message, fault);
+  refusePage(first);
   const { what = "not an archive, or its end is missing" } = knownFormat(first) ?? {};
   return damaged(`it is ${what}`, fault);
 }

@@ -4,7 +4,7 @@
 
 import type { CellValue, SheetOptions } from "./contract.ts";
 import type { Input } from "./decode.ts";
-import { type Header, readHeader, unnamedFault } from "./header.ts";
+import { type Header, readHeader, rowClass, unnamedFault } from "./header.ts";
 import { SHEET_BYTES_MAX } from "./limits.ts";
 import { isUnreadable, UnreadableError } from "./row-error.ts";
 import { stampPlace } from "./row-place.ts";
@@ -35,15 +35,15 @@ export async function* xlsxCells(input: Input, options: SheetOptions): AsyncGene
 export async function* xlsxRows(input: Input, options: SheetOptions): AsyncGenerator<Record<string, CellValue>[]> {
   const { headerRow = 1, headerRows = 1 } = options;
   const head: string[][] = [];
-  let header: Header | undefined;
-  const begin = (sheet: string): Header => {
+  let names: ((row: number, cells: readonly CellValue[]) => Record<string, CellValue>) | undefined;
+  const begin = (sheet: string) => {
     if (!head.some((cells) => cells.some((cell) => cell !== "")))
       throw new UnreadableError(`the header row ${headerRow} of sheet "${sheet}" is empty`, {
         sheet,
         row: headerRow,
         hint: "The mapper must name the row with the names of the columns.",
       });
-    return readHeader(head, options, { row: headerRow, sheet });
+    return cellNamer(readHeader(head, options, { row: headerRow, sheet }), options.unnamed !== "skip");
   };
   for await (const { rows, sheet } of sheetRows(input, options.sheet ?? 1)) {
     const chunk: Record<string, CellValue>[] = [];
@@ -55,8 +55,8 @@ export async function* xlsxRows(input: Input, options: SheetOptions): AsyncGener
         head.push(cells.map(textOf));
         continue;
       }
-      header ??= begin(sheet);
-      const named = nameCells(header, row, cells, options.unnamed !== "skip");
+      names ??= begin(sheet);
+      const named = names(row, cells);
       stampPlace(named, row, sheet);
       chunk.push(named);
     }
@@ -64,21 +64,22 @@ export async function* xlsxRows(input: Input, options: SheetOptions): AsyncGener
   }
 }
 
-function nameCells(
+function cellNamer(
   header: Header,
-  row: number,
-  cells: readonly CellValue[],
   refusesUnnamed: boolean,
-): Record<string, CellValue> {
+): (row: number, cells: readonly CellValue[]) => Record<string, CellValue> {
   const { names } = header;
-  const named = Object.create(null) as Record<string, CellValue>;
-  for (let column = 0; column < Math.max(names.length, cells.length); column += 1) {
-    const name = names[column] ?? "";
-    const value = cells[column] ?? null;
-    if (name !== "") named[name] = value;
-    else if (refusesUnnamed && textOf(value) !== "") throw unnamedFault(header, column, row, textOf(value));
-  }
-  return named;
+  const Row = rowClass<CellValue>(header);
+  return (row, cells) => {
+    const named = new Row();
+    for (let column = 0; column < Math.max(names.length, cells.length); column += 1) {
+      const name = names[column] ?? "";
+      const value = cells[column] ?? null;
+      if (name !== "") named[name] = value;
+      else if (refusesUnnamed && textOf(value) !== "") throw unnamedFault(header, column, row, textOf(value));
+    }
+    return named;
+  };
 }
 
 function textOf(value: CellValue): string {

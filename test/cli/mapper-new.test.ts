@@ -173,6 +173,28 @@ it("shows the created files, the mapper that needs no code, and the next step", 
   );
 });
 
+it("makes a mapper that refuses a file with a renamed column, and drops nothing in silence", async () => {
+  const write = (name: string, header: string) =>
+    writeFile(
+      join(site, name),
+      `${header}\n${HOURS.map((hour) => `2026-03-01T0${hour}:00:00Z,${hour},${hour % 2 ? "" : 5}`).join("\n")}\n`,
+    );
+  await write("two.csv", "Time,A kWh,B kWh");
+  await headgate("mapper", "new", "two-columns", "--sample", "two.csv");
+  expect(await readFile(join(site, "mappers/two-columns/mapper.ts"), "utf8")).not.toContain("??");
+  const settings = ["-m", "two-columns", "-s", '{"meter":"M-1"}'];
+  expect(await headgate("map", "two.csv", ...settings, "--summary")).toMatchObject({
+    stdout: expect.stringContaining("9 points"),
+  });
+  await write("renamed.csv", "Time,A kWh,B kwh (new)");
+  expect(await headgate("map", "renamed.csv", ...settings)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /row 1, column B kWh: the header has no column "B kWh"[\s\S]*The columns are: Time, A kWh/,
+    ),
+  });
+});
+
 it("requests the zone of local dates rather than assume one, and changes nothing", async () => {
   const failed = await headgate("mapper", "new", "no-zone", "--sample", "export.csv");
   expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("--time-zone") });

@@ -25,6 +25,17 @@ describe("a lookup table", () => {
     expect((await openTable(TABLE, { key: "meter" })).require(" M-2 ")["tag"]).toBe("B2");
   });
 
+  it("names the nearest column where one is read that it lacks", async () => {
+    const row = (await openTable(TABLE)).require("A1");
+    expect(() => row["Meters"]).toThrow(
+      expect.objectContaining({
+        message: 'the lookup "tags" has no column "Meters"',
+        hint: expect.stringContaining('Is "meter" meant?'),
+      }),
+    );
+    expect("Meters" in row).toBe(false);
+  });
+
   it("is read as declared: delimiter and encoding", async () => {
     const bytes = Buffer.from("Zähler;Ziel\nKüche;7\n", "latin1");
     const table = await openTable(bytes, { delimiter: ";", encoding: "windows-1252", key: "Zähler" });

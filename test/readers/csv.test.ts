@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import fc from "fast-check";
 import iconv from "iconv-lite";
 import { describe, expect, it } from "vitest";
@@ -59,7 +60,7 @@ describe("the CSV reader", () => {
       [2, "the row has 1 cell where the header has 2"],
       [4, "the row has 3 cells where the header has 2"],
     ]);
-    expect(await rowsWithLines("a,b\n1\n1,2,3\n", { ragged: "allow" })).toEqual([
+    expect(await rowsWithLines("a,b\n1\n1,2,3\n", { ragged: "pad", extraCells: "ignore" })).toEqual([
       [2, { a: "1", b: "" }],
       [3, { a: "1", b: "2" }],
     ]);
@@ -73,6 +74,55 @@ describe("the CSV reader", () => {
       { a: "1", b: "2" },
     ]);
     expect(refused.map(({ row }) => placeOf(row)?.row)).toEqual([4]);
+  });
+
+  it("names the nearest column where one is read that the header lacks, and answers for an optional one", async () => {
+    const { file } = await openFile("Time,A kWh,B  kWh\n1,2,3\n");
+    const [row] = await collect(file.csv({ columns: true }));
+    expect(() => row?.["B kWh"]).toThrow(
+      expect.objectContaining({
+        name: "FileError",
+        message: 'the header has no column "B kWh"',
+        row: 1,
+        column: "B kWh",
+        hint: expect.stringContaining('Is "B  kWh" meant? The columns are: Time, A kWh, B  kWh.'),
+      }),
+    );
+    expect(row !== undefined && "B kWh" in row).toBe(false);
+    expect(row !== undefined && "A kWh" in row).toBe(true);
+  });
+
+  it("returns rows that programs may print, copy, compare and await", async () => {
+    const { file } = await openFile("constructor,__proto__,then,a\n1,2,,x\n");
+    const [row] = await collect(file.csv({ columns: true }));
+    expect(Object.keys(row ?? {})).toEqual(["constructor", "__proto__", "then", "a"]);
+    expect(JSON.stringify(row)).toBe('{"constructor":"1","__proto__":"2","then":"","a":"x"}');
+    const { file: plain } = await openFile("a,b\n1,\n");
+    const [other] = await collect(plain.csv({ columns: true }));
+    expect(await Promise.resolve(other)).toBe(other);
+    expect(inspect(other)).toContain("a: '1', b: ''");
+    expect(structuredClone({ ...other })).toEqual({ a: "1", b: "" });
+    expect(structuredClone(other)).toEqual({ a: "1", b: "" });
+    expect(other).toEqual({ a: "1", b: "" });
+    expect(other).not.toEqual({ a: "1", b: "2" });
+    expect(() => String(other)).toThrow(TypeError);
+    const names: string[] = [];
+    for (const name in other) names.push(name);
+    expect(names).toEqual(["a", "b"]);
+  });
+
+  it("names the columns of a file without a header, and binds each row to them", async () => {
+    const { file, refused } = await openFile("1,2\n3\n4,5,6\n");
+    const rows = await collect(file.csv({ columns: ["when", "value"] }));
+    expect(rows.map(({ when, value }) => [when, value])).toEqual([["1", "2"]]);
+    expect(refused.map(({ row, fault }) => [placeOf(row)?.row, fault.message])).toEqual([
+      [2, "the row has 1 cell where 2 columns are named"],
+      [3, "the row has 3 cells where 2 columns are named"],
+    ]);
+    expect(() => (rows[0] as Record<string, string>)["Value"]).toThrow(
+      "the list of the mapper's columns has no column",
+    );
+    await expect(collect(file.csv({ columns: ["a", "a"] }))).rejects.toThrow("names that differ");
   });
 
   it("joins a header of several rows, and fills the cells that merged cells leave empty", async () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import iconv from "iconv-lite";
 import { describe, expect, it } from "vitest";
-import { openFile } from "../mapping/kit.ts";
+import { collect, openFile } from "../mapping/kit.ts";
 
 async function text(content: string | Uint8Array, encoding?: string) {
   const { file } = await openFile(content);
@@ -11,6 +11,41 @@ async function text(content: string | Uint8Array, encoding?: string) {
 const CHUNK = 256 * 1024;
 
 describe("decoding", () => {
+  const PAGE = '<!DOCTYPE html>\n<html lang="en"><head><title> Sign in </title></head><body>Please</body></html>\n';
+
+  it.each([
+    ["text", Buffer.from(PAGE)],
+    ["text with a mark and blank lines", Buffer.from(`\ufeff\n\n${PAGE}`)],
+    ["UTF-16", iconv.encode(PAGE, "utf-16le", { addBOM: true })],
+    ["XHTML", Buffer.from(`<?xml version="1.0"?><!-- made by a server -->${PAGE}`)],
+    ["a long page", Buffer.from(PAGE.replace("Please", "x".repeat(CHUNK)))],
+  ])("refuses an HTML page as such: %s", async (_, content) => {
+    const fault = {
+      unreadable: true,
+      message: 'the file is an HTML page ("Sign in"), not a file of data',
+      hint: expect.stringContaining("Did a server answer with a page"),
+    };
+    const { file } = await openFile(content);
+    const readers = [
+      file.csv(),
+      file.csv({ columns: true }),
+      file.lines(),
+      file.fixedWidth({ columns: [{ name: "a", start: 1, width: 2 }] }),
+      file.json({ path: "$" }),
+      file.ndjson(),
+      file.xml({ elements: "point" }),
+      file.xlsx(),
+    ];
+    for (const reader of readers) await expect(collect<unknown>(reader)).rejects.toMatchObject(fault);
+    await expect(file.text()).rejects.toMatchObject(fault);
+    expect(await file.text({ html: "read" })).toContain("<body>");
+  });
+
+  it("reads markup that is no page", async () => {
+    expect(await text("<htmlish/>")).toBe("<htmlish/>");
+    expect(await text("a;<html>\n")).toBe("a;<html>\n");
+  });
+
   it.each([
     ["UTF-8", Buffer.from([0x61, 0x0a, 0xc3, 0xa4, 0xe4, 0x0a]), undefined, 2, 2, "not UTF-8 (0xe4)"],
     ["half of a surrogate pair in UTF-8", Buffer.from([0x61, 0xed, 0xa0, 0x80]), undefined, 1, 2, "not UTF-8 (0xed)"],

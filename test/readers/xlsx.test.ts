@@ -19,6 +19,20 @@ async function workbook(fill: (book: exceljs.Workbook) => void): Promise<Uint8Ar
 const QUARTER = new Date("2026-03-29T02:15:00Z");
 
 describe("the workbook reader", () => {
+  it("names the nearest column where one is read that the header lacks", async () => {
+    const bytes = await workbook((book) =>
+      book.addWorksheet("Data").addRows([
+        ["When", "Energy"],
+        [1, 2],
+      ]),
+    );
+    const { file } = await openFile(bytes, "book.xlsx");
+    const [row] = await collect(file.xlsx({ columns: true }));
+    expect(() => row?.["Energie"]).toThrow(
+      expect.objectContaining({ row: 1, sheet: "Data", hint: expect.stringContaining('Is "Energy" meant?') }),
+    );
+  });
+
   it.each([false, true])("reads cells of every kind, dates as wall time (1904: %s)", async (date1904) => {
     const bytes = await workbook((book) => {
       book.properties.date1904 = date1904;

@@ -49,7 +49,7 @@ export function mapperSource({ name, table, columns, timeZone }: SourceInput): s
       : `\n/** Texts that stand for no value. */\nconst MISSING = new Set(${JSON.stringify(missing)});\n`;
   const comments = notes.length > 0 ? `${notes.join("\n")}\n` : "";
   return `/** ${name}: made from a sample by \`headgate mapper new\`. Check its date, target and values. */
-import { defineMapper, z } from "headgate/mapper";
+import { defineMapper, ${isTable(table.reader) ? "" : "RowError, "}z } from "headgate/mapper";
 ${missingTexts}
 export default defineMapper({
   name: ${text(name)},
@@ -57,7 +57,7 @@ export default defineMapper({
   version: "1.0.0",
   settings: z.strictObject({${settings.length === 0 ? "" : `\n${settings.join("\n")}\n  `}}),
   async map({ ${tools.join(", ")} }) {
-${comments}    await eachRow(${readerSource(table.reader)}, (${rowName(table.reader)}) => {
+${comments}    await eachRow(${readerSource(table, columns)}, (${rowName(table.reader)}) => {
 ${rowPrelude(table.reader)}      const sourceSerialNumber = ${source === null ? "settings.meter" : bare(cell(source))};
       const date = ${when};
 ${quantity === null ? "" : `      const mappingConfig = ${bare(cell(quantity))};\n`}${readings}
@@ -84,21 +84,21 @@ function readingSource(
     : `      if (!MISSING.has(${cell(value.name)}.trim()))\n        ${emit}`;
 }
 
-function readerSource(reader: SampleReader): string {
+function readerSource({ reader, columns: all }: SampleTable, columns: SketchedColumns): string {
   switch (reader.kind) {
     case "csv": {
       const options = [
-        ...(reader.hasHeader ? ["columns: true"] : []),
+        reader.hasHeader ? "columns: true" : `columns: [${all.map(text).join(", ")}]`,
         ...(reader.delimiter === "," ? [] : [`delimiter: ${text(reader.delimiter)}`]),
         ...(reader.encoding === undefined ? [] : [`encoding: ${text(reader.encoding)}`]),
         ...(reader.skipLines === 0 ? [] : [`skipLines: ${reader.skipLines}`]),
         ...namingOptions(reader.naming),
       ];
-      return `file.csv(${options.length === 0 ? "" : `{ ${options.join(", ")} }`})`;
+      return `file.csv${reader.hasHeader ? namesSource(columns) : ""}({ ${options.join(", ")} })`;
     }
     case "xlsx":
       return (
-        "file.xlsx({ " +
+        `file.xlsx${namesSource(columns)}({ ` +
         [
           "columns: true",
           ...(reader.headerRow === 1 ? [] : [`headerRow: ${reader.headerRow}`]),
@@ -115,6 +115,13 @@ function readerSource(reader: SampleReader): string {
   }
 }
 
+/** The columns that the code reads, for the compiler. */
+function namesSource({ date, values, source, quantity }: SketchedColumns): string {
+  const names = [...(date?.names ?? []), ...values.map(({ name }) => name), source, quantity];
+  const read = [...new Set(names.filter((name) => name !== null))];
+  return read.length === 0 ? "" : `<${read.map(text).join(" | ")}>`;
+}
+
 function namingOptions({ hasDuplicates, hasUnnamed }: Naming): string[] {
   return [...(hasDuplicates ? ['duplicates: "number"'] : []), ...(hasUnnamed ? ['unnamed: "skip"'] : [])];
 }
@@ -123,37 +130,69 @@ function rowName({ kind }: SampleReader): string {
   return kind === "json" || kind === "ndjson" ? "item" : kind === "xml" ? "element" : "row";
 }
 
-/** Cells and fields may be of any type: a lookup by name that returns texts keeps the lines below alike. */
+/** Whether its rows have columns: reading one that the file lacks is an error by itself. */
+function isTable({ kind }: SampleReader): boolean {
+  return kind === "csv" || kind === "xlsx";
+}
+
+/**
+ * Cells and fields may be of any type: a lookup by name that returns texts, and refuses names that are missing, keeps
+ * the lines below alike.
+ */
 function rowPrelude({ kind }: SampleReader): string {
-  if (kind === "xlsx")
-    return `      const cell = (name: string) => {
-        const value = row[name] ?? "";
+  switch (kind) {
+    case "csv":
+      return "";
+    case "xlsx":
+      return `      const cell = (name: keyof typeof row) => {
+        const value = row[name];
+        if (value === null) return "";
         // A date of a workbook is wall time as the spreadsheet shows it.
         return typeof value === "object" ? value.local : String(value);
       };
 `;
-  if (kind !== "json" && kind !== "ndjson") return "";
-  return `      type Fields = Record<string, unknown> | undefined;
-      const field = (...names: string[]) =>
-        String(names.reduce<unknown>((value, name) => (value as Fields)?.[name], item.value) ?? "");
+    case "json":
+    case "ndjson":
+      return `      type Fields = Record<string, unknown> | undefined;
+      const found = (...names: string[]) =>
+        names.reduce<unknown>((value, name) => (value as Fields)?.[name], item.value);
+      const field = (...names: string[]) => {
+        const value = found(...names);
+        if (value !== undefined) return value === null ? "" : String(value);
+        throw new RowError(\`the record has no field \${names.join(".")}\`, { column: names.join(".") });
+      };
 `;
+    case "xml":
+      return `      const part = (name: string) => {
+        const value = name.startsWith("@") ? element.attributes[name.slice(1)] : element.textOf(name);
+        if (value !== undefined) return value;
+        throw new RowError(\`the element has no \${name}\`, { column: name });
+      };
+`;
+  }
 }
 
-/** The code that returns the text of a column. */
-function cellAccess({ reader, columns }: SampleTable): (name: string) => string {
+/** The code that returns the text of a column. Fields that some records of the sample lack may be missing. */
+function cellAccess({ reader, columns, rows }: SampleTable): (name: string) => string {
+  const isOptional = (name: string) => rows.some((row) => (row[columns.indexOf(name)] ?? "") === "");
   switch (reader.kind) {
     case "csv":
-      return (name) => `(row[${reader.hasHeader ? text(name) : columns.indexOf(name)}] ?? "")`;
+      return (name) => `row[${text(name)}]`;
     case "xlsx":
       return (name) => `cell(${text(name)})`;
     case "json":
     case "ndjson":
-      return (name) => `field(${name.split(".").map(text).join(", ")})`;
+      return (name) => {
+        const names = name.split(".").map(text).join(", ");
+        return isOptional(name) ? `String(found(${names}) ?? "")` : `field(${names})`;
+      };
     case "xml":
-      return (name) =>
-        name.startsWith("@")
+      return (name) => {
+        if (!isOptional(name)) return `part(${text(name)})`;
+        return name.startsWith("@")
           ? `(element.attributes[${text(name.slice(1))}] ?? "")`
           : `(element.textOf(${text(name)}) ?? "")`;
+      };
   }
 }
 
