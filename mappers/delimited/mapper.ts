@@ -1,11 +1,11 @@
 /** CSV and similar formats, described by settings alone. */
-import { defineMapper, FileError, type MapContext, type RowPlan, z } from "headgate/mapper";
+import { defineMapper, FileError, type MapContext, type RowPlan, type TextRow, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
 import { checkNamed, fileFacts, namedShape, noteCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { rowPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
-import { bindRows, checkedWidth, columnCount, type TakeRow, widthShape } from "../_declarative/rows.ts";
+import { bindRows, checkedWidth, columnCount, lineEnd, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable } from "../_declarative/tables.ts";
@@ -69,6 +69,7 @@ const settings = z
       .optional()
       .describe("Columns at fixed places of a line, instead of a delimiter and a header."),
     ...filterShape,
+    lineEnd,
     columnCount,
     ragged: z
       .enum(["reject", "allow"])
@@ -136,17 +137,23 @@ export default defineMapper({
         if (header.length === headerRows) take = begin();
         return;
       }
-      const leftOut = isLeftOut?.(cells);
-      if (leftOut === "ended") return;
+      if (!leaveOut(cells, cells)) takeRow(cells);
+    };
+    const takeRow = (cells: readonly string[]) => {
       take ??= begin();
-      if (leftOut === "skipped") {
-        take.follow?.(cells);
-        return;
-      }
       if (scope !== undefined && width === 0)
         checkNamed(context.unit, settings, scope, { before: head.before, row: cells });
       width = cells.length;
       take(cells);
+    };
+    /** Whether no row is read from these cells; `line` is what the filters test. */
+    const leaveOut = (line: readonly string[], cells: readonly string[]): boolean => {
+      const leftOut = isLeftOut?.(line);
+      if (leftOut === "skipped") {
+        take ??= begin();
+        take.follow?.(cells);
+      }
+      return leftOut !== undefined;
     };
     // A filter tests whole lines. The plan follows the first row, which shows faults of the settings.
     const planOf = () => {
@@ -154,7 +161,8 @@ export default defineMapper({
       const isBound = ragged.isFree || scope?.columns.width !== undefined;
       return scope === undefined || width === 0 || !isBound ? undefined : rowPlan(settings, scope, counts, width);
     };
-    await eachCells(context, head.lines, takeCells, planOf);
+    if (settings.fixed === undefined) await eachCells(context, head.lines, takeCells, planOf);
+    else await eachFixed(context, settings.fixed, head.lines, { takeRow, leaveOut });
     if (header.length < headerRows)
       throw new FileError(
         header.length === 0 ? "the file is empty: it has no header" : "the file ends inside its header",
@@ -170,20 +178,39 @@ async function eachCells(
   take: (cells: readonly string[]) => void,
   plan: () => RowPlan | null | undefined,
 ): Promise<void> {
-  const { delimiter, quote, encoding, comment, fixed } = settings;
-  if (fixed !== undefined) {
-    const rows = file.fixedWidth({ columns: fixed, encoding, comment, skipLines });
-    await eachRow(rows, (row) => take(fixed.map(({ name }) => row[name] ?? "")));
-  } else if (delimiter === BLANKS)
-    await eachRow(file.lines({ encoding }), ({ row, text }) => {
+  const { delimiter, quote, encoding, comment, lineEnd } = settings;
+  if (delimiter === BLANKS)
+    await eachRow(file.lines({ encoding, lineEnd }), ({ row, text }) => {
       const line = text.trim();
       if (row <= skipLines || line === "" || (comment !== undefined && text.startsWith(comment))) return;
       take(line.split(/[ \t]+/));
     });
   else
     await eachRow(
-      file.csv({ delimiter, quote, encoding, skipLines, ...(comment === undefined ? {} : { comment }) }),
+      file.csv({ delimiter, quote, encoding, skipLines, lineEnd, ...(comment === undefined ? {} : { comment }) }),
       take,
       plan,
     );
+}
+
+/** The same for columns at fixed places, whose lines are tested as they are written. */
+async function eachFixed(
+  { file, settings, eachRow }: MapContext<Settings>,
+  columns: NonNullable<Settings["fixed"]>,
+  skipLines: number,
+  {
+    takeRow,
+    leaveOut,
+  }: {
+    readonly takeRow: (cells: readonly string[]) => void;
+    readonly leaveOut: (line: readonly string[], cells: readonly string[]) => boolean;
+  },
+): Promise<void> {
+  const { encoding, comment, lineEnd } = settings;
+  const cellsOf = (row: TextRow) => columns.map(({ name }) => row[name] ?? "");
+  const rows = file.fixedWidth({
+    ...{ columns, encoding, comment, skipLines, lineEnd },
+    leaveOut: (line, row) => leaveOut([line], cellsOf(row)),
+  });
+  await eachRow(rows, (row) => takeRow(cellsOf(row)));
 }

@@ -6,7 +6,7 @@ import { checkNamed, fileFacts, namedShape, noteCounts } from "../_declarative/f
 import { readHead } from "../_declarative/head.ts";
 import { dayPlan } from "../_declarative/plan.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
-import { checkedWidth, type TakeRow, widthShape } from "../_declarative/rows.ts";
+import { checkedWidth, lineEnd, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import {
   actionShape,
   checkLayout,
@@ -94,6 +94,7 @@ const settings = z
     target: targetSchema.default({ meterNumber: "{meter}", mappingConfig: "kWh" }),
     ragged: z.enum(["reject", "allow"]).default("reject").describe("Rows with fewer cells than the header."),
     ...widthShape,
+    lineEnd,
     ...{ fileName, decimal, group, unit, convertTo, scale, missing, tags, version },
     ...filterShape,
     ...namedShape,
@@ -160,7 +161,11 @@ export default defineMapper({
       if (isLeftOut !== undefined) return null;
       return bound === undefined || width === 0 ? undefined : bound.plan(width);
     };
-    await context.eachRow(file.csv({ delimiter, encoding, skipLines: head.lines }), takeCells, planOf);
+    await context.eachRow(
+      file.csv({ delimiter, encoding, skipLines: head.lines, lineEnd: settings.lineEnd }),
+      takeCells,
+      planOf,
+    );
     if (bound === undefined) throw new FileError("the file is empty: it has no header");
     noteCounts(context, counts);
   },

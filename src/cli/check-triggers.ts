@@ -3,6 +3,8 @@ import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import { triggerFault } from "../gateway/trigger-report.ts";
 import { triggerSources } from "../gateway/triggers-in-force.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { CatalogueEntry } from "../mapping/contract.ts";
+import { LINE_END, LINE_ENDS_READ } from "../runs/steps/mapping-record.ts";
 import { systemClock } from "../support/clock.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import { lintTriggers } from "../triggers/lint.ts";
@@ -32,7 +34,7 @@ export async function checkTriggers(
   const known = joined(config, services);
   for (const finding of lintTriggers(known.triggers, config.drops))
     say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
-  await checkMappers(config, known, say);
+  await checkMappers(config, known, ledger, say);
   return known;
 }
 
@@ -95,7 +97,12 @@ function emptyWords({ triggers, listedAt }: ServiceTriggerState): string {
   return `the service lists none; ${kept} until the gateway has read it so several times (\`confirmEmpty\`)`;
 }
 
-async function checkMappers(config: GatewayConfig, { triggers, services }: TriggersKnown, say: Say): Promise<void> {
+async function checkMappers(
+  config: GatewayConfig,
+  { triggers, services }: TriggersKnown,
+  ledger: Ledger | null,
+  say: Say,
+): Promise<void> {
   const catalogue = createCatalogue(config.mappers.folders);
   const means = { catalogue, isInsideHub: isInsideHub(config) };
   for (const { name, fault, isOff } of services.flatMap((one) => one.triggers))
@@ -110,10 +117,34 @@ async function checkMappers(config: GatewayConfig, { triggers, services }: Trigg
     else if (fault === null) {
       const version = (await catalogue.find(trigger.mapper))?.identity.version ?? "";
       say({ part, level: "ok", what: `mapper ${trigger.mapper} ${version} accepts its settings` });
+      if (ledger !== null) await suggestLineEnd(trigger, await catalogue.find(trigger.mapper), ledger, say);
     } else if (trigger.origin === undefined) say({ part, ...OWN, what: fault });
     else say({ part, level: "warning", what: fault, hint: means.isInsideHub ? AT_HUB : THEIRS });
   }
   await catalogue.close();
+}
+
+/** Files that show how those of a trigger end. */
+const FILES_LEAST = 10;
+
+/** A file that was cut off within its last value looks whole, but for the line end that the others have. */
+async function suggestLineEnd(
+  { name, metadata }: TriggersKnown["triggers"][number],
+  mapper: CatalogueEntry | null,
+  ledger: Ledger,
+  say: Say,
+): Promise<void> {
+  const { properties = {} } = (mapper?.settingsSchema ?? {}) as { readonly properties?: object };
+  if (!("lineEnd" in properties) || metadata["lineEnd"] !== undefined) return;
+  const findings = await ledger.acceptedFindings(name, { limit: LINE_ENDS_READ });
+  if (findings.length < FILES_LEAST || findings.flat().some(({ kind }) => kind === LINE_END)) return;
+  say({
+    part: `trigger ${name}`,
+    level: "ok",
+    about: "line end",
+    what: `the last lines of its newest ${findings.length} files have their line end`,
+    hint: "Set `lineEnd: required` in its `metadata`, so that a file that was cut off within a value is refused.",
+  });
 }
 
 const OWN = {

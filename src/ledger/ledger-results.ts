@@ -5,6 +5,7 @@ import type {
   IsoInstant,
   LedgerEvent,
   MapperIdentity,
+  MappingFinding,
   RejectedRow,
   Run,
   RunState,
@@ -136,6 +137,14 @@ export interface LedgerQueries {
   firstFilesOf(trigger: string, spans: readonly TimeSpan[]): Promise<readonly (TriggerFile | null)[]>;
   /** Of every mapper version, the one used last first. Reads an index of all runs. */
   mapperRuns(): Promise<readonly MapperRuns[]>;
+  /**
+   * The findings of the newest runs of a trigger whose readings were accepted, the newest first; with `before`, of
+   * those opened before that run. Without replays.
+   */
+  acceptedFindings(
+    trigger: string,
+    options: { readonly limit: number; readonly before?: string | undefined },
+  ): Promise<readonly (readonly MappingFinding[])[]>;
   /** Runs in progress or held, counted by trigger, drop and lane. */
   backlog(): Promise<readonly Backlog[]>;
 }

@@ -101,6 +101,8 @@ export interface MappedFile {
   readonly period: { readonly from: string; readonly to: string } | null;
   /** Findings that a person should know of. */
   readonly findings: readonly MappingFinding[];
+  /** The end of the last line of a file that was read by lines, where it has no line end. */
+  readonly openLine?: string | undefined;
   /** The first refused rows, up to a limit; only in a lenient run. */
   readonly rejected: readonly RejectedRow[];
   readonly rejectedCount: number;

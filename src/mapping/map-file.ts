@@ -3,6 +3,7 @@
  * of mappers.
  */
 import type { BatchLimits, BatchSlice, Binding, Reason } from "../model.ts";
+import { openLastLine } from "../readers/file-head.ts";
 import type { BatchSink } from "../segment/writer.ts";
 import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
@@ -49,7 +50,11 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
       cut[Math.min(cutCount, 1)] = date;
       cutCount += 1;
     };
-    const unmapped = await runMapper(request, settings.value, { index, ...notes, onCut, range: first });
+    let openLine: string | undefined;
+    const onLines = (size: number) => {
+      openLine = openLastLine({ path: request.inputPath, size, content: request.content });
+    };
+    const unmapped = await runMapper(request, settings.value, { index, ...notes, onCut, onLines, range: first });
     request.signal.throwIfAborted();
     noteCut(cut, cutCount, notes.findings);
     // The mapper may have caught the error of the disk.
@@ -58,7 +63,8 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
     const reason = unmapped ?? rowsReason(request, index.readings, rejections);
     if (reason !== null) return failed(reason, notes);
     const conflicts = new Conflicts(settings.conflicts, index, rejections);
-    return await writeBatches(request, index, notes, conflicts);
+    const result = await writeBatches(request, index, notes, conflicts);
+    return openLine === undefined || result.status === "failed" ? result : { ...result, openLine };
   } finally {
     first?.close();
     index.close();

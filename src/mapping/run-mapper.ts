@@ -1,7 +1,7 @@
 /** Runs the `map` of a mapper over a file or a range of it, and finds the reason when the whole file failed. */
 import { statSync } from "node:fs";
 import type { Reason } from "../model.ts";
-import { createMapperFile } from "../readers/mapper-file.ts";
+import { createMapperFile, type FileNotes } from "../readers/mapper-file.ts";
 import type { RowFault } from "../readers/refuse.ts";
 import { type FileError, isFileError, isRowError, isUnreadable } from "../readers/row-error.ts";
 import { placeOf, RowTracker } from "../readers/row-place.ts";
@@ -45,19 +45,27 @@ export interface Taking {
   readonly findings: Findings;
   /** Called with each date that is cut to the millisecond. */
   readonly onCut: (date: string) => void;
+  /** Called with the size of a file that was read by lines. */
+  readonly onLines?: (size: number) => void;
   readonly range: FirstRange | LaterRange | undefined;
 }
+
+const SHORT_LINE = "lines end before their columns do, as where blanks at the end were left out";
 
 /** Null when `map` succeeded, otherwise why the whole file failed. */
 export async function runMapper(
   request: RunRequest,
   settings: unknown,
-  { index, rejections, findings, onCut, range }: Taking,
+  { index, rejections, findings, onCut, onLines = () => undefined, range }: Taking,
 ): Promise<Reason | null> {
   const tracker = new RowTracker();
   const size = sizeOf(request);
   const refuse = (row: object, fault: RowFault) => rejections.add(placeOf(row) ?? {}, fault);
-  const file = createMapperFile({ ...request, size, cut: range?.cut }, tracker, refuse, request.signal);
+  const notes: FileNotes = {
+    isLines: false,
+    onShort: (row) => findings.add({ kind: "shortLine", message: SHORT_LINE, place: { row } }),
+  };
+  const file = createMapperFile({ ...request, size, cut: range?.cut, notes }, tracker, refuse, request.signal);
   const { log = NO_LOG, lookups, version, signal } = request;
   const zones = new SourceZones(request.zones);
   try {
@@ -82,6 +90,7 @@ export async function runMapper(
     // The mapper may have caught it.
     if (zones.missing !== undefined) throw zones.missing;
     finish();
+    if (notes.isLines) onLines(size);
     return null;
   } catch (thrown) {
     if (zones.missing !== undefined) return thrownReason(zones.missing, tracker, request.mapper.name);

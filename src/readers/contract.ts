@@ -48,6 +48,11 @@ export interface TextOptions {
   readonly html?: "reject" | "read" | undefined;
 }
 
+export interface LineEndOptions {
+  /** `required`: a file whose last line has no line end is refused, since it may have been cut off. Default `any`. */
+  readonly lineEnd?: "any" | "required" | undefined;
+}
+
 /** How the names of columns come from the header, for readers that hand out rows by name. Names are trimmed. */
 export interface HeaderOptions {
   /**
@@ -65,7 +70,7 @@ export interface HeaderOptions {
   readonly unnamed?: "reject" | "skip" | undefined;
 }
 
-export interface CsvOptions extends TextOptions, HeaderOptions {
+export interface CsvOptions extends TextOptions, HeaderOptions, LineEndOptions {
   /** One character, or several characters. Default `,`. */
   readonly delimiter?: string | undefined;
   /** Default `"`; `null` for files without quoting. */
@@ -101,7 +106,7 @@ export interface SheetOptions extends HeaderOptions {
   readonly headerRow?: number | undefined;
 }
 
-export interface LineOptions extends TextOptions {
+export interface LineOptions extends TextOptions, LineEndOptions {
   /** Longest line, in characters. Default 8 Mi. */
   readonly lineCharactersMax?: number | undefined;
 }
@@ -110,6 +115,8 @@ export interface Line {
   /** From 1. */
   readonly row: number;
   readonly text: string;
+  /** The last line of the file, where it has no line end. */
+  readonly isOpen?: true;
 }
 
 export interface FixedColumn {
@@ -123,8 +130,13 @@ export interface FixedColumn {
 }
 
 export interface FixedWidthOptions extends LineOptions {
-  /** A line that ends before a column gives an empty cell there. */
+  /**
+   * A line that ends before a column gives an empty cell there, and a finding. Where it is the last of the file,
+   * without a line end, it is refused: the file was cut off.
+   */
   readonly columns: readonly FixedColumn[];
+  /** Returns true for lines that are no rows, such as those after the data. */
+  readonly leaveOut?: ((line: string, row: TextRow) => boolean) | undefined;
   /** Lines to skip at the start. Blank lines are always left out. */
   readonly skipLines?: number | undefined;
   /** Lines that begin with this are left out. */

@@ -4,23 +4,35 @@ import type { FixedColumn, FixedWidthOptions } from "./contract.ts";
 import type { Input } from "./decode.ts";
 import { rowClass } from "./header.ts";
 import { lineChunks } from "./lines.ts";
+import type { RefuseRow, RowFault } from "./refuse.ts";
 import { stampPlace } from "./row-place.ts";
+
+/** Characters of a line that a refusal shows. */
+const TEXT_SHOWN = 60;
 
 export async function* fixedWidthRows(
   input: Input,
   options: FixedWidthOptions,
+  { refuse, onShort }: { readonly refuse: RefuseRow; readonly onShort: (row: number) => void },
 ): AsyncGenerator<Record<string, string>[]> {
-  const { columns, comment, skipLines = 0 } = options;
+  const { columns, comment, skipLines = 0, leaveOut } = options;
+  const width = Math.max(...columns.map((column) => column.start - 1 + column.width));
   checkColumns(columns);
   const Row = rowClass<string>({ names: columns.map(({ name }) => name), owner: "the list of the mapper's columns" });
   for await (const lines of lineChunks(input, options)) {
     const rows: Record<string, string>[] = [];
-    for (const { row, text } of lines) {
+    for (const { row, text, isOpen } of lines) {
       if (row <= skipLines || text.trim() === "") continue;
       if (comment !== undefined && text.startsWith(comment)) continue;
       const cells = cutLine(text, columns, new Row());
       stampPlace(cells, row);
-      rows.push(cells);
+      if (leaveOut?.(text, cells) === true) continue;
+      if (text.length >= width) rows.push(cells);
+      else if (isOpen === true) refuse(cells, cutFault(text, width));
+      else {
+        onShort(row);
+        rows.push(cells);
+      }
     }
     if (rows.length > 0) yield rows;
   }
@@ -35,6 +47,14 @@ function cutLine(text: string, columns: readonly FixedColumn[], cells: Record<st
     cells[name] = trim === false ? cell : cell.trim();
   }
   return cells;
+}
+
+function cutFault(text: string, width: number): RowFault {
+  return {
+    message: `the last line ends at character ${text.length}, before its columns do at ${width}, and has no line end`,
+    text: text.slice(-TEXT_SHOWN),
+    hint: "Was the file cut off here, or written in part? A line that is no row is named by `endAt` or `skipRows`.",
+  };
 }
 
 /** Throws for wrong columns, which are a fault of the mapper, not of the file. */

@@ -12,9 +12,9 @@ export async function* lineChunks(input: Input, options: LineOptions = {}): Asyn
   let rest: string[] = [];
   let restCharacters = 0;
   let afterReturn = false;
-  const lineOf = (text: string): Line => {
+  const lineOf = (text: string): Line => stamped({ row: row + 1, text });
+  const stamped = (line: Line): Line => {
     row += 1;
-    const line = { row, text };
     stampPlace(line, row);
     return line;
   };
@@ -40,7 +40,7 @@ export async function* lineChunks(input: Input, options: LineOptions = {}): Asyn
     if (restCharacters > longest) throw tooLong(row + parts.length + 1, longest);
     if (parts.length > 0) yield parts.map(lineOf);
   }
-  if (restCharacters > 0) yield [lineOf(rest.join(""))];
+  if (restCharacters > 0) yield [stamped({ row: row + 1, text: rest.join(""), isOpen: true })];
 }
 
 function tooLong(row: number, longest: number): UnreadableError {

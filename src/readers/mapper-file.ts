@@ -5,6 +5,7 @@ import type {
   FixedWidthOptions,
   JsonLimits,
   JsonOptions,
+  LineEndOptions,
   LineOptions,
   MapperFile,
   SheetOptions,
@@ -17,11 +18,13 @@ import type {
 import { csvCells, csvRows } from "./csv.ts";
 import type { Cut } from "./cut.ts";
 import { type Input, rawChunks } from "./decode.ts";
+import { openLastLine } from "./file-head.ts";
 import { fixedWidthRows } from "./fixed-width.ts";
 import { jsonItems, ndjsonItems } from "./json.ts";
 import { lineChunks, wholeText } from "./lines.ts";
 import { keepBlocks, madeRows, type PlainRows } from "./plain-rows.ts";
 import type { RefuseRow } from "./refuse.ts";
+import { UnreadableError } from "./row-error.ts";
 import type { RowTracker } from "./row-place.ts";
 import { sheetNames, xlsxCells, xlsxRows } from "./xlsx.ts";
 import { xmlElements } from "./xml.ts";
@@ -36,6 +39,15 @@ export interface FileFacts {
   /** The whole content, when it was read already. */
   readonly content?: Buffer | undefined;
   readonly cut?: Cut | undefined;
+  readonly notes?: FileNotes | undefined;
+}
+
+/** What the readers learn of a file beside its rows. */
+export interface FileNotes {
+  /** The mapper reads its rows by lines. */
+  isLines: boolean;
+  /** A line ended before its columns did. */
+  readonly onShort: (row: number) => void;
 }
 
 export function createMapperFile(
@@ -47,16 +59,36 @@ export function createMapperFile(
   const input: Input = { path: facts.inputPath, signal, size: facts.size, small: facts.content, cut: facts.cut };
   const pages: Input = { ...input, mayBePage: true };
   const textOf = (options: TextOptions) => (options.html === "read" ? pages : input);
+  const notes = facts.notes ?? { isLines: false, onShort: () => undefined };
+  const byLines = <Chunk>(options: TextOptions & LineEndOptions, read: (input: Input) => AsyncIterable<Chunk>) => {
+    notes.isLines = true;
+    const chunks = read(textOf(options));
+    return options.lineEnd === "required" ? withLineEnd(chunks, facts) : chunks;
+  };
   const file = {
     name: basename(facts.fileName),
     path: facts.filePath,
     size: facts.size,
     csv: (options: CsvOptions & { columns?: boolean | readonly string[] } = {}) =>
       options.columns === true || typeof options.columns === "object"
-        ? ofBlocks<TextRow>(csvRows(textOf(options), options, refuse), tracker)
-        : ofBlocks<TextCells>(csvCells(textOf(options), options), tracker),
-    lines: (options: LineOptions = {}) => watched(lineChunks(textOf(options), options), tracker),
-    fixedWidth: (options: FixedWidthOptions) => watched<TextRow>(fixedWidthRows(textOf(options), options), tracker),
+        ? ofBlocks<TextRow>(
+            byLines(options, (text) => csvRows(text, options, refuse)),
+            tracker,
+          )
+        : ofBlocks<TextCells>(
+            byLines(options, (text) => csvCells(text, options)),
+            tracker,
+          ),
+    lines: (options: LineOptions = {}) =>
+      watched(
+        byLines(options, (text) => lineChunks(text, options)),
+        tracker,
+      ),
+    fixedWidth: (options: FixedWidthOptions) =>
+      watched<TextRow>(
+        byLines(options, (text) => fixedWidthRows(text, options, { refuse, onShort: notes.onShort })),
+        tracker,
+      ),
     xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
       watched<object>(options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options), tracker),
     sheets: (options: Parameters<MapperFile["sheets"]>[0] = {}) => sheetNames(input, options),
@@ -69,6 +101,19 @@ export function createMapperFile(
   // The overloads of the contract derive the type of the rows from `columns`, which one implementation cannot
   // express.
   return file as unknown as MapperFile;
+}
+
+/** Refuses a file without the line end of its last line, once its rows are read. */
+async function* withLineEnd<Chunk>(chunks: AsyncIterable<Chunk>, facts: FileFacts): AsyncGenerator<Chunk> {
+  const { inputPath: path, size, content, cut } = facts;
+  const last = openLastLine({ path, size, content });
+  // Where a part of the rows is read elsewhere, the last one is not known here.
+  if (last === undefined || cut === undefined) yield* chunks;
+  if (last !== undefined)
+    throw new UnreadableError("the last line has no line end, which is required", {
+      text: last,
+      hint: "Was the file cut off here, or written only in part? Otherwise set `lineEnd: any`.",
+    });
 }
 
 function ofBlocks<Row extends object>(

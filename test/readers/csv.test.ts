@@ -322,7 +322,17 @@ describe("the CSV reader", () => {
 describe("the line and text readers", () => {
   it("reads lines with their numbers, also blank ones and the last without an end", async () => {
     const { file } = await openFile("\ufeffa\r\n\r\nb\rc\nd");
-    expect(await collect(file.lines())).toEqual(["a", "", "b", "c", "d"].map((text, at) => ({ row: at + 1, text })));
+    const lines = ["a", "", "b", "c"].map((text, at) => ({ row: at + 1, text }));
+    expect(await collect(file.lines())).toEqual([...lines, { row: 5, text: "d", isOpen: true }]);
+  });
+
+  it.each(["a,1\nb,2", "a,1\r\nb,2", "a,1\rb,2"])("requires the line end of the last line: %j", async (content) => {
+    const { file } = await openFile(content);
+    const fault = { message: "the last line has no line end, which is required", text: "b,2" };
+    for (const reader of [file.csv({ lineEnd: "required" }), file.lines({ lineEnd: "required" })])
+      await expect(collect<unknown>(reader)).rejects.toMatchObject(fault);
+    const { file: whole } = await openFile(`${content}\r\n \u001a`);
+    expect(await collect(whole.csv({ lineEnd: "required" }))).not.toEqual([]);
   });
 
   it("cuts lines into columns at fixed positions, also characters beyond the basic plane", async () => {

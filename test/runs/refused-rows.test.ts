@@ -31,6 +31,73 @@ describe("findings of mapping", () => {
   });
 });
 
+describe("a file that was cut off", () => {
+  const metadata = (variable: number) => ({
+    ...{ headerRows: 0, date: { column: 1 }, target: { variableId: variable }, value: 2 },
+  });
+  const day = (nth: number) => `2026-03-0${nth}T00:00:00Z,${nth}.25\n`;
+
+  it("within its last row is refused where a header is lacking too, and nothing of it is stored", async () => {
+    const variable = await rig.variable("cut");
+    rig.put("in/cut.csv", "2026-03-01T00:00:00Z,12.25,OK\n2026-03-02T00:00:00Z,12");
+    const gateway = await rig.open({
+      triggers: [trigger("delimited", { mapper: "delimited", metadata: metadata(variable) })],
+    });
+    await until("the gateway is idle", () => gateway.isIdle());
+    const [refused] = await gateway.ledger.recentRuns(1, ["quarantined"]);
+    expect(refused?.reason).toMatchObject({
+      message: "the row has 2 cells where the first row has 3",
+      place: { row: 2 },
+    });
+    expect(await rig.stored(variable)).toEqual({});
+  });
+
+  it("within its last value needs attention where the files before ended with a line end", async () => {
+    const variable = await rig.variable("open");
+    const gateway = await rig.open({
+      triggers: [trigger("delimited", { mapper: "delimited", metadata: metadata(variable) })],
+    });
+    const delivered = async (path: string) =>
+      (await gateway.ledger.recentRuns(9, ["confirmed", "accepted"])).find((run) => run.path === path);
+    const put = async (path: string, text: string) => {
+      rig.put(`in/${path}`, text);
+      await until(`${path} is delivered`, async () => (await delivered(path)) !== undefined);
+    };
+    await put("first.csv", day(1).trimEnd());
+    const open = { kind: "lineEnd", message: "the last line has no line end", count: 1 };
+    expect((await delivered("first.csv"))?.findings).toMatchObject([open]);
+    expect((await delivered("first.csv"))?.findings[0]).not.toHaveProperty("attention");
+    for (const nth of [2, 3, 4]) await put(`${nth}.csv`, day(nth));
+    expect(await gateway.ledger.acceptedFindings("delimited", { limit: 3 })).toEqual([[], [], []]);
+    // The first file had none either, so it is a habit of this trigger.
+    await put("5.csv", day(5).trimEnd());
+    expect((await delivered("5.csv"))?.findings[0]).not.toHaveProperty("attention");
+    expect(await gateway.ledger.acceptedFindings("none", { limit: 3 })).toEqual([]);
+  });
+
+  it("within its last value is shown, with its text, beside a habit of line ends", async () => {
+    const variable = await rig.variable("habit");
+    for (const nth of [1, 2, 3]) rig.put(`in/${nth}.csv`, day(nth));
+    const gateway = await rig.open({
+      triggers: [trigger("delimited", { mapper: "delimited", metadata: metadata(variable) })],
+    });
+    await until("the gateway is idle", () => gateway.isIdle());
+    rig.put("in/cut.csv", "2026-03-04T00:00:00Z,12");
+    const cut = async () =>
+      (await gateway.ledger.recentRuns(9, ["confirmed", "accepted"])).find(({ path }) => path === "cut.csv");
+    await until("the cut file is delivered", async () => (await cut()) !== undefined);
+    const run = await cut();
+    expect(run?.findings).toMatchObject([
+      {
+        ...{ kind: "lineEnd", attention: true, first: { text: "2026-03-04T00:00:00Z,12" } },
+        message: "the last line has no line end, and those of the files before have one: was the file cut off?",
+      },
+    ]);
+    const life = await gateway.ledger.events(run?.arrivalId ?? 0);
+    expect(life.find(({ what }) => what === "run.mapped")?.detail).toContain("the last line has no line end");
+  });
+});
+
 describe("refused rows", () => {
   it("quarantine the file above the trigger's share, with counts by reason, and otherwise only themselves", async () => {
     const variable = await rig.variable("lenient");

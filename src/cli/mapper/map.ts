@@ -276,6 +276,7 @@ function printSummary(result: MapResult, json: boolean): void {
       for (const one of conflicts.shown) print(`  ${conflictWords(one)}`);
       if (conflicts.count > conflicts.shown.length) print(`  … and ${conflicts.count - conflicts.shown.length} more`);
     }
+    if (result.openLine !== undefined) print(`the last line has no line end: ${JSON.stringify(result.openLine)}`);
     if (period !== null) print(`from ${period.from} to ${period.to}`);
     printTable(
       ["target", "points", "unit"],

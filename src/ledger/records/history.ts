@@ -2,8 +2,8 @@
  * Counts the runs of a time, for charts and calendars. A run id begins with its time, so that no index of its own is
  * needed.
  */
-import type { Arrival, Binding } from "../../model.ts";
-import { ATTENTION_STATES } from "../../states.ts";
+import type { Arrival, Binding, MappingFinding } from "../../model.ts";
+import { ACCEPTED_STATES, ATTENTION_STATES } from "../../states.ts";
 import { runIdFrom } from "../../support/run-id.ts";
 import type { Ledger, MapperRuns, RunTotals, TimeSpan, TriggerFile } from "../ledger.ts";
 import { findArrival } from "./arrivals.ts";
@@ -12,11 +12,12 @@ import { perDialect, row, rows, type Steps, type Store } from "./store.ts";
 
 export function historyMethods(
   store: Store,
-): Pick<Ledger, "lastArrivalAt" | "runTotals" | "firstFilesOf" | "mapperRuns"> {
+): Pick<Ledger, "lastArrivalAt" | "runTotals" | "firstFilesOf" | "acceptedFindings" | "mapperRuns"> {
   return {
     lastArrivalAt: (drop) => store.look(() => lastArrivalAt(drop)),
     runTotals: (span) => store.look(() => runTotals(store, span)),
     firstFilesOf: (trigger, spans) => store.look(() => firstFilesOf(store, trigger, spans)),
+    acceptedFindings: (trigger, options) => store.look(() => acceptedFindings(store, trigger, options)),
     mapperRuns: () => store.look(() => mapperRuns()),
   };
 }
@@ -57,15 +58,19 @@ interface FirstRun {
 }
 
 /** A trigger has a binding for each version of its settings, its mapper and its tables, which change seldom. */
-function* firstFilesOf(
-  { dialect }: Store,
-  trigger: string,
-  spans: readonly TimeSpan[],
-): Steps<readonly (TriggerFile | null)[]> {
-  const bindings = yield* rows<{ id: number }>(
+function* bindingsOf({ dialect }: Store, trigger: string): Steps<readonly { readonly id: number }[]> {
+  return yield* rows<{ id: number }>(
     `SELECT id FROM bindings WHERE ${dialect.jsonField("bindings.json", "trigger")} = ?`,
     trigger,
   );
+}
+
+function* firstFilesOf(
+  store: Store,
+  trigger: string,
+  spans: readonly TimeSpan[],
+): Steps<readonly (TriggerFile | null)[]> {
+  const bindings = yield* bindingsOf(store, trigger);
   const first: (TriggerFile | null)[] = [];
   for (const { fromMs, untilMs } of spans) {
     const found: FirstRun[] = [];
@@ -75,6 +80,28 @@ function* firstFilesOf(
     first.push(earliest === undefined ? null : { arrivalId: earliest.arrival_id, at: earliest.created_at });
   }
   return first;
+}
+
+const ACCEPTED_RUNS = `SELECT id, findings FROM runs
+  WHERE binding_id = ? AND id < ? AND replay IS NULL AND ${anyOf(ACCEPTED_STATES)} ORDER BY id DESC LIMIT ?`;
+interface FoundIn {
+  readonly id: string;
+  readonly findings: string | null;
+}
+
+/** After every run id. */
+const LAST_ID = "~";
+
+function* acceptedFindings(
+  store: Store,
+  trigger: string,
+  { limit, before = LAST_ID }: { readonly limit: number; readonly before?: string | undefined },
+): Steps<readonly (readonly MappingFinding[])[]> {
+  const found: FoundIn[] = [];
+  for (const { id } of yield* bindingsOf(store, trigger))
+    found.push(...(yield* rows<FoundIn>(ACCEPTED_RUNS, id, before, limit)));
+  const newest = found.sort((a, b) => (a.id > b.id ? -1 : 1)).slice(0, limit);
+  return newest.map(({ findings }) => (findings === null ? [] : (JSON.parse(findings) as MappingFinding[])));
 }
 
 interface BindingRuns {

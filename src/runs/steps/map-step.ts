@@ -15,7 +15,7 @@ import { bindMapper, rebindFor } from "./bound-mapper.ts";
 import { duplicatesRule, type FetchedInput, fetchedPassage, recordAnyway, recordFetched } from "./fetch-step.ts";
 import { afterKnownContent } from "./known-content.ts";
 import type { ListWork } from "./list-results.ts";
-import { mapperWords, outcomeOf } from "./mapping-record.ts";
+import { mapperWords, outcomeOf, withLineEnd } from "./mapping-record.ts";
 import { NEXT, type RunSteps, type StepResult } from "./steps.ts";
 
 /** A run with its input, in the segment of its list or in a file of its own. */
@@ -151,8 +151,9 @@ function spanOf({ file: { offset, bytes } }: FetchedInput): Span {
 
 async function afterMapping(input: Input, mapped: MapResult, { results, steps }: ListWork): Promise<Mapped | null> {
   const { run, shared } = input;
-  const result = await withoutDelivered(run, mapped, steps.spool.segmentPath(run.id), steps);
-  for (const finding of mapped.findings) {
+  const delivered = await withoutDelivered(run, mapped, steps.spool.segmentPath(run.id), steps);
+  const result = await withLineEnd(run, delivered, steps.ledger);
+  for (const finding of result.findings) {
     const fields = { run: run.id, file: run.path, finding: finding.kind };
     steps.log[finding.attention ? "warn" : "info"](fields, findingWords(finding));
   }

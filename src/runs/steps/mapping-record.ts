@@ -1,8 +1,8 @@
 /** The records of a mapping: the state that it leads to, and the words of its events. */
 
-import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
+import type { Ledger, MappedRecord, RunPassage } from "../../ledger/ledger.ts";
 import { byAttention, findingWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
-import type { Run } from "../../model.ts";
+import type { MappingFinding, Run } from "../../model.ts";
 import { counted } from "../../support/grouped-number.ts";
 import { columnWords, placeWords } from "../../support/place-words.ts";
 
@@ -45,6 +45,28 @@ function mappedRecord(result: MappedFile): MappedRecord {
     targets: result.targets.map(({ kind, target }) => ({ kind, target })),
     detail: mappedWords(result),
   };
+}
+
+/** Newest files of a trigger that show how its files end, and the least of them that show a habit. */
+export const LINE_ENDS_READ = 20;
+const LINE_ENDS_LEAST = 3;
+export const LINE_END = "lineEnd";
+
+/** Notes that the last line of the file has no line end: where those of earlier files had one, it may be cut off. */
+export async function withLineEnd(run: Run, result: MapResult, ledger: Pick<Ledger, "acceptedFindings">) {
+  if (result.status === "failed" || result.openLine === undefined) return result;
+  const earlier = await ledger.acceptedFindings(run.binding.trigger, { limit: LINE_ENDS_READ, before: run.id });
+  const isUsual =
+    earlier.length < LINE_ENDS_LEAST || earlier.some((found) => found.some(({ kind }) => kind === LINE_END));
+  const message = "the last line has no line end";
+  const place = { text: result.openLine };
+  const finding: MappingFinding = isUsual
+    ? { kind: LINE_END, message, count: 1, first: place, last: place }
+    : {
+        ...{ kind: LINE_END, count: 1, first: place, last: place, attention: true },
+        message: `${message}, and those of the files before have one: was the file cut off?`,
+      };
+  return { ...result, findings: [...result.findings, finding] };
 }
 
 /** The mapper, the trigger and the tables that a run is mapped with. */
