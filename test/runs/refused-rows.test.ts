@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { checkTriggers } from "../../src/cli/check-triggers.ts";
+import type { Finding } from "../../src/cli/findings.ts";
+import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { get } from "../operations/console/console-rig.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 
@@ -95,6 +98,31 @@ describe("a file that was cut off", () => {
     ]);
     const life = await gateway.ledger.events(run?.arrivalId ?? 0);
     expect(life.find(({ what }) => what === "run.mapped")?.detail).toContain("the last line has no line end");
+  });
+});
+
+describe("headgate check", () => {
+  it("suggests to require the line end that all files of a trigger have, until it is set", async () => {
+    const variable = await rig.variable("ends");
+    for (let nth = 10; nth < 20; nth += 1) rig.put(`in/${nth}.csv`, `2026-03-${nth}T00:00:00Z,1\n`);
+    const metadata = { headerRows: 0, date: { column: 1 }, target: { variableId: variable }, value: 2 };
+    const triggers = [trigger("ends", { mapper: "delimited", metadata })];
+    const gateway = await rig.open({ triggers });
+    await until("the gateway is idle", () => gateway.isIdle());
+    const suggestions = async () => {
+      const said: Finding[] = [];
+      const { signal } = new AbortController();
+      await checkTriggers(loadGatewayConfig(rig.config), gateway.ledger, (one) => said.push(one), signal);
+      return said.filter(({ about }) => about === "line end");
+    };
+    expect(await suggestions()).toMatchObject([
+      {
+        what: "the last lines of its newest 10 files have their line end",
+        hint: expect.stringContaining("`lineEnd: required`"),
+      },
+    ]);
+    rig.configure({ triggers: [trigger("ends", { mapper: "delimited", metadata: { ...metadata, lineEnd: "any" } })] });
+    expect(await suggestions()).toEqual([]);
   });
 });
 
