@@ -10,7 +10,7 @@ import { counted } from "../support/grouped-number.ts";
 import { runIdFrom } from "../support/run-id.ts";
 
 const DAY_MS = 86_400_000;
-/** Archived files that are looked at. */
+/** Archived files that are searched. */
 const ARCHIVED_MAX = 100_000;
 
 /** A wait of this many times the longest pause covers it. */
@@ -30,7 +30,7 @@ export async function dropHistory(
   ];
 }
 
-/** What another gateway with a ledger of its own, or one whose ledger was lost, leaves behind. */
+/** Traces of another gateway with a ledger of its own, or of one whose ledger was lost. */
 async function otherGateways(
   ledger: Ledger,
   { name, finish }: DropOptions,

@@ -42,7 +42,7 @@ export interface FileFacts {
   readonly notes?: FileNotes | undefined;
 }
 
-/** What the readers learn of a file beside its rows. */
+/** Facts that the readers learn of a file beside its rows. */
 export interface FileNotes {
   /** The mapper reads its rows by lines. */
   isLines: boolean;

@@ -213,7 +213,7 @@ function unclaimed(arrival: Arrival, { why, undecided }: TriggerMatch, parts: Cl
   const leave = (isExpected: boolean) => () => leaveUnmatched(arrival, reason, isExpected, parts);
   if (undecided === true) return { opening: null, arrival: unmatched, leave: leave(true) };
   const after = () => finishUnmatched(arrival, parts);
-  // What may lie at a drop is not finished.
+  // A file that may lie at a drop is not finished.
   return expected === null || expected === ""
     ? { opening: null, arrival: unmatched, leave: leave(expected !== null), after }
     : { opening: null, arrival: unmatched, leave: leave(true) };
