@@ -46,6 +46,7 @@ export async function layRandomScene(
   stage: Stage,
   folder: string,
   chance: () => number,
+  from: readonly Sort[] = SORTS,
 ): Promise<RandomScene> {
   const put = (name: string, content: string, minutesAgo: number) =>
     stage.put(`in/${name === "lost" ? "unguarded" : "standard"}_${name}.csv`, content, folder, minutesAgo);
@@ -53,7 +54,7 @@ export async function layRandomScene(
   const stored = [await layCorrected(laid, true), await layCorrected(laid, false)];
   const files: Record<string, number> = { delivered: 4 };
   const large = new Set<number>();
-  const sorts = shuffled(SORTS, chance).slice(0, SORTS_A_ROUND);
+  const sorts = shuffled(from, chance).slice(0, SORTS_A_ROUND);
   for (const sort of sorts) {
     const end = ENDS[sort] ?? "delivered";
     files[end] = (files[end] ?? 0) + 1;
