@@ -81,9 +81,9 @@ export interface Gateway extends OperationsAccess {
   summary(): Promise<Summary>;
   /**
    * Lists everything that needs a person: quarantined, held, discarded or unsent runs, and drops that cannot
-   * be polled.
+   * be polled. `ofResting` false: without the runs at rest.
    */
-  concerns(): Promise<string[]>;
+  concerns(ofResting?: boolean): Promise<string[]>;
   /**
    * Applies another configuration without stopping: all services, drops and triggers that differ or, when it
    * throws, none of them. `assemble`: sections differ that the gateway is built on, so that a new gateway has
@@ -208,7 +208,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
     isIdle: async (withoutStuck = false) =>
       guard.isIdle && (await isIdle(drops.watchers(), scheduler, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
-    concerns: async () => concernsOf(drops.statuses(), ledger, await scheduler.pending(), startedAt),
+    concerns: async (all) => concernsOf(drops.statuses(), ledger, await scheduler.pending(), startedAt, all),
     exchange: (next) => exchangeParts(next, { ...known, fleet, mapping }),
     reportOutcome: (outcome) => recordOutcome(outcome, ledger, (runId) => api.queries.onOutcome(runId)),
     pulse: () => scheduler.pulse(),

@@ -131,6 +131,8 @@ export interface Ledger extends LedgerQueries {
    * `duplicate` that has gone.
    */
   recordReturn(earlierId: number, laterId: number, reason: string): Promise<void>;
+  /** The file of the arrival has another time and the same bytes: it is no other version. */
+  recordTouched(id: number, mtime: string): Promise<void>;
   /**
    * Forgets arrivals, with their runs and events, that left their drop before the instant, up to the limit in
    * one transaction; returns how many. It keeps arrivals that still need a person or a step (a run that is

@@ -20,6 +20,7 @@ const RESTING_MAX = 1_000;
 const FINDINGS_MAX = 50;
 const ACTIONS_MAX = 20;
 const EVER = "1970-01-01T00:00:00.000Z";
+const NEVER = "9999-01-01T00:00:00.000Z";
 
 const NOTHING_YET = {
   files: {},
@@ -90,7 +91,9 @@ async function progressOf(place: ReturnType<typeof migrationLedger>, clock: Cloc
 
 async function readProgress(ledger: Ledger, clock: Clock) {
   const nowMs = clock.now().epochMilliseconds;
-  const { files, points } = await ledger.tally(EVER);
+  const { points } = await ledger.tally(EVER);
+  // Each file once, as it is there now: not its earlier versions.
+  const { files } = await ledger.tally(NEVER);
   const recent = await ledger.runTotals({ fromMs: nowMs - RECENT_MINUTES * 60_000, untilMs: nowMs + 1 });
   const resting = await ledger.restingIn(ATTENTION_STATES, RESTING_MAX);
   const findings = findingsOf(resting);

@@ -176,12 +176,13 @@ export async function concernsOf(
   ledger: Ledger,
   running: readonly Run[],
   since: IsoInstant,
+  ofResting = true,
 ): Promise<string[]> {
   const concerns: string[] = [];
   for (const { drop, lastError } of drops) {
     if (lastError !== null) concerns.push(`drop ${drop} could not be polled: ${lastError.message}`);
   }
-  const resting = await unresolvedRuns(ledger, since);
+  const resting = ofResting ? await unresolvedRuns(ledger, since) : [];
   for (const run of resting.slice(0, SHOWN)) concerns.push(`${runWords(run)} [headgate trace ${run.id}]`);
   if (resting.length > SHOWN) concerns.push(`${moreWords(resting.length - SHOWN)} like these`);
   const occupied = await ledger.finishedFiles.occupied();

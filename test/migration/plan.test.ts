@@ -21,7 +21,7 @@ it("names the file with a target in another unit than the files before it, and q
 
 describe("the findings of a migration's report", () => {
   const run = (path: string, sha256: string, mapped = 24) =>
-    ({ drop: "history", path, sha256, points: { mapped } }) as Run;
+    ({ drop: "history", path, state: "accepted", sha256, points: { mapped }, reason: null }) as Run;
   const facts = (from: string, to: string): TargetFacts => ({
     ...{ target: { variableId: 7 }, points: 24, untagged: 24 },
     ...{ fromMs: Date.parse(from), toMs: Date.parse(to) },
@@ -33,8 +33,8 @@ describe("the findings of a migration's report", () => {
     findings.take(run("2.csv", "b"))([facts("2026-03-01T23:00:00Z", "2026-03-02T22:00:00Z")]);
     findings.take(run("3.csv", "b"))([]);
     expect(findings.found().map(({ kind, words }) => `${kind}: ${words}`)).toEqual([
-      "duplicate: 3.csv has the same content as 2.csv",
       expect.stringContaining("or one of the two is in another time zone (1 h)"),
+      "duplicate: 3.csv has the same content as 2.csv",
     ]);
   });
 

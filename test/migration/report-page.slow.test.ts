@@ -200,7 +200,8 @@ function large(): MigrationReport {
       })),
     },
     findings: times(3).map((at) => ({
-      ...{ kind: "overlap" as const, files: [], target: target(at) },
+      ...{ kind: "overlap" as const, files: [], targets: [target(at)], count: 1, places: [] },
+      ...{ needsPerson: false, isInformation: false },
       words:
         `northern_plants_${"and_their_neighbours_".repeat(4)}/export_${at}.csv and the next ` +
         "overlap by 1 reading, or one of the two is in another time zone (1 h)",
@@ -210,8 +211,9 @@ function large(): MigrationReport {
       { reason: "the local time does not exist in Europe/Brussels", rows: 48, files: 12 },
     ],
     reconciledAt: null,
+    empty: [],
     reconciliation: {
-      ...{ targets: 312, points: 146_913_473, superseded: 212, months: 44_928, unknown: [] },
+      ...{ targets: 312, points: 146_913_473, superseded: 212, months: 44_928, stored: 0, unknown: [] },
       differences: times(40).map((at) => ({
         ...{ target: target(at), variableId: at, from: "2019-01-01T00:00:00Z", to: "2019-02-01T00:00:00Z" },
         ...{ expected: { count: 2_976, sum: 4 }, stored: { count: 0, sum: 0 } },

@@ -43,9 +43,15 @@ const REPORT: MigrationReport = {
   timeline: [],
   coverage: null,
   refusals: [{ reason: "a blank value", rows: 3, files: 1 }],
-  findings: [{ kind: "gap", files: ["a.csv", "b.csv"], target: "meter A", words: "two days are missing" }],
+  findings: [
+    {
+      ...{ kind: "gap", files: ["a.csv", "b.csv"], targets: ["meter A"], words: "two days are missing" },
+      ...{ count: 1, places: ["two days are missing"], needsPerson: false, isInformation: false },
+    },
+  ],
+  empty: [],
   reconciliation: {
-    ...{ targets: 1, points: 31, superseded: 0, months: 1, unknown: [] },
+    ...{ targets: 1, points: 31, superseded: 0, months: 1, stored: 30, unknown: [] },
     differences: [
       {
         ...{ target: "variable 7", variableId: 7, from: "2025-01-01T00:00:00Z", to: "2025-02-01T00:00:00Z" },
@@ -99,7 +105,7 @@ it("contains summary, files, differences, refusals and findings, equal to the pa
     },
   ]);
   expect(await collect(book.xlsx({ sheet: "Findings" }))).toContainEqual([
-    ...["gap", "meter A", "two days are missing", "a.csv, b.csv"],
+    ...["gap", "no", 1, "two days are missing", "meter A", "a.csv, b.csv"],
   ]);
 });
 

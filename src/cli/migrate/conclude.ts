@@ -1,10 +1,13 @@
 /** Reports the end of a migration: the report, the summary, and the exit code. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
+import { standingsOf } from "../../migration/report/report.ts";
 import { type KnownMigration, writeReport } from "../../migration/report/reports.ts";
 import type { Ended } from "../../migration/run/run.ts";
 import type { StructureResult } from "../../migration/structure/structure.ts";
+import type { Summary } from "../../model.ts";
 import { print, printConcern, printJson, summaryLine } from "../output.ts";
+import { printFindings } from "./plan-table.ts";
 import { printReconciliation, verify } from "./reconciliation.ts";
 import { printStructure, weightyWords } from "./structure-table.ts";
 
@@ -23,10 +26,13 @@ export async function conclude(
     ledger,
     summary,
     concerns: ofFiles,
-    reached,
     pausedBecause,
     structure,
-  }: Ended & { readonly ledger: Ledger; readonly structure: StructureResult | null },
+    empty,
+  }: Ended & { readonly empty: readonly string[] } & {
+    readonly ledger: Ledger;
+    readonly structure: StructureResult | null;
+  },
   stop: AbortSignal,
 ): Promise<number> {
   const { id, order, folder } = migration;
@@ -34,26 +40,27 @@ export async function conclude(
     how === "done" && options.verify === true
       ? await verify(own, order.service, ledger, folder, stop, sayOf(options))
       : null;
-  const written = await writeReport(migration, ledger, found);
-  const concerns = [...ofFiles, ...weightyWords(structure)];
+  const written = await writeReport(migration, ledger, found, empty);
+  const { findings } = written.report;
+  const ofPeople = findings.filter(({ needsPerson }) => needsPerson).map(({ words }) => words);
+  const concerns = [...ofPeople, ...ofFiles, ...weightyWords(structure)];
   for (const concern of concerns) printConcern(concern);
-  if (found !== null && options.json !== true) printReconciliation(found, written.report.findings);
+  if (found !== null && options.json !== true) printReconciliation(found, findings.length);
+  if (options.json !== true) printFindings(findings.filter(({ needsPerson }) => !needsPerson));
   // No outcome is awaited: the stored readings are known when the service was compared.
-  const stored = found?.differences.length === 0 ? found.points : null;
-  const points = {
-    ...summary.points,
-    mapped: reached.mapped,
-    accepted: reached.accepted,
-    rejected: reached.rejected,
-  };
+  const stored = found?.stored ?? null;
+  const points = { ...summary.points, ...written.report.points };
+  const files = { ...standingsOf(written.report), ...settlingOf(summary) };
   if (options.json === true)
     printJson({
       id,
       how,
       ...(pausedBecause === null ? {} : { pausedBecause }),
       ...summary,
+      files,
       points: { ...points, stored },
       ...(structure === null ? {} : { structure }),
+      findings,
       report: written.page,
       ...(found === null ? {} : { verified: found }),
     });
@@ -61,10 +68,15 @@ export async function conclude(
     if (structure !== null) printStructure(structure);
     if (how !== "done") print(resumeWords(how, pausedBecause, migration));
     print(`report: ${written.page}`);
-    print(summaryLine({ ...summary, points: { ...points, stored: stored ?? 0 } }, stored !== null));
+    print(summaryLine({ ...summary, files, points: { ...points, stored: stored ?? 0 } }, stored !== null));
   }
   const isProven = found === null || (found.differences.length === 0 && found.unknown.length === 0);
   return how === "done" && concerns.length === 0 && isProven ? 0 : 1;
+}
+
+/** Of files that wait at their drop nothing else is known. */
+function settlingOf({ files: { settling } }: Summary): Summary["files"] {
+  return settling === undefined ? {} : { settling };
 }
 
 function resumeWords(how: Ended["how"], because: string | null, { id, folder }: KnownMigration): string {

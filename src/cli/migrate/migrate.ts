@@ -5,6 +5,7 @@ import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-conf
 import { isLedgerOwned, openLedger } from "../../ledger/open.ts";
 import { watchPause } from "../../migration/actions.ts";
 import { gatewayOf } from "../../migration/gateway-of.ts";
+import { migrationsOf } from "../../migration/overview.ts";
 import { listStanding, without } from "../../migration/plan/file-states.ts";
 import type { Standing } from "../../migration/plan/history-files.ts";
 import { measuredBefore } from "../../migration/plan/push-rates.ts";
@@ -16,6 +17,7 @@ import { MigrationStructure } from "../../migration/structure/structure.ts";
 import { assertNotUndone } from "../../migration/undo/state.ts";
 import { systemClock } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { grouped } from "../../support/grouped-number.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
 import { versionTag } from "../../triggers/options.ts";
 import { addCommand, type CommandFrame, configOption } from "../command.ts";
@@ -28,6 +30,7 @@ import { leftAlone } from "./on-change.ts";
 import { addPauseAndResume } from "./pause.ts";
 import { viewFor } from "./progress-bars.ts";
 import { keepPlan, limitsOf, noted, noteEnd, noteStart } from "./record.ts";
+import { retake } from "./retake.ts";
 import { sampleOf, showPlan } from "./show-plan.ts";
 import { type ReportOptions, showReport } from "./show-report.ts";
 import { addThrottleOptions, readThrottle, type ThrottleFlags } from "./throttle-options.ts";
@@ -42,6 +45,7 @@ interface MigrateOptions extends ThrottleFlags {
   readonly rejectShare: string;
   readonly versionTag?: string;
   readonly onChange?: string;
+  readonly remap?: boolean;
   readonly dryRun?: boolean;
   readonly sample?: string;
   readonly verify?: boolean;
@@ -75,6 +79,11 @@ export function addMigrate({ command: listed, stop, action }: CommandFrame): voi
       "--on-change <what>",
       "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, " +
         "`stop` does nothing at all; when absent, the command asks on a terminal, and stops elsewhere",
+    )
+    .option(
+      "--remap",
+      "take files that are held or refused again, with the triggers, mappers and tables as they are now: after a " +
+        "wrong setting was corrected",
     )
     .option(
       "--dry-run",
@@ -138,15 +147,33 @@ function configOf({ config }: Pick<MigrateOptions, "config">): GatewayConfig {
 }
 
 async function listMigrations(options: MigrateOptions): Promise<number> {
-  const known = await knownMigrations(configOf(options).spool.path);
+  const known = await migrationsOf(configOf(options).spool.path);
   if (options.json === true) printJson(known);
   else if (known.length === 0) print("no migration was made with this configuration");
   else
     printTable(
-      ["id", "mapper", "files", "folder"],
-      known.map(({ id, order, folder }) => [id, order.mapper ?? "by trigger", order.patterns.join(" "), folder]),
+      ["id", "state", "started", "ended", "files", "points accepted", "mapper", "patterns"],
+      known.map((one) => [
+        ...[one.id, one.fault === null ? one.state : `${one.state} (${one.fault})`],
+        ...[timeOf(one.actions, "started"), one.state === "running" ? "" : timeOf(one.actions, "ended")],
+        ...[filesWords(one.files), grouped(one.points.accepted)],
+        ...[one.mapper ?? "by trigger", one.patterns.join(" ")],
+      ]),
     );
   return 0;
+}
+
+type Listed = Awaited<ReturnType<typeof migrationsOf>>[number];
+
+/** `2026-03-01 08:00`; empty when it did not happen. The newest action comes first. */
+function timeOf(actions: Listed["actions"], what: "started" | "ended"): string {
+  const found = actions.find((one) => one.what === what || (what === "ended" && one.what === "paused"));
+  return found === undefined ? "" : found.at.slice(0, 16).replace("T", " ");
+}
+
+function filesWords(files: Listed["files"]): string {
+  const counts = Object.entries(files).filter(([, count]) => count > 0);
+  return counts.map(([standing, count]) => `${count} ${standing}`).join(", ");
 }
 
 function migrate(patterns: readonly string[], options: MigrateOptions, stop: AbortSignal): Promise<number> {
@@ -194,8 +221,9 @@ async function carryOut(order: MigrationRequest, options: MigrateOptions, stop: 
   await mkdir(folder, { recursive: true });
   await noteStart({ ...known, limits: limitsOf(options) }, options, by);
   const say = sayOf(options);
+  const retaken = await retake(own, standing, { remap: options.remap === true, by });
   const watching = process.stdout.isTTY === true && options.json !== true ? null : say;
-  say(greeting(id, standing));
+  say(greeting(id, standing, retaken));
   const structure = await MigrationStructure.open(config, order, options.provision, folder, stop);
   const pause = watchPause(folder);
   return noted(folder, by, async () => {
@@ -215,8 +243,7 @@ async function carryOut(order: MigrationRequest, options: MigrateOptions, stop: 
     const ended = await runMigration(migration);
     const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
     try {
-      const concerns = [...empty, ...ended.concerns];
-      const facts = { ...ended, concerns, ledger, structure: structure.result(id) };
+      const facts = { ...ended, empty, ledger, structure: structure.result(id) };
       return await conclude(known, own, options, facts, stop);
     } finally {
       await ledger.close();
@@ -246,11 +273,12 @@ async function measuredFor(known: KnownMigration, config: GatewayConfig) {
   return await measuredBefore([known, ...others]);
 }
 
-function greeting(id: string, { files, done, changed }: Standing): string {
+function greeting(id: string, { files, done, changed }: Standing, retaken: number): string {
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   const before = done === 0 ? "" : `; ${done} were delivered before`;
   const others = changed.length === 0 ? "" : `; ${changed.length} changed since they were delivered`;
-  return `migration ${id}: ${files.length} files, ${sizeWords(bytes)}${before}${others}`;
+  const again = retaken === 0 ? "" : `; ${retaken} that were held or refused are taken again`;
+  return `migration ${id}: ${files.length} files, ${sizeWords(bytes)}${before}${others}${again}`;
 }
 
 function orderOf(patterns: readonly string[], options: MigrateOptions): MigrationRequest {

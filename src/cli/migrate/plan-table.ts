@@ -1,6 +1,7 @@
 /** Prints a plan for people: counted figures, figures estimated from a sample, and files that were not read. */
 
-import type { PlanReport, Unfit } from "../../migration/plan/dry-run.ts";
+import type { PlanReport } from "../../migration/plan/dry-run.ts";
+import type { Finding } from "../../migration/plan/findings.ts";
 import { grouped } from "../../support/grouped-number.ts";
 import { print, printTable, sizeWords, styled } from "../output.ts";
 import { timeWords } from "./progress.ts";
@@ -27,9 +28,16 @@ export function printPlan(plan: PlanReport): void {
   if (sample.words !== null) print(`  ${styled("yellow", sample.words)}`);
   if (plan.unfit === null)
     print(styled("yellow", `  the service could not be asked about the targets: ${plan.unaskedBecause}`));
-  const lines = [...(plan.unfit ?? []).map(whereUnfit), ...plan.findings.map(({ words }) => words)];
-  for (const line of lines.slice(0, SHOWN)) print(`  ${styled("yellow", "!")} ${line}`);
-  if (lines.length > SHOWN) print(`  … and ${lines.length - SHOWN} more (--json lists all)`);
+  printFindings(plan.findings);
+}
+
+/** One line for each cause; those that need a person come first. */
+export function printFindings(findings: readonly Finding[]): void {
+  for (const { kind, needsPerson, isInformation, words } of findings.slice(0, SHOWN)) {
+    const mark = isInformation ? "-" : styled(needsPerson ? "red" : "yellow", "!");
+    print(`  ${mark} ${kind}: ${words}`);
+  }
+  if (findings.length > SHOWN) print(`  … and ${findings.length - SHOWN} more causes (--json lists all)`);
 }
 
 function readWords({ sample }: PlanReport): string {
@@ -58,12 +66,6 @@ function pointWords({ points, rejected, estimate }: PlanReport): string {
 
 function unfitWords({ unfit }: PlanReport): string {
   return unfit === null ? "" : `, ${unfit.length} findings of the service`;
-}
-
-function whereUnfit({ target, words, files, from, to }: Unfit): string {
-  const [first = "no file", ...others] = files;
-  const more = others.length === 0 ? "" : ` and ${grouped(others.length)} more`;
-  return `${target}: ${words}; in ${first}${more}, ${from.slice(0, 10)} to ${to.slice(0, 10)}`;
 }
 
 function durationWords({ estimate }: PlanReport): string {

@@ -3,7 +3,6 @@
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { PlanFinding } from "../../migration/plan/plan.ts";
 import { deliveredRuns } from "../../migration/report/delivered.ts";
 import { Expectation } from "../../migration/report/expectation.ts";
 import { type Difference, type Reconciliation, reconcile } from "../../migration/report/reconciliation.ts";
@@ -11,6 +10,7 @@ import { openStore } from "../../migration/store.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { systemClock } from "../../support/clock.ts";
+import { commonText } from "../../support/common-text.ts";
 import { counted, grouped, noun } from "../../support/grouped-number.ts";
 import { print, printTable, styled } from "../output.ts";
 
@@ -60,40 +60,37 @@ export async function verify(
 
 const SHOWN = 30;
 
-/** `findings`: findings about the files, which the service stores unchanged. */
+/** `findings`: how many causes were found in the files themselves, which the service stores unchanged. */
 export function printReconciliation(
   { targets, points, superseded, months, differences, unknown }: Reconciliation,
-  findings: readonly PlanFinding[] = [],
+  findings = 0,
 ): void {
   const readings = `${grouped(points)} ${noun(points, "reading")}`;
   const what = `${readings} of ${counted(targets, "target")} in ${counted(months, "month")} compared`;
   const replaced =
     superseded === 0 ? "" : `; ${counted(superseded, "was", "were")} replaced by later rows of the same date`;
-  if (differences.length === 0 && findings.length > 0) {
-    print(
-      styled(
-        "yellow",
-        `verified: ${what}, stored as the files say; these have ${counted(findings.length, "finding")}${replaced}`,
-      ),
-    );
-    for (const { kind, words } of findings.slice(0, SHOWN)) print(`  ${kind}: ${words}`);
+  if (differences.length === 0 && findings > 0) {
+    const words = `verified: ${what}, stored as the files say; these have ${counted(findings, "finding")}${replaced}`;
+    print(styled("yellow", words));
   } else if (differences.length === 0) print(styled("green", `verified: ${what}, no difference${replaced}`));
   else print(styled("red", `verified: ${what}, ${counted(differences.length, "differs", "differ")}${replaced}`));
-  if (differences.length > 0)
+  const causes = [...Map.groupBy(differences, ({ reason }) => commonText(reason)).values()];
+  if (causes.length > 0)
     printTable(
       ["  target", "month", "mapped", "stored", "likely reason"],
-      differences
-        .slice(0, SHOWN)
-        .map((one) => [
-          `  ${one.target}`,
-          one.from.slice(0, 7),
-          tallyWords(one.expected),
-          tallyWords(one.stored),
-          one.reason,
-        ]),
+      causes.slice(0, SHOWN).flatMap(([first, ...others]) => (first === undefined ? [] : [causeRow(first, others)])),
     );
-  if (differences.length > SHOWN) print(`  … and ${differences.length - SHOWN} more, in the report`);
+  if (causes.length > SHOWN) print(`  … and ${causes.length - SHOWN} more reasons, in the report`);
   for (const run of unknown) print(`  run ${run} could not be compared: its batches are no longer kept`);
+}
+
+/** The first month of one reason, with the number of the others. */
+function causeRow(first: Difference, others: readonly Difference[]): readonly string[] {
+  const targets = new Set([first, ...others].map(({ target }) => target)).size;
+  const more =
+    others.length === 0 ? "" : `; and ${counted(others.length, "more month")} of ${counted(targets, "target")}`;
+  const { target, from, expected, stored, reason } = first;
+  return [`  ${target}`, from.slice(0, 7), tallyWords(expected), tallyWords(stored), `${reason}${more}`];
 }
 
 function tallyWords({ count, sum }: Difference["expected"]): string {

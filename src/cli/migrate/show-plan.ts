@@ -3,11 +3,11 @@ import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type MissingTarget, makePlan, type PlanRequest } from "../../migration/plan/dry-run.ts";
 import type { PlanKeeper } from "../../migration/plan/kept-plan.ts";
 import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/plan/sample.ts";
-import type { MigrationStructure } from "../../migration/structure/structure.ts";
+import type { MigrationStructure, PlannedStructure } from "../../migration/structure/structure.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
 import { print, printJson } from "../output.ts";
 import { printPlan } from "./plan-table.ts";
-import { printPlannedStructure, withoutPlanned } from "./structure-table.ts";
+import { printPlannedStructure } from "./structure-table.ts";
 
 export interface PlanFlags {
   readonly sample?: string;
@@ -32,11 +32,16 @@ export async function showPlan(
     keeper?.tick(done, of);
     if (done % REPORT_EVERY_FILES === 0) process.stderr.write(`${done} of ${of} files mapped\n`);
   };
-  const missing: MissingTarget[] = [];
-  const onMissing = (some: readonly MissingTarget[]) => void missing.push(...some);
-  const seen = await makePlan(own, { ...order, tick, onMissing }, stop);
-  const planned = await structure.plan(own, missing, stop);
-  const plan = planned === null ? seen : withoutPlanned(seen, planned);
+  const structures: (PlannedStructure | null)[] = [];
+  const planStructure = async (missing: readonly MissingTarget[]) => {
+    const found = await structure.plan(own, missing, stop);
+    structures.push(found);
+    return found?.covered ?? new Set<string>();
+  };
+  const plan = await makePlan(own, { ...order, tick, onMissing: planStructure }, stop);
+  // The service was not asked, so that nothing is known to be missing.
+  if (structures.length === 0) await planStructure([]);
+  const planned = structures[0] ?? null;
   await keeper?.end(plan);
   if (json === true)
     printJson({
@@ -50,7 +55,8 @@ export async function showPlan(
   }
   if (json !== true && versionTag !== undefined) print(`  ${tagWords(versionTag)}`);
   const isPossible = planned === null || (planned.impossible.length === 0 && planned.unaskedBecause === null);
-  return plan.findings.length === 0 && plan.unfit?.length === 0 && isPossible && !stop.aborted ? 0 : 1;
+  const isSound = plan.findings.every(({ isInformation }) => isInformation) && plan.unfit !== null;
+  return isSound && isPossible && !stop.aborted ? 0 : 1;
 }
 
 export function sampleOf({ sample, dryRun }: PlanFlags): SampleLimits {

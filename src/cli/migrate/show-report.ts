@@ -6,6 +6,7 @@ import { writeReportWorkbook } from "../../migration/report/workbook.ts";
 import { ConfigError, systemCode } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
 import { print, printJson } from "../output.ts";
+import { printFindings } from "./plan-table.ts";
 
 export interface ReportOptions {
   /** Also as a workbook; the file is replaced. */
@@ -27,6 +28,7 @@ export async function showReport(spool: string, id: string, options: ReportOptio
         ? `being undone since ${begunAt} by ${by}: ${counted(points, "point")} removed`
         : `undone at ${endedAt} by ${by}: ${counted(points, "point")} removed`,
     );
+  printFindings(report.findings);
   print(`report: ${page}`);
   if (workbook !== null) print(`workbook: ${workbook}`);
   return 0;

@@ -1,6 +1,5 @@
 /** Prints structure that was or would be created, and structure that differs from the stated one. */
 
-import type { PlanReport } from "../../migration/plan/dry-run.ts";
 import type { PlannedStructure, StructureResult } from "../../migration/structure/structure.ts";
 import { createdWords, creationWords } from "../../provisioning/provisioner.ts";
 import type { Difference } from "../../provisioning/wanted.ts";
@@ -39,11 +38,6 @@ function differenceWords({ entity, name, id, field, there, stated, target }: Dif
     `${entity} ${name} (id ${id}): ${field} is ${there}, and ${stated} is stated for ${target}; it is left ` +
     "unchanged"
   );
-}
-
-/** Targets that will exist by then are no findings. */
-export function withoutPlanned(plan: PlanReport, { covered }: PlannedStructure): PlanReport {
-  return { ...plan, unfit: plan.unfit?.filter(({ target }) => !covered.has(target)) ?? null };
 }
 
 function lines<Item>(items: readonly Item[], words: (item: Item) => string): void {

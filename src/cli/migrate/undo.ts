@@ -227,7 +227,7 @@ class Undoing {
     } finally {
       await record.close();
     }
-    await writeReport(this.#known, this.#ledger, null);
+    await writeReport(this.#known, this.#ledger, null, null);
     return sum;
   }
 

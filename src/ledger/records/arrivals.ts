@@ -32,6 +32,7 @@ type ArrivalMethods = Pick<
   | "unfetchedBefore"
   | "duplicateOf"
   | "recordReturn"
+  | "recordTouched"
 >;
 
 export function arrivalMethods(store: Store): ArrivalMethods {
@@ -52,6 +53,7 @@ export function arrivalMethods(store: Store): ArrivalMethods {
     duplicateOf: (arrival, sha256) => store.look(() => duplicateOf(store, arrival, sha256)),
     recordReturn: (earlierId, laterId, reason) =>
       store.write("arrival.duplicate", () => recordReturn(store, earlierId, laterId, reason)),
+    recordTouched: (id, mtime) => store.write("arrival.touched", () => recordTouched(store, id, mtime)),
   };
 }
 
@@ -220,4 +222,13 @@ function* recordReturn(store: Store, earlierId: number, laterId: number, reason:
   yield* execute("UPDATE runs SET size = ?, mtime = ? WHERE arrival_id = ?", later.size, later.mtime, earlierId);
   const line = { arrivalId: earlierId, runId: null, operationId: null, what: "arrival.returned" };
   yield* appendEvent(store, { ...line, detail: "the same bytes are at the drop again" }, later);
+}
+
+/** For use inside a write. */
+function* recordTouched(store: Store, id: number, mtime: string): Steps<void> {
+  const arrival = yield* mustFindArrival(id);
+  yield* execute("UPDATE arrivals SET mtime = ? WHERE id = ?", mtime, id);
+  yield* execute("UPDATE runs SET mtime = ? WHERE arrival_id = ?", mtime, id);
+  const line = { arrivalId: id, runId: null, operationId: null, what: "arrival.touched" };
+  yield* appendEvent(store, { ...line, detail: `the file has another time, ${mtime}, and the same bytes` }, arrival);
 }

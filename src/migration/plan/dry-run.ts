@@ -11,7 +11,7 @@ import type { DeliveryJournal } from "../../delivery/delivery.ts";
 import { createDelivery } from "../../delivery/service-delivery.ts";
 import { createDrop } from "../../drops/create.ts";
 import type { Drop } from "../../drops/drop.ts";
-import type { TargetFacts } from "../../model.ts";
+import type { TargetFacts, TargetFinding } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { InvariantError } from "../../support/errors.ts";
 import { grouped } from "../../support/grouped-number.ts";
@@ -20,8 +20,9 @@ import { targetWords } from "../../wire/target.ts";
 import { openMapping } from "../../workers/open.ts";
 import { type Claim, Claims, groupOf, mapperOf } from "./claims.ts";
 import { type Estimate, estimate, type FileMeasure, type Measured, type Sending, sumOf } from "./estimate.ts";
+import type { Finding } from "./findings.ts";
 import type { HistoryFile } from "./history-files.ts";
-import { Plan, type PlanFinding, type PlannedFile } from "./plan.ts";
+import { Plan, type PlannedFile } from "./plan.ts";
 import { Planner, plannedOf } from "./planner.ts";
 import { chooseSample, type SampleLimits } from "./sample.ts";
 
@@ -37,6 +38,7 @@ interface PlanSample {
 
 /** A target that the service would not store as it is, with the files read that hold it, and its period in them. */
 export interface Unfit {
+  readonly what: TargetFinding["what"];
   readonly target: string;
   readonly words: string;
   readonly files: readonly string[];
@@ -62,7 +64,8 @@ export interface PlanReport {
   readonly period: { readonly from: string; readonly to: string } | null;
   /** Measured while the files were mapped. */
   readonly mappingSeconds: number;
-  readonly findings: readonly PlanFinding[];
+  /** By cause; what the service would not store as it is among them. */
+  readonly findings: readonly Finding[];
 }
 
 export interface PlanRequest {
@@ -72,8 +75,8 @@ export interface PlanRequest {
   readonly limits: SampleLimits;
   readonly sending: Sending;
   readonly tick: (done: number, of: number) => void;
-  /** Called with the targets that the account lacks. */
-  readonly onMissing: (missing: readonly MissingTarget[]) => void;
+  /** Called with the targets that the account lacks; returns those that will exist by then, which are no findings. */
+  readonly onMissing: (missing: readonly MissingTarget[]) => Promise<ReadonlySet<string>>;
 }
 
 /** With the first file read that holds it. */
@@ -106,6 +109,7 @@ export async function makePlan(
     tick,
     signal,
   );
+  for (const words of empty) plan.note("pattern", words, [], null, words);
   const isWhole = measured.files.length === claimed.length;
   const asked = await queryService(config, plan, onMissing, signal);
   const { period } = plan;
@@ -124,10 +128,7 @@ export async function makePlan(
     period:
       period === null ? null : { from: new Date(period.fromMs).toISOString(), to: new Date(period.toMs).toISOString() },
     mappingSeconds: measured.seconds,
-    findings: [
-      ...empty.map((words) => ({ kind: "pattern" as const, files: [], target: null, words })),
-      ...plan.findings(isWhole),
-    ],
+    findings: plan.findings(isWhole),
   };
 }
 
@@ -231,25 +232,26 @@ async function queryService(
   try {
     const seen = await delivery.inspect(samples, signal);
     if (seen.status !== "seen") return { unfit: null, unaskedBecause: seen.reason };
-    onMissing(
+    const covered = await onMissing(
       seen.missing.map((facts) => ({
         facts,
         file: plan.shareOf(targetWords(facts.target))?.files[0] ?? "",
       })),
     );
     // A target that occurs in two units is queried twice.
-    const unfit = new Map(
-      seen.findings.map(({ target, words }) => [`${target} ${words}`, unfitOf(plan, target, words)]),
-    );
+    const found = seen.findings.filter(({ target }) => !covered.has(target));
+    const unfit = new Map(found.map((one) => [`${one.target} ${one.words}`, unfitOf(plan, one)]));
+    for (const one of unfit.values()) plan.addUnfit(one);
     return { unfit: [...unfit.values()], unaskedBecause: null };
   } finally {
     await delivery.close();
   }
 }
 
-function unfitOf(plan: Plan, target: string, words: string): Unfit {
-  const { files, fromMs, toMs } = plan.shareOf(target) ?? { files: [], fromMs: 0, toMs: 0 };
-  return { target, words, files, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
+function unfitOf(plan: Plan, finding: TargetFinding): Unfit {
+  const { what, target, words } = finding;
+  const { files, fromMs, toMs } = plan.shareOf(target, finding) ?? { files: [], fromMs: 0, toMs: 0 };
+  return { what, target, words, files, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
 }
 
 /** Nothing is sent, so nothing is recorded. */

@@ -15,8 +15,12 @@ export interface Standing {
   readonly files: readonly HistoryFile[];
   /** Delivered before, and unchanged. */
   readonly done: number;
-  /** Delivered before, with another size or time now. */
+  /** Delivered before, with other bytes now. */
   readonly changed: readonly HistoryFile[];
+  /** Delivered before, with the same bytes and another time. */
+  readonly touched: readonly { readonly arrivalId: number; readonly mtime: string }[];
+  /** Runs of files that are held, and have another size or time now. */
+  readonly replaced: readonly string[];
 }
 
 const names = new Intl.Collator("en", { numeric: true });
@@ -30,19 +34,42 @@ export async function listHistory(drops: readonly Drop[], signal: AbortSignal): 
   return files.sort((one, other) => names.compare(one.path, other.path) || (one.drop < other.drop ? -1 : 1));
 }
 
-/** `ledger` null: the migration is new. */
-export async function standingOf(files: readonly HistoryFile[], ledger: Ledger | null): Promise<Standing> {
-  if (ledger === null) return { files, done: 0, changed: [] };
-  let done = 0;
-  const changed: HistoryFile[] = [];
+/**
+ * `ledger` null: the migration is new. `isSame` compares the bytes of a file with those of an arrival of the same
+ * size.
+ */
+export async function standingOf(
+  files: readonly HistoryFile[],
+  ledger: Ledger | null,
+  isSame: (file: HistoryFile, arrival: Arrival) => Promise<boolean>,
+): Promise<Standing> {
+  const standing = {
+    ...{ files, done: 0, changed: [] as HistoryFile[] },
+    touched: [] as Standing["touched"][number][],
+    replaced: [] as string[],
+  };
+  if (ledger === null) return standing;
   for (const file of files) {
-    const before = await deliveredBefore(file, ledger);
+    const arrivals = await ledger.arrivalsAt(file.path, file.drop);
+    const latest = arrivals.at(-1);
+    const run = latest === undefined ? null : await ledger.runOf(latest.id);
+    if (latest !== undefined && run?.state === "held" && !isListedAs(file, latest)) standing.replaced.push(run.id);
+    const before = await deliveredBefore(arrivals, ledger);
     if (before === null) continue;
     const { arrival, isWhole } = before;
-    if (arrival.size !== file.size || arrival.mtime !== file.mtime) changed.push(file);
-    else if (isWhole) done += 1;
+    if (!isListedAs(file, arrival)) {
+      const isTouched = arrival.size === file.size && (await isSame(file, arrival));
+      if (!isTouched) standing.changed.push(file);
+      else standing.touched.push({ arrivalId: arrival.id, mtime: file.mtime });
+      if (!isTouched) continue;
+    }
+    if (isWhole) standing.done += 1;
   }
-  return { files, done, changed };
+  return standing;
+}
+
+function isListedAs(file: HistoryFile, { size, mtime }: Arrival): boolean {
+  return size === file.size && mtime === file.mtime;
 }
 
 /** Of an opened container, some entries may have been delivered. */
@@ -51,10 +78,10 @@ function isDeliveredOrOpened({ state }: Run): boolean {
 }
 
 async function deliveredBefore(
-  { path, drop }: HistoryFile,
+  arrivals: readonly Arrival[],
   ledger: Ledger,
 ): Promise<{ readonly arrival: Arrival; readonly isWhole: boolean } | null> {
-  for (const arrival of (await ledger.arrivalsAt(path, drop)).toReversed()) {
+  for (const arrival of arrivals.toReversed()) {
     const run = await ledger.runOf(arrival.id);
     if (run !== null && isDeliveredOrOpened(run))
       return { arrival, isWhole: run.state !== "opened" || run.finishedAt !== null };

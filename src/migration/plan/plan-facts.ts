@@ -20,11 +20,7 @@ function figuresOf({ files, bytes, estimate, targets, period, sample, unaskedBec
   return { ...figures, period, isAtLeast: sendingSeconds === null, sample: sample.words, unaskedBecause };
 }
 
-/** Targets that the service would not store as they are come first. */
-function findingsOf({ findings, unfit }: PlanReport) {
-  const ofService = (unfit ?? []).map(({ target, words }) => ({ kind: "service", words: `${target}: ${words}` }));
-  return [...Map.groupBy([...ofService, ...findings], ({ kind }) => kind)].map(([kind, all]) => ({
-    ...{ kind: String(kind), count: all.length },
-    examples: all.slice(0, EXAMPLES).map(({ words }) => words),
-  }));
+/** A line for each cause; those that need a person come first. */
+function findingsOf({ findings }: PlanReport) {
+  return findings.map(({ kind, count, places }) => ({ kind, count, examples: places.slice(0, EXAMPLES) }));
 }

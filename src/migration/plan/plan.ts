@@ -2,9 +2,14 @@
  * The effect of a migration, found without sending anything: every file is mapped, and the targets of the files are
  * compared.
  */
-import type { TargetFacts } from "../../model.ts";
+import type { TargetFacts, TargetFinding } from "../../model.ts";
+import type { PushTarget } from "../../wire/push.ts";
 import { targetWords } from "../../wire/target.ts";
+import { byCause, type Finding, type FindingKind, type Note } from "./findings.ts";
+import { handovers, type Series } from "./handovers.ts";
 import type { HistoryFile } from "./history-files.ts";
+import { type Span, seamsOf, Undelivered } from "./seams.ts";
+import { factorWords, levelShifts, type SeriesShape } from "./series.ts";
 
 export interface PlannedFile {
   readonly file: HistoryFile;
@@ -14,34 +19,41 @@ export interface PlannedFile {
   /** Refused rows of a lenient mapping. */
   readonly rejected: number;
   /** Why nothing of the file can be delivered; null when it can. */
-  readonly fault: string | null;
-  readonly targets: readonly TargetFacts[];
+  readonly fault: FileFault | null;
+  readonly targets: readonly PlannedTarget[];
   /** SHA-256 of the content, lower-case hexadecimal; null when it was not read. */
   readonly sha256: string | null;
 }
 
-/** A finding about the files, in words that name them. */
-export interface PlanFinding {
-  readonly kind: "duplicate" | "overlap" | "gap" | "fault" | "unclaimed" | "empty" | "unit" | "pattern";
-  readonly files: readonly string[];
-  readonly target: string | null;
+export interface FileFault {
+  /** Equal for files with the same cause. */
+  readonly cause: string;
+  /** With the name of the file and the place in it. */
   readonly words: string;
 }
 
-/** One file's share of one target. */
-interface Span {
-  readonly path: string;
-  readonly fromMs: number;
-  readonly toMs: number;
-  readonly points: number;
+/** `shape`: absent when the readings were not read. */
+export type PlannedTarget = TargetFacts & { readonly shape?: SeriesShape | undefined };
+
+/** A target that the service would not store as it is, with the files that hold it. */
+export type Unfitting = Pick<TargetFinding, "what" | "target" | "words"> & { readonly files: readonly string[] };
+
+interface Target {
+  readonly target: PushTarget;
+  readonly units: Set<string>;
+  readonly spans: (Span & { readonly unit: string | undefined })[];
 }
 
 /** Files are added one by one, in their order; memory holds their targets, and no readings. */
 export class Plan {
-  readonly #spans = new Map<string, { readonly unit: Set<string>; readonly spans: Span[] }>();
+  readonly #targets = new Map<string, Target>();
   readonly #digests = new Map<string, string>();
-  readonly #findings: PlanFinding[] = [];
+  readonly #notes: Note[] = [];
   readonly #samples = new Map<string, TargetFacts>();
+  /** Targets that the service stores in another unit: their files are not reported a second time for that. */
+  readonly #ofOtherUnit = new Set<string>();
+  readonly #unfit = new Map<string, Unfitting>();
+  readonly #undelivered: string[] = [];
   #points = 0;
   #rejected = 0;
 
@@ -52,33 +64,51 @@ export class Plan {
     this.#rejected += rejected;
     const twin = sha256 === null ? undefined : this.#digests.get(sha256);
     if (sha256 !== null && twin === undefined) this.#digests.set(sha256, path);
-    if (twin !== undefined) this.#find("duplicate", [twin, path], null, `${path} has the same content as ${twin}`);
-    if (mapper === null) this.#find("unclaimed", [path], null, `no trigger claims ${path}`);
-    else if (fault !== null) this.#find("fault", [path], null, fault);
-    else if (points === 0) this.#find("empty", [path], null, `${path} holds no readings`);
-    for (const facts of targets) {
-      const words = targetWords(facts.target);
-      const known = this.#spans.get(words) ?? { unit: new Set(), spans: [] };
-      this.#spans.set(words, known);
-      if (facts.unit !== undefined) {
-        const [other] = known.unit;
-        if (other !== undefined && !known.unit.has(facts.unit))
-          this.#find("unit", [path], words, `${path} declares ${words} in ${facts.unit}, files before it in ${other}`);
-        known.unit.add(facts.unit);
-      }
-      known.spans.push({ path, fromMs: facts.fromMs, toMs: facts.toMs, points: facts.points });
-      const sample = `${words} ${facts.unit ?? ""}`;
-      if (!this.#samples.has(sample)) this.#samples.set(sample, facts);
+    if (twin !== undefined) this.note("duplicate", "", [twin, path], null, `${path} has the same content as ${twin}`);
+    if (mapper === null) this.note("unclaimed", "", [path], null, `no trigger claims ${path}`);
+    else if (fault !== null) this.note("fault", fault.cause, [path], null, fault.words);
+    else if (points === 0) this.note("empty", "", [path], null, `${path} holds no readings`);
+    if (points === 0) this.#undelivered.push(path);
+    for (const facts of targets) this.#addTarget(path, sha256, facts);
+  }
+
+  #addTarget(path: string, sha256: string | null, facts: PlannedTarget): void {
+    const { target, unit, fromMs, toMs, points, shape = null } = facts;
+    const words = targetWords(target);
+    const known = this.#targets.getOrInsertComputed(words, () => ({ target, units: new Set(), spans: [] }));
+    if (unit !== undefined) {
+      const [other] = known.units;
+      if (other !== undefined && !known.units.has(unit))
+        this.note(
+          ...(["unit", `${unit} ${other}`, [path], words] as const),
+          `${path} declares ${words} in ${unit}, files before it in ${other}`,
+        );
+      known.units.add(unit);
     }
+    known.spans.push({ path, sha256, fromMs, toMs, points, shape, unit });
+    const sample = `${words} ${unit ?? ""}`;
+    if (!this.#samples.has(sample)) this.#samples.set(sample, facts);
+  }
+
+  note(kind: FindingKind, key: string, files: readonly string[], target: string | null, words: string): void {
+    this.#notes.push({ kind, key, files, target, words });
+  }
+
+  /** Found by the guard: of a plan for all files of a target, of a run for each file. */
+  addUnfit(one: Unfitting): void {
+    const key = `${one.target} ${one.what} ${one.words}`;
+    const files = [...(this.#unfit.get(key)?.files ?? []), ...one.files];
+    this.#unfit.set(key, { ...one, files });
+    if (one.what === "unit") this.#ofOtherUnit.add(one.target);
   }
 
   get totals(): { readonly points: number; readonly rejected: number; readonly targets: number } {
-    return { points: this.#points, rejected: this.#rejected, targets: this.#spans.size };
+    return { points: this.#points, rejected: this.#rejected, targets: this.#targets.size };
   }
 
   /** Earliest and latest reading, in milliseconds since 1970 in UTC; null without readings. */
   get period(): { readonly fromMs: number; readonly toMs: number } | null {
-    const all = [...this.#spans.values()].flatMap(({ spans }) => spans);
+    const all = [...this.#targets.values()].flatMap(({ spans }) => spans);
     if (all.length === 0) return null;
     const edges = all.reduce(
       (edge, { fromMs, toMs }) => ({
@@ -90,11 +120,17 @@ export class Plan {
     return edges;
   }
 
-  /** The origin of a target (in words): its files, in their order, and its period in milliseconds since 1970 in UTC. */
+  /**
+   * The origin of what the guard found about a target: its files, in their order, and its period in milliseconds since
+   * 1970 in UTC.
+   */
   shareOf(
     target: string,
+    { what, words }: Pick<TargetFinding, "what" | "words"> = { what: "missing", words: "" },
   ): { readonly files: readonly string[]; readonly fromMs: number; readonly toMs: number } | null {
-    const spans = this.#spans.get(target)?.spans;
+    const isMeant = ({ unit }: { readonly unit: string | undefined }) =>
+      what !== "unit" || words.startsWith(`declared in ${unit},`) || words.startsWith(`declared in ${unit};`);
+    const spans = this.#targets.get(target)?.spans.filter(isMeant);
     if (spans === undefined) return null;
     const [fromMs, toMs] = spans.reduce<readonly [number, number]>(
       ([from, to], span) => [Math.min(from, span.fromMs), Math.max(to, span.toMs)],
@@ -112,98 +148,58 @@ export class Plan {
    * `isWhole` false: only some of the files were added, so that an apparent gap between two of them may be filled by
    * another.
    */
-  findings(isWhole = true, wanted: (found: PlanFinding) => boolean = () => true): readonly PlanFinding[] {
-    return [
-      ...this.#findings.filter(wanted),
-      ...[...this.#spans].flatMap(([words, { spans }]) =>
-        shortened(words, seams(words, spans, isWhole).filter(wanted)),
-      ),
-    ];
+  findings(isWhole = true): readonly Finding[] {
+    const undelivered = new Undelivered(this.#undelivered);
+    const ofSeries = [...this.#targets].flatMap(([words, { spans }]) => [
+      ...seamsOf(words, spans, isWhole, undelivered),
+      ...levelNotes(words, spans),
+    ]);
+    const others = this.#notes.filter(
+      ({ kind, target }) => kind !== "unit" || target === null || !this.#ofOtherUnit.has(target),
+    );
+    return byCause([
+      ...others.map((note) => withLoss(note, undelivered)),
+      ...[...this.#unfit.values()].map(unfitNote),
+      ...ofSeries,
+      ...(isWhole ? handovers(this.#series()) : []),
+    ]);
   }
 
-  #find(kind: PlanFinding["kind"], files: readonly string[], target: string | null, words: string): void {
-    this.#findings.push({ kind, files, target, words });
+  #series(): readonly Series[] {
+    return [...this.#targets].map(([words, { target, units, spans }]) => ({ words, target, units, spans }));
   }
 }
 
-/** Seams of one target that are listed; the others are counted. */
-const SEAMS_SHOWN = 5;
-/** A file that ends this many of its own steps before the next one begins leaves a gap. */
-const GAP_STEPS = 1.5;
-
-/** Where the files of one target overlap, or leave a gap between them. */
-function seams(target: string, spans: readonly Span[], withGaps: boolean): readonly PlanFinding[] {
-  const ordered = spans.toSorted((one, other) => one.fromMs - other.fromMs || one.toMs - other.toMs);
-  const found: PlanFinding[] = [];
-  let before: Span | undefined;
-  for (const span of ordered) {
-    if (before !== undefined) {
-      const step = stepOf(before) ?? stepOf(span);
-      if (span.fromMs <= before.toMs) found.push(overlap(target, before, span, step));
-      else if (withGaps && step !== null && span.fromMs - before.toMs > step * GAP_STEPS)
-        found.push(gap(target, before, span, step));
-    }
-    if (before === undefined || span.toMs > before.toMs) before = span;
-  }
-  return found;
+/** A file of which nothing is delivered is the cause of the gap that it leaves. */
+function withLoss(note: Note, undelivered: Undelivered): Note {
+  const [path, ...others] = note.files;
+  return path === undefined || others.length > 0
+    ? note
+    : { ...note, words: `${note.words}${undelivered.lossWords(path)}` };
 }
 
-function shortened(target: string, found: readonly PlanFinding[]): readonly PlanFinding[] {
-  if (found.length <= SEAMS_SHOWN) return found;
-  const files = found.slice(SEAMS_SHOWN).flatMap((one) => one.files);
-  const words = `${found.length - SEAMS_SHOWN} more overlaps or gaps of ${target}`;
-  return [...found.slice(0, SEAMS_SHOWN), { kind: "overlap", files, target, words }];
-}
-
-/** Milliseconds between two readings of an even series; null for a single one. */
-function stepOf({ fromMs, toMs, points }: Span): number | null {
-  return points < 2 ? null : (toMs - fromMs) / (points - 1);
-}
-
-function overlap(target: string, before: Span, span: Span, step: number | null): PlanFinding {
-  const ms = Math.min(before.toMs, span.toMs) - span.fromMs;
-  const count = step === null || step === 0 ? 1 : Math.round(ms / step) + 1;
+function unfitNote({ what, target, words, files }: Unfitting): Note {
+  const [first = "no file", ...others] = new Set(files);
+  const more = others.length === 0 ? "" : ` and ${others.length} more`;
+  // Targets differ in their names; the cause is what is said of them.
+  const values = [...target.matchAll(/=(\S+)/g)].map(([, value = ""]) => value);
+  const cause = values.reduce((text, value) => text.replaceAll(value, "…"), words).replace(/\d+/g, "#");
   return {
-    kind: "overlap",
-    files: [before.path, span.path],
-    target,
-    words:
-      `${before.path} and ${span.path} overlap by ${count} ${count === 1 ? "reading" : "readings"} of ${target} ` +
-      `from ${iso(span.fromMs)}: the later file wins${shiftWords(step === HOUR_MS ? ms + step : ms, step)}`,
+    ...{ kind: "guard", key: `${what} ${cause}`, files: [...new Set(files)], target },
+    words: `${target}: ${words}; in ${first}${more}`,
   };
 }
 
-function gap(target: string, before: Span, span: Span, step: number): PlanFinding {
-  const count = Math.max(1, Math.round((span.fromMs - before.toMs) / step) - 1);
-  return {
-    kind: "gap",
-    files: [before.path, span.path],
-    target,
-    words:
-      `between ${before.path} and ${span.path} ${count} ${count === 1 ? "reading" : "readings"} of ${target} ` +
-      `are missing, from ${iso(before.toMs + step)}: a file is missing or cut ` +
-      `off${shiftWords(span.fromMs - before.toMs - step, step)}`,
-  };
-}
-
-const HOUR_MS = 3_600_000;
-const OTHER_ZONE = "one of the two is in another time zone";
-
-/** Whether stored readings may be wrong because of the finding: a gap alone is no fault of the stored readings. */
-export function mayBeWrong({ kind, words }: PlanFinding): boolean {
-  return kind === "gap" ? words.includes(OTHER_ZONE) : kind === "duplicate" || kind === "overlap" || kind === "unit";
-}
-
-/**
- * A file in another time zone leaves whole hours at a seam; `ms` is the distance from one reading to the other, or to
- * the end of its step.
- */
-function shiftWords(ms: number, step: number | null): string {
-  if (step === null || step > HOUR_MS) return "";
-  const hours = (ms > 0 && ms % HOUR_MS === 0 ? ms : ms + step) / HOUR_MS;
-  return Number.isInteger(hours) && hours >= 1 && hours <= 14 ? `, or ${OTHER_ZONE} (${hours} h)` : "";
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
+function levelNotes(target: string, spans: readonly Span[]): readonly Note[] {
+  const levels = spans.flatMap(({ path, shape }) => (shape?.levels ?? []).map((level) => ({ ...level, path })));
+  return levelShifts(levels).map(({ fromMs, before, after, log }) => {
+    const day = new Date(fromMs).toISOString().slice(0, 10);
+    const where = before === after ? `inside of ${after}` : `in ${after} and later`;
+    return {
+      ...{ kind: "level" as const, key: `${Math.round(log)} ${day.slice(0, 7)}`, files: [after], target },
+      words:
+        `from ${day} (${where}) the values of ${target} are ${factorWords(log)} those before: another unit, divider ` +
+        "or meter",
+    };
+  });
 }

@@ -10,15 +10,20 @@ import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type Drop, fetchFile } from "../../drops/drop.ts";
 import type { DropOptions } from "../../drops/options.ts";
 import { lookupFile } from "../../mapping/contract.ts";
+import type { Reason } from "../../model.ts";
 import { type Directory, directoryOf, listContents, openEntry } from "../../runs/unpacking/container.ts";
 import { unpackFault } from "../../runs/unpacking/refusals.ts";
+import { targetOf } from "../../segment/payloads.ts";
+import { openKept } from "../../spool/kept-files.ts";
+import { commonText } from "../../support/common-text.ts";
 import { HeadgateError, wordsOf } from "../../support/errors.ts";
 import { onlyOne } from "../../support/settled.ts";
 import type { Trigger } from "../../triggers/registry.ts";
 import type { openMapping } from "../../workers/open.ts";
 import { type Claims, mapperOf } from "./claims.ts";
 import type { HistoryFile } from "./history-files.ts";
-import type { PlannedFile } from "./plan.ts";
+import type { FileFault, PlannedFile } from "./plan.ts";
+import { shapesOf } from "./series.ts";
 
 type Mapping = ReturnType<typeof openMapping>;
 
@@ -93,7 +98,11 @@ export class Planner {
     { depthMax, ...limits }: DropOptions["archives"],
     signal: AbortSignal,
   ): Promise<Inspection> {
-    if (depth >= depthMax) return this.#fault({ file, sha256 }, `${file.path}: the container is nested too deep`);
+    if (depth >= depthMax)
+      return this.#fault(
+        { file, sha256 },
+        faultOf(file.path, { code: "", message: "the container is nested too deep" }),
+      );
     const name = basename(file.path);
     const { entries } = await listContents(path, name, limits, signal);
     if (entries.length === 0) return { planned: [plannedOf({ file, sha256 }, "(archives)")], sent: 0 };
@@ -123,7 +132,8 @@ export class Planner {
     const segmentPath = `${path}.segment`;
     try {
       const mapper = await this.#mapping.versions.current(trigger.mapper);
-      if (mapper === null) return this.#fault(input, `there is no mapper ${trigger.mapper}`);
+      if (mapper === null)
+        return this.#fault(input, faultOf(file.path, { code: "", message: `there is no mapper ${trigger.mapper}` }));
       const { points: pointsMax, bytes: bytesMax } = this.#config.push.batch;
       const result = await onlyOne(
         this.#mapping.pool.map(
@@ -146,8 +156,9 @@ export class Planner {
         ),
       );
       const rejected = result.rejectedCount;
-      if (result.status === "failed") return this.#fault(input, faultWords(file, result.reason), rejected);
-      const targets = result.targets.map(({ facts }) => facts);
+      if (result.status === "failed") return this.#fault(input, faultOf(file.path, result.reason), rejected);
+      const shapes = await shapesOf((span) => openKept(segmentPath, span), result.batches);
+      const targets = result.targets.map(({ facts }) => ({ ...facts, shape: shapes.get(targetOf(facts.target)) }));
       return {
         planned: [{ ...plannedOf(input, trigger.mapper), rejected, targets, points: result.points }],
         sent: result.batches.reduce((sum, { length }) => sum + length, 0),
@@ -157,9 +168,9 @@ export class Planner {
     }
   }
 
-  /** `why`: words that name the file, or the error. */
-  #fault(input: Pick<Input, "file" | "sha256">, why: HeadgateError | string, rejected = 0): Inspection {
-    const fault = typeof why === "string" ? why : `${input.file.path}: ${wordsOf(why)}`;
+  #fault(input: Pick<Input, "file" | "sha256">, why: HeadgateError | FileFault, rejected = 0): Inspection {
+    const { path } = input.file;
+    const fault = why instanceof HeadgateError ? faultOf(path, { code: why.code, message: wordsOf(why) }) : why;
     return {
       planned: [{ ...plannedOf(input, mapperOf(this.#claims.of(input.file))), fault, rejected }],
       sent: 0,
@@ -191,9 +202,8 @@ async function unpack(
   return digest.digest("hex");
 }
 
-function faultWords(
-  file: HistoryFile,
-  { message, place }: { readonly message: string; readonly place?: { readonly row?: number | undefined } | undefined },
-): string {
-  return `${file.path}${place?.row === undefined ? "" : ` (row ${place.row})`}: ${message}`;
+/** Why nothing of a file is delivered; in a plan as in a report. */
+export function faultOf(path: string, { code, message, place }: Pick<Reason, "code" | "message" | "place">): FileFault {
+  const row = place?.row === undefined ? "" : ` (row ${place.row})`;
+  return { cause: `${code} ${commonText(message)}`, words: `${path}${row}: ${message}` };
 }

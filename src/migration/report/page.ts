@@ -3,6 +3,7 @@
 import type { RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import { grouped, noun } from "../../support/grouped-number.ts";
+import type { Finding } from "../plan/findings.ts";
 import type { RecordedCreation } from "../structure/record.ts";
 import { STYLE } from "./page-style.ts";
 import { type CoverageRow, deliveredFiles, type MigrationReport, type ReportedFile } from "./report.ts";
@@ -15,10 +16,11 @@ export function reportPage(report: MigrationReport): string {
     heading(report),
     undone(report),
     totals(report),
+    findings(report),
+    neededFiles(report),
+    reconciliation(report),
     timeline(report),
     coverage(report),
-    reconciliation(report),
-    findings(report),
     refusals(report),
     structure(report),
     files(report),
@@ -58,7 +60,7 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
 }
 
 function totals(report: MigrationReport): string {
-  const { files, points, coverage, reconciliation, findings: odd = [] } = report;
+  const { files, points, coverage, reconciliation, findings: odd } = report;
   const delivered = deliveredFiles(report);
   const others = files.filter(({ reason, state }) => reason !== null && !isGood(state)).length;
   const cells: (readonly [string, string, string])[] = [
@@ -154,15 +156,27 @@ function shadeOf(points: number, most: number): number {
 const FINDINGS_SHOWN = 200;
 
 /** Findings about the files: the service may store exactly their content, and the content may be wrong. */
-function findings({ findings: all = [] }: MigrationReport): string {
+function findings({ findings: all }: MigrationReport): string {
   if (all.length === 0) return "";
-  const rows = all.slice(0, FINDINGS_SHOWN).map(({ kind, words }) => `<li>${kind}: ${text(words)}</li>`);
-  return `<h2>Findings in the files</h2><p class="bad">Of ${grouped(all.length)} findings a person has to decide
-    whether they are faults.</p><ul>${rows.join("")}</ul>${more(all.length, FINDINGS_SHOWN)}`;
+  const rows = all.slice(0, FINDINGS_SHOWN).map(findingItem);
+  const people = all.filter(({ needsPerson }) => needsPerson).length;
+  const first = people === 0 ? "" : ` The first ${grouped(people)} ${noun(people, "needs", "need")} a person.`;
+  const items = `<ul>${rows.join("")}</ul>${more(all.length, FINDINGS_SHOWN)}`;
+  return `<h2>Findings in the files</h2><p class="bad">${grouped(all.length)} ${noun(all.length, "cause")}, of which a
+    person has to decide whether they are faults.${first}</p>${items}`;
+}
+
+function findingItem({ kind, words, count, places, needsPerson }: Finding): string {
+  const others = places.slice(1).map((place) => `<li>${text(place)}</li>`);
+  const hidden = count - places.length;
+  const rest = hidden <= 0 ? "" : `<p class="soft">… and ${grouped(hidden)} more.</p>`;
+  const list =
+    others.length === 0 ? "" : `<details><summary>the others</summary><ul>${others.join("")}</ul>${rest}</details>`;
+  return `<li${needsPerson ? ' class="bad"' : ""}>${kind}: ${text(words)}${list}</li>`;
 }
 
 function reconciliation(report: MigrationReport): string {
-  const { reconciliation: found, reconciledAt, endedAt, findings: odd = [] } = report;
+  const { reconciliation: found, reconciledAt, endedAt, findings: odd } = report;
   if (found === null)
     return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores
       (<code>--verify</code> does).</p>`;
@@ -182,7 +196,7 @@ function reconciliation(report: MigrationReport): string {
       : `<p class="bad">Of ${unknown.length} runs nothing is known: their batches are no longer kept.</p>`;
   if (differences.length === 0 && odd.length > 0)
     return `<h2>Reconciliation</h2><p><b>Stored as the files say.</b> ${what}${replaced}</p><p class="bad">The
-      files themselves have ${grouped(odd.length)} findings (below): a file in another time zone or a duplicate
+      files themselves have ${grouped(odd.length)} findings (above): a file in another time zone or a duplicate
       is stored without a difference.</p>${later}${lost}`;
   if (differences.length === 0)
     return `<h2>Reconciliation</h2><p><b class="good">No difference.</b> ${what}${replaced}</p>${later}${lost}`;
@@ -243,19 +257,22 @@ function stateWords(state: RecordedCreation["state"], removed: RecordedCreation[
   return state === "begun" ? "not known yet: the next call searches for it" : "there";
 }
 
-function files({ files: all }: MigrationReport): string {
+function neededFiles({ files: all }: MigrationReport): string {
   const odd = all.filter(({ state }) => !isGood(state));
-  const list = (some: readonly ReportedFile[]) =>
-    `<div class="wide"><table class="stack"><tr><th>file</th><th>state</th><th class="number">points</th><th
-      class="number">calls</th><th>operations</th></tr>${some
-        .slice(0, FILES_SHOWN)
-        .map(fileRow)
-        .join("")}</table></div>${more(some.length, FILES_SHOWN)}`;
-  const needed = odd.length === 0 ? "" : `<h2>Files that need a person</h2>${list(odd)}`;
+  return odd.length === 0 ? "" : `<h2>Files that need a person</h2>${fileTable(odd)}`;
+}
+
+function files({ files: all }: MigrationReport): string {
   const open = all.length <= 50 ? " open" : "";
-  return `${needed}<h2>Files and their operations</h2><details${open}>
-    <summary>${grouped(all.length)} files, with the beginnings of their operation ids</summary>${list(all)}
+  return `<h2>Files and their operations</h2><details${open}>
+    <summary>${grouped(all.length)} files, with the beginnings of their operation ids</summary>${fileTable(all)}
     </details>`;
+}
+
+function fileTable(some: readonly ReportedFile[]): string {
+  const rows = some.slice(0, FILES_SHOWN).map(fileRow);
+  return `<div class="wide"><table class="stack"><tr><th>file</th><th>state</th><th class="number">points</th><th
+      class="number">calls</th><th>operations</th></tr>${rows.join("")}</table></div>${more(some.length, FILES_SHOWN)}`;
 }
 
 function fileRow({ path, state, accepted, mapped, operations, run, reason }: ReportedFile): string {

@@ -32,6 +32,8 @@ export interface Reconciliation {
   /** Readings that a later one of the migration replaced. */
   readonly superseded: number;
   readonly months: number;
+  /** Points of the targets that the service stores in these months. */
+  readonly stored: number;
   readonly differences: readonly Difference[];
   /** Runs whose batches are no longer kept, so that they cannot be compared. */
   readonly unknown: readonly string[];
@@ -51,7 +53,7 @@ export async function reconcile(
 ): Promise<Omit<Reconciliation, "unknown">> {
   const targetCount = expectation.targets().length;
   const differences: Difference[] = [];
-  let months = 0;
+  let [months, inService] = [0, 0];
   const byVariable = await resolveVariables(expectation, reader, signal, ({ id, target }) => {
     const all = expectation.sums(id, "month");
     months += all.length;
@@ -71,13 +73,14 @@ export async function reconcile(
       months += sums.length;
       for (const expected of sums) {
         const found = stored.get(`${variableId} ${expected.fromMs}`) ?? { count: 0, sum: 0 };
+        inService += found.count;
         if (isSame(expected, found)) continue;
         const reason = await whyDifferent(expectation, { id, variableId }, expected, found, reader, signal);
         differences.push(differenceOf(target, variableId, expected, found, reason));
       }
     }
   }
-  return { targets: targetCount, points, superseded, months, differences };
+  return { targets: targetCount, points, superseded, months, stored: inService, differences };
 }
 
 function isSame(expected: PeriodSum, found: Tally): boolean {

@@ -1,12 +1,16 @@
 /** The result of a migration, from its ledger and its spool: the facts of the report, as its JSON has them. */
-import { join } from "node:path";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Run, RunState, TargetFacts } from "../../model.ts";
-import { keptSegmentFiles } from "../../spool/segment-files.ts";
+import type { Batch, Run, RunState, TargetFacts } from "../../model.ts";
+import { targetOf } from "../../segment/payloads.ts";
+import { openKept } from "../../spool/kept-files.ts";
+import { spoolPlaces } from "../../spool/paths.ts";
+import { keptSegmentFiles, segmentFiles } from "../../spool/segment-files.ts";
 import { readFacts } from "../../spool/target-index.ts";
-import { RUN_STATES, runStatesThat } from "../../states.ts";
+import { type FileStanding, RUN_STATES, runStatesThat } from "../../states.ts";
 import { targetWords } from "../../wire/target.ts";
-import type { PlanFinding } from "../plan/plan.ts";
+import type { Finding } from "../plan/findings.ts";
+import type { PlannedTarget } from "../plan/plan.ts";
+import { shapesOf } from "../plan/series.ts";
 import type { StructureReport } from "../structure/record.ts";
 import type { Undone } from "../undo/record.ts";
 import { allRuns } from "./delivered.ts";
@@ -60,8 +64,10 @@ export interface MigrationReport {
     readonly targets: number;
   } | null;
   readonly refusals: readonly { readonly reason: string; readonly rows: number; readonly files: number }[];
-  /** Findings about the files, independent of the service; absent in reports of earlier versions. */
-  readonly findings?: readonly PlanFinding[];
+  /** By cause. */
+  readonly findings: readonly Finding[];
+  /** Patterns without a file, in words. */
+  readonly empty: readonly string[];
   readonly reconciliation: Reconciliation | null;
   /** When the service was compared; null when it was not. */
   readonly reconciledAt: string | null;
@@ -76,16 +82,36 @@ export function deliveredFiles({ files }: Pick<MigrationReport, "files">): numbe
   return files.filter(({ state }) => RUN_STATES[state].standing === "delivered").length;
 }
 
+/** The files by where they stand, each once; of containers the entries. */
+export function standingsOf({ files, findings }: MigrationReport): Partial<Record<FileStanding, number>> {
+  const counts: Partial<Record<FileStanding, number>> = {};
+  const add = (standing: FileStanding, count: number) => {
+    if (count > 0) counts[standing] = (counts[standing] ?? 0) + count;
+  };
+  for (const { state } of files) add(RUN_STATES[state].standing ?? "pending", 1);
+  add("unmatched", findings.find(({ kind }) => kind === "unclaimed")?.files.length ?? 0);
+  return counts;
+}
+
 const READ_AT_ONCE = 200;
 /** Of a container its entries are reported. */
 const REPORTED_STATES = runStatesThat(({ standing }) => standing !== null);
 
 export type ReportFacts = Pick<
   MigrationReport,
-  "id" | "patterns" | "mapper" | "madeAt" | "reconciliation" | "reconciledAt"
+  "id" | "patterns" | "mapper" | "madeAt" | "reconciliation" | "reconciledAt" | "empty"
 >;
 
-export type ReportLedger = Pick<Ledger, "runsIn" | "batches" | "rejectedRows">;
+export type ReportLedger = Pick<Ledger, "runsIn" | "batches" | "rejectedRows" | "files">;
+
+/** Of a file that was taken again the latest attempt counts, unless it was given up. */
+async function* latestRuns(ledger: ReportLedger): AsyncGenerator<Run> {
+  const latest = new Map<string, string>();
+  const keyOf = ({ drop, path }: Run) => `${drop}\n${path}`;
+  for await (const run of allRuns(ledger, REPORTED_STATES))
+    if (run.state !== "cancelled" || !latest.has(keyOf(run))) latest.set(keyOf(run), run.id);
+  for await (const run of allRuns(ledger, REPORTED_STATES)) if (latest.get(keyOf(run)) === run.id) yield run;
+}
 
 export async function makeReport(facts: ReportFacts, ledger: ReportLedger, spool: string): Promise<MigrationReport> {
   const files: ReportedFile[] = [];
@@ -94,16 +120,14 @@ export async function makeReport(facts: ReportFacts, ledger: ReportLedger, spool
   const coverage = new Coverage();
   const findings = new DeliveredFindings();
   const points = { mapped: 0, accepted: 0, rejected: 0 };
-  // The latest attempt of each file comes last.
-  for await (const run of allRuns(ledger, REPORTED_STATES)) {
-    const operations = await timeline.take(run, ledger);
-    const { about } = keptSegmentFiles(join(spool, "kept", run.id));
+  for await (const run of latestRuns(ledger)) {
+    const batches = await ledger.batches(run.id);
+    const operations = timeline.take(batches);
     const compare = findings.take(run);
-    if (about !== null)
-      await readFacts(about, READ_AT_ONCE, async (part) => {
-        coverage.take(part);
-        compare(part);
-      });
+    await readTargets(run.id, batches, spool, (part) => {
+      coverage.take(part);
+      compare(part);
+    });
     points.mapped += run.points.mapped;
     points.accepted += run.points.accepted;
     points.rejected += run.points.rejected;
@@ -126,11 +150,40 @@ export async function makeReport(facts: ReportFacts, ledger: ReportLedger, spool
     ...timeline.edges(),
     timeline: timeline.steps(),
     coverage: coverage.rows(),
-    findings: findings.found(),
+    findings: findings.found(await unclaimedPaths(ledger), facts.empty),
     refusals: [...refusals]
       .map(([reason, counts]) => ({ reason, ...counts }))
       .toSorted((one, other) => other.rows - one.rows),
   };
+}
+
+/** The targets of a run with the shapes of their readings, from wherever the spool has them. */
+async function readTargets(
+  run: string,
+  batches: readonly Batch[],
+  spool: string,
+  take: (part: readonly PlannedTarget[]) => void,
+): Promise<void> {
+  const places = spoolPlaces(spool);
+  const own = segmentFiles(places.segment(run));
+  const { about, segment } = own.segment === null ? keptSegmentFiles(places.keptOf(run)) : own;
+  if (about === null) return;
+  // The parts of a split batch are in it.
+  const whole = batches.filter(({ sequence }) => !sequence.includes("."));
+  const shapes = segment === null ? null : await shapesOf((span) => openKept(segment, span), whole);
+  await readFacts(about, READ_AT_ONCE, async (part) =>
+    take(part.map((facts) => ({ ...facts, shape: shapes?.get(targetOf(facts.target)) }))),
+  );
+}
+
+async function unclaimedPaths(ledger: ReportLedger): Promise<readonly string[]> {
+  const paths: string[] = [];
+  for (let after: string | undefined; ; ) {
+    const { files, next } = await ledger.files.list({ standing: "unmatched", limit: READ_AT_ONCE, after });
+    paths.push(...files.map(({ arrival }) => arrival.path));
+    if (next === null) return paths;
+    after = next;
+  }
 }
 
 /** Refused rows of a file that was delivered without them: by message, with `…` in place of quoted values. */
@@ -156,8 +209,7 @@ class Timeline {
   readonly #accepted: { readonly at: string; readonly points: number }[] = [];
 
   /** Returns the number of operations of the run. */
-  async take(run: Run, ledger: Pick<Ledger, "batches">): Promise<number> {
-    const batches = await ledger.batches(run.id);
+  take(batches: readonly Batch[]): number {
     for (const { state, points, acceptedAt } of batches)
       if (state === "accepted" && acceptedAt !== null) this.#accepted.push({ at: acceptedAt, points });
     return batches.filter(({ attempts }) => attempts > 0).length;

@@ -41,17 +41,21 @@ export interface WrittenReport {
 
 /**
  * Writes `report.html` and `report.json` into the folder of the migration. `reconciliation` null: the former one
- * stays.
+ * stays, and so do the patterns without a file (`empty`), which nothing was listed for.
  */
 export async function writeReport(
   { id, order, folder }: KnownMigration,
   ledger: ReportLedger,
   reconciliation: Reconciliation | null,
+  empty: readonly string[] | null,
 ): Promise<WrittenReport> {
   const data = join(folder, "report.json");
   const madeAt = isoInstant(systemClock.now());
-  const compared =
-    reconciliation === null ? await earlierReconciliation(data) : { reconciliation, reconciledAt: madeAt };
+  const earlier = await earlierFacts(data);
+  const compared = {
+    ...(reconciliation === null ? earlier : { reconciliation, reconciledAt: madeAt }),
+    empty: empty ?? earlier.empty,
+  };
   const { patterns, mapper } = order;
   const running = await runningUndo(folder);
   const undone = [...(await pastUndos(folder)), ...(running === null ? [] : [running])];
@@ -70,10 +74,10 @@ async function structureOf(folder: string): Promise<Pick<MigrationReport, "struc
   return structure.created.length + structure.differences.length === 0 ? {} : { structure };
 }
 
-async function earlierReconciliation(path: string): Promise<Pick<MigrationReport, "reconciliation" | "reconciledAt">> {
-  if (!existsSync(path)) return { reconciliation: null, reconciledAt: null };
-  const { reconciliation, reconciledAt = null } = JSON.parse(await readFile(path, "utf8")) as MigrationReport;
-  return { reconciliation, reconciledAt };
+async function earlierFacts(path: string) {
+  if (!existsSync(path)) return { reconciliation: null, reconciledAt: null, empty: [] };
+  const { reconciliation, reconciledAt, empty } = JSON.parse(await readFile(path, "utf8")) as MigrationReport;
+  return { reconciliation, reconciledAt, empty };
 }
 
 export async function remakeReport(spool: string, id: string): Promise<WrittenReport> {
@@ -92,7 +96,7 @@ export async function remakeReport(spool: string, id: string): Promise<WrittenRe
   }
   const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
   try {
-    return await writeReport(known, ledger, null);
+    return await writeReport(known, ledger, null, null);
   } finally {
     await ledger.close();
   }

@@ -23,7 +23,7 @@ function tablesOf(report: MigrationReport): readonly WorkbookTable[] {
 }
 
 function summaryTable(report: MigrationReport): WorkbookTable {
-  const { files, points, coverage, reconciliation, findings = [], undone = [] } = report;
+  const { files, points, coverage, reconciliation, findings, undone = [] } = report;
   const rows: (readonly [string, WorkbookCell])[] = [
     ["migration", report.id],
     ["files from", report.patterns.join(" ")],
@@ -119,17 +119,32 @@ function refusalsTable({ refusals }: MigrationReport): WorkbookTable {
   };
 }
 
-function findingsTable({ findings = [] }: MigrationReport): WorkbookTable {
+function findingsTable({ findings }: MigrationReport): WorkbookTable {
   return {
     name: "Findings",
     columns: [
       { name: "kind", width: 12 },
-      { name: "target", width: 40 },
+      { name: "needs a person", width: 14 },
+      { name: "places", width: 10, format: COUNT },
       { name: "finding", width: 80 },
+      { name: "targets", width: 40 },
       { name: "files", width: 60 },
     ],
-    rows: findings.values().map(({ kind, target, words, files }) => [kind, target, words, files.join(", ")]),
+    rows: findings
+      .values()
+      .map(({ kind, needsPerson, count, words, targets, files }) => [
+        ...[kind, needsPerson ? "yes" : "no", count, words],
+        ...[shortened(targets), shortened(files)],
+      ]),
   };
+}
+
+/** A cell holds so many characters. */
+const CELL_MAX = 32_000;
+
+function shortened(names: readonly string[]): string {
+  const text = names.join(", ");
+  return text.length <= CELL_MAX ? text : `${text.slice(0, CELL_MAX)} …`;
 }
 
 function structureTable({ structure }: MigrationReport): WorkbookTable | null {

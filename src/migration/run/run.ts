@@ -22,7 +22,7 @@ export interface Ended {
   readonly how: "done" | "stopped" | "paused";
   readonly pausedBecause: string | null;
   readonly summary: Summary;
-  /** Concerns for a person; not collected when it was stopped. */
+  /** Concerns for a person beside the findings of the report; not collected when it was stopped. */
   readonly concerns: readonly string[];
   /** Includes the work of earlier calls. */
   readonly reached: Reached;
@@ -84,7 +84,7 @@ export async function runMigration(run: MigrationRun): Promise<Ended> {
     view.end(reached);
     view = null;
     const summary = await gateway.summary();
-    const concerns = how === "stopped" ? [] : await gateway.concerns();
+    const concerns = how === "stopped" ? [] : await gateway.concerns(false);
     return { how, pausedBecause: throttle.closedBecause, summary, concerns, reached };
   } finally {
     view?.end(null);
