@@ -29,6 +29,7 @@ function configure(unit: string): void {
     target: { sourceSerialNumber: "{meter}", mappingConfig: "v" },
     value: "value",
     unit: declared,
+    conflicts: "last",
   });
   const name = (filterType: string) => [{ filterType, value: "units" }];
   rig.configure({
@@ -67,7 +68,13 @@ function putHistory(): void {
   }
   const days = [1, 2, 3, 4, 8, 9, 10].map((day) => hours("holed", day, steady));
   put("holed", 1, days.join(""));
-  for (const day of [1, 2]) put("old", day, hours("old", day, steady));
+  // Three rows of the file are corrected by later ones.
+  const corrected = hours("old", 1, (hour) => steady(hour) + 1)
+    .split("\n")
+    .slice(0, 3)
+    .join("\n");
+  put("old", 1, `${hours("old", 1, steady)}${corrected}\n`);
+  put("old", 2, hours("old", 2, steady));
   for (const day of [3, 4]) put("new", day, hours("new", day, steady));
   for (const day of [1, 2, 3, 4, 5]) put("units", day, hours("units", day, steady));
 }
@@ -81,6 +88,7 @@ const facts = (findings: readonly Finding[]) =>
 const CAUSES = [
   ["fault", 1, true, 1],
   ["guard", 1, true, 5],
+  ["mapper", 1, false, 1],
   ["level", 1, false, 1],
   ["gap", 1, false, 1],
   ["gap", 1, false, 2],
@@ -90,6 +98,7 @@ const CAUSES = [
 const WORDS = [
   /main-2025-03-10\.csv \(row 25\): .*24 readings of .*main.* are missing because of it, from 2025-03-10T00/,
   /units.*: declared in Wh, but variable \d+ stores kWh .*units-2025-03-01\.csv and 4 more/,
+  /old-2025-03-01\.csv: 3 × rows are replaced by others of their target and date with another value/,
   /from 2025-03-20 \(in main-2025-03-20\.csv and later\) the values of .*main.* are 1\/1000 of those before/,
   /inside of holed-2025-03-01\.csv 72 readings of .* are missing, from 2025-03-05T00.* to 2025-03-07T23/,
   /between main-2025-03-04\.csv and main-2025-03-06\.csv 24 readings of .*main.*from 2025-03-05T00.*a file is missing/,

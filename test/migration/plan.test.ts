@@ -9,7 +9,7 @@ it("names the file with a target in another unit than the files before it, and q
     const [fromMs, toMs] = [Date.UTC(2025, month, 1), Date.UTC(2025, month, 20)];
     const facts = { target: { variableId: 7 }, points: 20, fromMs, toMs, untagged: 20, unit };
     const file = { drop: "d", path, size: 1, mtime: "" };
-    plan.add({ file, mapper: "m", points: 20, rejected: 0, fault: null, targets: [facts], sha256: path });
+    plan.add({ file, mapper: "m", points: 20, rejected: 0, fault: null, targets: [facts], sha256: path, found: [] });
   };
   take("1.csv", "kWh", 0);
   take("2.csv", "Wh", 1);
@@ -21,7 +21,15 @@ it("names the file with a target in another unit than the files before it, and q
 
 describe("the findings of a migration's report", () => {
   const run = (path: string, sha256: string, mapped = 24) =>
-    ({ drop: "history", path, state: "accepted", sha256, points: { mapped }, reason: null }) as Run;
+    ({
+      drop: "history",
+      path,
+      state: "accepted",
+      sha256,
+      points: { mapped },
+      reason: null,
+      findings: [] as const,
+    }) as unknown as Run;
   const facts = (from: string, to: string): TargetFacts => ({
     ...{ target: { variableId: 7 }, points: 24, untagged: 24 },
     ...{ fromMs: Date.parse(from), toMs: Date.parse(to) },

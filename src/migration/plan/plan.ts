@@ -2,7 +2,8 @@
  * The effect of a migration, found without sending anything: every file is mapped, and the targets of the files are
  * compared.
  */
-import type { TargetFacts, TargetFinding } from "../../model.ts";
+import { findingWords } from "../../mapping/contract.ts";
+import type { MappingFinding, TargetFacts, TargetFinding } from "../../model.ts";
 import type { PushTarget } from "../../wire/push.ts";
 import { targetWords } from "../../wire/target.ts";
 import { byCause, type Finding, type FindingKind, type Note } from "./findings.ts";
@@ -23,6 +24,8 @@ export interface PlannedFile {
   readonly targets: readonly PlannedTarget[];
   /** SHA-256 of the content, lower-case hexadecimal; null when it was not read. */
   readonly sha256: string | null;
+  /** Of its mapping. */
+  readonly found: readonly MappingFinding[];
 }
 
 export interface FileFault {
@@ -58,7 +61,7 @@ export class Plan {
   #rejected = 0;
 
   add(planned: Omit<PlannedFile, "file"> & { readonly file: Pick<HistoryFile, "path"> }): void {
-    const { file, mapper, points, rejected, fault, targets, sha256 } = planned;
+    const { file, mapper, points, rejected, fault, targets, sha256, found } = planned;
     const { path } = file;
     this.#points += points;
     this.#rejected += rejected;
@@ -68,6 +71,7 @@ export class Plan {
     if (mapper === null) this.note("unclaimed", "", [path], null, `no trigger claims ${path}`);
     else if (fault !== null) this.note("fault", fault.cause, [path], null, fault.words);
     else if (points === 0) this.note("empty", "", [path], null, `${path} holds no readings`);
+    for (const one of found) this.#notes.push(mappingNote(path, one));
     if (points === 0) this.#undelivered.push(path);
     for (const facts of targets) this.#addTarget(path, sha256, facts);
   }
@@ -187,6 +191,18 @@ function unfitNote({ what, target, words, files }: Unfitting): Note {
   return {
     ...{ kind: "guard", key: `${what} ${cause}`, files: [...new Set(files)], target },
     words: `${target}: ${words}; in ${first}${more}`,
+  };
+}
+
+/** Replaced rows are no fault of their own, but in a history the rows that count may be the wrong ones. */
+const CHECKED_KINDS: readonly string[] = ["replaced"];
+
+function mappingNote(path: string, finding: MappingFinding): Note {
+  const { kind, message, attention } = finding;
+  return {
+    ...{ kind: "mapper", key: `${kind} ${message}`, files: [path], target: null },
+    words: `${path}: ${findingWords(finding)}`,
+    isInformation: attention !== true && !CHECKED_KINDS.includes(kind),
   };
 }
 

@@ -156,11 +156,14 @@ export class Planner {
         ),
       );
       const rejected = result.rejectedCount;
-      if (result.status === "failed") return this.#fault(input, faultOf(file.path, result.reason), rejected);
+      if (result.status === "failed")
+        return this.#fault(input, faultOf(file.path, result.reason), rejected, result.findings);
       const shapes = await shapesOf((span) => openKept(segmentPath, span), result.batches);
       const targets = result.targets.map(({ facts }) => ({ ...facts, shape: shapes.get(targetOf(facts.target)) }));
       return {
-        planned: [{ ...plannedOf(input, trigger.mapper), rejected, targets, points: result.points }],
+        planned: [
+          { ...plannedOf(input, trigger.mapper), rejected, targets, points: result.points, found: result.findings },
+        ],
         sent: result.batches.reduce((sum, { length }) => sum + length, 0),
       };
     } finally {
@@ -168,11 +171,16 @@ export class Planner {
     }
   }
 
-  #fault(input: Pick<Input, "file" | "sha256">, why: HeadgateError | FileFault, rejected = 0): Inspection {
+  #fault(
+    input: Pick<Input, "file" | "sha256">,
+    why: HeadgateError | FileFault,
+    rejected = 0,
+    found: PlannedFile["found"] = [],
+  ): Inspection {
     const { path } = input.file;
     const fault = why instanceof HeadgateError ? faultOf(path, { code: why.code, message: wordsOf(why) }) : why;
     return {
-      planned: [{ ...plannedOf(input, mapperOf(this.#claims.of(input.file))), fault, rejected }],
+      planned: [{ ...plannedOf(input, mapperOf(this.#claims.of(input.file))), fault, rejected, found }],
       sent: 0,
     };
   }
@@ -180,7 +188,7 @@ export class Planner {
 
 /** A file of which only the existence is known. */
 export function plannedOf({ file, sha256 }: Pick<Input, "file" | "sha256">, mapper: string | null): PlannedFile {
-  return { file, mapper, points: 0, rejected: 0, fault: null, targets: [], sha256 };
+  return { file, mapper, points: 0, rejected: 0, fault: null, targets: [], sha256, found: [] };
 }
 
 /** Returns the digest of the entry. */

@@ -9,7 +9,7 @@ import { faultOf } from "../plan/planner.ts";
 /** The number of file and target pairs that are compared; further ones are not. */
 const SHARES_MAX = 100_000;
 
-type FileRun = Pick<Run, "drop" | "path" | "state" | "sha256" | "points" | "reason">;
+type FileRun = Pick<Run, "drop" | "path" | "state" | "sha256" | "points" | "reason" | "findings">;
 
 interface Delivered {
   readonly run: FileRun;
@@ -46,13 +46,14 @@ export class DeliveredFindings {
   }
 }
 
-const NOTHING = { points: 0, rejected: 0, fault: null, targets: [] as readonly TargetFacts[] };
+const NOTHING = { points: 0, rejected: 0, fault: null, targets: [] as readonly TargetFacts[], found: [] };
 
-function addTo(plan: Plan, { path, state, sha256, points, reason }: FileRun, targets: readonly PlannedTarget[]): void {
+function addTo(plan: Plan, run: FileRun, targets: readonly PlannedTarget[]): void {
+  const { path, state, sha256, points, reason, findings: found } = run;
   const { isDelivered, needsAttention } = RUN_STATES[state];
   const isRefused = needsAttention && !isDelivered && state !== "held" && state !== "discarded";
   const fault = isRefused && reason !== null ? faultOf(path, reason) : null;
-  plan.add({ ...NOTHING, file: { path }, mapper: "", sha256, targets, points: points.mapped, fault });
+  plan.add({ ...NOTHING, file: { path }, mapper: "", sha256, targets, points: points.mapped, fault, found });
   if (reason === null) return;
   const unfit = reason.targets ?? [];
   if (state === "held") for (const one of unfit) plan.addUnfit({ ...one, files: [path] });
