@@ -1,6 +1,7 @@
 /** The records that services keep of the operations of a file (`GET /operations/{id}` of a hub). */
 import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { TracedFile } from "../ledger/ledger.ts";
+import { batchStory } from "../operations/batch-story.ts";
 import { systemClock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import { ServiceClient } from "../wire/client/index.ts";
@@ -16,11 +17,14 @@ export interface ServiceSide {
   readonly faults: ReadonlyMap<string, string>;
 }
 
-/** Asks the services; operations that the service reports nothing about are left out. */
+/**
+ * Asks the services about the batches that a trace shows, or about all. Operations that the service reports nothing
+ * about are left out.
+ */
 export async function serviceSide(
   config: GatewayConfig,
   files: readonly TracedFile[],
-  operationsMax: number,
+  isAll: boolean,
 ): Promise<ServiceSide> {
   const known = new Map<string, ServiceOperation>();
   const faults = new Map<string, string>();
@@ -31,7 +35,7 @@ export async function serviceSide(
   for (const access of config.services) {
     const ids = runs
       .filter(({ run }) => run.binding.service === access.name)
-      .flatMap(({ batches }) => batches.slice(0, operationsMax))
+      .flatMap(({ batches }) => (isAll ? batches : batchStory(batches).shown))
       .flatMap(({ operationId, attempts }) => (attempts > 0 ? [operationId] : []));
     if (ids.length === 0) continue;
     const { timeouts } = config.push;

@@ -4,8 +4,10 @@ import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import { byAttention, findingWords } from "../mapping/contract.ts";
-import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
+import type { Batch, RejectedRow, Run } from "../model.ts";
+import { batchStory, eventStory, type StoryEvent } from "../operations/batch-story.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
+import { grouped } from "../support/grouped-number.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
 import { traceIdOf } from "../support/trace-context.ts";
 import type { CommandFrame } from "./command.ts";
@@ -33,10 +35,10 @@ interface TraceOptions {
   readonly date?: string;
   readonly json?: boolean;
   readonly service?: boolean;
+  readonly all?: boolean;
 }
 
 const ROWS_SHOWN = 10;
-const BATCHES_SHOWN = 20;
 const AFTER_WIDTH = 10;
 
 export function addTrace({ command, action }: CommandFrame): void {
@@ -50,7 +52,8 @@ export function addTrace({ command, action }: CommandFrame): void {
     .option("--target <fields>", "target of a stored reading, as `trace` and `map --summary` write it, or as JSON")
     .option("--date <instant>", "date of that reading, ISO 8601 with Z or an offset")
     .option("--no-service", "do not ask the service what became of the operations")
-    .option("--json", "as JSON")
+    .option("--all", "all batches with their events and all refused rows, instead of those that failed or differ")
+    .option("--json", "as JSON, with all of them")
     .action(action((id: string | undefined, options: TraceOptions) => traceAny(id, options)));
 }
 
@@ -96,8 +99,9 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
     printJson([...found, ...forgotten.map((one) => ({ forgotten: one }))]);
     return 0;
   }
-  const side = options.service === false ? null : await serviceSide(config, files, BATCHES_SHOWN);
-  for (const file of files) printFile(file, senders.get(file.arrival.id), side);
+  const isAll = options.all === true;
+  const side = options.service === false ? null : await serviceSide(config, files, isAll);
+  for (const file of files) printFile(file, senders.get(file.arrival.id), side, isAll);
   for (const file of forgotten) print(`${styled("yellow", "forgotten")}  ${forgottenWords(file)}`);
   return 0;
 }
@@ -129,7 +133,12 @@ function forgottenWords({ at, drop, path, by, why, runs, acceptedPoints }: Forgo
   return `${path} at ${drop}, ${at} by ${by}${reason}; ${runs.length} runs${ids}, ${acceptedPoints} points accepted`;
 }
 
-function printFile({ arrival, runs, events }: TracedFile, sender: string | undefined, side: ServiceSide | null): void {
+function printFile(
+  { arrival, runs, events }: TracedFile,
+  sender: string | undefined,
+  side: ServiceSide | null,
+  isAll: boolean,
+): void {
   print(styled("bold", arrival.path));
   fact("drop", `${arrival.drop}${arrival.goneAt === null ? "" : `, no longer there since ${arrival.goneAt}`}`);
   fact("size", `${sizeWords(arrival.size)} (${arrival.size} bytes)`);
@@ -142,16 +151,16 @@ function printFile({ arrival, runs, events }: TracedFile, sender: string | undef
   );
   fact("file now", arrival.parentId === null ? where : `in its container, ${containerPath(arrival.path)}`);
   for (const one of runs) {
-    printRun(one.run, one.batches, one.rejected);
+    printRun(one.run, one.batches, one.rejected, isAll);
     if (side !== null) printServiceSide(one.run, one.batches, side);
   }
   print("");
-  printHistory(events);
+  printHistory(isAll ? events : eventStory(events, runs));
   print("");
 }
 
 /** The time of each event, and the time since the event before. */
-function printHistory(events: readonly LedgerEvent[]): void {
+function printHistory(events: readonly StoryEvent[]): void {
   const first = events[0];
   const last = events.at(-1);
   if (first === undefined || last === undefined) return;
@@ -161,13 +170,20 @@ function printHistory(events: readonly LedgerEvent[]): void {
     const after = `+${durationWords(msBetween(before, event))}`.padStart(AFTER_WIDTH);
     print(
       `    ${styled("dim", event.at)} ${styled("dim", after)}  ${event.what.padEnd(20)} ` +
-        `${withReadableTime(event.detail)}`,
+        `${withReadableTime(event.detail)}${foldedWords(event)}`,
     );
     before = event;
   }
 }
 
-function msBetween(from: LedgerEvent, to: LedgerEvent): number {
+/** ` (2,298 of these, the last …-2300 at 2026-…)` */
+function foldedWords({ folded }: StoryEvent): string {
+  if (folded === undefined) return "";
+  const { count, lastOperationId, lastAt } = folded;
+  return ` (${grouped(count)} of these, the last ${lastOperationId} at ${lastAt}; --all shows each)`;
+}
+
+function msBetween(from: StoryEvent, to: StoryEvent): number {
   return Date.parse(to.at) - Date.parse(from.at);
 }
 
@@ -183,7 +199,7 @@ function durationWords(ms: number): string {
   return seconds < 86_400 ? parts(3_600, 60, "hm") : parts(86_400, 3_600, "dh");
 }
 
-function printRun(run: Run, batches: readonly Batch[], rejected: readonly RejectedRow[]): void {
+function printRun(run: Run, batches: readonly Batch[], rejected: readonly RejectedRow[], isAll: boolean): void {
   const { trigger, service, mapper, rows, lookups = [], sender } = run.binding;
   print("");
   print(`  ${styled("bold", `run ${run.id}`)}  ${shownState(run)}`);
@@ -216,16 +232,20 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   for (const one of byAttention(run.findings)) fact(one.attention ? "attention" : "found", findingWords(one));
   for (const line of reasonLines(run.reason?.rejectedByReason ?? [])) fact("refused", line);
   for (const line of targetLines(run.reason?.targets ?? [])) fact("target", line);
-  for (const { message, place } of rejected.slice(0, ROWS_SHOWN))
+  for (const { message, place } of isAll ? rejected : rejected.slice(0, ROWS_SHOWN))
     fact("rejected", `${placeWords(place)}${message}${foundWords(message, place)}`);
-  if (rejected.length > ROWS_SHOWN) fact("", `… and ${rejected.length - ROWS_SHOWN} more`);
-  if (batches.length === 0) return;
+  if (rejected.length > ROWS_SHOWN && !isAll) fact("", `… and ${rejected.length - ROWS_SHOWN} more (--all)`);
+  if (batches.length > 0) printBatches(batches, isAll);
+}
+
+function printBatches(batches: readonly Batch[], isAll: boolean): void {
+  const { shown, folded } = isAll ? { shown: batches, folded: null } : batchStory(batches);
   print("");
-  printTable(
-    ["    operation", "state", "points", "bytes", "sends", "answer", "outcome"],
-    batches.slice(0, BATCHES_SHOWN).map(batchRow),
-  );
-  if (batches.length > BATCHES_SHOWN) print(`    … and ${batches.length - BATCHES_SHOWN} more (--json shows all)`);
+  printTable(["    operation", "state", "points", "bytes", "sends", "answer", "outcome"], shown.map(batchRow));
+  if (folded === null || folded.batches === 0) return;
+  const like = folded.odd === 0 ? "like most" : `${grouped(folded.odd)} of them not like most`;
+  const points = `${grouped(folded.points)} points`;
+  print(`    … and ${grouped(folded.batches)} more with ${points}, ${like} (--all shows each)`);
 }
 
 function printServiceSide({ binding }: Run, batches: readonly Batch[], { known, faults }: ServiceSide): void {

@@ -2,10 +2,11 @@
 import { basename } from "node:path/posix";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { FileFilter, ListedFile, TracedFile } from "../../ledger/ledger.ts";
-import type { LedgerEvent, Run } from "../../model.ts";
+import type { Batch, Run } from "../../model.ts";
 import type { Action } from "../../operations/api/attention.ts";
 import type { AnswerOf, HandlersOf, QueryOf } from "../../operations/api/endpoint.ts";
 import type { FilePage, FileRow, fileEndpoints } from "../../operations/api/files.ts";
+import { batchStory, eventStory, type StoryEvent } from "../../operations/batch-story.ts";
 import { unknownSubject } from "../../operations/problems.ts";
 import { allActionsOf, currentPlace } from "../../operations/run-actions.ts";
 import { CANCELLABLE_STATES, REPLAYABLE_STATES, RUN_STATES, standingOf } from "../../states.ts";
@@ -136,10 +137,11 @@ async function pageOf(
     },
     runs: runs.slice(-SHOWN_MAX).map(({ run, batches, rejected }) => ({
       run: shownRun(run),
+      story: shownStory(batches),
       batches: batches.map((batch) => ({ ...batch, outcome: batch.outcome && shownOutcome(batch.outcome) })),
       rejected: rejected.slice(0, SHOWN_MAX),
     })),
-    events: timelineOf(events),
+    events: timelineOf(eventStory(events, runs)),
     versions: versions.map(rowOf),
     entries: entries.map(rowOf),
     currentPlace: latest === null ? placeWithoutRun(arrival.path, goneAt) : currentPlace(latest, goneAt),
@@ -179,11 +181,16 @@ function shownOutcome({ by, received, stored, discarded, at }: Outcome) {
   return { by, received, stored, discarded: [...discarded], at };
 }
 
-function timelineOf(events: readonly LedgerEvent[]): FilePage["events"] {
-  return events.map(({ at, what, detail, operationId, runId }, index) => {
+function shownStory(batches: readonly Batch[]): FilePage["runs"][number]["story"] {
+  const { shown, folded } = batchStory(batches);
+  return { shown: shown.map(({ sequence }) => sequence), ...folded };
+}
+
+function timelineOf(events: readonly StoryEvent[]): FilePage["events"] {
+  return events.map(({ at, what, detail, operationId, runId, folded = null }, index) => {
     const before = events[index - 1];
     return {
-      ...{ at, what, detail, operationId, runId },
+      ...{ at, what, detail, operationId, runId, folded },
       sinceMs: before === undefined ? null : Math.max(0, Date.parse(at) - Date.parse(before.at)),
     };
   });

@@ -2,8 +2,8 @@
 import { grouped, noun } from "../../support/grouped-number.ts";
 
 /**
- * In the order in which they are reported. `person`: files are not delivered, or not all of their readings, until a person
- * acts.
+ * In the order in which they are reported. `person`: files are not delivered, or not all of their readings, until a
+ * person acts.
  */
 const KINDS = {
   pattern: "person",

@@ -43,6 +43,16 @@ const fileRun = z.object({
       .nullable(),
   }),
   batches: z.array(batch),
+  story: z
+    .object({
+      shown: z
+        .array(z.string())
+        .describe("Sequences: of many batches the first, the last, those that failed or differ."),
+      batches: z.number().describe("Batches that are not among them."),
+      points: z.number(),
+      odd: z.number().describe("How many of these failed or differ."),
+    })
+    .describe("The batches that a person needs to see."),
   rejected: z.array(rejectedRow).describe("The first of the refused rows, 200 at most."),
 });
 
@@ -53,6 +63,10 @@ const fileEvent = z.object({
   operationId: z.string().nullable(),
   runId: z.string().nullable(),
   sinceMs: z.number().nullable().describe("Milliseconds after the event before; null for the first."),
+  folded: z
+    .object({ count: z.number(), lastAt: instant, lastOperationId: z.string() })
+    .nullable()
+    .describe("The event is the first of so many of the same kind about batches of the run that went alike."),
 });
 
 const filePage = z.object({

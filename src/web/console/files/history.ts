@@ -1,4 +1,5 @@
 /** The runs of a file with their batches, its other versions, and what it packs. */
+import { useState } from "preact/hooks";
 import { type Content, type Element, html } from "../../kit/html.ts";
 import type { FileRow, FileRun } from "../contract.ts";
 import { Foreign, Scroll, State } from "../parts.ts";
@@ -27,31 +28,46 @@ export function History({ runs, versions, entries }: HistoryProps): Element {
       runs.length === 0
         ? null
         : html`<section class="card" aria-labelledby="runs"><h2 id="runs">${words.runs(runs.length)}</h2>
-            ${[...runs].reverse().map((run, at) => Run(run, at === 0))}</section>`
+            ${[...runs].reverse().map((run, at) => html`<${Run} key=${run.run.id} run=${run} isFirst=${at === 0} />`)}
+            </section>`
     }
     ${files("entries", words.entries, entries)}${files("versions", words.versions, versions)}`;
 }
 
-function Run({ run, batches, rejected }: FileRun, isOpen: boolean): Element {
-  const { id, state, binding, createdAt, finishedAt, replay, reason, node, findings } = run;
-  return html`<details class="run" open=${isOpen}><summary><${State} state=${state} /> <code>${id}</code>${" "}
+interface RunProps {
+  readonly run: FileRun;
+  readonly isFirst: boolean;
+}
+
+/** A closed run costs the browser its heading alone. */
+function Run({ run, isFirst }: RunProps): Element {
+  const [isOpen, setOpen] = useState(isFirst);
+  const { id, state, binding, createdAt, finishedAt, node } = run.run;
+  const toggle = (event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open);
+  return html`<details class="run" open=${isOpen} onToggle=${toggle}><summary><${State} state=${state} />
+      <code>${id}</code>${" "}
       <span class="detail"><${When} at=${createdAt} />${
         finishedAt === null ? null : html` – <${When} at=${finishedAt} />`
       } · <bdi>${binding.trigger}</bdi> → <bdi>${binding.mapper.name} ${binding.mapper.version}</bdi>${
         node === null ? null : html` · <bdi>${node}</bdi>`
       }</span></summary>
-    ${
-      replay === null
-        ? null
-        : html`<p>${words.replayOf} <code>${replay.of}</code> ${words.by} <bdi>${replay.by}</bdi>${
-            replay.why === null ? null : html`: <${Foreign} text=${replay.why} />`
-          }</p>`
-    }
-    ${reason === null ? null : html`<p><${Foreign} text=${reason.message} /> <code>${reason.code}</code></p>`}
-    ${Findings(findings)}${Batches(batches)}${Refused(rejected)}
-    <details><summary>${words.settings}</summary><pre class="code">${JSON.stringify(binding.settings, null, 2)}</pre>
-      </details>
+    ${isOpen ? html`<${RunStory} run=${run} />` : null}
   </details>`;
+}
+
+function RunStory({ run: { run, batches, story, rejected } }: Pick<RunProps, "run">): Element {
+  const { binding, replay, reason } = run;
+  return html`${
+    replay === null
+      ? null
+      : html`<p>${words.replayOf} <code>${replay.of}</code> ${words.by} <bdi>${replay.by}</bdi>${
+          replay.why === null ? null : html`: <${Foreign} text=${replay.why} />`
+        }</p>`
+  }
+    ${reason === null ? null : html`<p><${Foreign} text=${reason.message} /> <code>${reason.code}</code></p>`}
+    ${Findings(run.findings)}<${Batches} batches=${batches} story=${story} /><${Refused} rejected=${rejected} />
+    <details><summary>${words.settings}</summary><pre class="code">${JSON.stringify(binding.settings, null, 2)}</pre>
+      </details>`;
 }
 
 /** Findings of the mapping, those that need attention before the others. */
@@ -75,7 +91,13 @@ function spotsOf(first: Spot, last: Spot | undefined): string {
   return to === "" || to === from ? from : `${from} – ${to}`;
 }
 
-function Batches(batches: FileRun["batches"]): Content {
+/** Rows that a click adds. */
+const MORE = 200;
+
+function Batches({ batches, story }: Pick<FileRun, "batches" | "story">): Content {
+  const [most, setMost] = useState(0);
+  const named = new Set(story.shown);
+  const shown = most === 0 ? batches.filter(({ sequence }) => named.has(sequence)) : batches.slice(0, most);
   if (batches.length === 0) return html`<p class="muted">${words.noBatches}</p>`;
   const { columns } = words;
   return html`<${Scroll}><table class="rows batches"><caption>${words.batches}</caption>
@@ -83,7 +105,7 @@ function Batches(batches: FileRun["batches"]): Content {
       <th scope="col">${columns.operation}</th><th scope="col" class="number">${columns.points}</th>
       <th scope="col" class="number">${columns.size}</th><th scope="col">${columns.answer}</th>
       <th scope="col">${columns.outcome}</th></tr></thead>
-    <tbody>${batches.slice(0, 200).map(
+    <tbody>${shown.map(
       (one) => html`<tr><td data-label=${columns.batch}>${one.sequence}</td>
         <td data-label=${columns.state}><${State} state=${one.state} words=${TEXTS.batchStates[one.state]} /></td>
         <td data-label=${columns.operation}><code>${one.operationId}</code></td>
@@ -96,7 +118,14 @@ function Batches(batches: FileRun["batches"]): Content {
           most=${200} />`
         }${one.attempts > 1 ? html` <span class="detail">${words.attempts(one.attempts)}</span>` : null}</td>
         <td data-label=${columns.outcome}>${outcomeWords(one.outcome)}</td></tr>`,
-    )}</tbody></table></${Scroll}>`;
+    )}</tbody></table></${Scroll}>
+    ${
+      shown.length === batches.length
+        ? null
+        : html`<p class="detail">${most === 0 ? words.folded(story) : words.firstOf(shown.length, batches.length)}
+            ${" "}<button type="button" class="link" onClick=${() => setMost(most + MORE)}>${words.showMore}</button>
+            </p>`
+    }`;
 }
 
 function outcomeWords(outcome: FileRun["batches"][number]["outcome"]): Content {
@@ -116,15 +145,24 @@ function outcomeWords(outcome: FileRun["batches"][number]["outcome"]): Content {
     }`;
 }
 
-function Refused(rejected: FileRun["rejected"]): Content {
+const REFUSED_SHOWN = 20;
+
+function Refused({ rejected }: Pick<FileRun, "rejected">): Content {
+  const [isWhole, setWhole] = useState(false);
   if (rejected.length === 0) return null;
+  const shown = isWhole ? rejected : rejected.slice(0, REFUSED_SHOWN);
   return html`<details open=${rejected.length <= 10}><summary>${words.refused(rejected.length)}</summary>
-    <ul class="plain-list framed">${rejected.map(
+    <ul class="plain-list framed">${shown.map(
       ({
         code,
         message,
         place,
       }) => html`<li><span class="spot"><${Foreign} text=${placeWords(place)} most=${160} /></span>${" "}
         <${Foreign} text=${message} most=${300} /> <code class="detail-inline">${code}</code></li>`,
-    )}</ul></details>`;
+    )}</ul>${
+      shown.length === rejected.length
+        ? null
+        : html`<p class="detail">${words.firstOf(shown.length, rejected.length)}${" "}
+            <button type="button" class="link" onClick=${() => setWhole(true)}>${words.showMore}</button></p>`
+    }</details>`;
 }

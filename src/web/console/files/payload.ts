@@ -22,7 +22,10 @@ export function PayloadView({ file, search }: ViewProps): Element {
   const payload = useQuery<Payload>(batch === null ? null : `/files/${file.arrival.id}/payload`, { run, batch });
   const [isFormatted, setFormatted] = useState(true);
   if (batch === null) return html`<p class="muted">${TEXTS.file.noBatches}</p>`;
-  const options = batches.slice(0, 500).map((one) => ({
+  const options = around(
+    batches,
+    batches.findIndex((one) => one.run === run && one.sequence === batch),
+  ).map((one) => ({
     value: `${one.run} ${one.sequence}`,
     words: words.batch(one.sequence, one.points, one.operationId),
   }));
@@ -37,6 +40,13 @@ export function PayloadView({ file, search }: ViewProps): Element {
     <${Loaded} of=${payload}>${({ text, isCut, bytes: size }: Payload) => html`
       <p class="detail">${isCut ? words.cut(bytes(size)) : bytes(size)}</p>
       <${JsonText} text=${text} isFormatted=${isFormatted && !isCut} label=${words.label} />`}</${Loaded}>`;
+}
+
+/** Choices to each side of the current one, and at both ends of the list: of thousands a browser shows none well. */
+const NEAR = 100;
+
+function around<Item>(all: readonly Item[], current: number): readonly Item[] {
+  return all.filter((_, at) => at < NEAR || at >= all.length - NEAR || (at > current - NEAR && at < current + NEAR));
 }
 
 interface JsonTextProps {

@@ -1,4 +1,5 @@
 /** The events of a file, from its first sight on, and how long each step took. */
+import { useState } from "preact/hooks";
 import { type Element, html } from "../../kit/html.ts";
 import type { FilePage } from "../contract.ts";
 import { Foreign, State } from "../parts.ts";
@@ -8,13 +9,19 @@ import { length, withMoments } from "../words.ts";
 
 const { file: words } = TEXTS;
 
+/** Of more events the first and the last ones are shown. */
+const SHOWN = 200;
+
 export function Timeline({ events }: Pick<FilePage, "events">): Element {
   const zone = useZone();
+  const [isWhole, setWhole] = useState(false);
+  const hidden = isWhole ? 0 : Math.max(0, events.length - SHOWN);
+  const shown = hidden === 0 ? events : [...events.slice(0, SHOWN / 2), ...events.slice(-SHOWN / 2)];
   const first = events[0];
   const last = events.at(-1);
   const whole = first === undefined || last === undefined ? 0 : Date.parse(last.at) - Date.parse(first.at);
-  return html`<ol class="timeline">${events.map(
-    ({ at, what, detail, operationId, sinceMs }) => html`<li>
+  return html`<ol class="timeline">${shown.map(
+    ({ at, what, detail, operationId, sinceMs, folded }) => html`<li>
       <span class="at"><${When} at=${at} /></span>
       <span class="since">${sinceMs === null ? "" : `+${length(sinceMs)}`}</span>
       <span class="what">${eventWords(what)}${
@@ -22,8 +29,19 @@ export function Timeline({ events }: Pick<FilePage, "events">): Element {
           ? null
           : html` <span class="detail">
         <${Foreign} text=${withMoments(detail, zone)} most=${300} /></span>`
-      }${operationId === null ? null : html` <code class="detail-inline">${operationId}</code>`}</span></li>`,
+      }${operationId === null ? null : html` <code class="detail-inline">${operationId}</code>`}${
+        folded === null
+          ? null
+          : html` <span class="detail">${words.foldedEvents(folded.count)} <${When} at=${folded.lastAt} />${" "}
+              <code>${folded.lastOperationId}</code></span>`
+      }</span></li>`,
   )}</ol>
+  ${
+    hidden === 0
+      ? null
+      : html`<p class="detail">${words.hiddenEvents(hidden)}${" "}
+          <button type="button" class="link" onClick=${() => setWhole(true)}>${words.showMore}</button></p>`
+  }
   ${events.length < 2 ? null : html`<p class="detail">${words.whole(length(whole))}</p>`}`;
 }
 

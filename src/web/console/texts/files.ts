@@ -50,6 +50,13 @@ export const FILES = {
     entries: "Entries",
     versions: "Other files at this path",
     batches: "Batches",
+    folded: ({ batches, points, odd }: { batches: number; points: number; odd: number }) =>
+      `And ${many(batches, "more batch", "more batches")} with ${many(points, "reading", "readings")}, ` +
+      (odd === 0 ? "which went like most." : `${odd.toLocaleString()} of which failed or differ.`),
+    firstOf: (shown: number, all: number) => `The first ${shown.toLocaleString()} of ${all.toLocaleString()}.`,
+    showMore: "Show more",
+    foldedEvents: (count: number) => `${count.toLocaleString()} of these, the last`,
+    hiddenEvents: (count: number) => `${many(count, "event", "events")} between them are not shown.`,
     noBatches: "No batches were made.",
     columns: {
       ...{ batch: "Batch", state: "State", operation: "operationId", points: "Readings", size: "Size" },
