@@ -9,6 +9,7 @@ function batch(nth: number, more: Partial<Batch> = {}): Batch {
   return {
     ...{ sequence: String(nth), offset: nth, length: 10, points: 5, digest: "", runId: "r", operationId: `r-${nth}` },
     ...{ state: "accepted", attempts: 1, answer: `accepted in ${nth} ms`, acceptedAt: at(nth), outcome: null },
+    ...{ idempotencyKey: "", repeats: null },
     ...more,
   };
 }

@@ -1,6 +1,7 @@
 /** Reports the end of a migration: the report, the summary, and the exit code. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
+import { isInDelivered } from "../../migration/plan/findings.ts";
 import { standingsOf } from "../../migration/report/report.ts";
 import { type KnownMigration, writeReport } from "../../migration/report/reports.ts";
 import type { Ended } from "../../migration/run/run.ts";
@@ -42,10 +43,10 @@ export async function conclude(
       : null;
   const written = await writeReport(migration, ledger, found, empty);
   const { findings } = written.report;
-  const ofPeople = findings.filter(({ needsPerson }) => needsPerson).map(({ words }) => words);
-  const concerns = [...ofPeople, ...ofFiles, ...weightyWords(structure)];
-  for (const concern of concerns) printConcern(concern);
-  if (found !== null && options.json !== true) printReconciliation(found, findings.length);
+  const people = findings.filter(({ needsPerson }) => needsPerson);
+  const others = [...ofFiles, ...weightyWords(structure)];
+  for (const concern of [...people.map(({ words }) => words), ...others]) printConcern(concern);
+  if (found !== null && options.json !== true) printReconciliation(found, findings.filter(isInDelivered).length);
   if (options.json !== true) printFindings(findings.filter(({ needsPerson }) => !needsPerson));
   // No outcome is awaited: the stored readings are known when the service was compared.
   const stored = found?.stored ?? null;
@@ -70,8 +71,10 @@ export async function conclude(
     print(`report: ${written.page}`);
     print(summaryLine({ ...summary, files, points: { ...points, stored: stored ?? 0 } }, stored !== null));
   }
+  // A file that no trigger claims is no failure of the migration.
+  const isFailed = others.length > 0 || people.some(({ kind }) => kind !== "unclaimed");
   const isProven = found === null || (found.differences.length === 0 && found.unknown.length === 0);
-  return how === "done" && concerns.length === 0 && isProven ? 0 : 1;
+  return how === "done" && !isFailed && isProven ? 0 : 1;
 }
 
 /** Of files that wait at their drop nothing else is known. */

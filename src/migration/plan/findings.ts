@@ -51,6 +51,11 @@ export interface Finding {
   readonly places: readonly string[];
 }
 
+/** Whether files that are delivered may say what is wrong. */
+export function isInDelivered({ needsPerson, isInformation }: Finding): boolean {
+  return !needsPerson && !isInformation;
+}
+
 const PLACES_SHOWN = 20;
 /** Causes of one kind that are kept apart; the others of the kind are one line. */
 const CAUSES_MAX = 12;

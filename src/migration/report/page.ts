@@ -3,7 +3,7 @@
 import type { RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import { grouped, noun } from "../../support/grouped-number.ts";
-import type { Finding } from "../plan/findings.ts";
+import { type Finding, isInDelivered } from "../plan/findings.ts";
 import type { RecordedCreation } from "../structure/record.ts";
 import { STYLE } from "./page-style.ts";
 import { type CoverageRow, deliveredFiles, type MigrationReport, type ReportedFile } from "./report.ts";
@@ -176,7 +176,8 @@ function findingItem({ kind, words, count, places, needsPerson }: Finding): stri
 }
 
 function reconciliation(report: MigrationReport): string {
-  const { reconciliation: found, reconciledAt, endedAt, findings: odd } = report;
+  const { reconciliation: found, reconciledAt, endedAt, findings: all } = report;
+  const odd = all.filter(isInDelivered);
   if (found === null)
     return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores
       (<code>--verify</code> does).</p>`;
