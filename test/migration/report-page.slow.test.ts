@@ -109,7 +109,7 @@ describeInChromium("the report in a browser", () => {
       const { id } = JSON.parse(stdout);
       await headgateHere(rig, shown, "migrate", "undo", id, "--yes");
       const told = await headgateHere(rig, shown, "migrate", "report", id);
-      expect(told.stdout).toMatch(/^undone at 20\S+Z by \S+: 193 points removed\nreport: /);
+      expect(told.stdout).toMatch(/^undone at 20\S+Z by \S+: 193 points removed\n( {2}! gap: .*\n)+report: /);
       const page = /^report: (.*)$/m.exec(told.stdout)?.[1] ?? "";
       await atEachWidth(page, async (page, width) => {
         await expectToLookRight(page, width);
