@@ -197,3 +197,99 @@ function isSameOffset(at: string, one: string, other: string): boolean {
     throw thrown;
   }
 }
+
+interface Head {
+  /** Rows of names; empty where columns go by number. */
+  readonly header: readonly (readonly string[])[];
+  /** Lines before the rows that may name columns, such as comments. */
+  readonly before: readonly string[];
+  readonly facts: ReadonlyMap<string, string>;
+}
+
+type FilteredSettings = Readonly<Record<string, unknown>> & { readonly preamble?: readonly string[] | undefined };
+
+/** Fewest names that make a line a header. */
+const NAMES_MIN = 2;
+
+/**
+ * Lines behind the header that are left out. One that would give later rows another meaning refuses the file: a header
+ * with other columns, or a line of a pattern of `preamble` with other texts than those that were used.
+ */
+export class LaterLines {
+  readonly #header: readonly (readonly string[])[];
+  readonly #before: readonly (readonly string[])[];
+  readonly #facts: ReadonlyMap<string, string>;
+  readonly #patterns: readonly RegExp[];
+  readonly #settings: string;
+
+  constructor(settings: FilteredSettings, { header, before, facts }: Head) {
+    this.#header = header.map(wordsOf);
+    this.#before = before.map(namesIn);
+    this.#facts = facts;
+    this.#patterns = (settings.preamble ?? []).map((one) => new RegExp(one, "u"));
+    this.#settings = JSON.stringify({ ...settings, preamble: undefined });
+  }
+
+  /** Throws a `FileError`. `by` is the setting that leaves the line out. */
+  check(text: string, cells: readonly string[], by: "skipRows" | "comment", row?: number): void {
+    const words = wordsOf(cells);
+    const isRepeated = this.#header.some((names) => isEqual(names, words));
+    const names = namesIn(text);
+    const other = isRepeated
+      ? undefined
+      : (this.#header.find((known) => isOtherHeader(known, words)) ??
+        this.#before.find((known) => isMixed(known, names)));
+    const place = row === undefined ? { text } : { text, row };
+    if (other !== undefined)
+      throw new FileError(
+        `the line "${text}", which \`${by}\` leaves out, names other columns than "${other.join(", ")}" before`,
+        { ...place, hint: SEVERAL_TABLES },
+      );
+    for (const pattern of this.#patterns) this.#checkFacts(pattern.exec(text)?.groups ?? {}, text, by, place);
+  }
+
+  #checkFacts(groups: Readonly<Record<string, string>>, text: string, by: string, place: object): void {
+    for (const [name, found] of Object.entries(groups)) {
+      const known = this.#facts.get(name);
+      if (found === undefined || known === undefined || known === found.trim()) continue;
+      if (!new RegExp(`\\{\\s*${name}\\s*[}|]`, "u").test(this.#settings)) continue;
+      throw new FileError(
+        `the line "${text}", which \`${by}\` leaves out, has "${found.trim()}" as {${name}}, where "${known}" came ` +
+          "before",
+        { ...place, hint: SEVERAL_TABLES },
+      );
+    }
+  }
+}
+
+const SEVERAL_TABLES =
+  "The file holds several tables, and the rows behind this line would be read as those before it. Have the sender " +
+  "write a file for each, or map it by a mapper of its own.";
+
+/** Texts of cells without their quotes, up to the last that is not empty. */
+function wordsOf(cells: readonly string[]): readonly string[] {
+  const words = cells.map((cell) => cell.trim().replace(/^"(.*)"$/, "$1"));
+  return words.slice(0, words.findLastIndex((word) => word !== "") + 1);
+}
+
+/** Words of a line that have a letter. */
+function namesIn(text: string): readonly string[] {
+  return text.split(/[^\p{L}\p{N}_]+/u).filter((word) => /\p{L}/u.test(word));
+}
+
+function isEqual(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((word, at) => word === other[at]);
+}
+
+/** The same names in another order. */
+function isMixed(known: readonly string[], names: readonly string[]): boolean {
+  return known.length >= NAMES_MIN && !isEqual(known, names) && isEqual([...known].sort(), [...names].sort());
+}
+
+/** A header with at least half of the names, of which one is elsewhere, or another one stands in its place. */
+function isOtherHeader(known: readonly string[], words: readonly string[]): boolean {
+  // Numbers as names are in totals too.
+  const names = new Set(known.filter((name) => /\p{L}/u.test(name)));
+  const shared = names.intersection(new Set(words)).size;
+  return shared >= Math.max(NAMES_MIN, names.size / 2) && !isEqual(known, words);
+}

@@ -3,6 +3,7 @@ import { type Reading, RowError, z } from "headgate/mapper";
 import { bindDate, isClockFault } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
 import { attempt } from "./faults.ts";
+import { dataTest } from "./row-filter.ts";
 import type { Layout, TargetSettings, ValueSettings } from "./settings.ts";
 import { type ColumnReading, createRowEmitter, mayShareTargets, type TargetColumn } from "./shared-targets.ts";
 import { bindStatus, type Tags } from "./statuses.ts";
@@ -54,6 +55,13 @@ export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Cou
   if (!isFollowed) return takeRow;
   // A row that is left out may hold no data at all, and then it is ignored.
   return Object.assign(takeRow, { follow: (cells: Cells) => void attempt(() => dateOf(cells)) });
+}
+
+/** A test of rows whether their date and a value can be read, which emits nothing. */
+export function rowTest(tools: Tools, layout: Layout, scope: Scope): (cells: Cells) => boolean {
+  // Rows that are left out say nothing of the order of the others.
+  const dst = layout.dst === "byOrder" ? "earlier" : layout.dst;
+  return dataTest(tools, (quiet) => bindRows(quiet, { ...layout, dst }, scope, { missing: 0, dropped: 0 }));
 }
 
 /** Settings about the number of cells of a row. */

@@ -1,11 +1,20 @@
 /** CSV and similar formats, described by settings alone. */
-import { defineMapper, FileError, type MapContext, type RowPlan, type TextRow, z } from "headgate/mapper";
+import { defineMapper, FileError, type Line, type MapContext, type RowPlan, type TextRow, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
-import { checkNamed, fileFacts, namedShape, noteCounts } from "../_declarative/facts.ts";
+import { checkNamed, fileFacts, LaterLines, namedShape, noteCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { rowPlan } from "../_declarative/plan.ts";
-import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
-import { bindRows, checkedWidth, columnCount, lineEnd, type TakeRow, widthShape } from "../_declarative/rows.ts";
+import { commentLines, type FilteredTable, filterShape, rowFilter } from "../_declarative/row-filter.ts";
+import {
+  bindRows,
+  checkedWidth,
+  columnCount,
+  lineEnd,
+  type Raggedness,
+  rowTest,
+  type TakeRow,
+  widthShape,
+} from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable } from "../_declarative/tables.ts";
@@ -111,12 +120,7 @@ export default defineMapper({
     const { file, settings } = context;
     const head = await readHead(file, settings);
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...head.facts]);
-    const ragged = {
-      mayBeShort: settings.ragged === "allow",
-      mayBeLong: settings.extraCells === "ignore",
-      isFree: settings.day !== undefined && settings.day.to === undefined,
-      shortHint: settings.delimiter === BLANKS && settings.fixed === undefined ? BLANKS_HINT : undefined,
-    };
+    const ragged = raggednessOf(settings);
     const table = await openTable(context.lookup, settings.lookup);
     const counts = { missing: 0, dropped: 0 };
     const headerRows = settings.fixed === undefined ? settings.headerRows : 0;
@@ -129,7 +133,8 @@ export default defineMapper({
       scope = { columns, facts, table };
       return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
     };
-    const isLeftOut = rowFilter(settings, settings.delimiter === BLANKS ? " " : settings.delimiter);
+    const known = { header: headerRows === 0 ? [] : header, before: [...head.before], facts };
+    const { isLeftOut, comments, tableOf } = lineFilters(context, known, () => scope);
     const takeCells = (cells: readonly string[]) => {
       if (header.length < headerRows) {
         header.push([...cells]);
@@ -147,12 +152,11 @@ export default defineMapper({
       take(cells);
     };
     /** Whether no row is read from these cells; `line` is what the filters test. */
-    const leaveOut = (line: readonly string[], cells: readonly string[]): boolean => {
-      const leftOut = isLeftOut?.(line);
-      if (leftOut === "skipped") {
-        take ??= begin();
-        take.follow?.(cells);
-      }
+    const leaveOut = (line: readonly string[], cells: readonly string[], row?: number): boolean => {
+      if (isLeftOut === undefined) return false;
+      take ??= begin();
+      const leftOut = isLeftOut(line, tableOf, { cells, row });
+      if (leftOut === "skipped") take.follow?.(cells);
       return leftOut !== undefined;
     };
     // A filter tests whole lines. The plan follows the first row, which shows faults of the settings.
@@ -161,33 +165,87 @@ export default defineMapper({
       const isBound = ragged.isFree || scope?.columns.width !== undefined;
       return scope === undefined || width === 0 || !isBound ? undefined : rowPlan(settings, scope, counts, width);
     };
-    if (settings.fixed === undefined) await eachCells(context, head.lines, takeCells, planOf);
-    else await eachFixed(context, settings.fixed, head.lines, { takeRow, leaveOut });
+    const reading = { skipLines: head.lines, onComment: comments.take };
+    if (settings.fixed === undefined) await eachCells(context, reading, takeCells, planOf);
+    else await eachFixed(context, settings.fixed, reading, { takeRow, leaveOut });
     if (header.length < headerRows)
       throw new FileError(
         header.length === 0 ? "the file is empty: it has no header" : "the file ends inside its header",
       );
+    comments.flush();
+    if (headerRows === 0) noteHead(context, head.before, tableOf());
     noteCounts(context, counts);
   },
 });
 
+/** Comments and rows that are left out: noted, and compared with what came before them. */
+function lineFilters(
+  context: MapContext<Settings>,
+  known: ConstructorParameters<typeof LaterLines>[1] & { readonly before: string[] },
+  scopeOf: () => Scope | undefined,
+) {
+  const { settings } = context;
+  const { comment, delimiter } = settings;
+  let table: FilteredTable | undefined;
+  const tableOf = () => {
+    const scope = scopeOf();
+    if (scope !== undefined)
+      table ??= { later: new LaterLines(settings, known), holdsData: rowTest(context, settings, scope) };
+    return table;
+  };
+  return {
+    tableOf,
+    isLeftOut: rowFilter(context, settings, delimiter === BLANKS ? " " : delimiter),
+    comments: commentLines(context, {
+      ...{ comment, before: known.before, tableOf },
+      cellsOf: (text) => cellsOf(text, settings),
+    }),
+  };
+}
+
+function raggednessOf({ ragged, extraCells, day, delimiter, fixed }: Settings): Raggedness {
+  return {
+    mayBeShort: ragged === "allow",
+    mayBeLong: extraCells === "ignore",
+    isFree: day !== undefined && day.to === undefined,
+    shortHint: delimiter === BLANKS && fixed === undefined ? BLANKS_HINT : undefined,
+  };
+}
+
+interface Reading {
+  readonly skipLines: number;
+  readonly onComment: (line: Line, isBehindRow: boolean) => void;
+}
+
 /** The rows of the file as cells, from the given line on. */
 async function eachCells(
   { file, settings, eachRow }: MapContext<Settings>,
-  skipLines: number,
+  { skipLines, onComment }: Reading,
   take: (cells: readonly string[]) => void,
   plan: () => RowPlan | null | undefined,
 ): Promise<void> {
   const { delimiter, quote, encoding, comment, lineEnd } = settings;
+  let hasRows = false;
   if (delimiter === BLANKS)
     await eachRow(file.lines({ encoding, lineEnd }), ({ row, text }) => {
-      const line = text.trim();
-      if (row <= skipLines || line === "" || (comment !== undefined && text.startsWith(comment))) return;
-      take(line.split(/[ \t]+/));
+      if (row <= skipLines || text.trim() === "") return;
+      if (comment !== undefined && text.startsWith(comment)) {
+        onComment({ row, text }, hasRows);
+        return;
+      }
+      hasRows = true;
+      take(cellsOf(text, settings));
     });
   else
     await eachRow(
-      file.csv({ delimiter, quote, encoding, skipLines, lineEnd, ...(comment === undefined ? {} : { comment }) }),
+      file.csv({
+        delimiter,
+        quote,
+        encoding,
+        skipLines,
+        lineEnd,
+        ...(comment === undefined ? {} : { comment, onComment }),
+      }),
       take,
       plan,
     );
@@ -197,20 +255,36 @@ async function eachCells(
 async function eachFixed(
   { file, settings, eachRow }: MapContext<Settings>,
   columns: NonNullable<Settings["fixed"]>,
-  skipLines: number,
+  { skipLines, onComment }: Reading,
   {
     takeRow,
     leaveOut,
   }: {
     readonly takeRow: (cells: readonly string[]) => void;
-    readonly leaveOut: (line: readonly string[], cells: readonly string[]) => boolean;
+    readonly leaveOut: (line: readonly string[], cells: readonly string[], row: number) => boolean;
   },
 ): Promise<void> {
   const { encoding, comment, lineEnd } = settings;
-  const cellsOf = (row: TextRow) => columns.map(({ name }) => row[name] ?? "");
+  const cellsIn = (row: TextRow) => columns.map(({ name }) => row[name] ?? "");
   const rows = file.fixedWidth({
-    ...{ columns, encoding, comment, skipLines, lineEnd },
-    leaveOut: (line, row) => leaveOut([line], cellsOf(row)),
+    ...{ columns, encoding, comment, onComment, skipLines, lineEnd },
+    leaveOut: (line, row, at) => leaveOut([line], cellsIn(row), at),
   });
-  await eachRow(rows, (row) => takeRow(cellsOf(row)));
+  await eachRow(rows, (row) => takeRow(cellsIn(row)));
+}
+
+/** Cells of a line without quoted delimiters. */
+function cellsOf(text: string, { delimiter, fixed }: Settings): readonly string[] {
+  if (fixed !== undefined) return fixed.map(({ start, width }) => text.slice(start - 1, start - 1 + width).trim());
+  return delimiter === BLANKS ? text.trim().split(/[ \t]+/) : text.split(delimiter);
+}
+
+/** Without a header, too many lines may be skipped. */
+function noteHead({ finding, settings }: MapContext<Settings>, lines: readonly string[], table?: FilteredTable): void {
+  for (const [at, text] of lines.entries())
+    if (table?.holdsData(cellsOf(text, settings)))
+      finding({
+        ...{ kind: "skipLines", message: "lines that `skipLines` leaves out look like data", attention: true },
+        ...{ where: { row: at + 1 }, text },
+      });
 }

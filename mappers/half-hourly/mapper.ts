@@ -2,10 +2,10 @@
 import { defineMapper, FileError, type MapContext, RowError, type RowPlan, z } from "headgate/mapper";
 import { type Columns, headedColumns, numberedColumns } from "../_declarative/columns.ts";
 import { bindDay, columnsFrom, type DayColumns, inDay } from "../_declarative/day-rows.ts";
-import { checkNamed, fileFacts, namedShape, noteCounts } from "../_declarative/facts.ts";
+import { checkNamed, fileFacts, LaterLines, namedShape, noteCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { dayPlan } from "../_declarative/plan.ts";
-import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
+import { dataTest, type FilteredTable, filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { checkedWidth, lineEnd, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import {
   actionShape,
@@ -141,20 +141,28 @@ export default defineMapper({
     const head = await readHead(file, settings);
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...head.facts]);
     const counts = { missing: 0, dropped: 0 };
-    const isLeftOut = rowFilter(settings, delimiter);
+    const isLeftOut = rowFilter(context, settings, delimiter);
+    const header: string[][] = [];
+    let known: FilteredTable | undefined;
+    const tableOf = ({ holdsData }: Bound) => {
+      known ??= { later: new LaterLines(settings, { header, before: head.before, facts }), holdsData: holdsData() };
+      return known;
+    };
     let bound: Bound | undefined = settings.header
       ? undefined
       : bind(context, { columns: numberedColumns(), facts }, counts);
     let width = 0;
     const takeCells = (cells: Cells) => {
       if (bound === undefined) {
-        bound = bind(context, { columns: headedColumns([cells.map(String)]), facts }, counts);
+        header.push(cells.map(String));
+        bound = bind(context, { columns: headedColumns(header), facts }, counts);
         return;
       }
-      if (isLeftOut?.(cells) !== undefined) return;
-      if (width === 0) bound.check(head.before, cells);
+      const table = bound;
+      if (isLeftOut?.(cells, () => tableOf(table)) !== undefined) return;
+      if (width === 0) table.check(head.before, cells);
       width = cells.length;
-      bound.take(cells);
+      table.take(cells);
     };
     // A filter tests whole lines. The plan follows the first row, which shows faults of the settings.
     const planOf = () => {
@@ -177,6 +185,8 @@ interface Bound {
   readonly check: (before: readonly string[], row: Cells) => void;
   /** For rows of so many cells. */
   readonly plan: (width: number) => RowPlan | null | undefined;
+  /** A test of rows that emits nothing. */
+  readonly holdsData: () => FilteredTable["holdsData"];
 }
 
 function bind(context: Context, scope: Scope, counts: Counts): Bound {
@@ -215,6 +225,11 @@ function bind(context: Context, scope: Scope, counts: Counts): Bound {
     check: (before, row) =>
       checkNamed(context.unit, { ...layout, named: settings.named }, inner, { before, row, columnsOf }),
     take: checkedWidth(takeDay, inner, { mayBeShort, mayBeLong, isFree: true }),
+    holdsData: () =>
+      dataTest(context, (tools) => {
+        const test = bindDay(tools, layout, inner, { missing: 0, dropped: 0 }, columnsOf);
+        return (cells) => test(cells, undefined);
+      }),
     plan: (width) => dayPlan({ ...layout, status: rowStatus }, inner, counts, { width, columnsOf }),
   };
 }

@@ -1,9 +1,9 @@
 /** Workbooks (XLSX), described by settings alone. */
 import { type CellValue, defineMapper, FileError, type MapContext, z } from "headgate/mapper";
 import { headedColumns, nearest, numberedColumns } from "../_declarative/columns.ts";
-import { checkNamed, fileFacts, namedShape, noteCounts, preambleFacts } from "../_declarative/facts.ts";
-import { filterShape, lineOf, rowFilter } from "../_declarative/row-filter.ts";
-import { bindRows, checkedWidth, columnCount, type TakeRow, widthShape } from "../_declarative/rows.ts";
+import { checkNamed, fileFacts, LaterLines, namedShape, noteCounts, preambleFacts } from "../_declarative/facts.ts";
+import { type FilteredTable, filterShape, lineOf, rowFilter } from "../_declarative/row-filter.ts";
+import { bindRows, checkedWidth, columnCount, rowTest, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable, type Table } from "../_declarative/tables.ts";
@@ -135,6 +135,7 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
   const header: string[][] = [];
   let take: TakeRow | undefined;
   let scope: Scope | undefined;
+  let known: FilteredTable | undefined;
   const begin = () => {
     const columns =
       headerRows === 0 ? numberedColumns(settings.columnCount) : headedColumns(filled(header, settings.fillHeader));
@@ -147,7 +148,14 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
     };
     return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
   };
-  const isLeftOut = rowFilter(settings, DELIMITER);
+  const isLeftOut = rowFilter(context, settings, DELIMITER);
+  const tableOf = (of: Scope) => {
+    known ??= {
+      later: new LaterLines(settings, { header: headerRows === 0 ? [] : header, before, facts }),
+      holdsData: rowTest(context, settings, of),
+    };
+    return known;
+  };
   let isChecked = false;
   let found = headerAt === undefined;
   const rows = file.xlsx(headerAt === undefined ? { sheet, headerRow } : { sheet });
@@ -159,9 +167,9 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
       if (header.length === headerRows) take = begin();
       return;
     }
-    const leftOut = isLeftOut?.(cells);
-    if (leftOut === "ended") return;
     take ??= begin();
+    const leftOut = isLeftOut?.(cells, () => tableOf(scope as Scope));
+    if (leftOut === "ended") return;
     if (leftOut === "skipped") {
       take.follow?.(cells);
       return;

@@ -64,6 +64,10 @@ export async function runMapper(
   const notes: FileNotes = {
     isLines: false,
     onShort: (row) => findings.add({ kind: "shortLine", message: SHORT_LINE, place: { row } }),
+    onComment: (comment, { row, text }) => {
+      const message = `lines that begin with \`${comment}\` were left out`;
+      findings.add({ kind: "comment", message, place: { row, text } });
+    },
   };
   const file = createMapperFile({ ...request, size, cut: range?.cut, notes }, tracker, refuse, request.signal);
   const { log = NO_LOG, lookups, version, signal } = request;

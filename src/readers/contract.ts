@@ -86,8 +86,13 @@ export interface CsvOptions extends TextOptions, HeaderOptions, LineEndOptions {
    * before it are skipped. It is called for at most 1000 lines.
    */
   readonly headerAt?: ((cells: TextCells) => boolean) | undefined;
-  /** Lines that begin with this are skipped. */
+  /** Lines that begin with this are skipped. Those behind the first row are counted as a finding of the file. */
   readonly comment?: string | undefined;
+  /**
+   * Called with each line that `comment` skips, instead of the finding; before the rows around it are handed out.
+   * `isBehindRow`: a row or the header came before.
+   */
+  readonly onComment?: ((line: Line, isBehindRow: boolean) => void) | undefined;
   /**
    * Rows shorter or longer than the header: refuse the row (`reject`, the default), or fill short rows with empty
    * cells and permit surplus empty cells (`pad`).
@@ -135,12 +140,14 @@ export interface FixedWidthOptions extends LineOptions {
    * without a line end, it is refused: the file was cut off.
    */
   readonly columns: readonly FixedColumn[];
-  /** Returns true for lines that are no rows, such as those after the data. */
-  readonly leaveOut?: ((line: string, row: TextRow) => boolean) | undefined;
+  /** Returns true for lines that are no rows, such as those after the data. `at` is the number of the line. */
+  readonly leaveOut?: ((line: string, row: TextRow, at: number) => boolean) | undefined;
   /** Lines to skip at the start. Blank lines are always left out. */
   readonly skipLines?: number | undefined;
-  /** Lines that begin with this are left out. */
+  /** Lines that begin with this are left out. Those behind the first row are counted as a finding of the file. */
   readonly comment?: string | undefined;
+  /** As of `CsvOptions`. */
+  readonly onComment?: CsvOptions["onComment"];
 }
 
 export interface JsonLimits extends TextOptions {

@@ -3,7 +3,7 @@
  * record begins, also after quoted line breaks, comments and blank lines.
  */
 import { CsvError, type Info, type Options, parse } from "csv-parse/sync";
-import type { CsvOptions } from "./contract.ts";
+import type { CsvOptions, Line } from "./contract.ts";
 import { invalidCsv, quoteNotClosed, rowTooLong } from "./csv-faults.ts";
 import { hasLoneCarriageReturn, PlainLines, plainTest } from "./csv-plain.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";
@@ -18,6 +18,14 @@ export interface ParsedBlock {
   readonly rows: Records | PlainLines;
   /** Bytes up to the row that the block does not complete, or all. */
   readonly consumed: number;
+}
+
+/** Bytes of a comment that are handed on. */
+const COMMENT_BYTES_MAX = 4096;
+
+interface Comment {
+  readonly line: Line;
+  readonly isBehind: boolean;
 }
 
 const LF = 10;
@@ -38,6 +46,10 @@ export class BlockParser {
    * them.
    */
   #hasOtherLines = false;
+  /** Whether a record came before; a header counts. */
+  #hasRecords = false;
+  readonly #comment: string | undefined;
+  readonly #onComment: CsvOptions["onComment"];
   readonly #isPlain: (block: Buffer) => boolean;
   readonly #delimiter: string;
   /** The latest block, when its lines may not have been counted yet. */
@@ -49,6 +61,8 @@ export class BlockParser {
     this.#rowBytesMax = options.rowBytesMax ?? ROW_BYTES_MAX;
     this.#line = firstLine;
     this.#openLine = firstLine;
+    this.#comment = options.comment;
+    this.#onComment = options.onComment;
     this.#delimiter = options.delimiter ?? ",";
     this.#isPlain = this.lineEnd === LF ? plainTest(options) : () => false;
     this.#options = {
@@ -74,6 +88,7 @@ export class BlockParser {
   parse(block: Buffer, isEnd: boolean): ParsedBlock {
     this.#countPlain();
     if (this.#isPlain(block)) {
+      this.#hasRecords = true;
       this.#plain = new PlainLines(block, this.#delimiter, this.#line);
       return { rows: this.#plain, consumed: block.length };
     }
@@ -102,6 +117,7 @@ export class BlockParser {
     const count = block.at(-1) === this.lineEnd ? ends : ends + 1;
     if (cells.length !== count) return null;
     const lines = cells.map((_, nth) => this.#line + nth);
+    this.#hasRecords = true;
     this.#line += ends;
     this.#openLine = this.#line;
     return { rows: { cells, lines }, consumed: block.length };
@@ -110,11 +126,16 @@ export class BlockParser {
   #parseRecords(block: Buffer, isEnd: boolean): ParsedBlock {
     const cells: string[][] = [];
     const lines: number[] = [];
+    const comments: Comment[] = [];
     let skipped = 0;
+    let commented = 0;
     let consumed = 0;
     const onRecord = (record: string[], info: Info): null => {
       const skippedNow = info.empty_lines + info.comment_lines;
       const line = this.#line + skippedNow - skipped;
+      if (info.comment_lines > commented) this.#addComments(comments, block, consumed, skippedNow - skipped);
+      commented = info.comment_lines;
+      this.#hasRecords = true;
       skipped = skippedNow;
       // csv-parse counts a quoted CRLF twice, so the line breaks inside cells are counted here.
       this.#line = line + 1 + breaksInside(record);
@@ -129,12 +150,33 @@ export class BlockParser {
       if (!(fault instanceof CsvError)) throw fault;
       const { empty_lines, comment_lines } = fault as CsvError & Info;
       this.#openLine = this.#line + empty_lines + comment_lines - skipped;
+      this.#reportComments(comments);
       if (fault.code === "CSV_QUOTE_NOT_CLOSED" && !isEnd) return { rows: { cells, lines }, consumed };
       throw this.#refusal(fault);
     }
+    this.#addComments(comments, block, consumed, Number.POSITIVE_INFINITY);
+    this.#reportComments(comments);
     this.#line += countOf(this.lineEnd, block, consumed);
     this.#openLine = this.#line;
     return { rows: { cells, lines }, consumed: block.length };
+  }
+
+  /** The comments among so many lines that are no records. */
+  #addComments(comments: Comment[], block: Buffer, from: number, count: number): void {
+    const comment = this.#comment;
+    if (comment === undefined || this.#onComment === undefined) return;
+    for (let [at, nth] = [from, 0]; nth < count && at < block.length; nth += 1) {
+      const found = block.indexOf(this.lineEnd, at);
+      const end = found === -1 ? block.length : found;
+      const text = block.toString("utf8", at, Math.min(end, at + COMMENT_BYTES_MAX)).replace(/\r$/, "");
+      if (text.startsWith(comment))
+        comments.push({ line: { row: this.#line + nth, text }, isBehind: this.#hasRecords });
+      at = end + 1;
+    }
+  }
+
+  #reportComments(comments: readonly Comment[]): void {
+    for (const { line, isBehind } of comments) this.#onComment?.(line, isBehind);
   }
 
   rowTooLong(): Error {

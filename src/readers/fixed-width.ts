@@ -15,18 +15,23 @@ export async function* fixedWidthRows(
   options: FixedWidthOptions,
   { refuse, onShort }: { readonly refuse: RefuseRow; readonly onShort: (row: number) => void },
 ): AsyncGenerator<Record<string, string>[]> {
-  const { columns, comment, skipLines = 0, leaveOut } = options;
+  const { columns, comment, onComment, skipLines = 0, leaveOut } = options;
   const width = Math.max(...columns.map((column) => column.start - 1 + column.width));
+  let hasRows = false;
   checkColumns(columns);
   const Row = rowClass<string>({ names: columns.map(({ name }) => name), owner: "the list of the mapper's columns" });
   for await (const lines of lineChunks(input, options)) {
     const rows: Record<string, string>[] = [];
     for (const { row, text, isOpen } of lines) {
       if (row <= skipLines || text.trim() === "") continue;
-      if (comment !== undefined && text.startsWith(comment)) continue;
+      if (comment !== undefined && text.startsWith(comment)) {
+        onComment?.({ row, text }, hasRows);
+        continue;
+      }
+      hasRows = true;
       const cells = cutLine(text, columns, new Row());
       stampPlace(cells, row);
-      if (leaveOut?.(text, cells) === true) continue;
+      if (leaveOut?.(text, cells, row) === true) continue;
       if (text.length >= width) rows.push(cells);
       else if (isOpen === true) refuse(cells, cutFault(text, width));
       else {

@@ -5,6 +5,7 @@ import type {
   FixedWidthOptions,
   JsonLimits,
   JsonOptions,
+  Line,
   LineEndOptions,
   LineOptions,
   MapperFile,
@@ -48,6 +49,8 @@ export interface FileNotes {
   isLines: boolean;
   /** A line ended before its columns did. */
   readonly onShort: (row: number) => void;
+  /** Receives the comments behind the first row that the mapper does not take itself. */
+  readonly onComment?: (comment: string, line: Line) => void;
 }
 
 export function createMapperFile(
@@ -59,7 +62,8 @@ export function createMapperFile(
   const input: Input = { path: facts.inputPath, signal, size: facts.size, small: facts.content, cut: facts.cut };
   const pages: Input = { ...input, mayBePage: true };
   const textOf = (options: TextOptions) => (options.html === "read" ? pages : input);
-  const notes = facts.notes ?? { isLines: false, onShort: () => undefined };
+  const notes: FileNotes = facts.notes ?? { isLines: false, onShort: () => undefined };
+  const noted = commentNotes(notes);
   const byLines = <Chunk>(options: TextOptions & LineEndOptions, read: (input: Input) => AsyncIterable<Chunk>) => {
     notes.isLines = true;
     const chunks = read(textOf(options));
@@ -72,11 +76,11 @@ export function createMapperFile(
     csv: (options: CsvOptions & { columns?: boolean | readonly string[] } = {}) =>
       options.columns === true || typeof options.columns === "object"
         ? ofBlocks<TextRow>(
-            byLines(options, (text) => csvRows(text, options, refuse)),
+            byLines(options, (text) => csvRows(text, noted(options), refuse)),
             tracker,
           )
         : ofBlocks<TextCells>(
-            byLines(options, (text) => csvCells(text, options)),
+            byLines(options, (text) => csvCells(text, noted(options))),
             tracker,
           ),
     lines: (options: LineOptions = {}) =>
@@ -86,7 +90,7 @@ export function createMapperFile(
       ),
     fixedWidth: (options: FixedWidthOptions) =>
       watched<TextRow>(
-        byLines(options, (text) => fixedWidthRows(text, options, { refuse, onShort: notes.onShort })),
+        byLines(options, (text) => fixedWidthRows(text, noted(options), { refuse, onShort: notes.onShort })),
         tracker,
       ),
     xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
@@ -114,6 +118,23 @@ async function* withLineEnd<Chunk>(chunks: AsyncIterable<Chunk>, facts: FileFact
       text: last,
       hint: "Was the file cut off here, or written only in part? Otherwise set `lineEnd: any`.",
     });
+}
+
+/** Has comments noted where the mapper does not take them itself: of a file that is read twice, each once. */
+function commentNotes({ onComment: note }: FileNotes) {
+  let notedTo = 0;
+  return <Options extends Pick<CsvOptions, "comment" | "onComment">>(options: Options): Options => {
+    const { comment, onComment } = options;
+    if (comment === undefined || onComment !== undefined || note === undefined) return options;
+    return {
+      ...options,
+      onComment: (line: Line, isBehindRow: boolean) => {
+        if (!isBehindRow || line.row <= notedTo) return;
+        notedTo = line.row;
+        note(comment, line);
+      },
+    };
+  };
 }
 
 function ofBlocks<Row extends object>(

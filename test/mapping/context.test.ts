@@ -155,6 +155,21 @@ describe("findings", () => {
     expect((await mapWith((context) => find(context, true))).result).toMatchObject({ status: "failed", findings });
   });
 
+  it("are added for comments behind the first row that a reader leaves out, once for each line", async () => {
+    const { result } = await mapWith(
+      async ({ file, emit, eachRow }) => {
+        for (let pass = 0; pass < 2; pass += 1) await eachRow(file.csv({ comment: "#" }), () => emit(GOOD));
+        const columns = [{ name: "a", start: 1, width: 1 }];
+        await eachRow(file.fixedWidth({ columns, comment: "#" }), () => emit(GOOD));
+      },
+      { content: "#1\na\n#2\nb\n#3\n" },
+    );
+    expect(result.findings[0]).toEqual({
+      ...{ kind: "comment", message: "lines that begin with `#` were left out", count: 2 },
+      ...{ first: { row: 3, text: "#2" }, last: { row: 5, text: "#3" } },
+    });
+  });
+
   it("are kept up to a limit, beyond which they are counted together, with texts that are safe to show", async () => {
     const { result } = await mapWith(({ emit, finding }) => {
       emit(GOOD);

@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import fc from "fast-check";
 import iconv from "iconv-lite";
 import { describe, expect, it } from "vitest";
+import type { Line } from "../../src/readers/contract.ts";
 import { placeOf } from "../../src/readers/row-place.ts";
 import { collect, openFile } from "../mapping/kit.ts";
 
@@ -27,6 +28,23 @@ describe("the CSV reader", () => {
       ]);
     },
   );
+
+  it("hands on the lines that a comment mark leaves out, with their places, whatever is around them", async () => {
+    const plain = Array.from({ length: 4_000 }, (_, row) => `${row},1\n`).join("");
+    const content = `# a\r\n\r\nx,y\r\n#b "\r\n\r\n"1\n# no comment",2\r\n# c\r\n3,4\r\n${plain}# d\n5,6\n#e`;
+    const seen: unknown[] = [];
+    const onComment = ({ row, text }: Line, isBehindRow: boolean) => seen.push([row, text, isBehindRow]);
+    const rows = await cells(content, { comment: "#", onComment });
+    expect(rows).toEqual(await cells(content, { comment: "#" }));
+    expect(rows[1]).toEqual(["1\n# no comment", "2"]);
+    expect(seen).toEqual([
+      [1, "# a", false],
+      [4, '#b "', true],
+      [8, "# c", true],
+      [4_010, "# d", true],
+      [4_012, "#e", true],
+    ]);
+  });
 
   it("reads a declared encoding without a mark", async () => {
     const bytes = iconv.encode("Zähler;°C\n", "windows-1252");
