@@ -52,9 +52,9 @@ describe("the states of runs", () => {
   });
 
   it("define the lists of operators and lanes", () => {
-    expect(ATTENTION_STATES).toEqual(["unconfirmed", "held", "discarded", "quarantined"]);
-    expect(CANCELLABLE_STATES).toEqual([...OPEN_STATES, "held", "quarantined"]);
-    expect(LEAVES_LANE_STATES).toEqual(["opened", "accepted", "empty", "held", "quarantined", "cancelled"]);
+    expect(ATTENTION_STATES).toEqual(["unconfirmed", "emptied", "held", "discarded", "quarantined"]);
+    expect(CANCELLABLE_STATES).toEqual([...OPEN_STATES, "emptied", "held", "quarantined"]);
+    expect(LEAVES_LANE_STATES).toEqual(["opened", "accepted", "empty", "emptied", "held", "quarantined", "cancelled"]);
     for (const state of REPLAYABLE_STATES) expect(OPEN_STATES).not.toContain(state);
   });
 });

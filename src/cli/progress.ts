@@ -15,6 +15,7 @@ const SHOWN: Readonly<Record<string, { words: string; style: Style }>> = {
   "run.confirmed": { words: "confirmed", style: "green" },
   "run.unconfirmed": { words: "unconfirmed", style: "yellow" },
   "run.empty": { words: "empty", style: "yellow" },
+  "run.emptied": { words: "empty", style: "red" },
   "run.discarded": { words: "discarded", style: "red" },
   "run.quarantined": { words: "quarantined", style: "red" },
   "run.cancelled": { words: "cancelled", style: "yellow" },

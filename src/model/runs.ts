@@ -79,6 +79,8 @@ export interface Binding {
   readonly rows: "strict" | "lenient";
   /** For a lenient run: the share of refused rows, from 0 to 1, above which nothing is pushed. No limit when absent. */
   readonly rejectShare?: number | undefined;
+  /** Files whose rows are all left out are usual, and need no attention. */
+  readonly empty?: "expected" | undefined;
   readonly limits: BatchLimits;
   /** The tables of the configuration, with the content that they had when the run was claimed. */
   readonly lookups?: readonly BoundLookup[] | undefined;

@@ -23,9 +23,10 @@ const LINE_MAX = 400;
 
 /** A file in a state without words here is a `file held`, by the name of the state. */
 const WORDS: Readonly<
-  Record<Exclude<AttentionKind, AttentionState> | "discarded", readonly [one: string, many: string]>
+  Record<Exclude<AttentionKind, AttentionState> | "discarded" | "emptied", readonly [one: string, many: string]>
 > = {
   discarded: ["file with discarded readings", "files with discarded readings"],
+  emptied: ["file whose rows were all left out", "files whose rows were all left out"],
   unmatched: ["file that no trigger claims", "files that no trigger claims"],
   occupied: ["changed file that cannot go back to its path", "changed files that cannot go back to their paths"],
   late: ["file late", "files late"],

@@ -14,6 +14,7 @@ export const OVERTAKEN = "HG-GUARD-007";
 export function actionsOf(run: Pick<Run, "state" | "reason">, hasTemplate: boolean): readonly RunAction[] {
   if (run.state === "held") return heldActions(run, hasTemplate);
   if (run.reason?.code === READINGS_LOST) return ["cancel"];
+  if (run.state === "emptied") return ["replay", "cancel"];
   return run.state === "unconfirmed" ? ["recheck", "replay"] : ["replay"];
 }
 

@@ -25,7 +25,7 @@ const CLOSE_WAIT_MS = 2_000;
  * Events at which a run has ended, or at which only the service can report more of it. Each run passes one of them,
  * once.
  */
-const ENDS = ["run.accepted", "run.quarantined", "run.empty", "run.cancelled"];
+const ENDS = ["run.accepted", "run.quarantined", "run.empty", "run.emptied", "run.cancelled"];
 
 export function openSpanExport(
   endpoint: string,

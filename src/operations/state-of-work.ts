@@ -218,11 +218,13 @@ export function dropWords({ paused, lastError, lastCompletePoll, overdueCount }:
 }
 
 /**
- * A run at rest needs a person when its file is still at its drop, or is nowhere, which the person has to know; or
- * when the outcome of its readings is unknown, wherever the file is.
+ * A run at rest needs a person when its file is still at its drop, or is nowhere, which the person has to know; or,
+ * wherever the file is, when the outcome of its readings is unknown, or all its rows were left out.
  */
 export function isUnattended({ run, arrival }: RestingRun): boolean {
-  return arrival.goneAt === null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST;
+  // The source of such a run is finished as that of a delivered one.
+  if (RUN_STATES[run.state].end === "delivered") return true;
+  return arrival.goneAt === null || run.reason?.code === READINGS_LOST;
 }
 
 /** Files that need a person, counted up to 1000. */

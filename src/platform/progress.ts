@@ -69,7 +69,7 @@ const APPLIED = "HG-HUB-009";
 function wordsOfRun({ state, reason, points }: Run): string | null {
   if (reason?.code === APPLIED) return reason.message;
   if (reason !== null) return reasonWords(reason);
-  if (state === "empty") return "it holds no readings";
+  if (RUN_STATES[state].standing === "empty") return "it holds no readings";
   if (state === "cancelled") return "its run was cancelled";
   return points.rejected === 0 ? null : `${points.rejected} readings or rows were refused`;
 }

@@ -74,6 +74,7 @@ function bindingOf(
     settings: claimed.metadata,
     rows: claimed.rows,
     ...(claimed.rows === "strict" ? {} : { rejectShare: claimed.rejectShare }),
+    ...(claimed.empty === undefined ? {} : { empty: claimed.empty }),
     limits: parts.limits,
     ...(claimed.version === undefined ? {} : { version: claimed.version }),
     ...(lookups.length === 0 ? {} : { lookups }),

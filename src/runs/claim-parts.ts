@@ -17,6 +17,7 @@ export interface ClaimingTrigger {
   readonly service?: string | undefined;
   readonly rows: Binding["rows"];
   readonly rejectShare?: number | undefined;
+  readonly empty?: Binding["empty"];
   readonly lane?: string | undefined;
   readonly version?: Binding["version"];
   readonly operationPrefix?: string | undefined;

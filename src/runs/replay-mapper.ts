@@ -61,15 +61,16 @@ export async function replayBinding(
     });
   const service = trigger?.service ?? run.binding.service;
   const lookups = await parts.lookups.bind();
-  const { lookups: _bound, zones: _zones, unpack: _unpack, rejectShare, version, ...before } = run.binding;
+  const { lookups: _bound, zones: _zones, unpack: _unpack, rejectShare, version, empty, ...before } = run.binding;
   const rules =
     trigger === undefined
-      ? { rows: before.rows, settings: before.settings, share: rejectShare, version }
+      ? { rows: before.rows, settings: before.settings, share: rejectShare, version, empty }
       : {
           rows: trigger.rows,
           settings: trigger.metadata,
           share: trigger.rejectShare,
           version: trigger.version,
+          empty: trigger.empty,
         };
   // Settings belong to their mapper.
   const isOther = overrides.mapper !== undefined && overrides.mapper !== (trigger?.mapper ?? before.mapper.name);
@@ -86,6 +87,7 @@ export async function replayBinding(
       settings: overrides.settings ?? (isOther ? {} : rules.settings),
       rows: rules.rows,
       ...(rules.rows === "strict" ? {} : { rejectShare: rules.share }),
+      ...(rules.empty === undefined ? {} : { empty: rules.empty }),
       limits: parts.limits,
       ...(rules.version === undefined ? {} : { version: rules.version }),
       ...(lookups.length === 0 ? {} : { lookups }),

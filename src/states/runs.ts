@@ -134,7 +134,7 @@ const RUN = {
   },
   mapping: {
     ...OPEN,
-    next: ["mapped", "empty", "fetched", "claimed", "quarantined", "cancelled"],
+    next: ["mapped", "empty", "emptied", "fetched", "claimed", "quarantined", "cancelled"],
     stage: null,
     index: "runs_intake",
     waitsFor: "its mapper to end",
@@ -199,6 +199,17 @@ const RUN = {
     end: "delivered",
     counts: ["rejected"],
     tone: "plain",
+  },
+  // The file held rows, and every one of them was left out, which its trigger does not expect.
+  emptied: {
+    ...CLOSED,
+    next: ["cancelled"],
+    stage: "finishing",
+    standing: "empty",
+    end: "delivered",
+    needsAttention: true,
+    counts: ["rejected"],
+    tone: "warning",
   },
   // Waits for structure, a unit or a person.
   held: {

@@ -47,6 +47,13 @@ export const triggerOptions = z.strictObject({
         "format. 1 tolerates all but a file without any good row.",
     )
     .meta({ examples: [0.01, 1] }),
+  empty: z
+    .literal("expected")
+    .optional()
+    .describe(
+      "A file whose rows are all left out, by settings of its mapper or because they stand for no value, needs " +
+        "attention. expected: such files are usual.",
+    ),
   drops: z
     .array(z.string().min(1))
     .min(1)
@@ -109,6 +116,7 @@ export type TriggerOptions = z.output<typeof triggerOptions>;
 const forAll = triggerOptions.pick({
   rows: true,
   rejectShare: true,
+  empty: true,
   version: true,
   operationPrefix: true,
   finishAfter: true,

@@ -9,6 +9,8 @@ export const NOT_PASSED: Readonly<Record<string, string>> = {
   "arrival.settling":
     "an arrival begins so by `poll.recorded`; only one that changes while it lies unmatched comes back to it",
   "run.opened": "no container lies here; `containers.test.ts` has kills of its own",
+  "run.emptied":
+    "no file here has all its rows left out; `refused-rows.test.ts` has one, and `run.empty` is killed here",
   "run.unconfirmed": "the service of the scene can always be asked; `unconfirmed.test.ts` kills there",
   "arrival.skipped": "the drop of the scene processes what lies there at the first contact, and has no done-files",
   "batch.ready": "batches become ready by `run.mapped` and `batch.split`",

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkTriggers } from "../../src/cli/check-triggers.ts";
 import type { Finding } from "../../src/cli/findings.ts";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
+import { cancelNow } from "../../src/runs/commands/cancel.ts";
 import { get } from "../operations/console/console-rig.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 
@@ -18,8 +19,16 @@ describe("findings of mapping", () => {
       values.map((value, day) => `2026-03-0${day + 1}T00:00:00Z,${value}\n`).join("");
     rig.put("in/some.csv", `date,value\n${rows(["1", "", "3"])}`);
     rig.put("in/none.csv", `date,value\n${rows(["", ""])}`);
+    rig.put("in/header.csv", "date,value\n");
+    rig.put("in/usual_none.csv", `date,value\n${rows(["", ""])}`);
     const metadata = { date: { column: "date" }, target: { variableId: variable }, value: "value", missing: [""] };
-    const gateway = await rig.open({ triggers: [trigger("delimited", { mapper: "delimited", metadata })] });
+    const usual = [{ filterType: "StartsWith", value: "usual_" }];
+    const gateway = await rig.open({
+      triggers: [
+        trigger("usual", { mapper: "delimited", metadata, empty: "expected", fileNamePatternMatches: usual }),
+        trigger("delimited", { mapper: "delimited", metadata }),
+      ],
+    });
     await until("the gateway is idle", () => gateway.isIdle());
     const [delivered] = await gateway.ledger.recentRuns(1, ["confirmed", "accepted"]);
     const finding = { kind: "missing", message: "cells stand for no value, as `missing` says", count: 1 };
@@ -28,9 +37,19 @@ describe("findings of mapping", () => {
     expect(life.find(({ what }) => what === "run.mapped")?.detail).toContain("; 1 × cells stand for no value");
     const page = await get(gateway, `files/${delivered?.arrivalId}`);
     expect(page.runs[0].run.findings).toEqual([finding]);
-    const [empty] = await gateway.ledger.recentRuns(1, ["empty"]);
-    expect(empty).toMatchObject({ path: "none.csv", findings: [{ ...finding, count: 2 }] });
-    expect(empty?.reason?.message).toBe("the file holds no readings; 2 × cells stand for no value, as `missing` says");
+    const [emptied, ...others] = await gateway.ledger.recentRuns(9, ["emptied"]);
+    expect(others).toEqual([]);
+    const message = "the file holds no readings; 2 × cells stand for no value, as `missing` says";
+    const reason = { code: "HG-RUN-018", message, hint: expect.stringContaining("empty: expected") };
+    expect(emptied).toMatchObject({ path: "none.csv", findings: [{ ...finding, count: 2 }], reason });
+    const empty = await gateway.ledger.recentRuns(9, ["empty"]);
+    expect(empty.map(({ path }) => path).sort()).toEqual(["header.csv", "usual_none.csv"]);
+    // It stays in the lists wherever its file is, until a person has seen to it.
+    await until("the file is finished", async () => (await gateway.ledger.run(emptied?.id ?? ""))?.finishedAt !== null);
+    const groups = async () => (await get(gateway, "attention")).groups as readonly { kind: string; count: number }[];
+    expect(await groups()).toMatchObject([{ kind: "emptied", count: 1 }]);
+    await cancelNow(emptied?.id ?? "", "a test", "a holiday", gateway.ledger);
+    await until("nothing needs attention", async () => (await groups()).length === 0);
   });
 });
 

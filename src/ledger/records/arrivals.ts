@@ -153,7 +153,7 @@ function* settlingAges(drop: string, limit: number, after: number): Steps<readon
 const DELIVERS = literals(runStatesThat(({ isInProgress, isDelivered }) => isInProgress || isDelivered));
 /** Runs that ended before the service took every batch. */
 const GIVEN_UP = literals(
-  runStatesThat(({ isAtRest, isAccepted }, state) => isAtRest && !isAccepted && state !== "empty"),
+  runStatesThat(({ isAtRest, isAccepted, standing }) => isAtRest && !isAccepted && standing !== "empty"),
 );
 
 /**

@@ -21,8 +21,8 @@ export class ErrorShare {
   /** Adds a file that came to rest. */
   add({ path, state, points, reason }: Pick<Run, "path" | "state" | "points" | "reason">): void {
     const refused = (reason?.rejectedByReason ?? []).reduce((sum, { count }) => sum + count, 0);
-    const { needsAttention, isDelivered } = RUN_STATES[state];
-    const isBad = needsAttention && !isDelivered;
+    const { needsAttention, end } = RUN_STATES[state];
+    const isBad = needsAttention && end !== "delivered";
     this.#files += 1;
     this.#badFiles += isBad ? 1 : 0;
     this.#readings += points.mapped + refused;

@@ -5,9 +5,13 @@ import { byAttention, findingWords, type MappedFile, type MapResult } from "../.
 import type { MappingFinding, Run } from "../../model.ts";
 import { counted } from "../../support/grouped-number.ts";
 import { columnWords, placeWords } from "../../support/place-words.ts";
+import { REGISTER } from "../../support/register.ts";
 
 /** Reasons for refused rows, and findings, that an event names. */
 const REASONS_SAID = 3;
+
+/** Kinds of findings about rows and cells that were left out. */
+const LEFT_OUT: readonly string[] = ["skipRows", "endAt", "missing", "status"];
 
 /** The state that a run passes to by its mapping, with its record. */
 export function outcomeOf(
@@ -31,7 +35,11 @@ export function outcomeOf(
     run.replay !== null && result.targets.length > 0
       ? "nothing is left to deliver: every reading was delivered later, or accepted before"
       : `the file holds no readings${foundWords(result)}`;
-  return { passage: { to: "empty", change: { reason: { code: "HG-RUN-003", message }, findings, detail: message } } };
+  const isLeftOut = result.targets.length === 0 && findings.some(({ kind }) => LEFT_OUT.includes(kind));
+  if (!isLeftOut || run.binding.empty === "expected")
+    return { passage: { to: "empty", change: { reason: { code: "HG-RUN-003", message }, findings, detail: message } } };
+  const reason = { code: "HG-RUN-018", message, hint: REGISTER["HG-RUN-018"].hint };
+  return { passage: { to: "emptied", change: { reason, findings, detail: message } } };
 }
 
 /** As the ledger takes it. */

@@ -14,6 +14,12 @@ export const RUN_ERRORS = {
     title: "the file holds no readings",
     hint: "A header without rows is often an export of an empty period. If that is expected, there is nothing to do.",
   },
+  "HG-RUN-018": {
+    title: "every row of the file was left out",
+    hint:
+      "Compare the settings of the mapper that leave out rows with the file, correct them, and `headgate replay " +
+      "RUN`. Where such files are usual, set `empty: expected` at the trigger; `headgate cancel RUN` closes this one.",
+  },
   "HG-RUN-004": {
     title: "the service refused readings",
     hint:

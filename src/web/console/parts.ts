@@ -89,7 +89,14 @@ const TONES: Readonly<Record<string, Tone>> = {
   ...{ delivered: "good", accepted: "good", confirmed: "good", ok: "good", done: "good", "on-time": "good" },
   ...{ quarantined: "bad", discarded: "bad", missing: "bad", trouble: "bad", refused: "bad", drop: "bad" },
   ...{ service: "bad", rejected: "bad", failed: "bad", error: "bad" },
-  ...{ unconfirmed: "warning", held: "warning", late: "warning", unmatched: "warning", paused: "warning" },
+  ...{
+    unconfirmed: "warning",
+    emptied: "warning",
+    held: "warning",
+    late: "warning",
+    unmatched: "warning",
+    paused: "warning",
+  },
   ...{ lane: "warning", spool: "warning", trigger: "warning", occupied: "warning", warning: "warning" },
   ...{ empty: "faint", duplicate: "faint", skipped: "faint", cancelled: "faint" },
 };

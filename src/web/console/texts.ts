@@ -78,6 +78,7 @@ export const TEXTS = {
     opened: "Opened",
     mapping: "Mapping",
     mapped: "Mapped",
+    emptied: "All rows left out",
     delivering: "Delivering",
     accepted: "Accepted",
     confirmed: "Confirmed",
