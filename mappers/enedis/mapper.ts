@@ -47,6 +47,7 @@ export default defineMapper({
     let head = none;
     let state: State = { kind: "head", names: undefined };
     let layouts = 0;
+    let calendarRows = 0;
 
     function takeRow(cells: Cells): void {
       const first = plain(textAt(cells, 0));
@@ -82,6 +83,7 @@ export default defineMapper({
           text: textAt(cells, 0),
           hint: "Sections begin with a row such as Identifiant PRM;…, then Horodate;Valeur.",
         });
+      else calendarRows += 1;
     }
 
     if (isSheet) await eachRow<readonly CellValue[]>(file.xlsx(), takeRow);
@@ -91,6 +93,8 @@ export default defineMapper({
         hint: "Expected is a text file with semicolons, or a workbook, as the customer's account or SGE writes it.",
       });
     values.finish();
+    if (calendarRows > 0)
+      finding({ kind: "calendar", message: "rows of the calendar of tariffs were left out", count: calendarRows });
     if (values.missing > 0)
       finding({ kind: "missing", message: "steps without a value were left out", count: values.missing });
   },

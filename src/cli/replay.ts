@@ -2,6 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Difference, ReplayPlan, ReplayWish } from "../gateway/console/replay-comparison.ts";
 import { ReplayPlanner } from "../gateway/console/replay-plan.ts";
+import { byAttention, findingWords } from "../mapping/contract.ts";
 import type { Run } from "../model.ts";
 import { openSpool } from "../spool/spool.ts";
 import type { CommandFrame } from "./command.ts";
@@ -125,6 +126,7 @@ function printPlan(plan: ReplayPlan): void {
     `  ${readings.mapped} readings mapped, ${plan.refusedRows} rows refused; ${readings.sent} to send: ` +
       `${readings.added} new, ${readings.changed} with another value, ${readings.unchanged} as before`,
   );
+  for (const one of byAttention(plan.findings)) print(`  found ${findingWords(one)}`);
   if (readings.acceptedBefore > 0) print(`  ${readings.acceptedBefore} left out, since they were accepted before`);
   if (readings.dropped > 0)
     print(`  ${readings.dropped} that were accepted before are not in the new payload; they stay at the service`);

@@ -1,5 +1,5 @@
 /** Compares the payload of a replay with the readings that were sent before, and with those of later runs. */
-import type { MapperIdentity, PushElement, Run } from "../../model.ts";
+import type { MapperIdentity, MappingFinding, PushElement, Run } from "../../model.ts";
 import type { ReplayOverrides } from "../../runs/replay-mapper.ts";
 import { type PayloadReading, type ReadingSet, readingOf, targetOf } from "../../segment/payloads.ts";
 
@@ -28,6 +28,8 @@ export interface ReplayPlan {
   };
   /** Rows that the mapper refuses now. */
   readonly refusedRows: number;
+  /** Findings of the mapping now. */
+  readonly findings: readonly MappingFinding[];
   /** The first readings that are sent with another value, are new, or are no longer sent. */
   readonly differences: readonly Difference[];
   /** Later runs that have delivered dates of it. */

@@ -81,6 +81,7 @@ export class ReplayPlanner {
       return {
         ...{ run: of.id, drop: of.drop, file: of.path, trigger: binding.trigger, mapper },
         refusedRows: mapped.rejectedCount,
+        findings: mapped.findings,
         overwrites: wish.overwrite,
         notKept: gone.map(({ id }) => id),
         ...comparison.result(mapped.points),
