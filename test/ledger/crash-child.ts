@@ -21,12 +21,12 @@ async function step<T>(events: readonly string[], work: () => Promise<T>): Promi
 }
 
 const poll = await ledger.beginPoll("field");
-const names = ["a", "b", "c", "d", "e", "f", "g"];
+const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
 const sightings = await step(
   names.map(() => "arrival.settling"),
   () => poll.record(names.map((name) => entry(name))),
 );
-const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0] = sightings.map(({ arrival }) => arrival.id);
+const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = sightings.map(({ arrival }) => arrival.id);
 await step([], () => poll.complete());
 await step(["arrival.unmatched"], () => ledger.advanceArrival(b, "unmatched", "no trigger"));
 await step(["arrival.settling"], () => ledger.advanceArrival(b, "settling", "changed"));
@@ -102,6 +102,10 @@ const empty = await open(d);
 await advance(empty.id, "claimed", "fetched");
 await advance(empty.id, "fetched", "mapping");
 await advance(empty.id, "mapping", "empty");
+const emptied = await open(h);
+await advance(emptied.id, "claimed", "fetched");
+await advance(emptied.id, "fetched", "mapping");
+await advance(emptied.id, "mapping", "emptied");
 const container = await open(f);
 await advance(container.id, "claimed", "fetched");
 await step(["arrival.settling", "arrival.settling", "run.opened"], () =>

@@ -17,6 +17,7 @@ const WAYS: Readonly<Record<string, readonly RunState[]>> = {
   confirmed: ["fetched", "mapping", "mapped", "delivering", "accepted", "confirmed"],
   discarded: ["fetched", "mapping", "mapped", "delivering", "accepted", "discarded"],
   empty: ["fetched", "empty"],
+  emptied: ["fetched", "mapping", "emptied"],
   held: ["fetched", "mapping", "mapped", "held"],
   quarantined: ["quarantined"],
   cancelled: ["cancelled"],
