@@ -176,8 +176,12 @@ async function probeQuantities(client: ServiceClient, signal: AbortSignal): Prom
     return [
       {
         level: "warning",
-        what: `read: ${unsaid.length} of ${of} variables have neither quantityType nor aggregate: ${named.join(", ")}${more}`,
-        hint: "Set `quantityType` of these variables (GET /quantityTypes): readers average them, also where they add up.",
+        what:
+          `read: ${unsaid.length} of ${of} variables have neither quantityType nor aggregate: ` +
+          `${named.join(", ")}${more}`,
+        hint:
+          "Set `quantityType` of these variables (GET /quantityTypes): readers average them, also where they " +
+          "add up.",
       },
     ];
   } catch (thrown) {

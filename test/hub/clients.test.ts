@@ -377,7 +377,7 @@ describe("a client that copies sites", () => {
     expect(formula.variables).toEqual([{ alias: "a", variableId: inputId, sourceId, siteId: expect.any(Number) }]);
   });
 
-  test("makes a calculated variable with an empty formula first, which calculates nothing until it has one", async () => {
+  test("makes a calculated variable with an empty formula, which calculates nothing until it has one", async () => {
     const { sourceId, variableIds } = await createChain(hub);
     const [inputId = 0] = variableIds;
     const calculated = { friendlyName: "Later", calculatedVariableFormulas: [{}] };
@@ -519,7 +519,7 @@ test("paging needs no prefix, and numbers and words stand for each other", async
   expect(await hub.call("GET", "/sites", { headers: { scope: "push-data" } })).toMatchObject({ status: 200 });
 });
 
-test("a granularity of 0 or below and a blank name are refused, and what is missing alone is called missing", async () => {
+test("a granularity of 0 or below and a blank name are refused, and only what is missing is called so", async () => {
   const { sourceId, siteId } = await createChain(hub, { variables: [] });
   const refusal = async (path: string, body: object) => {
     const answer = await hub.call("POST", path, { body });
@@ -559,7 +559,7 @@ describe("POST /form", () => {
     expect(source.clientData).toEqual({ "Copied form": { G: { Kept: "a" } } });
   });
 
-  test("takes WithData=true where values without a form do not fit a new one, and names the id of a taken name", async () => {
+  test("takes WithData=true where values without a form do not fit a new one, and the id of a taken name", async () => {
     const clientData = { Loose: { G: { Other: "x" } } };
     await createChain(hub, { source: { clientData }, variables: [] });
     const body = { name: "Loose", groups: groups("Kept") };

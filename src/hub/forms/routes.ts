@@ -39,8 +39,8 @@ const OPTIONS = {
     tag: TAG,
     summary: "Adds a form",
     description:
-      "The answer is the whole form. Values that are there under its name must fit (409), unless WithData=true removes " +
-      "those that do not. A body with the id of a form changes that one, as PUT does.",
+      "The answer is the whole form. Values that are there under its name must fit (409), unless WithData=true " +
+      "removes those that do not. A body with the id of a form changes that one, as PUT does.",
     query: newFormQuery,
     body: formBody,
     answer: form,
