@@ -6,6 +6,7 @@ import { countedLedger } from "./gateway/counted-ledger.ts";
 import { DropRegistry, intakeFacts } from "./gateway/drops.ts";
 import { FleetMember } from "./gateway/fleet.ts";
 import type { InnerGateway } from "./gateway/inner.ts";
+import { onLateReadings } from "./gateway/late-readings.ts";
 import { liveConfig } from "./gateway/live-config.ts";
 import { type Exchange, exchangeParts } from "./gateway/live-update.ts";
 import { watchAttention } from "./gateway/notifications.ts";
@@ -37,6 +38,7 @@ import type { IntakeRule } from "./runs/stages.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
 import { openMapping } from "./workers/open.ts";
+import type { LateReadings } from "./workers/pool.ts";
 
 export type { FileEvent, InnerGateway, IntakeRule };
 
@@ -144,7 +146,9 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
   closers.push(() => drops.close());
-  const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger });
+  const onLate = (late: LateReadings) =>
+    void onLateReadings(late, { config, ledger, pauses, versions: () => versions, clock, log });
+  const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger, onLate });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
   mapping.prepare(config.triggers.map((trigger) => trigger.mapper));
   const services = new ServiceRegistry({

@@ -11,6 +11,7 @@ import { loadMapper } from "../mapping/load-mapper.ts";
 import { mapFile } from "../mapping/map-file.ts";
 import { digestMapper } from "../mapping/mapper-files.ts";
 import { createMemorySink } from "../segment/memory-sinks.ts";
+import { unlessMissing } from "../support/errors.ts";
 import { withFixedClock } from "./kit/fixed-clock.ts";
 
 /** One batch holds all, so that the readings of a target are never in two elements. */
@@ -24,6 +25,8 @@ export interface CaseOutcome {
   readonly expected: unknown;
   /** Name of the file for `actual`. */
   readonly file: "expected.json" | "expected.err";
+  /** Readings of the result; null when the file failed. */
+  readonly points: number | null;
 }
 
 export interface CaseSample {
@@ -60,6 +63,14 @@ export async function caseSample(modulePath: string, name: string): Promise<Case
   };
 }
 
+/** Whether the case expects a mapped file without readings. */
+export async function expectsNoReadings(modulePath: string, name: string): Promise<boolean> {
+  const path = join(dirname(modulePath), "cases", name, "expected.json");
+  const expected: unknown = JSON.parse(await unlessMissing(readFile(path, "utf8"), "null"));
+  const elements: unknown = Array.isArray(expected) ? expected : Object(expected).elements;
+  return Array.isArray(elements) && elements.length === 0;
+}
+
 /** `casesOf` is the module whose folder holds the case, when the mapper runs from a copy. */
 export async function runCase(modulePath: string, name: string, casesOf = modulePath): Promise<CaseOutcome> {
   const folder = join(dirname(casesOf), "cases", name);
@@ -85,7 +96,7 @@ export async function runCase(modulePath: string, name: string, casesOf = module
   const expectedFile = files.find((candidate) => /^expected\.(?:json|err)$/.test(candidate));
   const expected =
     expectedFile === undefined ? undefined : JSON.parse(await readFile(join(folder, expectedFile), "utf8"));
-  return { name, actual, expected, file };
+  return { name, actual, expected, file, points: result.status === "mapped" ? result.points : null };
 }
 
 /** Replaces the expected result of the case by the current result of the mapper. */

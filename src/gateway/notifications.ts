@@ -15,6 +15,7 @@ import { createReceiver } from "../operations/receivers.ts";
 import { repeatedFiles } from "../operations/repeated-files.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
 import { LaneLog, WaitingLanes } from "../operations/waiting-lanes.ts";
+import type { Pauses } from "../runs/pauses.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
 import type { SpoolQuota } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
@@ -78,6 +79,7 @@ interface NotifierSources {
   readonly drops: Pick<DropRegistry, "statuses">;
   readonly services: ServiceLog;
   readonly triggers: Pick<TriggersInForce, "listed">;
+  readonly pauses: Pick<Pauses, "byGateway">;
   readonly late: Pick<LateFiles, "missing">;
   readonly lanes: Pick<WaitingLanes, "overdue">;
   readonly metrics: Pick<GatewayMetrics, "countNotification">;
@@ -104,7 +106,7 @@ async function openNotifier(
 }
 
 function attentionSources(config: GatewayConfig, parts: NotifierSources): AttentionSources {
-  const { ledger, clock, quota, drops, services, triggers, late, lanes } = parts;
+  const { ledger, clock, quota, drops, services, triggers, pauses, late, lanes } = parts;
   return {
     ledger,
     node: nodeName(config.ledger),
@@ -114,6 +116,7 @@ function attentionSources(config: GatewayConfig, parts: NotifierSources): Attent
     lanes: () => lanes.overdue(),
     repeated: () => repeatedFiles(ledger, clock),
     triggers: () => triggers.listed(),
+    pauses: () => pauses.byGateway(),
     spool: () => quota.state(),
     spoolShare: config.notifications.spoolShare,
   };

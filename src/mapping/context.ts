@@ -9,6 +9,7 @@ import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import { localDateOf } from "./local-date.ts";
 import { createLookups } from "./lookup.ts";
+import type { MapWork } from "./map-work.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
 import { readNumber } from "./number.ts";
 import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
@@ -55,6 +56,7 @@ export interface ContextParts<Settings> {
   readonly onCut?: ((date: string) => void) | undefined;
   readonly signal: AbortSignal;
   readonly watch?: RowWatch | undefined;
+  readonly work: MapWork;
 }
 
 export interface FileContext<Settings> {
@@ -64,7 +66,8 @@ export interface FileContext<Settings> {
 }
 
 export function createContext<Settings>(parts: ContextParts<Settings>): FileContext<Settings> {
-  const { rejections, tracker } = parts;
+  const { rejections, tracker, work } = parts;
+  const lookup = createLookups(parts.lookups ?? [], parts.signal);
   const instants = new Instants();
   const emitted = new Emitted();
   const emit = createEmit(parts, instants, emitted);
@@ -85,28 +88,32 @@ export function createContext<Settings>(parts: ContextParts<Settings>): FileCont
     settings: parts.settings,
     emit,
     reject(where, reason) {
+      if (work.hasEnded) return work.comesLate("`reject` was called");
       const fault = typeof reason === "string" ? { message: reason } : reason;
       rejections.add(placeAt(where, tracker), { ...fault, text: cellText(where, fault.column) });
     },
     finding({ where, text, ...found }) {
+      if (work.hasEnded) return work.comesLate("`finding` was called");
       const place = where === undefined ? undefined : placeAt(where, tracker);
       parts.findings.add({ ...found, place: text === undefined ? place : { ...place, text: String(text) } });
     },
-    async eachRow(chunks, take, plan) {
-      const taker = new RowTaker({ take, plan, tools });
-      const { watch } = parts;
-      watch?.begin(taker, { orders, instants });
-      for await (const rows of blocksOf(chunks) ?? chunks) {
-        parts.signal.throwIfAborted();
-        taker.take(rows);
-        watch?.check();
-      }
-      watch?.end();
-    },
+    eachRow: (chunks, take, plan) =>
+      work.during("eachRow(…)", async () => {
+        const taker = new RowTaker({ take, plan, tools });
+        const { watch } = parts;
+        watch?.begin(taker, { orders, instants });
+        for await (const rows of blocksOf(chunks) ?? chunks) {
+          parts.signal.throwIfAborted();
+          if (work.hasEnded) return;
+          taker.take(rows);
+          watch?.check();
+        }
+        watch?.end();
+      }),
     time,
     number: readNumber,
     unit: createUnitTool(),
-    lookup: createLookups(parts.lookups ?? [], parts.signal),
+    lookup: (name) => work.during("lookup(…)", () => lookup(name)),
     log: parts.log,
     signal: parts.signal,
   };
@@ -122,7 +129,7 @@ function cellText(where: unknown, column: string | undefined): string | undefine
 }
 
 function createEmit<Settings>(
-  { index, rejections, tracker, zones, version: stamp, onCut = () => undefined }: ContextParts<Settings>,
+  { index, rejections, tracker, zones, work, version: stamp, onCut = () => undefined }: ContextParts<Settings>,
   instants: Instants,
   emitted: Emitted,
 ): (reading: Reading) => void {
@@ -228,6 +235,7 @@ function createEmit<Settings>(
   }
 
   return (reading) => {
+    if (work.hasEnded) return work.comesLate("`emit` was called");
     try {
       take(reading);
     } catch (thrown) {

@@ -12,6 +12,7 @@ import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batche
 import { Conflicts } from "./conflicts.ts";
 import { conflictWords, type MappedTarget, type MapResult } from "./contract.ts";
 import { writeIso } from "./iso-text.ts";
+import { MapWork } from "./map-work.ts";
 import { OddDates } from "./plausible.ts";
 import { FirstRange, type RangeHelper } from "./ranges/ranges.ts";
 import { ReadingIndex } from "./reading-index.ts";
@@ -26,6 +27,8 @@ export interface MapFileRequest extends RunRequest {
   readonly sink: BatchSink;
   /** Another thread that may map a part of a large file; the resulting bytes do not depend on it. */
   readonly helper?: RangeHelper | undefined;
+  /** Called once when the mapper gives something, or fails, after the result: see `MapWork`. */
+  readonly onLate?: ((words: string) => void) | undefined;
 }
 
 /**
@@ -41,6 +44,7 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   const { rejections } = notes;
   const { spillPath } = request.sink;
   const index = new ReadingIndex(spillPath, request.rowsInMemoryMax, undefined, new OddDates(settings.dates));
+  const work = new MapWork();
   let first: FirstRange | undefined;
   try {
     first = firstRange(request, { index, rejections });
@@ -54,7 +58,7 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
     const onLines = (size: number) => {
       openLine = openLastLine({ path: request.inputPath, size, content: request.content });
     };
-    const unmapped = await runMapper(request, settings.value, { index, ...notes, onCut, onLines, range: first });
+    const unmapped = await runMapper(request, settings.value, { index, ...notes, onCut, onLines, range: first, work });
     request.signal.throwIfAborted();
     noteCut(cut, cutCount, notes.findings);
     // The mapper may have caught the error of the disk.
@@ -63,9 +67,10 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
     const reason = unmapped ?? rowsReason(request, index.readings, rejections);
     if (reason !== null) return failed(reason, notes);
     const conflicts = new Conflicts(settings.conflicts, index, rejections);
-    const result = await writeBatches(request, index, notes, conflicts);
+    const result = await writeBatches(request, index, { ...notes, work }, conflicts);
     return openLine === undefined || result.status === "failed" ? result : { ...result, openLine };
   } finally {
+    work.seal(request.onLate ?? (() => undefined));
     first?.close();
     index.close();
   }
@@ -146,7 +151,7 @@ function rowsReason(request: MapFileRequest, readings: number, rejections: Rejec
 async function writeBatches(
   request: MapFileRequest,
   index: ReadingIndex,
-  notes: Notes,
+  notes: Notes & Pick<Taking, "work">,
   conflicts: Conflicts,
 ): Promise<MapResult> {
   const { sink, limits, signal } = request;
@@ -158,7 +163,8 @@ async function writeBatches(
       batches.push(await sink.append(body, (sheet) => index.sheetName(sheet)));
     }
     conflicts.explain();
-    const reason = conflicts.refused === 0 ? null : rowsReason(request, totals.points, notes.rejections);
+    const refused = conflicts.refused === 0 ? null : rowsReason(request, totals.points, notes.rejections);
+    const reason = notes.work.lateReason() ?? refused;
     if (reason !== null) {
       await sink.discard();
       return failed(reason, notes);

@@ -10,6 +10,7 @@ import { authorFrames } from "./author-frames.ts";
 import { createContext } from "./context.ts";
 import type { LookupFile, MapJob } from "./contract.ts";
 import { thrownWords } from "./denied-access.ts";
+import type { MapWork } from "./map-work.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
 import type { FirstRange, LaterRange } from "./ranges/ranges.ts";
 import type { ReadingIndex } from "./reading-index.ts";
@@ -48,6 +49,7 @@ export interface Taking {
   /** Called with the size of a file that was read by lines. */
   readonly onLines?: (size: number) => void;
   readonly range: FirstRange | LaterRange | undefined;
+  readonly work: MapWork;
 }
 
 const SHORT_LINE = "lines end before their columns do, as where blanks at the end were left out";
@@ -56,7 +58,7 @@ const SHORT_LINE = "lines end before their columns do, as where blanks at the en
 export async function runMapper(
   request: RunRequest,
   settings: unknown,
-  { index, rejections, findings, onCut, onLines = () => undefined, range }: Taking,
+  { index, rejections, findings, onCut, onLines = () => undefined, range, work }: Taking,
 ): Promise<Reason | null> {
   const tracker = new RowTracker();
   const size = sizeOf(request);
@@ -69,7 +71,8 @@ export async function runMapper(
       findings.add({ kind: "comment", message, place: { row, text } });
     },
   };
-  const file = createMapperFile({ ...request, size, cut: range?.cut, notes }, tracker, refuse, request.signal);
+  const facts = { ...request, size, cut: range?.cut, notes, watch: work };
+  const file = createMapperFile(facts, tracker, refuse, request.signal);
   const { log = NO_LOG, lookups, version, signal } = request;
   const zones = new SourceZones(request.zones);
   try {
@@ -88,11 +91,14 @@ export async function runMapper(
         onCut,
         signal,
         watch: range,
+        work,
       },
     });
-    await request.mapper.map(context);
+    await work.run(async () => await request.mapper.map(context));
+    const left = await work.end();
     // The mapper may have caught it.
     if (zones.missing !== undefined) throw zones.missing;
+    if (left !== null) return left;
     finish();
     if (notes.isLines) onLines(size);
     return null;

@@ -10,6 +10,7 @@ export const ATTENTION_KINDS = [
   "drop",
   "service",
   "trigger",
+  "paused",
   "spool",
 ] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];

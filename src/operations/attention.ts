@@ -3,7 +3,7 @@
  * services, the spool.
  */
 import type { Ledger, RepeatedFiles } from "../ledger/ledger.ts";
-import type { DropState, SpoolState } from "../model.ts";
+import type { DropState, Pause, SpoolState } from "../model.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
@@ -49,6 +49,8 @@ export interface AttentionSources {
   repeated(): Promise<readonly RepeatedFiles[]>;
   /** Triggers that come from services. */
   triggers(): Promise<readonly ListedTriggers[]>;
+  /** What the gateway itself paused, with the reason in words. */
+  pauses(): readonly { readonly pause: Pause; readonly words: string }[];
   spool(): Promise<SpoolState>;
   readonly spoolShare: number;
 }
@@ -105,6 +107,10 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
     concerns.push({ key, kind: "service", text, facts: { service: name } });
   }
   concerns.push(...(await repeated(sources)), ...triggerConcerns(await sources.triggers()));
+  for (const { pause, words } of sources.pauses()) {
+    const { kind, name, at } = pause;
+    concerns.push({ key: `paused ${kind} ${name}`, kind: "paused", text: words, facts: { [kind]: name, since: at } });
+  }
   const spool = await sources.spool();
   if (spool.full !== null || spool.usedBytes >= spool.budgetBytes * sources.spoolShare)
     concerns.push({

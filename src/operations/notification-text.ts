@@ -34,6 +34,7 @@ const WORDS: Readonly<
   drop: ["drop cannot be reached", "drops cannot be reached"],
   service: ["service cannot be reached", "services cannot be reached"],
   trigger: ["trigger of the service cannot be used", "triggers of the service cannot be used"],
+  paused: ["trigger paused by the gateway", "triggers paused by the gateway"],
   spool: ["spool nearly full", "spools nearly full"],
 };
 

@@ -30,7 +30,15 @@ const CHECK_EVERY_MS = 15_000;
 const FLUSH_MS = 5_000;
 const RETRY_MS = { first: 60_000, last: 3_600_000 } as const;
 /** Kinds whose end is reported, too. Files at rest are resolved by a person, who knows it. */
-const REPORTED_WHEN_RESOLVED: ReadonlySet<string> = new Set(["occupied", "late", "lane", "drop", "service", "spool"]);
+const REPORTED_WHEN_RESOLVED: ReadonlySet<string> = new Set([
+  "occupied",
+  "late",
+  "lane",
+  "drop",
+  "service",
+  "paused",
+  "spool",
+]);
 
 export class Notifier {
   readonly #parts: NotifierParts;

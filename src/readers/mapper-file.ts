@@ -30,6 +30,16 @@ import type { RowTracker } from "./row-place.ts";
 import { sheetNames, xlsxCells, xlsxRows } from "./xlsx.ts";
 import { xmlElements } from "./xml.ts";
 
+/** Follows what is being read of a file. */
+export interface ReadWatch {
+  /** False when nothing may be read any more. Otherwise `ended` follows. */
+  begun(use: string): boolean;
+  ended(use: string): void;
+  during<Value>(use: string, work: () => Promise<Value>): Promise<Value>;
+}
+
+const UNWATCHED: ReadWatch = { begun: () => true, ended: () => undefined, during: (_, work) => work() };
+
 export interface FileFacts {
   readonly inputPath: string;
   /** Base name and path at the drop. */
@@ -40,6 +50,7 @@ export interface FileFacts {
   /** The whole content, when it was read already. */
   readonly content?: Buffer | undefined;
   readonly cut?: Cut | undefined;
+  readonly watch?: ReadWatch | undefined;
   readonly notes?: FileNotes | undefined;
 }
 
@@ -69,6 +80,9 @@ export function createMapperFile(
     const chunks = read(textOf(options));
     return options.lineEnd === "required" ? withLineEnd(chunks, facts) : chunks;
   };
+  const { watch = UNWATCHED } = facts;
+  const watched = <Row extends object>(chunks: AsyncIterable<Row[]>) =>
+    whileRead(tracked(chunks, tracker), watch, "a reader of the file");
   const file = {
     name: basename(facts.fileName),
     path: facts.filePath,
@@ -77,30 +91,27 @@ export function createMapperFile(
       options.columns === true || typeof options.columns === "object"
         ? ofBlocks<TextRow>(
             byLines(options, (text) => csvRows(text, noted(options), refuse)),
-            tracker,
+            watched,
           )
         : ofBlocks<TextCells>(
             byLines(options, (text) => csvCells(text, noted(options))),
-            tracker,
+            watched,
           ),
-    lines: (options: LineOptions = {}) =>
-      watched(
-        byLines(options, (text) => lineChunks(text, options)),
-        tracker,
-      ),
+    lines: (options: LineOptions = {}) => watched(byLines(options, (text) => lineChunks(text, noted(options)))),
     fixedWidth: (options: FixedWidthOptions) =>
       watched<TextRow>(
         byLines(options, (text) => fixedWidthRows(text, noted(options), { refuse, onShort: notes.onShort })),
-        tracker,
       ),
     xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
-      watched<object>(options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options), tracker),
-    sheets: (options: Parameters<MapperFile["sheets"]>[0] = {}) => sheetNames(input, options),
-    json: (options: JsonOptions) => watched(jsonItems(textOf(options), options), tracker),
-    ndjson: (options: JsonLimits = {}) => watched(ndjsonItems(textOf(options), options, refuse), tracker),
-    xml: (options: XmlOptions) => watched<XmlElement>(xmlElements(textOf(options), options), tracker),
-    text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(textOf(options), options),
-    bytes: () => rawChunks(input),
+      watched<object>(options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options)),
+    sheets: (options: Parameters<MapperFile["sheets"]>[0] = {}) =>
+      watch.during("sheets()", () => sheetNames(input, options)),
+    json: (options: JsonOptions) => watched(jsonItems(textOf(options), options)),
+    ndjson: (options: JsonLimits = {}) => watched(ndjsonItems(textOf(options), options, refuse)),
+    xml: (options: XmlOptions) => watched<XmlElement>(xmlElements(textOf(options), options)),
+    text: (options: Parameters<MapperFile["text"]>[0] = {}) =>
+      watch.during("text()", () => wholeText(textOf(options), options)),
+    bytes: () => whileRead(rawChunks(input), watch, "bytes()"),
   };
   // The overloads of the contract derive the type of the rows from `columns`, which one implementation cannot
   // express.
@@ -139,16 +150,33 @@ function commentNotes({ onComment: note }: FileNotes) {
 
 function ofBlocks<Row extends object>(
   blocks: AsyncIterable<Row[] | PlainRows<Row>>,
-  tracker: RowTracker,
+  watched: (chunks: AsyncIterable<Row[]>) => AsyncGenerator<readonly Row[]>,
 ): AsyncGenerator<readonly Row[]> {
-  const rows = watched(madeRows(blocks), tracker);
+  const rows = watched(madeRows(blocks));
   keepBlocks(rows, blocks);
   return rows;
 }
 
-async function* watched<Row extends object>(
+async function* tracked<Row extends object>(
   chunks: AsyncIterable<Row[]>,
   tracker: RowTracker,
 ): AsyncGenerator<readonly Row[]> {
   for await (const rows of chunks) yield tracker.watch(rows);
+}
+
+/** While the mapper has a chunk, nothing is being read: it may leave the rest. */
+async function* whileRead<Chunk>(chunks: AsyncIterable<Chunk>, watch: ReadWatch, use: string): AsyncGenerator<Chunk> {
+  let isReading = watch.begun(use);
+  try {
+    if (!isReading) return;
+    for await (const chunk of chunks) {
+      watch.ended(use);
+      isReading = false;
+      yield chunk;
+      isReading = watch.begun(use);
+      if (!isReading) return;
+    }
+  } finally {
+    if (isReading) watch.ended(use);
+  }
 }

@@ -2,6 +2,9 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pause } from "../model.ts";
 
+/** Who paused what no person did. */
+export const PAUSED_BY_GATEWAY = "the gateway";
+
 type PauseLedger = Pick<Ledger, "pauses" | "pause" | "resume">;
 
 export class Pauses {
@@ -46,6 +49,11 @@ export class Pauses {
     return this.#all
       .filter(({ kind }) => kind === "trigger")
       .map((pause) => ({ part: `trigger ${pause.name}`, ready: true, reason: pauseWords(pause) }));
+  }
+
+  /** Those that no person ordered, with their reasons in words. */
+  byGateway(): readonly { readonly pause: Pause; readonly words: string }[] {
+    return this.#all.flatMap((pause) => (pause.by === PAUSED_BY_GATEWAY ? [{ pause, words: pauseWords(pause) }] : []));
   }
 
   async set(pause: Omit<Pause, "at">): Promise<Pause> {

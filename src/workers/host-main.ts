@@ -13,7 +13,16 @@ import { wordsOf } from "../support/errors.ts";
 import { Channel, receiveSecret } from "./channel.ts";
 import { endLoan } from "./compiled-modules.ts";
 import type { ThreadTask } from "./host-thread.ts";
-import type { FromHost, FromThread, HostStart, TaskEnd, TaskRequest, ThreadStart, ToHost } from "./messages.ts";
+import type {
+  FromHost,
+  FromThread,
+  HostStart,
+  LateWords,
+  TaskEnd,
+  TaskRequest,
+  ThreadStart,
+  ToHost,
+} from "./messages.ts";
 
 /** Interval at which the gateway and the memory are checked, in milliseconds. */
 const WATCH_MS = 250;
@@ -85,6 +94,7 @@ function startPool(): Piscina<ThreadTask, void> {
   pool.on("workerCreate", report);
   // The pool emits this event before it removes the thread.
   pool.on("workerDestroy", () => queueMicrotask(report));
+  pool.on("message", ({ runId, file, words }: LateWords) => send({ kind: "late", runId, file, words }));
   // A fault between two tasks.
   pool.on("error", (thrown) => send({ kind: "fault", words: wordsOf(thrown) }));
   return pool;

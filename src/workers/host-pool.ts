@@ -9,7 +9,7 @@ import type { Logger } from "../support/log.ts";
 import { isBundled } from "./bundled.ts";
 import type { HostLimits } from "./host-process.ts";
 import type { Load } from "./list-turns.ts";
-import { MappingHost } from "./mapping-host.ts";
+import { type HostReports, MappingHost } from "./mapping-host.ts";
 import type { MapperModule } from "./messages.ts";
 
 /** Idle hosts end, since most sites have long pauses between files. */
@@ -19,10 +19,16 @@ const SERVED_MAX = 5_000;
 /** Share of the memory of one file that a host may hold while idle, beside that of its threads. */
 const GROWN_SHARE_MAX = 0.5;
 
+export interface HostPoolMeans {
+  readonly log: Logger;
+  readonly onLate: HostReports["late"];
+}
+
 export class HostPool {
   readonly #idleThreadsMax: number;
   readonly #limits: HostLimits;
   readonly #log: Logger;
+  readonly #reports: HostReports;
   /** The host that receives the tasks of a key. */
   readonly #hosts = new Map<string, MappingHost>();
   /** When hosts without a task end; longest idle first. */
@@ -33,10 +39,13 @@ export class HostPool {
   readonly #retired = new WeakSet<MappingHost>();
 
   /** Hosts without a task are kept while they have at most this number of threads, or for the last one of them. */
-  constructor(idleThreadsMax: number, limits: HostLimits, log: Logger) {
+  constructor(idleThreadsMax: number, limits: HostLimits, { log, onLate }: HostPoolMeans) {
     this.#idleThreadsMax = idleThreadsMax;
     this.#limits = limits;
     this.#log = log;
+    const fault = (words: string) =>
+      log.warn({ fault: words }, "a mapper had left work behind that failed between two files");
+    this.#reports = { fault, late: onLate };
   }
 
   /** The host of this mapper, or of those that come with Headgate. `isAlone`: a new host, for one task. */
@@ -47,9 +56,7 @@ export class HostPool {
       this.#stayAwake(known);
       return known;
     }
-    const onFault = (words: string) =>
-      this.#log.warn({ fault: words }, "a mapper had left work behind that failed between two files");
-    const host = new MappingHost(this.#limits, onFault, key === BUNDLED ? module : null);
+    const host = new MappingHost(this.#limits, this.#reports, key === BUNDLED ? module : null);
     this.#alive.add(host);
     if (!isAlone) this.#hosts.set(key, host);
     return host;

@@ -6,7 +6,7 @@ import { type MessagePort, workerData } from "node:worker_threads";
 import { confineThread } from "../support/threads/rights.ts";
 import { dropLinks, returnCache } from "./compiled-modules.ts";
 import type { RangeRequest, TaskRequest, ThreadStart } from "./messages.ts";
-import { captureOutput, performRange, performTask, takeOwn } from "./thread-tasks.ts";
+import { captureOutput, performRange, performTask, takeOwn, watchFaults } from "./thread-tasks.ts";
 
 /** Without a request, it returns when the thread is loaded. */
 export type ThreadTask =
@@ -24,6 +24,7 @@ if (cache !== "") returnCache(cache);
 if (cachesFolder !== null) dropLinks(cachesFolder);
 await confineThread("a mapper");
 captureOutput();
+watchFaults();
 // A thread of a mapper could be started without any limits. Absent when the process was started without permissions.
 if (process.permission !== undefined) process.permission.drop("worker");
 

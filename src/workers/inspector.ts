@@ -5,7 +5,7 @@
 
 import { nameOf } from "../mapping/mapper-files.ts";
 import { ConfigError, TransientError } from "../support/errors.ts";
-import { type AskOutcome, MappingHost } from "./mapping-host.ts";
+import { type AskOutcome, type HostReports, MappingHost } from "./mapping-host.ts";
 import type { MapperFacts, MapperModule, TaskAnswer, TaskRequest } from "./messages.ts";
 
 export interface Inspector {
@@ -28,6 +28,8 @@ export interface InspectorLimits {
 }
 
 const LIMITS: InspectorLimits = { memory: 512_000_000, loadLimit: 10_000, caseLimit: 60_000 };
+/** A case fails by its result alone. */
+const SILENT: HostReports = { fault: () => undefined, late: () => undefined };
 /** The process ends after this long without a query, in milliseconds. */
 const IDLE_MS = 3_000;
 
@@ -51,7 +53,7 @@ export function createInspector(limits: InspectorLimits = LIMITS): Inspector {
     clearTimeout(idle);
     for (;;) {
       if (isClosed) return { end: "cancelled" };
-      child ??= new MappingHost({ memory: limits.memory, threads: 1, writable: [] }, () => undefined);
+      child ??= new MappingHost({ memory: limits.memory, threads: 1, writable: [] }, SILENT);
       const { outcome, isShared } = await child.ask(request, { timeLimit: timeLimitOf(request, limits) });
       const isClean = outcome.end === "answered" && outcome.left.length === 0;
       if (!isClean) await end();

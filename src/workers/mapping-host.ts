@@ -18,7 +18,16 @@ import {
   MEMORY_SLACK,
   startHost,
 } from "./host-process.ts";
-import type { Answered, FromHost, MapperModule, TaskEnd, TaskRequest, TaskWords, ToHost } from "./messages.ts";
+import type {
+  Answered,
+  FromHost,
+  LateWords,
+  MapperModule,
+  TaskEnd,
+  TaskRequest,
+  TaskWords,
+  ToHost,
+} from "./messages.ts";
 
 export interface AskOptions {
   readonly signal?: AbortSignal;
@@ -48,6 +57,14 @@ export interface Asked {
   readonly hadNeighbour: boolean;
 }
 
+/** What a host reports of threads, beside the answers to tasks. */
+export interface HostReports {
+  /** A thread that has no task failed. */
+  fault(words: string): void;
+  /** A mapper gave something after the result of its file. */
+  late(late: Omit<LateWords, "kind">): void;
+}
+
 const MEMORY_LOOK_MS = 50;
 /** Resident bytes of a further thread that has mapped a small file and has no task: 30 MB, as measured. */
 const IDLE_THREAD_BYTES = 32 * 1024 * 1024;
@@ -72,7 +89,7 @@ export class MappingHost {
   readonly #socket: Socket;
   readonly #channel: Channel<ToHost, FromHost>;
   readonly #limits: HostLimits;
-  readonly #onFault: (words: string) => void;
+  readonly #reports: HostReports;
   readonly #ended: Promise<void>;
   readonly #tasks = new Map<number, Task>();
   #asked = 0;
@@ -85,10 +102,10 @@ export class MappingHost {
   #isEnding = false;
   #gone: HostExit | null = null;
 
-  /** `onFault` receives faults of threads that have no task. `own` see `HostStart`. */
-  constructor(limits: HostLimits, onFault: (words: string) => void, own: MapperModule | null = null) {
+  /** `own` see `HostStart`. */
+  constructor(limits: HostLimits, reports: HostReports, own: MapperModule | null = null) {
     this.#limits = limits;
-    this.#onFault = onFault;
+    this.#reports = reports;
     const { child, socket, caches } = startHost(limits, own);
     this.#child = child;
     this.#socket = socket;
@@ -189,7 +206,8 @@ export class MappingHost {
       this.#idleBytes = message.bytes;
       preferWhenMemoryIsShort(this.#child.pid);
     } else if (message.kind === "threads") this.#threads = message.count;
-    else if (message.kind === "fault") this.#onFault(message.words);
+    else if (message.kind === "fault") this.#reports.fault(message.words);
+    else if (message.kind === "late") this.#reports.late(message);
     else if (message.kind === "said") this.#onWords(message.number, message.words);
     else this.#settle(message.number, outcomeOf(message.ended));
   }

@@ -39,6 +39,15 @@ export interface HostStart {
   readonly own: MapperModule | null;
 }
 
+/** The mapper of a file gave something when its result was known already. */
+export interface LateWords {
+  readonly kind: "late";
+  readonly runId: string;
+  /** Path at the drop. */
+  readonly file: string;
+  readonly words: string;
+}
+
 /** To each thread of a host, when it starts. */
 export interface ThreadStart {
   /** The folder of the lent links, which no mapper may write in; null when nothing was lent. */
@@ -92,6 +101,8 @@ export type FromHost =
   | { readonly kind: "ended"; readonly number: number; readonly ended: TaskEnd }
   /** Whenever a thread was started or has ended. */
   | { readonly kind: "threads"; readonly count: number }
+  /** From a thread, at any time. */
+  | LateWords
   /** A thread failed while it had no task. */
   | { readonly kind: "fault"; readonly words: string };
 

@@ -8,7 +8,7 @@ import { prepareBundled } from "./bundled.ts";
 import { createInspector } from "./inspector.ts";
 import type { SharedMappers } from "./mapper-copies.ts";
 import { KeptVersions } from "./mapper-versions.ts";
-import { createMappingPool } from "./pool.ts";
+import { createMappingPool, type PoolMeans } from "./pool.ts";
 
 /** A changed mapper that hangs does not keep the gateway from starting: the former version continues. */
 const FIRST_LOOK_MS = 10_000;
@@ -34,6 +34,7 @@ export interface MappingMeans {
   readonly clock: Clock;
   /** The store in which other nodes find the versions that runs are bound to; absent without other nodes. */
   readonly ledger?: { readonly shared: { readonly content: SharedMappers } | null };
+  readonly onLate?: PoolMeans["onLate"];
 }
 
 /** The folders that mappers may write, and that of the versions. */
@@ -44,7 +45,7 @@ export interface MappingPlace {
 export function openMapping(
   options: { readonly workers: WorkersOptions; readonly mappers: MappersOptions },
   { root }: MappingPlace,
-  { log, clock, ledger }: MappingMeans,
+  { log, clock, ledger, onLate }: MappingMeans,
 ): OpenMapping {
   const { folders } = options.mappers;
   const inspector = createInspector();
@@ -60,6 +61,7 @@ export function openMapping(
     locate: (name, digest) => versions.locate(name, digest),
     expected: (name, digest) => versions.expected(name, digest),
     writable: [root],
+    ...(onLate === undefined ? {} : { onLate }),
   });
   let stopWatching: (() => Promise<void>) | null = null;
   /** Read at each check. */

@@ -18,7 +18,7 @@ import { searchFolders } from "./bundled.ts";
 import { HostPool, keyOf } from "./host-pool.ts";
 import { listLimit, listOf, mapJobList, partPathOf } from "./job-list.ts";
 import { ListTurns } from "./list-turns.ts";
-import type { Asked, AskOutcome, MappingHost } from "./mapping-host.ts";
+import type { Asked, AskOutcome, HostReports, MappingHost } from "./mapping-host.ts";
 import type { JobList, ListedJob, MapperModule, TaskAnswer } from "./messages.ts";
 import { Slots } from "./slots.ts";
 
@@ -47,7 +47,11 @@ export interface PoolMeans {
   readonly writable?: readonly string[];
   /** See the task `map`. */
   readonly rangedBytesMin?: number;
+  /** The mapper of a file gave something, or failed, after the result of the file. */
+  readonly onLate?: (late: LateReadings) => void;
 }
+
+export type LateReadings = Parameters<HostReports["late"]>[0];
 
 /** `folders` are absolute; the bundled mappers are added. */
 export function createMappingPool(
@@ -62,8 +66,11 @@ export function createMappingPool(
   const hosts = new HostPool(
     count + IDLE_BESIDE,
     { memory: options.memory, threads: count, writable: means.writable ?? null },
-    log,
+    { log, onLate: (late) => (means.onLate ?? logLate)(late) },
   );
+  function logLate({ runId, file, words }: LateReadings): void {
+    log.warn({ run: runId, file, code: "HG-MAP-041" }, lateWords(words));
+  }
   const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
   const closing = new AbortController();
   /** Preparations and maps in progress, which `close` waits for. */
@@ -262,6 +269,11 @@ function endReason(outcome: AskOutcome, job: MapJob, options: WorkersOptions): R
 function leftWords(left: readonly string[], job: JobNames): string | null {
   if (left.length === 0) return null;
   return `the mapper ${job.binding.mapper.name} left ${left.join(", ")} behind after ${job.filePath}`;
+}
+
+/** In the words of the mapping thread. */
+export function lateWords(words: string): string {
+  return `${words} after the file was written, so what it gives is lost`;
 }
 
 /** The facts of a file in log lines. */

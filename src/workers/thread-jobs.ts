@@ -2,21 +2,37 @@
 
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { parentPort } from "node:worker_threads";
 import { type CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
 import type { MapJob, MapResult } from "../mapping/contract.ts";
 import { mapFile } from "../mapping/map-file.ts";
 import type { Mapper } from "../mapping/mapper.ts";
 import { mapRange } from "../mapping/ranges/map-range.ts";
 import type { MappedRange, RangeAsk, RangeHelper } from "../mapping/ranges/ranges.ts";
+import { shorten } from "../mapping/rejections.ts";
 import { unreadableInput } from "../mapping/run-mapper.ts";
 import { SHARED_MAX, type Span } from "../segment/layout.ts";
 import { readSpan } from "../segment/trailer.ts";
 import { type BatchSink, createSegmentPart, SegmentWriter } from "../segment/writer.ts";
 import { digestOfFileNow } from "../support/digest.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
-import type { JobList, ListedJob, ListLine, TaskAnswer } from "./messages.ts";
+import type { JobList, LateWords, ListedJob, ListLine, TaskAnswer } from "./messages.ts";
 
 type Log = Pick<CappedLog, "add">;
+
+/** The function of the thread, before a mapper can change it. */
+const tellHost = parentPort?.postMessage.bind(parentPort);
+let isLate = false;
+
+/** A mapper gave something after the result of its file: its thread maps no other. */
+export function hasComeLate(): boolean {
+  return isLate;
+}
+
+function reportLate({ runId, filePath }: Pick<MapJob, "runId" | "filePath">, words: string): void {
+  isLate = true;
+  tellHost?.({ kind: "late", runId, file: filePath, words: shorten(words) } satisfies LateWords);
+}
 
 interface Source {
   readonly inputPath: string;
@@ -46,6 +62,7 @@ function mapJob(
     lookups: job.lookups,
     zones: job.zones,
     sink,
+    onLate: (words) => reportLate(job, words),
     // A cancelled task ends with its thread.
     signal: new AbortController().signal,
     log: {

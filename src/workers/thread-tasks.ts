@@ -5,6 +5,7 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { authorFrames } from "../mapping/author-frames.ts";
 import { CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
+import { presentWork } from "../mapping/map-work.ts";
 import type { Mapper } from "../mapping/mapper.ts";
 import { digestMapper } from "../mapping/mapper-files.ts";
 import { type RangeHelper, rangeOf } from "../mapping/ranges/ranges.ts";
@@ -13,11 +14,16 @@ import { settingsFault } from "../mapping/settings.ts";
 import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
 import { factsOf } from "./mapper-facts.ts";
 import type { FromThread, MapperModule, RangeAnswer, RangeRequest, TaskAnswer, TaskRequest } from "./messages.ts";
-import { mapAlone, mapList, mapRangeOf, printable } from "./thread-jobs.ts";
+import { hasComeLate, mapAlone, mapList, mapRangeOf, printable } from "./thread-jobs.ts";
 
 /** The functions of the thread, before a mapper can change them. */
 const endThread = process.exit.bind(process);
 const resourcesInUse = process.getActiveResourcesInfo.bind(process);
+
+/** A fault between two files belongs to the one whose mapper began what failed. */
+export function watchFaults(): void {
+  process.on("uncaughtExceptionMonitor", comesLate);
+}
 
 /** Text that a mapper prints is written to the log of its file. */
 export function captureOutput(): void {
@@ -127,7 +133,8 @@ const before = inUse();
 
 /** Kinds of resources that mappers left behind. */
 function left(): string[] {
-  return [...inUse()].flatMap(([kind, count]) => (count > (before.get(kind) ?? 0) ? [kind] : []));
+  const kinds = [...inUse()].flatMap(([kind, count]) => (count > (before.get(kind) ?? 0) ? [kind] : []));
+  return hasComeLate() ? [...kinds, "readings that came late"] : kinds;
 }
 
 let log = new CappedLog(() => undefined);
@@ -185,6 +192,7 @@ export async function performRange(request: RangeRequest, meet: MessagePort, por
 export async function performTask(request: TaskRequest, port: MessagePort): Promise<void> {
   const send = (message: FromThread) => port.postMessage(message);
   const fault = (thrown: unknown) => {
+    comesLate(thrown);
     send({ kind: "ended", ended: { end: "fault", words: shorten(faultWords(thrown)) } });
     endThread(1);
   };
@@ -206,6 +214,11 @@ export async function performTask(request: TaskRequest, port: MessagePort): Prom
   }
   for (const event of events) process.off(event, fault);
   port.close();
+}
+
+/** Of a file that was mapped before, this is more than the fault of the present one. */
+function comesLate(thrown: unknown): void {
+  presentWork()?.comesLate(`what nobody awaited failed (${shorten(faultWords(thrown))})`);
 }
 
 /** With the author's own line, which is more useful than the message alone. */

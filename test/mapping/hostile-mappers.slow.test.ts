@@ -138,9 +138,11 @@ describe("the host of a mapper", () => {
 
   it("is replaced when a file leaves a timer behind", async () => {
     const leave = "setTimeout(() => Promise.reject(new Error('late')), 60_000);";
-    const { map, folder, lines } = await poolOf({ leaves: `${counting} ${leave}` }, { count: 1 });
-    for (let files = 0; files < 2; files += 1) expect(await map("leaves")).toMatchObject({ status: "mapped" });
-    expect(await valueIn(folder, "leaves")).toBe(1);
+    const body = `${counting}; log.info("file " + globalThis.count + " of its host"); ${leave}`;
+    const { map, lines } = await poolOf({ leaves: body }, { count: 1 });
+    for (let files = 0; files < 2; files += 1)
+      expect(await map("leaves")).toMatchObject({ status: "failed", reason: { code: "HG-MAP-040" } });
+    expect(lines.filter((line) => line.includes("file 1 of its host")).length).toBe(2);
     expect(lines.join("")).toContain("left Timeout behind after in/input.csv");
   });
 

@@ -30,6 +30,7 @@ const quiet: AttentionSources = {
   lanes: async () => [],
   repeated: async () => [],
   triggers: async () => [],
+  pauses: () => [],
   spool: async () => spool,
   spoolShare: 0.8,
 };

@@ -109,6 +109,7 @@ describe("a run that cannot be fetched, with two behind it", () => {
       lanes: () => lanes.overdue(),
       repeated: async () => [],
       triggers: async () => [],
+      pauses: () => [],
       spool: async () => ({
         ...{ usedBytes: 0, sharedBytes: 0, held: { runs: 0, bytes: 0 }, budgetBytes: 1, freeBytes: 1 },
         full: null,

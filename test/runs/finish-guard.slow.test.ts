@@ -76,6 +76,7 @@ async function toldOccupied() {
     lanes: async () => [],
     repeated: async () => [],
     triggers: async () => [],
+    pauses: () => [],
     spool: async () => ({ usedBytes: 0, budgetBytes: 1, freeBytes: 1, full: null }) as never,
     spoolShare: 1,
   });

@@ -105,3 +105,34 @@ test("a run that was interrupted finishes with the bytes of the version that it 
   await until("both are stored", async () => (await rig.stored(variable))["2026-03-11"] !== undefined);
   expect(await rig.stored(variable)).toMatchObject({ "2026-03-11": 4, "2026-03-12": 5 });
 });
+
+test("readings that come when their file is written mark the run, and stop the triggers of that version", async () => {
+  const module = (then: string) =>
+    writeFileSync(
+      join(rig.folder, "mappers", "acme", "mapper.ts"),
+      `import { defineMapper } from "headgate/mapper";
+export default defineMapper({ name: "acme", summary: "of a test", version: "9.0.0", async map({ emit }) {
+  const give = (day) => emit({ target: { variableId: ${variable} }, date: "2026-04-0" + day + "T00:00:00Z", value: day });
+  give(1); ${then} } });`,
+    );
+  rmSync(join(rig.folder, "mappers", "acme", "cases"), { recursive: true });
+  const wait = "Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)";
+  module(`void ${wait}.value.then(() => give(2));`);
+  const gateway = await open();
+  rig.put("in/late.csv", "2026-04-01T00:00:00Z,1\n");
+  await until("the trigger is paused", async () => (await gateway.ledger.pauses()).length > 0);
+  const [run] = await gateway.ledger.recentRuns(1);
+  expect(await gateway.ledger.pauses()).toMatchObject([
+    { kind: "trigger", name: "acme", by: "the gateway", why: expect.stringContaining(`(run ${run?.id}, late.csv)`) },
+  ]);
+  expect(run?.reason).toMatchObject({ code: "HG-MAP-041", message: expect.stringContaining("acme 9.0.0") });
+  const { parts } = (await (await askOperations(gateway, "/health/ready")).json()) as { parts: { part: string }[] };
+  expect(parts.map(({ part }) => part)).toContain("trigger acme");
+  const answer = await askOperations(gateway, "/operations/attention");
+  expect(await answer.json()).toMatchObject({ groups: [{ kind: "paused", triggers: ["acme"] }] });
+
+  rig.put("in/next.csv", "2026-04-03T00:00:00Z,1\n");
+  await until("the next file waits", async () =>
+    (await gateway.ledger.arrivalsAt("next.csv")).some(({ reason }) => reason?.includes("is paused") === true),
+  );
+});

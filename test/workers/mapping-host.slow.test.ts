@@ -26,7 +26,7 @@ it("a cancelled task ends soon, also when the report of its begin arrives later 
   );
   const modulePath = join(folder, "hangs.ts");
   const request = { kind: "describe", modulePath, digest: await digestMapper(modulePath) } as const;
-  const host = new MappingHost({ ...LIMITS, threads: 1 }, () => undefined);
+  const host = new MappingHost({ ...LIMITS, threads: 1 }, { fault: () => undefined, late: () => undefined });
   const stop = new AbortController();
   const asked = host.ask(request, { signal: stop.signal, timeLimit: 2_000 });
   // Without a turn of the event loop, which would receive the report.
@@ -38,7 +38,7 @@ it("a cancelled task ends soon, also when the report of its begin arrives later 
 });
 
 it("ends the threads that have no task, but the last one", async () => {
-  const { host, module } = await idleHost(new HostPool(10, LIMITS, silentLog), "one");
+  const { host, module } = await idleHost(new HostPool(10, LIMITS, { log: silentLog, onLate: () => undefined }), "one");
   expect(host.threads).toBe(2);
   await expect.poll(() => host.threads, { timeout: 60_000 }).toBe(1);
   const { outcome } = await host.ask({ kind: "describe", ...module }, { timeLimit: 60_000 });
@@ -47,7 +47,7 @@ it("ends the threads that have no task, but the last one", async () => {
 });
 
 it("idle hosts are kept up to a number of threads", async () => {
-  const pool = new HostPool(3, LIMITS, silentLog);
+  const pool = new HostPool(3, LIMITS, { log: silentLog, onLate: () => undefined });
   const hosts = [await idleHost(pool, "one"), await idleHost(pool, "two")].map(({ host }) => host);
   const kept = hosts.filter((host) => host.isAlive);
   expect(kept.reduce((sum, { threads }) => sum + threads, 0)).toBeLessThanOrEqual(3);

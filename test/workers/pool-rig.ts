@@ -63,6 +63,6 @@ export async function poolOf(bodies: Readonly<Record<string, string>>, options: 
 
 export async function writeMapper(folder: string, name: string, body: string, head = ""): Promise<void> {
   const module = `import { defineMapper } from "headgate/mapper";${head}
-export default defineMapper({ name: ${JSON.stringify(name)}, summary: "of a test", async map({ file, emit, log }: any) { ${body} } });`;
+export default defineMapper({ name: ${JSON.stringify(name)}, summary: "of a test", async map({ file, emit, eachRow, reject, log }: any) { ${body} } });`;
   await writeFile(join(folder, `${name}.ts`), module);
 }

@@ -1,15 +1,17 @@
 /**
  * Rules for every mapper, whatever its format: an odd file ends in readings or in a reason that names the fault, never
- * in a crash of the mapper; the same bytes give the same batches; an abort from outside is not swallowed.
+ * in a crash of the mapper; the same bytes give the same batches; an abort from outside is not swallowed; nothing comes
+ * when `map` has ended, which would be lost.
  */
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Mapper } from "../../mapping/mapper.ts";
 import { withFixedClock } from "./fixed-clock.ts";
 import { type MapTestOptions, type MapTestResult, mapPath, mapText } from "./map-text.ts";
 
-export interface ContractSample extends Omit<MapTestOptions, "signal"> {
+export interface ContractSample extends Omit<MapTestOptions, "signal" | "onLate"> {
   /** A file that the mapper maps without a refused row. */
   readonly path: string;
 }
@@ -25,6 +27,8 @@ export interface ContractCheck {
 const MAPPER_THREW = "HG-MAP-007";
 const REPEATED_LINES = 20_000;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+/** After the other checks, in which most of what comes late has come already; in milliseconds. */
+const LATE_MS = 50;
 /** Another day, which exposes a mapper that reads the clock. */
 const OTHER_DAY_MS = Date.UTC(2019, 5, 30, 12);
 
@@ -32,7 +36,9 @@ const OTHER_DAY_MS = Date.UTC(2019, 5, 30, 12);
  * The checks, separately, so that a test runner may name them: `for (const check of mapperContract(…)) it(check.name,
  * check.run)`.
  */
-export function mapperContract(mapper: Mapper, sample: ContractSample): readonly ContractCheck[] {
+export function mapperContract(mapper: Mapper, given: ContractSample): readonly ContractCheck[] {
+  const late: string[] = [];
+  const sample = { ...given, onLate: (words: string) => void late.push(words) };
   const odd = (make: (bytes: Buffer) => Uint8Array | null) => async () => {
     const bytes = make(await readFile(sample.path));
     if (bytes !== null) mustEndWell(await mapBytes(mapper, bytes, sample));
@@ -62,6 +68,7 @@ export function mapperContract(mapper: Mapper, sample: ContractSample): readonly
     { name: "the same file twice, on different days and side by side", run: () => twice(mapper, sample) },
     { name: "mapping that is cancelled", run: () => cancelled(mapper, sample) },
     { name: "an input that cannot be read", run: () => unreadable(mapper, sample) },
+    { name: "readings that come after the file", run: () => nothingLate(mapper, sample, late) },
   ];
 }
 
@@ -95,6 +102,15 @@ async function unreadable(mapper: Mapper, sample: ContractSample): Promise<void>
     (thrown: unknown) => thrown,
   );
   if (ended === null) throw new Error("an input that cannot be read gave readings or faults");
+}
+
+/** `late`: what came after the files of all checks. */
+async function nothingLate(mapper: Mapper, sample: ContractSample, late: readonly string[]): Promise<void> {
+  await mapPath(mapper, sample.path, sample);
+  await sleep(LATE_MS);
+  const [first] = late;
+  if (first === undefined) return;
+  throw new Error(`${first} after the file was written, so what it gives is lost: await what \`map\` begins`);
 }
 
 function mapBytes(mapper: Mapper, bytes: string | Uint8Array, sample: ContractSample): Promise<MapTestResult> {

@@ -20,6 +20,8 @@ export interface MapTestOptions {
   /** Lookup tables by name: paths of CSV files or workbooks, keyed by their first column. */
   readonly lookups?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** Called when the mapper gives something, or fails, after the result. */
+  readonly onLate?: (words: string) => void;
 }
 
 export interface MapTestResult {
@@ -78,6 +80,7 @@ export async function mapPath(mapper: Mapper, path: string, options: MapTestOpti
       limits: LIMITS,
       lookups: Object.entries(lookups).map(([name, table]) => lookupFile({ name, path: table })),
       sink,
+      onLate: options.onLate,
       signal: options.signal ?? new AbortController().signal,
     }),
   );

@@ -2,7 +2,7 @@
 import { url as debuggerUrl } from "node:inspector";
 import { isDeepStrictEqual } from "node:util";
 import { listCases } from "../../authoring/case-files.ts";
-import { caseSample, runCase, updateCase } from "../../authoring/cases.ts";
+import { caseSample, expectsNoReadings, runCase, updateCase } from "../../authoring/cases.ts";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "../../authoring/kit/index.ts";
 import type { CatalogueEntry } from "../../mapping/contract.ts";
 import { ConfigError, RejectedError, wordsOf } from "../../support/errors.ts";
@@ -97,37 +97,47 @@ interface TestedCase {
   readonly mapper: string;
   readonly case: string;
   readonly result: "ok" | "differs" | "updated" | "broken";
-  /** The fault, in words. */
+  /** The fault, or what a person should know, in words. */
   readonly detail?: string;
 }
 
+const NO_READINGS = "it gives no readings: is the case about a file that has none?";
+const NO_SAMPLE = "the rules for every mapper were not tried: no case without tables gives readings and refuses no row";
+
 /** A mapper that ends this process is reported as a failure. */
 async function test(names: readonly string[], options: TestOptions): Promise<number> {
-  let at = "";
+  let at: Progress = { mapper: "", done: 0, all: 0 };
   const reportExit = () => {
     process.exitCode = 1;
     printError(
       new RejectedError("HG-MAP-011", {
         operation: "test mapper",
-        subject: at,
-        message: "it ended the process, or waits for ever",
+        subject: at.mapper,
+        message: `it ended the process, or waits for ever, when ${at.done} of ${at.all} cases had been tested`,
       }),
     );
   };
   process.once("exit", reportExit);
   try {
-    return await testAll(names, options, (mapper) => {
-      at = mapper;
+    return await testAll(names, options, (progress) => {
+      at = progress;
     });
   } finally {
     process.off("exit", reportExit);
   }
 }
 
+interface Progress {
+  readonly mapper: string;
+  /** Golden cases, of all mappers. */
+  readonly done: number;
+  readonly all: number;
+}
+
 async function testAll(
   names: readonly string[],
   options: TestOptions,
-  begin: (mapper: string) => void,
+  begin: (progress: Progress) => void,
 ): Promise<number> {
   const catalogue = createCatalogue(mapperFolders(options.folder));
   const entries =
@@ -137,17 +147,25 @@ async function testAll(
   const results: TestedCase[] = [];
   const inspector = createInspector();
   await using _ = { [Symbol.asyncDispose]: () => inspector.close() };
-  for (const { identity, modulePath } of entries) {
-    begin(identity.name);
+  const cases = await Promise.all(entries.map(({ modulePath }) => listCases(modulePath)));
+  const all = cases.flat().length;
+  let done = 0;
+  for (const [nth, { identity, modulePath }] of entries.entries()) {
     await noteCollision(mapperFolders(options.folder), identity.name);
     const report = (one: Omit<TestedCase, "mapper">) => {
       results.push({ mapper: identity.name, ...one });
       if (options.json !== true) printTested(identity.name, one);
     };
     const walled = (name: string) => caseFault(inspector, { modulePath, digest: identity.digest }, name);
-    for (const name of await listCases(modulePath))
+    for (const name of cases[nth] ?? []) {
+      begin({ mapper: identity.name, done, all });
       report(await testCase(modulePath, name, options.update === true, walled));
-    for (const one of await testContract(modulePath)) report(one);
+      done += 1;
+    }
+    begin({ mapper: identity.name, done, all });
+    const rules = await testContract(modulePath);
+    for (const one of rules) report(one);
+    if (rules.length === 0 && options.json !== true) print(`        ${identity.name}: ${NO_SAMPLE}`);
   }
   if (options.json === true) printJson(results);
   else print(testedSummary(results));
@@ -165,16 +183,20 @@ async function testCase(
   walled: (name: string) => Promise<string | null>,
 ): Promise<Omit<TestedCase, "mapper">> {
   const fault = debuggerUrl() === undefined ? await walled(name) : null;
-  if (fault === null && debuggerUrl() === undefined) return { case: name, result: "ok" };
+  if (fault === null && debuggerUrl() === undefined) {
+    const note = (await expectsNoReadings(modulePath, name)) ? { detail: NO_READINGS } : {};
+    return { case: name, result: "ok", ...note };
+  }
   const outcome = await runCase(modulePath, name);
+  const note = outcome.points === 0 ? { detail: NO_READINGS } : {};
   const isExpected = isDeepStrictEqual(outcome.actual, outcome.expected);
-  if (isExpected && fault === null) return { case: name, result: "ok" };
+  if (isExpected && fault === null) return { case: name, result: "ok", ...note };
   if (isExpected)
     return { case: name, result: "broken", detail: `with the rights that the gateway gives it: ${fault}` };
   if (update) {
     await updateCase(modulePath, outcome);
     const left = debuggerUrl() === undefined ? await walled(name) : null;
-    if (left === null) return { case: name, result: "updated" };
+    if (left === null) return { case: name, result: "updated", ...note };
     return { case: name, result: "broken", detail: `with the rights that the gateway gives it: ${left}` };
   }
   const detail = differences(outcome.expected, outcome.actual).join("\n");

@@ -1,5 +1,6 @@
 /** Maps a later range of a file, for the thread that maps the rest of it. */
 
+import { MapWork } from "../map-work.ts";
 import { OddDates } from "../plausible.ts";
 import { ReadingIndex } from "../reading-index.ts";
 import { Findings, Rejections } from "../rejections.ts";
@@ -17,6 +18,7 @@ export async function mapRange(request: MapRangeRequest): Promise<MappedRange | 
   const settings = parseSettings(request.mapper, request.settings);
   if ("fault" in settings || request.signal.aborted) return null;
   let index: ReadingIndex | undefined;
+  const work = new MapWork();
   try {
     const rejections = new Rejections();
     index = new ReadingIndex(
@@ -28,7 +30,7 @@ export async function mapRange(request: MapRangeRequest): Promise<MappedRange | 
     const range = new LaterRange({ index, rejections }, request.range);
     const log = { info: range.refuse, warn: range.refuse };
     const reason = await runMapper({ ...request, log }, settings.value, {
-      ...{ index, rejections, range, findings: new Findings(range.refuse) },
+      ...{ index, rejections, range, work, findings: new Findings(range.refuse) },
       onCut: range.refuse,
     });
     return reason === null && index.fault === undefined ? range.result() : null;
@@ -36,6 +38,8 @@ export async function mapRange(request: MapRangeRequest): Promise<MappedRange | 
     // The other thread meets the fault again, and reports it.
     return null;
   } finally {
+    // The other thread maps with the same mapper, and reports it.
+    work.seal(() => undefined);
     index?.close();
   }
 }

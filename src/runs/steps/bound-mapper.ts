@@ -1,12 +1,17 @@
 /** Binds a run to another version of its mapper, or to the zones of the sources, as long as it has no batches. */
 import type { MapResult } from "../../mapping/contract.ts";
-import type { Run } from "../../model.ts";
+import type { MapperIdentity, Run } from "../../model.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 /** The mapper is not the one that the run is bound to. */
 const MAPPER_CHANGED = "HG-MAP-002";
 /** Dates of the file need the zones of the sources, to which the run is not bound. */
 const ZONES_NEEDED = "HG-MAP-019";
+
+/** `acme 1.2.0 (0123456789ab)` */
+export function mapperText({ name, version, digest }: MapperIdentity): string {
+  return `${name} ${version} (${digest.slice(0, 12)})`;
+}
 
 /** A replay takes the version of the mapper that exists when its turn comes. */
 export async function bindMapper(run: Run, steps: RunSteps): Promise<StepResult> {
@@ -27,9 +32,8 @@ async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
     event: "run.rebound",
     detail:
       before.digest === ""
-        ? `to the mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`
-        : `the mapper ${mapper.name} is ${mapper.version} (${mapper.digest.slice(0, 12)}) now; it was ` +
-          `${before.version} (${before.digest.slice(0, 12)}) when the file was claimed`,
+        ? `to the mapper ${mapperText(mapper)}`
+        : `the mapper is ${mapperText(mapper)} now; it was ${mapperText(before)} when the file was claimed`,
   });
   return true;
 }

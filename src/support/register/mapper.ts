@@ -98,4 +98,16 @@ export const MAPPING_ERRORS = {
       "The refused rows are listed with their reasons. Correct the file and send it again; or raise `rejectShare` of " +
       "the trigger and replay the run, which then delivers the other rows without these.",
   },
+  "HG-MAP-040": {
+    title: "the mapper left work running when its `map` ended",
+    hint:
+      "Its author has to await every promise that `map` begins (`await eachRow(…)`, `for await` over rows, no timers " +
+      "or callbacks that emit later); then replay the run. `headgate mapper test NAME` shows it too.",
+  },
+  "HG-MAP-041": {
+    title: "the mapper gave readings after its file was written",
+    hint:
+      "They are lost: its author has to await what `map` begins. Replay the named run with the corrected mapper, " +
+      "then `headgate resume TRIGGER`.",
+  },
 } as const satisfies Record<string, RegisterEntry>;
