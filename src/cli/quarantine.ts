@@ -1,7 +1,7 @@
 /** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
 import { basename } from "node:path/posix";
 import type { RestingRun } from "../ledger/ledger.ts";
-import type { Arrival } from "../model.ts";
+import type { Arrival, LedgerEvent } from "../model.ts";
 import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "../operations/run-actions.ts";
 import { UNMATCHED_CODE, UNMATCHED_HINT } from "../operations/unmatched-files.ts";
 import { ATTENTION_STATES } from "../states.ts";
@@ -35,7 +35,11 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
     const resting = await ledger.restingIn(ATTENTION_STATES, LOOKED_THROUGH);
     const replaced = options.all === true ? null : await ledger.files.replaced(resting.map(({ run }) => run.id));
     const shown = resting.filter(({ run }) => replaced?.has(run.id) !== true);
-    const cases: Case[] = shown.map((one) => caseOf(one, options.config, templates.has(one.run.binding.trigger)));
+    const cases: Case[] = [];
+    for (const one of shown) {
+      const events = await ledger.events(one.arrival.id);
+      cases.push(caseOf(one, events, options.config, templates.has(one.run.binding.trigger)));
+    }
     for (const { name } of config.drops)
       for (const arrival of await ledger.files.unmatched(name, LOOKED_THROUGH))
         cases.push(unmatchedCase(arrival, options.config));
@@ -72,7 +76,7 @@ function shellWord(text: string): string {
 }
 
 /** `hasTemplate`: its trigger has a template for missing targets. */
-function caseOf({ run, arrival }: RestingRun, config: string, hasTemplate: boolean) {
+function caseOf({ run, arrival }: RestingRun, events: readonly LedgerEvent[], config: string, hasTemplate: boolean) {
   const { reason, points } = run;
   return {
     run: run.id,
@@ -81,7 +85,7 @@ function caseOf({ run, arrival }: RestingRun, config: string, hasTemplate: boole
     state: run.state,
     since: run.changedAt,
     /** The place of the file. */
-    isAt: currentPlace(run, arrival.goneAt),
+    isAt: currentPlace(arrival, events),
     code: reason?.code ?? null,
     reason: reason?.message ?? "",
     place: reason?.place ?? null,

@@ -1,4 +1,5 @@
 /** `headgate replay`: runs a file again from the kept input, and shows the differences before anything is sent. */
+import { Option } from "commander";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Difference, ReplayPlan, ReplayWish } from "../gateway/console/replay-comparison.ts";
 import { ReplayPlanner } from "../gateway/console/replay-plan.ts";
@@ -16,6 +17,7 @@ interface ReplayOptions extends CommandOptions {
   readonly trigger?: string;
   readonly mapper?: string;
   readonly settings?: string;
+  readonly rows?: "strict" | "lenient";
   readonly rejected?: boolean;
   readonly overwrite?: boolean;
   readonly dryRun?: boolean;
@@ -37,6 +39,9 @@ export function addReplay({ command, stop, action }: CommandFrame): void {
     .option("--trigger <name>", "use another trigger")
     .option("--mapper <name>", "use another mapper")
     .option("--settings <json>", "use other settings of the mapper than the trigger's")
+    .addOption(
+      new Option("--rows <rule>", "another rule for refused rows than the trigger's").choices(["strict", "lenient"]),
+    )
     .option("--no-diff", "do not map the file first to show the differences")
     .option("--reason <words>", "reason, for the history")
     .option("--by <name>", "user (default: the one who runs the command)")
@@ -57,7 +62,7 @@ async function replayAll(names: readonly string[], options: ReplayOptions, stop:
       results.push(plan);
       continue;
     }
-    const { rejectedOnly, overwrite, trigger, mapper, settings } = wish;
+    const { rejectedOnly, overwrite, trigger, mapper, settings, rows } = wish;
     const { answer, daemon } = await sendCommand(config, {
       order: "replay",
       run: run.id,
@@ -66,6 +71,7 @@ async function replayAll(names: readonly string[], options: ReplayOptions, stop:
       trigger,
       mapper,
       settings,
+      rows,
       ...authorOf(options),
     });
     results.push({ ...answer, plan });
@@ -111,6 +117,7 @@ function wishOf(options: ReplayOptions): ReplayWish {
     overwrite: options.overwrite === true,
     trigger: options.trigger,
     mapper: options.mapper,
+    rows: options.rows,
     settings: options.settings === undefined ? undefined : settingsOption(options.settings),
   };
 }

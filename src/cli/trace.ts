@@ -6,6 +6,7 @@ import { ledgerWords } from "../ledger/open.ts";
 import { byAttention, findingWords } from "../mapping/contract.ts";
 import type { Batch, RejectedRow, Run } from "../model.ts";
 import { batchStory, eventStory, type StoryEvent } from "../operations/batch-story.ts";
+import { currentPlace } from "../operations/run-actions.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { grouped } from "../support/grouped-number.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
@@ -145,10 +146,9 @@ function printFile(
   if (arrival.sha256 !== null) fact("sha256", arrival.sha256);
   if (sender !== undefined) fact("sender", sender);
   fact("state", `${arrival.state}: ${arrival.reason}`);
-  const where = whereNow(
-    runs.map((one) => one.run),
-    arrival.goneAt,
-  );
+  const place = currentPlace(arrival, events);
+  const isArchived = events.some(({ what, detail }) => what === "source.archived" && detail.endsWith(` → ${place}`));
+  const where = place === arrival.path ? "at its drop" : isArchived ? `archived as ${place}` : place;
   fact("file now", arrival.parentId === null ? where : `in its container, ${containerPath(arrival.path)}`);
   for (const one of runs) {
     printRun(one.run, one.batches, one.rejected, isAll);
@@ -273,13 +273,6 @@ function batchRow(batch: Batch): string[] {
 
 function containerPath(entryPath: string): string {
   return entryPath.slice(0, entryPath.lastIndexOf("!/"));
-}
-
-function whereNow(runs: readonly Run[], goneAt: string | null): string {
-  const finished = runs.find((run) => run.finishedAt !== null && run.finishPlan !== null)?.finishPlan;
-  if (finished?.action === "archive") return `archived as ${finished.to}`;
-  if (finished?.action === "delete") return "deleted, by the rule of its drop";
-  return goneAt === null ? "at its drop" : "no longer at its drop";
 }
 
 function fact(name: string, value: string): void {

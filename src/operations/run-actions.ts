@@ -1,5 +1,5 @@
 /** Actions on a run that needs attention, and the place of its file; for command line and console. */
-import { READINGS_LOST, type Run } from "../model.ts";
+import { type Arrival, type LedgerEvent, READINGS_LOST, type Run } from "../model.ts";
 import { CANCELLABLE_STATES } from "../states.ts";
 
 export type RunAction = "replay" | "provision" | "release" | "recheck" | "cancel" | "forget";
@@ -32,11 +32,37 @@ export function allActionsOf(run: Pick<Run, "state" | "reason">, hasTemplate: bo
   return [...usual, ...(isCancellable ? (["cancel"] as const) : []), "forget"];
 }
 
+type SourceEvent = Pick<LedgerEvent, "what" | "detail">;
+
+/**
+ * Where the file of an arrival is now: the result of its finish, as its history has it. What was planned may have come
+ * otherwise, as for a file that was overwritten before.
+ */
 export function currentPlace(
-  { path, finishPlan, finishedAt }: Pick<Run, "path" | "finishPlan" | "finishedAt">,
-  goneAt: string | null,
+  { path, goneAt }: Pick<Arrival, "path" | "goneAt">,
+  events: readonly SourceEvent[],
 ): string {
-  if (finishPlan?.action === "archive" && finishedAt !== null) return finishPlan.to;
-  if (finishPlan?.action === "delete" && finishedAt !== null) return "deleted";
+  const last = events.findLast(({ what }) => what in PLACES);
+  return last === undefined ? unfinishedPlace(path, goneAt) : (PLACES[last.what]?.(path, goneAt, last.detail) ?? "");
+}
+
+function unfinishedPlace(path: string, goneAt: string | null): string {
   return goneAt === null ? path : "no longer at its drop";
+}
+
+/** Events that end where a file was before; those that leave it there are none of them. */
+const PLACES: Readonly<Record<string, (path: string, goneAt: string | null, detail: string) => string>> = {
+  "source.archived": (path, _, detail) => movedTo(path, detail),
+  "source.aside": (path, _, detail) => movedTo(path, detail.slice(0, detail.lastIndexOf("; "))),
+  "source.deleted": () => "deleted",
+  "source.changed": () => "replaced at its drop by other content, before it was finished",
+  "source.gone": () => "no longer at its drop",
+  "source.unwatched": () => "no longer at its drop",
+  "source.returned": unfinishedPlace,
+};
+
+/** Of the words `path → place`. */
+function movedTo(path: string, detail: string): string {
+  const before = `${path} → `;
+  return detail.startsWith(before) ? detail.slice(before.length) : detail;
 }

@@ -97,7 +97,7 @@ export function createMapperFile(
             byLines(options, (text) => csvCells(text, noted(options))),
             watched,
           ),
-    lines: (options: LineOptions = {}) => watched(byLines(options, (text) => lineChunks(text, noted(options)))),
+    lines: (options: LineOptions = {}) => watched(byLines(options, (text) => lineChunks(text, options))),
     fixedWidth: (options: FixedWidthOptions) =>
       watched<TextRow>(
         byLines(options, (text) => fixedWidthRows(text, noted(options), { refuse, onShort: notes.onShort })),

@@ -12,6 +12,7 @@ export interface ReplayOverrides {
   readonly trigger?: string | undefined;
   readonly mapper?: string | undefined;
   readonly settings?: Readonly<Record<string, unknown>> | undefined;
+  readonly rows?: Binding["rows"] | undefined;
 }
 
 export interface BindingParts {
@@ -72,6 +73,7 @@ export async function replayBinding(
           version: trigger.version,
           empty: trigger.empty,
         };
+  const rows = overrides.rows ?? rules.rows;
   // Settings belong to their mapper.
   const isOther = overrides.mapper !== undefined && overrides.mapper !== (trigger?.mapper ?? before.mapper.name);
   return {
@@ -85,8 +87,8 @@ export async function replayBinding(
         digest: "",
       },
       settings: overrides.settings ?? (isOther ? {} : rules.settings),
-      rows: rules.rows,
-      ...(rules.rows === "strict" ? {} : { rejectShare: rules.share }),
+      rows,
+      ...(rows === "strict" ? {} : { rejectShare: rules.share }),
       ...(rules.empty === undefined ? {} : { empty: rules.empty }),
       limits: parts.limits,
       ...(rules.version === undefined ? {} : { version: rules.version }),

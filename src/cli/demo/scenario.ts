@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 import type { Ledger } from "../../ledger/ledger.ts";
+import { currentPlace } from "../../operations/run-actions.ts";
 import { FILE_STANDINGS } from "../../states.ts";
 
 const ending = z.strictObject({
@@ -108,8 +109,7 @@ export async function compareWithScenario(scenario: Scenario, ledger: Ledger): P
           : points !== undefined && stored !== points
             ? `${stored} points are stored instead of ${points}`
             : null;
-      const plan = run?.finishPlan;
-      const where = plan?.action === "archive" && run?.finishedAt !== null ? plan.to : path;
+      const where = traced === undefined ? path : currentPlace(traced.arrival, traced.events);
       ended.push({ drop, path, expected: ends, found, where, points: stored, fault });
     }
   }

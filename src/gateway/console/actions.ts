@@ -50,7 +50,7 @@ export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndp
     },
     // It is performed to its end, also when the client has gone.
     async command({ body: { command, subjects, options, why }, person }) {
-      const commands = new Commands(parts, options, { by: person.name, why });
+      const commands = new Commands(parts, { options, subjects }, { by: person.name, why });
       const answer = (subject: Subject) => commands.perform(command, subject);
       try {
         return { items: await eachOf<Done>(subjects, answer, { run: null }) };
@@ -82,13 +82,13 @@ async function previewsOf(
 }
 
 /** Throws `RejectedError` for settings of a mapper that a viewer would have run. */
-function assertPermitted({ trigger, mapper, settings }: Shown<ActionOptions>, { name, role }: Person): void {
+function assertPermitted({ trigger, mapper, settings, rows }: Shown<ActionOptions>, { name, role }: Person): void {
   if (role === "operator") return;
-  if (trigger === undefined && mapper === undefined && settings === undefined) return;
+  if ([trigger, mapper, settings, rows].every((one) => one === undefined)) return;
   throw new RejectedError("HG-OPS-014", {
     operation: "preview replay",
     subject: name,
-    message: `${name} is a ${role}, and another trigger, mapper or settings are for operators`,
+    message: `${name} is a ${role}, and another trigger, mapper, settings or rule for rows are for operators`,
   });
 }
 
@@ -130,19 +130,22 @@ class Commands {
   readonly #options: Shown<ActionOptions>;
   readonly #author: { readonly by: string; readonly why: string };
   readonly #provisioner: RunProvisioner;
+  readonly #previews: Previews;
 
   constructor(
     parts: ActionParts,
-    options: Shown<ActionOptions>,
+    { options, subjects }: Pick<BodyOf<typeof actionEndpoints.command>, "options" | "subjects">,
     author: { readonly by: string; readonly why: string },
   ) {
     this.#parts = parts;
     this.#options = options;
     this.#author = author;
+    this.#previews = new Previews(parts, { options, subjects }, new AbortController().signal);
     this.#provisioner = new RunProvisioner(parts);
   }
 
   async close(): Promise<void> {
+    await this.#previews.close();
     await this.#provisioner.close();
   }
 
@@ -153,6 +156,7 @@ class Commands {
     const { overwrite, discard } = this.#options;
     switch (action) {
       case "replay": {
+        await this.#previews.assertMaps(subject);
         const { run, file } = await execute({ order: "replay", run: runOf(subject), ...this.#replay, ...author });
         return { words: `run ${run} takes ${file} again`, run };
       }
@@ -187,8 +191,8 @@ class Commands {
   }
 
   get #replay() {
-    const { trigger, mapper, settings, rejectedOnly, overwrite } = this.#options;
-    return { trigger, mapper, settings: settings && { ...settings }, rejectedOnly, overwrite };
+    const { trigger, mapper, settings, rows, rejectedOnly, overwrite } = this.#options;
+    return { trigger, mapper, settings: settings && { ...settings }, rows, rejectedOnly, overwrite };
   }
 
   /** The created structure is part of the history of the run, and the run is checked again. */

@@ -1,6 +1,7 @@
 /** The inbox of the console: what needs attention, grouped by its cause. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { ListedFile } from "../../ledger/ledger.ts";
+import type { LedgerEvent } from "../../model.ts";
 import type { AttentionItem, attentionEndpoints } from "../../operations/api/attention.ts";
 import type { HandlersOf } from "../../operations/api/endpoint.ts";
 import type { AttentionKind } from "../../operations/attention-kinds.ts";
@@ -59,7 +60,8 @@ async function itemsOf(
     if ("item" in of) items.set(key, of.item);
     else {
       const found = listed.get(of.file);
-      const item = found === undefined ? null : itemOfRun(key, kind, found, hasTemplate);
+      const events = found === undefined ? [] : await ledger.events(of.file);
+      const item = found === undefined ? null : itemOfRun(key, kind, { ...found, events }, hasTemplate);
       if (item !== null) items.set(key, item);
     }
   }
@@ -69,7 +71,7 @@ async function itemsOf(
 function itemOfRun(
   key: string,
   kind: AttentionKind,
-  { arrival, run }: ListedFile,
+  { arrival, run, events }: ListedFile & { readonly events: readonly LedgerEvent[] },
   hasTemplate: ReadonlySet<string>,
 ): AttentionItem | null {
   // It was replayed, or its state has changed, since the inbox was read.
@@ -86,7 +88,7 @@ function itemOfRun(
     rejectedByReason: [...(reason?.rejectedByReason ?? [])],
     targets: [...(reason?.targets ?? [])],
     discards: reason?.discards ?? 0,
-    currentPlace: currentPlace(run, arrival.goneAt),
+    currentPlace: currentPlace(arrival, events),
     actions: [...allActionsOf(run, hasTemplate.has(binding.trigger))],
   };
 }

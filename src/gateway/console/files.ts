@@ -144,7 +144,7 @@ async function pageOf(
     events: timelineOf(eventStory(events, runs)),
     versions: versions.map(rowOf),
     entries: entries.map(rowOf),
-    currentPlace: latest === null ? placeWithoutRun(arrival.path, goneAt) : currentPlace(latest, goneAt),
+    currentPlace: currentPlace(arrival, events),
     input: await inputFacts({ arrival }, parts, signal),
     actions: latest === null ? unclaimedActions(goneAt) : [...actionsFor(latest, config)],
   };
@@ -194,10 +194,6 @@ function timelineOf(events: readonly StoryEvent[]): FilePage["events"] {
       sinceMs: before === undefined ? null : Math.max(0, Date.parse(at) - Date.parse(before.at)),
     };
   });
-}
-
-function placeWithoutRun(path: string, goneAt: string | null): string {
-  return goneAt === null ? path : "no longer at its drop";
 }
 
 async function inputFacts(

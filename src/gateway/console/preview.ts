@@ -20,7 +20,7 @@ import type { ActionParts } from "./actions.ts";
 import { inTurn, MAPPING_LIMIT_MS } from "./costly-requests.ts";
 import { assertHeld, RunProvisioner } from "./provision-runs.ts";
 import type { ReplayPlan } from "./replay-comparison.ts";
-import { ReplayPlanner } from "./replay-plan.ts";
+import { isUndecided, ReplayPlanner } from "./replay-plan.ts";
 import { EFFECTS, fileOf, named, runOf } from "./subjects.ts";
 
 const DIFFERENCES_MAX = 200;
@@ -86,6 +86,16 @@ export class Previews {
       return (await this.#planner).plan(run, this.#options, this.#signal);
     });
     return { words: planWords(plan), detail: detailOf(plan) };
+  }
+
+  /** Throws the reason for which the replay would be quarantined, as far as it can be known before. */
+  async assertMaps(subject: Subject): Promise<void> {
+    try {
+      await this.replay(subject);
+    } catch (thrown) {
+      const isOpen = thrown instanceof RejectedError && (thrown.code === "HG-RUN-009" || isUndecided(thrown));
+      if (!isOpen) throw thrown;
+    }
   }
 
   async provision(subject: Subject): Promise<Previewed> {

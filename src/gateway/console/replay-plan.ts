@@ -22,6 +22,13 @@ import { onlyOne } from "../../support/settled.ts";
 import { openMapping } from "../../workers/open.ts";
 import { Comparison, type ReplayPlan, type ReplayWish } from "./replay-comparison.ts";
 
+const undecided = new WeakSet<RejectedError>();
+
+/** A run has what the plan had not: more time, or the zones of the sources. */
+export function isUndecided(refusal: RejectedError): boolean {
+  return undecided.has(refusal);
+}
+
 export interface PlanParts {
   readonly config: GatewayConfig;
   readonly ledger: Ledger;
@@ -145,7 +152,7 @@ export class ReplayPlanner {
     if (result.status === "mapped") return { mapped: result, mapper };
     const { reason } = result;
     const hint = this.#hintOf(reason);
-    throw new RejectedError("HG-CLI-006", {
+    const refusal = new RejectedError("HG-CLI-006", {
       operation: "replay",
       subject: of.path,
       message:
@@ -153,6 +160,8 @@ export class ReplayPlanner {
         `[${reason.code}, mapper ${mapper.name} ${mapper.version}]`,
       ...(hint === undefined ? {} : { hint }),
     });
+    if (hint !== reason.hint) undecided.add(refusal);
+    throw refusal;
   }
 }
 

@@ -13,6 +13,7 @@ const options = z
     trigger: z.string().max(NAME_MAX).optional().describe("Replay: by another trigger."),
     mapper: z.string().max(NAME_MAX).optional().describe("Replay: with another mapper."),
     settings: z.record(z.string(), z.unknown()).optional().describe("Replay: with other settings of the mapper."),
+    rows: z.enum(["strict", "lenient"]).optional().describe("Replay: whether refused rows refuse the file."),
     rejectedOnly: z.boolean().default(false).describe("Replay: only readings that the service has not accepted."),
     overwrite: z.boolean().default(false).describe("Replay and release: also dates that later files have delivered."),
     discard: z.boolean().default(false).describe("Release: also readings that the service would discard."),

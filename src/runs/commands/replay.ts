@@ -14,16 +14,17 @@ const fields = {
   trigger: z.string().optional(),
   mapper: z.string().optional(),
   settings: z.record(z.string(), z.unknown()).optional(),
+  rows: z.enum(["strict", "lenient"]).optional(),
   rejectedOnly: z.boolean(),
   overwrite: z.boolean(),
 };
 
 export const replay = command(fields, async (asked, parts) => {
-  const { run: id, rejectedOnly, overwrite, by, why, trigger, mapper, settings } = asked;
+  const { run: id, rejectedOnly, overwrite, by, why, trigger, mapper, settings, rows } = asked;
   const { ledger, spool, binding, live } = parts;
   const of = await mustFindRun(id, ledger);
   await assertReplayable(of, { ledger, spool });
-  const bound = await replayBinding(of, { trigger, mapper, settings }, binding);
+  const bound = await replayBinding(of, { trigger, mapper, settings, rows }, binding);
   // Nothing of a held run was sent: the replay replaces it.
   if (of.state === "held") await whilePaused(parts, id, () => cancelNow(id, by, replacedWords(why), ledger));
   const run = await ledger.openRun(of.arrivalId, bound.binding, bound.lane, {

@@ -164,6 +164,7 @@ export const TEXTS = {
     previewing: "Finding out what this would do …",
     waitForPreview: "The consequence is shown first.",
     byTrigger: (name: string) => `By trigger ${name}`,
+    withRows: { strict: "Rows: strict", lenient: "Rows: lenient" },
     withMapper: (name: string) => `With mapper ${name}`,
     withSettings: "With the settings of the playground",
     options: {

@@ -95,6 +95,27 @@ describe("a replay", () => {
     const [other] = (await preview("replay", [{ run: run.id }], { trigger: "none" })).items;
     expect(other).toMatchObject({ status: "refused", words: expect.stringContaining("there is no trigger none") });
   });
+
+  it("follows the rule for rows that was shown, and is refused where the file would be quarantined", async () => {
+    const variable = await rig.variable("a");
+    const good = Array.from({ length: 20 }, (_, day) => `${variable},2026-03-${String(day + 1).padStart(2, "0")},1\n`);
+    rig.put("in/a.csv", `id,when,value\n${good.join("")}${variable},2026-03-21,bad\n`);
+    gateway = await rig.open({ triggers: [lines("value")] });
+    const run = await untilState("a.csv", "quarantined");
+    const subjects = [{ run: run.id }];
+    for (const options of [{}, { rows: "strict" }]) {
+      expect((await preview("replay", subjects, options)).items).toMatchObject([{ code: "HG-CLI-006" }]);
+      const [refused] = (await command("replay", subjects, options)).items;
+      expect(refused).toMatchObject({ status: "refused", code: "HG-CLI-006", run: null });
+      expect(refused.words).toContain("bad");
+    }
+    expect((await gateway.ledger.runOf(run.arrivalId))?.id).toBe(run.id);
+    const lenient = { rows: "lenient" };
+    expect((await preview("replay", subjects, lenient)).items).toMatchObject([{ status: "ok" }]);
+    expect((await command("replay", subjects, lenient)).items).toMatchObject([{ status: "ok" }]);
+    const replayed = await untilState("a.csv", "confirmed");
+    expect(replayed).toMatchObject({ binding: { rows: "lenient" }, points: { stored: 20, rejected: 1 } });
+  });
 });
 
 describe("previews of replays", () => {
@@ -138,7 +159,12 @@ export default defineMapper({
   };
 
   it("take another trigger, mapper or settings from operators alone", async () => {
-    for (const options of [{ mapper: "endless" }, { trigger: "lines" }, { settings: settings("value") }])
+    for (const options of [
+      { mapper: "endless" },
+      { trigger: "lines" },
+      { settings: settings("value") },
+      { rows: "lenient" },
+    ])
       expect(await ask("script", options)).toMatchObject({ status: 403, code: "HG-OPS-014" });
     expect(await ask("script", {})).toMatchObject({ status: 200, items: [{ status: "ok" }] });
     expect(await ask("ann", { settings: settings("value") })).toMatchObject({ status: 200, items: [{ status: "ok" }] });

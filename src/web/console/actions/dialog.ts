@@ -21,6 +21,7 @@ export interface ActionSettings {
   readonly trigger?: string;
   readonly mapper?: string;
   readonly settings?: Readonly<Record<string, unknown>>;
+  readonly rows?: "strict" | "lenient";
 }
 
 interface DialogProps {
@@ -108,10 +109,11 @@ export function ActionDialog({ action, targets, given = {}, onClose, onDone }: D
   </${Dialog}>`;
 }
 
-function Given({ trigger, mapper, settings }: ActionSettings): Element | null {
+function Given({ trigger, mapper, settings, rows }: ActionSettings): Element | null {
   const parts = [
     ...(trigger === undefined ? [] : [actions.byTrigger(trigger)]),
     ...(mapper === undefined ? [] : [actions.withMapper(mapper)]),
+    ...(rows === undefined ? [] : [actions.withRows[rows]]),
   ];
   if (parts.length === 0 && settings === undefined) return null;
   const shown = settings === undefined ? null : html`<pre class="code">${JSON.stringify(settings, null, 2)}</pre>`;

@@ -179,7 +179,7 @@ function ReplayWith({ page, tried, isMapped }: ReplayProps): Element | null {
   useEffect(() => setDone(false), [tried]);
   if (run === undefined) return null;
   const refusal = viewer ?? (isMapped ? (page.actions.includes("replay") ? null : words.noReplay) : words.mapFirst);
-  const { mapper, settings } = tried;
+  const { mapper, settings, rows } = tried;
   const targets = [{ subject: { run: run.id }, name: page.arrival.name }];
   return html`<p class="buttons"><${Act} words=${words.replay} isSmall=${false} refusal=${refusal}
     act=${() => setOpen(true)} />
@@ -191,7 +191,7 @@ function ReplayWith({ page, tried, isMapped }: ReplayProps): Element | null {
       }</p>
     ${
       isOpen
-        ? html`<${ActionDialog} action="replay" targets=${targets} given=${{ mapper, settings }}
+        ? html`<${ActionDialog} action="replay" targets=${targets} given=${{ mapper, settings, rows }}
           onClose=${() => setOpen(false)}
             onDone=${() => setDone(true)} />`
         : null
