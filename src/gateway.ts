@@ -6,7 +6,7 @@ import { countedLedger } from "./gateway/counted-ledger.ts";
 import { DropRegistry, intakeFacts } from "./gateway/drops.ts";
 import { FleetMember } from "./gateway/fleet.ts";
 import type { InnerGateway } from "./gateway/inner.ts";
-import { onLateReadings } from "./gateway/late-readings.ts";
+import { lateReporter } from "./gateway/late-readings.ts";
 import { liveConfig } from "./gateway/live-config.ts";
 import { type Exchange, exchangeParts } from "./gateway/live-update.ts";
 import { watchAttention } from "./gateway/notifications.ts";
@@ -38,7 +38,6 @@ import type { IntakeRule } from "./runs/stages.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
 import { openMapping } from "./workers/open.ts";
-import type { LateReadings } from "./workers/pool.ts";
 
 export type { FileEvent, InnerGateway, IntakeRule };
 
@@ -146,8 +145,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
   closers.push(() => drops.close());
-  const onLate = (late: LateReadings) =>
-    void onLateReadings(late, { config, ledger, pauses, versions: () => versions, clock, log });
+  const onLate = lateReporter(() => ({ config, ledger, pauses, versions, clock, log }));
   const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger, onLate });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
   mapping.prepare(config.triggers.map((trigger) => trigger.mapper));
@@ -158,8 +156,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   });
   closers.push(() => services.close());
   services.configure(config);
-  const dropEntry = (name: string) => drops.entry(name);
-  const shared = { ledger, log, dropEntry, lookups, zones, versions };
+  const shared = { ledger, log, dropEntry: (name: string) => drops.entry(name), lookups, zones, versions };
   const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner };
   const { claim, lanesOf } = claimsBy(claimParts(config, { ...shared, ...claiming }));
   const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, ties: given.provisioning };
@@ -183,7 +180,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await Promise.all([drops.open(), triggers.services.firstAttempt()]);
-  const guard = finishGuard(config, { ledger, dropEntry, clock, log, scratch: spool.root });
+  const guard = finishGuard(config, { ...shared, clock, scratch: spool.root });
   closers.push(() => fleet.leave());
   const configured = () => config.drops;
   await fleet.join({ ledger, scheduler, watchers: () => drops.watchers(), configured, pauses, clock, log });

@@ -18,7 +18,7 @@ export interface LateReadingsParts {
   readonly config: Pick<GatewayConfig, "triggers">;
   readonly ledger: Pick<Ledger, "run" | "noteRun">;
   readonly pauses: Pick<Pauses, "reason" | "set">;
-  readonly versions: () => Pick<KeptVersions, "here">;
+  readonly versions: Pick<KeptVersions, "here">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -27,7 +27,12 @@ const ATTEMPTS = 10;
 const RETRY_MS = 1_000;
 const never = new AbortController().signal;
 
-export async function onLateReadings(late: LateReadings, parts: LateReadingsParts): Promise<void> {
+/** `partsOf`: the pool that reports is made together with the versions. */
+export function lateReporter(partsOf: () => LateReadingsParts): (late: LateReadings) => void {
+  return (late) => void onLateReadings(late, partsOf());
+}
+
+async function onLateReadings(late: LateReadings, parts: LateReadingsParts): Promise<void> {
   const { log, clock } = parts;
   const { runId, file, words } = late;
   const code = "HG-MAP-041";
@@ -54,9 +59,7 @@ async function recordLate(run: Run, words: string, parts: LateReadingsParts): Pr
   const detail = `${mapperText(mapper)} gave readings too late: ${lateWords(words)}`;
   const reason = reasonOf("HG-MAP-041", detail);
   await ledger.noteRun(run.id, { reason, event: "run.warned", detail });
-  const inForce = await versions()
-    .here(mapper.name)
-    .catch(() => null);
+  const inForce = await versions.here(mapper.name).catch(() => null);
   // Another version has to show itself what it does.
   if (inForce !== null && inForce.digest !== mapper.digest) return;
   const using = config.triggers.filter((one) => one.mapper === mapper.name).map(({ name }) => name);

@@ -9,7 +9,6 @@ import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import { localDateOf } from "./local-date.ts";
 import { createLookups } from "./lookup.ts";
-import type { MapWork } from "./map-work.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
 import { readNumber } from "./number.ts";
 import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
@@ -40,6 +39,13 @@ function copied(tags: Reading["tags"]): Reading["tags"] {
   return tags === undefined ? undefined : { ...tags };
 }
 
+/** Follows what the mapper begins and gives (`MapWork`). */
+export interface BegunWork {
+  readonly hasEnded: boolean;
+  comesLate(words: string): void;
+  during<Value>(use: string, work: () => Promise<Value>): Promise<Value>;
+}
+
 export interface ContextParts<Settings> {
   readonly file: MapperFile;
   readonly settings: Settings;
@@ -56,7 +62,7 @@ export interface ContextParts<Settings> {
   readonly onCut?: ((date: string) => void) | undefined;
   readonly signal: AbortSignal;
   readonly watch?: RowWatch | undefined;
-  readonly work: MapWork;
+  readonly work: BegunWork;
 }
 
 export interface FileContext<Settings> {

@@ -12,12 +12,11 @@ import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batche
 import { Conflicts } from "./conflicts.ts";
 import { conflictWords, type MappedTarget, type MapResult } from "./contract.ts";
 import { writeIso } from "./iso-text.ts";
-import { MapWork } from "./map-work.ts";
 import { OddDates } from "./plausible.ts";
 import { FirstRange, type RangeHelper } from "./ranges/ranges.ts";
 import { ReadingIndex } from "./reading-index.ts";
 import { Findings, percent, Rejections, reasonOf } from "./rejections.ts";
-import { type RunRequest, runMapper, sizeOf, type Taking } from "./run-mapper.ts";
+import { MapWork, type RunRequest, runMapper, sizeOf, type Taking } from "./run-mapper.ts";
 import { parseSettings, withSourceZone } from "./settings.ts";
 
 export interface MapFileRequest extends RunRequest {

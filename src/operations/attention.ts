@@ -49,7 +49,7 @@ export interface AttentionSources {
   repeated(): Promise<readonly RepeatedFiles[]>;
   /** Triggers that come from services. */
   triggers(): Promise<readonly ListedTriggers[]>;
-  /** What the gateway itself paused, with the reason in words. */
+  /** Pauses that the gateway itself ordered, with the reason in words. */
   pauses(): readonly { readonly pause: Pause; readonly words: string }[];
   spool(): Promise<SpoolState>;
   readonly spoolShare: number;

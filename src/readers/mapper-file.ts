@@ -32,7 +32,7 @@ import { xmlElements } from "./xml.ts";
 
 /** Follows what is being read of a file. */
 export interface ReadWatch {
-  /** False when nothing may be read any more. Otherwise `ended` follows. */
+  /** False when nothing may be read now. Otherwise `ended` follows. */
   begun(use: string): boolean;
   ended(use: string): void;
   during<Value>(use: string, work: () => Promise<Value>): Promise<Value>;

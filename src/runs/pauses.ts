@@ -2,7 +2,7 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pause } from "../model.ts";
 
-/** Who paused what no person did. */
+/** The author of pauses that no person ordered. */
 export const PAUSED_BY_GATEWAY = "the gateway";
 
 type PauseLedger = Pick<Ledger, "pauses" | "pause" | "resume">;
@@ -51,7 +51,7 @@ export class Pauses {
       .map((pause) => ({ part: `trigger ${pause.name}`, ready: true, reason: pauseWords(pause) }));
   }
 
-  /** Those that no person ordered, with their reasons in words. */
+  /** Pauses that no person ordered, with their reasons in words. */
   byGateway(): readonly { readonly pause: Pause; readonly words: string }[] {
     return this.#all.flatMap((pause) => (pause.by === PAUSED_BY_GATEWAY ? [{ pause, words: pauseWords(pause) }] : []));
   }

@@ -57,7 +57,7 @@ export interface Asked {
   readonly hadNeighbour: boolean;
 }
 
-/** What a host reports of threads, beside the answers to tasks. */
+/** Reports of a host about its threads, beside the answers to tasks. */
 export interface HostReports {
   /** A thread that has no task failed. */
   fault(words: string): void;

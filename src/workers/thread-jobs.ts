@@ -21,7 +21,7 @@ import type { JobList, LateWords, ListedJob, ListLine, TaskAnswer } from "./mess
 type Log = Pick<CappedLog, "add">;
 
 /** The function of the thread, before a mapper can change it. */
-const tellHost = parentPort?.postMessage.bind(parentPort);
+const postToHost = parentPort?.postMessage.bind(parentPort);
 let isLate = false;
 
 /** A mapper gave something after the result of its file: its thread maps no other. */
@@ -31,7 +31,7 @@ export function hasComeLate(): boolean {
 
 function reportLate({ runId, filePath }: Pick<MapJob, "runId" | "filePath">, words: string): void {
   isLate = true;
-  tellHost?.({ kind: "late", runId, file: filePath, words: shorten(words) } satisfies LateWords);
+  postToHost?.({ kind: "late", runId, file: filePath, words: shorten(words) } satisfies LateWords);
 }
 
 interface Source {

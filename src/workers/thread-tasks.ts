@@ -5,11 +5,11 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { authorFrames } from "../mapping/author-frames.ts";
 import { CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
-import { presentWork } from "../mapping/map-work.ts";
 import type { Mapper } from "../mapping/mapper.ts";
 import { digestMapper } from "../mapping/mapper-files.ts";
 import { type RangeHelper, rangeOf } from "../mapping/ranges/ranges.ts";
 import { shorten } from "../mapping/rejections.ts";
+import { presentWork } from "../mapping/run-mapper.ts";
 import { settingsFault } from "../mapping/settings.ts";
 import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
 import { factsOf } from "./mapper-facts.ts";
@@ -218,7 +218,7 @@ export async function performTask(request: TaskRequest, port: MessagePort): Prom
 
 /** Of a file that was mapped before, this is more than the fault of the present one. */
 function comesLate(thrown: unknown): void {
-  presentWork()?.comesLate(`what nobody awaited failed (${shorten(faultWords(thrown))})`);
+  presentWork()?.comesLate(`what it did not await failed (${shorten(faultWords(thrown))})`);
 }
 
 /** With the author's own line, which is more useful than the message alone. */

@@ -112,7 +112,8 @@ test("readings that come when their file is written mark the run, and stop the t
       join(rig.folder, "mappers", "acme", "mapper.ts"),
       `import { defineMapper } from "headgate/mapper";
 export default defineMapper({ name: "acme", summary: "of a test", version: "9.0.0", async map({ emit }) {
-  const give = (day) => emit({ target: { variableId: ${variable} }, date: "2026-04-0" + day + "T00:00:00Z", value: day });
+  const target = { variableId: ${variable} };
+  const give = (day) => emit({ target, date: "2026-04-0" + day + "T00:00:00Z", value: day });
   give(1); ${then} } });`,
     );
   rmSync(join(rig.folder, "mappers", "acme", "cases"), { recursive: true });

@@ -62,7 +62,7 @@ describe("readings that come when the file was written", () => {
 
   it.each([
     ["give", LATE, "`emit` was called after the file was written"],
-    ["fail", `throw new Error("broken")`, "what nobody awaited failed (broken (at mappers/late.ts:"],
+    ["fail", `throw new Error("broken")`, "what it did not await failed (broken (at mappers/late.ts:"],
   ])("are reported once with their run: %s", async (_, then, words) => {
     const { map, lines } = await poolOf({ late: mapperOf(later(`${then}; ${then};`)) }, { count: 1 });
     expect(await map("late")).toMatchObject({ status: "mapped", points: 1 });

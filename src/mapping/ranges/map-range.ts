@@ -1,10 +1,9 @@
 /** Maps a later range of a file, for the thread that maps the rest of it. */
 
-import { MapWork } from "../map-work.ts";
 import { OddDates } from "../plausible.ts";
 import { ReadingIndex } from "../reading-index.ts";
 import { Findings, Rejections } from "../rejections.ts";
-import { type RunRequest, runMapper } from "../run-mapper.ts";
+import { MapWork, type RunRequest, runMapper } from "../run-mapper.ts";
 import { parseSettings } from "../settings.ts";
 import { SpillFile } from "../spill.ts";
 import { LaterRange, type MappedRange, type RangeAsk } from "./ranges.ts";
