@@ -134,7 +134,8 @@ async function startSmallHub(stage: Stage, small: SmallDisk) {
   await writeFile(
     config,
     "listen: 127.0.0.1:0\nmetrics: { listen: 127.0.0.1:0, token: metrics-token-of-a-test }\n" +
-      "calculated: { engine: none }\nstore: { kind: sqlite, path: ./small/hub.sqlite }\naccounts: [{ id: 1, name: A }]\n" +
+      "calculated: { engine: none }\nstore: { kind: sqlite, path: ./small/hub.sqlite }\n" +
+      "accounts: [{ id: 1, name: A }]\n" +
       `clients: [{ id: gateway, secret: gateway-secret }]\nusers: [${user}]\n`,
   );
   const hub = rig.start(["hub", "-c", config], { through: small.through });
