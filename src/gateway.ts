@@ -29,6 +29,7 @@ import { openLedger } from "./ledger/open.ts";
 import type { Outcome, Run, Summary } from "./model.ts";
 import { concernsOf, summarise } from "./operations/state-of-work.ts";
 import { claimsBy } from "./runs/claims.ts";
+import { FinishFaults } from "./runs/finish-faults.ts";
 import { isIdle } from "./runs/idleness.ts";
 import { startHousekeeping } from "./runs/maintenance.ts";
 import { Pauses } from "./runs/pauses.ts";
@@ -156,7 +157,8 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   });
   closers.push(() => services.close());
   services.configure(config);
-  const shared = { ledger, log, dropEntry: (name: string) => drops.entry(name), lookups, zones, versions };
+  const dropEntry = (name: string) => drops.entry(name);
+  const shared = { ledger, log, dropEntry, lookups, zones, versions, finishFaults: new FinishFaults(clock) };
   const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner };
   const { claim, lanesOf } = claimsBy(claimParts(config, { ...shared, ...claiming }));
   const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, ties: given.provisioning };
@@ -174,16 +176,15 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   await drops.add(config.drops);
   closers.push(() => drops.stopWatching());
   const stores = { ledger, spool, quota, pauses, lookups, versions };
-  const known = { ...stores, drops, services, scheduler, triggers, observers, startedAt, live, clock, log };
-  const attention = await watchAttention(config, known, closers);
-  joinQueries(api.queries, config, { ...given, ...known, ...attention, steps, closers });
+  const known = { ...given, ...shared, ...stores, drops, services, scheduler, triggers, observers, live, clock };
+  const attention = await watchAttention(config, { ...known, startedAt }, closers);
+  joinQueries(api.queries, config, { ...known, ...attention, startedAt, steps, closers });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await Promise.all([drops.open(), triggers.services.firstAttempt()]);
   const guard = finishGuard(config, { ...shared, clock, scratch: spool.root });
   closers.push(() => fleet.leave());
-  const configured = () => config.drops;
-  await fleet.join({ ledger, scheduler, watchers: () => drops.watchers(), configured, pauses, clock, log });
+  await fleet.join({ ...known, watchers: () => drops.watchers(), configured: () => config.drops });
   closers.push(guard.start());
   triggers.offerTo({ drops, mapping, scheduler, log });
   await drops.start();

@@ -14,7 +14,8 @@ import type { Counts } from "./values.ts";
 export function fileFacts(name: string, pattern: string | undefined): Map<string, string> {
   const facts = new Map([["file", name]]);
   if (pattern === undefined) return facts;
-  const match = new RegExp(pattern, "u").exec(name);
+  // A Mac writes letters and accents apart.
+  const match = new RegExp(pattern.normalize("NFC"), "u").exec(name.normalize("NFC"));
   if (match === null)
     throw new FileError(`the name of the file "${name}" does not fit the pattern ${pattern}`, {
       text: name,

@@ -4,7 +4,7 @@
  */
 import { access, constants, mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import { checkDrop } from "../gateway/drop-check.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -27,7 +27,7 @@ import { checkTemplates } from "./check-templates.ts";
 import { checkTriggers } from "./check-triggers.ts";
 import type { CommandFrame } from "./command.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
-import { loadOperatedConfig, operatedConfigOption, operatingHub } from "./operated-config.ts";
+import { operatedConfigOption, operatingHub } from "./operated-config.ts";
 import { printJson, sizeWords } from "./output.ts";
 
 /** Bytes; less free space for the spool gives a warning. */
@@ -48,7 +48,7 @@ async function check(
   stop: AbortSignal,
 ): Promise<number> {
   const hub = await operatingHub(options.config);
-  const config = hub === null ? await loadOperatedConfig(options.config) : null;
+  const config = hub === null ? loadGatewayConfig(options.config) : null;
   const findings: Finding[] = [];
   const printOne = findingPrinter(config === null ? ["configuration", ...HUB_PARTS] : partsOf(config));
   const say = (finding: Finding) => {

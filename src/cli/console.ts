@@ -1,5 +1,5 @@
 /** `headgate console`: links that sign in to the console of a running gateway, and hashes of passwords for it. */
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, requireResolved } from "../config/gateway-config.ts";
 import { ledgerFile } from "../ledger/options.ts";
 import { PERSON_HEADER } from "../operations/access.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
@@ -38,6 +38,7 @@ export function addConsole({ command, stop, action }: CommandFrame): void {
 
 async function printLink(options: LinkOptions): Promise<number> {
   const config = await loadOperatedConfig(options.config);
+  requireResolved(config, "ledger", "spool");
   const link = await requestLink(config, options.by ?? userName());
   if (options.json === true) printJson(link);
   else print(link.url);

@@ -1,7 +1,7 @@
 /** `headgate health`: whether the gateway or the hub of a configuration responds; for `HEALTHCHECK` and scripts. */
 import { existsSync, readFileSync } from "node:fs";
-import { environmentVariable } from "../config/document.ts";
-import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { environmentVariable, readDocument } from "../config/document.ts";
+import { gatewayConfigOf } from "../config/gateway-config.ts";
 import { loadHubOptions } from "../config/hub-config.ts";
 import { ledgerFile } from "../ledger/options.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
@@ -60,7 +60,7 @@ function hubAddress(file: string): string {
 
 /** A running gateway publishes its address. */
 async function gatewayAddress(file: string): Promise<string> {
-  const config = loadGatewayConfig(file);
+  const config = gatewayConfigOf(readDocument(file), file, new Map());
   const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
   return `${endpoint?.url ?? `http://${reachable(config.operations.listen)}`}/health/live`;
 }

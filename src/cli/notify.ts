@@ -27,7 +27,7 @@ async function sendTests(options: NotifyOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const { receivers } = config.notifications;
   if (receivers.length === 0) throw new ConfigError("HG-OPS-003", { operation: "send test", subject: options.config });
-  const notification = testNotification(gatewayName(config), isoInstant(systemClock.now()));
+  const notification = testNotification(gatewayName(config, options.config), isoInstant(systemClock.now()));
   const results = await Promise.all(
     receivers.map(async (one) => {
       const receiver = createReceiver(one, systemClock);

@@ -1,12 +1,17 @@
 /** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
 import { basename } from "node:path/posix";
+import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { RestingRun } from "../ledger/ledger.ts";
-import type { Arrival, LedgerEvent } from "../model.ts";
+import type { Arrival, LedgerEvent, RunState } from "../model.ts";
+import type { AttentionGroup, AttentionItem } from "../operations/api/attention.ts";
+import type { AttentionKind } from "../operations/attention-kinds.ts";
 import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "../operations/run-actions.ts";
-import { UNMATCHED_CODE, UNMATCHED_HINT } from "../operations/unmatched-files.ts";
+import { countUnmatched, UNMATCHED_CODE, UNMATCHED_HINT } from "../operations/unmatched-files.ts";
 import { ATTENTION_STATES } from "../states.ts";
+import { invalidOption } from "../support/invalid-option.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
 import type { CommandFrame } from "./command.ts";
+import { askGateway } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
 import { print, printJson, reasonLines, styled, targetLines } from "./output.ts";
@@ -15,15 +20,23 @@ import { inTone } from "./run-state.ts";
 interface QuarantineOptions {
   readonly config: string;
   readonly all?: boolean;
+  readonly limit: string;
   readonly json?: boolean;
 }
 
-const LOOKED_THROUGH = 1_000;
+interface Attention {
+  readonly groups: readonly AttentionGroup[];
+}
+
+const LISTED = 1_000;
+/** Of one cause that is not about files. */
+const MEMBERS_MAX = 500;
 
 export function addQuarantine({ command, action }: CommandFrame): void {
   command("quarantine", ["headgate quarantine -c gateway.yaml", "headgate quarantine -c gateway.yaml --json"])
     .addOption(operatedConfigOption())
     .option("--all", "also files of which a newer version has arrived since")
+    .option("-n, --limit <count>", "how many runs, and how many unmatched files of each drop", String(LISTED))
     .option("--json", "as JSON")
     .action(action((options: QuarantineOptions) => showQuarantine(options)));
 }
@@ -32,7 +45,9 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
   const { ledger, config } = await openLedgerToRead(options.config);
   const templates = new Set(config.triggers.filter(({ provision }) => provision !== undefined).map(({ name }) => name));
   try {
-    const resting = await ledger.restingIn(ATTENTION_STATES, LOOKED_THROUGH);
+    const limit = limitOf(options);
+    const drops = config.drops.map(({ name }) => name);
+    const resting = await ledger.restingIn(ATTENTION_STATES, limit);
     const replaced = options.all === true ? null : await ledger.files.replaced(resting.map(({ run }) => run.id));
     const shown = resting.filter(({ run }) => replaced?.has(run.id) !== true);
     const cases: Case[] = [];
@@ -40,11 +55,18 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
       const events = await ledger.events(one.arrival.id);
       cases.push(caseOf(one, events, options.config, templates.has(one.run.binding.trigger)));
     }
-    for (const { name } of config.drops)
-      for (const arrival of await ledger.files.unmatched(name, LOOKED_THROUGH))
+    for (const name of drops)
+      for (const arrival of await ledger.files.unmatched(name, limit))
         cases.push(unmatchedCase(arrival, options.config));
+    cases.push(...(await otherCases(config)));
     if (options.json === true) printJson(cases);
     else printCases(cases);
+    const isCut = resting.length === limit || cases.filter(({ state }) => state === "unmatched").length >= limit;
+    const to = options.json === true ? process.stderr : process.stdout;
+    const runs = await ledger.countRuns(ATTENTION_STATES);
+    const unmatched = await countUnmatched(ledger, drops);
+    const all = `${runs} runs that need attention or did, and ${unmatched} files that no trigger claims`;
+    if (isCut) to.write(`there are more, of ${all}; \`--limit ${runs + unmatched}\` shows all\n`);
     return 0;
   } finally {
     await ledger.close();
@@ -54,7 +76,7 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
 type Case = Omit<ReturnType<typeof caseOf>, "run" | "state" | "points"> & {
   /** Null for a file that no trigger claims. */
   readonly run: string | null;
-  readonly state: RestingRun["run"]["state"] | "unmatched";
+  readonly state: AttentionKind;
   readonly points: RestingRun["run"]["points"] | null;
 };
 
@@ -70,6 +92,29 @@ function unmatchedCase({ drop, path, changedAt, reason }: Arrival, config: strin
   };
 }
 
+/** What needs attention beside files, as the gateway has it that runs: drops, services, the configuration. */
+async function otherCases(config: GatewayConfig): Promise<readonly Case[]> {
+  const attention = await askGateway<Attention>(config, "attention");
+  const cases: Case[] = [];
+  for (const { key, kind } of attention?.groups ?? []) {
+    if (kind === "unmatched" || (ATTENTION_STATES as readonly string[]).includes(kind)) continue;
+    const address = `attention/items?group=${key}&limit=${MEMBERS_MAX}`;
+    const members = await askGateway<{ readonly items: readonly AttentionItem[] }>(config, address);
+    for (const { drop, path, since, currentPlace, code, reason, hint } of members?.items ?? [])
+      cases.push({
+        ...{ run: null, drop: drop ?? "", file: path ?? "", state: kind, since: since ?? "", isAt: currentPlace ?? "" },
+        ...{ code, reason, place: null, hint, rejectedByReason: [], targets: [], points: null, next: [] },
+      });
+  }
+  return cases;
+}
+
+function limitOf({ limit }: QuarantineOptions): number {
+  const count = Number(limit);
+  if (Number.isInteger(count) && count > 0) return count;
+  throw invalidOption("--limit", `${limit} is not a whole number above 0`);
+}
+
 /** As one word of a command line. */
 function shellWord(text: string): string {
   return /^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
@@ -82,7 +127,7 @@ function caseOf({ run, arrival }: RestingRun, events: readonly LedgerEvent[], co
     run: run.id,
     drop: run.drop,
     file: run.path,
-    state: run.state,
+    state: run.state as AttentionKind,
     since: run.changedAt,
     /** The place of the file. */
     isAt: currentPlace(arrival, events),
@@ -107,22 +152,27 @@ function commandOf({ id, reason }: RestingRun["run"], action: RunAction, config:
   return `headgate ${action} ${id} -c ${config}${isOvertaken ? " --overwrite" : (OPTIONS[action] ?? "")}`;
 }
 
+function sinceWords({ since }: Case): string {
+  return since === "" ? "" : `, since ${since}`;
+}
+
 function printCases(cases: readonly Case[]): void {
   if (cases.length === 0) {
-    print("no file needs attention");
+    print("nothing needs attention");
     return;
   }
   for (const one of cases) {
     const place = one.place ?? undefined;
-    const state = one.state === "unmatched" ? styled("yellow", one.state) : inTone(one.state);
-    print(`${state}  ${styled("bold", one.file)} at ${one.drop}, since ${one.since}`);
+    const state = one.run === null ? styled("yellow", one.state) : inTone(one.state as RunState);
+    const where = one.drop === "" || one.file === "" ? one.drop : `at ${one.drop}`;
+    print(`${state}  ${[styled("bold", one.file), where].filter((part) => part !== "").join(" ")}${sinceWords(one)}`);
     print(`   why: ${placeWords(place)}${one.reason}${foundWords(one.reason, place)} [${one.code ?? "no code"}]`);
     for (const line of reasonLines(one.rejectedByReason)) print(`        ${line}`);
     for (const line of targetLines(one.targets)) print(`        ${line}`);
     if (one.hint !== null) print(`    do: ${one.hint}`);
-    if (one.isAt !== one.file) print(`    at: ${one.isAt}`);
+    if (one.isAt !== one.file && one.isAt !== "") print(`    at: ${one.isAt}`);
     for (const command of one.next) print(`  then: ${styled("dim", command)}`);
     print("");
   }
-  print(`${cases.length} ${cases.length === 1 ? "file needs" : "files need"} attention`);
+  print(`${cases.length} ${cases.length === 1 ? "matter needs" : "matters need"} attention`);
 }

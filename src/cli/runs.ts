@@ -1,18 +1,17 @@
 /** `headgate runs`: lists runs, newest first; with `--waiting`, files in progress and the reasons why they wait. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { ledgerFile } from "../ledger/options.ts";
 import { findingWords } from "../mapping/contract.ts";
 import type { DropState, Run } from "../model.ts";
-import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { missingWords } from "../operations/late-files.ts";
-import { type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
+import { countWaiting, WAITING_SHOWN, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { Pauses } from "../runs/pauses.ts";
 import { systemClock } from "../support/clock.ts";
 import { invalidOption } from "../support/invalid-option.ts";
 import { missingFiles } from "../triggers/expectation.ts";
 import type { CommandFrame } from "./command.ts";
+import { askGateway } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
 import { print, printJson, printTable, styled } from "./output.ts";
@@ -20,14 +19,12 @@ import { inTone, SHOWN_STATES, type ShownState, shownState } from "./run-state.t
 
 interface RunsOptions {
   readonly config: string;
-  readonly limit: string;
+  readonly limit?: string;
+  readonly after?: string;
   readonly state?: string;
   readonly waiting?: boolean;
   readonly json?: boolean;
 }
-
-/** How long the daemon may take to respond. */
-const DAEMON_MS = 2_000;
 
 /** Cancelled runs that are searched for duplicates. */
 const CANCELLED_MAX = 10_000;
@@ -35,7 +32,8 @@ const CANCELLED_MAX = 10_000;
 export function addRuns({ command, action }: CommandFrame): void {
   command("runs", ["headgate runs -c gateway.yaml --state quarantined", "headgate runs -c gateway.yaml --waiting"])
     .addOption(operatedConfigOption())
-    .option("-n, --limit <count>", "how many", "20")
+    .option("-n, --limit <count>", "how many: 20, and with --waiting 200 of each drop and of runs")
+    .option("--after <run>", "the runs before this one, such as the last of the part before")
     .option("--state <states>", "only these states, separated by commas")
     .option("--waiting", "files and runs in progress, and the reason why each waits")
     .option("--json", "as JSON")
@@ -45,11 +43,16 @@ export function addRuns({ command, action }: CommandFrame): void {
 async function showRuns(options: RunsOptions): Promise<number> {
   const { ledger, config } = await openLedgerToRead(options.config);
   try {
-    if (options.waiting === true) return await showWaiting(ledger, config, options.json === true);
+    if (options.waiting === true) return await showWaiting(ledger, config, options);
     if (options.json !== true) await printMissing(config, ledger);
-    const runs = await recentRuns(ledger, countOf(options.limit), statesOf(options.state));
+    const states = statesOf(options.state);
+    const runs = await recentRuns(ledger, countOf(options.limit ?? "20"), states, options.after);
+    const all = await ledger.countRuns(states?.map((state) => (state === "duplicate" ? "cancelled" : state)));
+    const next = runs.at(-1)?.id ?? "";
+    const how = `\`--after ${next}\` shows earlier ones, \`--limit ${all}\` all`;
     if (options.json === true) {
       printJson(runs);
+      noteCut(runs.length, all, "runs", how, process.stderr);
       return 0;
     }
     await printNodes(ledger);
@@ -61,6 +64,7 @@ async function showRuns(options: RunsOptions): Promise<number> {
         head,
         runs.map((run) => runRow(run, fleet.length > 0)),
       );
+    noteCut(runs.length, all, "runs", how);
     return 0;
   } finally {
     await ledger.close();
@@ -72,11 +76,12 @@ async function recentRuns(
   ledger: Ledger,
   count: number,
   states: readonly ShownState[] | undefined,
+  before: string | undefined,
 ): Promise<readonly Run[]> {
-  if (states === undefined) return await ledger.recentRuns(count);
+  if (states === undefined) return await ledger.recentRuns(count, undefined, before);
   const isGivenUp = states.includes("duplicate") || states.includes("cancelled");
   const asked = new Set(states.map((state) => (state === "duplicate" ? "cancelled" : state)));
-  const runs = await ledger.recentRuns(isGivenUp ? Math.max(count, CANCELLED_MAX) : count, [...asked]);
+  const runs = await ledger.recentRuns(isGivenUp ? Math.max(count, CANCELLED_MAX) : count, [...asked], before);
   return runs.filter((run) => states.includes(shownState(run))).slice(0, count);
 }
 
@@ -96,12 +101,17 @@ async function printMissing(config: GatewayConfig, ledger: Ledger): Promise<void
     print(`${styled("yellow", "late")}  ${missingWords(file)}`);
 }
 
-async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean): Promise<number> {
-  const reported = await queryDaemon<readonly WaitingFile[]>(config, "waiting");
-  const files = reported ?? (await queryLedger(ledger, config));
+async function showWaiting(ledger: Ledger, config: GatewayConfig, options: RunsOptions): Promise<number> {
+  const limit = countOf(options.limit ?? String(WAITING_SHOWN));
+  const reported = await askGateway<readonly WaitingFile[]>(config, `waiting?limit=${limit}`);
+  const files = reported ?? (await queryLedger(ledger, config, limit));
   const triggers = await waitingTriggers(config, ledger);
-  if (json) {
+  const drops = config.drops.map(({ name }) => name);
+  const all = await countWaiting(ledger, drops);
+  const how = `\`--limit ${all}\` shows all`;
+  if (options.json === true) {
     printJson([...files, ...triggers]);
+    noteCut(files.length, all, "files that wait", how, process.stderr);
     return 0;
   }
   for (const { state, reason } of triggers) print(`${styled("yellow", state)}  ${reason}`);
@@ -109,7 +119,15 @@ async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean)
   else await printDrops(config);
   if (files.length === 0) print(triggers.length === 0 ? "nothing waits" : "no file waits");
   else printTable(["drop", "file", "state", "since", "waits for"], files.map(waitingRow));
+  noteCut(files.length, all, "files that wait", how);
   return 0;
+}
+
+type Output = Pick<NodeJS.WriteStream, "write">;
+
+/** A list that is cut must not look like all there is. */
+function noteCut(shown: number, all: number, what: string, how: string, to: Output = process.stdout): void {
+  if (shown < all) to.write(`${shown} of ${all} ${what}; ${how}\n`);
 }
 
 /** Triggers that wait: for a file that is late, or because a person paused them. They have no file to show. */
@@ -141,7 +159,7 @@ function waitingRow({ drop, path, state, since, reason, overdue, holdsUp }: Wait
 
 /** Prints the drops that are paused, cannot be polled, or have no file-system events. */
 async function printDrops(config: GatewayConfig): Promise<void> {
-  for (const state of (await queryDaemon<readonly DropNote[]>(config, "drops")) ?? []) {
+  for (const state of (await askGateway<readonly DropNote[]>(config, "drops")) ?? []) {
     const note = dropNote(state);
     if (note !== null) print(`${styled("yellow", "drop")}  ${state.drop}: ${note}`);
   }
@@ -158,24 +176,7 @@ function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): st
     : null;
 }
 
-/** The running daemon knows how far a file has settled; null when none responds. */
-async function queryDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
-  const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
-  if (endpoint === null) return null;
-  try {
-    const answer = await fetch(`${endpoint.url}/operations/${what}`, {
-      headers: { authorization: `Bearer ${endpoint.secret}` },
-      redirect: "error",
-      signal: AbortSignal.timeout(DAEMON_MS),
-    });
-    return answer.ok ? ((await answer.json()) as T) : null;
-  } catch {
-    // No daemon runs: the ledger is used instead.
-    return null;
-  }
-}
-
-async function queryLedger(ledger: Ledger, config: GatewayConfig): Promise<readonly WaitingFile[]> {
+async function queryLedger(ledger: Ledger, config: GatewayConfig, limit: number): Promise<readonly WaitingFile[]> {
   const pauses = await Pauses.read(ledger);
   const places = config.drops.map(({ name, settle }) => ({
     drop: name,
@@ -191,7 +192,7 @@ async function queryLedger(ledger: Ledger, config: GatewayConfig): Promise<reado
     isDown: () => false,
   });
   const nowMs = systemClock.now().epochMilliseconds;
-  return waitingFiles(ledger, places, () => undefined, await lanes.all(), nowMs);
+  return waitingFiles(ledger, places, () => undefined, await lanes.all(), nowMs, limit);
 }
 
 function runRow(run: Run, fleet: boolean): string[] {

@@ -1,5 +1,5 @@
 /** The records that services keep of the operations of a file (`GET /operations/{id}` of a hub). */
-import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub, requireResolved } from "../config/gateway-config.ts";
 import type { TracedFile } from "../ledger/ledger.ts";
 import { batchStory } from "../operations/batch-story.ts";
 import { systemClock } from "../support/clock.ts";
@@ -39,6 +39,12 @@ export async function serviceSide(
       .flatMap(({ operationId, attempts }) => (attempts > 0 ? [operationId] : []));
     if (ids.length === 0) continue;
     const { timeouts } = config.push;
+    try {
+      requireResolved(config, "services");
+    } catch (thrown) {
+      faults.set(access.name, wordsOf(thrown));
+      continue;
+    }
     const client = new ServiceClient(access, { connections: 1, timeouts, clock: systemClock });
     try {
       for (const id of ids) {

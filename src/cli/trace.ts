@@ -8,6 +8,7 @@ import type { Batch, RejectedRow, Run } from "../model.ts";
 import { batchStory, eventStory, type StoryEvent } from "../operations/batch-story.ts";
 import { currentPlace } from "../operations/run-actions.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
+import { nameForms } from "../support/file-names.ts";
 import { grouped } from "../support/grouped-number.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
 import { traceIdOf } from "../support/trace-context.ts";
@@ -141,6 +142,8 @@ function printFile(
   isAll: boolean,
 ): void {
   print(styled("bold", arrival.path));
+  const forms = nameForms(arrival.path);
+  if (forms !== null) print(`  ${forms}`);
   fact("drop", `${arrival.drop}${arrival.goneAt === null ? "" : `, no longer there since ${arrival.goneAt}`}`);
   fact("size", `${sizeWords(arrival.size)} (${arrival.size} bytes)`);
   if (arrival.sha256 !== null) fact("sha256", arrival.sha256);

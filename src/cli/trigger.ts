@@ -101,7 +101,7 @@ async function test(names: readonly string[], options: TestOptions): Promise<num
   return answers.every(({ claimedBy, container }) => claimedBy !== null || container === IN_ZIP) ? 0 : 1;
 }
 
-function printAnswer({ name, container, claimedBy, mapper, others, verdicts }: NameTest): void {
+function printAnswer({ name, forms, container, claimedBy, mapper, others, verdicts }: NameTest): void {
   const claim =
     container === IN_ZIP
       ? IN_ZIP
@@ -109,6 +109,7 @@ function printAnswer({ name, container, claimedBy, mapper, others, verdicts }: N
         ? styled("yellow", "no trigger claims it")
         : `${styled("green", claimedBy)} → mapper ${mapper}`;
   print(`${styled("bold", name)}  ${container === null || container === IN_ZIP ? "" : `${container}: `}${claim}`);
+  if (forms !== null) print(`  ${forms}`);
   for (const verdict of verdicts) {
     if (verdict.trigger === claimedBy) continue;
     const also = others.includes(verdict.trigger) ? "would claim it too, but an earlier one does: " : "";

@@ -1,7 +1,7 @@
 /** Reads one YAML file: resolves `${env:NAME}` and `${file:PATH}`, validates, and reports every fault with its line. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { isMap, isScalar, LineCounter, parseDocument, visit } from "yaml";
+import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { ConfigError, type ErrorFacts, systemCode, wordsOf } from "../support/errors.ts";
 import { nearestName } from "../support/nearest-name.ts";
@@ -31,14 +31,31 @@ export interface ParsedDocument {
   readonly sections: ReadonlySet<string>;
   /** Its data as they are written: nothing that they name is resolved. */
   readonly written: object;
-  /** As `loadDocument`. */
-  validated<Schema extends z.ZodType>(schema: Schema): z.output<Schema>;
+  /**
+   * As `loadDocument`. `unresolved` receives the references that cannot be resolved, by their places, which then are no
+   * faults: each stays as it is written, or is a value of its form. A command resolves no more than it uses.
+   */
+  validated<Schema extends z.ZodType>(schema: Schema, unresolved?: Map<string, ConfigError>): z.output<Schema>;
 }
 
 /** Throws `ConfigError` for a file that cannot be read, or is no YAML. `files`: as for `loadDocument`. */
 export function readDocument(path: string, files: Set<string> = new Set()): ParsedDocument {
   files.add(resolve(path));
   return parsedText(readConfigFile(path), path, files);
+}
+
+/** The data of a file as far as it can be parsed, whatever its faults; nothing that they name is resolved. */
+export function readableData(path: string): object {
+  try {
+    return dataOf(parseDocument(readConfigFile(path)));
+  } catch {
+    return {}; // What is wrong with the file is reported where it has to be valid.
+  }
+}
+
+/** A document of data that were written in another file. */
+export function documentOf(written: object, path: string): ParsedDocument {
+  return parsedText(JSON.stringify(written), path, new Set());
 }
 
 function readConfigFile(path: string): string {
@@ -76,28 +93,55 @@ function parsedText(text: string, path: string, files: Set<string>): ParsedDocum
     sections: new Set(keys),
     // Before secrets are resolved, which changes the document.
     written: dataOf(document),
-    validated: (schema) => validated(document, lines, { schema, path, files }),
+    validated: (schema, unresolved) => validated(document, lines, { schema, path, files, unresolved }),
   };
 }
 
 function validated<Schema extends z.ZodType>(
   document: ParsedYaml,
   lines: LineCounter,
-  { schema, path, files }: { readonly schema: Schema; readonly path: string; readonly files: Set<string> },
+  {
+    schema,
+    path,
+    files,
+    unresolved,
+  }: {
+    readonly schema: Schema;
+    readonly path: string;
+    readonly files: Set<string>;
+    readonly unresolved?: Map<string, ConfigError> | undefined;
+  },
 ): z.output<Schema> {
-  resolveSecrets(document, path, files);
+  resolveSecrets(document, path, files, unresolved);
   const data: unknown = document.toJS() ?? {};
   // Secrets are registered before any fault is reported: an invalid configuration holds secrets too.
   const words = wordsOfSchema(schema);
   for (const secret of secretsOf(data, schema)) keepSecret(secret, words);
   // A document is read once: to compile parsers for it takes longer than to do without.
-  const parsed = schema.safeParse(data, { jitless: true });
+  let parsed = schema.safeParse(data, { jitless: true });
+  for (const form of unresolved === undefined || unresolved.size === 0 ? [] : FORMS) {
+    if (parsed.success) break;
+    for (const place of unresolvedFaults(parsed.error.issues, unresolved)) document.setIn(JSON.parse(place), form);
+    parsed = schema.safeParse(document.toJS() ?? {}, { jitless: true });
+  }
   if (parsed.success) return deepFreeze(parsed.data);
   const known = knownKeys(schema);
   throw invalid(
     path,
     parsed.error.issues.flatMap((issue) => issueWords(issue, document, lines, known)),
   );
+}
+
+/** Values that stand for a reference whose place takes no text of any form. */
+const FORMS = ["https://unresolved.invalid/", "127.0.0.1:9", "1", 1, true] as const;
+
+/** The unresolved places at or below which there is a fault. */
+function unresolvedFaults(
+  issues: readonly z.core.$ZodIssue[],
+  unresolved: ReadonlyMap<string, ConfigError> = new Map(),
+): readonly string[] {
+  const paths = issues.map(({ path }) => JSON.stringify(path).slice(0, -1));
+  return [...unresolved.keys()].filter((place) => paths.some((path) => place.startsWith(path)));
 }
 
 function dataOf(document: ParsedYaml): object {
@@ -170,14 +214,33 @@ function invalid(path: string, faults: readonly string[]): ConfigError {
 const UNQUOTED = /[{[,:]\s*(\$\{(?:env|file):[^}]+\})/;
 const SECRET = /\$\{(env|file):([^}]+)\}/g;
 
-function resolveSecrets(document: ParsedYaml, path: string, files: Set<string>): void {
+function resolveSecrets(
+  document: ParsedYaml,
+  path: string,
+  files: Set<string>,
+  unresolved: Map<string, ConfigError> | undefined,
+): void {
   visit(document, {
-    Scalar(_key, node) {
+    Scalar(_key, node, above) {
       if (typeof node.value !== "string" || !node.value.includes("${")) return;
-      node.value = node.value.replace(SECRET, (_all, kind: string, name: string) =>
-        kind === "env" ? secretFromEnvironment(name, path) : secretFromFile(name, path, files),
-      );
+      try {
+        node.value = node.value.replace(SECRET, (_all, kind: string, name: string) =>
+          kind === "env" ? secretFromEnvironment(name, path) : secretFromFile(name, path, files),
+        );
+      } catch (thrown) {
+        if (unresolved === undefined || !(thrown instanceof ConfigError)) throw thrown;
+        unresolved.set(JSON.stringify(placeOf(node, above)), thrown);
+      }
     },
+  });
+}
+
+/** The keys and indexes that lead to a value. */
+function placeOf(node: unknown, above: readonly unknown[]): readonly (string | number)[] {
+  return [...above.slice(1), node].flatMap((one, at): readonly (string | number)[] => {
+    const parent = above[at];
+    if (isSeq(parent)) return [parent.items.indexOf(one)];
+    return isPair(parent) ? [String(isScalar(parent.key) ? parent.key.value : parent.key)] : [];
   });
 }
 

@@ -8,6 +8,7 @@ import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/optio
 import { notificationOptions, operationsOptions } from "../operations/options.ts";
 import { provisionTemplate } from "../provisioning/options.ts";
 import { spoolOptions } from "../spool/options.ts";
+import type { ConfigError } from "../support/errors.ts";
 import { logOptions } from "../support/log-options.ts";
 import { serviceTriggersOptions, triggerList, triggerOptions } from "../triggers/options.ts";
 import { environmentVariable, type ParsedDocument, readDocument } from "./document.ts";
@@ -71,10 +72,14 @@ export function loadGatewayConfig(path: string, files?: Set<string>): GatewayCon
   return gatewayConfigOf(readDocument(path, files), path);
 }
 
-/** As `loadGatewayConfig`, of a file that was read. */
-export function gatewayConfigOf(document: ParsedDocument, path: string): GatewayConfig {
+/** As `loadGatewayConfig`, of a file that was read. `missing`: as for `ParsedDocument.validated`. */
+export function gatewayConfigOf(
+  document: ParsedDocument,
+  path: string,
+  missing?: Map<string, ConfigError>,
+): GatewayConfig {
   requireKind("gateway", document, path);
-  const config = document.validated(gatewayConfig);
+  const config = document.validated(gatewayConfig, missing);
   const base = dirname(resolve(path));
   const from = (relative: string) => (isAbsolute(relative) ? relative : resolve(base, relative));
   const loaded: GatewayConfig = Object.freeze({
@@ -87,7 +92,15 @@ export function gatewayConfigOf(document: ParsedDocument, path: string): Gateway
     operations: { ...config.operations, console: consoleOf(config, from), tracing: tracingOf(config) },
   });
   written.set(loaded, document.written);
+  if (missing !== undefined) unresolved.set(loaded, missing);
   return loaded;
+}
+
+const unresolved = new WeakMap<GatewayConfig, ReadonlyMap<string, ConfigError>>();
+
+/** Throws the `ConfigError` of a reference in these sections that was left unresolved. */
+export function requireResolved(config: GatewayConfig, ...names: readonly (keyof GatewayConfig)[]): void {
+  for (const [place, error] of unresolved.get(config) ?? []) if (names.includes(JSON.parse(place)[0])) throw error;
 }
 
 function consoleOf({ operations }: GatewayConfig, from: (relative: string) => string) {

@@ -59,7 +59,7 @@ export function listingFilter(options: Patterns): DropFilter {
   const archives = archiveFolders(options.finish);
   const closed = exclude.flatMap((pattern) => (pattern.endsWith("/**") ? [pattern.slice(0, -3)] : []));
   const matches = (path: string, patterns: readonly string[]) =>
-    patterns.some((pattern) => posix.matchesGlob(path, pattern));
+    patterns.some((pattern) => posix.matchesGlob(path.normalize("NFC"), pattern.normalize("NFC")));
   let tooDeep: string | null = null;
   const isReached = (path: string) => {
     if (path.split("/").length <= options.depthMax) return true;

@@ -1,6 +1,6 @@
 /** Finds the trigger that would claim a file of a name, with a reason for each of the others. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
-import { gzipEntryName, isContainerName, isZipName } from "../support/file-names.ts";
+import { gzipEntryName, isContainerName, isZipName, nameForms } from "../support/file-names.ts";
 import type { Claim, TriggerRegistry } from "../triggers/registry.ts";
 import type { IngestionType } from "../wire/trigger.ts";
 
@@ -10,11 +10,13 @@ export interface NameTest extends Pick<Claim, "others" | "verdicts"> {
   readonly container: string | null;
   readonly claimedBy: string | null;
   readonly mapper: string | null;
+  /** Both forms of a name that is not in NFC, in words. */
+  readonly forms: string | null;
 }
 
 /** The `container` of a ZIP. */
 export const IN_ZIP = "a ZIP is opened, and each file in it is offered by its own name: test these";
-const UNCLAIMED = { claimedBy: null, mapper: null, others: [], verdicts: [] } as const;
+const UNCLAIMED = { forms: null, claimedBy: null, mapper: null, others: [], verdicts: [] } as const;
 
 export interface NameTestParts {
   readonly registry: Pick<TriggerRegistry, "claim">;
@@ -32,7 +34,8 @@ export function testName(
   const offered = isContainer ? gzipEntryName(name) : name;
   const { claimed, others, verdicts } = registry.claim(offered, ingestion, drop);
   const container = isContainer ? `unpacked to ${offered}` : null;
-  return { name, container, claimedBy: claimed?.name ?? null, mapper: claimed?.mapper ?? null, others, verdicts };
+  const claim = { claimedBy: claimed?.name ?? null, mapper: claimed?.mapper ?? null, others, verdicts };
+  return { name, forms: nameForms(name), container, ...claim };
 }
 
 /** Whether the drop opens containers; without one, whether all drops do. */

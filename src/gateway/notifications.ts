@@ -1,6 +1,6 @@
 /** Connects the sources of concerns to the receivers of notifications. */
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { nodeName } from "../ledger/options.ts";
@@ -15,6 +15,7 @@ import { createReceiver } from "../operations/receivers.ts";
 import { repeatedFiles } from "../operations/repeated-files.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
 import { LaneLog, WaitingLanes } from "../operations/waiting-lanes.ts";
+import type { FinishFaults } from "../runs/finish-faults.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
 import type { SpoolQuota } from "../spool/quota.ts";
@@ -25,6 +26,7 @@ import type { Closer } from "./closers.ts";
 import type { DropRegistry } from "./drops.ts";
 import { lateFiles } from "./late-files.ts";
 import type { Observers } from "./observers.ts";
+import type { ConfigurationState } from "./reload.ts";
 import type { TriggersInForce } from "./triggers-in-force.ts";
 
 const NOTIFICATIONS_FILE = "notifications.json";
@@ -83,13 +85,22 @@ interface NotifierSources {
   readonly late: Pick<LateFiles, "missing">;
   readonly lanes: Pick<WaitingLanes, "overdue">;
   readonly metrics: Pick<GatewayMetrics, "countNotification">;
+  readonly finishFaults: FinishFaults;
+  readonly configFile?: string | undefined;
+  readonly configuration?: Pick<ConfigurationState, "refused"> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 async function openNotifier(
   config: GatewayConfig,
-  { spool, metrics, clock, log }: Pick<NotifierSources, "spool" | "metrics" | "clock" | "log">,
+  {
+    spool,
+    metrics,
+    clock,
+    log,
+    configFile,
+  }: Pick<NotifierSources, "spool" | "metrics" | "clock" | "log" | "configFile">,
   sources: AttentionSources,
 ): Promise<Notifier> {
   const options = config.notifications;
@@ -97,7 +108,7 @@ async function openNotifier(
     options,
     receivers: options.receivers.map((one) => createReceiver(one, clock)),
     state: await NotificationState.read(join(spool.root, NOTIFICATIONS_FILE), log),
-    gateway: gatewayName(config),
+    gateway: gatewayName(config, configFile),
     find: () => findAttention(sources),
     count: (receiver, accepted) => metrics.countNotification(receiver, accepted),
     clock,
@@ -117,14 +128,20 @@ function attentionSources(config: GatewayConfig, parts: NotifierSources): Attent
     repeated: () => repeatedFiles(ledger, clock),
     triggers: () => triggers.listed(),
     pauses: () => pauses.byGateway(),
+    unfinished: parts.finishFaults,
+    refusedConfiguration: () => parts.configuration?.refused() ?? null,
     spool: () => quota.state(),
     spoolShare: config.notifications.spoolShare,
   };
 }
 
-/** The name of the node, or of the machine where there is only one. */
-export function gatewayName({ ledger }: Pick<GatewayConfig, "ledger">): string {
-  return nodeName(ledger) ?? hostname();
+/** The given name or that of the node; else the machine and the configuration, since one machine may have several. */
+export function gatewayName(
+  { ledger, notifications }: Pick<GatewayConfig, "ledger" | "notifications">,
+  configFile: string | undefined,
+): string {
+  const machine = configFile === undefined ? hostname() : `${hostname()} (${resolve(configFile)})`;
+  return notifications.name ?? nodeName(ledger) ?? machine;
 }
 
 export function notificationHealth(notifier: Pick<Notifier, "failing">): readonly HealthPart[] {

@@ -2,13 +2,14 @@
  * Opens the operations API of a gateway. It listens before the other parts are opened, and answers with the parts
  * that exist.
  */
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, writtenIn } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile, nodeName } from "../ledger/options.ts";
 import type { DropState } from "../model.ts";
 import { endpointFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
 import { startOperations } from "../operations/server.ts";
 import type { HealthPart, WaitingFile } from "../operations/state-of-work.ts";
+import type { UnfinishedFiles } from "../operations/unfinished-files.ts";
 import type { LaneWait } from "../operations/waiting-lanes.ts";
 import { measureWork, watchHeld } from "../operations/work-metrics.ts";
 import type { Clock } from "../support/clock.ts";
@@ -22,9 +23,12 @@ import { receiveOutcome } from "./services.ts";
 /** Set one by one as the parts that provide them are opened. */
 export interface OperatorQueries {
   health: () => Promise<readonly HealthPart[]>;
-  waiting: () => Promise<readonly WaitingFile[]>;
+  waiting: (limit?: number) => Promise<readonly WaitingFile[]>;
   drops: () => readonly DropState[];
   lanes: () => Promise<readonly LaneWait[]>;
+  unfinished: UnfinishedFiles["list"];
+  /** The data of the configuration's file as it is in force. */
+  written: () => object;
   /** Executes a command of a person. */
   command: (body: unknown) => Promise<unknown>;
   /** Called when an outcome of this run arrived. */
@@ -70,6 +74,8 @@ export async function openOperationsApi(
     waiting: async () => [],
     drops: () => [],
     lanes: async () => [],
+    unfinished: () => [],
+    written: () => writtenIn(config) ?? {},
     command: async () => {
       throw new TransientError("HG-OPS-002", { operation: "execute command", subject: "gateway" });
     },
@@ -82,6 +88,7 @@ export async function openOperationsApi(
     drops: () => queries.drops(),
     health: () => queries.health(),
     lanes: () => queries.lanes(),
+    unfinished: () => queries.unfinished(),
     nowMs: () => clock.now().epochMilliseconds,
   });
   const secret = newSecret();
@@ -90,10 +97,10 @@ export async function openOperationsApi(
     log: parts.log,
     metrics,
     health: () => queries.health(),
-    waiting: () => queries.waiting(),
+    waiting: (limit) => queries.waiting(limit),
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => queries.onOutcome(runId)),
-    commands: { secret, execute: (body) => queries.command(body) },
+    commands: { secret, execute: (body) => queries.command(body), configuration: () => queries.written() },
     live: observers.live,
     people: { clock, node: nodeName(config.ledger) },
     endpoints: async () => (await import("./console/index.ts")).consoleEndpoints(config, () => queries.console),

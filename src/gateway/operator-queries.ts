@@ -1,5 +1,5 @@
 /** Connects the queries of the operations API to the parts that answer them. */
-import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub, writtenIn } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { IsoInstant } from "../model.ts";
 import type { Concern } from "../operations/attention.ts";
@@ -9,9 +9,11 @@ import type { Notifier } from "../operations/notifier.ts";
 import { repeatedFiles, repeatedHealth } from "../operations/repeated-files.ts";
 import { spoolHealth } from "../operations/spool-state.ts";
 import { healthOf, waitingFiles } from "../operations/state-of-work.ts";
+import { unfinishedHealth } from "../operations/unfinished-files.ts";
 import type { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { liveGateway } from "../runs/command-effects.ts";
 import { executeCommand } from "../runs/commands.ts";
+import type { FinishFaults } from "../runs/finish-faults.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
@@ -57,6 +59,7 @@ export interface QueryParts {
   readonly log: Logger;
   readonly startedAt: IsoInstant;
   readonly live: Pick<LiveConfig, "file">;
+  readonly finishFaults: FinishFaults;
   readonly migrations?: MigrationControl | undefined;
   /** Path of the configuration. */
   readonly configFile?: string | undefined;
@@ -77,14 +80,17 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     scheduler.wake(runId);
   };
   queries.drops = () => drops.statuses();
-  queries.waiting = async () =>
+  queries.waiting = async (limit) =>
     waitingFiles(
       ledger,
       drops.statuses(),
       (run) => scheduler.waitReason(run),
       await lanes.all(),
       clock.now().epochMilliseconds,
+      limit,
     );
+  queries.written = () => writtenIn(parts.live.file()) ?? {};
+  queries.unfinished = () => parts.finishFaults.list();
   queries.lanes = () => lanes.all();
   const live = liveGateway(scheduler, () => drops.watchers(), parts.services, log);
   const { isRemoved } = parts.steps;
@@ -122,6 +128,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     ...(parts.configuration === undefined ? [] : [parts.configuration.health()]),
     ...(await work()),
     spoolHealth(await parts.quota.state()),
+    ...(await unfinishedHealth(parts.finishFaults, ledger)),
     ...notificationHealth(parts.notifier),
     ...triggerHealth(await parts.triggers.listed()),
     ...repeatedHealth(await repeatedFiles(ledger, parts.clock)),

@@ -9,6 +9,7 @@ import type { Registry } from "prom-client";
 import { FileWatch } from "../config/file-watch.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { changedPaths } from "../config/leaves.ts";
+import type { RefusedConfiguration } from "../operations/attention.ts";
 import { ConfigurationMetrics } from "../operations/configuration-metrics.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
 import { type Clock, isoInstant, systemClock } from "../support/clock.ts";
@@ -38,6 +39,8 @@ const CHANGED_MAX = 100;
 
 export interface ConfigurationState {
   health(): HealthPart;
+  /** Why the present content of the file is not in force; null when it is. */
+  refused(): RefusedConfiguration | null;
   /** The latest first. */
   reloads(): readonly Reload[];
   recheck(): void;
@@ -64,7 +67,7 @@ export class Reloading<Gateway extends Reloadable> {
   #gateway: Gateway | null = null;
   #watch: FileWatch | null = null;
   /** Why the current content of the file is not in force. */
-  #refused: string | null = null;
+  #refused: RefusedConfiguration | null = null;
   #since: string;
   #reloads: readonly Reload[] = [];
   readonly #failed = Promise.withResolvers<never>();
@@ -88,6 +91,7 @@ export class Reloading<Gateway extends Reloadable> {
     this.#metrics.taken(this.#clock.now());
     this.#state = {
       health: () => this.health(),
+      refused: () => this.#refused,
       reloads: () => this.#reloads,
       recheck: () => this.recheck(),
       register: (registry) => this.#metrics.register(registry),
@@ -106,10 +110,12 @@ export class Reloading<Gateway extends Reloadable> {
   }
 
   health(): HealthPart {
+    const inForce = `in force since ${this.#since}`;
+    const refused = this.#refused?.reason;
     const reason =
-      this.#refused === null
-        ? `in force since ${this.#since}`
-        : `the current file is refused, and the configuration in force since ${this.#since} stays: ${this.#refused}`;
+      refused === undefined
+        ? inForce
+        : `the current file is refused, and the configuration ${inForce} stays: ${refused}`;
     return { part: "configuration", ready: true, reason };
   }
 
@@ -202,13 +208,12 @@ export class Reloading<Gateway extends Reloadable> {
   }
 
   #refuse(thrown: unknown): void {
-    this.#refused = wordsOf(thrown);
-    this.#record("refused", [], this.#refused);
+    const reason = wordsOf(thrown);
+    const since = this.#refused?.since ?? isoInstant(this.#clock.now());
+    this.#refused = { since, reason };
+    this.#record("refused", [], reason);
     this.#metrics.refused();
     const facts = thrown instanceof HeadgateError ? { code: thrown.code, hint: thrown.hint } : { err: thrown };
-    this.#parts.log.error(
-      facts,
-      `the changed configuration is refused, the former one stays in force: ${this.#refused}`,
-    );
+    this.#parts.log.error(facts, `the changed configuration is refused, the former one stays in force: ${reason}`);
   }
 }

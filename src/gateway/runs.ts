@@ -10,6 +10,7 @@ import type { MapperVersions, MappingPool } from "../mapping/contract.ts";
 import type { Arrival, BatchLimits, Run } from "../model.ts";
 import { STANDARD_BODY_TRIGGER } from "../runs/claim-bindings.ts";
 import type { ClaimParts } from "../runs/claim-parts.ts";
+import type { FinishFaults } from "../runs/finish-faults.ts";
 import { FinishGuard, type FinishGuardParts } from "../runs/finish-guard.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
@@ -46,6 +47,7 @@ export function claimParts(
     readonly zones: SourceZones | null;
     readonly versions: MapperVersions;
     readonly pauses: Pauses;
+    readonly finishFaults: FinishFaults;
     readonly clock: Clock;
     readonly onRun: () => void;
     readonly inner: InnerGateway | undefined;
@@ -134,6 +136,7 @@ export function joinSteps(
     readonly pool: MappingPool;
     readonly inner: InnerGateway | undefined;
     readonly versions: MapperVersions;
+    readonly finishFaults: FinishFaults;
     readonly clock: Clock;
     readonly log: Logger;
     readonly tracer: Tracer;

@@ -62,6 +62,8 @@ export interface RunFilter {
   readonly lane?: string;
   /** Only runs opened after this one. */
   readonly after?: string;
+  /** Only runs opened before this one. */
+  readonly before?: string;
   /** Without these. */
   readonly except?: readonly string[];
   /** Only runs that this node may work on: its own, and those of no living node. */

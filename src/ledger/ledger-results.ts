@@ -1,6 +1,7 @@
 /** Results of the ledger's queries, beside the nouns of `model.ts`. */
 import type {
   Arrival,
+  ArrivalState,
   Batch,
   IsoInstant,
   LedgerEvent,
@@ -122,8 +123,15 @@ export interface LedgerQueries {
   addEvent(event: Omit<LedgerEvent, "at">): Promise<void>;
   /** The newest run of a trigger, in whatever state, or null. */
   latestRunOf(trigger: string): Promise<Run | null>;
-  /** Newest first. */
-  recentRuns(limit: number, states?: readonly RunState[]): Promise<readonly Run[]>;
+  /** Newest first; `before`: only runs opened before this one. */
+  recentRuns(limit: number, states?: readonly RunState[], before?: string): Promise<readonly Run[]>;
+  /**
+   * How many runs are in these states, or in all. `awaited`: with remaining steps or awaited outcomes alone;
+   * `unfinished`: those whose source was not finished alone.
+   */
+  countRuns(states?: readonly RunState[], of?: "all" | "awaited" | "unfinished"): Promise<number>;
+  /** How many arrivals at the drop are in these states. */
+  countArrivals(drop: string, states: readonly ArrivalState[]): Promise<number>;
   /**
    * Files that are at a drop now, are unconfirmed or were worked on since, by standing and by drop, and the
    * points of runs worked on since.

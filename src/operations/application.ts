@@ -29,6 +29,9 @@ import type { OperationsParts, ServerOptions } from "./server.ts";
 const WEBHOOK_BYTES_MAX = 4_000_000;
 /** Characters of a part of an address, which may be the path of a file. */
 const ADDRESS_PART_MAX = 4_096;
+/** The data of the configuration in force, for commands, whose user may read its file. */
+const WRITTEN = "/operations/configuration/written";
+const UNMASKED = ["/metrics", WRITTEN];
 /** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
 const ANONYMOUS_HEALTH_MS = 1_000;
 
@@ -67,7 +70,7 @@ function addRoutes(app: FastifyInstance, options: ServerOptions, parts: LoadedPa
   // Reasons come from servers and libraries, which may repeat a secret. Metrics hold none, and a password such as
   // `headgate` would mask the names of the metrics and silence every alert on them.
   app.addHook("onSend", async ({ routeOptions }, _reply, payload) =>
-    typeof payload === "string" && routeOptions.url !== "/metrics" ? masked(payload) : payload,
+    typeof payload === "string" && !UNMASKED.includes(routeOptions.url ?? "") ? masked(payload) : payload,
   );
   addHealth(app, parts, access);
   addEndpoints(app, parts, access, served);
@@ -123,8 +126,8 @@ function addEndpoints(app: FastifyInstance, parts: LoadedParts, access: Access, 
     ...peopleServed(parts, people, urls),
     ...(live === undefined ? [] : served(liveEndpoints, () => liveHandlers(live))),
     ...served(stateEndpoints, () => ({
-      runs: ({ query: { limit, state } }) => ledger.recentRuns(limit, state),
-      waiting: () => parts.waiting(),
+      runs: ({ query: { limit, state, after } }) => ledger.recentRuns(limit, state, after),
+      waiting: ({ query: { limit } }) => parts.waiting(limit),
       async trace({ params: { query } }) {
         const found = await ledger.trace(query);
         if (found.length > 0) return found;
@@ -189,6 +192,7 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
 }
 
 function addCommands(app: FastifyInstance, commands: NonNullable<OperationsParts["commands"]>): void {
+  app.get(WRITTEN, { config: { need: "command" } }, () => commands.configuration?.() ?? {});
   app.post("/operations/orders", { config: { need: "command" } }, async (request, reply) => {
     try {
       return await commands.execute(parsedJson(String(request.body ?? "")));

@@ -4,6 +4,7 @@ import { ATTENTION_STATES } from "../states.ts";
 export const ATTENTION_KINDS = [
   ...ATTENTION_STATES,
   "unmatched",
+  "finish",
   "occupied",
   "late",
   "lane",
@@ -12,5 +13,6 @@ export const ATTENTION_KINDS = [
   "trigger",
   "paused",
   "spool",
+  "configuration",
 ] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];

@@ -13,6 +13,7 @@ import type { AttentionKind } from "./options.ts";
 import { repeatedConcerns } from "./repeated-files.ts";
 import { usedWords } from "./spool-state.ts";
 import { isUnattended } from "./state-of-work.ts";
+import { type UnfinishedFiles, unfinishedConcerns } from "./unfinished-files.ts";
 import { unmatchedConcerns } from "./unmatched-files.ts";
 import { type LaneWait, waitWords } from "./waiting-lanes.ts";
 
@@ -33,10 +34,12 @@ export interface Attention {
    * former state.
    */
   readonly unknown: ReadonlySet<string>;
+  /** Kinds of which this holds for all that is not found. */
+  readonly unknownKinds?: ReadonlySet<AttentionKind>;
 }
 
 export interface AttentionSources {
-  readonly ledger: Pick<Ledger, "restingIn" | "finishedFiles" | "fleet" | "files" | "settlingAges">;
+  readonly ledger: Pick<Ledger, "restingIn" | "finishedFiles" | "fleet" | "files" | "settlingAges" | "run">;
   /** This node, where several share the ledger: each node reports its own runs. */
   readonly node: string | null;
   drops(): readonly DropState[];
@@ -51,8 +54,16 @@ export interface AttentionSources {
   triggers(): Promise<readonly ListedTriggers[]>;
   /** Pauses that the gateway itself ordered, with the reason in words. */
   pauses(): readonly { readonly pause: Pause; readonly words: string }[];
+  readonly unfinished: UnfinishedFiles;
+  /** Why the configuration's file is refused, and since when; null when it is in force. */
+  refusedConfiguration(): RefusedConfiguration | null;
   spool(): Promise<SpoolState>;
   readonly spoolShare: number;
+}
+
+export interface RefusedConfiguration {
+  readonly since: string;
+  readonly reason: string;
 }
 
 const RUNS_MAX = 1_000;
@@ -62,10 +73,11 @@ export async function findAttention(sources: AttentionSources): Promise<Attentio
   const own = await ownDrops(sources);
   const dropNames = sources.drops().map(({ drop }) => drop);
   const unmatched = await unmatchedConcerns(sources.ledger, dropNames.filter(own));
-  const { concerns, unknown } = await findOtherConcerns(sources);
+  const { concerns, unknown, ...kinds } = await findOtherConcerns(sources);
   return {
     concerns: [...runs, ...unmatched.concerns, ...concerns],
     unknown: unmatched.unknown.union(unknown),
+    ...kinds,
   };
 }
 
@@ -79,7 +91,13 @@ async function ownDrops({ ledger, node }: AttentionSources): Promise<(drop: stri
 /** Without files whose runs need a person, and files that no trigger claims. */
 export async function findOtherConcerns(sources: AttentionSources): Promise<Attention> {
   const unknown = new Set<string>();
-  const concerns = [...(await occupiedPaths(sources))];
+  const unfinished = await unfinishedConcerns(sources.unfinished, sources.ledger);
+  const concerns = [...unfinished, ...(await occupiedPaths(sources))];
+  const refused = sources.refusedConfiguration();
+  if (refused !== null) {
+    const text = `the changed configuration is refused, and the former one stays in force: ${refused.reason}`;
+    concerns.push({ key: "configuration", kind: "configuration", text, facts: { since: refused.since } });
+  }
   for (const file of sources.late()) {
     const facts = { trigger: file.trigger, due: file.due, lastSeen: file.lastSeen };
     concerns.push({ key: `late ${file.trigger} ${file.due}`, kind: "late", text: missingWords(file), facts });
@@ -119,7 +137,7 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
       text: spool.full ?? `the spool is nearly full: ${usedWords(spool)}`,
       facts: { usedBytes: spool.usedBytes, budgetBytes: spool.budgetBytes },
     });
-  return { concerns, unknown };
+  return { concerns, unknown, unknownKinds: new Set(sources.unfinished.isKnown ? [] : (["finish"] as const)) };
 }
 
 async function occupiedPaths(sources: AttentionSources): Promise<readonly Concern[]> {

@@ -56,6 +56,7 @@ export function describedMetrics(): readonly Described[] {
     drops: () => [],
     health: async () => [],
     lanes: async () => [],
+    unfinished: () => [],
     nowMs: () => 0,
   });
   watchHeld(ledger, registry);

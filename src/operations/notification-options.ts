@@ -15,7 +15,8 @@ const common = {
       "Concerns that it receives: runs that are quarantined, held, discarded or unconfirmed, a file that no " +
         "trigger claims, a finished file that changed and cannot go back to its path, a file that is late, a lane " +
         "that waits too long, a drop or a service that cannot be reached, a trigger of a service that cannot be " +
-        "used, a spool that is nearly full. All when absent.",
+        "used, a spool that is nearly full, source files that cannot be archived or deleted, a changed " +
+        "configuration that is refused. All when absent.",
     ),
 };
 
@@ -52,6 +53,15 @@ export type WebhookReceiverOptions = Extract<ReceiverOptions, { kind: "webhook" 
 export type EmailReceiverOptions = Extract<ReceiverOptions, { kind: "email" }>;
 
 export const notificationOptions = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Name of this gateway in its messages; by default that of the node, or of the machine with the path of the " +
+        "configuration.",
+    )
+    .meta({ examples: ["plant north"] }),
   receivers: z
     .array(receiverOptions)
     .default([])

@@ -28,6 +28,7 @@ const WORDS: Readonly<
   discarded: ["file with discarded readings", "files with discarded readings"],
   emptied: ["file whose rows were all left out", "files whose rows were all left out"],
   unmatched: ["file that no trigger claims", "files that no trigger claims"],
+  finish: ["drop whose files cannot be archived or deleted", "drops whose files cannot be archived or deleted"],
   occupied: ["changed file that cannot go back to its path", "changed files that cannot go back to their paths"],
   late: ["file late", "files late"],
   lane: ["lane waits too long", "lanes wait too long"],
@@ -36,6 +37,7 @@ const WORDS: Readonly<
   trigger: ["trigger of the service cannot be used", "triggers of the service cannot be used"],
   paused: ["trigger paused by the gateway", "triggers paused by the gateway"],
   spool: ["spool nearly full", "spools nearly full"],
+  configuration: ["configuration refused", "configurations refused"],
 };
 
 /** A test message, which reports no concern. */

@@ -31,13 +31,7 @@ const FLUSH_MS = 5_000;
 const RETRY_MS = { first: 60_000, last: 3_600_000 } as const;
 /** Kinds whose end is reported, too. Files at rest are resolved by a person, who knows it. */
 const REPORTED_WHEN_RESOLVED: ReadonlySet<string> = new Set([
-  "occupied",
-  "late",
-  "lane",
-  "drop",
-  "service",
-  "paused",
-  "spool",
+  ...["finish", "occupied", "late", "lane", "drop", "service", "paused", "spool", "configuration"],
 ]);
 
 export class Notifier {
@@ -114,7 +108,7 @@ export class Notifier {
     }
   }
 
-  #compare({ concerns, unknown }: Attention, now: string): void {
+  #compare({ concerns, unknown, unknownKinds }: Attention, now: string): void {
     const { known, receivers } = this.#parts.state;
     const keys = new Set(concerns.map(({ key }) => key));
     for (const { key, kind, text, facts } of concerns) {
@@ -122,7 +116,7 @@ export class Notifier {
       known.set(key, { key, kind, text, facts, since: before?.since ?? now, told: before?.told ?? [] });
     }
     for (const [key, { kind, text, told }] of known) {
-      if (keys.has(key) || unknown.has(key)) continue;
+      if (keys.has(key) || unknown.has(key) || unknownKinds?.has(kind) === true) continue;
       known.delete(key);
       if (!REPORTED_WHEN_RESOLVED.has(kind)) continue;
       for (const name of told) receivers.get(name)?.resolved.push({ key, kind, text });

@@ -24,12 +24,14 @@ export interface OperationsParts {
   readonly log: Logger;
   readonly metrics: Registry;
   health(): Promise<readonly HealthPart[]>;
-  waiting(): Promise<readonly WaitingFile[]>;
+  waiting(limit?: number): Promise<readonly WaitingFile[]>;
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
   /** Commands of persons, authorized only by the secret (`endpoint-file.ts`); refused when absent. */
   readonly commands?: {
     readonly secret: string;
     execute(body: unknown): Promise<unknown>;
+    /** The data of the configuration's file as it is in force. */
+    configuration?(): object;
   };
   /** Sessions of people in browsers; none when absent. */
   readonly people?: { readonly clock: Clock; readonly node: string | null };

@@ -98,11 +98,19 @@ async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]>
 const WAITING_STATES = runStatesThat(({ isInProgress, isAwaited }) => isInProgress || isAwaited);
 /** Nothing of these can be done without their drop. */
 const INTAKE_STATES = runStatesThat(({ stage }) => stage === "intake");
-const WAITING_SHOWN = 200;
+export const WAITING_SHOWN = 200;
+
+/** How many files `waitingFiles` would list, were there no limit. */
+export async function countWaiting(ledger: Ledger, drops: readonly string[]): Promise<number> {
+  let sum = (await ledger.finishedFiles.occupied()).length;
+  for (const drop of drops) sum += await ledger.countArrivals(drop, UNCLAIMED_STATES);
+  return sum + (await ledger.countRuns(WAITING_STATES, "awaited")) + (await ledger.countRuns(["opened"], "unfinished"));
+}
 
 /**
  * For `runs --waiting`. The daemon knows more than its ledger: how far a file has settled (`places`), and why a run
- * is not in progress (`waitReason`). The first runs of `lanes` that wait too long are always included.
+ * is not in progress (`waitReason`). The first runs of `lanes` that wait too long are always included. `limit`: of each
+ * drop, and of runs.
  */
 export async function waitingFiles(
   ledger: Ledger,
@@ -110,18 +118,19 @@ export async function waitingFiles(
   waitReason: (run: Run) => string | undefined,
   lanes: readonly LaneWait[],
   nowMs: number,
+  limit = WAITING_SHOWN,
 ): Promise<readonly WaitingFile[]> {
   const files: WaitingFile[] = [];
   for (const place of places) {
-    for (const arrival of await ledger.arrivalsIn(place.drop, UNCLAIMED_STATES, WAITING_SHOWN))
+    for (const arrival of await ledger.arrivalsIn(place.drop, UNCLAIMED_STATES, limit))
       files.push(waitingArrival(arrival, place, nowMs));
   }
   const eventsArrive = new Map(places.map((place) => [place.drop, place.eventsArrive]));
   for (const file of await ledger.finishedFiles.occupied())
     files.push(waitingAsOccupied(file, eventsArrive.get(file.drop) ?? null));
-  const running = await ledger.runsIn(WAITING_STATES, { limit: WAITING_SHOWN, unsettled: true });
+  const running = await ledger.runsIn(WAITING_STATES, { limit, unsettled: true });
   // Includes containers that wait until a person resolves one of their entries.
-  const containers = await ledger.runsIn(["opened"], { limit: WAITING_SHOWN, unfinished: true });
+  const containers = await ledger.runsIn(["opened"], { limit, unfinished: true });
   const overdue = new Map(lanes.filter((lane) => lane.overdue).map((lane) => [lane.run.id, lane]));
   const shown = [...running, ...containers];
   const ids = new Set(shown.map(({ id }) => id));

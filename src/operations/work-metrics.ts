@@ -5,6 +5,7 @@ import type { DropState, Run } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES } from "../states.ts";
 import { shareQuery } from "../support/shared-query.ts";
 import { type HealthPart, isUnattended } from "./state-of-work.ts";
+import { measureUnfinished, type UnfinishedFiles } from "./unfinished-files.ts";
 import { measureUnmatched } from "./unmatched-files.ts";
 import type { LaneWait } from "./waiting-lanes.ts";
 
@@ -14,6 +15,7 @@ export interface WorkSources {
   health(): Promise<readonly HealthPart[]>;
   /** All lanes that have work. */
   lanes(): Promise<readonly LaneWait[]>;
+  unfinished: UnfinishedFiles["list"];
   nowMs(): number;
 }
 
@@ -25,6 +27,7 @@ export function measureWork(registry: Registry, sources: WorkSources): void {
   measureBacklog(registry, sources);
   measureLanes(registry, sources);
   measureUnmatched(registry, sources);
+  measureUnfinished(registry, sources);
   const perDrop = (name: string, help: string, value: (state: DropState) => number) =>
     new Gauge({
       name,

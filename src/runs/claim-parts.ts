@@ -6,6 +6,7 @@ import type { Arrival, BatchLimits, Binding, UnpackLimits } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { Turns } from "../support/turns.ts";
+import type { FinishFaults } from "./finish-faults.ts";
 import type { LookupStore } from "./lookups.ts";
 import type { SourceZones } from "./source-zones.ts";
 import type { DropEntry, RunSteps } from "./steps/steps.ts";
@@ -71,6 +72,7 @@ export interface ClaimParts {
   readonly limits: BatchLimits;
   /** Whether this gateway applies master data. */
   readonly appliesStructure: boolean;
+  readonly finishFaults: Pick<FinishFaults, "note">;
   /** Ids of unmatched files that the log has named. */
   readonly loggedUnmatched: Set<number>;
   /** The order of claims, and of the finish of unmatched files. */

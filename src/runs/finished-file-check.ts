@@ -16,6 +16,7 @@ import type { FileEntry } from "../model.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { FinishFaults } from "./finish-faults.ts";
 import { afterMs, asideEvent, beginWatch, nextCheck, RECHECK_MS } from "./finish-watch.ts";
 import type { DropEntry } from "./steps/steps.ts";
 
@@ -23,6 +24,7 @@ export interface FinishedFileParts {
   readonly ledger: Ledger;
   /** Folder for the bytes of a file whose content has to be compared. */
   readonly scratch: string;
+  readonly finishFaults: Pick<FinishFaults, "note">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -105,7 +107,7 @@ export class FinishedFileCheck {
   }
 
   async #complete(file: FinishedFile, drop: Drop, signal: AbortSignal): Promise<undefined> {
-    const { log } = this.#parts;
+    const { log, finishFaults } = this.#parts;
     const { plan, path, place } = file;
     if (plan.action === "leave") {
       await this.#change(file, { ended: true });
@@ -113,10 +115,12 @@ export class FinishedFileCheck {
     }
     try {
       const result = await completeFinish(drop, { ...entryOf(file), path: place }, plan, signal);
+      finishFaults.note(file, null);
       // A change since the check is found by the next check.
       if (result === "changed") return;
     } catch (thrown) {
       const reason = wordsOf(thrown);
+      finishFaults.note(file, thrown);
       log.warn({ drop: file.drop, path, place, reason }, "a finished file cannot be deleted or archived yet");
       await this.#change(file, { checkAt: afterMs(RECHECK_MS, this.#parts.clock) });
       return;

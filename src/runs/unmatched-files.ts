@@ -34,8 +34,9 @@ export function expectedWords({ drop, path }: Arrival, { dropEntry }: Pick<Claim
   const patterns = dropEntry(drop)?.expectUnmatched ?? [];
   // A hub stores what accounts send, and shows them what becomes of it.
   if (patterns === "all") return "";
-  const names = [path, path.slice(path.lastIndexOf("!/") + 2)];
-  const found = patterns.find((pattern) => names.some((name) => posix.matchesGlob(name, pattern)));
+  const composed = path.normalize("NFC");
+  const names = path.includes("!/") ? [composed, composed.slice(composed.lastIndexOf("!/") + 2)] : [composed];
+  const found = patterns.find((pattern) => names.some((name) => posix.matchesGlob(name, pattern.normalize("NFC"))));
   return found === undefined ? null : `it is expected here (\`expectUnmatched\` of the drop: ${found})`;
 }
 
@@ -65,6 +66,7 @@ export function logUnmatched(arrivals: readonly Arrival[], { log, loggedUnmatche
 export async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<void> {
   const entry = parts.dropEntry(arrival.drop);
   if (entry === undefined || arrival.parentId !== null || entry.finish.unmatched.action === "leave") return;
+  const subject = { drop: arrival.drop, path: arrival.path, runId: null };
   const plan = parts.planFinish(entry.finish.unmatched, arrival, `unmatched-${arrival.id}`);
   // One after another, so that the drop has time for other calls.
   const turn = parts.finishing.enter();
@@ -74,13 +76,16 @@ export async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Prom
     const signal = AbortSignal.timeout(FINISH_MS);
     if (entry.guardMs > 0) {
       await setAsideUnmatched(arrival, plan, entry, parts, signal);
+      parts.finishFaults.note(subject, null);
       return;
     }
     const result = await finishFile(entry.drop, arrival, plan, signal);
+    parts.finishFaults.note(subject, null);
     const what = result === "done" ? (plan.action === "archive" ? "archived" : "deleted") : result;
     const detail = plan.action === "archive" ? `${arrival.path} → ${plan.to}` : arrival.path;
     await addSourceEvent(arrival, `source.${what}`, detail, parts);
   } catch (thrown) {
+    parts.finishFaults.note(subject, thrown);
     parts.log.warn(
       { drop: arrival.drop, file: arrival.path, reason: wordsOf(thrown) },
       "an unmatched file could not be finished",

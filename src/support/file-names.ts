@@ -20,6 +20,17 @@ const ESCAPE = /\\x([0-9A-F]{2})/g;
  */
 const TO_ESCAPE = /(?![\t\u0080-\u009F])\p{Cc}|\\(?=x[0-9A-F]{2})/gu;
 
+/**
+ * Both forms of a name whose letters and accents are apart, as a Mac writes it, since they look alike: it is matched as
+ * NFC composes it, and stays as it is listed. Null for every other name.
+ */
+export function nameForms(name: string): string | null {
+  const composed = name.normalize("NFC");
+  if (composed === name) return null;
+  const apart = name.replace(/\p{M}/gu, (mark) => `‹U+${(mark.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}›`);
+  return `it is listed as ${apart}, and matched as ${composed} (Unicode NFC)`;
+}
+
 export function nameOf(bytes: Buffer, encoding: NameEncoding): string {
   if (encoding === "latin-1") return escaped(bytes.toString("latin1"));
   return isUtf8(bytes) ? escaped(bytes.toString("utf8")) : escapedBytes(bytes);

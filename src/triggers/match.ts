@@ -34,8 +34,9 @@ export type NameRule = Pick<
   "fileNamePatternMatches" | "fileTriggerCombination" | "ingestionType" | "state"
 >;
 
+/** By the composed form of Unicode (NFC): a Mac writes the same name with its letters and accents apart. */
 export function holds(pattern: FileNamePattern, fileName: string): boolean {
-  return TESTS[pattern.filterType](fileName, pattern.value);
+  return TESTS[pattern.filterType](fileName.normalize("NFC"), pattern.value.normalize("NFC"));
 }
 
 /**

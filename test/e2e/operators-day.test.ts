@@ -1,8 +1,24 @@
 /** An operator's day, played by a script: what happens at drops and services while nobody looks. */
-import { closeSync, mkdirSync, openSync, readdirSync, renameSync, writeSync } from "node:fs";
+import { once } from "node:events";
+import {
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
+import { Reloading } from "../../src/gateway/reload.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/support/log.ts";
 import { drop, GatewayRig, oneReading, trigger } from "../runs/gateway-rig.ts";
@@ -212,6 +228,95 @@ describe("a release without structure", () => {
       );
     } finally {
       await day.gateway.stop();
+    }
+  });
+});
+
+describe("what needs a person", () => {
+  const name = "matters";
+  const told: string[] = [];
+  const receiver = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (part) => {
+      body += part;
+    });
+    request.on("end", () => {
+      told.push(...JSON.parse(body).items.map(({ kind }: { kind: string }) => kind));
+      response.end();
+    });
+  });
+  beforeAll(async () => {
+    await once(receiver.listen(0, "127.0.0.1"), "listening");
+  });
+  afterAll(() => void receiver.close());
+
+  test("is shown by console, command, health, metrics, log and notification, each matter by its kind", async () => {
+    const { port } = receiver.address() as AddressInfo;
+    const receivers = [{ name: "programs", kind: "webhook", url: `http://127.0.0.1:${port}/` }];
+    const sections = { drops: [drop(name)], notifications: { receivers, every: "0s", group: "0s" } };
+    const variable = await rig.variable(name);
+    mkdirSync(join(rig.folder, name), { recursive: true });
+    rig.configure(sections);
+    const lines: string[] = [];
+    const log = createLog("warn", { write: (line) => void lines.push(line) });
+    const clock = new JumpingClock();
+    const running = await Reloading.start({
+      load: (files) => loadGatewayConfig(rig.config, files),
+      start: (config, configuration) => startGateway(config, { log, clock, configuration }),
+      ...{ log, clock },
+    });
+    const { operationsUrl: url, operationsToken: token } = running.gateway;
+    const ask = async (path: string) =>
+      (await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })).text();
+    const wanted = ["configuration", "finish", "unmatched"];
+    const ofDay = (all: readonly string[]) => [...new Set(all)].filter((kind) => wanted.includes(kind));
+    const attention = async () =>
+      JSON.parse(await ask("/operations/attention")) as { total: number; groups: { kind: string }[] };
+    const kinds = async () => ofDay((await attention()).groups.map(({ kind }) => kind));
+    const listed = async () => {
+      const { stdout } = await headgate("quarantine", "-c", kept, "--json");
+      return ofDay((JSON.parse(stdout) as { state: string }[]).map(({ state }) => state));
+    };
+    const kept = join(rig.folder, "kept.yaml");
+    copyFileSync(rig.config, kept);
+    try {
+      // No trigger claims it.
+      rig.put(`${name}/what-is-this.txt`, "a note");
+      // The archive cannot be made.
+      rig.put(`${name}/archive`, "a file of this name");
+      rig.put(`${name}/delivered.csv`, oneReading(variable, 1));
+      // A configuration with a fault.
+      writeFileSync(rig.config, `${readFileSync(rig.config, "utf8")}\nnonsense: true\n`);
+      running.recheck();
+      await until("the console shows all", async () => isDeepStrictEqual(await kinds(), wanted));
+      expect((await listed()).toSorted()).toEqual(wanted);
+      const health = await ask("/health/ready");
+      for (const words of ["unknown key nonsense", `delivered.csv at ${name} cannot be archived`, "what-is-this.txt"]) {
+        expect(health).toContain(words);
+        expect(lines.join("")).toContain(words.replace(` at ${name} cannot`, ` in drop ${name} could not`));
+      }
+      const metrics = await ask("/metrics");
+      expect(metrics).toContain("headgate_configuration_valid 0");
+      expect(metrics).toContain(`headgate_files_unfinished{drop="${name}"} 1`);
+      expect(metrics).toContain(`headgate_files_unmatched{drop="${name}"} 2`);
+      expect(JSON.parse(await ask("/operations/overview")).attention).toBe((await attention()).total);
+      await until("they are notified", async () => {
+        clock.jump(15_000);
+        return wanted.every((kind) => told.includes(kind));
+      });
+
+      // Each is over when its cause is.
+      rmSync(join(rig.folder, name, "archive"));
+      rmSync(join(rig.folder, name, "what-is-this.txt"));
+      copyFileSync(kept, rig.config);
+      running.recheck();
+      await until("nothing needs attention", async () => {
+        clock.jump(60_000);
+        return (await kinds()).length === 0;
+      });
+      expect(await listed()).toEqual([]);
+    } finally {
+      await running.stop();
     }
   });
 });

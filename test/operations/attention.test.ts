@@ -33,6 +33,8 @@ const quiet: AttentionSources = {
   pauses: () => [],
   spool: async () => spool,
   spoolShare: 0.8,
+  unfinished: { list: () => [], note: () => undefined, isKnown: true },
+  refusedConfiguration: () => null,
 };
 const found = async (change: Partial<AttentionSources>) => {
   const { concerns, unknown } = await findAttention({ ...quiet, ...change });

@@ -65,6 +65,14 @@ describe("the dashboards and the alert rules", () => {
     expect(queries().length).toBeGreaterThan(20);
   });
 
+  it("cite headings that are there", () => {
+    const text = readFileSync(join(docs, "alert-rules.yml"), "utf8");
+    const cited = [...text.matchAll(/`docs\/([a-z-]+\.md)`, "([^"]+)"/g)];
+    expect(cited.length).toBeGreaterThan(0);
+    for (const [, page = "", heading = ""] of cited)
+      expect(readFileSync(join(docs, page), "utf8").split("\n")).toContain(`## ${heading}`);
+  });
+
   it("use only labels that the rule keeps in their texts", () => {
     const { groups } = parse(readFileSync(join(docs, "alert-rules.yml"), "utf8")) as {
       groups: { rules: { expr: string; annotations: { summary: string } }[] }[];

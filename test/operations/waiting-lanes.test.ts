@@ -115,13 +115,15 @@ describe("a run that cannot be fetched, with two behind it", () => {
         full: null,
       }),
       spoolShare: 1,
+      unfinished: { list: () => [], note: () => undefined, isKnown: true },
+      refusedConfiguration: () => null,
     });
     expect(concerns).toMatchObject([
       { key: `lane ${LANE}`, kind: "lane", text: words, facts: { run: first.id, behind: 2 } },
     ]);
 
     const registry = new Registry();
-    const unused = { drops: () => [], health: async () => [], nowMs: () => nowMs };
+    const unused = { drops: () => [], health: async () => [], nowMs: () => nowMs, unfinished: () => [] };
     measureWork(registry, { ...unused, ledger, lanes: () => lanes.all() });
     const text = await registry.metrics();
     const labels = '{drop="field",trigger="monthly",mapper="standard",service="main"}';

@@ -12,6 +12,7 @@ import { openLedger } from "../../src/ledger/open.ts";
 import type { Arrival, MapperIdentity } from "../../src/model.ts";
 import type { ClaimParts } from "../../src/runs/claim-parts.ts";
 import { claimArrivals } from "../../src/runs/claims.ts";
+import { FinishFaults } from "../../src/runs/finish-faults.ts";
 import { openLookupStore } from "../../src/runs/lookups.ts";
 import { Pauses } from "../../src/runs/pauses.ts";
 import { systemClock } from "../../src/support/clock.ts";
@@ -60,6 +61,7 @@ beforeEach(async () => {
     zones: null,
     versions: { ...({} as Parameters<typeof claimParts>[1]["versions"]), current },
     pauses: await Pauses.read(ledger),
+    finishFaults: new FinishFaults(systemClock),
     inner: undefined,
     onRun: () => {
       woken += 1;

@@ -79,6 +79,8 @@ async function toldOccupied() {
     pauses: () => [],
     spool: async () => ({ usedBytes: 0, budgetBytes: 1, freeBytes: 1, full: null }) as never,
     spoolShare: 1,
+    unfinished: { list: () => [], note: () => undefined, isKnown: true },
+    refusedConfiguration: () => null,
   });
   return {
     concerns: (await gateway.concerns()).filter((words) => words.includes("changed after it was finished")),

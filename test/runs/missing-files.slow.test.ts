@@ -242,7 +242,7 @@ describe("what was accepted of a file", () => {
     const { stdout } = await headgate("trace", "partly.csv", "-c", rig.config);
     expect(stdout).toContain(`run ${run?.id} rests quarantined, 8 of its 9 readings were accepted`);
     const next = JSON.parse((await headgate("quarantine", "-c", rig.config, "--json")).stdout);
-    expect(next).toMatchObject([{ run: run?.id, lies: "partly.csv" }]);
+    expect(next).toMatchObject([{ run: run?.id, isAt: "partly.csv" }]);
   });
 
   it("is not delivered again by the same bytes with another time", async () => {

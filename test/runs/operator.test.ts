@@ -36,7 +36,7 @@ describe("quarantine", () => {
       drop: "in",
       state: "quarantined",
       place: { row: 2, column: "value" },
-      lies: "bad.csv",
+      isAt: "bad.csv",
       next: [expect.stringContaining("headgate trace"), expect.stringContaining("headgate replay")],
     });
     const { stdout } = await headgate("quarantine");

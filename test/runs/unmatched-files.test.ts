@@ -37,6 +37,47 @@ async function listed(): Promise<readonly object[]> {
 
 const NAME = "README from the installer.txt";
 
+test("a name whose letters and accents are apart is claimed as it reads, and stays as it is listed", async () => {
+  const variable = await rig.variable("forms");
+  const [apart, composed] = ["Za\u0308hler", "Z\u00e4hler"];
+  const claims = trigger("meters", { fileNamePatternMatches: [{ filterType: "StartsWith", value: composed }] });
+  const gateway = await rig.open({
+    drops: [drop("in", { include: [`${composed}*`, "*.txt"], expectUnmatched: [`*${composed}.txt`] })],
+    triggers: [claims],
+  });
+  rig.put(`in/${apart}.csv`, oneReading(variable, 1));
+  rig.put(`in/the ${apart}.txt`, "a note");
+  await until("it is claimed", async () => (await stateOf(gateway, `${apart}.csv`)) === "matched");
+  await until("the other is seen", async () => (await stateOf(gateway, `the ${apart}.txt`)) === "unmatched");
+  expect(await listed()).toEqual([]);
+  const both = `it is listed as Za‹U+0308›hler.csv, and matched as ${composed}.csv (Unicode NFC)`;
+  expect((await headgate("trace", `${apart}.csv`, "-c", rig.config)).stdout).toContain(both);
+  expect((await headgate("trigger", "test", `${apart}.csv`, "-c", rig.config)).stdout).toContain(both);
+  const [file] = await gateway.ledger.trace(`${apart}.csv`);
+  const page = await (await asked(gateway, `/operations/files/${file?.arrival.id}`)).json();
+  expect(page).toMatchObject({ forms: both, arrival: { path: `${apart}.csv` } });
+});
+
+test("lists that are cut say how many there are, and runs continue where the part before ended", async () => {
+  const variable = await rig.variable("lists");
+  const gateway = await rig.open({});
+  for (const name of ["a", "b", "c"]) rig.put(`in/${name}.txt`, "a note");
+  for (const name of ["a", "b", "c"]) rig.put(`in/${name}.csv`, oneReading(variable, 1));
+  await until("all are seen", async () => (await gateway.ledger.countArrivals("in", ["unmatched"])) === 3);
+  await until("all are delivered", async () => (await gateway.ledger.countRuns(["confirmed"])) === 3);
+  const lists = (...args: string[]) => headgate(...args, "-c", rig.config);
+  expect((await lists("runs", "--waiting", "--limit", "2")).stdout).toContain("2 of 3 files that wait; `--limit 3`");
+  expect((await lists("runs", "--waiting", "--limit", "2", "--json")).stderr).toContain("2 of 3 files that wait");
+  expect((await lists("quarantine", "--limit", "2")).stdout).toContain("`--limit 3` shows all");
+  const first = await lists("runs", "--limit", "2", "--json");
+  const ids = JSON.parse(first.stdout).map(({ id }: { id: string }) => id);
+  expect(first.stderr).toContain(`2 of 3 runs; \`--after ${ids[1]}\``);
+  const rest = JSON.parse((await lists("runs", "--after", ids[1], "--json")).stdout);
+  expect(rest).toHaveLength(1);
+  expect(ids).not.toContain(rest[0].id);
+  expect((await lists("runs", "--state", "confirmed", "--after", ids[1])).stdout).toContain(rest[0].id);
+});
+
 describe("a file that no trigger claims", () => {
   test("is reported everywhere, once, with the reason", async () => {
     const told: string[] = [];

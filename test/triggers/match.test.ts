@@ -101,3 +101,12 @@ describe("a trigger", () => {
     expect(words({ fileNamePatternMatches: [] })).toContain("no file name patterns");
   });
 });
+
+it("compares names as Unicode composes them, in patterns too", () => {
+  const [apart, composed] = ["Za\u0308hler", "Z\u00e4hler"];
+  for (const value of [apart, composed])
+    for (const fileName of [apart, composed]) {
+      expect(holds({ filterType: "StartsWith", value }, `${fileName}.csv`)).toBe(true);
+      expect(holds({ filterType: "NotContains", value }, `${fileName}.csv`)).toBe(false);
+    }
+});

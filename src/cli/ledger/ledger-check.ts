@@ -1,7 +1,7 @@
 /** `headgate ledger check`: whether ledger, spool and drops agree; `--repair` corrects differences where possible. */
 
 import type { Command } from "commander";
-import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { type GatewayConfig, requireResolved } from "../../config/gateway-config.ts";
 import { archiveFolders } from "../../drops/archive-cleanup.ts";
 import { createDrop } from "../../drops/create.ts";
 import type { Drop } from "../../drops/drop.ts";
@@ -47,6 +47,7 @@ export function addLedgerCheck(ledger: Command, stop: AbortSignal, action: Comma
 async function check(options: CheckOptions, stop: AbortSignal): Promise<number> {
   const config = await loadOperatedConfig(options.config);
   requireLedger(config);
+  if (options.drops) requireResolved(config, "drops");
   const repair = options.repair === true;
   const ledger = await openLedger(config.ledger, { clock: systemClock, readOnly: !repair });
   const drops = new Map<string, Promise<Drop>>();

@@ -1,7 +1,7 @@
 /** Opens a gateway's ledger read-only, beside the running daemon. */
 
 import { join } from "node:path";
-import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { type GatewayConfig, requireResolved } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { isLedgerMissing, ledgerWords, openLedger } from "../../ledger/open.ts";
 import { systemClock } from "../../support/clock.ts";
@@ -16,6 +16,7 @@ export async function openLedgerToRead(configPath: string): Promise<{ ledger: Le
 
 /** Throws `ConfigError` where no gateway has run yet. */
 export function requireLedger(config: GatewayConfig): void {
+  requireResolved(config, "ledger", "spool");
   if (!isLedgerMissing(config.ledger)) return;
   throw new ConfigError("HG-CLI-003", {
     operation: "open ledger",

@@ -350,7 +350,8 @@ export class LocalDrop implements Drop {
         hint: "Give the gateway's user the right to read and enter this folder.",
         cause: thrown,
       });
-    if (isMissing(thrown)) return this.#noFolder(`${wordsOf(thrown)}`, thrown);
+    // Its archive may be what is missing, or be a file.
+    if (isMissing(thrown) && path === undefined) return this.#noFolder(`${wordsOf(thrown)}`, thrown);
     if (operation === "finish source file")
       return new TransientError("HG-DROP-009", {
         operation,

@@ -10,6 +10,7 @@ import { batchStory, eventStory, type StoryEvent } from "../../operations/batch-
 import { unknownSubject } from "../../operations/problems.ts";
 import { allActionsOf, currentPlace } from "../../operations/run-actions.ts";
 import { CANCELLABLE_STATES, REPLAYABLE_STATES, RUN_STATES, standingOf } from "../../states.ts";
+import { nameForms } from "../../support/file-names.ts";
 import { identifierKind, targetWords } from "../../wire/target.ts";
 import { type ContentParts, FileContent, mustFindFile, runWithInput } from "./file-content.ts";
 import { payloadOf, readingsOf } from "./file-readings.ts";
@@ -144,6 +145,7 @@ async function pageOf(
     events: timelineOf(eventStory(events, runs)),
     versions: versions.map(rowOf),
     entries: entries.map(rowOf),
+    forms: nameForms(arrival.path),
     currentPlace: currentPlace(arrival, events),
     input: await inputFacts({ arrival }, parts, signal),
     actions: latest === null ? unclaimedActions(goneAt) : [...actionsFor(latest, config)],

@@ -27,6 +27,14 @@ const SHARED_MS = 1_000;
 /** Reading takes this share of the time at most, however often pages ask. */
 const SHARE = 1 / 20;
 
+/** Kinds beside files, what stops most first; files come behind them. */
+const STOPS: readonly AttentionKind[] = ["spool", "service", "drop", "trigger", "lane", "configuration", "finish"];
+
+function rankOf({ kind }: Facts): number {
+  const rank = STOPS.indexOf(kind);
+  return rank === -1 ? STOPS.length : rank;
+}
+
 /** One thing that needs attention, before its details are read. */
 export interface Member {
   readonly key: string;
@@ -105,7 +113,7 @@ async function readInbox(config: GatewayConfig, { ledger, concerns }: InboxParts
     isCut ||= counted.count === UNMATCHED_MAX;
     if (counted.count > 0) groups.push(await unmatchedGroup(name, counted, ledger));
   }
-  groups.sort((a, b) => b.count - a.count);
+  groups.sort((a, b) => rankOf(a) - rankOf(b) || b.count - a.count);
   return { groups, total: groups.reduce((sum, { count }) => sum + count, 0), isCut };
 }
 

@@ -12,11 +12,12 @@ import { shareQuery } from "../../support/shared-query.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { calendarOf } from "./calendar.ts";
 import { RunHistory } from "./history.ts";
+import type { SharedInbox } from "./inbox.ts";
 
 type OverviewParts = Pick<
   QueryParts,
   "ledger" | "drops" | "scheduler" | "quota" | "observers" | "clock" | "log" | "startedAt"
-> & { health(): Promise<readonly HealthPart[]> };
+> & { health(): Promise<readonly HealthPart[]>; readonly inbox: SharedInbox };
 
 export function overviewHandlers(config: GatewayConfig, parts: OverviewParts): HandlersOf<typeof overviewEndpoints> {
   const history = new RunHistory(parts.ledger, parts.clock);
@@ -54,6 +55,7 @@ async function overviewOf(config: GatewayConfig, parts: OverviewParts): Promise<
       isSelf: one.node === self,
     })),
     health: [...(await parts.health())],
+    attention: (await parts.inbox.recent()).total,
   };
 }
 

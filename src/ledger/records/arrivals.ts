@@ -26,6 +26,7 @@ type ArrivalMethods = Pick<
   | "arrival"
   | "arrivals"
   | "arrivalsIn"
+  | "countArrivals"
   | "settlingAges"
   | "awaited"
   | "advanceArrival"
@@ -41,6 +42,7 @@ export function arrivalMethods(store: Store): ArrivalMethods {
     arrivals: (ids) => store.look(() => arrivalsById(ids)),
     arrivalsIn: (drop, states, limit, after) =>
       store.read(() => arrivalsIn(drop, states, limit ?? NO_LIMIT, after ?? 0)),
+    countArrivals: (drop, states) => store.look(() => countArrivals(drop, states)),
     awaited: (drop) => store.look(() => awaitedBefore(drop)),
     settlingAges: (drop, limit, after) => store.look(() => settlingAges(drop, limit, after)),
     advanceArrival: (id, to, reason, isExpected = false) =>
@@ -133,6 +135,16 @@ AND id > ? ORDER BY id LIMIT ?`,
       found.push(one);
   const sorted = found.map(toArrival).sort((a, b) => a.id - b.id);
   return sorted.slice(0, limit);
+}
+
+function* countArrivals(drop: string, states: readonly ArrivalState[]): Steps<number> {
+  let sum = 0;
+  for (const state of new Set(states)) {
+    const where = `drop_name = ? AND state = ${literal(state)} AND gone_at IS NULL`;
+    const counted = yield* row<{ count: number }>(`SELECT count(*) AS count FROM arrivals WHERE ${where}`, drop);
+    sum += Number(counted?.count ?? 0);
+  }
+  return sum;
 }
 
 /** Rows as arrays: as objects they would cost several times as much memory, for up to all files of a drop. */

@@ -3,7 +3,7 @@ import type { Run, RunState } from "../../model.ts";
 import type { RunFilter } from "../ledger.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { literal, type RunIndex, runIndexOf } from "./run-indexes.ts";
-import { cells, NO_LIMIT, rows, type Steps, type Store, type Value } from "./store.ts";
+import { cells, NO_LIMIT, row, rows, type Steps, type Store, type Value } from "./store.ts";
 
 interface ListFilter extends RunFilter {
   readonly newestFirst?: boolean;
@@ -108,19 +108,20 @@ function indexCondition({ unfinished, unsettled }: RunFilter): Condition {
 const LATEST = "EXISTS (SELECT 1 FROM arrivals WHERE arrivals.id = runs.arrival_id AND arrivals.run_id = runs.id)";
 
 function conditionOf(filter: ListFilter, store: Store): Condition {
-  const { drop, lane, after, except = [], ours, latest } = filter;
+  const { drop, lane, after, before, except = [], ours, latest } = filter;
   const own = ours === true ? store.ours() : { where: "", values: [] };
   const conditions = [
     ...(drop === undefined ? [] : ["runs.drop_name = ?"]),
     ...(lane === undefined ? [] : ["runs.lane = ?"]),
     ...(after === undefined ? [] : ["runs.id > ?"]),
+    ...(before === undefined ? [] : ["runs.id < ?"]),
     ...(latest === true ? [LATEST] : []),
     ...(except.length === 0 ? [] : [`NOT ${store.dialect.among("runs.id")}`]),
   ];
   return {
     where: indexCondition(filter).where + conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
     values: [
-      ...[drop, lane, after].filter((value) => value !== undefined),
+      ...[drop, lane, after, before].filter((value) => value !== undefined),
       ...(except.length === 0 ? [] : [JSON.stringify(except)]),
       ...own.values,
     ],
@@ -132,8 +133,27 @@ export function* recentRuns(
   store: Store,
   limit: number,
   states: readonly RunState[] | undefined,
+  before: string | undefined,
 ): Steps<readonly Run[]> {
-  if (states !== undefined) return yield* runsIn(store, states, { limit, newestFirst: true });
-  const found = yield* cells<RunCells>(`${SELECT_RUN} ORDER BY runs.id DESC LIMIT ?`, limit);
+  if (states !== undefined)
+    return yield* runsIn(store, states, { limit, newestFirst: true, ...(before === undefined ? {} : { before }) });
+  const where = before === undefined ? "" : "WHERE runs.id < ? ";
+  const values = before === undefined ? [limit] : [before, limit];
+  const found = yield* cells<RunCells>(`${SELECT_RUN} ${where}ORDER BY runs.id DESC LIMIT ?`, ...values);
   return found.map(toRun);
+}
+
+const COUNTED = { all: "", awaited: " AND settled = 0", unfinished: " AND finished_at IS NULL" } as const;
+
+export function* countRuns(
+  states: readonly RunState[] | undefined,
+  of: "all" | "awaited" | "unfinished",
+): Steps<number> {
+  if (states === undefined) return Number((yield* row<{ count: number }>("SELECT count(*) AS count FROM runs"))?.count);
+  let sum = 0;
+  for (const state of new Set(states)) {
+    const where = `state = ${literal(state)}${COUNTED[of]}`;
+    sum += Number((yield* row<{ count: number }>(`SELECT count(*) AS count FROM runs WHERE ${where}`))?.count ?? 0);
+  }
+  return sum;
 }

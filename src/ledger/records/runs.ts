@@ -11,7 +11,7 @@ import { watchFile } from "./finished-files.ts";
 import { addRejectedRows, rejectedRowsOf } from "./rejected-rows.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { changed, changedCells, updateCells } from "./run-cells.ts";
-import { groupsOf, recentRuns, runsIn } from "./run-lists.ts";
+import { countRuns, groupsOf, recentRuns, runsIn } from "./run-lists.ts";
 import { cells, execute, row, type Steps, type Store, type Value } from "./store.ts";
 
 type RunMethods = Pick<
@@ -24,6 +24,7 @@ type RunMethods = Pick<
   | "groupsOf"
   | "latestRunOf"
   | "recentRuns"
+  | "countRuns"
   | "rejectedRows"
 >;
 
@@ -36,7 +37,8 @@ export function runMethods(store: Store): RunMethods {
     runsIn: (states, options) => store.read(() => runsIn(store, states, options ?? {})),
     groupsOf: (states, by, filter) => store.look(() => groupsOf(store, states, by, filter ?? {})),
     latestRunOf: (trigger) => store.look(() => latestRunOf(store, trigger)),
-    recentRuns: (limit, states) => store.read(() => recentRuns(store, limit, states)),
+    recentRuns: (limit, states, before) => store.read(() => recentRuns(store, limit, states, before)),
+    countRuns: (states, of = "all") => store.look(() => countRuns(states, of)),
     rejectedRows: (runId) => store.look(() => rejectedRowsOf(runId)),
   };
 }

@@ -65,7 +65,7 @@ export const attentionEndpoints = {
     path: "/operations/attention",
     need: "read",
     tag: "Attention",
-    summary: "Everything that needs attention, grouped by cause, the largest group first",
+    summary: "Everything that needs attention, grouped by cause: what stops most first, then the largest group",
     answer: z.object({
       total: z.number(),
       isCut: z.boolean().describe("There is more than is counted."),

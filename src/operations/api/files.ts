@@ -83,6 +83,7 @@ const filePage = z.object({
   versions: z.array(fileRow).describe("Other files that are or were at the path, newest first."),
   entries: z.array(fileRow).describe("Of a container, 200 at most."),
   currentPlace: z.string().describe("Where the file is now, in words."),
+  forms: z.string().nullable().describe("Both forms of a name that is not in Unicode NFC, by which it is matched."),
   input: z.object({
     kept: z.boolean(),
     where: z.enum(["spool", "drop"]).nullable().describe("Null: its content is no longer available."),

@@ -59,6 +59,7 @@ export const overview = z.object({
     )
     .describe("Empty where one process owns the ledger."),
   health: z.array(healthPart),
+  attention: z.number().describe("Matters that need attention."),
 });
 export type Overview = z.output<typeof overview>;
 

@@ -127,6 +127,8 @@ const tracedFile = z.object({
   ),
 });
 
+const WAITING_MAX = 100_000;
+
 export const stateEndpoints = {
   runs: endpoint({
     method: "GET",
@@ -137,6 +139,7 @@ export const stateEndpoints = {
     query: z.strictObject({
       limit: count(RUNS_MAX, 50),
       state: listOf(z.enum(ALL_RUN_STATES)).optional().describe("States, divided by commas."),
+      after: z.string().optional().describe("The last run of the part before."),
     }),
     answer: z.array(run),
   }),
@@ -146,6 +149,7 @@ export const stateEndpoints = {
     need: "read",
     tag: "Runs",
     summary: "Files that wait, with the reason",
+    query: z.strictObject({ limit: count(WAITING_MAX, 200).describe("Of each drop, and of runs.") }),
     answer: z.array(waitingFile),
   }),
   trace: endpoint({

@@ -24,6 +24,7 @@ export type TriggerFacts = z.output<typeof triggerFacts>;
 
 const nameTest = z.object({
   name: z.string(),
+  forms: z.string().nullable().describe("Both forms of a name that is not in Unicode NFC, by which it is matched."),
   container: z
     .string()
     .nullable()

@@ -46,7 +46,12 @@ async function finishAll(runs: readonly Run[], { results, steps, signal }: ListW
   const finished = await results.each(
     planned,
     ({ run }) => run,
-    async (one, at) => await noteFinished({ ...one, result: resultOf(ended[at]) }, steps),
+    async (one, at) => {
+      const result = ended[at];
+      const subject = { drop: one.run.drop, path: one.run.path, runId: one.run.id };
+      steps.finishFaults.note(subject, result?.status === "rejected" ? result.reason : null);
+      return await noteFinished({ ...one, result: resultOf(result) }, steps);
+    },
   );
   const ending = finished.filter((run) => run.state !== "accepted" || isUnconfirmed(run, steps));
   for (const run of finished) results.end(run, { move: isAsked(run, steps) ? "next" : "rest", run });

@@ -26,6 +26,7 @@ import type { Clock } from "../../support/clock.ts";
 import { type HeadgateError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { Tracer } from "../../support/trace-context.ts";
+import type { FinishFaults } from "../finish-faults.ts";
 import type { LookupStore } from "../lookups.ts";
 import type { ServiceReach } from "../service-reach.ts";
 import type { SourceZones } from "../source-zones.ts";
@@ -110,6 +111,7 @@ export interface RunSteps {
   readonly applyStructure: ApplyStructure | null;
   /** Whether the file is a stored file of a hub that was removed. */
   isRemoved(run: Run): Promise<boolean>;
+  readonly finishFaults: Pick<FinishFaults, "note">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly tracer: Tracer;

@@ -12,9 +12,9 @@ export const GUARD_ERRORS = {
   "HG-GUARD-002": {
     title: "the declared unit is not the unit of the variable",
     hint:
-      "Values are stored unconverted. Convert in the mapper (`unit(value, from, to)`) and `headgate replay " +
-      "RUN`, or correct the variable's unit: the run then resumes automatically. `headgate release RUN` pushes " +
-      "the numbers as they are.",
+      "Values are stored unconverted. Convert them (setting `convertTo` of a bundled mapper, `unit(value, from, " +
+      "to)` in one of your own) and `headgate replay RUN`, or correct the variable's unit: the run then resumes " +
+      "automatically. `headgate release RUN` pushes the numbers as they are.",
   },
   "HG-GUARD-003": {
     title: "dates lie outside the ingestion limits",

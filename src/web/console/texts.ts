@@ -83,6 +83,8 @@ export const TEXTS = {
     accepted: "Accepted",
     confirmed: "Confirmed",
     occupied: "Changed after it was finished",
+    finish: "Not archived or deleted",
+    configuration: "Configuration refused",
     late: "Late",
     lane: "Lane waits",
     drop: "Drop in trouble",

@@ -13,7 +13,7 @@ const AGGREGATE_OF_QUANTITY: Readonly<Record<number, Exclude<Aggregate, "None">>
 };
 
 /** Said of a variable for which `usualAggregate` is null. */
-export const WITHOUT_QUANTITY = "no quantityType, so that nobody knows whether its values add up (GET /quantityTypes)";
+export const WITHOUT_QUANTITY = "no quantityType, so that it is unknown whether its values add up (GET /quantityTypes)";
 
 /** The aggregate of a variable where a reader names none: its own, or that of its quantity. Null: it says neither. */
 export function usualAggregate(variable: {

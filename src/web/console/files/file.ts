@@ -94,10 +94,11 @@ function Story({ file, search, onChanged }: ViewProps & { onChanged(): void }): 
 }
 
 function Outcome(file: File, last: FileRun | undefined): Content {
-  const { arrival, currentPlace } = file;
+  const { arrival, currentPlace, forms } = file;
   const reason = last?.run.reason ?? null;
   const facts: (readonly [string, Content])[] = [
     [words.now, html`<${Foreign} text=${currentPlace} />`],
+    ...(forms === null ? [] : [[words.forms, html`<${Foreign} text=${forms} />`] as const]),
     ...(last === undefined ? [] : runFacts(last)),
     ...(arrival.sha256 === null ? [] : [[words.digest, html`<code class="digest">${arrival.sha256}</code>`] as const]),
   ];

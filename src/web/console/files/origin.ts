@@ -18,15 +18,16 @@ export function ReadingsPage({ place }: PageProps): Element {
   const date = place.search.get("date") ?? "";
   const operationId = place.search.get("operationId");
   const isAsked = target !== "" && date !== "";
-  const found = useQuery<{ found: readonly Origin[] }>(isAsked ? "/readings" : null, { target, date, operationId });
   return html`<h1>${TEXTS.pages.readings}</h1><p class="lead">${words.lead}</p>
     <${Question} key=${`${place.search} ${zone}`} ...${{ target, zone, operationId }} date=${typedMoment(date, zone)} />
-    ${
-      isAsked
-        ? html`<${Loaded} of=${found}>${({ found: rows }: { found: readonly Origin[] }) =>
-            rows.length === 0 ? html`<p role="status">${words.none}</p>` : html`<${Found} rows=${rows} />`}</${Loaded}>`
-        : null
-    }`;
+    ${isAsked ? html`<${Answer} key=${String(place.search)} ...${{ target, date, operationId }} />` : null}`;
+}
+
+/** Of one question: its key keeps a former answer from standing below the fault of another. */
+function Answer({ target, date, operationId }: Omit<QuestionProps, "zone">): Element {
+  const found = useQuery<{ found: readonly Origin[] }>("/readings", { target, date, operationId });
+  return html`<${Loaded} of=${found}>${({ found: rows }: { found: readonly Origin[] }) =>
+    rows.length === 0 ? html`<p role="status">${words.none}</p>` : html`<${Found} rows=${rows} />`}</${Loaded}>`;
 }
 
 interface QuestionProps {

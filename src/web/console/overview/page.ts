@@ -5,6 +5,7 @@ import type { Overview } from "../contract.ts";
 import { useLiveReload } from "../live.ts";
 import { Foreign, Loaded, Scroll, State } from "../parts.ts";
 import { useQuery } from "../query.ts";
+import { Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { When } from "../time.ts";
 import { bytes, count } from "../words.ts";
@@ -26,14 +27,15 @@ export function OverviewPage({ place }: PageProps): Element {
       ${Services(shown)}<${CalendarCard} />`}</${Loaded}>`;
 }
 
-function Health({ health }: Overview): Element | null {
-  const parts = health.filter(({ ready, reason }) => !ready || reason !== "");
-  const faults = parts.filter(({ ready }) => !ready);
-  if (faults.length === 0) return html`<p class="calm">${words.healthy}</p>`;
+function Health({ health, attention }: Overview): Element | null {
+  const faults = health.filter(({ ready }) => !ready);
+  const matters =
+    attention === 0 ? null : html`<p class="lead"><${Link} to="/">${words.attention(attention)}</${Link}></p>`;
+  if (faults.length === 0) return matters ?? html`<p class="calm">${words.healthy}</p>`;
   return html`<section class="card" aria-labelledby="health"><h2 id="health">${words.health}</h2>
     <ul class="plain-list">${faults.map(
       ({ part, reason }) => html`<li><${State} state="trouble" words=${part} /> <${Foreign} text=${reason} /></li>`,
-    )}</ul></section>`;
+    )}</ul>${matters}</section>`;
 }
 
 function SpoolCard({ spool }: Overview): Element {

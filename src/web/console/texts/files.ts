@@ -24,6 +24,7 @@ export const FILES = {
     viewsLabel: "Views of this file",
     outcome: "Outcome",
     now: "Where it is now",
+    forms: "Its name",
     unmatched: "No trigger claims this file. What each of them says:",
     noReadings: "No trigger claims the file, so it has no readings.",
     digest: "SHA-256",

@@ -2,7 +2,9 @@
 import { many } from "./numbers.ts";
 
 export const OVERVIEW = {
-  healthy: "All parts work.",
+  healthy: "All parts work, and nothing needs attention.",
+  attention: (count: number) =>
+    count === 1 ? "1 matter needs attention" : `${count.toLocaleString()} matters need attention`,
   health: "In trouble",
   flow: "Flow",
   drops: (count: number) => many(count, "drop", "drops"),

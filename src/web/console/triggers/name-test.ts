@@ -33,12 +33,13 @@ export function NameTestCard({ name }: { readonly name: string }): Element {
     <div role="status">${shown === null ? null : Answer(shown)}</div></section>`;
 }
 
-function Answer({ container, claimedBy, mapper, others, verdicts }: NameTest): Element {
+function Answer({ forms, container, claimedBy, mapper, others, verdicts }: NameTest): Element {
   return html`<p>${
     claimedBy === null
       ? html`<${State} state="unmatched" words=${words.unclaimed} />`
       : html`<${State} state="ok" words=${claimedBy} /> → <bdi>${mapper ?? "?"}</bdi>`
   }</p>
+  ${forms === null ? null : html`<p><${Foreign} text=${forms} /></p>`}
   ${container === null ? null : html`<p><${Foreign} text=${container} /></p>`}
   ${others.length === 0 ? null : html`<p class="warn">${words.others(others.join(", "))}</p>`}
   <details><summary>${words.verdicts(verdicts.length)}</summary><ul class="plain-list">${verdicts.map(
