@@ -270,21 +270,26 @@ export class Message {
   }
 
   #dated(text: string, code: string): Moment | ((target: Target) => Moment) {
-    if (this.#zone !== SOURCE_ZONE || this.#offset !== undefined || hasOffset(code))
+    if (this.#zone !== SOURCE_ZONE || this.#usedOffset !== undefined || hasOffset(code))
       return this.#read(text, code, undefined);
     // Its faults are those of this segment, whatever the zone.
     readDate(text, code, { zone: "UTC", time: this.#tools.time });
     return (target) => this.#read(text, code, target);
   }
 
+  /** With `declared: ignore` a zone that is known counts alone. */
+  get #usedOffset() {
+    const isIgnored = this.#tools.settings.declared === "ignore" && this.#zone !== undefined;
+    return isIgnored ? undefined : this.#offset;
+  }
+
   /** Dates without an offset have that of the message; a zone that is set has to agree. Throws a `RowError`. */
   #read(text: string, code: string, target: Target | undefined): Moment {
-    const { time, settings } = this.#tools;
+    const { time } = this.#tools;
     const zone = this.#zone === SOURCE_ZONE && target !== undefined ? time.zone(SOURCE_ZONE, target) : this.#zone;
-    const offset = this.#offset;
+    const offset = this.#usedOffset;
     const isSet = zone !== undefined && zone !== SOURCE_ZONE;
-    if (hasOffset(code) || offset === undefined || (isSet && settings.declared === "ignore"))
-      return readDate(text, code, { zone, time });
+    if (hasOffset(code) || offset === undefined) return readDate(text, code, { zone, time });
     const read = readDate(text, code, { zone: offset.zone, time });
     if (isSet && target === undefined && !isIn(read, text, code, zone, time))
       throw new RowError(`${offset.by} declares the offset ${offset.zone}, and at ${text} it is another in ${zone}`, {

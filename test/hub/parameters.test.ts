@@ -30,7 +30,7 @@ describe("an unknown parameter", () => {
     ["/sites?serialnumber=1&n%C3%A4me=x", "serialnumber, näme; it takes "],
     ["/sources?SiteIdd=1", "GET /sources knows no parameter SiteIdd (did you mean SiteId?); without"],
     ["/sources?filter.sereialNumber=1", "filter.sereialNumber (did you mean SerialNumber?)"],
-    ["/sites?pageNumber=1", "pageNumber (did you mean Paging.PageNumber?)"],
+    ["/sites?pageNumer=1", "pageNumer (did you mean Paging.PageNumber?)"],
     ["/data?VariableId=1&Form=2026-01-01", "Form (did you mean From?)"],
     ["/form?nam=Billing", "nam (did you mean Name?)"],
     ["/fileTrigger/count?Stat=Active", "Stat (did you mean State?); without"],
