@@ -33,7 +33,8 @@ describe("DisplayLevel takes the numbers of", () => {
       ).toBe(4);
   });
   test("variables", async () => {
-    const { sourceId } = await createChain(hub);
+    const calculated = { calculatedVariableFormulas: [{}] };
+    const { sourceId } = await createChain(hub, { variables: [{ calculated }] });
     expect(await same("/variables", { sourceId }, ["Normal", "Verbose"])).toBe(2);
   });
   test("rows of data", async () => {
