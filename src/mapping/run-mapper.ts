@@ -1,6 +1,10 @@
 /** Runs the `map` of a mapper over a file or a range of it, and finds the reason when the whole file failed. */
-import { AsyncLocalStorage, createHook } from "node:async_hooks";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { statSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import timers from "node:timers";
+import promised from "node:timers/promises";
+import { promisify } from "node:util";
 import type { Reason } from "../model.ts";
 import { createMapperFile, type FileNotes } from "../readers/mapper-file.ts";
 import type { RowFault } from "../readers/refuse.ts";
@@ -172,40 +176,81 @@ function framesWords(thrown: unknown): string {
   return frames.length === 0 ? "" : ` (${frames.join(", ")})`;
 }
 
-const TIMERS: ReadonlyMap<string, string> = new Map([
-  ["Timeout", "a timer"],
-  ["Immediate", "setImmediate"],
-]);
-
 const present = new AsyncLocalStorage<MapWork>();
 /** The functions of the thread, before a mapper can change them. */
 const { nextTick } = process;
 
-/** Timers belong to the file in whose `map` they are made, also beside other files. Promises would cost too much. */
-const timers = createHook({
-  init(id, kind, _, resource) {
-    if (TIMERS.has(kind)) present.getStore()?.timerBegun(id, kind, resource);
-  },
-  destroy: (id) => timerEnded(id),
-  trackPromises: false,
-});
+/** Timers that a mapper makes, and their words. */
+const TIMERS = { setTimeout: "a timer", setInterval: "a timer", setImmediate: "setImmediate" } as const;
+const WATCHED = Symbol.for("headgate.watched");
+type Call = (...given: readonly unknown[]) => unknown;
+let areTimersWatched = false;
 
-const worksOfTimers = new Map<number, MapWork>();
+/**
+ * Timers belong to the file in whose `map` they are made, also beside other files. Hooks of the runtime would report
+ * them too, but end the process where they are enabled within a callback. Called before each `map`.
+ */
+function watchTimers(): void {
+  if (areTimersWatched) return;
+  areTimersWatched = true;
+  for (const [name, kind] of Object.entries(TIMERS)) {
+    // As an iterator, an interval is read in a loop.
+    const wait = name === "setInterval" ? null : watched(promised, name, (plain) => watchedWait(plain, kind));
+    for (const module of [globalThis, timers])
+      watched(module, name, (plain) => {
+        const make = watchedTimer(plain, kind);
+        if (wait !== null) Object.defineProperty(make, promisify.custom, { value: wait });
+        return make;
+      });
+  }
+  syncBuiltinESMExports();
+}
 
-function timerEnded(id: number): void {
-  worksOfTimers.get(id)?.timerEnded(id);
-  worksOfTimers.delete(id);
+/** Puts a function in the place of one of a module; not around one of an earlier load of this file. */
+function watched(module: object, name: string, around: (plain: Call) => Call): Call {
+  const found = Reflect.get(module, name) as Call;
+  const plain: Call = Reflect.get(found, WATCHED) ?? found;
+  const made = around(plain);
+  Object.defineProperty(made, WATCHED, { value: plain });
+  Reflect.set(module, name, made);
+  return made;
+}
+
+function watchedWait(plain: Call, kind: string): Call {
+  return (...given) => {
+    const work = present.getStore();
+    return work === undefined ? plain(...given) : work.waiting(kind, plain(...given));
+  };
+}
+
+function watchedTimer(plain: Call, kind: string): Call {
+  return (callback, ...rest) => {
+    const work = present.getStore();
+    if (work === undefined || typeof callback !== "function") return plain(callback, ...rest);
+    const timer = Object(
+      plain(
+        function (this: unknown, ...given: readonly unknown[]) {
+          try {
+            return Reflect.apply(callback, this, given);
+          } finally {
+            if (!isRepeated(timer)) work.timerEnded(timer);
+          }
+        },
+        ...rest,
+      ),
+    ) as object;
+    work.timerBegun(timer, kind);
+    return timer;
+  };
+}
+
+function isRepeated(timer: object): boolean {
+  return typeof Reflect.get(timer, "_repeat") === "number";
 }
 
 /** The file whose mapper began what runs now. */
 export function presentWork(): MapWork | undefined {
   return present.getStore();
-}
-
-interface Timer {
-  readonly kind: string;
-  /** The runtime's record of it. */
-  readonly resource: object;
 }
 
 /**
@@ -217,13 +262,14 @@ export class MapWork {
   hasEnded = false;
   /** How often each part of the contract is in use, by its name. */
   readonly #uses = new Map<string, number>();
-  readonly #timers = new Map<number, Timer>();
+  /** Each with its words. */
+  readonly #timers = new Map<object, string>();
   #late: string | null = null;
   #report: ((words: string) => void) | null = null;
 
   /** Performs `map`. */
   async run(map: () => Promise<void>): Promise<void> {
-    timers.enable();
+    watchTimers();
     await present.run(this, map);
   }
 
@@ -249,14 +295,23 @@ export class MapWork {
     }
   }
 
-  timerBegun(id: number, kind: string, resource: object): void {
-    if (this.#report !== null) return;
-    this.#timers.set(id, { kind, resource });
-    worksOfTimers.set(id, this);
+  timerBegun(timer: object, kind: string): void {
+    if (this.#report === null) this.#timers.set(timer, kind);
   }
 
-  timerEnded(id: number): void {
-    this.#timers.delete(id);
+  timerEnded(timer: object): void {
+    this.#timers.delete(timer);
+  }
+
+  /** A timer as a promise. */
+  async waiting(kind: string, end: unknown): Promise<unknown> {
+    const timer = {};
+    this.timerBegun(timer, kind);
+    try {
+      return await end;
+    } finally {
+      this.timerEnded(timer);
+    }
   }
 
   /** Called for each use of the mapper after the end of `map`. */
@@ -279,8 +334,7 @@ export class MapWork {
 
   #running(): readonly string[] {
     const running = new Set(this.#uses.keys());
-    for (const { kind, resource } of this.#timers.values())
-      if (Reflect.get(resource, "_destroyed") !== true) running.add(TIMERS.get(kind) ?? kind);
+    for (const [timer, kind] of this.#timers) if (Reflect.get(timer, "_destroyed") !== true) running.add(kind);
     return [...running];
   }
 
@@ -294,7 +348,6 @@ export class MapWork {
   seal(report: (words: string) => void): void {
     this.hasEnded = true;
     this.#report = report;
-    for (const id of this.#timers.keys()) worksOfTimers.delete(id);
     this.#timers.clear();
   }
 }
