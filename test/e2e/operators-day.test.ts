@@ -104,10 +104,13 @@ describe("a writer that pauses", () => {
       await until("all runs are at rest", async () =>
         (await statesOf(day, path)).every((state) => state === "confirmed"),
       );
-      const grew = (await eventsOf(day, path)).includes("source.changed-later");
+      const events = await eventsOf(day, path);
+      const grewLater = events.includes("source.changed-later");
+      // A slow start of the mapper lets the file grow before the end of its run, which its own event says.
+      const grew = grewLater || events.includes("source.changed");
       // What pauses for less than the default waits is one file; the rest is noticed, and said.
       expect(grew).toBe((await day.gateway.ledger.trace(path)).length > 1);
-      expect(day.warnings.some((line) => line.includes("after it was finished"))).toBe(grew);
+      expect(day.warnings.some((line) => line.includes("after it was finished"))).toBe(grewLater);
       if (seconds > 15) return;
       expect(grew).toBe(false);
       // For `headgate check`.
