@@ -57,6 +57,8 @@ export interface GatewayDependencies {
   readonly intakeRule?: IntakeRule;
   /** How the sites, sources and variables of triggers with a template are created. */
   readonly provisioning?: ProvisioningDependencies | undefined;
+  /** When a person last removed at the services what was delivered before: all is sent again since then. */
+  readonly undoneAt?: string | undefined;
   /** The migrations beside this gateway; none are shown when absent. */
   readonly migrations?: MigrationControl | undefined;
   /** Present for a gateway inside a hub. */
@@ -159,7 +161,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   services.configure(config);
   const dropEntry = (name: string) => drops.entry(name);
   const shared = { ledger, log, dropEntry, lookups, zones, versions, finishFaults: new FinishFaults(clock) };
-  const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner };
+  const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner, undoneAt: given.undoneAt };
   const { claim, lanesOf } = claimsBy(claimParts(config, { ...shared, ...claiming }));
   const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more, serviceEntry: (name) => services.get(name) }, closers);

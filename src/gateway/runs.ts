@@ -51,9 +51,10 @@ export function claimParts(
     readonly clock: Clock;
     readonly onRun: () => void;
     readonly inner: InnerGateway | undefined;
+    readonly undoneAt: string | undefined;
   },
 ): ClaimParts {
-  const { inner, ...own } = parts;
+  const { inner, undoneAt, ...own } = parts;
   const { registry, dropEntry, pauses } = own;
   return {
     ...own,
@@ -66,7 +67,9 @@ export function claimParts(
     },
     addressOf: (name) => {
       const drop = config.drops.find((one) => one.name === name);
-      return drop === undefined ? undefined : (addressOf(drop) ?? undefined);
+      const address = drop === undefined ? null : addressOf(drop);
+      if (address === null) return undefined;
+      return undoneAt === undefined ? address : `${address} since ${undoneAt}`;
     },
     provenance: async ({ drop, path }) => (await dropEntry(drop)?.drop.provenance?.(path)) ?? null,
     match: ({ drop, path }, provenance) => {

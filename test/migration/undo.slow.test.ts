@@ -102,6 +102,8 @@ it("leaves journalled batches that were never sent, and removes those that may b
   for (const [name, day] of Object.entries({ a: "01", b: "03" }))
     put(`history/${name}.csv`, a, { [`2025-01-${day}`]: 1 });
   const id = await migrated();
+  // A migration ends when its pushes are accepted, and the hub stores afterwards.
+  await until("the readings are stored", async () => Object.keys(await rig.stored(a)).length === 2);
   // Another sender had stored the same of the one that never went.
   const db = new DatabaseSync(join(rig.folder, "state/spool/migrations", id, "ledger.sqlite"));
   db.exec(`UPDATE runs SET state = 'delivering', accepted = 0;
@@ -119,6 +121,8 @@ it("removes the delivered readings of a run that was held or cancelled before it
   for (const [name, day] of Object.entries({ a: "01", b: "03" }))
     put(`history/${name}.csv`, a, { [`2025-01-${day}`]: 1 });
   const id = await migrated();
+  // A migration ends when its pushes are accepted, and the hub stores afterwards.
+  await until("the readings are stored", async () => Object.keys(await rig.stored(a)).length === 2);
   const db = new DatabaseSync(join(rig.folder, "state/spool/migrations", id, "ledger.sqlite"));
   db.exec(`UPDATE runs SET state = CASE WHEN id = (SELECT min(id) FROM runs) THEN 'held' ELSE 'cancelled' END`);
   db.close();

@@ -63,6 +63,7 @@ beforeEach(async () => {
     pauses: await Pauses.read(ledger),
     finishFaults: new FinishFaults(systemClock),
     inner: undefined,
+    undoneAt: undefined,
     onRun: () => {
       woken += 1;
     },

@@ -9,6 +9,7 @@ import type { Summary } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { createLog, type Logger } from "../../support/log.ts";
 import type { HistoryFile } from "../plan/history-files.ts";
+import { pastUndos } from "../undo/record.ts";
 import { ErrorShare } from "./error-share.ts";
 import { Intake } from "./intake.ts";
 import { LiveTraffic } from "./live-traffic.ts";
@@ -59,6 +60,7 @@ export async function runMigration(run: MigrationRun): Promise<Ended> {
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
   const throttle = new Throttle({ ...settings, isLive: (service) => live.isLive(service) }, systemClock, stop);
   const intake = new Intake(watch, throttle, settings.errorsMax !== null);
+  const undone = (await pastUndos(folder)).at(-1);
   let gateway: Gateway | null = null;
   try {
     gateway = await startGateway(config, {
@@ -71,6 +73,7 @@ export async function runMigration(run: MigrationRun): Promise<Ended> {
       admission: throttle,
       intakeRule: intake,
       provisioning: run.provisioning,
+      undoneAt: undone?.endedAt ?? undefined,
     });
     await watch.recall(gateway.ledger);
     view = viewOf(watch.total);
