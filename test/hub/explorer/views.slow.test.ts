@@ -71,10 +71,12 @@ describeInChromium("the views of the explorer", () => {
     await spoken(page).focus();
     await page.keyboard.press("Home");
     const first = rows[0] as Row;
-    await expect.poll(() => spokenText(page)).toMatch(`${wordsOf(first)}: Active energy ${first.sumValue} kWh; Power `);
+    await expect
+      .poll(() => spokenText(page))
+      .toMatch(`${wordsOf(first)}: Active energy ${first.sumValue} kWh in sum; Power `);
     expect((await readings(page)).map((text) => text.replace("\n", " "))).toEqual([
-      `Active energy ${first.sumValue} kWh`,
-      `Power ${first.sumValue} kW (${first.sumValue} to ${first.sumValue})`,
+      `Active energy ${first.sumValue} kWh in sum`,
+      `Power ${first.sumValue} kW on average (${first.sumValue} to ${first.sumValue})`,
     ]);
     await page.keyboard.press("ArrowRight");
     await expect.poll(() => spokenText(page)).toContain(wordsOf(rows[1] as Row));
@@ -117,7 +119,7 @@ describeInChromium("the views of the explorer", () => {
       await hover(day, hour);
       const local = new Date(Date.UTC(2026, 2, 23 + day, hour)).toISOString().slice(0, 13);
       const row = rows.find(({ date }) => date.startsWith(local)) as Row;
-      await expect.poll(() => spokenText(page)).toBe(`${wordsOf(row)}: Active energy ${row.sumValue} kWh`);
+      await expect.poll(() => spokenText(page)).toBe(`${wordsOf(row)}: Active energy ${row.sumValue} kWh in sum`);
     }
     // A cell without a value leaves the position where it was: one that is missing, and the hour that is skipped.
     const held = await spokenText(page);
