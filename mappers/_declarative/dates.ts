@@ -264,7 +264,7 @@ function parseAs(
 const HOUR_24 = /(?<!\d)24[:.hH]?00/;
 const DAY_MS = 86_400_000;
 
-/** As `parseAs`, where 00:00 is the end of the day of its date. */
+/** Reads like `parseAs`, where 00:00 is the end of the day of its date. */
 function parseEnd(
   time: TimeTools,
   format: string,

@@ -32,7 +32,7 @@ export function rowPlan(layout: Layout, scope: Scope, counts: Counts, width: num
   };
 }
 
-/** As `rowPlan`, for a layout with a row a day; undefined where a later row may have all columns of a day. */
+/** The plan of a layout with a row a day; undefined where a later row may have all columns of a day. */
 export function dayPlan(
   layout: Layout,
   scope: Scope,

@@ -124,7 +124,7 @@ export class Message {
     }
   }
 
-  /** Of a quantity; before the first it would be that of the next one. Throws a `RowError`. */
+  /** A status belongs to its quantity; before the first one it would belong to the next. Throws a `RowError`. */
   #takeStatus(segment: Segment, status: string): void {
     if (this.#quantity !== undefined) {
       if (this.#early?.tag === segment.tag)

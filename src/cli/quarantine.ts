@@ -29,7 +29,7 @@ interface Attention {
 }
 
 const LISTED = 1_000;
-/** Of one cause that is not about files. */
+/** Limit on the matters shown of one cause that is not about files. */
 const MEMBERS_MAX = 500;
 
 export function addQuarantine({ command, action }: CommandFrame): void {
@@ -92,7 +92,7 @@ function unmatchedCase({ drop, path, changedAt, reason }: Arrival, config: strin
   };
 }
 
-/** What needs attention beside files, as the gateway has it that runs: drops, services, the configuration. */
+/** The running gateway lists what needs attention beside files: drops, services, the configuration. */
 async function otherCases(config: GatewayConfig): Promise<readonly Case[]> {
   const attention = await askGateway<Attention>(config, "attention");
   const cases: Case[] = [];
@@ -115,7 +115,7 @@ function limitOf({ limit }: QuarantineOptions): number {
   throw invalidOption("--limit", `${limit} is not a whole number above 0`);
 }
 
-/** As one word of a command line. */
+/** Quotes a text as one word of a command line. */
 function shellWord(text: string): string {
   return /^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -9,7 +9,7 @@ import type { HealthPart } from "./state-of-work.ts";
 
 const DAY = { hours: 24 };
 
-/** Of the last day, by drop. */
+/** Returns the repeated files of the last day, by drop. */
 export function repeatedFiles(ledger: Pick<Ledger, "repeatedSince">, clock: Clock): Promise<readonly RepeatedFiles[]> {
   return ledger.repeatedSince(isoInstant(clock.now().subtract(DAY)));
 }

@@ -77,7 +77,7 @@ export async function conclude(
   return how === "done" && !isFailed && isProven ? 0 : 1;
 }
 
-/** Of files that wait at their drop nothing else is known. */
+/** Files that wait at their drop have no other facts yet. */
 function settlingOf({ files: { settling } }: Summary): Summary["files"] {
   return settling === undefined ? {} : { settling };
 }

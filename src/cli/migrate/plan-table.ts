@@ -31,7 +31,7 @@ export function printPlan(plan: PlanReport): void {
   printFindings(plan.findings);
 }
 
-/** One line for each cause; those that need a person come first. */
+/** Each cause has one line; those that need a person come first. */
 export function printFindings(findings: readonly Finding[]): void {
   for (const { kind, needsPerson, isInformation, words } of findings.slice(0, SHOWN)) {
     const mark = isInformation ? "-" : styled(needsPerson ? "red" : "yellow", "!");
