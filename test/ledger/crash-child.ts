@@ -113,7 +113,7 @@ await step(["arrival.settling", "arrival.settling", "run.opened"], () =>
 );
 await step(["note"], () => ledger.addEvent({ arrivalId: d, runId: null, operationId: null, what: "note", detail: "" }));
 await step(
-  ["b", "c", "d", "e", "f", "g", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
+  ["b", "c", "d", "e", "f", "g", "h", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
   () => list(ledger, "field", []),
 );
 await step([], () => ledger.pause({ kind: "drop", name: "field", by: "ann", why: "the server moves" }));

@@ -33,7 +33,7 @@ describeInChromium("the migrations of the console in Chromium", () => {
     await page.getByRole("button", { name: "Make the plan" }).click();
     const card = page.getByRole("region", { name: /Planned|Running|Stopped|Ended/ }).filter({ hasText: "first" });
     await card.getByText("Plan: ready").waitFor({ timeout: LONG_MS });
-    await card.getByText("Cannot be mapped").waitFor();
+    await card.getByText("Cannot be mapped").first().waitFor();
     expect(await axeFaults(page)).toEqual([]);
 
     const dialog = page.getByRole("dialog");
