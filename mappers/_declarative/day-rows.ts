@@ -10,6 +10,12 @@ import { eachCell, joined, matchingColumns, valueSettings } from "./wide.ts";
 
 type PlanDay = ReturnType<typeof createDayPlanner>;
 
+export interface TakeDay {
+  (cells: Cells, tags: Tags | undefined): void;
+  /** Cells by which the row may differ from one of an ordinary day. Throws a `RowError` for a day that is refused. */
+  readonly extra: (cells: Cells) => number;
+}
+
 /** A column of the day, and the column with the status of its value. */
 export interface DayColumn {
   readonly at: number;
@@ -27,7 +33,7 @@ export function bindDay(
   scope: Scope,
   counts: Counts,
   columnsOf: DayColumns = dayColumns(layout.day as DaySettings, scope),
-): (cells: Cells, tags: Tags | undefined) => void {
+): TakeDay {
   const day = layout.day as DaySettings;
   // The day is read as a calendar date, which no zone shifts.
   const days = { timeZone: "UTC", dst: "reject", shift: undefined, midnight: "startOfDay" } as const;
@@ -38,17 +44,25 @@ export function bindDay(
   const shift = createShift(tools.time, layout.shift);
   const act = day.flags === undefined ? undefined : bindActions(day.flags);
 
-  return (cells, rowTags) => {
-    if (quantity.isKnown?.(cells) === false) {
-      counts.dropped += 1;
-      return;
-    }
+  const read = (cells: Cells) => {
     const text = dayText(date, cells);
     const columns = columnsOf(cells.length);
     const filled = (columns.findLast(({ at }) => !isEmpty(cells[at]))?.nth ?? -1) + 1;
     const target = quantity.target(cells);
     const zone = tools.time.zone(zoneOf.read(cells), target);
     const plan = planned(() => planOf(zone)(text, (columns.at(-1)?.nth ?? -1) + 1, filled), date.column);
+    return { text, columns, target, zone, plan };
+  };
+  const extra = (cells: Cells) => {
+    const { plan, columns } = read(cells);
+    return plan.extra * (columns[0]?.flag === undefined ? 1 : 2);
+  };
+  const take = (cells: Cells, rowTags: Tags | undefined) => {
+    if (quantity.isKnown?.(cells) === false) {
+      counts.dropped += 1;
+      return;
+    }
+    const { text, columns, target, zone, plan } = read(cells);
     // Checked first, since a surplus value makes the interval of all others uncertain.
     columns.forEach(({ at, nth }) => {
       if (!Number.isNaN(plan.starts[nth] ?? Number.NaN) || isEmpty(cells[at])) return;
@@ -83,6 +97,7 @@ export function bindDay(
         });
     });
   };
+  return Object.assign(take, { extra });
 }
 
 /** The local date of a row as `yyyy-MM-dd`. */

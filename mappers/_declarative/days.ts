@@ -21,6 +21,8 @@ export interface DayPlan {
   readonly starts: readonly number[];
   /** Columns of repeated intervals whose pass is not known. */
   readonly unclear: ReadonlySet<number>;
+  /** Columns by which a row of this day may be longer or shorter than one of an ordinary day, by its `changeDays`. */
+  readonly extra: number;
 }
 
 /**
@@ -64,7 +66,7 @@ export function createDayPlanner(
     if (columns < due && rules.partialDays === "reject") throw tooFew(day, columns, due, zone);
     if (inOrder) {
       const starts = Array.from({ length: columns }, (_, at) => (at < count ? start + at * intervalMs : Number.NaN));
-      return { starts, unclear: new Set() };
+      return { starts, unclear: new Set(), extra: count - perDay };
     }
     return byClock(day, columns, count > perDay, hasExtra);
   }
@@ -90,7 +92,7 @@ export function createDayPlanner(
     if (hasExtra && columns < perDay + again.length && rules.partialDays === "reject")
       throw tooFew(day, columns, perDay + again.length, zone);
     for (let at = perDay; at < columns; at += 1) starts.push(again[at - perDay] ?? Number.NaN);
-    return { starts, unclear };
+    return { starts, unclear, extra: again.length };
   }
 
   return (day, columns, filled) => {

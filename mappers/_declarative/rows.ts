@@ -1,7 +1,7 @@
 /** Converts rows to readings by the settings: decisions for the whole file are bound before the first row. */
 import { type Reading, RowError, z } from "headgate/mapper";
 import { bindDate, isClockFault } from "./dates.ts";
-import { bindDay } from "./day-rows.ts";
+import { bindDay, type TakeDay } from "./day-rows.ts";
 import { attempt } from "./faults.ts";
 import { dataTest } from "./row-filter.ts";
 import type { Layout, TargetSettings, ValueSettings } from "./settings.ts";
@@ -20,17 +20,22 @@ export interface TakeRow {
    * policy follows the order of rows.
    */
   readonly follow?: (cells: Cells) => void;
+  /** For rows of days that reach to their end: see `TakeDay`. */
+  readonly extra?: TakeDay["extra"];
 }
 
 export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Counts): TakeRow {
   const status = bindStatus(layout.status, scope);
   if (layout.day !== undefined) {
     const take = bindDay(tools, layout, scope, counts);
-    return (cells) => {
+    const takeDay = (cells: Cells) => {
       const tags = status?.(cells);
       if (tags === "drop") counts.dropped += 1;
       else take(cells, tags);
     };
+    return layout.day.match === undefined && layout.day.to === undefined
+      ? Object.assign(takeDay, { extra: take.extra })
+      : takeDay;
   }
   const { dateOf, leavesOut, take } = bindValues(tools, layout, scope, counts);
   // A dropped or refused row still shows the position of its series in the repeated hour, but its date may be invalid.
@@ -94,8 +99,6 @@ export const lineEnd = z
 export interface Raggedness {
   readonly mayBeShort: boolean;
   readonly mayBeLong: boolean;
-  /** Without a header, rows may have any length: their own number of cells says what they hold. */
-  readonly isFree?: boolean | undefined;
   /** Advice for rows that are too short, where the usual one would not help. */
   readonly shortHint?: string | undefined;
 }
@@ -119,22 +122,45 @@ export function checkedWidth(take: TakeRow, { columns }: Scope, ragged: Raggedne
       new RowError(`the row has ${countOf(cells)}, and the settings name column ${needed}`, { hint: shortHint }),
     );
   };
+  let dueOf: ((cells: Cells) => number) | undefined;
   const checked = (cells: Cells) => {
-    if (width === undefined && unheaded !== undefined && ragged.isFree !== true && !cells.every(isEmpty)) {
+    if (width === undefined && unheaded !== undefined && !cells.every(isEmpty)) {
+      if (take.extra !== undefined) dueOf = dueByDay(cells, take.extra);
       width = begin(cells, unheaded.needed);
-      unheaded.setWidth(width);
+      // The columns of rows of days reach to the end of each.
+      if (take.extra === undefined) unheaded.setWidth(width);
     }
     if (width !== undefined && cells.length !== width) {
       if (cells.every(isEmpty)) return;
-      const isLong = !ragged.mayBeLong && cells.slice(width).some((cell) => !isEmpty(cell));
-      if (isLong || (cells.length < width && !ragged.mayBeShort)) {
+      const due = dueOf?.(cells) ?? width;
+      const isLong = !ragged.mayBeLong && cells.slice(due).some((cell) => !isEmpty(cell));
+      if (isLong || (cells.length < due && !ragged.mayBeShort)) {
         const hint = isLong ? (isFirst ? `${LONG_HINT} ${FIRST_HINT}` : LONG_HINT) : shortHint;
         refuse(cells, new RowError(`the row has ${countOf(cells)} where ${source} ${width}`, { hint }));
+      }
+      if (dueOf !== undefined && cells.length > due) {
+        take(cells.slice(0, due));
+        return;
       }
     } else if (isEmpty(cells[0]) && cells.every(isEmpty)) return;
     take(cells);
   };
   return take.follow === undefined ? checked : Object.assign(checked, { follow: take.follow });
+}
+
+/**
+ * The cells that a row of a day has to have. On a day of another length it may be longer or shorter by that, or as long
+ * as all others. Where the day of the first row is such a day, the first ordinary day shows which of both that row is.
+ */
+function dueByDay(first: Cells, extra: TakeDay["extra"]): (cells: Cells) => number {
+  let ordinary = [...new Set([first.length, first.length - extra(first)])];
+  return (cells) => {
+    const { length } = cells;
+    const difference = extra(cells);
+    const fits = ordinary.filter((width) => length === width || length === width + difference);
+    if (difference === 0 && fits.length > 0) ordinary = fits;
+    return fits.length > 0 ? length : Math.max(...ordinary, ...ordinary.map((width) => width + difference));
+  };
 }
 
 const LONG_HINT =

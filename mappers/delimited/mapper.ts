@@ -162,7 +162,7 @@ export default defineMapper({
     // A filter tests whole lines. The plan follows the first row, which shows faults of the settings.
     const planOf = () => {
       if (isLeftOut !== undefined) return null;
-      const isBound = ragged.isFree || scope?.columns.width !== undefined;
+      const isBound = take?.extra !== undefined || scope?.columns.width !== undefined;
       return scope === undefined || width === 0 || !isBound ? undefined : rowPlan(settings, scope, counts, width);
     };
     const reading = { skipLines: head.lines, onComment: comments.take };
@@ -203,11 +203,10 @@ function lineFilters(
   };
 }
 
-function raggednessOf({ ragged, extraCells, day, delimiter, fixed }: Settings): Raggedness {
+function raggednessOf({ ragged, extraCells, delimiter, fixed }: Settings): Raggedness {
   return {
     mayBeShort: ragged === "allow",
     mayBeLong: extraCells === "ignore",
-    isFree: day !== undefined && day.to === undefined,
     shortHint: delimiter === BLANKS && fixed === undefined ? BLANKS_HINT : undefined,
   };
 }

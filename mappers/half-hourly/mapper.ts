@@ -6,7 +6,7 @@ import { checkNamed, fileFacts, LaterLines, namedShape, noteCounts } from "../_d
 import { readHead } from "../_declarative/head.ts";
 import { dayPlan } from "../_declarative/plan.ts";
 import { dataTest, type FilteredTable, filterShape, rowFilter } from "../_declarative/row-filter.ts";
-import { checkedWidth, lineEnd, type TakeRow, widthShape } from "../_declarative/rows.ts";
+import { checkedWidth, columnCount, lineEnd, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import {
   actionShape,
   checkLayout,
@@ -94,6 +94,7 @@ const settings = z
     target: targetSchema.default({ meterNumber: "{meter}", mappingConfig: "kWh" }),
     ragged: z.enum(["reject", "allow"]).default("reject").describe("Rows with fewer cells than the header."),
     ...widthShape,
+    columnCount,
     lineEnd,
     ...{ fileName, decimal, group, unit, convertTo, scale, missing, tags, version },
     ...filterShape,
@@ -102,6 +103,8 @@ const settings = z
   .superRefine((value, check) => {
     checkLayout(layoutOf(value, 1, "order"), check);
     const fault = (path: string, message: string) => check.addIssue({ code: "custom", path: [path], message });
+    if (value.header && value.columnCount !== undefined)
+      fault("columnCount", "the header says how many columns there are");
     if (!value.header && value.headerAt !== undefined) fault("headerAt", "there is no header to find");
     if (!value.header && [value.meter, value.day, value.first].includes(undefined))
       fault("header", "without a header the numbers of the columns are needed: meter, day and first");
@@ -150,7 +153,7 @@ export default defineMapper({
     };
     let bound: Bound | undefined = settings.header
       ? undefined
-      : bind(context, { columns: numberedColumns(), facts }, counts);
+      : bind(context, { columns: numberedColumns(settings.columnCount), facts }, counts);
     let width = 0;
     const takeCells = (cells: Cells) => {
       if (bound === undefined) {
@@ -214,17 +217,22 @@ function bind(context: Context, scope: Scope, counts: Counts): Bound {
           hint: "Was the file cut off here? Lines after the data are left out by `endAt` (to the end) or `skipRows`.",
         },
       );
+    const { flag = 0 } = columnsOf(cells.length).find(({ at }) => at === cells.length - 1) ?? {};
+    if (settings.ragged === "reject" && flag >= cells.length)
+      throw new RowError(`the row has ${cells.length} cells, and ends before the status of its last half hour`, {
+        hint: "Was the file cut off here? Then let it be sent again. `ragged: allow` takes such rows.",
+      });
     const tags = status?.(cells);
     if (tags === "drop") counts.dropped += 1;
     else take(cells, tags);
   };
-  // A short day may end its row early; where an empty cell is a fault, a row that was cut off is one too.
-  const mayBeShort = settings.ragged === "allow" || settings.missing?.includes("") !== true;
+  // Under a header a short day may end its row early; where an empty cell is a fault, a row that was cut off is one too.
+  const mayBeShort = settings.ragged === "allow" || (settings.header && settings.missing?.includes("") !== true);
   const mayBeLong = settings.extraCells === "ignore";
   return {
     check: (before, row) =>
       checkNamed(context.unit, { ...layout, named: settings.named }, inner, { before, row, columnsOf }),
-    take: checkedWidth(takeDay, inner, { mayBeShort, mayBeLong, isFree: true }),
+    take: checkedWidth(Object.assign(takeDay, { extra: take.extra }), inner, { mayBeShort, mayBeLong }),
     holdsData: () =>
       dataTest(context, (tools) => {
         const test = bindDay(tools, layout, inner, { missing: 0, dropped: 0 }, columnsOf);

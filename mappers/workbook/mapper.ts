@@ -141,11 +141,7 @@ async function readSheet(context: Context, sheet: string, table: Table | undefin
       headerRows === 0 ? numberedColumns(settings.columnCount) : headedColumns(filled(header, settings.fillHeader));
     scope = { columns, facts, table, dates };
     // Sheets end each row at its last filled cell.
-    const ragged = {
-      mayBeShort: true,
-      mayBeLong: settings.extraCells === "ignore",
-      isFree: settings.day !== undefined && settings.day.to === undefined,
-    };
+    const ragged = { mayBeShort: true, mayBeLong: settings.extraCells === "ignore" };
     return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
   };
   const isLeftOut = rowFilter(context, settings, DELIMITER);
