@@ -87,14 +87,6 @@ export const columnCount = z
   .optional()
   .describe("Without a header: the number of cells that every row has. By default that of the first row.");
 
-export const lineEnd = z
-  .enum(["any", "required"])
-  .default("any")
-  .describe(
-    "`required`: a file whose last line has no line end is refused, for files that always have one: without it they " +
-      "may have been cut off within a value.",
-  );
-
 /** Allowed differences of a row's length from the header, or from the first row. */
 export interface Raggedness {
   readonly mayBeShort: boolean;

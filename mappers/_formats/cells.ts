@@ -26,6 +26,14 @@ export function textOf(cell: CellValue | undefined, column: string): string {
   );
 }
 
+export const lineEnd = z
+  .enum(["any", "required"])
+  .default("any")
+  .describe(
+    "`required`: a file whose last line has no line end is refused, for files that always have one: without it they " +
+      "may have been cut off within a value.",
+  );
+
 export const mixedDates = z
   .enum(["refuse", "allow"])
   .default("refuse")

@@ -9,7 +9,6 @@ import {
   bindRows,
   checkedWidth,
   columnCount,
-  lineEnd,
   type Raggedness,
   rowTest,
   type TakeRow,
@@ -19,6 +18,7 @@ import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable } from "../_declarative/tables.ts";
 import type { Scope } from "../_declarative/template.ts";
+import { lineEnd } from "../_formats/cells.ts";
 
 /** Value of `delimiter` for columns that are separated by any number of blanks. */
 const BLANKS = "blanks";

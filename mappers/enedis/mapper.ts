@@ -87,7 +87,11 @@ export default defineMapper({
     }
 
     if (isSheet) await eachRow<readonly CellValue[]>(file.xlsx(), takeRow);
-    else await eachRow<Cells>(file.csv({ delimiter: ";", encoding: settings.encoding }), takeRow);
+    else
+      await eachRow<Cells>(
+        file.csv({ delimiter: ";", encoding: settings.encoding, lineEnd: settings.lineEnd }),
+        takeRow,
+      );
     if (layouts === 0)
       throw new FileError("the file has no header with Horodate (or Date) and Valeur, so it is no export of Enedis", {
         hint: "Expected is a text file with semicolons, or a workbook, as the customer's account or SGE writes it.",

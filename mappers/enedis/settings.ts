@@ -1,4 +1,5 @@
 import { z } from "headgate/mapper";
+import { lineEnd } from "../_formats/cells.ts";
 import { renameSetting, targetSetting } from "../_formats/target.ts";
 import { unitsSetting } from "../_formats/units.ts";
 
@@ -64,6 +65,7 @@ export const settings = z.strictObject({
     .min(1)
     .default("utf-8")
     .describe("Encoding of a text file without a byte order mark; older exports are windows-1252."),
+  lineEnd,
 });
 
 export type Settings = z.output<typeof settings>;

@@ -12,6 +12,8 @@ interface Held<Row> {
   readonly text: string;
   readonly earlier: number;
   readonly later: number;
+  /** Whether its end shows that it is of the first pass. */
+  readonly isFirst: boolean;
 }
 
 interface Series<Row> {
@@ -65,17 +67,33 @@ export class AutumnHour<Row> {
 
   #settle({ held, before }: Series<Row>, after: number): void {
     const rows = held.splice(0);
-    const first = rows[0]?.earlier ?? 0;
-    // A file that runs backwards has the second pass first.
-    const backwards = after < first || before > (rows.at(-1)?.later ?? 0);
     const byTime = Map.groupBy(rows, ({ earlier }) => earlier);
+    const pairs = [...byTime.values()].filter((same) => same.length === 2);
+    const backwards = isBackwards(rows, before, after) ?? pairs.some(([one, two]) => !one?.isFirst && two?.isFirst);
     for (const { row, text, earlier, later } of rows) {
       const same = byTime.get(earlier) ?? [];
       const nth = same.findIndex((one) => one.row === row);
-      if (same.length === 2) this.#release(row, (nth === 0) !== backwards ? earlier : later);
-      else this.#refuse(row, unpaired(text, same.length));
+      const [one, two] = backwards ? same.toReversed() : same;
+      if (same.length !== 2) this.#refuse(row, unpaired(text, same.length));
+      else if (two?.isFirst === true && one?.isFirst === false) this.#refuse(row, contradicted(text));
+      else this.#release(row, (nth === 0) !== backwards ? earlier : later);
     }
   }
+}
+
+/** A file that runs backwards has the second pass first. Undefined where no other time shows how it runs. */
+function isBackwards<Row>(rows: readonly Held<Row>[], before: number, after: number): boolean | undefined {
+  const [first = 0, last = 0] = [rows[0]?.earlier, rows.at(-1)?.earlier];
+  if (!Number.isNaN(after)) return after < first;
+  if (!Number.isNaN(before)) return before > first;
+  return first === last ? undefined : first > last;
+}
+
+function contradicted(text: string): RowError {
+  return new RowError(
+    `of the two rows of "${text}" the order makes the one the second that ends with the first pass of the hour`,
+    { text, hint: "Were the rows sorted by another column? Take the file as Fluvius wrote it." },
+  );
 }
 
 function unpaired(text: string, count: number): RowError {

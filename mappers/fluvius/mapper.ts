@@ -115,7 +115,7 @@ export default defineMapper({
       const start = timesOf(cells, columns).startOf(cells);
       const meter = `${columns.text(cells, "ean")}|${columns.text(cells, "meter")}`;
       const series = `${meter}|${columns.text(cells, "register")}|${columns.text(cells, "unit")}`;
-      checkLength(series, timesOf(cells, columns).lengthOf(cells), columns);
+      checkLength(series, timesOf(cells, columns).lengthOf(cells, !("at" in start)), columns);
       if ("at" in start) {
         autumn.pass(series, start.at);
         takeReading(cells, start.at);

@@ -6,10 +6,13 @@ import type { ColumnName, Columns } from "./columns.ts";
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1440;
 
-/** A start that occurs once, or both instants of one that occurs twice. */
+/**
+ * A start that occurs once, or both instants of one that occurs twice. `isFirst`: the end is written as a time that is
+ * not after the start (02:45 to 02:00), as only an interval that ends with the first pass can.
+ */
 export type Start =
   | { readonly at: number }
-  | { readonly text: string; readonly earlier: number; readonly later: number };
+  | { readonly text: string; readonly earlier: number; readonly later: number; readonly isFirst: boolean };
 
 export class Times {
   readonly #time: TimeTools;
@@ -32,7 +35,9 @@ export class Times {
         return { at: this.#time.local(text, format, this.#zone).epochMilliseconds };
       const earlier = this.#time.local(text, format, this.#zone, "earlier").epochMilliseconds;
       const later = this.#time.local(text, format, this.#zone, "later").epochMilliseconds;
-      return earlier === later ? { at: earlier } : { text, earlier, later };
+      return earlier === later
+        ? { at: earlier }
+        : { text, earlier, later, isFirst: (this.#minutesBetween(cells) ?? 1) <= 0 };
     });
   }
 
@@ -57,27 +62,29 @@ export class Times {
   }
 
   /**
-   * Minutes of the interval by its texts; undefined for days, and for days on which the clock changes. Throws a
-   * `RowError` for one that ends before it begins.
+   * Minutes of the interval by its texts; undefined for days, and for days on which the clock changes. `isTwice`: it
+   * begins in the repeated hour. Throws a `RowError` for one that ends before it begins.
    */
-  lengthOf(cells: TextCells): number | undefined {
-    const [date, from] = [this.#columns.text(cells, "fromDate"), this.#columns.text(cells, "fromTime")];
-    const [untilDate, until] = [this.#columns.text(cells, "untilDate"), this.#columns.text(cells, "untilTime")];
-    if (from === "" || until === "" || untilDate === "") return undefined;
-    const format = dayFormatOf(date);
-    if (this.#lengthOf(date) !== DAY_MINUTES) return undefined;
-    const days =
-      untilDate === date
-        ? 0
-        : (this.#time.dayStart(untilDate, dayFormatOf(untilDate), "UTC").epochMilliseconds -
-            this.#time.dayStart(date, format, "UTC").epochMilliseconds) /
-          (DAY_MINUTES * MINUTE_MS);
-    const minutes = days * DAY_MINUTES + minutesOf(until) - minutesOf(from);
-    if (minutes > 0) return minutes;
+  lengthOf(cells: TextCells, isTwice: boolean): number | undefined {
+    const minutes = this.#minutesBetween(cells);
+    if (minutes === undefined) return undefined;
+    if (minutes > 0 || (isTwice && minutes > -60))
+      return this.#lengthOf(this.#columns.text(cells, "fromDate")) === DAY_MINUTES ? minutes : undefined;
+    const [from, until] = [this.#columns.text(cells, "fromTime"), this.#columns.text(cells, "untilTime")];
     throw new RowError(`the interval ends at ${until}, and not after it begins, at ${from}`, {
       column: this.#columns.name("untilTime"),
       text: until,
     });
+  }
+
+  /** Minutes of the clock from start to end; undefined where one of both is not there, or has no time of day. */
+  #minutesBetween(cells: TextCells): number | undefined {
+    const [date, from] = [this.#columns.text(cells, "fromDate"), this.#columns.text(cells, "fromTime")];
+    const [untilDate, until] = [this.#columns.text(cells, "untilDate"), this.#columns.text(cells, "untilTime")];
+    if (from === "" || until === "" || untilDate === "") return undefined;
+    const dayMs = (day: string) => this.#time.dayStart(day, dayFormatOf(day), "UTC").epochMilliseconds;
+    const daysMs = untilDate === date ? 0 : dayMs(untilDate) - dayMs(date);
+    return daysMs / MINUTE_MS + minutesOf(until) - minutesOf(from);
   }
 
   #wall(cells: TextCells, date: ColumnName, time: ColumnName): { text: string; format: string } {

@@ -6,7 +6,7 @@ import { checkNamed, fileFacts, LaterLines, namedShape, noteCounts } from "../_d
 import { readHead } from "../_declarative/head.ts";
 import { dayPlan } from "../_declarative/plan.ts";
 import { dataTest, type FilteredTable, filterShape, rowFilter } from "../_declarative/row-filter.ts";
-import { checkedWidth, columnCount, lineEnd, type TakeRow, widthShape } from "../_declarative/rows.ts";
+import { checkedWidth, columnCount, type TakeRow, widthShape } from "../_declarative/rows.ts";
 import {
   actionShape,
   checkLayout,
@@ -20,6 +20,7 @@ import {
 import { bindStatus } from "../_declarative/statuses.ts";
 import type { Cells, Scope } from "../_declarative/template.ts";
 import type { Counts } from "../_declarative/values.ts";
+import { lineEnd } from "../_formats/cells.ts";
 import { findPeriods } from "./periods.ts";
 
 const { fileName, decimal, group, unit, convertTo, scale, missing, tags, version } = layoutShape;
@@ -226,7 +227,7 @@ function bind(context: Context, scope: Scope, counts: Counts): Bound {
     if (tags === "drop") counts.dropped += 1;
     else take(cells, tags);
   };
-  // Under a header a short day may end its row early; where an empty cell is a fault, a row that was cut off is one too.
+  // Under a header a short day may end its row early; where an empty cell is a fault, so is a row that was cut off.
   const mayBeShort = settings.ragged === "allow" || (settings.header && settings.missing?.includes("") !== true);
   const mayBeLong = settings.extraCells === "ignore";
   return {

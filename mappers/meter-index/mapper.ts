@@ -88,8 +88,10 @@ export default defineMapper({
 
     const isSheet = await isArchive(file);
     if (isSheet) await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
-    else
-      await eachRow(file.csv({ delimiter: await delimiterOf(file, settings), encoding: settings.encoding }), takeRow);
+    else {
+      const { encoding, lineEnd } = settings;
+      await eachRow(file.csv({ delimiter: await delimiterOf(file, settings), encoding, lineEnd }), takeRow);
+    }
     if (columns !== undefined) kinds.check(columns.name("date"), settings.mixedDates, finding);
     else
       throw new FileError("the file is empty: it has no header", {

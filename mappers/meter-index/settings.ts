@@ -1,5 +1,5 @@
 import { z } from "headgate/mapper";
-import { mixedDates } from "../_formats/cells.ts";
+import { lineEnd, mixedDates } from "../_formats/cells.ts";
 import { COLUMN_NAMES } from "./columns.ts";
 
 export const settings = z.strictObject({
@@ -24,6 +24,7 @@ export const settings = z.strictObject({
   decimal: z.enum([".", ","]).default(".").describe("Decimal mark of indexes that are texts."),
   delimiter: z.string().min(1).optional().describe("Delimiter of a CSV file; found in its header when left out."),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a CSV file without a byte order mark."),
+  lineEnd,
   sheet: z
     .union([z.string(), z.int().min(1)])
     .default(1)

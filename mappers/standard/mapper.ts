@@ -9,7 +9,7 @@ import {
   type RowPlan,
   z,
 } from "headgate/mapper";
-import { isArchive, textOf } from "../_formats/cells.ts";
+import { isArchive, lineEnd, textOf } from "../_formats/cells.ts";
 import { joined } from "../_formats/patterns.ts";
 import { type Columns, columnsBeside, findColumns, parseTags, targetReader } from "./columns.ts";
 
@@ -26,6 +26,7 @@ const settings = z.strictObject({
   delimiter: z.string().min(1).default(",").describe("Delimiter of a CSV file."),
   decimal: z.enum([".", ","]).default(".").describe("Decimal mark of values."),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a CSV file without a byte order mark."),
+  lineEnd,
   sheet: z
     .union([z.string(), z.int().min(1)])
     .default(1)
@@ -154,7 +155,10 @@ export default defineMapper({
         if (columns !== undefined || !(thrown instanceof FileError) || thrown.text === undefined) throw thrown;
         throw await otherSheets(thrown, file, settings.sheet);
       }
-    else await eachRow(file.csv({ delimiter: settings.delimiter, encoding: settings.encoding }), takeRow, planOf);
+    else {
+      const { delimiter, encoding, lineEnd } = settings;
+      await eachRow(file.csv({ delimiter, encoding, lineEnd }), takeRow, planOf);
+    }
     if (columns === undefined && isSheet)
       throw await otherSheets(new FileError("the sheet is empty: it has no header"), file, settings.sheet);
     if (columns === undefined)

@@ -71,7 +71,7 @@ export default defineMapper({
       }
     }
 
-    await eachRow(file.csv({ encoding: settings.encoding }), (cells) => {
+    await eachRow(file.csv({ encoding: settings.encoding, lineEnd: settings.lineEnd }), (cells) => {
       // A table that was changed on the logger is appended with header lines of its own.
       if (cells[0] === "TOA5" || lines.length > 0) takeHeaderLine(cells);
       else if (header !== undefined) takeRow(cells, header);

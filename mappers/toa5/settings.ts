@@ -1,4 +1,5 @@
 import { z } from "headgate/mapper";
+import { lineEnd } from "../_formats/cells.ts";
 import { renameSetting, targetSetting } from "../_formats/target.ts";
 import { unitsSetting } from "../_formats/units.ts";
 
@@ -46,6 +47,7 @@ export const settings = z.strictObject({
     .default("warn")
     .describe("Reaction to jumps of the record number: a warning in the log, a refused row, or nothing."),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a file without a byte order mark."),
+  lineEnd,
 });
 
 export type Settings = z.output<typeof settings>;
