@@ -6,7 +6,7 @@ import { type GatewayConfig, writtenIn } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile, nodeName } from "../ledger/options.ts";
 import type { DropState } from "../model.ts";
-import { endpointFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
+import { endpointFilePath, linksFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
 import { startOperations } from "../operations/server.ts";
 import type { HealthPart, WaitingFile } from "../operations/state-of-work.ts";
 import type { UnfinishedFiles } from "../operations/unfinished-files.ts";
@@ -102,7 +102,10 @@ export async function openOperationsApi(
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => queries.onOutcome(runId)),
     commands: { secret, execute: (body) => queries.command(body), configuration: () => queries.written() },
     live: observers.live,
-    people: { clock, node: nodeName(config.ledger) },
+    people: {
+      ...{ clock, node: nodeName(config.ledger) },
+      linksFile: linksFilePath(ledgerFile(config.ledger), config.spool),
+    },
     endpoints: async () => (await import("./console/index.ts")).consoleEndpoints(config, () => queries.console),
   });
   closers.push(() => operations.close());

@@ -22,6 +22,11 @@ export function endpointFilePath(ledgerFile: string | null, spool: { readonly pa
   return `${ledgerFile ?? spool.path}.daemon`;
 }
 
+/** Where the links to the console are kept, beside the endpoint file. */
+export function linksFilePath(ledgerFile: string | null, spool: { readonly path: string }): string {
+  return `${ledgerFile ?? spool.path}.links`;
+}
+
 export function newSecret(): string {
   return randomBytes(32).toString("base64url");
 }

@@ -34,7 +34,7 @@ export interface OperationsParts {
     configuration?(): object;
   };
   /** Sessions of people in browsers; none when absent. */
-  readonly people?: { readonly clock: Clock; readonly node: string | null };
+  readonly people?: { readonly clock: Clock; readonly node: string | null; readonly linksFile: string };
   readonly live?: LiveUpdates;
   /**
    * Loads the endpoints beside those of `application.ts`, or in place of one with the same method and path. Called with
@@ -101,7 +101,5 @@ async function closeAll(listeners: readonly Listener[]): Promise<void> {
 }
 
 function peopleOf({ listen, console }: ServerOptions, { log, people }: OperationsParts): Console | null {
-  return people === undefined || console === undefined
-    ? null
-    : createConsole({ listen, console, clock: people.clock, log });
+  return people === undefined || console === undefined ? null : createConsole({ ...people, listen, console, log });
 }

@@ -34,10 +34,12 @@ export interface ConsoleParts {
   readonly listen: string;
   readonly console: ConsoleOptions;
   readonly clock: Clock;
+  /** The file with the links that sign in once. */
+  readonly linksFile: string;
   readonly log: Logger;
 }
 
-export function createConsole({ listen, console: options, clock, log }: ConsoleParts): Console {
+export function createConsole({ listen, console: options, clock, linksFile, log }: ConsoleParts): Console {
   const { publicUrl, tls, users } = options;
   const browser = createBrowser({
     ...{ publicUrl, sameSite: "strict", hasTls: tls !== undefined },
@@ -51,7 +53,7 @@ export function createConsole({ listen, console: options, clock, log }: ConsoleP
   return {
     ...{ options, browser, sessions, clock, refusal },
     passwords: refusal === null && users.length > 0 ? passwordsOf(options, clock) : null,
-    links: refusal === null && !hasPeople(options) ? createLinks(clock) : null,
+    links: refusal === null && !hasPeople(options) ? createLinks(clock, linksFile) : null,
     isKnownHost: ({ headers }) => isKnownHost(headers.host, place),
     callerOf(request) {
       const cookie = browser.cookieOf(request);

@@ -1,7 +1,14 @@
-/** Links that sign in once, for a console without users on loopback: the one who can read the log or the ledger may. */
+/**
+ * Links that sign in once, for a console without users on loopback: the one who can read the log or the ledger may.
+ * Their codes are kept as hashes, in a file that only the gateway's user can read, so that a restart leaves them valid.
+ */
 import { randomBytes } from "node:crypto";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { z } from "zod";
 import type { Clock } from "../../support/clock.ts";
+import { systemCode } from "../../support/errors.ts";
 import { hashOfCookie } from "../../support/pages/browser.ts";
+import { PRIVATE_FILE } from "../../support/private-files.ts";
 import type { Person } from "../api/endpoint.ts";
 
 /** Milliseconds for which a link can be used. */
@@ -15,21 +22,62 @@ export interface OneTimeLinks {
   use(code: string): Person | null;
 }
 
-export function createLinks(clock: Clock): OneTimeLinks {
-  const links = new Map<string, { readonly name: string; readonly untilMs: number }>();
+const link = z.object({ name: z.string(), untilMs: z.number() });
+/** By the hash of the code, oldest first. */
+const keptLinks = z.array(z.tuple([z.string(), link]));
+type Links = Map<string, z.output<typeof link>>;
+
+export function createLinks(clock: Clock, path: string): OneTimeLinks {
+  const links = readLinks(path);
+  const nowMs = () => clock.now().epochMilliseconds;
   return {
     make(name) {
       const [oldest] = links.keys();
       if (links.size >= LINKS_MAX && oldest !== undefined) links.delete(oldest);
       const code = randomBytes(32).toString("base64url");
-      links.set(hashOfCookie(code), { name, untilMs: clock.monotonicMs() + LINK_MS });
-      return { code, expiresAt: clock.now().add({ milliseconds: LINK_MS }) };
+      const untilMs = nowMs() + LINK_MS;
+      links.set(hashOfCookie(code), { name, untilMs });
+      saveLinks(path, links);
+      return { code, expiresAt: Temporal.Instant.fromEpochMilliseconds(untilMs) };
     },
     use(code) {
       const key = hashOfCookie(code);
-      const link = links.get(key);
+      const found = links.get(key);
+      if (found === undefined) return null;
       links.delete(key);
-      return link === undefined || clock.monotonicMs() >= link.untilMs ? null : { name: link.name, role: "operator" };
+      saveLinks(path, links);
+      const leftMs = found.untilMs - nowMs();
+      // A clock that was set back would keep a link for longer.
+      return leftMs <= 0 || leftMs > LINK_MS ? null : { name: found.name, role: "operator" };
     },
   };
+}
+
+/** None where the file is missing or damaged: the command makes another link. */
+function readLinks(path: string): Links {
+  try {
+    return new Map(keptLinks.parse(JSON.parse(readFileSync(path, "utf8"))));
+  } catch (thrown) {
+    if (systemCode(thrown) !== undefined || thrown instanceof SyntaxError || thrown instanceof z.ZodError)
+      return new Map();
+    throw thrown;
+  }
+}
+
+/** Durable before a use signs in. On a full disk the file is removed, lest a used link works again. */
+function saveLinks(path: string, links: Links): void {
+  const temporary = `${path}.part`;
+  try {
+    const file = openSync(temporary, "w", PRIVATE_FILE);
+    try {
+      writeSync(file, JSON.stringify([...links]));
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(temporary, path);
+  } catch (thrown) {
+    if (systemCode(thrown) === undefined) throw thrown;
+    for (const one of [temporary, path]) rmSync(one, { force: true });
+  }
 }

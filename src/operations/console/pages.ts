@@ -79,8 +79,8 @@ function addEntries(app: FastifyInstance, parts: PageParts): void {
     return visitOf(parts, request, reply).send({
       title: "This link does not work",
       status: 403,
-      children: html`<p>It was used before, is too old, or the gateway was restarted since. This prints a new
-        one:</p><p><code>headgate console link -c FILE</code></p>`,
+      children: html`<p>It was used before, or is too old. This prints a new one:</p>
+        <p><code>headgate console link -c FILE</code></p>`,
     });
   });
   app.get(`${ENTRY}/sign-out`, OPEN, (request, reply) => {

@@ -36,6 +36,7 @@ export async function startConsole(
   let passedMs = 0;
   const clock: Clock = {
     ...systemClock,
+    now: () => systemClock.now().add({ milliseconds: passedMs }),
     monotonicMs: () => systemClock.monotonicMs() + passedMs,
   };
   const tokens = [{ name: "script", token: READ_TOKEN, rights: ["read"] }];
@@ -47,7 +48,7 @@ export async function startConsole(
     waiting: async () => [],
     receiveOutcome: async () => ({ status: "unknown" }),
     commands: { secret: SECRET, execute: async (body) => ({ done: body }) },
-    people: { clock, node: null },
+    people: { clock, node: null, linksFile: join(folder, "console.links") },
     ...(live === undefined ? {} : { live }),
   });
   const close = async () => {
