@@ -59,10 +59,10 @@ export async function genericPushRoutes(app: FastifyInstance, context: HubContex
     ...described(FACTS),
     bodyLimit: fileMax + FRAME_BYTES_MAX,
     onRequest: async (request, reply) => void pushes.set(request, await admitted(context, request, reply, names)),
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const push = pushes.get(request);
       if (push === undefined) throw new Error("the push was not admitted");
-      return await taken(context, files, request, push);
+      return await taken(context, files, { request, reply }, push);
     },
   });
 }
@@ -117,9 +117,10 @@ function nameOf({ headers }: FastifyRequest, asked: string | undefined): string 
 async function taken(
   context: HubContext,
   files: StoredFiles,
-  request: FastifyRequest,
+  call: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   { trigger, allowance, webhookUrl, ...push }: Admitted,
 ): Promise<z.infer<typeof genericPushed>> {
+  const { request } = call;
   const isNamed = push.fileName !== null;
   const { put, contentType, ...file } = await bodyOf(context, files, request, allowance, isNamed);
   const given = push.fileName ?? file.fileName;
@@ -129,7 +130,7 @@ async function taken(
   const { idempotencyKey } = allowance;
   const own = { triggerId, idempotencyKey, webhookUrl };
   const draft: FileDraft = { fileName, tags: [], siteId: null, via: "generic", ...own };
-  const id = await recorded(context, files, request, put, draft);
+  const id = await recorded(context, files, call, put, draft);
   const first = idempotencyKey === null ? null : await context.store.files.one(callerOf(request).accountId, id);
   return { id, fileName: first?.fileName ?? fileName, triggerId, status: "accepted" };
 }

@@ -3,10 +3,10 @@
  * headers suffice, its bytes are durable before the record, and the record before the answer.
  */
 import type { Readable } from "node:stream";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { faultPoint } from "../../support/faults.ts";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { idempotencyKeyOf } from "../../wire/push-request.ts";
+import { idempotencyKeyOf, REPLAYED_HEADER } from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
@@ -92,16 +92,21 @@ export function brokenOff({ raw }: FastifyRequest): HttpProblem | null {
   return raw.destroyed && !raw.complete ? invalidRequest("the upload was broken off") : null;
 }
 
-/** Returns the id: that of the first file where the same one came before with its key. Bytes without a record go. */
-export function recorded(
+/**
+ * Returns the id: that of the first file where the same one came before with its key, which a header says. Bytes
+ * without a record go.
+ */
+export async function recorded(
   context: HubContext,
   files: StoredFiles,
-  request: FastifyRequest,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   put: PutBlob,
   draft: FileDraft,
 ): Promise<number> {
   const { accountId, user } = callerOf(request);
-  return recordedFor(context, files, { accountId, username: user.username }, put, draft);
+  const { id, isRepeat } = await recordedFor(context, files, { accountId, username: user.username }, put, draft);
+  if (isRepeat) void reply.header(REPLAYED_HEADER, "true");
+  return id;
 }
 
 /** Like `recorded`, for files that come otherwise than by HTTP. */
@@ -111,7 +116,7 @@ export async function recordedFor(
   { accountId, username }: { readonly accountId: number; readonly username: string },
   put: PutBlob,
   draft: FileDraft & Pick<NewFile, "unansweredUntilMs" | "answered">,
-): Promise<number> {
+): Promise<{ readonly id: number; readonly isRepeat: boolean }> {
   const quota = quotaOf(context, accountId);
   let isRecorded = false;
   try {
@@ -132,7 +137,7 @@ export async function recordedFor(
     );
     if (added.kind === "repeated") {
       context.log.info({ id: added.id, name: draft.fileName, via: draft.via }, "a file came again; it is stored once");
-      return added.id;
+      return { id: added.id, isRepeat: true };
     }
     if (added.kind === "conflict")
       throw new HttpProblem(
@@ -146,7 +151,7 @@ export async function recordedFor(
     faultPoint("hub.file.recorded");
     context.log.debug({ id: added.id, name: draft.fileName, via: draft.via, bytes: put.bytes }, "file stored");
     files.wake(accountId);
-    return added.id;
+    return { id: added.id, isRepeat: false };
   } finally {
     put.release();
     if (!isRecorded) await files.discard([put.sha256]);

@@ -43,12 +43,12 @@ export async function uploadRoute(app: FastifyInstance, context: HubContext, fil
     ...OPTIONS,
     bodyLimit: limits.file + FRAME_BYTES_MAX,
     onRequest: async (request) => void uploads.set(request, await admitted(context, request)),
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const upload = uploads.get(request);
       if (upload === undefined) throw new Error("the upload was not admitted");
       if (!request.isMultipart()) throw notMultipart();
       const { put } = await onlyPart(context, files, request, upload.allowance);
-      return await recorded(context, files, request, put, upload.draft);
+      return await recorded(context, files, { request, reply }, put, upload.draft);
     },
   });
 }

@@ -87,7 +87,7 @@ async function take(
   const unansweredUntilMs = parts.clock.now().epochMilliseconds + repeats;
   const again = repeats === 0 ? {} : { unansweredUntilMs, answered };
   const draft = { fileName: name, tags: [], siteId: null, via: sender.via, ...again };
-  return await recordedFor(parts, files, { accountId, username: sender.username }, put, draft);
+  return (await recordedFor(parts, files, { accountId, username: sender.username }, put, draft)).id;
 }
 
 /** At least `size`. A file that comes again for want of an answer costs nothing. */

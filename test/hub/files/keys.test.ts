@@ -26,6 +26,8 @@ test("an upload that is repeated is answered by the first id, and stored once", 
   const answers = await Promise.all(Array.from({ length: 4 }, () => upload("x")));
   const id = answers[0]?.body;
   for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: id });
+  const said = answers.map(({ headers }) => headers.get("idempotent-replayed"));
+  expect(said.toSorted()).toEqual([null, "true", "true", "true"].toSorted());
   await hub.restart();
   expect(await upload("x")).toMatchObject({ status: 200, body: id });
   expect(await hub.get("/storage")).toMatchObject([{ id, repeatedDate: expect.stringMatching(/^\d{4}-/) }]);
@@ -52,7 +54,9 @@ test("a repeat is answered when the quota is used up, and when the site is gone"
 test("a push that is repeated is answered as the first, also by its made name", async () => {
   const first = await push("1;2", keyed("push"));
   expect(first.status).toBe(200);
-  expect(await push("1;2", keyed("push"))).toMatchObject({ status: 200, body: first.body });
+  const repeat = await push("1;2", keyed("push"));
+  expect(repeat).toMatchObject({ status: 200, body: first.body });
+  expect([first, repeat].map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true"]);
   expect(await push("3;4", keyed("push"))).toMatchObject({ status: 422, body: { code: "idempotency-conflict" } });
   expect((await push("1;2", {})).body.id).not.toBe(first.body.id);
 });
