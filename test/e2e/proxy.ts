@@ -23,6 +23,8 @@ export interface Push {
   readonly body: string;
   /** Null when no answer reached the gateway. */
   status: number | null;
+  /** The answer that reached it was that of an earlier push with this key, as the hub said. */
+  isRepeat: boolean;
 }
 
 /**
@@ -54,7 +56,10 @@ const LATE_MS = 300;
 export class Lane {
   readonly name: string;
   readonly pushes: Push[] = [];
-  /** Operations that were sent with other bytes than before, or under another Idempotency-Key. */
+  /**
+   * Operations that were sent with other bytes than before, or under another Idempotency-Key although no answer had
+   * said that the former one came before.
+   */
   readonly conflicts: string[] = [];
   /** Calls other than pushes, such as `POST /data`. */
   readonly calls: string[] = [];
@@ -76,10 +81,11 @@ export class Lane {
   }
 
   record(push: Push): void {
-    const before = this.pushes.find((one) => one.operationId === push.operationId);
-    if (before !== undefined && (before.digest !== push.digest || before.idempotencyKey !== push.idempotencyKey))
-      this.conflicts.push(push.operationId);
+    const before = this.pushes.findLast((one) => one.operationId === push.operationId);
     this.pushes.push(push);
+    if (before === undefined) return;
+    const hasOtherKey = before.idempotencyKey !== push.idempotencyKey;
+    if (before.digest !== push.digest || (hasOtherKey && !before.isRepeat)) this.conflicts.push(push.operationId);
   }
 }
 
@@ -159,6 +165,7 @@ export class RecordingProxy {
       digest: createHash("sha256").update(body).digest("hex"),
       body: body.toString("utf8"),
       status: null,
+      isRepeat: false,
     };
     lane.record(push);
     const interference = lane.interfere(push);
@@ -181,6 +188,7 @@ export class RecordingProxy {
       return;
     }
     push.status = answer.status;
+    push.isRepeat = answer.headers["idempotent-replayed"] === "true";
     outgoing.writeHead(answer.status, answer.headers).end(answer.body);
   }
 
