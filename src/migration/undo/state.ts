@@ -1,20 +1,42 @@
 /** Checks whether a migration is being undone, before anything else is done with it. */
 
+import { existsSync } from "node:fs";
+import { openLedger } from "../../ledger/open.ts";
 import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import { systemClock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { migrationLedger } from "../request.ts";
-import { archiveUndo, runningUndo } from "./record.ts";
+import { archiveUndo, pastUndos, runningUndo } from "./record.ts";
 
-/** Throws `ConfigError` while an undo has begun and not ended. */
+/** Throws `ConfigError` while an undo has begun and not ended, and when the ledger is a copy from before one. */
 export async function assertNotUndone(id: string, folder: string): Promise<void> {
   const undone = await runningUndo(folder);
-  if (undone === null) return;
+  if (undone === null) return await assertYounger(id, folder);
   if (undone.endedAt !== null) return await settleUndo(folder);
   throw new ConfigError("HG-MIGR-011", {
     operation: "migrate",
     subject: id,
     message: `${undone.by} began to undo this migration at ${undone.begunAt}, and it has not finished`,
     hint: `\`headgate migrate undo ${id}\` resumes it; then the same command migrates again.`,
+  });
+}
+
+/** A copy of the ledger from before an undo takes what was removed for delivered. */
+async function assertYounger(id: string, folder: string): Promise<void> {
+  const undoneAt = (await pastUndos(folder)).at(-1)?.endedAt ?? null;
+  const place = migrationLedger(folder);
+  if (undoneAt === null || !existsSync(place.path)) return;
+  const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
+  try {
+    const [latest] = await ledger.recentRuns(1);
+    if (latest === undefined || latest.createdAt > undoneAt) return;
+  } finally {
+    await ledger.close();
+  }
+  throw new ConfigError("HG-MIGR-012", {
+    operation: "migrate",
+    subject: id,
+    message: `${place.path} is a copy from before the undo at ${undoneAt}: it takes what was removed for delivered`,
   });
 }
 

@@ -44,6 +44,10 @@ export const MIGRATION_ERRORS = {
     title: "the undo of the migration has begun and not ended",
     hint: "`headgate migrate undo ID` resumes it. Until then it is unknown which readings of the migration are stored.",
   },
+  "HG-MIGR-012": {
+    title: "the ledger of the migration is a copy from before an undo",
+    hint: "Move that file away, with its `-wal` and `-shm`; the same command then migrates everything again.",
+  },
   "HG-MIGR-020": {
     title: "the table of sites, sources and variables cannot be used",
     hint:
