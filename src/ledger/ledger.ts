@@ -120,6 +120,13 @@ export interface Ledger extends LedgerQueries {
    */
   duplicateOf(arrival: Arrival, sha256: string): Promise<Arrival | null>;
   /**
+   * `latestRun`: the latest run of which the spool has files. When the ledger knows neither it nor a later one, it was
+   * lost, or is an older copy: other versions of its files may have come and gone since, so that no arrival from before
+   * counts for `duplicateOf` any more, and the batches of one that would name the operation that they repeat. Returns
+   * whether that is news.
+   */
+  noteOlderCopy(latestRun: string): Promise<boolean>;
+  /**
    * The claimed run of an earlier arrival of the same path, size and time whose bytes are not fetched yet:
    * until they are, or the run is given up, it is unknown whether the later arrival is the same version, back
    * after it was missing.

@@ -18,14 +18,28 @@ export interface Recovery {
   readonly recovered: string;
 }
 
+const OLDER_HINT =
+  "The spool has files of later runs. What comes again is compared with what the service has: see *Restoring a " +
+  "ledger* in docs/operations.md.";
+
 export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
   const resumed = await resumeRuns(steps, () => false);
   const lost = await countLost(steps);
   await steps.spool.sweep();
+  const isOlder = await noteOlderCopy(steps);
   const { retired, fault } = await retireAtRest(steps, await steps.spool.residents());
   if (fault !== null) throw fault.thrown;
   await steps.spool.prune(steps.clock.now().epochMilliseconds);
-  return { resumed, retired, recovered: recoveryWords(resumed, lost, retired) };
+  return { resumed, retired, recovered: recoveryWords(resumed, lost, retired, isOlder) };
+}
+
+/** Whether the spool has files of a later run than any that the ledger knows. */
+async function noteOlderCopy({ ledger, spool, log }: RunSteps): Promise<boolean> {
+  const runs = [...(await spool.residents()), ...(await spool.keptInputs())];
+  const latest = runs.reduce((last, id) => (id > last ? id : last), "");
+  if (latest === "" || !(await ledger.noteOlderCopy(latest))) return false;
+  log.warn({ run: latest, hint: OLDER_HINT }, "the ledger was lost, or is an older copy");
+  return true;
 }
 
 /**
@@ -45,9 +59,11 @@ function recoveryWords(
   resumed: Recovery["resumed"],
   lost: { readonly inputs: number; readonly segments: number },
   retired: number,
+  isOlder: boolean,
 ): string {
   const states = Object.entries(resumed).map(([state, count]) => `${count} ${state}`);
   const facts = [
+    ...(isOlder ? ["the ledger was lost, or is an older copy: the spool has later runs than it knows"] : []),
     ...(states.length === 0 ? [] : [`runs resume where the last process left them: ${states.join(", ")}`]),
     ...(lost.inputs === 0 ? [] : [`the spool lost ${lost.inputs} inputs, which are fetched from their drops again`]),
     ...(lost.segments === 0 ? [] : [`the spool lost ${lost.segments} segments, which are made again with equal bytes`]),

@@ -3,10 +3,10 @@
  * one drop, all killed now and then: nothing is stored twice, and nothing is missing. Everything random in a round
  * comes from its seed.
  */
-import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { chanceOf, roundsOf, seedOf } from "./chance.ts";
+import { copyLedger, removeLedger } from "./ledger-copies.ts";
 import { expectExactlyStored, layRandomScene } from "./random-scene.ts";
 import { localDrop, Rig, type Settings, type Stage } from "./rig.ts";
 import { atMost, PATIENTLY, until } from "./wait.ts";
@@ -59,6 +59,7 @@ async function playRound(own: number, what: "lost" | "two"): Promise<void> {
     const scene = await layRandomScene(rig, stage, stage.drop, chance, ["plain", "tagged", "lost", "held"]);
     await (what === "lost" ? playLosses(stage, chance, lives) : playTwo(stage, own, drop, chance, lives));
     await expectExactlyStored(rig, scene);
+    expect(stage.lane.conflicts, "one set of bytes, and another key only for a repeated answer").toEqual([]);
   } catch (thrown) {
     const command = `HEADGATE_SEED=${own} HEADGATE_ROUNDS=1 npx vitest run test/e2e/lost-ledger.test.ts`;
     process.stderr.write(`round ${what} ${own} failed\n${lives.join("\n")}\nreplay it with: ${command}\n`);
@@ -124,19 +125,4 @@ async function liveAndDie(stage: Stage, chance: () => number): Promise<string> {
   const { signal, code, stderr } = await gateway.end("SIGKILL");
   if (signal === null) expect(code, stderr).toBeLessThan(2);
   return `killed ${atPush === null ? "at an instant" : `after push ${atPush}`}: ${signal}\n${stderr}`;
-}
-
-const FILES = ["ledger.sqlite", "ledger.sqlite-wal"];
-
-async function copyLedger(from: string, to: string): Promise<void> {
-  await mkdir(to, { recursive: true });
-  for (const name of FILES) await cp(join(from, name), join(to, name)).catch(ifMissing);
-}
-
-async function removeLedger(state: string): Promise<void> {
-  for (const name of [...FILES, "ledger.sqlite-shm"]) await rm(join(state, name), { force: true });
-}
-
-function ifMissing(thrown: unknown): void {
-  if ((thrown as NodeJS.ErrnoException).code !== "ENOENT") throw thrown;
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import type { Binding, FileEntry, Run } from "../../src/model.ts";
+import type { Arrival, Binding, FileEntry, Run } from "../../src/model.ts";
 import { BINDING, claimed, deliver, list, record, slice, steppingClock } from "./fixtures.ts";
 
 /** A file that was fetched and mapped; its keys. */
@@ -70,6 +70,17 @@ export function keyConformance(ledger: () => Ledger): void {
     expect(new Set([...first, ...others.flat()]).size).toBe(20);
   });
 
+  it("do not count an earlier arrival of the same version of which nothing was sent", async () => {
+    const run = await claimed(ledger(), "a.csv", "lane", ADDRESSED);
+    const reason = { code: "HG-MAP-002", message: "the mapper refused it" };
+    await ledger().advanceRun(run.id, "claimed", "quarantined", { sha256: "sha", reason });
+    await list(ledger(), "field", []);
+    const { size, mtime } = run;
+    expect(await keysOf(ledger(), { path: "a.csv", size, mtime })).toEqual(
+      await elsewhere({ path: "a.csv", size, mtime }),
+    );
+  });
+
   it("are others for a file that was forgotten, and the operation ids for a drop without an address", async () => {
     const first = await keysOf(ledger(), { path: "a.csv" });
     for (const { id } of await ledger().recentRuns(10, ["accepted"]))
@@ -80,6 +91,27 @@ export function keyConformance(ledger: () => Ledger): void {
     const [own] = await keysOf(ledger(), { path: "b.csv" }, BINDING);
     const run = await ledger().runOfOperation(own ?? "");
     expect(own).toBe(`${run?.id}-1`);
+  });
+
+  it("are compared first where an older copy of the ledger knows that the file was delivered", async () => {
+    await keysOf(ledger(), { path: "a.csv" });
+    const [before] = await ledger().recentRuns(1);
+    const duplicates = async () => {
+      const { sightings } = await list(ledger(), "field", [{ path: "a.csv", size: 100, mtime: "1" }]);
+      const found = await ledger().duplicateOf(sightings[0]?.arrival as Arrival, "sha");
+      await list(ledger(), "field", []);
+      return found?.id;
+    };
+    expect(await ledger().noteOlderCopy(before?.id ?? "")).toBe(false);
+    expect(await duplicates()).toBe(before?.arrivalId);
+    expect(await ledger().noteOlderCopy("zz")).toBe(true);
+    expect(await ledger().noteOlderCopy("zz")).toBe(false);
+    expect(await duplicates()).toBeUndefined();
+    await keysOf(ledger(), { path: "a.csv" });
+    const [run] = await ledger().recentRuns(1);
+    const operation = `${before?.id}-2`;
+    expect(await ledger().batches(run?.id ?? "")).toMatchObject([{ repeats: operation }, { repeats: operation }]);
+    expect(await duplicates(), "what came since is known").toBe(run?.arrivalId);
   });
 
   it("of children follow from their parent's, and a renewed one from the one before", async () => {

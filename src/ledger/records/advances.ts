@@ -3,15 +3,17 @@
  * states or none.
  */
 import type { ArrivalState, BatchSlice, Run } from "../../model.ts";
+import { MAY_BE_STORED_STATES } from "../../states.ts";
 import { RejectedError } from "../../support/errors.ts";
 import type { Advanced, Ledger, MappedRecord, RunAdvance, RunPassage } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
-import { duplicateOf, unfetchedBefore } from "./arrivals.ts";
-import { batchesOf, insertBatches, keyOrigin, recountAnswers } from "./batches.ts";
+import { duplicateOf, repeatedOfOlderCopy, unfetchedBefore } from "./arrivals.ts";
+import { batchesOf, insertBatches, type Keyed, keyOrigin, recountAnswers } from "./batches.ts";
 import { forgottenLast } from "./forgotten.ts";
 import { kindsOf, recordTargets } from "./lanes.ts";
 import { addRejectedRows } from "./rejected-rows.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRun } from "./rows.ts";
+import { literals } from "./run-indexes.ts";
 import { advanceThrough, assertOwn, assertState, missingRun, mustFindRun } from "./runs.ts";
 import { cells, execute, type Steps, type Store } from "./store.ts";
 
@@ -39,16 +41,28 @@ function* mustAdvance(store: Store, advance: RunAdvance): Steps<Run> {
   return run;
 }
 
-type Standing = readonly [arrival: ArrivalState, mappedBefore: number, occurrence: number, forgets: number];
+type Standing = readonly [
+  arrival: ArrivalState,
+  mappedBefore: number,
+  occurrence: number,
+  forgets: number,
+  olderCopies: number,
+];
 
-/** Once a file was forgotten, each is sought among those. */
+/**
+ * Once a file was forgotten, each is sought among those. An earlier arrival of which nothing was sent is no occurrence:
+ * another ledger may not know it.
+ */
 const SELECT_STANDING = `SELECT ${RUN_COLUMNS}, arrivals.state,
     CASE WHEN EXISTS (SELECT 1 FROM batches WHERE batches.run_id = runs.id) THEN 1 ELSE 0 END,
     (SELECT count(*) FROM arrivals AS earlier
       WHERE earlier.sha256 = coalesce(?, runs.sha256) AND earlier.path = runs.path
         AND earlier.drop_name = runs.drop_name AND earlier.size = runs.size AND earlier.mtime = runs.mtime
-        AND earlier.id < runs.arrival_id),
-    CASE WHEN EXISTS (SELECT 1 FROM forgotten_files) THEN 1 ELSE 0 END
+        AND earlier.id < runs.arrival_id
+        AND EXISTS (SELECT 1 FROM runs AS sent JOIN batches ON batches.run_id = sent.id
+          WHERE sent.arrival_id = earlier.id AND batches.state IN (${literals(MAY_BE_STORED_STATES)}))),
+    CASE WHEN EXISTS (SELECT 1 FROM forgotten_files) THEN 1 ELSE 0 END,
+    CASE WHEN EXISTS (SELECT 1 FROM older_copies) THEN 1 ELSE 0 END
   FROM runs JOIN bindings ON bindings.id = runs.binding_id JOIN arrivals ON arrivals.id = runs.arrival_id
 WHERE runs.id = ?`;
 
@@ -58,7 +72,7 @@ function* advanceRun(store: Store, advance: RunAdvance): Steps<Advanced> {
   const fetched = through.find(({ change }) => change?.sha256 !== undefined)?.change?.sha256 ?? null;
   const [found] = yield* cells<RunCells>(SELECT_STANDING, fetched, id);
   if (found === undefined) throw missingRun(id);
-  const [arrival, mappedBefore, occurrence, forgets] = found.slice(RUN_CELLS) as unknown as Standing;
+  const [arrival, mappedBefore, occurrence, forgets, olderCopies] = found.slice(RUN_CELLS) as unknown as Standing;
   const run = toRun(found);
   assertState(run, from);
   if (duplicates !== undefined) {
@@ -72,7 +86,9 @@ function* advanceRun(store: Store, advance: RunAdvance): Steps<Advanced> {
   const sha256 = fetched ?? run.sha256;
   const forgottenAt = forgets === 0 ? null : yield* forgottenLast(run);
   const origin = sha256 === null ? null : keyOrigin(run, sha256, { occurrence, forgottenAt });
-  return { run: yield* advanceMapped(store, run, from, through, { mapped, keys: { origin } }) };
+  const asks = olderCopies > 0 && sha256 !== null && run.replay === null;
+  const repeats = asks ? yield* repeatedOfOlderCopy(store, { ...run, id: run.arrivalId }, sha256) : undefined;
+  return { run: yield* advanceMapped(store, run, from, through, { mapped, keys: { origin, repeats } }) };
 }
 
 /** Returns why a run with this content is not recorded, or null. */
@@ -100,7 +116,7 @@ function* advanceMapped(
   run: Run,
   from: RunAdvance["from"],
   through: readonly RunPassage[],
-  { mapped, keys }: { readonly mapped: MappedRecord; readonly keys: { readonly origin: string | null } | "kept" },
+  { mapped, keys }: { readonly mapped: MappedRecord; readonly keys: Keyed | "kept" },
 ): Steps<Run> {
   const { id } = run;
   if (keys !== "kept") yield* insertBatches(run, mapped.batches, keys);

@@ -32,6 +32,7 @@ type ArrivalMethods = Pick<
   | "advanceArrival"
   | "unfetchedBefore"
   | "duplicateOf"
+  | "noteOlderCopy"
   | "recordReturn"
   | "recordTouched"
 >;
@@ -53,6 +54,9 @@ export function arrivalMethods(store: Store): ArrivalMethods {
       }),
     unfetchedBefore: (arrival) => store.look(() => unfetchedBefore(arrival)),
     duplicateOf: (arrival, sha256) => store.look(() => duplicateOf(store, arrival, sha256)),
+    noteOlderCopy: async (latestRun) =>
+      !(await store.look(() => hasKnownOf(latestRun))) &&
+      (await store.write("event.added", () => noteOlderCopy(latestRun))),
     recordReturn: (earlierId, laterId, reason) =>
       store.write("arrival.duplicate", () => recordReturn(store, earlierId, laterId, reason)),
     recordTouched: (id, mtime) => store.write("arrival.touched", () => recordTouched(store, id, mtime)),
@@ -203,20 +207,58 @@ export function* unfetchedBefore({ id, drop, path, size, mtime }: FileVersion): 
 }
 
 /** For use inside a write or a read. */
-export function* duplicateOf(
-  store: Store,
-  arrival: Pick<Arrival, "id" | "drop" | "path">,
-  sha256: string,
-): Steps<Arrival | null> {
-  const found = yield* row<ArrivalRow>(
-    selectDuplicate(store),
-    basename(arrival.path),
-    arrival.path,
-    arrival.drop,
-    arrival.id,
+export function* duplicateOf(store: Store, arrival: PlacedArrival, sha256: string): Steps<Arrival | null> {
+  const found = yield* deliveredLast(store, arrival, sha256);
+  return found === null || (yield* isOlderCopys(found.id, arrival.id)) ? null : found;
+}
+
+/**
+ * The operation that delivered the same bytes last, as far as an older copy of the ledger knows; undefined where that
+ * is certain, or unknown.
+ */
+export function* repeatedOfOlderCopy(store: Store, arrival: PlacedArrival, sha256: string): Steps<string | undefined> {
+  const found = yield* deliveredLast(store, arrival, sha256);
+  if (found === null || !(yield* isOlderCopys(found.id, arrival.id))) return undefined;
+  const delivered = yield* row<{ operation_id: string | null }>(
+    `SELECT max(batches.operation_id) AS operation_id FROM batches JOIN runs ON runs.id = batches.run_id
+      WHERE runs.arrival_id = ? AND batches.state IN (${literals(MAY_BE_STORED_STATES)})`,
+    found.id,
   );
-  // Only the version that was delivered last counts: content that returns after another version is new.
+  return delivered?.operation_id ?? "";
+}
+
+type PlacedArrival = Pick<Arrival, "id" | "drop" | "path">;
+
+/** Only the version that was delivered last counts: content that returns after another version is new. */
+function* deliveredLast(store: Store, { id, drop, path }: PlacedArrival, sha256: string): Steps<Arrival | null> {
+  const found = yield* row<ArrivalRow>(selectDuplicate(store), basename(path), path, drop, id);
   return found === undefined || found.sha256 !== sha256 ? null : toArrival(found);
+}
+
+function* isOlderCopys(earlierId: number, id: number): Steps<boolean> {
+  const sql = "SELECT 1 AS one FROM older_copies WHERE arrival_id >= ? AND arrival_id < ?";
+  return (yield* row(sql, earlierId, id)) !== undefined;
+}
+
+/** The runs of a forgotten file leave the ledger, and may be the latest. */
+function* hasKnownOf(latestRun: string): Steps<boolean> {
+  const known = yield* row(
+    `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE id >= ?)
+      OR EXISTS (SELECT 1 FROM older_copies WHERE latest_run >= ?)
+      OR EXISTS (SELECT 1 FROM forgotten_files WHERE json LIKE ?)`,
+    ...[latestRun, latestRun, `%"${latestRun}"%`],
+  );
+  return known !== undefined;
+}
+
+/** For use inside a write. Another node may have noted it meanwhile. */
+function* noteOlderCopy(latestRun: string): Steps<boolean> {
+  if (yield* hasKnownOf(latestRun)) return false;
+  yield* execute(
+    "INSERT INTO older_copies (latest_run, arrival_id) SELECT ?, coalesce(max(id), 0) FROM arrivals",
+    latestRun,
+  );
+  return true;
 }
 
 /** For use inside a write. The later arrival leaves the drop first: only one may be at a path. */

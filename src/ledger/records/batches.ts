@@ -49,7 +49,7 @@ function operationIdOf({ id, binding }: Run, { sequence }: BatchSlice): string {
   return [prefix, triggerId && `trigger-${triggerId}`, id, sequence].filter(Boolean).join("-");
 }
 
-interface Keyed {
+export interface Keyed {
   /** From which the keys follow; null: the operation ids are the keys. */
   readonly origin: string | null;
   readonly repeats?: string | undefined;
