@@ -97,7 +97,10 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
   }
   const senders = await sendersOf(hub, files);
   if (options.json === true) {
-    const found = files.map((file) => ({ ...file, sender: senders.get(file.arrival.id) }));
+    const found = files.map((file) => ({
+      ...{ ...file, currentPlace: currentPlace(file.arrival, file.events) },
+      sender: senders.get(file.arrival.id),
+    }));
     printJson([...found, ...forgotten.map((one) => ({ forgotten: one }))]);
     return 0;
   }

@@ -65,6 +65,14 @@ export interface GrowthPause {
   readonly at: IsoInstant;
 }
 
+/** A file that its finish has moved, as the last event about its place says. */
+export interface PlacedFile {
+  readonly arrivalId: number;
+  readonly path: string;
+  /** Relative to the drop's root. */
+  readonly place: string;
+}
+
 export interface FinishedFiles {
   /**
    * Begins to watch a file that has no run, with the event; when its place differs from its path, it has left
@@ -81,6 +89,15 @@ export interface FinishedFiles {
   due(drop: string, by: IsoInstant, limit: number): Promise<readonly FinishedFile[]>;
   /** The file of an arrival that is watched, or null. */
   of(arrivalId: number): Promise<FinishedFile | null>;
+  /**
+   * Files of a drop that their finish has moved, in the order of arrivals after `after`: as many as there are among the
+   * next `limit` arrivals. `next` is null after the last of them.
+   */
+  placed(
+    drop: string,
+    after: number,
+    limit: number,
+  ): Promise<{ readonly files: readonly PlacedFile[]; readonly next: number | null }>;
   /** Files of all drops that cannot return to their paths. */
   occupied(): Promise<readonly FinishedFile[]>;
   /** Records a finding about a file, or a step that was done to it. */

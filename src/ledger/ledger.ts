@@ -60,7 +60,7 @@ import type { SharedBytes } from "./shared.ts";
 import type { TriggerLists } from "./trigger-lists.ts";
 
 export type * from "./file-list.ts";
-export type { FinishedFile, FinishedFileChange, NewFinishedFile } from "./finished-files.ts";
+export type { FinishedFile, FinishedFileChange, NewFinishedFile, PlacedFile } from "./finished-files.ts";
 export type { LaneHead } from "./lane-heads.ts";
 export type * from "./ledger-records.ts";
 export type * from "./ledger-results.ts";

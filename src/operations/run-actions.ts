@@ -1,5 +1,5 @@
 /** Actions on a run that needs attention, and the place of its file; for command line and console. */
-import { type Arrival, type LedgerEvent, READINGS_LOST, type Run } from "../model.ts";
+import { type Arrival, finishedPlace, type LedgerEvent, PLACE_EVENTS, READINGS_LOST, type Run } from "../model.ts";
 import { CANCELLABLE_STATES } from "../states.ts";
 
 export type RunAction = "replay" | "provision" | "release" | "recheck" | "cancel" | "forget";
@@ -42,27 +42,11 @@ export function currentPlace(
   { path, goneAt }: Pick<Arrival, "path" | "goneAt">,
   events: readonly SourceEvent[],
 ): string {
-  const last = events.findLast(({ what }) => what in PLACES);
-  return last === undefined ? unfinishedPlace(path, goneAt) : (PLACES[last.what]?.(path, goneAt, last.detail) ?? "");
+  const last = events.findLast(({ what }) => PLACE_EVENTS.includes(what))?.what ?? "";
+  if (last === "source.deleted") return "deleted";
+  if (last === "source.changed") return "replaced at its drop by other content, before it was finished";
+  if (last === "source.gone" || last === "source.unwatched") return NOT_THERE;
+  return finishedPlace(path, events) ?? (goneAt === null ? path : NOT_THERE);
 }
 
-function unfinishedPlace(path: string, goneAt: string | null): string {
-  return goneAt === null ? path : "no longer at its drop";
-}
-
-/** Events that end where a file was before; those that leave it there are none of them. */
-const PLACES: Readonly<Record<string, (path: string, goneAt: string | null, detail: string) => string>> = {
-  "source.archived": (path, _, detail) => movedTo(path, detail),
-  "source.aside": (path, _, detail) => movedTo(path, detail.slice(0, detail.lastIndexOf("; "))),
-  "source.deleted": () => "deleted",
-  "source.changed": () => "replaced at its drop by other content, before it was finished",
-  "source.gone": () => "no longer at its drop",
-  "source.unwatched": () => "no longer at its drop",
-  "source.returned": unfinishedPlace,
-};
-
-/** Of the words `path → place`. */
-function movedTo(path: string, detail: string): string {
-  const before = `${path} → `;
-  return detail.startsWith(before) ? detail.slice(before.length) : detail;
-}
+const NOT_THERE = "no longer at its drop";

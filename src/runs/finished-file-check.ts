@@ -118,6 +118,7 @@ export class FinishedFileCheck {
       finishFaults.note(file, null);
       // A change since the check is found by the next check.
       if (result === "changed") return;
+      if (result === "gone") return await this.#endMissing(file, drop, signal);
     } catch (thrown) {
       const reason = wordsOf(thrown);
       finishFaults.note(file, thrown);

@@ -13,9 +13,9 @@ import { isWhole, rowsOf } from "../spool/row-index.ts";
 import { segmentFiles } from "../spool/segment-files.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { TransientError } from "../support/errors.ts";
-import { fetchSource, waitForDrop } from "./source.ts";
+import { currentEntry, fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./steps/exclusions.ts";
-import { entryOf, REST, type RunSteps, type StepResult } from "./steps/steps.ts";
+import { REST, type RunSteps, type StepResult } from "./steps/steps.ts";
 
 /** Longest time until a replay that waits for another run is checked again. */
 const BLOCKED_WAIT_MS = 5_000;
@@ -35,7 +35,8 @@ export async function fetchReplayed(
     return typeof fetched === "string"
       ? { sha256: fetched, bytes: sizeOf(steps.spool.inputPath(run.id)) ?? run.size }
       : fetched;
-  const message = "the input is no longer available, and this version of the file is not at its drop";
+  const message =
+    "the input is no longer available, and this version of the file is neither at its drop nor in its archive";
   const reason = { code: "HG-RUN-009", message };
   await steps.ledger.advanceRun(run.id, "claimed", "quarantined", { reason, detail: message });
   return REST;
@@ -59,8 +60,8 @@ async function fromDrop(run: Run, steps: RunSteps, signal: AbortSignal): Promise
   if (dropEntry === undefined) return await waitForDrop(run, steps);
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival?.parentId === null) {
-    const there = await dropEntry.drop.stat(run.path, signal);
-    const { size, mtime } = entryOf(run);
+    const { path, size, mtime } = await currentEntry(run, steps);
+    const there = await dropEntry.drop.stat(path, signal);
     if (there === null || there.size !== size || there.mtime !== mtime) return null;
   }
   const { sha256 } = await fetchSource(run, steps.spool.inputPath(run.id), steps, signal);

@@ -1,6 +1,6 @@
 /** Where the bytes of an arrival come from: its drop, or the container that it came in. */
 import { fetchFile } from "../drops/drop.ts";
-import type { FetchedFile, FileEntry, Run } from "../model.ts";
+import { type FetchedFile, type FileEntry, finishedPlace, type Run } from "../model.ts";
 import { RejectedError, TransientError, wordsOf } from "../support/errors.ts";
 import { entryOf, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps/steps.ts";
 import { changedContainer } from "./unpacking/refusals.ts";
@@ -51,13 +51,14 @@ export async function fetchSource(
   return steps.copies.extract(container, entryPath, destination, { again, signal });
 }
 
-/** Where the file is now. An archived file keeps its size and time, and so does one that was set aside. */
-async function currentEntry(run: Run, { ledger }: RunSteps): Promise<FileEntry> {
-  const { finishedAt, finishPlan } = run;
-  const watched = finishedAt === null ? null : await ledger.finishedFiles.of(run.arrivalId);
-  if (watched !== null) return { ...entryOf(run), path: watched.place };
-  const archived = finishedAt !== null && finishPlan?.action === "archive";
-  return archived ? { ...entryOf(run), path: finishPlan.to } : entryOf(run);
+/**
+ * Where the file is now: a run that was finished before, or the one that it replays, may have moved it. An archived
+ * file keeps its size and time, and so does one that was set aside.
+ */
+export async function currentEntry(run: Run, { ledger }: RunSteps): Promise<FileEntry> {
+  const entry = entryOf(run);
+  if (run.finishedAt === null && run.replay === null) return entry;
+  return { ...entry, path: finishedPlace(run.path, await ledger.events(run.arrivalId)) ?? run.path };
 }
 
 /** A container that left its drop, or was replaced there, can never be fetched again. */

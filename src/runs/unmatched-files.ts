@@ -82,7 +82,7 @@ export async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Prom
     const result = await finishFile(entry.drop, arrival, plan, signal);
     parts.finishFaults.note(subject, null);
     const what = result === "done" ? (plan.action === "archive" ? "archived" : "deleted") : result;
-    const detail = plan.action === "archive" ? `${arrival.path} → ${plan.to}` : arrival.path;
+    const detail = plan.action === "archive" && result === "done" ? `${arrival.path} → ${plan.to}` : arrival.path;
     await addSourceEvent(arrival, `source.${what}`, detail, parts);
   } catch (thrown) {
     parts.finishFaults.note(subject, thrown);

@@ -31,6 +31,31 @@ export function finishedConformance(ledger: () => Ledger): void {
     expect((await ledger().events(run.arrivalId)).at(-1)).toMatchObject({ what: "source.deleted" });
   });
 
+  it("returns, in parts, the files that their finish has moved, with the last place of each", async () => {
+    const ended = async (path: string, ...events: [what: string, detail: string][]) => {
+      const { arrival } = await sight(ledger(), path, "places");
+      for (const [what, detail] of events)
+        await ledger().addEvent({ arrivalId: arrival.id, runId: null, operationId: null, what, detail });
+      return arrival.id;
+    };
+    const first = await ended("x/a.csv", ["source.left", ""], ["source.archived", "x/a.csv → old/x/a; 1.csv"]);
+    await ended("b.csv", ["source.archived", "b.csv → old/b.csv"], ["source.returned", "old/b.csv → b.csv"]);
+    await ended("c.csv", ["source.archived", "c.csv → old/c.csv"], ["source.changed", ""]);
+    const aside = "x/d; e.csv → x/.aside-1; copied to old/x/d; e.csv after then, unless it changes";
+    const last = await ended("x/d; e.csv", ["source.archived", "x/d; e.csv → old/x"], ["source.aside", aside]);
+    await ended("f.csv");
+    const { placed } = ledger().finishedFiles;
+    const files = [
+      { arrivalId: first, path: "x/a.csv", place: "old/x/a; 1.csv" },
+      { arrivalId: last, path: "x/d; e.csv", place: "x/.aside-1" },
+    ];
+    expect(await placed("places", 0, 10)).toEqual({ files, next: null });
+    const part = await placed("places", 0, 3);
+    expect(part).toEqual({ files: files.slice(0, 1), next: expect.any(Number) });
+    expect(await placed("places", part.next ?? 0, 3)).toEqual({ files: files.slice(1), next: null });
+    expect(await placed("field", 0, 10)).toEqual({ files: [], next: null });
+  });
+
   it("returns a file that waits at its path once a later version came there", async () => {
     const { arrival } = await sight(ledger(), "a.csv");
     const { id: arrivalId, drop, path, size, mtime } = arrival;

@@ -1,6 +1,6 @@
 /** Where a file is now follows from what became of it, and not from what was planned. */
 
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
@@ -8,6 +8,7 @@ import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { currentPlace } from "../../src/operations/run-actions.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { GatewayRig, oneReading, trigger, until } from "../runs/gateway-rig.ts";
+import { headgate } from "../runs/in-process.ts";
 
 let rig: GatewayRig;
 beforeAll(async () => {
@@ -41,6 +42,17 @@ test.each([
     ".headgate/x",
   ],
   [
+    "that was set aside on the way to an archive that keeps its name",
+    [
+      event(
+        "source.aside",
+        "a → b; c.csv → .headgate/x; copied to archive/a → b; c.x.csv after then, unless it changes",
+      ),
+    ],
+    GONE,
+    ".headgate/x",
+  ],
+  [
     "that was brought back since it grew",
     [
       event("source.archived", "a → b; c.csv → archive/x.csv"),
@@ -65,6 +77,48 @@ async function placeOf(gateway: Gateway, path: string, nth = 0): Promise<string>
   if (traced === undefined) throw new Error("no file");
   return currentPlace(traced.arrival, traced.events);
 }
+
+test("a file that was gone before its end is in no archive, and a replay takes another from its archive", async () => {
+  const variable = await rig.variable("replayed");
+  rig.configure({ triggers: [trigger("standard")] });
+  const onEvent = ({ what, arrivalId }: { readonly what: string; readonly arrivalId: number }) => {
+    if (what === "run.accepted" && arrivalId === goneId) rmSync(join(rig.folder, "in/gone.csv"), { force: true });
+  };
+  let goneId = -1;
+  const gateway = await startGateway(loadGatewayConfig(rig.config), { log: silentLog, onEvent });
+  const idle = () => until("it is idle", () => gateway.isIdle());
+  try {
+    rig.put("in/kept.csv", oneReading(variable, 1));
+    await until("it is delivered", async () => (await rig.stored(variable))["2026-03-01"] === 1);
+    await idle();
+    const place = await placeOf(gateway, "kept.csv");
+    expect(existsSync(join(rig.folder, "in", place))).toBe(true);
+    goneId = ((await gateway.ledger.trace("kept.csv"))[0]?.arrival.id ?? 0) + 1;
+    rig.put("in/gone.csv", oneReading(variable, 2, "2026-03-02T00:00:00Z"));
+    await until("it is delivered", async () => (await rig.stored(variable))["2026-03-02"] === 2);
+    await idle();
+    const [gone] = await gateway.ledger.trace("gone.csv");
+    expect(gone?.events.filter(({ what }) => what.startsWith("source."))).toMatchObject([
+      { what: "source.gone", detail: "gone.csv" },
+    ]);
+
+    const kept = join(rig.folder, "state/spool/kept");
+    for (const name of readdirSync(kept)) rmSync(join(kept, name));
+    const replay = await headgate("replay", "kept.csv", "-c", rig.config, "--no-diff", "--overwrite");
+    expect(replay).toMatchObject({ code: 0 });
+    await until("the replay ends", async () => {
+      const runs = (await gateway.ledger.trace("kept.csv"))[0]?.runs ?? [];
+      return runs.length === 2 && /^(confirmed|quarantined)$/.test(runs[1]?.run.state ?? "");
+    });
+    expect((await gateway.ledger.trace("kept.csv"))[0]?.runs[1]?.run).toMatchObject({
+      state: "confirmed",
+      reason: null,
+    });
+    expect(await placeOf(gateway, "kept.csv")).toBe(place);
+  } finally {
+    await gateway.stop();
+  }
+});
 
 test("a file that is overwritten between its claim and its end is not said to be archived", async () => {
   const variable = await rig.variable("overwritten");

@@ -1,5 +1,5 @@
 /** `headgate ledger check`, on what a gateway left whose service was away. */
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Run } from "../../src/model.ts";
@@ -17,7 +17,7 @@ afterEach(() => rig.close());
 const spool = (...path: string[]) => join(rig.folder, "state/spool", ...path);
 async function check(...more: string[]) {
   const { stdout, code } = await headgate("ledger", "check", "-c", join(rig.folder, "gateway.yaml"), "--json", ...more);
-  return { code, found: JSON.parse(stdout) as { about: string; subject: string; repaired: boolean }[] };
+  return { code, found: JSON.parse(stdout) as { about: string; subject: string; what: string; repaired: boolean }[] };
 }
 const away = () => ({ services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] });
 
@@ -90,6 +90,49 @@ it("finds a kept input that is torn, and removes it", async () => {
   expect((await check("--repair")).code).toBe(0);
   expect(existsSync(spool("kept", kept))).toBe(false);
   expect((await check()).found).toEqual([]);
+});
+
+it("finds files that are not where the ledger has them, or archived without a record, and corrects this", async () => {
+  const variable = await rig.variable("a");
+  const names = ["lost", "moved", "stays"];
+  for (const name of names) rig.put(`in/${name}.csv`, oneReading(variable, 1, "2026-03-01T00:00:00Z"));
+  const gateway = await rig.open({});
+  await until("it is idle", () => gateway.isIdle());
+  await gateway.stop();
+  const place = async (name: string) => {
+    const { stdout } = await headgate("trace", `${name}.csv`, "-c", rig.config, "--json", "--no-service");
+    return (JSON.parse(stdout) as { currentPlace: string }[])[0]?.currentPlace ?? "";
+  };
+  const [lost, moved] = [await place("lost"), await place("moved")];
+  const inDrop = (path: string) => join(rig.folder, "in", path);
+  expect(await check()).toEqual({ code: 0, found: [] });
+  rmSync(inDrop(lost));
+  const elsewhere = moved.replace("archive/", "archive/2026/");
+  mkdirSync(inDrop("archive/2026"));
+  renameSync(inDrop(moved), inDrop(elsewhere));
+  const { stdout, code } = await headgate("ledger", "check", "-c", rig.config);
+  expect(code).toBe(1);
+  expect(stdout).toContain(`archive: lost.csv at in: the ledger has it at ${lost}, and there is no file`);
+  expect(stdout).toContain(`the file is at ${elsewhere}, and the ledger has it at ${moved}`);
+  expect((await check()).found).toHaveLength(3);
+  expect((await check("--repair")).found.map(({ about, repaired }) => [about, repaired])).toEqual([
+    ["archive", true],
+    ["archive", true],
+  ]);
+  expect(await check()).toEqual({ code: 0, found: [] });
+  expect([await place("lost"), await place("moved")]).toEqual(["no longer at its drop", elsewhere]);
+
+  // A disk that was not mounted when the history was corrected.
+  renameSync(inDrop("archive"), join(rig.folder, "away"));
+  expect((await check("--repair")).found).toHaveLength(2);
+  renameSync(join(rig.folder, "away"), inDrop("archive"));
+  const back = await check();
+  expect(back.found.map(({ what }) => what)).toEqual(
+    Array(2).fill(expect.stringContaining("and the ledger has no place for it")),
+  );
+  await check("--repair");
+  expect(await check()).toEqual({ code: 0, found: [] });
+  expect(await place("moved")).toBe(elsewhere);
 });
 
 describe("of a run of a shared segment", () => {

@@ -1,8 +1,9 @@
 /** `headgate ledger check`: whether ledger, spool and drops agree; `--repair` corrects differences where possible. */
 
+import { posix } from "node:path";
 import type { Command } from "commander";
 import { type GatewayConfig, requireResolved } from "../../config/gateway-config.ts";
-import { archiveFolders } from "../../drops/archive-cleanup.ts";
+import { archivedSinceMs, archiveFolders, keptArchives } from "../../drops/archive-cleanup.ts";
 import { createDrop } from "../../drops/create.ts";
 import type { Drop } from "../../drops/drop.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -95,8 +96,14 @@ async function archiveParts(
     const now = asked.filter((one) => one.name === name).flatMap(({ finish }) => archiveFolders(finish));
     return [...new Set([...now, ...(await ledger.finishedFiles.archives(name))])];
   };
+  const isExpired = (name: string, place: string) => {
+    const kept = asked.filter((one) => one.name === name).flatMap(({ finish }) => [...keptArchives(finish)]);
+    const sinceMs = archivedSinceMs(place) ?? Number.POSITIVE_INFINITY;
+    const nowMs = systemClock.now().epochMilliseconds;
+    return kept.some(([folder, keepMs]) => place.startsWith(posix.join(folder, "/")) && sinceMs + keepMs <= nowMs);
+  };
   const opened = await Promise.all(asked.map((one) => dropOf(one, drops)));
-  return { ledger, archives, scratch, repair, drops: opened };
+  return { ledger, archives, isExpired, scratch, repair, drops: opened };
 }
 
 /** The status of a body in the ledger. Null for an intake that has its files in the spool. */

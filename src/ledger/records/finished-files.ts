@@ -1,10 +1,11 @@
-import type { FinishPlan } from "../../model.ts";
+import { type FinishPlan, finishedPlace, PLACE_EVENTS } from "../../model.ts";
 import type {
   FinishedFile,
   FinishedFileChange,
   FinishedFiles,
   GrowthPause,
   NewFinishedFile,
+  PlacedFile,
 } from "../finished-files.ts";
 import { appendEvent } from "./events.ts";
 import { execute, row, rows, type Steps, type Store, type Value } from "./store.ts";
@@ -18,6 +19,11 @@ const SUPERSEDED = `SELECT * FROM finished_files WHERE drop_name = ? AND place =
 
 const OCCUPIED = `SELECT * FROM finished_files WHERE occupied_since IS NOT NULL ORDER BY drop_name, place
   LIMIT 1000`;
+
+const PLACED = `SELECT arrivals.id, arrivals.path, events.what, events.detail FROM arrivals
+  LEFT JOIN events ON events.id = (SELECT max(own.id) FROM events AS own
+    WHERE own.arrival_id = arrivals.id AND own.what IN (${PLACE_EVENTS.map((what) => `'${what}'`).join(", ")}))
+  WHERE arrivals.drop_name = ? AND arrivals.id > ? AND arrivals.parent_id IS NULL ORDER BY arrivals.id LIMIT ?`;
 
 type Watched = NewFinishedFile &
   Pick<FinishedFile, "drop" | "path" | "arrivalId" | "runId" | "size" | "mtime" | "sha256">;
@@ -48,6 +54,7 @@ export function finishedFiles(store: Store): FinishedFiles {
         const found = yield* row<FinishedRow>("SELECT * FROM finished_files WHERE arrival_id = ?", arrivalId);
         return found === undefined ? null : toFinishedFile(found);
       }),
+    placed: (drop, after, limit) => store.look(() => placed(drop, after, limit)),
     occupied: () =>
       store.look(function* () {
         const found = yield* rows<FinishedRow>(OCCUPIED);
@@ -107,6 +114,16 @@ export function* noteGrowthPause(store: Store, drop: string, path: string, pause
     Math.round(pauseMs),
     store.now(),
   );
+}
+
+function* placed(drop: string, after: number, limit: number) {
+  type Row = { id: number; path: string; what: string | null; detail: string | null };
+  const found = yield* rows<Row>(PLACED, drop, after, limit);
+  const files = found.flatMap(({ id, path, what, detail }): readonly PlacedFile[] => {
+    const place = what === null || detail === null ? null : finishedPlace(path, [{ what, detail }]);
+    return place === null ? [] : [{ arrivalId: id, path, place }];
+  });
+  return { files, next: found.length < limit ? null : (found.at(-1)?.id ?? null) };
 }
 
 interface FinishedRow {

@@ -1,7 +1,7 @@
 /** Opens a new run that takes the file of an earlier one again. */
 import { z } from "zod";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Run } from "../../model.ts";
+import { finishedPlace, type Run } from "../../model.ts";
 import { REPLAYABLE_STATES } from "../../states.ts";
 import { RejectedError } from "../../support/errors.ts";
 import { assertMapped, replayBinding } from "../replay-mapper.ts";
@@ -62,6 +62,7 @@ async function assertInput(of: Run, ledger: Ledger, spool: Pick<CommandParts["sp
   for (const { id } of await attemptsBefore(of, ledger)) if (await spool.holdsInput(id)) return;
   const arrival = await ledger.arrival(of.arrivalId);
   if (arrival !== null && arrival.goneAt === null) return;
+  if (finishedPlace(of.path, await ledger.events(of.arrivalId)) !== null) return;
   throw new RejectedError("HG-RUN-009", {
     operation: "replay",
     subject: of.id,

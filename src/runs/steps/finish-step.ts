@@ -156,7 +156,7 @@ function sourceWords(
     detail:
       result === "changed"
         ? "there is other content at the drop now; it was left, and is an arrival of its own"
-        : plan.action === "archive"
+        : plan.action === "archive" && result === "done"
           ? `${run.path} → ${plan.to}`
           : run.path,
   };
