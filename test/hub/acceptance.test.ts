@@ -48,7 +48,7 @@ test("opening the page uses nothing; it shows account, inviter and roles, and no
   for (const browser of [openBrowser(hub), openBrowser(hub)]) {
     const shown = await browser.open(pathOf(link));
     expect(shown.status).toBe(200);
-    for (const words of ["First", "manager", EMAIL, "User, Datapusher", "&lt;i>B&lt;/i>"])
+    for (const words of ["First", "manager", EMAIL, "User, Datapusher", "&lt;i>B&lt;/i>", "by a second mail to"])
       expect(shown.html).toContain(words);
     expect(shown.headers.get("referrer-policy")).toBe("no-referrer");
     expect(shown.headers.get("cache-control")).toBe("no-store");
@@ -82,7 +82,10 @@ describe("an address of a user of the hub", () => {
     const { link } = await invited(["Manager"]);
     const browser = openBrowser(hub);
     await browser.signIn("second");
-    expect((await browser.open(pathOf(link))).html).toContain("You are the user");
+    const page = (await browser.open(pathOf(link))).html;
+    expect(page).toContain("You are the user");
+    expect(page).toContain("with your password as before");
+    expect(page).not.toContain("temporary password");
     const shown = await browser.send("/invitation", { token: tokenOf(link) });
     expect(shown.html).toContain("You may now enter the account");
     expect((await people().userByName("second"))?.memberships).toMatchObject([

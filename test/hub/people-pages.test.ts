@@ -48,7 +48,8 @@ describe("the list", () => {
   });
 
   test("shows an invitation with its mail, withdraws it, and keeps what was written after a fault", async () => {
-    await browser.open("/people");
+    const { html } = await browser.open("/people");
+    expect(html.replace(/\s+/g, " ")).toContain("a second mail with a temporary password");
     const fault = await browser.send("/people/invitations", { email: "bob", roles: "Manager" });
     expect(fault).toMatchObject({ status: 422, html: expect.stringContaining("is no e-mail address") });
     expect(fault.html).toMatch(/value="bob"/);
@@ -104,7 +105,9 @@ describe("a user", () => {
     await browser.send("/people/invitations", { email: "plain@example.com", roles: "User" });
     const link = await box.linkTo("plain@example.com", "/invitation");
     const other = openBrowser(hub);
-    await other.open(pathOf(link));
+    const page = (await other.open(pathOf(link))).html;
+    expect(page).toContain("with a new password");
+    expect(page).toContain("by a second mail to");
     await other.send("/invitation", { token: tokenOf(link) });
     await box.linkTo("plain@example.com", "/sign-in");
     expect(await other.signIn("plain")).toMatchObject({ status: 422 });

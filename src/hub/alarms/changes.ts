@@ -17,6 +17,13 @@ export interface Found {
   readonly changes: readonly StateChange[];
 }
 
+interface Recording {
+  readonly nowMs: number;
+  readonly mailsAnHour: number;
+  /** Of the hub, where it is known. */
+  readonly publicUrl: string | undefined;
+}
+
 /** Of the changes of an alarm that are found at once, so many of the newest are sent; all are recorded. */
 const SENT = 20;
 /** Changes of one transaction: each costs the writer of points its wait, and a sync. */
@@ -29,7 +36,7 @@ const CHANGES = 1_000;
 export async function record(
   store: HubStore,
   found: readonly Found[],
-  { nowMs, mailsAnHour }: { readonly nowMs: number; readonly mailsAnHour: number },
+  { nowMs, mailsAnHour, publicUrl }: Recording,
 ): Promise<readonly Watched[]> {
   const changed = found.filter((one) => {
     if (one.changes.length === 0) remember(one);
@@ -37,7 +44,7 @@ export async function record(
   });
   const refused: Watched[] = [];
   for (const list of listsOf(changed)) {
-    const steps = await stepsOf(store, list, nowMs);
+    const steps = await stepsOf(store, list, { nowMs, publicUrl });
     faultPoint("hub.alarm.found");
     const written = await store.alarms.evaluation.advance(steps, mailsAnHour);
     const ids = new Set(steps.flatMap(({ alarm }, index) => (written[index] === true ? [alarm.id] : [])));
@@ -64,11 +71,15 @@ function* listsOf(found: readonly Found[]): Generator<readonly Found[]> {
 }
 
 /** Without those that are gone. */
-async function stepsOf(store: HubStore, list: readonly Found[], recordedMs: number): Promise<readonly AlarmStep[]> {
+async function stepsOf(
+  store: HubStore,
+  list: readonly Found[],
+  { nowMs: recordedMs, publicUrl }: Omit<Recording, "mailsAnHour">,
+): Promise<readonly AlarmStep[]> {
   const steps: AlarmStep[] = [];
   for (const [accountId, own] of Map.groupBy(list, ({ watched }) => watched.stored.accountId)) {
     const ids = own.map(({ watched }) => watched.stored.id);
-    const notified = await notifiedOf(store, accountId, ids);
+    const notified = await notifiedOf(store, accountId, ids, publicUrl);
     for (const { watched, memory, watermarkMs, changes } of own) {
       const { stored: alarm, template } = watched;
       const facts = notified.get(alarm.id);

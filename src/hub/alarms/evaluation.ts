@@ -20,6 +20,8 @@ export interface EvaluationParts {
   readonly log: Logger;
   /** Mails of one account. */
   readonly mailsAnHour: number;
+  /** Of the hub, where it is known: mails link to it. */
+  readonly publicUrl?: string | undefined;
   /** Called after a change was written: mails and dispatches may be due. */
   onChanged(): void;
 }
@@ -192,10 +194,8 @@ export class AlarmEvaluation {
   }
 
   async #record(found: readonly Found[]): Promise<void> {
-    const refused = await record(this.#parts.store, found, {
-      nowMs: this.#nowMs,
-      mailsAnHour: this.#parts.mailsAnHour,
-    });
+    const { store, mailsAnHour, publicUrl } = this.#parts;
+    const refused = await record(store, found, { nowMs: this.#nowMs, mailsAnHour, publicUrl });
     if (found.some(({ changes }) => changes.length > 0)) this.#parts.onChanged();
     if (refused.length > 0) await this.#again(refused);
   }

@@ -3,7 +3,6 @@ import type { AlarmChange } from "../../wire/index.ts";
 import { message, text, value } from "../mail/messages.ts";
 import type { AlarmDigest } from "../store/alarms/digests.ts";
 import type { MailContent } from "../store/mail/mails.ts";
-import { isoOfMs } from "../time.ts";
 import type { Notified } from "./notices.ts";
 
 /** A mail about a change that is older than this is of no use. */
@@ -18,31 +17,49 @@ function digestMessage({ accountName, count, mails }: AlarmDigest): MailContent 
       `The account “${accountName}” has sent more mails about alarms in an hour than this hub permits ` +
         "(`mail.alarmsAnHour`). These changes were not sent one by one:",
     ),
-    ...mails.map(({ subject, recordedMs }) => text(`${wordsOfMs(recordedMs)}  ${subject}`)),
+    ...mails.map(({ line }) => text(line)),
     ...(more > 0 ? [text(`… and ${more} more.`)] : []),
-    text("GET /alarms/history has all of them."),
+    text("The history of the account's alarms has all of them."),
   ]);
 }
 
-function wordsOfMs(ms: number): string {
-  return `${isoOfMs(ms).slice(0, 19).replace("T", " ")} UTC`;
+/** `2026-03-01 05:00:00 in Europe/Paris (2026-03-01 04:00:00 UTC)`. */
+function wordsOf(date: string, zone: string): string {
+  const at = Temporal.Instant.from(date);
+  const wordsIn = (one: string) =>
+    at.toZonedDateTimeISO(one).toPlainDateTime().toString({ smallestUnit: "second" }).replace("T", " ");
+  return zone === "UTC" ? `${wordsIn("UTC")} UTC` : `${wordsIn(zone)} in ${zone} (${wordsIn("UTC")} UTC)`;
 }
 
-export function alarmMessage({ accountName, alarm, template }: Notified, change: AlarmChange): MailContent {
+/** The variable in the explorer, with the day of the change and the one before it. */
+function linkTo({ alarm: { variableId }, zone, publicUrl }: Notified, date: string): string | null {
+  if (variableId === null || publicUrl === undefined) return null;
+  const day = Temporal.Instant.from(date).toZonedDateTimeISO(zone).toPlainDate();
+  const period = `from=${day.subtract({ days: 1 })}&to=${day.add({ days: 1 })}`;
+  return `${publicUrl.replace(/\/$/, "")}/?variables=${variableId}&${period}`;
+}
+
+/** `line`: of the mail that names many changes. */
+export function alarmMessage(notified: Notified, change: AlarmChange): MailContent & { readonly line: string } {
+  const { accountName, alarm, template, zone } = notified;
   const isPresent = change.state === "Present";
   const where = placeOf(alarm);
   const state = isPresent ? "present" : "no longer present";
   const { description } = template.body;
-  return message(`${isPresent ? alarm.severity : "Ended"}: ${alarm.name}${where === "" ? "" : ` at ${where}`}`, [
+  const subject = `${isPresent ? alarm.severity : "Ended"}: ${alarm.name}${where === "" ? "" : ` at ${where}`}`;
+  const link = linkTo(notified, change.date);
+  const content = message(subject, [
     text(`The alarm “${alarm.name}” of the account “${accountName}” is ${state}.`),
     ...(description === undefined ? [] : [text(description)]),
     ...(where === "" ? [] : [value("Where", where)]),
     ...(change.value === null ? [] : [value("Value", String(change.value))]),
     ...(change.limit === null ? [] : [value("Limit", change.limit)]),
     value("Severity", alarm.severity),
-    value(isPresent ? "Since" : "Ended", `${change.date.replace("T", " ").replace(/(?:\.000)?Z$/, "")} UTC`),
-    text(`Alarm ${alarm.id} (GET /alarms/${alarm.id} has its history and comments).`),
+    value(isPresent ? "Since" : "Ended", wordsOf(change.date, zone)),
+    value("Number of the alarm", String(alarm.id)),
+    ...(link === null ? [] : [{ kind: "link", words: "See the values in the explorer", href: link } as const]),
   ]);
+  return { ...content, line: `${wordsOf(change.recorded, zone)}  ${content.subject}` };
 }
 
 function placeOf({ siteName, sourceName, variableName, variableId, triggerId }: Notified["alarm"]): string {

@@ -1,5 +1,5 @@
 /** Notices of a change of an alarm: an event always, and what its template asks for. */
-import { ALARM_STATES, type Alarm, type AlarmChange, type AlarmTemplateBody } from "../../wire/index.ts";
+import { ALARM_STATES, type Alarm, type AlarmChange, type AlarmTemplateBody, ianaZone } from "../../wire/index.ts";
 import type { NewDispatch } from "../store/alarms/dispatches.ts";
 import type { NoticesOf } from "../store/alarms/evaluation.ts";
 import type { StoredTemplate } from "../store/alarms/records.ts";
@@ -17,6 +17,10 @@ export interface Notified {
   readonly template: StoredTemplate;
   /** Addresses. */
   readonly recipients: readonly string[];
+  /** IANA name: of the site, or of the condition LateFile. */
+  readonly zone: string;
+  /** Of the hub, where it is known. */
+  readonly publicUrl: string | undefined;
 }
 
 /** `changedOf`: of a change that was written. */
@@ -111,19 +115,25 @@ export async function notifiedOf(
   store: HubStore,
   accountId: number,
   alarmIds: readonly number[],
+  publicUrl?: string,
 ): Promise<ReadonlyMap<number, Notified>> {
   const { rows: alarms } = await store.alarms.alarms.list(accountId, [{ ids: alarmIds }], ALL);
   const templateIds = [...new Set(alarms.map(({ templateId }) => templateId))];
   const found = await store.alarms.evaluation.templatesOf(accountId, templateIds);
   const templates = new Map(found.map((one) => [one.id, one]));
   const recipients = await recipientsOf(store, accountId, found);
+  const variableIds = alarms.flatMap(({ variableId }) => variableId ?? []);
+  const variables = variableIds.length === 0 ? [] : await store.points.select(accountId, { ids: variableIds });
+  const zones = new Map(variables.map(({ id, siteZoneId }) => [id, siteZoneId]));
   const accountName = (await store.identity.account(accountId))?.name ?? String(accountId);
   return new Map(
     alarms.flatMap((alarm) => {
       const template = templates.get(alarm.templateId);
       if (template === undefined) return [];
-      const own = recipients(template);
-      return [[alarm.id, { accountId, alarm, template, accountName, recipients: own }] as const];
+      const { variableId } = alarm;
+      const zoneId = variableId === null ? template.body.condition.zone : zones.get(variableId);
+      const facts = { recipients: recipients(template), zone: ianaZone(zoneId ?? "UTC") ?? "UTC", publicUrl };
+      return [[alarm.id, { accountId, alarm, template, accountName, ...facts }] as const];
     }),
   );
 }

@@ -73,8 +73,8 @@ class AlarmService implements Alarms {
       parts.deliveries.wake();
       dispatch.wake();
     };
-    const { alarmsAnHour: mailsAnHour } = parts.options.mail;
-    this.#evaluation = new AlarmEvaluation({ ...parts, mailsAnHour, onChanged });
+    const { mail, publicUrl } = parts.options;
+    this.#evaluation = new AlarmEvaluation({ ...parts, mailsAnHour: mail.alarmsAnHour, publicUrl, onChanged });
     this.#loop = this.#run();
   }
 

@@ -55,6 +55,8 @@ export async function invitationOfLink(
   readonly invitation: InvitationRecord;
   readonly account: string;
   readonly known: UserRecord | null;
+  /** Whether the one who accepts gets a temporary password. */
+  readonly getsPassword: boolean;
 } | null> {
   const nowMs = clock.now().epochMilliseconds;
   const id = token === "" ? null : await store.links.find("invitation", hashOfToken(token), nowMs);
@@ -64,7 +66,8 @@ export async function invitationOfLink(
     store.identity.account(invitation.accountId),
     store.people.userByEmail(invitation.email),
   ]);
-  return { invitation, account: account?.name ?? String(invitation.accountId), known };
+  const name = account?.name ?? String(invitation.accountId);
+  return { invitation, account: name, known, getsPassword: needsPassword(known) };
 }
 
 export async function accept(context: HubContext, acceptance: Acceptance): Promise<Accepted> {

@@ -18,6 +18,9 @@ export function invitationMessage({ account, inviter, link, expiresMs }: Invitat
   return message(`Invitation to ${account}`, [
     text(`${inviter} invites you to the account “${account}” of the measurement data service.`),
     { kind: "link", words: "See the invitation", href: link },
+    text(
+      "You accept it there. If you are not a user of this service yet, a second mail then brings a temporary password.",
+    ),
     text(`The link works once, until ${dateOf(expiresMs)}.`),
     text("If you did not expect this mail, do nothing: without your consent no user is created."),
   ]);

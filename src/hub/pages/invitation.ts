@@ -55,7 +55,7 @@ function faultsOf(entered: Readonly<Record<"username" | "firstName" | "lastName"
 }
 
 function formPage(visit: Visit, shown: Shown, faults: Faults = {}): Page {
-  const { invitation, account, known } = shown;
+  const { invitation, account, known, getsPassword } = shown;
   const isSent = visit.request.method === "POST";
   const nameIn = (name: "firstName" | "lastName") => (isSent ? visit.text(name) : (invitation[name] ?? ""));
   const username = isSent ? visit.text("username") : invitation.email;
@@ -77,16 +77,20 @@ function formPage(visit: Visit, shown: Shown, faults: Faults = {}): Page {
       ...{ name: "lastName", label: "Last name", value: nameIn("lastName") },
       ...{ autocomplete: "family-name", required: false, faults },
     }),
-    html`<p class="hint">A temporary password comes by mail to ${invitation.email}.</p>`,
   ];
   const joining = html`<p>You are the user <strong>${known?.username}</strong> of this hub. If you accept, you may enter
-    this account, too.</p>`;
+    this account${getsPassword ? " with a new password" : ", too, with your password as before"}.</p>`;
+  const second = html`<p class="hint">A temporary password then comes by a second mail to ${invitation.email}.</p>`;
   const form = Form({
     action: visit.href("/invitation"),
     csrf: visit.csrf,
     faults,
     carried: { token: visit.text("token") },
-    children: [known === null ? fields : joining, html`<div class="actions">${Button({ words: "Accept" })}</div>`],
+    children: [
+      known === null ? fields : joining,
+      getsPassword ? second : null,
+      html`<div class="actions">${Button({ words: "Accept" })}</div>`,
+    ],
   });
   const mustSignIn = known !== null && known.state !== "Inactive" && signedInId(visit) !== known.id;
   const children = [Facts({ facts }), mustSignIn ? signInFirst(visit, known.username) : form];
@@ -134,8 +138,9 @@ function outcomePage(visit: Visit, accepted: Exclude<Accepted, { kind: "username
 
 function gonePage(): Page {
   const words =
-    "It was used already, has expired, was withdrawn, or was replaced by a newer one. If you have accepted it, look " +
-    "for the mail with your temporary password. Otherwise ask the one who invited you to send it again.";
+    "It was used already, has expired, was withdrawn, or was replaced by a newer one. If you have accepted it, sign " +
+    "in: a new user's temporary password came by a second mail. Otherwise ask the one who invited you to send it " +
+    "again.";
   return refusalPage("This invitation cannot be used", words);
 }
 

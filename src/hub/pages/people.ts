@@ -183,7 +183,9 @@ function inviteCard(visit: MemberVisit, faults: Faults): Element {
       html`<div class="actions">${Button({ words: "Send the invitation" })}</div>`,
     ],
   });
-  const words = html`<p>The person gets a mail with a link, and chooses a user name and a password.</p>`;
+  const words = html`<p>The person gets a mail with a link. Who accepts there chooses a user name, and gets a second
+    mail with a temporary password; the first sign-in asks for a password of one's own. A person who is a user of this
+    hub already signs in instead, with user name and password as before.</p>`;
   return Card({ id: "invite", title: "Invite a person", children: [words, form] });
 }
 

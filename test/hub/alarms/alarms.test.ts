@@ -201,6 +201,24 @@ describe("an alarm", () => {
     ]);
   });
 
+  test("mails the time of its site beside UTC, and a link to its values where the hub has a public URL", async () => {
+    const publicUrl = "https://hub.example.com/";
+    const other = await startTestHub({ publicUrl });
+    const made = alarmsOf(() => other);
+    const { variableIds } = await createChain(other, { variables: [{}] });
+    const [id = 0] = variableIds;
+    await made.templateOf(id, { notifications: { emails: ["one@example.org"] } });
+    await made.pushed(id, [1, 12]);
+    const [mail] = await until(async () => {
+      const found = await sentMails(other, "Warning: Too high");
+      return found.length === 1 ? found : undefined;
+    });
+    expect(mail?.text).toContain("Since: 2026-03-01 02:00:00 in Europe/Paris (2026-03-01 01:00:00 UTC)");
+    expect(mail?.text).toContain(`${publicUrl}?variables=${id}&from=2026-02-28&to=2026-03-02`);
+    expect(mail?.text).not.toMatch(/GET|\/alarms/);
+    await other.close();
+  });
+
   test("tells by mail, webhook, event and variable what, where, value, limit and since when", async () => {
     const receiver = await startReceiver();
     const { variableIds } = await createChain(hub, {

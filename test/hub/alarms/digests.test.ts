@@ -73,5 +73,7 @@ test("are one mail for each recipient, an hour after the first of them, also aft
   expect(digest?.headers["subject"]).toMatch(/^4 more changes of alarms in /);
   expect(digest?.text.match(/Too high at/g)).toHaveLength(4);
   expect(digest?.text).toContain("Ended: Too high");
+  expect(digest?.text).toMatch(/\d{2}:\d{2}:\d{2} in Europe\/\w+ \(.* UTC\) {2}Warning: Too high at/);
+  expect(digest?.text).not.toContain("GET");
   expect(await mailsOf("Too high")).toHaveLength(2);
 });

@@ -9,6 +9,11 @@ const HOUR_MS = 3_600_000;
 /** Recipients whose digests one transaction writes. */
 const RECIPIENTS = 100;
 
+export interface AlarmMail extends NewMail {
+  /** When and what, for the mail that names many changes. */
+  readonly line: string;
+}
+
 /** The mails that one recipient was not sent by themselves. */
 export interface AlarmDigest {
   readonly accountId: number;
@@ -16,7 +21,7 @@ export interface AlarmDigest {
   readonly to: string;
   readonly count: number;
   /** Of the first `linesMax` of them, oldest first. */
-  readonly mails: readonly { readonly subject: string; readonly recordedMs: number }[];
+  readonly mails: readonly Pick<AlarmMail, "line">[];
 }
 
 export interface AlarmDigestStore {
@@ -30,14 +35,14 @@ export interface AlarmDigestStore {
 }
 
 /** For use inside a write. `anHour`: mails of one account in an hour. */
-export function* queueAlarmMails(mails: readonly NewMail[], anHour: number): Steps<void> {
+export function* queueAlarmMails(mails: readonly AlarmMail[], anHour: number): Steps<void> {
   for (const [accountId, own] of Map.groupBy(mails, (mail) => mail.accountId)) {
     const recent = "SELECT count(*) AS total FROM mail WHERE kind = 'alarm' AND created_ms > ? AND account_id = ?";
     const found = yield* row(recent, (own[0]?.createdMs ?? 0) - HOUR_MS, accountId);
     const left = Math.max(0, anHour - Number(found?.["total"]));
     for (const mail of own.slice(0, left)) yield* queueMail(mail);
-    for (const { to, subject, createdMs } of own.slice(left))
-      yield* insert("alarm_digest", { account_id: accountId, recipient: to, subject, recorded_ms: createdMs });
+    for (const { to, line, createdMs } of own.slice(left))
+      yield* insert("alarm_digest", { account_id: accountId, recipient: to, subject: line, recorded_ms: createdMs });
   }
 }
 
@@ -80,12 +85,12 @@ function* takeDigest(
   const of = [recipient.accountId, recipient.to] as const;
   const last = Number((yield* row(`SELECT max(id) AS last FROM alarm_digest ${where}`, ...of))?.["last"] ?? 0);
   const first = yield* rows(
-    `SELECT subject, recorded_ms FROM alarm_digest ${where} AND id <= ? ORDER BY id LIMIT ?`,
+    `SELECT subject FROM alarm_digest ${where} AND id <= ? ORDER BY id LIMIT ?`,
     ...of,
     last,
     linesMax,
   );
   const count = yield* change(`DELETE FROM alarm_digest ${where} AND id <= ?`, ...of, last);
-  const mails = first.map((one) => ({ subject: String(one["subject"]), recordedMs: Number(one["recorded_ms"]) }));
+  const mails = first.map((one) => ({ line: String(one["subject"]) }));
   return { ...recipient, count, mails };
 }

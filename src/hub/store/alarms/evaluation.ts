@@ -6,10 +6,9 @@ import type { AlarmState } from "../../../wire/index.ts";
 import type { Memory } from "../../alarms/conditions.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { addEvents, type NewEvent } from "../events/events.ts";
-import type { NewMail } from "../mail/mails.ts";
 import { number, text } from "../structure-rows.ts";
 import { ALARMS, addComment, type NewComment } from "./alarms.ts";
-import { queueAlarmMails } from "./digests.ts";
+import { type AlarmMail, queueAlarmMails } from "./digests.ts";
 import { addDispatch, type NewDispatch } from "./dispatches.ts";
 import { type StoredAlarm, type StoredTemplate, storedAlarmOf, templateOf } from "./records.ts";
 
@@ -32,7 +31,7 @@ export interface NewChange {
 
 /** Everything that a change sends. */
 export interface Notices {
-  readonly mails: readonly NewMail[];
+  readonly mails: readonly AlarmMail[];
   readonly dispatches: readonly NewDispatch[];
   readonly events: readonly NewEvent[];
 }
@@ -241,7 +240,7 @@ function* addAlarm(accountId: number, template: StoredTemplate, one: NewAlarm, n
 function* advance(steps: readonly AlarmStep[], mailsAnHour: number): Steps<ReadonlySet<number>> {
   const written = new Set<number>();
   const events: NewEvent[] = [];
-  const mails: NewMail[] = [];
+  const mails: AlarmMail[] = [];
   // In one order, so that no two hubs wait for each other.
   for (const step of steps.toSorted((one, other) => one.alarm.id - other.alarm.id)) {
     const added = yield* advanceOne(step);
@@ -265,7 +264,7 @@ function* advanceOne(step: AlarmStep): Steps<Pick<Notices, "events" | "mails"> |
   const facts = [last.state, last.atMs, last.value, last.limit, templateRevision, watermarkMs, JSON.stringify(memory)];
   if ((yield* change(sql, ...facts, alarm.id, alarm.revision)) === 0) return null;
   const events: NewEvent[] = [];
-  const mails: NewMail[] = [];
+  const mails: AlarmMail[] = [];
   for (const one of changes) {
     const id = yield* insert("alarm_change", {
       account_id: alarm.accountId,
