@@ -5,8 +5,9 @@
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { chanceOf, roundsOf, seedOf } from "./chance.ts";
-import { copyLedger, removeLedger } from "./ledger-copies.ts";
+import { databaseCopies, type Fate, fileCopies, type LedgerCopies, suffer } from "./ledger-copies.ts";
 import { expectExactlyStored, layRandomScene } from "./random-scene.ts";
 import { localDrop, Rig, type Settings, type Stage } from "./rig.ts";
 import { atMost, PATIENTLY, until } from "./wait.ts";
@@ -41,23 +42,53 @@ afterAll(() => rig.close());
 
 describe.concurrent("what was delivered is recognised", () => {
   test.each(rounds)("by ledgers that are lost or restored: HEADGATE_SEED=%i", { timeout: 600_000 }, (own) =>
-    inTurn(() => playRound(own, "lost")),
+    inTurn(() => playRound(rig, own, "lost")),
   );
   test.each(rounds)("by two gateways on one drop: HEADGATE_SEED=%i", { timeout: 600_000 }, (own) =>
-    inTurn(() => playRound(own, "two")),
+    inTurn(() => playRound(rig, own, "two")),
   );
 });
 
-async function playRound(own: number, what: "lost" | "two"): Promise<void> {
+describe("with ledger and hub on PostgreSQL, what was delivered is recognised", () => {
+  let [served, kept]: TestDatabase[] = [];
+  let onPostgres: Rig;
+  beforeAll(async () => {
+    [served, kept] = await Promise.all([openTestDatabase(), openTestDatabase()]);
+    onPostgres = await Rig.start(undefined, { kind: "postgres", url: served.url, schema: "hub", pool: 4 });
+  });
+  afterAll(async () => {
+    await onPostgres.close();
+    await kept?.drop();
+    await served?.drop();
+  });
+  const fates = ["lost", "restored"] as const;
+  test.each(fates)(`by a ledger that is %s: HEADGATE_SEED=${seed}`, { timeout: 600_000 }, async (fate) => {
+    if (served === undefined || kept === undefined) throw new Error("there is no database");
+    const copies = databaseCopies(served, kept.url);
+    await copies.lose();
+    const ledger = { kind: "postgres", url: kept.url, lease: "900ms", node: "north" };
+    await playRound(onPostgres, seed, "lost", { fate, copies, ledger });
+  });
+});
+
+interface OnPostgres {
+  /** Of the ledger after each life. */
+  readonly fate: Fate;
+  readonly copies: LedgerCopies;
+  readonly ledger: Settings;
+}
+
+async function playRound(rig: Rig, own: number, what: "lost" | "two", special?: OnPostgres): Promise<void> {
   const chance = chanceOf(own);
   const action = FINISHES[Math.trunc(chance() * FINISHES.length)] ?? "leave";
   const delivered = action === "archive" ? { archive: "archive" } : action;
   const drop = { ...localDrop, finish: { delivered, guard: "0s" } };
-  const stage = await rig.stage(`${what}-${own}`, { push, drops: [drop] });
+  const ledger = special === undefined ? {} : { ledger: special.ledger };
+  const stage = await rig.stage(`${special?.fate ?? what}-${own}`, { push, drops: [drop], ...ledger });
   const lives = [`finish: ${action}`];
   try {
     const scene = await layRandomScene(rig, stage, stage.drop, chance, ["plain", "tagged", "lost", "held"]);
-    await (what === "lost" ? playLosses(stage, chance, lives) : playTwo(stage, own, drop, chance, lives));
+    await (what === "lost" ? playLosses(stage, chance, lives, special) : playTwo(stage, own, drop, chance, lives));
     await expectExactlyStored(rig, scene);
     expect(stage.lane.conflicts, "one set of bytes, and another key only for a repeated answer").toEqual([]);
   } catch (thrown) {
@@ -68,23 +99,27 @@ async function playRound(own: number, what: "lost" | "two"): Promise<void> {
 }
 
 /** Lives that are killed; between them the ledger is kept, lost, or replaced by what it was after an earlier life. */
-async function playLosses(stage: Stage, chance: () => number, lives: string[]): Promise<void> {
-  const state = join(stage.folder, "state");
-  const copies: string[] = [];
+async function playLosses(
+  stage: Stage,
+  chance: () => number,
+  lives: string[],
+  { copies, fate }: Partial<OnPostgres> = {},
+): Promise<void> {
+  const ledger = copies ?? fileCopies(join(stage.folder, "state"));
+  const made: string[] = [];
   const count = 2 + Math.trunc(chance() * (LIVES_MAX - 1));
   for (let life = 1; life <= count; life += 1) {
     lives.push(await liveAndDie(stage, chance));
-    const [copied, fate, which] = [chance(), chance(), chance()];
-    if (copied < 0.5) {
-      const copy = join(stage.folder, `copy-${life}`);
-      await copyLedger(state, copy);
-      copies.push(copy);
+    const [copied, how, which] = [chance(), chance(), chance()];
+    if (copied < 0.5 || fate === "restored") {
+      made.push(`copy-${life}`);
+      await ledger.copy(`copy-${life}`);
     }
-    const restored = fate < 0.4 ? undefined : copies[Math.trunc(which * copies.length)];
-    if (fate > 0.8) continue;
-    await removeLedger(state);
-    if (restored !== undefined) await copyLedger(restored, state);
-    lives.push(restored === undefined ? "the ledger is lost" : `the ledger is that of ${restored}`);
+    if (how > 0.8 && fate === undefined) continue;
+    const isLost = fate === undefined ? how < 0.4 : fate === "lost";
+    const copy = isLost ? undefined : made[Math.trunc(which * made.length)];
+    await suffer(copy === undefined ? "lost" : "restored", ledger, copy ?? "");
+    lives.push(copy === undefined ? "the ledger is lost" : `the ledger is that of ${copy}`);
   }
   await comeToRest(stage, lives);
 }

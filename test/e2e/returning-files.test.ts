@@ -5,7 +5,7 @@
 import { readdir, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { copyLedger, type Fate, suffer } from "./ledger-copies.ts";
+import { type Fate, fileCopies, type LedgerCopies, suffer } from "./ledger-copies.ts";
 import { readingsOf } from "./readings.ts";
 import { localDrop, never, Rig, type Settings, type Stage } from "./rig.ts";
 import { PATIENTLY, until } from "./wait.ts";
@@ -16,10 +16,9 @@ const FATES: readonly Fate[] = ["kept", "lost", "restored"];
 const COUNT = 20;
 const FIRST = 100;
 const CORRECTED = 500;
-/** What the first value becomes tells which file counts. */
 const push: Settings = {
   batch: { points: 8 },
-  confirm: { pollEvery: "100ms", webhookWait: "300ms", within: "2s" },
+  confirm: { pollEvery: "100ms", webhookWait: "300ms", within: "8s" },
   retry: { initial: "20ms", max: "200ms", quickWait: "500ms" },
 };
 
@@ -32,16 +31,15 @@ afterAll(() => rig.close());
 class Scene {
   readonly stage: Stage;
   readonly id: number;
-  readonly #copy: string;
-  readonly #state: string;
+  readonly #copies: LedgerCopies;
 
   constructor(stage: Stage, id: number) {
     [this.stage, this.id] = [stage, id];
-    [this.#copy, this.#state] = [join(stage.folder, "copy"), join(stage.folder, "state")];
+    this.#copies = fileCopies(join(stage.folder, "state"));
   }
 
-  copy = () => copyLedger(this.#state, this.#copy);
-  suffer = (fate: Fate) => suffer(fate, this.#state, this.#copy);
+  copy = () => this.#copies.copy("copy");
+  suffer = (fate: Fate) => suffer(fate, this.#copies, "copy");
 
   /** Always of the same size and time. */
   async put(base: number): Promise<void> {
@@ -164,20 +162,21 @@ describe.each(FATES)("with a ledger that is %s", (fate) => {
     await migrated();
     const migrations = join(scene.stage.folder, "state/spool/migrations");
     const [id = ""] = await readdir(migrations);
-    const [folder, copy] = [join(migrations, id), join(scene.stage.folder, "copy")];
-    await copyLedger(folder, copy);
+    const folder = join(migrations, id);
+    const copies = fileCopies(folder);
+    await copies.copy("copy");
     await scene.command("migrate", "undo", id, "--yes");
     expect(await rig.stored(scene.id)).toEqual([]);
     if (fate === "lost") await rm(folder, { recursive: true });
-    await suffer(fate, folder, copy);
     if (fate === "restored") {
+      await copies.restore("copy");
       const refused = await migrate().ended();
       expect(refused.code, refused.stdout).toBe(2);
       expect(refused.stderr).toContain("HG-MIGR-012");
-      await suffer("lost", folder, copy);
+      await copies.lose();
     }
     await migrated();
-    if (fate !== "restored") await suffer(fate, folder, copy);
+    if (fate === "lost") await copies.lose();
     await migrated();
   });
 });

@@ -71,9 +71,10 @@ export class Rig {
     );
   }
 
-  static async start(fault?: string): Promise<Rig> {
+  /** `store`: of the hub. */
+  static async start(fault?: string, store: Settings = hubSettings.store): Promise<Rig> {
     const folder = await realpath(await mkdtemp(join(tmpdir(), "headgate-")));
-    await writeFile(join(folder, "hub.yaml"), stringify(hubSettings));
+    await writeFile(join(folder, "hub.yaml"), stringify({ ...hubSettings, store }));
     const proxy = await RecordingProxy.start();
     const rig = new Rig(folder, proxy, new HeadgateProcess(["hub", "-c", join(folder, "hub.yaml")], { fault }));
     try {
