@@ -4,6 +4,7 @@ import Table from "cli-table3";
 import type { RejectedReason, Summary, TargetFinding } from "../model.ts";
 import { FILE_STANDINGS } from "../states.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
+import { grouped } from "../support/grouped-number.ts";
 import { withSourcePlaces } from "../support/package/source-places.ts";
 import { columnWords } from "../support/place-words.ts";
 import { masked } from "../support/secrets.ts";
@@ -13,6 +14,12 @@ export type Style = Parameters<typeof styleText>[0];
 
 export function styled(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(style, text, { stream });
+}
+
+/** A list that is cut must not look like all there is; on stderr beside JSON. */
+export function noteCut(shown: number, all: number, what: string, how: string, isJson = false): void {
+  const words = `${grouped(shown)} of ${grouped(all)} ${what}; ${how}\n`;
+  if (shown < all) (isJson ? process.stderr : process.stdout).write(words);
 }
 
 export function print(text: string): void {

@@ -19,8 +19,8 @@ interface ProvisionOptions extends CommandOptions {
   readonly yes?: boolean;
 }
 
-/** Held runs of one command, at most. */
-const RUNS_MAX = 1_000;
+/** Held runs in one query. */
+const READ_AT_ONCE = 1_000;
 
 export function addProvision({ command, stop, action }: CommandFrame): void {
   command("provision", [
@@ -75,7 +75,7 @@ async function provisionAll(
   const done: RunProvisioned[] = [];
   const provisioner = new RunProvisioner({ config, ledger, spool: await openSpool(config.spool) });
   try {
-    for (const run of await heldRuns(asked, configPath, config, ledger)) {
+    for await (const run of heldRuns(asked, configPath, config, ledger)) {
       const one = await provisioner.provision(run, isDryRun, stop);
       done.push(one);
       if (one.error !== null) break;
@@ -87,16 +87,22 @@ async function provisionAll(
   return done;
 }
 
-async function heldRuns(
+async function* heldRuns(
   asked: readonly string[],
   configPath: string,
   config: GatewayConfig,
   ledger: Ledger,
-): Promise<readonly Run[]> {
-  if (asked.length === 0) return await ledger.runsIn(["held"], { limit: RUNS_MAX });
+): AsyncGenerator<Run> {
+  for (let after = "", isMore = asked.length === 0; isMore; ) {
+    const some = await ledger.runsIn(["held"], { after, limit: READ_AT_ONCE });
+    yield* some;
+    after = some.at(-1)?.id ?? after;
+    isMore = some.length === READ_AT_ONCE;
+  }
+  if (asked.length === 0) return;
   const named = await findRuns(asked, "provision", configPath, config);
   for (const run of named) assertHeld(run);
-  return named;
+  yield* named;
 }
 
 function printDone(done: readonly RunProvisioned[], dryRun: boolean): void {

@@ -8,12 +8,12 @@ import type { AttentionKind } from "../operations/attention-kinds.ts";
 import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "../operations/run-actions.ts";
 import { countUnmatched, UNMATCHED_CODE, UNMATCHED_HINT } from "../operations/unmatched-files.ts";
 import { ATTENTION_STATES } from "../states.ts";
-import { invalidOption } from "../support/invalid-option.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
 import type { CommandFrame } from "./command.ts";
 import { askGateway } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
+import { limitOption } from "./option-values.ts";
 import { print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 import { inTone } from "./run-state.ts";
 
@@ -29,8 +29,8 @@ interface Attention {
 }
 
 const LISTED = 1_000;
-/** Limit on the matters shown of one cause that is not about files. */
-const MEMBERS_MAX = 500;
+/** Matters of one cause, not about files, in one query. */
+const READ_AT_ONCE = 500;
 
 export function addQuarantine({ command, action }: CommandFrame): void {
   command("quarantine", ["headgate quarantine -c gateway.yaml", "headgate quarantine -c gateway.yaml --json"])
@@ -45,7 +45,7 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
   const { ledger, config } = await openLedgerToRead(options.config);
   const templates = new Set(config.triggers.filter(({ provision }) => provision !== undefined).map(({ name }) => name));
   try {
-    const limit = limitOf(options);
+    const limit = limitOption(options.limit);
     const drops = config.drops.map(({ name }) => name);
     const resting = await ledger.restingIn(ATTENTION_STATES, limit);
     const replaced = options.all === true ? null : await ledger.files.replaced(resting.map(({ run }) => run.id));
@@ -98,9 +98,7 @@ async function otherCases(config: GatewayConfig): Promise<readonly Case[]> {
   const cases: Case[] = [];
   for (const { key, kind } of attention?.groups ?? []) {
     if (kind === "unmatched" || (ATTENTION_STATES as readonly string[]).includes(kind)) continue;
-    const address = `attention/items?group=${key}&limit=${MEMBERS_MAX}`;
-    const members = await askGateway<{ readonly items: readonly AttentionItem[] }>(config, address);
-    for (const { drop, path, since, currentPlace, code, reason, hint } of members?.items ?? [])
+    for (const { drop, path, since, currentPlace, code, reason, hint } of await membersOf(key, config))
       cases.push({
         ...{ run: null, drop: drop ?? "", file: path ?? "", state: kind, since: since ?? "", isAt: currentPlace ?? "" },
         ...{ code, reason, place: null, hint, rejectedByReason: [], targets: [], points: null, next: [] },
@@ -109,10 +107,17 @@ async function otherCases(config: GatewayConfig): Promise<readonly Case[]> {
   return cases;
 }
 
-function limitOf({ limit }: QuarantineOptions): number {
-  const count = Number(limit);
-  if (Number.isInteger(count) && count > 0) return count;
-  throw invalidOption("--limit", `${limit} is not a whole number above 0`);
+/** All matters of one cause. */
+async function membersOf(key: string, config: GatewayConfig): Promise<readonly AttentionItem[]> {
+  type Part = { readonly items: readonly AttentionItem[]; readonly next: string | null };
+  const items: AttentionItem[] = [];
+  for (let next: string | null = ""; next !== null; ) {
+    const after: string = next === "" ? "" : `&after=${encodeURIComponent(next)}`;
+    const part: Part | null = await askGateway(config, `attention/items?group=${key}&limit=${READ_AT_ONCE}${after}`);
+    items.push(...(part?.items ?? []));
+    next = part?.next ?? null;
+  }
+  return items;
 }
 
 /** Quotes a text as one word of a command line. */

@@ -6,6 +6,8 @@ import { RejectedError } from "../support/errors.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { findFiles } from "./trace.ts";
 
+/** Files of one name that are searched for runs. */
+const FILES_MAX = 50;
 const SHOWN = 20;
 
 /** Opens the ledger of the configuration. */
@@ -38,7 +40,8 @@ export function findRuns(
 async function findRun(name: string, operation: string, ledger: Ledger, config: GatewayConfig): Promise<Run> {
   const run = await ledger.run(name);
   if (run !== null) return run;
-  const latest = (await findFiles(name, ledger, config)).flatMap(({ runs }) => {
+  const { files, total } = await findFiles(name, ledger, config, FILES_MAX);
+  const latest = files.flatMap(({ runs }) => {
     const last = runs.at(-1)?.run;
     return last === undefined || last.binding.unpack !== undefined ? [] : [last];
   });
@@ -49,10 +52,10 @@ async function findRun(name: string, operation: string, ledger: Ledger, config: 
     throw new RejectedError("HG-CLI-002", { ...facts, message: `the ledger knows no run or file ${name}` });
   throw new RejectedError("HG-CLI-002", {
     ...facts,
-    message: `${latest.length} files have this name: ${latest
+    message: `${total} files have this name: ${latest
       .slice(0, SHOWN)
       .map(({ id, path, drop, createdAt }) => `${path} at ${drop} of ${createdAt} (run ${id})`)
-      .join(", ")}`,
+      .join(", ")}${latest.length > SHOWN ? ", …" : ""}`,
     hint: "Name the runs.",
   });
 }

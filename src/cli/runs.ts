@@ -4,7 +4,13 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { findingWords } from "../mapping/contract.ts";
 import type { DropState, Run } from "../model.ts";
 import { missingWords } from "../operations/late-files.ts";
-import { countWaiting, WAITING_SHOWN, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
+import {
+  WAITING_SHOWN,
+  type WaitingFile,
+  type WaitingPart,
+  type WaitingQuery,
+  waitingFiles,
+} from "../operations/state-of-work.ts";
 import { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { Pauses } from "../runs/pauses.ts";
 import { systemClock } from "../support/clock.ts";
@@ -14,7 +20,8 @@ import type { CommandFrame } from "./command.ts";
 import { askGateway } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
-import { print, printJson, printTable, styled } from "./output.ts";
+import { limitOption } from "./option-values.ts";
+import { noteCut, print, printJson, printTable, styled } from "./output.ts";
 import { inTone, SHOWN_STATES, type ShownState, shownState } from "./run-state.ts";
 
 interface RunsOptions {
@@ -26,14 +33,14 @@ interface RunsOptions {
   readonly json?: boolean;
 }
 
-/** Cancelled runs that are searched for duplicates. */
-const CANCELLED_MAX = 10_000;
+/** Runs in one query, where duplicates are searched among cancelled runs. */
+const READ_AT_ONCE = 1_000;
 
 export function addRuns({ command, action }: CommandFrame): void {
   command("runs", ["headgate runs -c gateway.yaml --state quarantined", "headgate runs -c gateway.yaml --waiting"])
     .addOption(operatedConfigOption())
     .option("-n, --limit <count>", "how many: 20, and with --waiting 200 of each drop and of runs")
-    .option("--after <run>", "the runs before this one, such as the last of the part before")
+    .option("--after <run>", "the runs before this one, such as the last of the part before; with --waiting its mark")
     .option("--state <states>", "only these states, separated by commas")
     .option("--waiting", "files and runs in progress, and the reason why each waits")
     .option("--json", "as JSON")
@@ -46,13 +53,12 @@ async function showRuns(options: RunsOptions): Promise<number> {
     if (options.waiting === true) return await showWaiting(ledger, config, options);
     if (options.json !== true) await printMissing(config, ledger);
     const states = statesOf(options.state);
-    const runs = await recentRuns(ledger, countOf(options.limit ?? "20"), states, options.after);
-    const all = await ledger.countRuns(states?.map((state) => (state === "duplicate" ? "cancelled" : state)));
+    const { runs, all } = await recentRuns(ledger, limitOption(options.limit ?? "20"), states, options.after);
     const next = runs.at(-1)?.id ?? "";
     const how = `\`--after ${next}\` shows earlier ones, \`--limit ${all}\` all`;
     if (options.json === true) {
       printJson(runs);
-      noteCut(runs.length, all, "runs", how, process.stderr);
+      noteCut(runs.length, all, "runs", how, true);
       return 0;
     }
     await printNodes(ledger);
@@ -77,12 +83,25 @@ async function recentRuns(
   count: number,
   states: readonly ShownState[] | undefined,
   before: string | undefined,
-): Promise<readonly Run[]> {
-  if (states === undefined) return await ledger.recentRuns(count, undefined, before);
-  const isGivenUp = states.includes("duplicate") || states.includes("cancelled");
-  const asked = new Set(states.map((state) => (state === "duplicate" ? "cancelled" : state)));
-  const runs = await ledger.recentRuns(isGivenUp ? Math.max(count, CANCELLED_MAX) : count, [...asked], before);
-  return runs.filter((run) => states.includes(shownState(run))).slice(0, count);
+): Promise<{ readonly runs: readonly Run[]; readonly all: number }> {
+  const isDuplicate = (state: ShownState): state is "duplicate" => state === "duplicate";
+  if (states === undefined || states.includes("duplicate") === states.includes("cancelled")) {
+    const asked = states?.filter((state) => !isDuplicate(state));
+    return { runs: await ledger.recentRuns(count, asked, before), all: await ledger.countRuns(asked) };
+  }
+  const asked = [...new Set(states.map((state) => (isDuplicate(state) ? "cancelled" : state)))];
+  const runs: Run[] = [];
+  let all = 0;
+  for (let last: string | undefined, isMore = true; isMore; ) {
+    const some = await ledger.recentRuns(READ_AT_ONCE, asked, last);
+    const shown = some.filter((run) => states.includes(shownState(run)));
+    all += shown.length;
+    const wanted = shown.filter(({ id }) => before === undefined || id < before);
+    runs.push(...wanted.slice(0, count - runs.length));
+    last = some.at(-1)?.id;
+    isMore = some.length === READ_AT_ONCE;
+  }
+  return { runs, all };
 }
 
 /** The nodes that share the ledger, where there are several. */
@@ -102,16 +121,16 @@ async function printMissing(config: GatewayConfig, ledger: Ledger): Promise<void
 }
 
 async function showWaiting(ledger: Ledger, config: GatewayConfig, options: RunsOptions): Promise<number> {
-  const limit = countOf(options.limit ?? String(WAITING_SHOWN));
-  const reported = await askGateway<readonly WaitingFile[]>(config, `waiting?limit=${limit}`);
-  const files = reported ?? (await queryLedger(ledger, config, limit));
+  const { after } = options;
+  const query = { limit: limitOption(options.limit ?? String(WAITING_SHOWN)), after };
+  const address = `waiting?limit=${query.limit}${after === undefined ? "" : `&after=${encodeURIComponent(after)}`}`;
+  const reported = await askGateway<WaitingPart>(config, address);
+  const { files, total, next } = reported ?? (await queryLedger(ledger, config, query));
   const triggers = await waitingTriggers(config, ledger);
-  const drops = config.drops.map(({ name }) => name);
-  const all = await countWaiting(ledger, drops);
-  const how = `\`--limit ${all}\` shows all`;
+  const how = `\`--limit ${total}\` shows all${next === null ? "" : `, \`--after ${next}\` the next`}`;
   if (options.json === true) {
     printJson([...files, ...triggers]);
-    noteCut(files.length, all, "files that wait", how, process.stderr);
+    noteCut(files.length, total, "files that wait", how, true);
     return 0;
   }
   for (const { state, reason } of triggers) print(`${styled("yellow", state)}  ${reason}`);
@@ -119,15 +138,8 @@ async function showWaiting(ledger: Ledger, config: GatewayConfig, options: RunsO
   else await printDrops(config);
   if (files.length === 0) print(triggers.length === 0 ? "nothing waits" : "no file waits");
   else printTable(["drop", "file", "state", "since", "waits for"], files.map(waitingRow));
-  noteCut(files.length, all, "files that wait", how);
+  noteCut(files.length, total, "files that wait", how);
   return 0;
-}
-
-type Output = Pick<NodeJS.WriteStream, "write">;
-
-/** A list that is cut must not look like all there is. */
-function noteCut(shown: number, all: number, what: string, how: string, to: Output = process.stdout): void {
-  if (shown < all) to.write(`${shown} of ${all} ${what}; ${how}\n`);
 }
 
 /** Triggers that wait: for a file that is late, or because a person paused them. They have no file to show. */
@@ -176,7 +188,7 @@ function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): st
     : null;
 }
 
-async function queryLedger(ledger: Ledger, config: GatewayConfig, limit: number): Promise<readonly WaitingFile[]> {
+async function queryLedger(ledger: Ledger, config: GatewayConfig, query: WaitingQuery): Promise<WaitingPart> {
   const pauses = await Pauses.read(ledger);
   const places = config.drops.map(({ name, settle }) => ({
     drop: name,
@@ -192,7 +204,7 @@ async function queryLedger(ledger: Ledger, config: GatewayConfig, limit: number)
     isDown: () => false,
   });
   const nowMs = systemClock.now().epochMilliseconds;
-  return waitingFiles(ledger, places, () => undefined, await lanes.all(), nowMs, limit);
+  return waitingFiles(ledger, places, () => undefined, await lanes.all(), nowMs, query);
 }
 
 function runRow(run: Run, fleet: boolean): string[] {
@@ -222,12 +234,6 @@ function attentionWords({ findings }: Run): string {
 /** In UTC without milliseconds, so that lines of different machines can be compared. */
 function when(iso: string): string {
   return iso.replace(/\.\d+Z$/, "Z");
-}
-
-function countOf(text: string): number {
-  const count = Number(text);
-  if (Number.isInteger(count) && count > 0) return count;
-  throw invalidOption("--limit", `${text} is not a whole number above 0`);
 }
 
 function statesOf(text: string | undefined): readonly ShownState[] | undefined {

@@ -15,7 +15,9 @@ import { traceIdOf } from "../support/trace-context.ts";
 import type { CommandFrame } from "./command.ts";
 import { openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
 import { loadOperated, operatedConfigOption } from "./operated-config.ts";
+import { limitOption } from "./option-values.ts";
 import {
+  noteCut,
   print,
   printError,
   printJson,
@@ -37,6 +39,7 @@ interface TraceOptions {
   readonly date?: string;
   readonly json?: boolean;
   readonly service?: boolean;
+  readonly limit: string;
   readonly all?: boolean;
 }
 
@@ -54,6 +57,7 @@ export function addTrace({ command, action }: CommandFrame): void {
     .option("--target <fields>", "target of a stored reading, as `trace` and `map --summary` write it, or as JSON")
     .option("--date <instant>", "date of that reading, ISO 8601 with Z or an offset")
     .option("--no-service", "do not ask the service what became of the operations")
+    .option("-n, --limit <count>", "how many files, the newest first", "50")
     .option("--all", "all batches with their events and all refused rows, instead of those that failed or differ")
     .option("--json", "as JSON, with all of them")
     .action(action((id: string | undefined, options: TraceOptions) => traceAny(id, options)));
@@ -76,10 +80,13 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
   const { config, hub } = await loadOperated(options.config);
   const files: TracedFile[] = [];
   const forgotten: ForgottenFile[] = [];
-  let looked = 0;
+  let [looked, all] = [0, 0];
+  const limit = limitOption(options.limit);
   await searchLedgers(config, async ({ ledger, drops }) => {
     looked += 1;
-    files.push(...(await findFiles(id, ledger, { drops })));
+    const found = await findFiles(id, ledger, { drops }, limit);
+    files.push(...found.files);
+    all += found.total;
     forgotten.push(...(await ledger.forgottenFiles(id)));
   });
   // Its error explains that there is no ledger.
@@ -102,12 +109,14 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
       sender: senders.get(file.arrival.id),
     }));
     printJson([...found, ...forgotten.map((one) => ({ forgotten: one }))]);
+    noteCut(files.length, all, "files", `\`--limit ${all}\` shows all`, true);
     return 0;
   }
   const isAll = options.all === true;
   const side = options.service === false ? null : await serviceSide(config, files, isAll);
   for (const file of files) printFile(file, senders.get(file.arrival.id), side, isAll);
   for (const file of forgotten) print(`${styled("yellow", "forgotten")}  ${forgottenWords(file)}`);
+  noteCut(files.length, all, "files", `\`--limit ${all}\` shows all`);
   return 0;
 }
 
@@ -116,20 +125,25 @@ export async function findFiles(
   id: string,
   ledger: Ledger,
   config: Pick<GatewayConfig, "drops">,
-): Promise<readonly TracedFile[]> {
-  const files = await ledger.trace(id);
-  if (files.length > 0) return files;
+  limit: number,
+): Promise<{ readonly files: readonly TracedFile[]; readonly total: number }> {
+  const trace = async (query: string) => {
+    const files = await ledger.trace(query, limit);
+    return { files, total: files.length < limit ? files.length : await ledger.countTraced(query) };
+  };
+  const traced = await trace(id);
+  if (traced.total > 0) return traced;
   // Each file of a hub's storage has a folder of its own there.
-  if (/^\d+$/.test(id) && isInsideHub(config)) return await ledger.trace(`${id}/`);
+  if (/^\d+$/.test(id) && isInsideHub(config)) return await trace(`${id}/`);
   for (const drop of config.drops) {
     if (drop.kind !== "local") continue;
     const inside = relative(drop.path, resolve(id));
     if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) continue;
-    const found = await ledger.trace(inside.split(sep).join("/"));
-    const here = found.filter(({ arrival }) => arrival.drop === drop.name);
-    if (here.length > 0) return here;
+    const { files, total } = await trace(inside.split(sep).join("/"));
+    const here = files.filter(({ arrival }) => arrival.drop === drop.name);
+    if (here.length > 0) return { files: here, total: total - (files.length - here.length) };
   }
-  return [];
+  return { files: [], total: 0 };
 }
 
 function forgottenWords({ at, drop, path, by, why, runs, acceptedPoints }: ForgottenFile): string {

@@ -8,7 +8,7 @@ import { ledgerFile, nodeName } from "../ledger/options.ts";
 import type { DropState } from "../model.ts";
 import { endpointFilePath, linksFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
 import { startOperations } from "../operations/server.ts";
-import type { HealthPart, WaitingFile } from "../operations/state-of-work.ts";
+import type { HealthPart, WaitingPart, WaitingQuery } from "../operations/state-of-work.ts";
 import type { UnfinishedFiles } from "../operations/unfinished-files.ts";
 import type { LaneWait } from "../operations/waiting-lanes.ts";
 import { measureWork, watchHeld } from "../operations/work-metrics.ts";
@@ -23,7 +23,7 @@ import { receiveOutcome } from "./services.ts";
 /** Set one by one as the parts that provide them are opened. */
 export interface OperatorQueries {
   health: () => Promise<readonly HealthPart[]>;
-  waiting: (limit?: number) => Promise<readonly WaitingFile[]>;
+  waiting: (query?: WaitingQuery) => Promise<WaitingPart>;
   drops: () => readonly DropState[];
   lanes: () => Promise<readonly LaneWait[]>;
   unfinished: UnfinishedFiles["list"];
@@ -71,7 +71,7 @@ export async function openOperationsApi(
   const metrics = observers.metrics.registry;
   const queries: OperatorQueries = {
     health: async () => [{ part: "gateway", ready: false, reason: "it is starting" }],
-    waiting: async () => [],
+    waiting: async () => ({ files: [], total: 0, next: null }),
     drops: () => [],
     lanes: async () => [],
     unfinished: () => [],
@@ -97,7 +97,7 @@ export async function openOperationsApi(
     log: parts.log,
     metrics,
     health: () => queries.health(),
-    waiting: (limit) => queries.waiting(limit),
+    waiting: (query) => queries.waiting(query),
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => queries.onOutcome(runId)),
     commands: { secret, execute: (body) => queries.command(body), configuration: () => queries.written() },

@@ -80,14 +80,14 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     scheduler.wake(runId);
   };
   queries.drops = () => drops.statuses();
-  queries.waiting = async (limit) =>
+  queries.waiting = async (query) =>
     waitingFiles(
       ledger,
       drops.statuses(),
       (run) => scheduler.waitReason(run),
       await lanes.all(),
       clock.now().epochMilliseconds,
-      limit,
+      query,
     );
   queries.written = () => writtenIn(parts.live.file()) ?? {};
   queries.unfinished = () => parts.finishFaults.list();

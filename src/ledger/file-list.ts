@@ -70,6 +70,13 @@ export interface EventPart {
   readonly last: number;
 }
 
+/** The first of some files. */
+export interface CountedFiles {
+  readonly files: readonly ListedFile[];
+  /** How many there are. */
+  readonly total: number;
+}
+
 export interface FileList {
   list(filter: FileFilter): Promise<FileListPart>;
   /** The files of an operationId, of the prefix of operationIds, of a run, or of the beginning of a run's id. */
@@ -79,9 +86,9 @@ export interface FileList {
   /** The whole life of one file, or null. */
   life(arrivalId: number): Promise<TracedFile | null>;
   /** Other versions of a file, newest first. */
-  versions(arrival: Arrival, limit: number): Promise<readonly ListedFile[]>;
+  versions(arrival: Arrival, limit: number): Promise<CountedFiles>;
   /** The entries of a container. */
-  entries(arrivalId: number, limit: number): Promise<readonly ListedFile[]>;
+  entries(arrivalId: number, limit: number): Promise<CountedFiles>;
   /**
    * The latest runs of files in these states that no newer version has replaced, newest first. `known`: cases of an
    * earlier answer, by run, which are returned again where the run has not changed since. They are read in parts, so

@@ -116,9 +116,11 @@ export interface MapperRuns {
 export interface LedgerQueries {
   /**
    * By operationId, run id, path, file name, or the beginning of an id (4 characters or more): newest first,
-   * 50 files at most.
+   * 50 files by default.
    */
-  trace(query: string): Promise<readonly TracedFile[]>;
+  trace(query: string, limit?: number): Promise<readonly TracedFile[]>;
+  /** How many files `trace` would return, were there no limit. */
+  countTraced(query: string): Promise<number>;
   events(arrivalId: number): Promise<readonly LedgerEvent[]>;
   addEvent(event: Omit<LedgerEvent, "at">): Promise<void>;
   /** The newest run of a trigger, in whatever state, or null. */

@@ -46,6 +46,7 @@ async function factsOf({ id, order, folder, limits = {} }: KnownMigration, clock
   const state = hasLedger ? (isLedgerOwned(place) ? "running" : "stopped") : undone.length > 0 ? "undone" : "planned";
   const isRunning = state === "running";
   const plan = await readKeptPlan(folder);
+  const actions = await actionsOf(folder);
   const progress = hasLedger ? await progressOf(place, clock) : { ...NOTHING_YET, fault: null };
   return {
     ...{ id, patterns: [...patterns], mapper, service, rows, versionTag, folder },
@@ -56,7 +57,8 @@ async function factsOf({ id, order, folder, limits = {} }: KnownMigration, clock
     limits: { between, rate, pauseOnErrors, verify },
     plan: plan === null ? null : planFacts(plan),
     pausing: isRunning ? await readPause(folder) : null,
-    actions: (await actionsOf(folder)).slice(-ACTIONS_MAX).reverse(),
+    actions: actions.slice(-ACTIONS_MAX).reverse(),
+    actionsCount: actions.length,
     undone: undone.map(({ begunAt, endedAt, by, points }) => ({ begunAt, endedAt, by, points })),
     hasReport: existsSync(join(folder, "report.html")),
   };

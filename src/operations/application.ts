@@ -126,11 +126,16 @@ function addEndpoints(app: FastifyInstance, parts: LoadedParts, access: Access, 
     ...peopleServed(parts, people, urls),
     ...(live === undefined ? [] : served(liveEndpoints, () => liveHandlers(live))),
     ...served(stateEndpoints, () => ({
-      runs: ({ query: { limit, state, after } }) => ledger.recentRuns(limit, state, after),
-      waiting: ({ query: { limit } }) => parts.waiting(limit),
-      async trace({ params: { query } }) {
-        const found = await ledger.trace(query);
-        if (found.length > 0) return found;
+      async runs({ query: { limit, state, after } }) {
+        const runs = await ledger.recentRuns(limit, state, after);
+        const next = runs.length < limit ? null : (runs.at(-1)?.id ?? null);
+        return { runs, total: await ledger.countRuns(state), next };
+      },
+      waiting: ({ query }) => parts.waiting(query),
+      async trace({ params: { query }, query: { limit } }) {
+        const files = await ledger.trace(query, limit);
+        if (files.length > 0)
+          return { files, total: files.length < limit ? files.length : await ledger.countTraced(query) };
         throw unknownSubject({
           operation: "trace file",
           subject: query,

@@ -13,7 +13,7 @@ import { type Console, consoleUrl, createConsole, oneTimeLink } from "./console/
 import type { ServedEndpoint } from "./endpoint-routes.ts";
 import type { LiveUpdates } from "./live.ts";
 import type { OperationsOptions } from "./options.ts";
-import type { HealthPart, WaitingFile } from "./state-of-work.ts";
+import type { HealthPart, WaitingPart, WaitingQuery } from "./state-of-work.ts";
 
 export type WebhookAnswer =
   | { readonly status: "recorded" | "unknown" }
@@ -24,7 +24,7 @@ export interface OperationsParts {
   readonly log: Logger;
   readonly metrics: Registry;
   health(): Promise<readonly HealthPart[]>;
-  waiting(limit?: number): Promise<readonly WaitingFile[]>;
+  waiting(query?: WaitingQuery): Promise<WaitingPart>;
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
   /** Commands of persons, authorized only by the secret (`endpoint-file.ts`); refused when absent. */
   readonly commands?: {

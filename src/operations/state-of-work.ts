@@ -2,8 +2,8 @@
  * The state of the gateway as a whole: whether it is ready, whether it is idle, files that need attention, and the
  * summary at the end.
  */
-import type { Ledger, RestingRun } from "../ledger/ledger.ts";
-import type { Arrival, DropKind, DropState, IsoInstant, Run, Summary } from "../model.ts";
+import type { Ledger, RestingRun, RunFilter } from "../ledger/ledger.ts";
+import type { Arrival, DropKind, DropState, IsoInstant, Run, RunState, Summary } from "../model.ts";
 import { READINGS_LOST } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES, runStatesThat, UNCLAIMED_STATES } from "../states.ts";
 import { runWords } from "./attention-log.ts";
@@ -100,8 +100,25 @@ const WAITING_STATES = runStatesThat(({ isInProgress, isAwaited }) => isInProgre
 const INTAKE_STATES = runStatesThat(({ stage }) => stage === "intake");
 export const WAITING_SHOWN = 200;
 
-/** How many files `waitingFiles` would list, were there no limit. */
-export async function countWaiting(ledger: Ledger, drops: readonly string[]): Promise<number> {
+export interface WaitingQuery {
+  /** Of each drop, and of runs. */
+  readonly limit?: number | undefined;
+  /** `next` of the part before. */
+  readonly after?: string | undefined;
+}
+
+export interface WaitingPart {
+  readonly files: readonly WaitingFile[];
+  /** How many there are in all parts. */
+  readonly total: number;
+  /** Null at the end. */
+  readonly next: string | null;
+}
+
+/** Names of the lists of runs in `next`, beside those of drops, which begin with a letter or a digit. */
+const [RUNS, CONTAINERS] = [".runs", ".opened"];
+
+async function countWaiting(ledger: Ledger, drops: readonly string[]): Promise<number> {
   let sum = (await ledger.finishedFiles.occupied()).length;
   for (const drop of drops) sum += await ledger.countArrivals(drop, UNCLAIMED_STATES);
   return sum + (await ledger.countRuns(WAITING_STATES, "awaited")) + (await ledger.countRuns(["opened"], "unfinished"));
@@ -109,8 +126,7 @@ export async function countWaiting(ledger: Ledger, drops: readonly string[]): Pr
 
 /**
  * For `runs --waiting`. The daemon knows more than its ledger: how far a file has settled (`places`), and why a run
- * is not in progress (`waitReason`). The first runs of `lanes` that wait too long are always included. `limit`: of each
- * drop, and of runs.
+ * is not in progress (`waitReason`). The first part always includes the first runs of `lanes` that wait too long.
  */
 export async function waitingFiles(
   ledger: Ledger,
@@ -118,23 +134,37 @@ export async function waitingFiles(
   waitReason: (run: Run) => string | undefined,
   lanes: readonly LaneWait[],
   nowMs: number,
-  limit = WAITING_SHOWN,
-): Promise<readonly WaitingFile[]> {
+  { limit = WAITING_SHOWN, after }: WaitingQuery = {},
+): Promise<WaitingPart> {
   const files: WaitingFile[] = [];
+  // Each list continues by itself; one that is at its end is not among them.
+  const from = after === undefined ? null : new Map(after.split(",").map((one) => one.split(":") as [string, string]));
+  const next: string[] = [];
+  const part = async <T extends { readonly id: string | number }>(
+    list: string,
+    read: (id?: string) => Promise<T[]>,
+  ) => {
+    const found = from === null || from.has(list) ? await read(from?.get(list)) : [];
+    if (found.length === limit) next.push(`${list}:${found.at(-1)?.id}`);
+    return found;
+  };
   for (const place of places) {
-    for (const arrival of await ledger.arrivalsIn(place.drop, UNCLAIMED_STATES, limit))
-      files.push(waitingArrival(arrival, place, nowMs));
+    const read = async (id = "0") => [...(await ledger.arrivalsIn(place.drop, UNCLAIMED_STATES, limit, Number(id)))];
+    for (const arrival of await part(place.drop, read)) files.push(waitingArrival(arrival, place, nowMs));
   }
   const eventsArrive = new Map(places.map((place) => [place.drop, place.eventsArrive]));
-  for (const file of await ledger.finishedFiles.occupied())
+  for (const file of from === null ? await ledger.finishedFiles.occupied() : [])
     files.push(waitingAsOccupied(file, eventsArrive.get(file.drop) ?? null));
-  const running = await ledger.runsIn(WAITING_STATES, { limit, unsettled: true });
+  const runs = (list: string, states: readonly RunState[], filter: RunFilter) =>
+    part(list, async (id) => [...(await ledger.runsIn(states, { ...filter, limit, ...(id && { after: id }) }))]);
+  const running = await runs(RUNS, WAITING_STATES, { unsettled: true });
   // Includes containers that wait until a person resolves one of their entries.
-  const containers = await ledger.runsIn(["opened"], { limit, unfinished: true });
+  const containers = await runs(CONTAINERS, ["opened"], { unfinished: true });
   const overdue = new Map(lanes.filter((lane) => lane.overdue).map((lane) => [lane.run.id, lane]));
   const shown = [...running, ...containers];
   const ids = new Set(shown.map(({ id }) => id));
-  const others = [...overdue.values()].map(({ run }) => run).filter(({ id }) => !ids.has(id));
+  const late = from === null ? [...overdue.values()] : [];
+  const others = late.map(({ run }) => run).filter(({ id }) => !ids.has(id));
   for (const run of [...others, ...shown]) {
     const lane = overdue.get(run.id);
     const known = waitReason(run) ?? run.reason?.message ?? (await earlierRun(run, ledger));
@@ -150,7 +180,8 @@ export async function waitingFiles(
       ...(lane === undefined ? {} : { holdsUp: { since: lane.since, behind: lane.behind } }),
     });
   }
-  return files;
+  const names = places.map(({ drop }) => drop);
+  return { files, total: await countWaiting(ledger, names), next: next.length === 0 ? null : next.join(",") };
 }
 
 function waitingArrival(arrival: Arrival, place: WaitingPlace, nowMs: number): WaitingFile {

@@ -62,10 +62,9 @@ async function expectDeliveredOnce(stage: Stage, gateway: HeadgateProcess, readi
 /** Asked of the daemon itself, since its ledger may lie where only it can see it. */
 async function gatewaySays(gateway: HeadgateProcess, stage: Stage) {
   const url = (await gateway.said("stderr", /"operations":"([^"]+)"/))[1] ?? "";
-  const runs = (await (await askOperations(url, "/operations/runs")).json()) as {
-    state: string;
-    reason: unknown;
-  }[];
+  const { runs } = (await (await askOperations(url, "/operations/runs")).json()) as {
+    runs: { state: string; reason: unknown }[];
+  };
   const delivered = runs.filter(({ state }) => state === "confirmed").length;
   expect(
     runs.every(({ state }) => !["quarantined", "discarded", "cancelled"].includes(state)),

@@ -469,6 +469,20 @@ function questions(ledger: () => Ledger): void {
     expect(await ledger().trace("else/a.csv")).toEqual([]);
   });
 
+  it("counts the files that it would trace, however many it returns, with the entries of containers", async () => {
+    for (const folder of ["in", "on", "up"]) await claimed(ledger(), `${folder}/a.csv`);
+    const container = await claimed(ledger(), "in/b.zip");
+    await ledger().advanceRun(container.id, "claimed", "fetched", { sha256: "s" });
+    const entries = [1, 2, 3].map((nth) => ({ path: `${nth}.csv`, size: 1 }));
+    await ledger().recordOpened(container.id, entries, "3 entries");
+    const queries = { "a.csv": 3, "in/": 5, "b.zip": 4, [container.id]: 4, "in/a.csv": 1, "never.csv": 0, "": 0 };
+    for (const [query, count] of Object.entries(queries)) {
+      expect([query, await ledger().countTraced(query)]).toEqual([query, count]);
+      expect(await ledger().trace(query)).toHaveLength(count);
+      expect(await ledger().trace(query, 2)).toHaveLength(Math.min(count, 2));
+    }
+  });
+
   it("traces by the archived path of a file, in full or by name, and not by a part of the name", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "in/a.csv"));
     await ledger().noteRun(run.id, { finishPlan: { action: "archive", to: 'archive/in/a".01x.csv' } });

@@ -143,6 +143,7 @@ export function fileConformance(ledger: () => Ledger): void {
     expect(await ledger().files.replaced([broken.id, held.id])).toEqual(new Set([broken.id]));
     expect((await ledger().files.resting(["quarantined"], 10)).map(({ run }) => run)).toEqual([]);
     const versions = await ledger().files.versions(newer.arrival, 10);
-    expect(versions.map(({ arrival }) => arrival.id)).toEqual([broken.arrivalId]);
+    expect(versions.files.map(({ arrival }) => arrival.id)).toEqual([broken.arrivalId]);
+    expect([versions.total, (await ledger().files.versions(newer.arrival, 0)).total]).toEqual([1, 1]);
   });
 }

@@ -68,7 +68,7 @@ beforeEach(async () => {
       ...{ ledger, metrics: new Registry(), endpoints: async () => endpoints },
       log: createLog("info", { write: (line: string) => void lines.push(line) }),
       health: async () => [],
-      waiting: async () => [],
+      waiting: async () => ({ files: [], total: 0, next: null }),
       receiveOutcome: async () => ({ status: "unknown" }),
       commands: { secret: SECRET, execute: async () => null },
     },

@@ -12,6 +12,7 @@ import { type HealthPart, waitingFiles } from "../../src/operations/state-of-wor
 import { systemClock } from "../../src/support/clock.ts";
 import { createLog, silentLog } from "../../src/support/log.ts";
 import { keepSecret } from "../../src/support/secrets.ts";
+import { claimed } from "../ledger/fixtures.ts";
 
 let folder: string;
 let ledger: Ledger;
@@ -53,7 +54,7 @@ beforeEach(async () => {
         looks += 1;
         return health;
       },
-      waiting: () =>
+      waiting: (query) =>
         waitingFiles(
           ledger,
           [
@@ -69,6 +70,7 @@ beforeEach(async () => {
           () => undefined,
           [],
           0,
+          query,
         ),
       receiveOutcome: async (body, signature) => {
         told.push({ body, signature });
@@ -130,7 +132,10 @@ describe("the operator's interface", () => {
   it("traces a file by its name, and answers 404 for an unknown name", async () => {
     await seeFile();
     const found = await ask("/operations/trace/meters.csv");
-    expect(await found.json()).toMatchObject([{ arrival: { path: "a/meters.csv", state: "settling" } }]);
+    expect(await found.json()).toMatchObject({
+      files: [{ arrival: { path: "a/meters.csv", state: "settling" } }],
+      total: 1,
+    });
     const unknown = await ask("/operations/trace/other.csv");
     expect(unknown.status).toBe(404);
     expect(await unknown.json()).toMatchObject({ detail: expect.stringContaining("other.csv") });
@@ -139,16 +144,26 @@ describe("the operator's interface", () => {
   it("reports for each file in progress why it waits, in the words of its drop", async () => {
     await seeFile();
     const waiting = await ask("/operations/waiting");
-    expect(await waiting.json()).toMatchObject([
-      {
-        drop: "in",
-        path: "a/meters.csv",
-        state: "settling",
-        reason: "1 of 2 equal observations",
-        overdue: true,
-        eventsArrive: false,
-      },
-    ]);
+    const file = {
+      ...{ drop: "in", path: "a/meters.csv", state: "settling", reason: "1 of 2 equal observations" },
+      ...{ overdue: true, eventsArrive: false },
+    };
+    expect(await waiting.json()).toMatchObject({ files: [file], total: 1, next: null });
+    expect((await ask("/operations/waiting?after=in")).status).toBe(400);
+    expect(await (await ask("/operations/waiting?after=in:1")).json()).toEqual({ files: [], total: 1, next: null });
+  });
+
+  it("lists runs in parts, with the number of all in the states asked for", async () => {
+    const runs: string[] = [];
+    for (const path of ["a.csv", "b.csv", "c.csv"]) runs.unshift((await claimed(ledger, path)).id);
+    await ledger.advanceRun(runs[0] ?? "", "claimed", "cancelled", { detail: "" });
+    const list = async (query: string) => {
+      const { runs: some, ...more } = await (await ask(`/operations/runs?${query}`)).json();
+      return { ids: (some as { id: string }[]).map(({ id }) => id), ...more };
+    };
+    expect(await list("limit=2")).toEqual({ ids: runs.slice(0, 2), total: 3, next: runs[1] });
+    expect(await list(`limit=2&after=${runs[1]}`)).toEqual({ ids: runs.slice(2), total: 3, next: null });
+    expect(await list("state=claimed&limit=1")).toEqual({ ids: [runs[1]], total: 2, next: runs[1] });
   });
 
   it("passes on a webhook with exactly the signed bytes", async () => {
@@ -248,7 +263,7 @@ describe("webhooks with a separate listener", () => {
     const parts = {
       ...{ ledger, log: silentLog, metrics: metrics.registry, drops: () => [] },
       health: async () => [],
-      waiting: async () => [],
+      waiting: async () => ({ files: [], total: 0, next: null }),
       receiveOutcome: async () => answer,
     };
     const webhook = { listen: "127.0.0.1:0" };
@@ -277,7 +292,7 @@ describe("a port that is taken", () => {
       log: silentLog,
       metrics: metrics.registry,
       health: async () => [],
-      waiting: async () => [],
+      waiting: async () => ({ files: [], total: 0, next: null }),
       drops: () => [],
       receiveOutcome: async () => answer,
     };

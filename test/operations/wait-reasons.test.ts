@@ -25,14 +25,28 @@ describe("the ledger alone", () => {
     rmSync(folder, { recursive: true });
   });
 
-  const waiting = (overdueAfterMs: number, nowMs = Date.now()) =>
-    waitingFiles(
-      ledger,
-      [{ drop: "field", waiting: [], eventsArrive: null, paused: null, overdueAfterMs }],
-      () => undefined,
-      [],
-      nowMs,
-    );
+  const place = { drop: "field", waiting: [], eventsArrive: null, paused: null };
+  const waiting = async (overdueAfterMs: number, nowMs = Date.now()) =>
+    (await waitingFiles(ledger, [{ ...place, overdueAfterMs }], () => undefined, [], nowMs)).files;
+
+  test("comes in parts, each file once, with the number of all in each part", async () => {
+    for (const path of ["a.csv", "b.csv", "c.csv"]) await sight(ledger, path);
+    await sight(ledger, "d.csv", "other");
+    for (const path of ["e.csv", "f.csv"]) await claimed(ledger, path);
+    const container = await claimed(ledger, "g.zip");
+    await ledger.advanceRun(container.id, "claimed", "fetched", { sha256: "s" });
+    await ledger.recordOpened(container.id, [], "no entries");
+    const places = [place, { ...place, drop: "other" }];
+    const parts: string[][] = [];
+    for (let after: string | undefined, isMore = true; isMore; ) {
+      const { files, total, next } = await waitingFiles(ledger, places, () => undefined, [], 0, { limit: 1, after });
+      expect(total).toBe(7);
+      parts.push(files.map(({ path }) => path));
+      after = next ?? undefined;
+      isMore = next !== null;
+    }
+    expect(parts).toEqual([["a.csv", "d.csv", "e.csv", "g.zip"], ["b.csv", "f.csv"], ["c.csv"], []]);
+  });
 
   test("counts none for a drop whose name every object has", async () => {
     const { drops } = await summarise(ledger, [{ name: "constructor", kind: "local" }], "1970-01-01T00:00:00Z");
@@ -93,14 +107,15 @@ test("`runs --waiting` marks overdue files and names failing drops, beside a gat
         drop("gone"),
       ],
     });
-    const ask = async (what: string): Promise<readonly Partial<WaitingFile>[]> => {
+    const ask = async (what: string) => {
       const answer = await askOperations(gateway, `/operations/${what}`);
-      return (await answer.json()) as readonly Partial<WaitingFile>[];
+      return await answer.json();
     };
+    const waiting = async (): Promise<readonly WaitingFile[]> => (await ask("waiting")).files;
     await until("events were tested", async () => (await ask("drops"))[0]?.eventsArrive !== null);
-    await until("a file is overdue", async () => (await ask("waiting")).some(({ overdue }) => overdue));
+    await until("a file is overdue", async () => (await waiting()).some(({ overdue }) => overdue));
     const reason = "has not settled for a long time: size or time still changing: 1 of 2 equal observations";
-    expect(await ask("waiting")).toMatchObject([
+    expect(await waiting()).toMatchObject([
       { drop: "in", path: "a.csv", state: "settling", overdue: true, eventsArrive: true, reason },
       { drop: "other", path: "b.txt", state: "unmatched", overdue: false, eventsArrive: null },
     ]);

@@ -133,14 +133,14 @@ describe("a run that cannot be fetched, with two behind it", () => {
   });
 
   test("is marked among the waiting runs, and shown however many others there are", async () => {
-    const files = await waitingFiles(ledger, [], () => undefined, await lanes.all(), nowMs);
+    const { files } = await waitingFiles(ledger, [], () => undefined, await lanes.all(), nowMs);
     expect(files.map(({ path, overdue, holdsUp }) => ({ path, overdue, holdsUp }))).toEqual([
       { path: "a.csv", overdue: true, holdsUp: { since: "2026-03-01T00:00:00.000Z", behind: 2 } },
       { path: "b.csv", overdue: false, holdsUp: undefined },
       { path: "c.csv", overdue: false, holdsUp: undefined },
     ]);
     const none = { ...ledger, runsIn: async () => [] };
-    expect(await waitingFiles(none, [], () => undefined, await lanes.all(), nowMs)).toMatchObject([
+    expect((await waitingFiles(none, [], () => undefined, await lanes.all(), nowMs)).files).toMatchObject([
       { path: "a.csv", overdue: true },
     ]);
   });

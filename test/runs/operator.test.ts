@@ -87,7 +87,10 @@ describe("pausing", () => {
     const gateway = await rig.open(sections);
     await until("the file is seen", async () => (await gateway.ledger.arrivalsIn("in", ["unmatched"])).length === 1);
     const waiting = await (await askOperations(gateway, "/operations/waiting")).json();
-    expect(waiting).toMatchObject([{ path: "a.csv", reason: expect.stringContaining("wrong factor") }]);
+    expect(waiting).toMatchObject({
+      files: [{ path: "a.csv", reason: expect.stringContaining("wrong factor") }],
+      total: 1,
+    });
     expect(existsSync(join(rig.folder, "in/a.csv"))).toBe(true);
     await json("resume", "standard");
     await until("the file is delivered", async () => (await rig.stored(variable))["2026-03-01"] === 5);

@@ -217,10 +217,9 @@ it("waits for a later file that was under way when it was ordered, and leaves ou
   const [told] = await json("replay", first.id, "--no-diff", "--settings", FIVE);
   await until("the replay waits", async () => {
     const waiting = (await (await askOperations(away, "/operations/waiting")).json()) as {
-      runId: string;
-      reason: string;
-    }[];
-    return waiting.some(({ runId, reason }) => runId === told.run && reason.includes("fifth_correction.csv"));
+      files: { runId: string; reason: string }[];
+    };
+    return waiting.files.some(({ runId, reason }) => runId === told.run && reason.includes("fifth_correction.csv"));
   });
   const clock = new JumpingClock();
   const gateway = await open(1, "none", "strict", {}, clock);

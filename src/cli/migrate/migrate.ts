@@ -160,6 +160,7 @@ async function listMigrations(options: MigrateOptions): Promise<number> {
         ...[one.mapper ?? "by trigger", one.patterns.join(" ")],
       ]),
     );
+  if (options.json !== true && known.length > 1) print(`${known.length} migrations`);
   return 0;
 }
 

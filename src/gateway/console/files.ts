@@ -128,7 +128,7 @@ async function pageOf(
   const latest = runs.at(-1)?.run ?? null;
   const [versions, entries] = await Promise.all([
     ledger.files.versions(arrival, SHOWN_MAX),
-    latest?.binding.unpack === undefined ? [] : ledger.files.entries(arrival.id, SHOWN_MAX),
+    latest?.binding.unpack === undefined ? { files: [], total: 0 } : ledger.files.entries(arrival.id, SHOWN_MAX),
   ]);
   const { state, reason, mtime, sha256, goneAt, parentId } = arrival;
   return {
@@ -141,10 +141,12 @@ async function pageOf(
       story: shownStory(batches),
       batches: batches.map((batch) => ({ ...batch, outcome: batch.outcome && shownOutcome(batch.outcome) })),
       rejected: rejected.slice(0, SHOWN_MAX),
+      rejectedCount: rejected.length,
     })),
     events: timelineOf(eventStory(events, runs)),
-    versions: versions.map(rowOf),
-    entries: entries.map(rowOf),
+    versions: versions.files.map(rowOf),
+    entries: entries.files.map(rowOf),
+    counts: { runs: runs.length, versions: versions.total, entries: entries.total },
     forms: nameForms(arrival.path),
     currentPlace: currentPlace(arrival, events),
     input: await inputFacts({ arrival }, parts, signal),

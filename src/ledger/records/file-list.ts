@@ -5,7 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Arrival, ArrivalState, FileStanding, RunState } from "../../model.ts";
 import { ALL_RUN_STATES, ARRIVAL_STATES, RUN_STATES, runStatesThat } from "../../states.ts";
-import type { FileFilter, FileList, FileListPart, ListedFile } from "../file-list.ts";
+import type { CountedFiles, FileFilter, FileList, FileListPart, ListedFile } from "../file-list.ts";
 import { arrivalsById } from "./arrivals.ts";
 import { eventsAfter } from "./events.ts";
 import { namedIds, unmatched, unmatchedCount } from "./indexed-files.ts";
@@ -41,18 +41,9 @@ export function fileList(store: Store): FileList {
       store.read(function* () {
         const where = "name = (SELECT name FROM arrivals WHERE id = ?) AND path = ? AND drop_name = ? AND id <> ?";
         const parent = parentId === null ? "parent_id IS NULL" : "parent_id IS NOT NULL";
-        return yield* listed(
-          yield* ids(`SELECT id FROM arrivals WHERE ${where} AND ${parent} ORDER BY id DESC LIMIT ?`, [
-            ...[id, path, drop, id, limit],
-          ]),
-        );
+        return yield* counted(`${where} AND ${parent}`, [id, path, drop, id], "id DESC", limit);
       }),
-    entries: (id, limit) =>
-      store.read(function* () {
-        return yield* listed(
-          yield* ids("SELECT id FROM arrivals WHERE parent_id = ? ORDER BY id LIMIT ?", [id, limit]),
-        );
-      }),
+    entries: (id, limit) => store.read(() => counted("parent_id = ?", [id], "id", limit)),
     resting: (states, limit, known = new Map()) => restingCases(store, states, limit, known),
     unmatchedCount: (drop, most) => store.read(() => unmatchedCount(drop, most)),
     unmatched: (drop, limit, before = Number.MAX_SAFE_INTEGER) => store.look(() => unmatched(drop, limit, before)),
@@ -81,6 +72,13 @@ async function list(store: Store, filter: FileFilter): Promise<FileListPart> {
     const named = isCut && filter.after === undefined && !isByRun ? yield* namedBeyond(store, filter, found) : [];
     return { files: yield* listed([...found, ...named]), next, searchedTo };
   });
+}
+
+/** The first files of a condition on arrivals, and how many it has. */
+function* counted(where: string, values: readonly Value[], order: string, limit: number): Steps<CountedFiles> {
+  const found = yield* ids(`SELECT id FROM arrivals WHERE ${where} ORDER BY ${order} LIMIT ?`, [...values, limit]);
+  const all = yield* row<{ count: number }>(`SELECT count(*) AS count FROM arrivals WHERE ${where}`, ...values);
+  return { files: yield* listed(found), total: Number(all?.count ?? 0) };
 }
 
 /** Beyond the files that were searched, those whose names begin with the text, newest first. */

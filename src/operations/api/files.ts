@@ -54,6 +54,7 @@ const fileRun = z.object({
     })
     .describe("The batches that a person needs to see."),
   rejected: z.array(rejectedRow).describe("The first of the refused rows, 200 at most."),
+  rejectedCount: z.number().describe("Of all its refused rows."),
 });
 
 const fileEvent = z.object({
@@ -78,10 +79,11 @@ const filePage = z.object({
     goneAt: instant.nullable(),
     container: z.number().nullable().describe("The file whose entry it is."),
   }),
-  runs: z.array(fileRun).describe("In the order in which they were opened."),
+  runs: z.array(fileRun).describe("The last 200, in the order in which they were opened."),
   events: z.array(fileEvent),
-  versions: z.array(fileRow).describe("Other files that are or were at the path, newest first."),
+  versions: z.array(fileRow).describe("Other files that are or were at the path, newest first, 200 at most."),
   entries: z.array(fileRow).describe("Of a container, 200 at most."),
+  counts: z.object({ runs: z.number(), versions: z.number(), entries: z.number() }).describe("Of all of them."),
   currentPlace: z.string().describe("Where the file is now, in words."),
   forms: z.string().nullable().describe("Both forms of a name that is not in Unicode NFC, by which it is matched."),
   input: z.object({

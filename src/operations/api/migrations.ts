@@ -58,7 +58,8 @@ export const migration = z.object({
   pausing: z.object({ by: z.string(), why: z.string() }).nullable().describe("A pause that was requested."),
   actions: z
     .array(z.object({ at: instant, by: z.string(), what: z.string(), words: z.string() }))
-    .describe("What people did with it, the newest first."),
+    .describe("What people did with it, the newest first, 20 at most."),
+  actionsCount: z.number().describe("Of all that people did with it."),
   findings: z.array(
     z.object({
       state: z.string(),

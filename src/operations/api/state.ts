@@ -128,6 +128,8 @@ const tracedFile = z.object({
 });
 
 const WAITING_MAX = 100_000;
+const TRACED_MAX = 1_000;
+const next = z.string().nullable().describe("`after` of the next part; null at the end.");
 
 export const stateEndpoints = {
   runs: endpoint({
@@ -141,7 +143,7 @@ export const stateEndpoints = {
       state: listOf(z.enum(ALL_RUN_STATES)).optional().describe("States, divided by commas."),
       after: z.string().optional().describe("The last run of the part before."),
     }),
-    answer: z.array(run),
+    answer: z.object({ runs: z.array(run), total: z.number().describe("Of all runs in these states."), next }),
   }),
   waiting: endpoint({
     method: "GET",
@@ -149,8 +151,15 @@ export const stateEndpoints = {
     need: "read",
     tag: "Runs",
     summary: "Files that wait, with the reason",
-    query: z.strictObject({ limit: count(WAITING_MAX, 200).describe("Of each drop, and of runs.") }),
-    answer: z.array(waitingFile),
+    query: z.strictObject({
+      limit: count(WAITING_MAX, 200).describe("Of each drop, and of runs."),
+      after: z
+        .string()
+        .regex(/^[\w.-]+:[0-9a-z]+(,[\w.-]+:[0-9a-z]+)*$/, "expected `next` of the part before")
+        .optional()
+        .describe("`next` of the part before."),
+    }),
+    answer: z.object({ files: z.array(waitingFile), total: z.number().describe("Of all files that wait."), next }),
   }),
   trace: endpoint({
     method: "GET",
@@ -159,6 +168,7 @@ export const stateEndpoints = {
     tag: "Runs",
     summary: "Files by an operationId, a run, a path, a name, or the beginning of an id",
     params: z.strictObject({ query: z.string().min(1) }),
-    answer: z.array(tracedFile),
+    query: z.strictObject({ limit: count(TRACED_MAX, 50) }),
+    answer: z.object({ files: z.array(tracedFile), total: z.number().describe("Of all files with this name.") }),
   }),
 } as const;

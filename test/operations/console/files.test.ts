@@ -125,9 +125,11 @@ describe("files", () => {
       input: { kept: true, where: "spool", format: "text" },
       currentPlace: expect.stringContaining("archive/a."),
       versions: [],
+      counts: { runs: 1, versions: 0, entries: 0 },
       actions: ["replay", "forget"],
     });
     expect(page.runs[0].rejected).toMatchObject([{ place: { row: 3, column: "value" } }]);
+    expect(page.runs[0].rejectedCount).toBe(1);
     const whats = page.events.map(({ what }: { what: string }) => what);
     expect(whats).toEqual(expect.arrayContaining(["run.claimed", "run.mapped", "run.confirmed"]));
     expect(page.events[0].sinceMs).toBeNull();

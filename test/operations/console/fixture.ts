@@ -45,7 +45,7 @@ export async function startConsole(
     ...{ ledger, metrics: new Registry(), drops: () => [], endpoints: async () => endpoints },
     log: createLog("info", { write: (line: string) => void lines.push(line) }),
     health: async () => [],
-    waiting: async () => [],
+    waiting: async () => ({ files: [], total: 0, next: null }),
     receiveOutcome: async () => ({ status: "unknown" }),
     commands: { secret: SECRET, execute: async (body) => ({ done: body }) },
     people: { clock, node: null, linksFile: join(folder, "console.links") },

@@ -70,7 +70,7 @@ function hasBatches({ batches }: FileRun): boolean {
 }
 
 function Story({ file, search, onChanged }: ViewProps & { onChanged(): void }): Element {
-  const { arrival, runs, versions, entries, events } = file;
+  const { arrival, runs, versions, entries, counts, events } = file;
   const last = runs.at(-1);
   const item = {
     ...{ run: last?.run.id ?? null, drop: arrival.drop, path: arrival.path },
@@ -90,7 +90,7 @@ function Story({ file, search, onChanged }: ViewProps & { onChanged(): void }): 
     ${last === undefined ? null : html`<${Excerpt} file=${file} search=${search} last=${last} />`}
     <section class="card" aria-labelledby="timeline"><h2 id="timeline">${words.timeline}</h2>
       <${Timeline} events=${events} /></section>
-    <${History} ...${{ runs, versions, entries }} />`;
+    <${History} ...${{ runs, versions, entries, counts }} />`;
 }
 
 function Outcome(file: File, last: FileRun | undefined): Content {

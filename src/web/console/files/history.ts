@@ -1,7 +1,7 @@
 /** The runs of a file with their batches, its other versions, and what it packs. */
 import { useState } from "preact/hooks";
 import { type Content, type Element, html } from "../../kit/html.ts";
-import type { FileRow, FileRun } from "../contract.ts";
+import type { FilePage, FileRow, FileRun } from "../contract.ts";
 import { Foreign, Scroll, State } from "../parts.ts";
 import { placeWords, type Spot } from "../place.ts";
 import { TEXTS } from "../texts.ts";
@@ -15,21 +15,24 @@ interface HistoryProps {
   readonly runs: readonly FileRun[];
   readonly versions: readonly FileRow[];
   readonly entries: readonly FileRow[];
+  readonly counts: FilePage["counts"];
 }
 
-export function History({ runs, versions, entries }: HistoryProps): Element {
-  const files = (id: string, title: string, rows: readonly FileRow[]) =>
+export function History({ runs, versions, entries, counts }: HistoryProps): Element {
+  const note = (shown: number, all: number) =>
+    shown < all ? html`<p class="detail">${words.firstOf(shown, all)}</p>` : null;
+  const files = (id: "entries" | "versions", title: string, rows: readonly FileRow[]) =>
     rows.length === 0
       ? null
       : html`<section class="card" aria-labelledby=${id}><h2 id=${id}>${title}</h2>
-          <${FileTable} rows=${rows} caption=${title} /></section>`;
+          <${FileTable} rows=${rows} caption=${title} />${note(rows.length, counts[id])}</section>`;
   return html`
     ${
       runs.length === 0
         ? null
-        : html`<section class="card" aria-labelledby="runs"><h2 id="runs">${words.runs(runs.length)}</h2>
+        : html`<section class="card" aria-labelledby="runs"><h2 id="runs">${words.runs(counts.runs)}</h2>
             ${[...runs].reverse().map((run, at) => html`<${Run} key=${run.run.id} run=${run} isFirst=${at === 0} />`)}
-            </section>`
+            ${note(runs.length, counts.runs)}</section>`
     }
     ${files("entries", words.entries, entries)}${files("versions", words.versions, versions)}`;
 }
@@ -55,7 +58,7 @@ function Run({ run, isFirst }: RunProps): Element {
   </details>`;
 }
 
-function RunStory({ run: { run, batches, story, rejected } }: Pick<RunProps, "run">): Element {
+function RunStory({ run: { run, batches, story, rejected, rejectedCount } }: Pick<RunProps, "run">): Element {
   const { binding, replay, reason } = run;
   return html`${
     replay === null
@@ -65,7 +68,8 @@ function RunStory({ run: { run, batches, story, rejected } }: Pick<RunProps, "ru
         }</p>`
   }
     ${reason === null ? null : html`<p><${Foreign} text=${reason.message} /> <code>${reason.code}</code></p>`}
-    ${Findings(run.findings)}<${Batches} batches=${batches} story=${story} /><${Refused} rejected=${rejected} />
+    ${Findings(run.findings)}<${Batches} batches=${batches} story=${story} />
+    <${Refused} ...${{ rejected, rejectedCount }} />
     <details><summary>${words.settings}</summary><pre class="code">${JSON.stringify(binding.settings, null, 2)}</pre>
       </details>`;
 }
@@ -147,11 +151,11 @@ function outcomeWords(outcome: FileRun["batches"][number]["outcome"]): Content {
 
 const REFUSED_SHOWN = 20;
 
-function Refused({ rejected }: Pick<FileRun, "rejected">): Content {
+function Refused({ rejected, rejectedCount }: Pick<FileRun, "rejected" | "rejectedCount">): Content {
   const [isWhole, setWhole] = useState(false);
   if (rejected.length === 0) return null;
   const shown = isWhole ? rejected : rejected.slice(0, REFUSED_SHOWN);
-  return html`<details open=${rejected.length <= 10}><summary>${words.refused(rejected.length)}</summary>
+  return html`<details open=${rejected.length <= 10}><summary>${words.refused(rejectedCount)}</summary>
     <ul class="plain-list framed">${shown.map(
       ({
         code,
@@ -160,9 +164,12 @@ function Refused({ rejected }: Pick<FileRun, "rejected">): Content {
       }) => html`<li><span class="spot"><${Foreign} text=${placeWords(place)} most=${160} /></span>${" "}
         <${Foreign} text=${message} most=${300} /> <code class="detail-inline">${code}</code></li>`,
     )}</ul>${
-      shown.length === rejected.length
+      shown.length === rejectedCount
         ? null
-        : html`<p class="detail">${words.firstOf(shown.length, rejected.length)}${" "}
-            <button type="button" class="link" onClick=${() => setWhole(true)}>${words.showMore}</button></p>`
+        : html`<p class="detail">${words.firstOf(shown.length, rejectedCount)}${" "}${
+            isWhole || shown.length === rejected.length
+              ? null
+              : html`<button type="button" class="link" onClick=${() => setWhole(true)}>${words.showMore}</button>`
+          }</p>`
     }</details>`;
 }

@@ -66,7 +66,7 @@ export const FILES = {
     attempts: (count: number) => `${count} attempts`,
     stored: (stored: string, received: string) => `${stored} of ${received} stored`,
     known: { webhook: "reported", "read-back": "read back" },
-    refused: (count: number) => `${many(count, "refused row", "refused rows")}${count >= 200 ? " or more" : ""}`,
+    refused: (count: number) => many(count, "refused row", "refused rows"),
   },
   input: {
     of: (name: string) => `Content of ${name}`,
