@@ -163,7 +163,7 @@ async function assemble(first: GatewayConfig, given: GatewayDependencies, closer
   const shared = { ledger, log, dropEntry, lookups, zones, versions, finishFaults: new FinishFaults(clock) };
   const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner, undoneAt: given.undoneAt };
   const { claim, lanesOf } = claimsBy(claimParts(config, { ...shared, ...claiming }));
-  const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, ties: given.provisioning };
+  const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, onRun, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more, serviceEntry: (name) => services.get(name) }, closers);
   const recovery = await recoverRuns(steps);
 

@@ -228,7 +228,8 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
     fact("reason", `${placeWords(place)}${message}${foundWords(message, place)} [${code}]`);
     if (run.reason.hint !== undefined) fact("what to do", run.reason.hint);
   }
-  if (run.replay !== null)
+  if (run.replay?.continues !== undefined) fact("continues", `run ${run.replay.of}: ${run.replay.why ?? ""}`);
+  else if (run.replay !== null)
     fact(
       "replay of",
       `run ${run.replay.of}, requested by ${run.replay.by}` +

@@ -1,7 +1,7 @@
 /** The gateway's configuration: the sections of all components joined, and the rules between them. */
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { z } from "zod";
-import { pushOptions, serviceOptions, triggerGuard } from "../delivery/options.ts";
+import { heldOptions, pushOptions, serviceOptions, triggerGuard } from "../delivery/options.ts";
 import { type DropOptions, dropOptions, hubDropOptions } from "../drops/options.ts";
 import { ledgerOptions, withLedgerFile } from "../ledger/options.ts";
 import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/options.ts";
@@ -33,6 +33,7 @@ const sections = z.strictObject({
   drops: z.array(dropOptions).min(1).describe("The watched places."),
   triggers: triggerList(gatewayTrigger, gatewayServiceTriggers),
   push: pushOptions.prefault({}).describe("How batches are sent."),
+  held: heldOptions.prefault({}).describe("Held runs, once what made them is no longer in force."),
   operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
   notifications: notificationOptions
     .prefault({})

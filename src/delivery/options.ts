@@ -217,6 +217,17 @@ const guardOptions = z.strictObject({
   recheckMax: duration("10m").describe("Longest pause between two checks of a held run."),
 });
 
+export const heldOptions = z.strictObject({
+  remap: z
+    .enum(["always", "ask"])
+    .default("always")
+    .describe(
+      "When the mapper, its settings or a lookup table of a held run were changed. always: the file continues as a " +
+        "new run, which is mapped with what is in force and keeps its place in the lane. ask: the run stays held and " +
+        "says what differs, until a person replays it (with what is in force) or releases it (as it is).",
+    ),
+});
+
 export const pushOptions = z.strictObject({
   batch: batchOptions.prefault({}).describe("Limits of one push call."),
   concurrency: z.number().int().min(1).max(64).default(4).describe("Push calls at the same time, for each service."),

@@ -10,7 +10,7 @@ import type { ListingFilter } from "./paths.ts";
 /** A filter that takes everything, for the listing of an archive. */
 export const EVERYTHING: ListingFilter = { takesFile: () => true, entersFolder: () => true };
 
-const TAGGED = /\.([0-7][0-9a-hjkmnp-tv-z]{25})(?:\.[^.]*)?$/;
+const TAGGED = /\.([0-7][0-9a-hjkmnp-tv-z]{25}(?:[0-9a-hjkmnp-tv-z]{7})*)(?:\.[^.]*)?$/;
 
 /** The id of the run of an archived file; null for a name that Headgate did not give. */
 export function archivedRun(path: string): string | null {

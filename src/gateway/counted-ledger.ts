@@ -25,6 +25,11 @@ export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boole
       return begun;
     },
     resumeHeld: counted(ledger.resumeHeld),
+    async replaceHeld(...args) {
+      const replaced = await ledger.replaceHeld(...args);
+      for (const run of [replaced.held, replaced.run]) count(run, false);
+      return replaced;
+    },
     recordMapped: counted(ledger.recordMapped, true),
     async advanceRuns(advances) {
       const results = await ledger.advanceRuns(advances);

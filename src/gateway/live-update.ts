@@ -31,7 +31,15 @@ export interface ExchangedParts {
 }
 
 /** Sections that are exchanged, or are read each time they are needed. Any other section needs a new gateway. */
-const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "triggers", "serviceTriggers", "push", "log"];
+const EXCHANGED: readonly (keyof GatewayConfig)[] = [
+  "services",
+  "drops",
+  "triggers",
+  "serviceTriggers",
+  "push",
+  "held",
+  "log",
+];
 
 const TRIGGER_SECTIONS = ["triggers", "serviceTriggers"] as const;
 
@@ -61,7 +69,7 @@ export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts):
       ...changed.map((name) => `service ${name}`),
       ...new Set(touched.map((name) => `drop ${name}`)),
       ...(sameTriggers ? [] : ["triggers"]),
-      ...sections.filter((section) => section === "push" || section === "log"),
+      ...sections.filter((section) => section === "push" || section === "held" || section === "log"),
     ],
   };
 }

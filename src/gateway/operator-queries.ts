@@ -1,5 +1,5 @@
 /** Connects the queries of the operations API to the parts that answer them. */
-import { type GatewayConfig, isInsideHub, writtenIn } from "../config/gateway-config.ts";
+import { type GatewayConfig, writtenIn } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { IsoInstant } from "../model.ts";
 import type { Concern } from "../operations/attention.ts";
@@ -23,7 +23,6 @@ import type { SpoolQuota } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
-import { laneOf } from "../triggers/registry.ts";
 import type { OpenMapping } from "../workers/open.ts";
 import type { Closer } from "./closers.ts";
 import { shareInbox } from "./console/inbox.ts";
@@ -34,7 +33,7 @@ import { notificationHealth } from "./notifications.ts";
 import type { Observers } from "./observers.ts";
 import type { OperatorQueries } from "./operations-api.ts";
 import type { ConfigurationState } from "./reload.ts";
-import { batchLimits } from "./runs.ts";
+import { bindingParts } from "./runs.ts";
 import type { ServiceRegistry } from "./services.ts";
 import type { TriggersInForce } from "./triggers-in-force.ts";
 
@@ -94,13 +93,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
   queries.lanes = () => lanes.all();
   const live = liveGateway(scheduler, () => drops.watchers(), parts.services, log);
   const { isRemoved } = parts.steps;
-  const binding = () => ({
-    triggers: config.triggers,
-    lookups,
-    knowsZones: isInsideHub(config),
-    limits: batchLimits(config),
-    laneOf,
-  });
+  const binding = () => bindingParts(config, lookups);
   queries.command = (body) => executeCommand(body, { ledger, spool, pauses, binding: binding(), log, live, isRemoved });
   const inbox = shareInbox(config, parts);
   parts.observers.live.connectTo({

@@ -1,6 +1,6 @@
 /** Joins the parts that take a run from its claim to its end. */
 import { availableParallelism } from "node:os";
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
 import type { GuardPolicy } from "../delivery/delivery.ts";
 import { triggerGuard } from "../delivery/options.ts";
 import { planFinish } from "../drops/archive-name.ts";
@@ -14,6 +14,7 @@ import type { FinishFaults } from "../runs/finish-faults.ts";
 import { FinishGuard, type FinishGuardParts } from "../runs/finish-guard.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
+import { type BindingParts, replayBinding } from "../runs/replay-mapper.ts";
 import { ServiceReach } from "../runs/service-reach.ts";
 import type { SourceZones } from "../runs/source-zones.ts";
 import { finishAfter } from "../runs/steps/confirm-rule.ts";
@@ -146,6 +147,7 @@ export function joinSteps(
     readonly dropEntry: (name: string) => DropEntry | undefined;
     readonly serviceEntry: (name: string) => ServiceEntry | undefined;
     readonly claim: (arrivals: readonly Arrival[]) => Promise<void>;
+    readonly onRun: () => void;
     readonly ties: ProvisioningDependencies | undefined;
   },
   closers: Closer[],
@@ -175,12 +177,22 @@ export function joinSteps(
     get recheck() {
       return { firstMs: config.push.guard.recheck, lastMs: config.push.guard.recheckMax };
     },
+    bindingNow: (run, overrides) => replayBinding(run, overrides, bindingParts(config, parts.lookups)),
+    get remapHeld() {
+      return config.held.remap;
+    },
     currentMapper: (name) =>
       versions.current(name).catch((thrown: unknown) => {
         if (thrown instanceof ConfigError) return null;
         throw thrown;
       }),
   };
+}
+
+/** The configuration that replays are bound to, as it is now. */
+export function bindingParts(config: GatewayConfig, lookups: LookupStore): BindingParts {
+  const { triggers } = config;
+  return { triggers, lookups, knowsZones: isInsideHub(config), limits: batchLimits(config), laneOf };
 }
 
 export function batchLimits({ push }: GatewayConfig): BatchLimits {

@@ -63,18 +63,18 @@ function unknownEntry(service: string, state: ServiceTriggerState | undefined) {
 export interface OfferParts {
   readonly drops: Pick<DropRegistry, "watchers">;
   readonly mapping: Pick<OpenMapping, "start">;
-  readonly scheduler: Pick<Scheduler, "wake">;
+  readonly scheduler: Pick<Scheduler, "triggersChanged">;
   readonly log: Logger;
 }
 
-/** Offers unmatched files to the triggers, which changed. */
+/** Offers unmatched files to the triggers, which changed, and checks held runs again. */
 export function offerFiles(triggers: readonly GatewayTrigger[], parts: OfferParts): void {
   const { drops, mapping, scheduler, log } = parts;
   // Loading a mapper for the first time may take long; its callers wait for it where they need it.
   const offer = async () => {
     await mapping.start(triggers.map((trigger) => trigger.mapper));
     for (const watcher of drops.watchers()) await watcher.rematch();
-    scheduler.wake();
+    scheduler.triggersChanged();
   };
   offer().catch((thrown) =>
     log.warn({ err: thrown }, `files are not offered to the new triggers yet: ${wordsOf(thrown)}`),

@@ -30,6 +30,18 @@ export interface RunStart {
   readonly refusal?: Reason;
 }
 
+/** The run that follows a held one of the same file. */
+export interface HeldReplacement {
+  readonly binding: Binding;
+  readonly lane: string;
+  readonly replay: Replay;
+}
+
+export interface Replaced {
+  readonly held: Run;
+  readonly run: Run;
+}
+
 /** A run to be opened. */
 export interface RunOpening extends RunStart {
   readonly arrivalId: number;

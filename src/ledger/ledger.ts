@@ -36,8 +36,10 @@ import type {
   BatchChange,
   BegunDelivery,
   EntriesState,
+  HeldReplacement,
   MappedRecord,
   Opened,
+  Replaced,
   RunAdvance,
   RunChange,
   RunFilter,
@@ -187,6 +189,12 @@ export interface Ledger extends LedgerQueries {
     seen: readonly string[] | null,
     detail: string,
   ): Promise<Run | null>;
+  /**
+   * `held → cancelled`, and the new run of its file, in one transaction. One that continues the held run has its place in
+   * the lane, before all runs that were opened after it; a replay that a person ordered comes last. The reason of the
+   * held run names the new one.
+   */
+  replaceHeld(id: string, reason: Reason, next: HeldReplacement): Promise<Replaced>;
   /**
    * Records facts of a run without a change of its state (wait reason, finish plan, points). Appends an event
    * when `event` is given.

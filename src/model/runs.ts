@@ -181,7 +181,7 @@ export interface Run {
   /** Decided once, before the source file is touched. */
   readonly finishPlan: FinishPlan | null;
   readonly finishedAt: IsoInstant | null;
-  /** Set when a person ordered a replay. */
+  /** Set when a person ordered a replay, and when it continues a held run. */
   readonly replay: Replay | null;
   /** The node that works on the run, or did last; null before the start, and where one process owns the ledger. */
   readonly node: string | null;
@@ -212,6 +212,11 @@ export interface Replay {
   readonly by: string;
   /** The reason that the person gave; absent without one, and in replays of earlier versions. */
   readonly why?: string | undefined;
+  /**
+   * Nobody ordered it: the gateway continues a held run, in its place of the lane, with what is in force. Says whether
+   * that run was claimed, or is itself of a replay that a person ordered.
+   */
+  readonly continues?: "claim" | "replay" | undefined;
   /** The later runs whose dates were left out, recorded at the mapping so that mapping again gives equal bytes. */
   readonly spared?: readonly string[] | undefined;
 }

@@ -52,6 +52,12 @@ export class Scheduler {
     this.#scan();
   }
 
+  /** The triggers changed: what waits is tried now, such as held runs, which were mapped for the former ones. */
+  triggersChanged(): void {
+    for (const { waiting } of this.#stages) for (const id of waiting) this.#waits.clear(id);
+    this.wake();
+  }
+
   #scan(): void {
     if (this.#abort.signal.aborted || this.#isDraining) return;
     this.#isScanDue = true;

@@ -40,6 +40,14 @@ export function entryRunId(container: string, place: number): string {
   return container + encode(place, PLACE_LENGTH);
 }
 
+/**
+ * The id of the run that continues another: it is greater than that one, and less than any other that was made after
+ * it.
+ */
+export function continuationRunId(of: string): string {
+  return entryRunId(of, 0);
+}
+
 /** Unix milliseconds at which a run id was created. */
 export function runIdTimeMs(id: string): number {
   let ms = 0;

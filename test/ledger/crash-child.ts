@@ -21,12 +21,12 @@ async function step<T>(events: readonly string[], work: () => Promise<T>): Promi
 }
 
 const poll = await ledger.beginPoll("field");
-const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+const names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
 const sightings = await step(
   names.map(() => "arrival.settling"),
   () => poll.record(names.map((name) => entry(name))),
 );
-const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = sightings.map(({ arrival }) => arrival.id);
+const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0, i = 0] = sightings.map(({ arrival }) => arrival.id);
 await step([], () => poll.complete());
 await step(["arrival.unmatched"], () => ledger.advanceArrival(b, "unmatched", "no trigger"));
 await step(["arrival.settling"], () => ledger.advanceArrival(b, "settling", "changed"));
@@ -106,6 +106,21 @@ const emptied = await open(h);
 await advance(emptied.id, "claimed", "fetched");
 await advance(emptied.id, "fetched", "mapping");
 await advance(emptied.id, "mapping", "emptied");
+const stale = await open(i);
+await advance(stale.id, "claimed", "fetched");
+await advance(stale.id, "fetched", "mapping");
+await step(["run.mapped"], () => ledger.recordMapped(stale.id, record(["I"], [slice("1", 3)])));
+await advance(stale.id, "mapped", "held");
+await step(["run.cancelled", "run.claimed"], () =>
+  ledger.replaceHeld(
+    stale.id,
+    { code: "HG-RUN-010", message: "the mapper was changed" },
+    {
+      ...{ binding: BINDING, lane: "lane" },
+      replay: { of: stale.id, rejectedOnly: false, overwrite: true, by: "Headgate", continues: "claim" },
+    },
+  ),
+);
 const container = await open(f);
 await advance(container.id, "claimed", "fetched");
 await step(["arrival.settling", "arrival.settling", "run.opened"], () =>
@@ -113,7 +128,7 @@ await step(["arrival.settling", "arrival.settling", "run.opened"], () =>
 );
 await step(["note"], () => ledger.addEvent({ arrivalId: d, runId: null, operationId: null, what: "note", detail: "" }));
 await step(
-  ["b", "c", "d", "e", "f", "g", "h", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
+  ["b", "c", "d", "e", "f", "g", "h", "i", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
   () => list(ledger, "field", []),
 );
 await step([], () => ledger.pause({ kind: "drop", name: "field", by: "ann", why: "the server moves" }));

@@ -71,7 +71,7 @@ function expectedEvents(told: string, after: boolean): readonly string[] {
 }
 
 async function allFiles(ledger: Ledger): Promise<readonly TracedFile[]> {
-  const found = await Promise.all(["a", "b", "c", "d", "e", "f", "g", "h"].map((name) => ledger.trace(name)));
+  const found = await Promise.all(["a", "b", "c", "d", "e", "f", "g", "h", "i"].map((name) => ledger.trace(name)));
   return found.flat();
 }
 

@@ -178,6 +178,50 @@ export function operatorConformance(ledger: () => Ledger): void {
     },
   );
 
+  it("continues a held run in its place of the lane, and puts a replay that a person ordered last", async () => {
+    const held = await mapped(ledger(), "held.csv", record(["A"]));
+    await ledger().advanceRun(held.id, "mapped", "held");
+    const later = await mapped(ledger(), "later.csv", record(["A"]));
+    const other = { ...held.binding, mapper: { ...held.binding.mapper, version: "9.9.9", digest: "99" } };
+    const order = { of: held.id, rejectedOnly: false, overwrite: true, by: "Headgate", why: "the mapper was changed" };
+    const replace = (id: string, continues?: "claim") =>
+      ledger().replaceHeld(
+        id,
+        { code: "HG-RUN-010", message: "the mapper was changed" },
+        {
+          binding: other,
+          lane: held.lane,
+          replay: { ...order, of: id, ...(continues === undefined ? {} : { continues }) },
+        },
+      );
+    const { run } = await replace(held.id, "claim");
+    expect(run).toMatchObject({
+      state: "claimed",
+      arrivalId: held.arrivalId,
+      binding: { mapper: { version: "9.9.9" } },
+    });
+    expect(run.id > held.id && run.id < later.id).toBe(true);
+    expect(await ledger().run(held.id)).toMatchObject({
+      state: "cancelled",
+      reason: { message: `the mapper was changed; its file is run ${run.id} now` },
+    });
+    expect(await ledger().runOf(held.arrivalId)).toMatchObject({ id: run.id });
+    // What it will deliver is not known before it is mapped.
+    expect((await ledger().beginDelivery(later.id, "to main")).blockedBy).toMatchObject({ id: run.id });
+    await expect(replace(held.id, "claim")).rejects.toThrow("is cancelled, and not held");
+    expect(await ledger().runOf(held.arrivalId)).toMatchObject({ id: run.id });
+
+    await ledger().advanceRun(run.id, "claimed", "fetched", { sha256: "a" });
+    await ledger().advanceRun(run.id, "fetched", "mapping");
+    await ledger().recordMapped(run.id, record(["A"]));
+    expect((await ledger().beginDelivery(later.id, "to main")).blockedBy).toMatchObject({ id: run.id });
+    await ledger().advanceRun(run.id, "mapped", "held");
+    const { run: again } = await replace(run.id);
+    expect(again.id > later.id).toBe(true);
+    expect((await ledger().beginDelivery(later.id, "to main")).run).toMatchObject({ state: "delivering" });
+    expect(await ledger().check()).toEqual([]);
+  });
+
   it("releases no held run into the delivery of an earlier one", async () => {
     const earlier = await mapped(ledger(), "earlier.csv", record(["A"]));
     const held = await mapped(ledger(), "held.csv", record(["A"]));

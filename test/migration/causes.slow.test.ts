@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Finding } from "../../src/migration/plan/findings.ts";
 import { captureShown } from "../cli/shown.ts";
 import { collect, openFile } from "../mapping/kit.ts";
@@ -13,16 +13,16 @@ import { headgateHere } from "./migrate-command.ts";
 
 const shown = captureShown();
 let rig: GatewayRig;
-beforeAll(async () => {
+beforeEach(async () => {
   rig = await GatewayRig.start();
   for (const meter of ["main", "holed", "old", "new", "units"]) await rig.variable(meter);
   putHistory();
   configure("Wh");
 }, 120_000);
-afterAll(() => rig.close());
+afterEach(() => rig.close());
 
 /** The setting of the unit is wrong at first for the files of one meter. */
-function configure(unit: string): void {
+function configure(unit: string, remap: "always" | "ask" = "always"): void {
   const metadata = (declared: string) => ({
     timeZone: "UTC",
     date: { column: "time", format: "yyyy-MM-dd HH:mm" },
@@ -33,6 +33,7 @@ function configure(unit: string): void {
   });
   const name = (filterType: string) => [{ filterType, value: "units" }];
   rig.configure({
+    held: { remap },
     triggers: [
       trigger("units", {
         ...{ mapper: "delimited", metadata: metadata(unit), fileNamePatternMatches: name("StartsWith") },
@@ -143,7 +144,7 @@ it("has each cause once in the plan, the run with its comparison, the report, th
 
 it("takes a held file again that was touched, and all with --remap, and counts no file twice", async () => {
   await migrate();
-  configure("kWh");
+  configure("kWh", "ask");
   const touch = (meter: string, day: number) =>
     rig.put(
       `history/${meter}-2025-03-0${day}.csv`,
@@ -170,4 +171,12 @@ it("takes a held file again that was touched, and all with --remap, and counts n
   expect(listed.stdout).toMatch(
     new RegExp(`${done.id} +stopped +20\\d\\d-.* +39 delivered, 1 quarantined +1,080 +by trigger`),
   );
+});
+
+it("maps held files again by the same command, once the trigger was corrected", async () => {
+  await migrate();
+  configure("kWh");
+  const done = JSON.parse((await migrate("--verify", "--json")).stdout);
+  expect(done.files).toEqual({ delivered: 39, quarantined: 1 });
+  expect(done.verified).toMatchObject({ differences: [], unknown: [] });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createRunIds, entryRunId, runIdTimeMs } from "../../src/support/run-id.ts";
+import { archivedRun } from "../../src/drops/archive-cleanup.ts";
+import { continuationRunId, createRunIds, entryRunId, runIdTimeMs } from "../../src/support/run-id.ts";
 
 const time = fc.integer({ min: 0, max: 2 ** 47 });
 
@@ -36,6 +37,18 @@ it("returns the time at which a run id was created", () => {
 
 it("carries to the next greater id when no more random ones fit behind the last", () => {
   expect(createRunIds("00000000010fzzzzzzzzzzzzzz")(0)).toBe("00000000010g00000000000000");
+});
+
+it("puts a run that continues another right after it", () => {
+  fc.assert(
+    fc.property(time, time, (first, then) => {
+      const next = createRunIds();
+      const held = next(first);
+      const ids = [held, continuationRunId(held), continuationRunId(continuationRunId(held)), next(then)];
+      expect(ids).toEqual([...new Set(ids)].sort());
+      expect(archivedRun(`archive/a.${ids[2]}.csv`)).toBe(ids[2]);
+    }),
+  );
 });
 
 it("puts the runs of entries between that of their container and the next one, at every depth", () => {

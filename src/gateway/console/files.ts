@@ -174,7 +174,7 @@ function shownRun(run: Run): ShownRun {
           },
     replay: replay && {
       ...{ of: replay.of, rejectedOnly: replay.rejectedOnly, overwrite: replay.overwrite },
-      ...{ by: replay.by, why: replay.why ?? null },
+      ...{ by: replay.by, why: replay.why ?? null, continues: replay.continues !== undefined },
     },
   };
 }

@@ -78,12 +78,13 @@ export function insertBatches(run: Run, slices: readonly BatchSlice[], { origin,
 
 /**
  * The Idempotency-Keys of a run follow from what is delivered, and from nothing that only this ledger knows, so that
- * one that was lost, or another on the same drop, makes the same keys. Null for a replay, which a person ordered, and
- * for a drop without an address: their operation ids are the keys.
+ * one that was lost, or another on the same drop, makes the same keys. Null for what a person ordered, and for a drop
+ * without an address: their operation ids are the keys.
  */
 export function keyOrigin(run: Run, sha256: string, { occurrence, forgottenAt }: KeyFacts): string | null {
   const { address, mapper, settings, rows, rejectShare, limits, lookups = [], zones, version } = run.binding;
-  if (address === undefined || run.replay !== null) return null;
+  const isOrdered = run.replay !== null && run.replay.continues !== "claim";
+  if (address === undefined || isOrdered) return null;
   const file = [`${address}/${run.path}`, run.size, run.mtime, sha256, occurrence, forgottenAt];
   const tables = lookups.map(({ name, digest }) => [name, digest]);
   const made = [mapper.name, mapper.digest, settings, rows, rejectShare, limits, tables, zones, version];

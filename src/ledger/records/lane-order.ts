@@ -3,18 +3,22 @@
  * once more, in the transaction that changes the state: they may have changed while the guard queried the
  * service.
  */
-import type { Run } from "../../model.ts";
-import type { BegunDelivery, Ledger } from "../ledger.ts";
+import type { Reason, Run } from "../../model.ts";
+import { continuationRunId } from "../../support/run-id.ts";
+import type { BegunDelivery, HeldReplacement, Ledger, Replaced } from "../ledger.ts";
 import { batchesOf } from "./batches.ts";
 import { blockedBy, inTheWayOf } from "./lanes.ts";
+import { openRun } from "./new-run.ts";
 import { laterDeliverers } from "./operator.ts";
 import { advance, missingRun, moveRun, mustFindRun } from "./runs.ts";
 import type { Steps, Store } from "./store.ts";
 
-export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resumeHeld"> {
+export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resumeHeld" | "replaceHeld"> {
   return {
     beginDelivery: (id, detail) => store.write("run.delivering", () => beginDelivery(store, id, detail)),
     resumeHeld: (id, to, seen, detail) => store.write(`run.${to}`, () => resumeHeld(store, id, to, seen, detail)),
+    replaceHeld: (id, reason, next) =>
+      store.write(["run.cancelled", "run.claimed"], () => replaceHeld(store, id, reason, next)),
   };
 }
 
@@ -44,4 +48,11 @@ function* resumeHeld(
     if (later.some(({ id: other }) => !seen.includes(other))) return null;
   }
   return yield* moveRun(store, id, "held", to, { reason: null, detail });
+}
+
+function* replaceHeld(store: Store, id: string, reason: Reason, next: HeldReplacement): Steps<Replaced> {
+  const after = next.replay.continues === undefined ? yield* store.nextRunId() : continuationRunId(id);
+  const message = `${reason.message}; its file is run ${after} now`;
+  const held = yield* moveRun(store, id, "held", "cancelled", { reason: { ...reason, message }, detail: message });
+  return { held, run: yield* openRun(store, { arrivalId: held.arrivalId, ...next }, after) };
 }

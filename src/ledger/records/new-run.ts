@@ -26,8 +26,9 @@ export function openingMethods(store: Store): Pick<Ledger, "openRun" | "openRuns
 
 type NewRun = Omit<RunOpening, "lanes">;
 
-function* openRun(store: Store, given: NewRun): Steps<Run> {
-  return yield* recordRun(store, given, yield* findToOpen(store, given));
+/** For use inside a write. `id`: where it is decided already. */
+export function* openRun(store: Store, given: NewRun, id?: string): Steps<Run> {
+  return yield* recordRun(store, given, yield* findToOpen(store, given), id);
 }
 
 function* openRuns(store: Store, openings: readonly RunOpening[]): Steps<readonly Opened[]> {
@@ -76,10 +77,10 @@ function* findToOpen(store: Store, { arrivalId, binding, replay }: NewRun): Step
   return { arrival, knownBinding };
 }
 
-function* recordRun(store: Store, given: NewRun, { arrival, knownBinding }: ToOpen): Steps<Run> {
+function* recordRun(store: Store, given: NewRun, { arrival, knownBinding }: ToOpen, decided?: string): Steps<Run> {
   const { arrivalId, binding, lane, replay, refusal } = given;
   const placed = replay === undefined ? yield* placedRunId(arrival) : null;
-  const id = placed ?? (yield* store.nextRunId());
+  const id = decided ?? placed ?? (yield* store.nextRunId());
   const now = store.now();
   const run = newRun(id, { arrival, binding, lane, replay: replay ?? null, now });
   yield* insertRun(run, knownBinding ?? (yield* bindingId(binding)));
@@ -121,6 +122,7 @@ function* assertAtRest({ id, path }: Arrival): Steps<void> {
 function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): string {
   const claimed = `by trigger ${trigger} for mapper ${mapper.name} ${mapper.version}`.trimEnd();
   if (replay === undefined) return claimed;
+  if (replay.continues !== undefined) return `continues run ${replay.of}: ${replay.why ?? ""}; ${claimed}`;
   const how = [replay.rejectedOnly ? "only what was not accepted" : "", replay.overwrite ? "overwriting" : ""];
   const words = how.filter((word) => word !== "").join(", ");
   const why = replay.why === undefined ? "" : `: ${replay.why}`;

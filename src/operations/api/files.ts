@@ -39,6 +39,7 @@ const fileRun = z.object({
         overwrite: z.boolean(),
         by: z.string(),
         why: z.string().nullable(),
+        continues: z.boolean().describe("The gateway continues a held run with what is in force; nobody ordered it."),
       })
       .nullable(),
   }),

@@ -42,6 +42,15 @@ export async function cancellable(
 /** A batch that was sent stays as it is; one whose outcome is unknown is named as such. */
 export async function cancelNow(id: string, by: string, why: string, ledger: Ledger): Promise<CancelledRun> {
   const { run, unknown } = await cancellable(id, ledger);
+  const message = cancelWords(run, unknown, by, why);
+  await ledger.advanceRun(id, run.state, "cancelled", {
+    reason: { code: "HG-RUN-010", message },
+    detail: message,
+  });
+  return { run: id, file: run.path, was: run.state, acceptedPoints: run.points.accepted, unknown };
+}
+
+export function cancelWords(run: Run, unknown: readonly string[], by: string, why: string): string {
   const facts = [
     `cancelled by ${by}${why === "" ? "" : `: ${why}`}`,
     ...(run.points.accepted === 0 ? [] : [`${run.points.accepted} points were accepted before and stay`]),
@@ -52,10 +61,5 @@ export async function cancelNow(id: string, by: string, why: string, ledger: Led
             "sent, and not answered",
         ]),
   ];
-  const message = facts.join("; ");
-  await ledger.advanceRun(id, run.state, "cancelled", {
-    reason: { code: "HG-RUN-010", message },
-    detail: message,
-  });
-  return { run: id, file: run.path, was: run.state, acceptedPoints: run.points.accepted, unknown };
+  return facts.join("; ");
 }

@@ -1,12 +1,12 @@
 /** Opens a new run that takes the file of an earlier one again. */
 import { z } from "zod";
-import type { Ledger } from "../../ledger/ledger.ts";
-import { finishedPlace, type Run } from "../../model.ts";
+import type { HeldReplacement, Ledger } from "../../ledger/ledger.ts";
+import type { Run } from "../../model.ts";
 import { REPLAYABLE_STATES } from "../../states.ts";
 import { RejectedError } from "../../support/errors.ts";
 import { assertMapped, replayBinding } from "../replay-mapper.ts";
-import { attemptsBefore } from "../steps/exclusions.ts";
-import { cancelNow } from "./cancel.ts";
+import { hasInput } from "../steps/exclusions.ts";
+import { cancellable, cancelWords } from "./cancel.ts";
 import { type CommandParts, command, mustFindRun, whilePaused } from "./command.ts";
 
 const fields = {
@@ -25,17 +25,20 @@ export const replay = command(fields, async (asked, parts) => {
   const of = await mustFindRun(id, ledger);
   await assertReplayable(of, { ledger, spool });
   const bound = await replayBinding(of, { trigger, mapper, settings, rows }, binding);
-  // Nothing of a held run was sent: the replay replaces it.
-  if (of.state === "held") await whilePaused(parts, id, () => cancelNow(id, by, replacedWords(why), ledger));
-  const run = await ledger.openRun(of.arrivalId, bound.binding, bound.lane, {
-    replay: { of: id, rejectedOnly, overwrite, by, ...(why === "" ? {} : { why }) },
-  });
+  const order = { of: id, rejectedOnly, overwrite, by, ...(why === "" ? {} : { why }) };
+  const run =
+    of.state === "held"
+      ? await whilePaused(parts, id, () => replaceHeld(of, { ...bound, replay: order }, ledger))
+      : await ledger.openRun(of.arrivalId, bound.binding, bound.lane, { replay: order });
   live?.onRun();
   return { run: run.id, of: id, drop: run.drop, file: run.path };
 });
 
-function replacedWords(why: string): string {
-  return why === "" ? "it is replayed" : `it is replayed: ${why}`;
+async function replaceHeld({ id }: Run, next: HeldReplacement, ledger: Ledger): Promise<Run> {
+  const { by, why } = next.replay;
+  const { unknown, run } = await cancellable(id, ledger);
+  const words = cancelWords(run, unknown, by, why === undefined ? "it is replayed" : `it is replayed: ${why}`);
+  return (await ledger.replaceHeld(id, { code: "HG-RUN-010", message: words }, next)).run;
 }
 
 /** `RejectedError` while the file is in progress, and when its input is nowhere. */
@@ -54,15 +57,7 @@ export async function assertReplayable(
       hint: `Wait for it, or cancel it first: \`headgate cancel ${run.id}\`.`,
     });
   }
-  await assertInput(of, ledger, spool);
-}
-
-/** Does not ask the drop: that is done when the run is fetched. */
-async function assertInput(of: Run, ledger: Ledger, spool: Pick<CommandParts["spool"], "holdsInput">): Promise<void> {
-  for (const { id } of await attemptsBefore(of, ledger)) if (await spool.holdsInput(id)) return;
-  const arrival = await ledger.arrival(of.arrivalId);
-  if (arrival !== null && arrival.goneAt === null) return;
-  if (finishedPlace(of.path, await ledger.events(of.arrivalId)) !== null) return;
+  if (await hasInput(of, { ledger, spool })) return;
   throw new RejectedError("HG-RUN-009", {
     operation: "replay",
     subject: of.id,

@@ -3,7 +3,7 @@
  * overwrites them, and, where only the rest is wanted, readings that the service accepted before.
  */
 import type { Ledger, TargetKey } from "../../ledger/ledger.ts";
-import type { Batch, Replay, Run } from "../../model.ts";
+import { type Batch, finishedPlace, type Replay, type Run } from "../../model.ts";
 import { bodiesOf, parseBody, ReadingSet, readingsOf } from "../../segment/payloads.ts";
 import type { Spool } from "../../spool/spool.ts";
 import { RejectedError } from "../../support/errors.ts";
@@ -30,6 +30,18 @@ export async function attemptsBefore(of: Run, ledger: Pick<Ledger, "run">): Prom
     if (at !== null) attempts.push(at);
   }
   return attempts;
+}
+
+/** Whether the file is kept, or at a place as far as the ledger knows: that is seen when it is fetched. */
+export async function hasInput(
+  of: Run,
+  parts: { readonly ledger: Pick<Ledger, "run" | "arrival" | "events">; readonly spool: Pick<Spool, "holdsInput"> },
+): Promise<boolean> {
+  const { ledger, spool } = parts;
+  for (const { id } of await attemptsBefore(of, ledger)) if (await spool.holdsInput(id)) return true;
+  const arrival = await ledger.arrival(of.arrivalId);
+  if (arrival !== null && arrival.goneAt === null) return true;
+  return finishedPlace(of.path, await ledger.events(of.arrivalId)) !== null;
 }
 
 /** Later runs whose readings a replay would overwrite. */

@@ -6,6 +6,7 @@ import type { GuardPolicy } from "../../delivery/delivery.ts";
 import type { Reason, Run, TargetFacts } from "../../model.ts";
 import { REGISTER } from "../../support/register.ts";
 import { GuardFindings } from "./guard-findings.ts";
+import { askedReason, changedBinding, continueHeld, mayContinue } from "./held-remap.ts";
 import { overtakenWords } from "./later-deliveries.ts";
 import { quarantineUnmade } from "./lost-segment.ts";
 import { type RebuildFault, rebuildSegment } from "./segment-rebuild.ts";
@@ -14,6 +15,7 @@ import { NEXT, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 /** Targets that are checked at once; memory holds the facts of so many. */
 const TARGETS_PER_PART = 10_000;
 const SERVICE_MISSING_WAIT_MS = 60_000;
+const REBUILT_WAIT_MS = 1_000;
 
 /** `go`: nothing keeps it back. */
 type Verdict =
@@ -25,56 +27,74 @@ type Verdict =
 
 type Provisioning = NonNullable<ReturnType<RunSteps["provisioning"]>>;
 
-/** Whether there is anything that the guard checks. */
+/** Whether there is anything that the guard checks. A run that continues a held one may have been overtaken as well. */
 export function isGuarded(run: Run, steps: RunSteps): boolean {
-  return Object.values(steps.guardPolicy(run)).some((act) => act !== "push");
+  return run.replay?.continues !== undefined || Object.values(steps.guardPolicy(run)).some((act) => act !== "push");
 }
 
 /** Before a mapped run is delivered: null when it may go. */
 export async function guardRun(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult | null> {
-  const policy = steps.guardPolicy(run);
-  const found = await inspect(run, policy, steps, signal);
+  const found = await verdictOf(run, steps, signal);
   if (found.verdict === "wait") return found.step;
   if (found.verdict === "lost") return await quarantineUnmade(run, run.state, found.fault, steps);
-  if (found.verdict === "hold") {
-    const { reason } = found;
-    await steps.ledger.advanceRun(run.id, "mapped", "held", { reason, detail: reason.message });
-    return { move: "rest", held: true };
+  if (found.verdict === "hold") return await hold(run, found.reason, steps);
+  if (run.replay?.continues !== undefined) {
+    const passed = await passedBy(run, waitFor(REBUILT_WAIT_MS, "its payload was made again"), steps, signal);
+    if ("step" in passed) return passed.step;
+    if ("reason" in passed) return await hold(run, passed.reason, steps);
   }
   if (found.warning !== null) await steps.ledger.noteRun(run.id, { event: "run.warned", detail: found.warning });
   return null;
 }
 
+async function hold(run: Run, reason: Reason, steps: RunSteps): Promise<StepResult> {
+  await steps.ledger.advanceRun(run.id, "mapped", "held", { reason, detail: reason.message });
+  return { move: "rest", held: true };
+}
+
 /** Of a held run. */
 export async function recheckHeld(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const again = waitFor(pauseMs(run, steps), run.reason?.message ?? "it is held");
+  const changed = await changedBinding(run, steps);
+  if (changed !== null && (await mayContinue(run, steps))) return await continueHeld(run, changed, steps);
   // Only a person can say which of the values is right.
   if (run.reason?.code === "HG-GUARD-007") return again;
-  const policy = steps.guardPolicy(run);
   if (!(await steps.spool.hasSegment(run.id))) {
     const { fault } = await rebuild(run, steps, signal);
     return fault === null ? NEXT : await quarantineUnmade(run, run.state, fault, steps);
   }
-  const found: Verdict = Object.values(policy).every((act) => act === "push")
-    ? { verdict: "go", warning: null }
-    : await inspect(run, policy, steps, signal);
+  const found = await verdictOf(run, steps, signal);
   if (found.verdict === "wait") return found.step;
   if (found.verdict === "lost") return await quarantineUnmade(run, run.state, found.fault, steps);
-  if (found.verdict === "hold") return await stay(run, found.reason, again, steps);
-  const overtaken = await overtakenWords(run, steps);
-  if (overtaken.status === "wait") return overtaken.step;
-  if (overtaken.status === "overtaken" && overtaken.isDamaged === true) {
-    const { fault } = await rebuild(run, steps, signal);
-    return fault === null ? again : await quarantineUnmade(run, run.state, fault, steps);
+  if (found.verdict === "hold") {
+    const message = changed === null ? found.reason.message : `${found.reason.message}; ${changed.words}`;
+    return await stay(run, { ...found.reason, message }, again, steps);
   }
-  if (overtaken.status === "overtaken") {
-    const reason = { code: "HG-GUARD-007", message: overtaken.words, hint: REGISTER["HG-GUARD-007"].hint };
-    return await stay(run, reason, again, steps);
-  }
+  if (changed !== null) return await stay(run, askedReason(changed), again, steps);
+  const passed = await passedBy(run, again, steps, signal);
+  if ("step" in passed) return passed.step;
+  if ("reason" in passed) return await stay(run, passed.reason, again, steps);
   const words = `nothing holds it now: ${run.reason?.message ?? ""}`;
   // Null: another run passed it meanwhile, which is checked next.
-  await steps.ledger.resumeHeld(run.id, "mapped", overtaken.seen, words);
+  await steps.ledger.resumeHeld(run.id, "mapped", passed.seen, words);
   return NEXT;
+}
+
+type Passed =
+  /** By none, or by these, which share no date. */
+  { readonly seen: readonly string[] } | { readonly step: StepResult } | { readonly reason: Reason };
+
+/** Later runs that delivered dates of the run. `again`: when its payload had to be made again to know. */
+async function passedBy(run: Run, again: StepResult, steps: RunSteps, signal: AbortSignal): Promise<Passed> {
+  const overtaken = await overtakenWords(run, steps);
+  if (overtaken.status === "free") return { seen: overtaken.seen };
+  if (overtaken.status === "wait") return { step: overtaken.step };
+  if (overtaken.isDamaged === true) {
+    const { fault } = await rebuild(run, steps, signal);
+    return { step: fault === null ? again : await quarantineUnmade(run, run.state, fault, steps) };
+  }
+  const code = "HG-GUARD-007";
+  return { reason: { code, message: overtaken.words, hint: REGISTER[code].hint } };
 }
 
 async function stay(run: Run, reason: Reason, again: StepResult, steps: RunSteps): Promise<StepResult> {
@@ -87,6 +107,12 @@ async function stay(run: Run, reason: Reason, again: StepResult, steps: RunSteps
 function pauseMs(run: Run, { clock, recheck }: RunSteps): number {
   const heldMs = clock.now().epochMilliseconds - Date.parse(run.changedAt);
   return Math.min(recheck.lastMs, Math.max(recheck.firstMs, heldMs / 3));
+}
+
+async function verdictOf(run: Run, steps: RunSteps, signal: AbortSignal): Promise<Verdict> {
+  const policy = steps.guardPolicy(run);
+  if (Object.values(policy).every((act) => act === "push")) return { verdict: "go", warning: null };
+  return await inspect(run, policy, steps, signal);
 }
 
 async function inspect(

@@ -28,6 +28,7 @@ import type { Logger } from "../../support/log.ts";
 import type { Tracer } from "../../support/trace-context.ts";
 import type { FinishFaults } from "../finish-faults.ts";
 import type { LookupStore } from "../lookups.ts";
+import type { ReplayOverrides, replayBinding } from "../replay-mapper.ts";
 import type { ServiceReach } from "../service-reach.ts";
 import type { SourceZones } from "../source-zones.ts";
 import type { ContainerCopies } from "../unpacking/copies.ts";
@@ -119,6 +120,12 @@ export interface RunSteps {
   claim(arrival: Arrival): Promise<void>;
   /** The version of this mapper that new runs take; null when it is gone or cannot be loaded. */
   currentMapper(name: string): Promise<MapperIdentity | null>;
+  /** What a replay of the run would be bound to now; its mapper has no version yet. */
+  bindingNow(run: Run, overrides: ReplayOverrides): ReturnType<typeof replayBinding>;
+  /** Whether a held run continues by itself with what is in force, or a person is asked. */
+  readonly remapHeld: "always" | "ask";
+  /** A run was opened. */
+  onRun(): void;
   dropEntry(name: string): DropEntry | undefined;
   serviceEntry(name: string): ServiceEntry | undefined;
   /** Called while files are mapped: loads what the first call of a service needs, and would wait for. */

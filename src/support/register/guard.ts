@@ -56,4 +56,10 @@ export const GUARD_ERRORS = {
       "Create their targets (`headgate provision RUN` where the trigger has a `provision` template), or correct " +
       "the mapper and `headgate replay RUN`. `headgate release RUN --yes` pushes it all the same.",
   },
+  "HG-GUARD-010": {
+    title: "the mapper, its settings or a table were changed while the run was held",
+    hint:
+      "`headgate replay RUN` maps it again with what is in force, `headgate release RUN` pushes it as it was mapped, " +
+      "`headgate cancel RUN` gives it up. With `held.remap: always` it is mapped again without a question.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

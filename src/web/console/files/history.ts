@@ -63,9 +63,9 @@ function RunStory({ run: { run, batches, story, rejected, rejectedCount } }: Pic
   return html`${
     replay === null
       ? null
-      : html`<p>${words.replayOf} <code>${replay.of}</code> ${words.by} <bdi>${replay.by}</bdi>${
-          replay.why === null ? null : html`: <${Foreign} text=${replay.why} />`
-        }</p>`
+      : html`<p>${replay.continues ? words.continues : words.replayOf} <code>${replay.of}</code>${
+          replay.continues ? null : html` ${words.by} <bdi>${replay.by}</bdi>`
+        }${replay.why === null ? null : html`: <${Foreign} text=${replay.why} />`}</p>`
   }
     ${reason === null ? null : html`<p><${Foreign} text=${reason.message} /> <code>${reason.code}</code></p>`}
     ${Findings(run.findings)}<${Batches} batches=${batches} story=${story} />

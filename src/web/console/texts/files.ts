@@ -46,6 +46,7 @@ export const FILES = {
     whole: (length: string) => `${length} from the first to the last event`,
     runs: (count: number) => (count === 1 ? "Run" : `Runs (${count}), newest first`),
     replayOf: "Replay of",
+    continues: "Continues",
     by: "by",
     settings: "Settings of the mapper",
     entries: "Entries",
