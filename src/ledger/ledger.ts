@@ -123,9 +123,9 @@ export interface Ledger extends LedgerQueries {
   duplicateOf(arrival: Arrival, sha256: string): Promise<Arrival | null>;
   /**
    * `latestRun`: the latest run of which the spool has files. When the ledger knows neither it nor a later one, it was
-   * lost, or is an older copy: other versions of its files may have come and gone since, so that no arrival from before
-   * counts for `duplicateOf` any more, and the batches of one that would name the operation that they repeat. Returns
-   * whether that is news.
+   * lost, or is an older copy: other versions of its files may have come and gone since, so that no earlier arrival
+   * counts for `duplicateOf` from then on, and the batches of one that would name the operation that they repeat.
+   * Returns whether that is news.
    */
   noteOlderCopy(latestRun: string): Promise<boolean>;
   /**
@@ -190,9 +190,9 @@ export interface Ledger extends LedgerQueries {
     detail: string,
   ): Promise<Run | null>;
   /**
-   * `held → cancelled`, and the new run of its file, in one transaction. One that continues the held run has its place in
-   * the lane, before all runs that were opened after it; a replay that a person ordered comes last. The reason of the
-   * held run names the new one.
+   * `held → cancelled`, and the new run of its file, in one transaction. One that continues the held run has its place
+   * in the lane, before all runs that were opened after it; a replay that a person ordered comes last. The reason of
+   * the held run names the new one.
    */
   replaceHeld(id: string, reason: Reason, next: HeldReplacement): Promise<Replaced>;
   /**

@@ -28,7 +28,7 @@ export const PLACE_EVENTS: readonly string[] = [
 
 /**
  * Where the finish of a file has put it: the result, as the history of the file has it, which may differ from the plan.
- * Null for a file that it moved nowhere, or that is not there any more.
+ * Null for a file that it moved nowhere, or that has gone from there.
  */
 export function finishedPlace(path: string, events: readonly Pick<LedgerEvent, "what" | "detail">[]): string | null {
   const last = events.findLast(({ what }) => PLACE_EVENTS.includes(what));

@@ -213,8 +213,8 @@ export interface Replay {
   /** The reason that the person gave; absent without one, and in replays of earlier versions. */
   readonly why?: string | undefined;
   /**
-   * Nobody ordered it: the gateway continues a held run, in its place of the lane, with what is in force. Says whether
-   * that run was claimed, or is itself of a replay that a person ordered.
+   * No person ordered it: the gateway continues a held run, in its place of the lane, with what is in force. Says
+   * whether that run was claimed, or is itself of a replay that a person ordered.
    */
   readonly continues?: "claim" | "replay" | undefined;
   /** The later runs whose dates were left out, recorded at the mapping so that mapping again gives equal bytes. */

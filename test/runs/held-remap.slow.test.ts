@@ -31,7 +31,8 @@ export default defineMapper({ name: "acme", summary: "of a test", version: "${ve
   settings: z.object({ add: z.number().default(0) }), async map({ file, settings, lookup, emit }) {
   const [meter, date, value] = (await file.text()).trim().split(",");
   const factor = ${times};
-  emit({ target: { sourceSerialNumber: meter, mappingConfig: "v" }, date, value: Number(value) * factor + settings.add });
+  const target = { sourceSerialNumber: meter, mappingConfig: "v" };
+  emit({ target, date, value: Number(value) * factor + settings.add });
 } });`,
   );
 }
@@ -65,7 +66,7 @@ async function hold(path: string, line: string): Promise<Run> {
   return run;
 }
 
-test("a held run continues with the corrected mapper, in its place, under keys that a lost ledger makes again", async () => {
+test("a held run continues with the corrected mapper in its place, by keys that follow from the file", async () => {
   writeMapper("1.0.0", 10);
   await open();
   const held = await hold("a.csv", "M-1,2026-03-01T00:00:00Z,5\n");

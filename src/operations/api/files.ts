@@ -39,7 +39,7 @@ const fileRun = z.object({
         overwrite: z.boolean(),
         by: z.string(),
         why: z.string().nullable(),
-        continues: z.boolean().describe("The gateway continues a held run with what is in force; nobody ordered it."),
+        continues: z.boolean().describe("No person ordered it: a held run continues with what is in force."),
       })
       .nullable(),
   }),

@@ -1,7 +1,7 @@
 /**
- * A held run whose mapper, settings or tables were changed since it was mapped: the file continues as a new run, which is
- * bound to what is in force and has the place of the held one in its lane (invariants 7 and 10). With `held.remap: ask`
- * it stays held, and says so, until a person replays it (with what is in force) or releases it (as it is).
+ * A held run whose mapper, settings or tables were changed since it was mapped: the file continues as a new run, which
+ * is bound to what is in force and has the place of the held one in its lane (invariants 7 and 10). With `held.remap:
+ * ask` it stays held, and says so, until a person replays it (with what is in force) or releases it (as it is).
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Binding, MapperIdentity, Run } from "../../model.ts";
@@ -13,7 +13,7 @@ import { NEXT, type RunSteps, type StepResult } from "./steps.ts";
 
 type Bound = Awaited<ReturnType<RunSteps["bindingNow"]>>;
 
-/** What is in force, and in words how it differs from what the run was mapped with. */
+/** The binding in force, and in words how it differs from the one that the run was mapped with. */
 export interface ChangedBinding {
   readonly now: Bound;
   readonly words: string;
@@ -32,36 +32,36 @@ export async function changedBinding(run: Run, steps: RunSteps): Promise<Changed
   return { now: { ...now, binding: { ...now.binding, mapper } }, words: words.join("; ") };
 }
 
-/** What the person chose who ordered the replay, which no trigger overrides; its mapper may have another version now. */
+/** The choice of a person who ordered a replay, which no trigger overrides; its mapper may have another version. */
 function chosenBy({ replay, binding }: Run): ReplayOverrides {
   if (replay === null || replay.continues === "claim") return {};
   return { mapper: binding.mapper.name, settings: binding.settings, rows: binding.rows };
 }
 
-function differences(before: Binding, now: Binding, mapper: MapperIdentity): readonly string[] {
-  const { mapper: own } = before;
+function differences(was: Binding, now: Binding, mapper: MapperIdentity): readonly string[] {
+  const { mapper: own } = was;
   const words: string[] = [];
   if (own.name !== mapper.name || own.digest !== mapper.digest)
     words.push(`it was mapped by ${mapperText(own)}, and in force is ${mapperText(mapper)}`);
-  const keys = changedKeys(before.settings, now.settings);
+  const keys = changedKeys(was.settings, now.settings);
   if (keys.length > 0) words.push(`other settings are in force (${keys.join(", ")})`);
-  const rules = (["rows", "rejectShare", "version"] as const).filter((key) => !isSame(before[key], now[key]));
-  for (const rule of rules) words.push(`\`${rule}\` of the trigger is ${JSON.stringify(now[rule]) ?? "left out"} now`);
-  for (const { name, digest } of before.lookups ?? []) {
+  const rules = (["rows", "rejectShare", "version"] as const).filter((key) => !isSame(was[key], now[key]));
+  for (const rule of rules) words.push(`the trigger has \`${rule}\` ${JSON.stringify(now[rule]) ?? "left out"} now`);
+  for (const { name, digest } of was.lookups ?? []) {
     const there = now.lookups?.find((table) => table.name === name);
-    // A table that cannot be read now may come back as it was.
+    // A table that cannot be read now may come back unchanged.
     if (there !== undefined && there.digest !== null && there.digest !== digest)
       words.push(`the table ${name} was changed`);
   }
   return words;
 }
 
-function changedKeys(before: Binding["settings"], now: Binding["settings"]): readonly string[] {
-  const keys = new Set([...Object.keys(before), ...Object.keys(now)]);
-  return [...keys].filter((key) => !isSame(before[key], now[key])).sort();
+function changedKeys(was: Binding["settings"], now: Binding["settings"]): readonly string[] {
+  const keys = new Set([...Object.keys(was), ...Object.keys(now)]);
+  return [...keys].filter((key) => !isSame(was[key], now[key])).sort();
 }
 
-/** What the ledger has was JSON. */
+/** A binding of the ledger was JSON. */
 function isSame(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(plain(one), plain(other));
 }

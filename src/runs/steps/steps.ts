@@ -120,7 +120,7 @@ export interface RunSteps {
   claim(arrival: Arrival): Promise<void>;
   /** The version of this mapper that new runs take; null when it is gone or cannot be loaded. */
   currentMapper(name: string): Promise<MapperIdentity | null>;
-  /** What a replay of the run would be bound to now; its mapper has no version yet. */
+  /** The binding that a replay of the run would have now; its mapper has no version yet. */
   bindingNow(run: Run, overrides: ReplayOverrides): ReturnType<typeof replayBinding>;
   /** Whether a held run continues by itself with what is in force, or a person is asked. */
   readonly remapHeld: "always" | "ask";
