@@ -1,17 +1,24 @@
 /** `headgate health`: whether the gateway or the hub of a configuration responds; for `HEALTHCHECK` and scripts. */
 import { existsSync, readFileSync } from "node:fs";
 import { environmentVariable, readDocument } from "../config/document.ts";
-import { gatewayConfigOf } from "../config/gateway-config.ts";
+import { type GatewayConfig, gatewayConfigOf } from "../config/gateway-config.ts";
 import { loadHubOptions } from "../config/hub-config.ts";
 import { ledgerFile } from "../ledger/options.ts";
+import type { AttentionGroup } from "../operations/api/attention.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { wordsOf } from "../support/errors.ts";
 import { CONFIG_FILES, CONFIG_VARIABLE, type CommandFrame } from "./command.ts";
+import { askGateway } from "./command-client.ts";
 import { print, printJson } from "./output.ts";
 
 interface HealthOptions {
   readonly config?: string;
   readonly json?: boolean;
+}
+
+interface Attention {
+  readonly total: number;
+  readonly groups: readonly Pick<AttentionGroup, "title">[];
 }
 
 const TIMEOUT_MS = 3_000;
@@ -30,10 +37,18 @@ async function showHealth(what: string | undefined, options: HealthOptions): Pro
   const first = what === undefined ? commandOf(readFileSync(FIRST_PROCESS, "utf8").split("\0")) : null;
   const kind = what ?? first?.kind ?? "gateway";
   const file = options.config ?? first?.config ?? usualFile(kind === "hub" ? "hub" : "gateway");
-  const url = kind === "hub" ? hubAddress(file) : await gatewayAddress(file);
+  const config = kind === "hub" ? null : gatewayConfigOf(readDocument(file), file, new Map());
+  const url = config === null ? hubAddress(file) : await gatewayAddress(config);
   const answer = await ask(url);
-  if (options.json === true) printJson({ kind, url, ...answer });
-  else print(`${kind} at ${url}: ${answer.words}`);
+  const attention = config === null || !answer.alive ? null : await askGateway<Attention>(config, "attention");
+  const matters = attention?.groups.map(({ title }) => title) ?? [];
+  if (options.json === true) printJson({ kind, url, ...answer, matters });
+  else {
+    print(`${kind} at ${url}: ${answer.words}`);
+    if (attention !== null && attention.total > 0)
+      print(`needs attention: ${attention.total}, as \`headgate quarantine\` lists`);
+    for (const title of matters) print(`  ${title}`);
+  }
   return answer.alive ? 0 : 1;
 }
 
@@ -59,8 +74,7 @@ function hubAddress(file: string): string {
 }
 
 /** A running gateway publishes its address. */
-async function gatewayAddress(file: string): Promise<string> {
-  const config = gatewayConfigOf(readDocument(file), file, new Map());
+async function gatewayAddress(config: GatewayConfig): Promise<string> {
   const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
   return `${endpoint?.url ?? `http://${reachable(config.operations.listen)}`}/health/live`;
 }
@@ -73,9 +87,21 @@ function reachable(listen: string): string {
 async function ask(url: string): Promise<{ readonly alive: boolean; readonly words: string }> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    await answer.body?.cancel();
-    return { alive: answer.ok, words: `it answers ${answer.status}` };
+    const text = await answer.text();
+    const reason = answer.ok ? "" : reasonIn(text);
+    return { alive: answer.ok, words: `it answers ${answer.status}${reason}` };
   } catch (thrown) {
     return { alive: false, words: wordsOf(thrown) };
+  }
+}
+
+/** A hub that is not well says why. */
+function reasonIn(text: string): string {
+  try {
+    const { reason } = JSON.parse(text) as { readonly reason?: string };
+    return reason === undefined ? "" : `: ${reason}`;
+  } catch {
+    // Another server, such as a proxy, may answer there.
+    return "";
   }
 }

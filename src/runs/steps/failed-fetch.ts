@@ -59,6 +59,7 @@ async function leaveDrop(
         "an arrival of its own";
   const reason = { ...reasonOf(thrown), code: "HG-RUN-002", message };
   await steps.ledger.advanceRun(run.id, run.state, "cancelled", { reason, detail: message, gone: true });
+  if (there !== null) steps.log.warn({ run: run.id, drop: run.drop }, `${run.path} at ${run.drop}: ${message}`);
   return REST;
 }
 

@@ -111,6 +111,11 @@ async function finishAtDrops(
 
 function noteFinished({ run, entry, plan, container, result }: Finished, steps: RunSteps): Promise<Run> {
   const words = sourceWords(run, plan, result, entry.guardMs, steps.clock);
+  if (words.event === "source.changed")
+    steps.log.warn(
+      { run: run.id, drop: run.drop, file: run.path },
+      `${run.path} at ${run.drop} was replaced by other content before it was finished; what was fetched was delivered`,
+    );
   const inContainer =
     container === null ? {} : { detail: `in ${container.path}, which is finished after all its entries` };
   return steps.ledger.noteRun(run.id, {
