@@ -45,6 +45,7 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   const index = new ReadingIndex(spillPath, request.rowsInMemoryMax, undefined, new OddDates(settings.dates));
   const work = new MapWork();
   let first: FirstRange | undefined;
+  let onLate = request.onLate ?? (() => undefined);
   try {
     first = firstRange(request, { index, rejections });
     const cut: string[] = [];
@@ -58,6 +59,8 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
       openLine = openLastLine({ path: request.inputPath, size, content: request.content });
     };
     const unmapped = await runMapper(request, settings.value, { index, ...notes, onCut, onLines, range: first, work });
+    // The file is refused for what its mapper left running, so nothing of that is lost.
+    if (unmapped?.code === "HG-MAP-040") onLate = () => undefined;
     request.signal.throwIfAborted();
     noteCut(cut, cutCount, notes.findings);
     // The mapper may have caught the error of the disk.
@@ -69,7 +72,7 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
     const result = await writeBatches(request, index, { ...notes, work }, conflicts);
     return openLine === undefined || result.status === "failed" ? result : { ...result, openLine };
   } finally {
-    work.seal(request.onLate ?? (() => undefined));
+    work.seal(onLate);
     first?.close();
     index.close();
   }

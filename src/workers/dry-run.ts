@@ -9,7 +9,7 @@ import type { BatchSlice } from "../model.ts";
 import { createLog } from "../support/log.ts";
 import { onlyOne } from "../support/settled.ts";
 import { prepareBundled } from "./bundled.ts";
-import { createMappingPool } from "./pool.ts";
+import { createMappingPool, type LateReadings, lateWords } from "./pool.ts";
 
 /** The options of a configuration without `workers`, since its schema takes longer to load than a file to map. */
 export const WORKERS_DEFAULT = { memory: 512_000_000, timeLimit: 600_000, queue: 1, perDrop: "all" } as const;
@@ -46,6 +46,8 @@ export interface DryRuns {
     signal: AbortSignal,
     show: (result: MapResult, files: DryRunFiles) => Promise<Shown>,
   ): Promise<Shown>;
+  /** What the mappers gave, until now, when their file was written already: each in words. */
+  late(): readonly string[];
   /** Ends the processes. Runs in progress fail with `TransientError`. */
   close(): Promise<void>;
 }
@@ -55,7 +57,9 @@ export async function openDryRuns({ workers, folders }: DryRunMeans, count = 1):
   const root = await mkdtemp(join(tmpdir(), "headgate-map-"));
   const notes = new Map<string, (message: string) => void>();
   const log = createLog("info", { write: (line) => deliver(line, notes) });
-  const pool = createMappingPool({ ...workers, count }, folders, log, { writable: [root] });
+  const late: string[] = [];
+  const onLate = ({ words }: LateReadings) => void late.push(lateWords(words));
+  const pool = createMappingPool({ ...workers, count }, folders, log, { writable: [root], onLate });
   let nth = 0;
   return {
     prepare: (name) => prepareBundled(pool, folders, name).catch(() => undefined),
@@ -73,6 +77,7 @@ export async function openDryRuns({ workers, folders }: DryRunMeans, count = 1):
         await rm(segmentPath, { force: true });
       }
     },
+    late: () => late,
     async close() {
       await pool.close();
       await rm(root, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 /** `headgate map`: maps one file, without a service. */
 
 import { basename, dirname, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import {
   byAttention,
@@ -13,6 +14,7 @@ import {
   type MapResult,
 } from "../../mapping/contract.ts";
 import { locateMapper } from "../../mapping/mapper-files.ts";
+import { reasonOf } from "../../mapping/rejections.ts";
 import type { MapperIdentity, MappingFinding, Reason, RejectedRow } from "../../model.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
@@ -41,6 +43,8 @@ interface MapOptions {
 /** Large batches, so that the readings of a target are hardly ever printed in two parts. */
 const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
 const SHOWN = 20;
+/** For readings that come when the file is written: most come at once; in milliseconds. */
+const LATE_MS = 50;
 
 export function addMap({ command, stop, action }: CommandFrame): void {
   command("map", [
@@ -133,6 +137,9 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
       return mapped;
     });
     if (result.status === "failed") throw refusal(file, mapper, result.reason);
+    await sleep(LATE_MS);
+    const [late] = runs.late();
+    if (late !== undefined) throw refusal(file, mapper, reasonOf("HG-MAP-041", late));
     return 0;
   } finally {
     await runs.close();
