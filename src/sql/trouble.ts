@@ -1,16 +1,17 @@
 /** Faults of either database that pass. */
+import { isOutOfSpace } from "../support/errors.ts";
 import { isPostgresTrouble } from "./postgres/faults.ts";
 import { isSqliteTrouble, sqliteCode } from "./sqlite/faults.ts";
 
 const SQLITE_FULL = 13;
-/** PostgreSQL's disk_full, and the system's own. */
-const FULL_CODES: ReadonlySet<unknown> = new Set(["53100", "ENOSPC", "EDQUOT"]);
+/** Of PostgreSQL. */
+const DISK_FULL = "53100";
 
 /** A disk without space, of a database or of files; also as the cause of another error. */
 export function isFullDisk(thrown: unknown): boolean {
   for (let error = thrown; error instanceof Error; error = error.cause)
-    if (sqliteCode(error) === SQLITE_FULL || ("code" in error && FULL_CODES.has(error.code))) return true;
-  return false;
+    if (sqliteCode(error) === SQLITE_FULL || ("code" in error && error.code === DISK_FULL)) return true;
+  return isOutOfSpace(thrown);
 }
 
 /** True when the database, not the data, is at fault: a repetition may succeed. */

@@ -85,6 +85,15 @@ export function systemCode(thrown: unknown): string | undefined {
   return undefined;
 }
 
+const FULL: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT"]);
+
+/** Whether a disk, or a person's share of it, is full; also as the cause of another error. */
+export function isOutOfSpace(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause)
+    if ("code" in error && FULL.has(error.code)) return true;
+  return false;
+}
+
 /** Whether a system error says that there is no such file or folder. */
 export function isMissing(thrown: unknown): boolean {
   return ["ENOENT", "ENOTDIR"].includes(systemCode(thrown) ?? "");

@@ -1,6 +1,6 @@
 /** Errors of the intake as problem details; the response itself is in `wire/http-problem.ts`. */
 import type { FastifyInstance } from "fastify";
-import { systemCode, TransientError } from "../../support/errors.ts";
+import { isOutOfSpace, TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { HttpProblem, installProblemHandlers } from "../../wire/http-problem.ts";
 
@@ -26,7 +26,7 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
 }
 
 function faultOf(thrown: unknown): HttpProblem {
-  if (["ENOSPC", "EDQUOT"].includes(systemCode(thrown) ?? ""))
+  if (isOutOfSpace(thrown))
     return unavailable("storage-full", "the disk of the gateway is full; send this again later");
   if (thrown instanceof TransientError)
     return unavailable("unavailable", "the storage of the gateway cannot be reached now; send this again later");

@@ -4,7 +4,7 @@
  * `TreeFault` with words for the sender.
  */
 import { posix } from "node:path";
-import { systemCode } from "../../support/errors.ts";
+import { isMissing, isOutOfSpace, systemCode } from "../../support/errors.ts";
 
 export interface Entry {
   readonly name: string;
@@ -88,8 +88,8 @@ export const noSuchFile = () => new TreeFault("missing", "no such file or folder
 /** Errors of the disk get words for the sender. */
 export function toFault(thrown: unknown): Error {
   const code = systemCode(thrown) ?? "";
-  if (["ENOSPC", "EDQUOT"].includes(code)) return new TreeFault("full", "the hub has no space for this file");
-  if (["ENOENT", "ENOTDIR"].includes(code)) return new TreeFault("missing", "no such file or folder");
+  if (isOutOfSpace(thrown)) return new TreeFault("full", "the hub has no space for this file");
+  if (isMissing(thrown)) return new TreeFault("missing", "no such file or folder");
   if (code === "EEXIST") return new TreeFault("exists", "there is a file or folder of this name");
   if (code === "ENOTEMPTY") return new TreeFault("failed", "the folder is not empty");
   if (code === "ENAMETOOLONG") return new TreeFault("failed", "the name is too long");

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { isFullDisk } from "../../src/sql/trouble.ts";
+import { isOutOfSpace, TransientError } from "../../src/support/errors.ts";
+
+test("a full disk is found below an error that has a code of its own", () => {
+  const cause = Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+  const facts = { operation: "write", subject: "a file", message: "it cannot be written", cause };
+  const thrown = new TransientError("HG-MAP-016", facts);
+  expect([isOutOfSpace(thrown), isFullDisk(thrown)]).toEqual([true, true]);
+  expect([isOutOfSpace(new Error("other")), isFullDisk(Object.assign(new Error(), { code: "53100" }))]).toEqual([
+    false,
+    true,
+  ]);
+});
