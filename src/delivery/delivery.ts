@@ -3,6 +3,7 @@
  * own token, connections, breaker. It owns no ledger; durable facts go through `DeliveryJournal`, which the ledger
  * implements.
  */
+
 import type {
   Batch,
   BatchSlice,
@@ -16,6 +17,7 @@ import type {
   TargetFacts,
   TargetFinding,
 } from "../model.ts";
+import type { ClockSeen } from "../support/clock.ts";
 import type { ErrorCode } from "../support/errors.ts";
 
 /** Whether an attempt to send a batch may have been stored although storage was not confirmed. */
@@ -94,6 +96,8 @@ export interface Delivery {
    * back; null when no refusal is known.
    */
   readonly webhookRefusal: string | null;
+  /** The service's time, as its latest answer says; null before the first one that does. */
+  readonly clockSeen: ClockSeen | null;
   /**
    * Sends the batches of a run that are not accepted yet, in order, from its segment. Each attempt is journalled before
    * it is sent (`sending`) and after its response (`accepted`, `rejected`, or `split` with durable children). When the

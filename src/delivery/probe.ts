@@ -1,7 +1,7 @@
 /** Probes for `headgate check`: token, account, right to push, right to read. */
 
 import { Readable } from "node:stream";
-import type { Clock } from "../support/clock.ts";
+import { type Clock, clockFault, clockOffset } from "../support/clock.ts";
 import { HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient, Token } from "../wire/client/index.ts";
 import { usualAggregate } from "../wire/data.ts";
@@ -39,6 +39,7 @@ export async function probeService(
   }
   lines.push(...(await probePush(client, clock, webhookUrl, signal)), await probeRead(client, readsBack, signal));
   if (lines.at(-1)?.level === "ok") lines.push(...(await probeQuantities(client, signal)));
+  lines.push(...clockLines(client));
   if (auth === "basic") lines.push(BASIC_LINE);
   return [...lines, versionLine(apiVersion)];
 }
@@ -50,6 +51,15 @@ const BASIC_LINE: ProbeLine = {
     "Use `auth: bearer`: only a token names its account. Or give the gateway a user of its own who may " +
     "enter one account alone.",
 };
+
+/** By the answers to the probes. */
+function clockLines({ name, clockSeen }: ServiceClient): ProbeLine[] {
+  if (clockSeen === null) return [];
+  const fault = clockFault(name, clockSeen);
+  if (fault !== null) return [{ level: "warning", what: `clock: ${fault.words}`, hint: fault.hint }];
+  const { withinMs } = clockOffset(clockSeen);
+  return [{ level: "ok", what: `clock: agrees with that of the service, within ${Math.ceil(withinMs / 1000)} s` }];
+}
 
 function versionLine(apiVersion: string): ProbeLine {
   const what = `api: every call carries Api-Version ${apiVersion}`;

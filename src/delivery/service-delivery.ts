@@ -1,7 +1,7 @@
 /** Delivery to one service: its runs, batch by batch, in order. */
 import type { Batch, RejectedRow, Run, TargetFacts } from "../model.ts";
 import { BATCH_STATES } from "../states.ts";
-import { type Clock, systemClock } from "../support/clock.ts";
+import { type Clock, type ClockSeen, systemClock } from "../support/clock.ts";
 import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { REGISTER } from "../support/register.ts";
@@ -247,6 +247,10 @@ class ServiceDelivery implements Delivery {
 
   get webhookRefusal(): string | null {
     return this.#webhookRefusal;
+  }
+
+  get clockSeen(): ClockSeen | null {
+    return this.#client.clockSeen;
   }
 
   #noteWebhook(refusal: string | null): void {

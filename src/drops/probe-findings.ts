@@ -1,23 +1,13 @@
 /** Findings of `headgate check` that several kinds of drop have in common. */
+import { CLOCK_OFF_MS, type ClockSeen, clockOffset, spanWords } from "../support/clock.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { ProbeFinding } from "./drop.ts";
 
 const DAY_MS = 86_400_000;
 /** A certificate is reported this long before it expires. */
 const EXPIRY_DAYS = 30;
-/** A larger difference of clocks is reported with a hint. */
-const CLOCK_MS = 60_000;
 /** Times that servers report in their own zone are off by quarters of an hour. */
 const ZONE_STEP_MS = 15 * 60_000;
-
-/** `3 s`, `2 min 5 s`, `1 h 0 min`, `12 days`. */
-export function spanWords(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  if (seconds < 2 * 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-  return `${Math.floor(seconds / 86_400)} days`;
-}
 
 /** The text of a server, on one line and at a readable length. */
 export function saidWords(text: string, lengthMax = 100): string {
@@ -58,31 +48,20 @@ export function certificateFinding({ subject, issuer, validUntilMs }: Certificat
 }
 
 /**
- * The times of a trial: the server's time of the file, and the own clock before and after it was written.
- * Unix milliseconds.
+ * `seen`: by a file of a trial. `countsForInitial`: the drop has `initial: since`, which compares the server's times
+ * with a date.
  */
-export interface ClockSeen {
-  readonly serverMs: number;
-  /** The server's times have this step, and are rounded down. */
-  readonly precisionMs: number;
-  readonly beforeMs: number;
-  readonly afterMs: number;
-}
-
-/** `countsForInitial`: the drop has `initial: since`, which compares the server's times with a date. */
 export function clockFinding(seen: ClockSeen, countsForInitial: boolean): ProbeFinding {
-  const leastMs = seen.serverMs - seen.afterMs;
-  const mostMs = seen.serverMs + seen.precisionMs - seen.beforeMs;
-  const offMs = leastMs > 0 ? leastMs : mostMs < 0 ? mostMs : 0;
-  if (Math.abs(offMs) < 1000) {
-    const within = Math.max(Math.abs(leastMs), Math.abs(mostMs));
-    return { level: "ok", about: "clock", what: `agrees with ours, within ${Math.ceil(within / 1000)} s` };
-  }
+  const { offMs, withinMs } = clockOffset(seen);
+  if (Math.abs(offMs) < 1000)
+    return { level: "ok", about: "clock", what: `agrees with ours, within ${Math.ceil(withinMs / 1000)} s` };
   const what = `${spanWords(Math.abs(offMs))} ${offMs > 0 ? "ahead of" : "behind"} ours`;
-  if (Math.abs(offMs) <= CLOCK_MS) return { level: "ok", about: "clock", what };
+  if (Math.abs(offMs) <= CLOCK_OFF_MS) return { level: "ok", about: "clock", what };
   const steps = Math.round(offMs / ZONE_STEP_MS) * ZONE_STEP_MS;
   const zone =
-    steps !== 0 && Math.abs(offMs - steps) <= CLOCK_MS ? " It may report times of its own zone instead of UTC." : "";
+    steps !== 0 && Math.abs(offMs - steps) <= CLOCK_OFF_MS
+      ? " It may report times of its own zone instead of UTC."
+      : "";
   return {
     level: countsForInitial ? "warning" : "ok",
     about: "clock",

@@ -7,12 +7,11 @@ import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { posix } from "node:path";
 import type { FinishRule } from "../model.ts";
-import { systemClock } from "../support/clock.ts";
+import { type ClockSeen, systemClock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { ProbeFinding } from "./drop.ts";
 import type { DropOptions } from "./options.ts";
 import { OWN_PREFIX } from "./paths.ts";
-import type { ClockSeen } from "./probe-findings.ts";
 
 /**
  * The operations of a kind of drop for a trial. Paths are relative to its root; every call throws the error

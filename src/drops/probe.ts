@@ -3,11 +3,12 @@
  * beside this one.
  */
 import type { FileEntry } from "../model.ts";
+import { spanWords } from "../support/clock.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import { hasEscapes, unusableName } from "../support/file-names.ts";
 import type { ProbeFinding } from "./drop.ts";
 import type { DropOptions } from "./options.ts";
-import { clockFinding, failedFinding, spanWords } from "./probe-findings.ts";
+import { clockFinding, failedFinding } from "./probe-findings.ts";
 import { probeRights, type TrialFacts } from "./probe-trial.ts";
 
 export interface ProbeFacts extends TrialFacts {

@@ -44,17 +44,17 @@ export function interrupted(drop: string, operation: string, cause?: unknown): T
   return new TransientError("HG-DROP-012", { operation, subject: drop, cause });
 }
 
-/** For an operation that the server or the folder does not permit with one file. */
 /** Servers, and clients of FTP, cut a blank at the begin or the end of a name, and then find no such file. */
 export function blankHint(path: string): { readonly hint?: string } {
   if (!path.split("/").some((part) => part !== part.trim())) return {};
   return {
     hint:
-      `The path ${JSON.stringify(path)} has a blank before or after a name, which many servers cut off: have the ` +
-      "file renamed there. Otherwise give the gateway's user the right to read it.",
+      `The path ${JSON.stringify(path)} has a blank before or after a name, which many servers cut off: have it ` +
+      "renamed there. Otherwise give the gateway's user the right to read it.",
   };
 }
 
+/** For an operation that the server or the folder does not permit with one file. */
 export function notPermitted(drop: string, operation: string, path: string, cause: unknown): RejectedError {
   return new RejectedError("HG-DROP-007", {
     operation,

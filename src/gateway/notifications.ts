@@ -27,6 +27,7 @@ import type { DropRegistry } from "./drops.ts";
 import { lateFiles } from "./late-files.ts";
 import type { Observers } from "./observers.ts";
 import type { ConfigurationState } from "./reload.ts";
+import type { ServiceRegistry } from "./services.ts";
 import type { TriggersInForce } from "./triggers-in-force.ts";
 
 const NOTIFICATIONS_FILE = "notifications.json";
@@ -43,14 +44,15 @@ export interface AttentionWatch {
 /** Starts the notifier, which finds concerns and notifies the receivers. */
 export async function watchAttention(
   config: GatewayConfig,
-  parts: Omit<NotifierSources, "services" | "late" | "lanes" | "metrics"> & {
+  parts: Omit<NotifierSources, "services" | "registry" | "late" | "lanes" | "metrics"> & {
     readonly scheduler: Pick<Scheduler, "waitReason">;
     readonly observers: Pick<Observers, "metrics" | "services">;
+    readonly services: NotifierSources["registry"];
     readonly startedAt: IsoInstant;
   },
   closers: Closer[],
 ): Promise<AttentionWatch> {
-  const { observers, scheduler, startedAt, ...known } = parts;
+  const { observers, scheduler, startedAt, services: registry, ...known } = parts;
   const { metrics, services } = observers;
   const late = lateFiles(config, parts.ledger, { metrics, clock: parts.clock, log: parts.log, startedAt });
   closers.push(() => late.stop());
@@ -62,7 +64,7 @@ export async function watchAttention(
   });
   const laneLog = new LaneLog({ lanes, clock, log });
   closers.push(() => laneLog.stop());
-  const sources = attentionSources(config, { ...known, services, late, lanes, metrics });
+  const sources = attentionSources(config, { ...known, services, registry, late, lanes, metrics });
   const notifier = await openNotifier(config, { ...known, metrics }, sources);
   closers.push(() => notifier.stop());
   const start = () => {
@@ -80,6 +82,7 @@ interface NotifierSources {
   readonly quota: Pick<SpoolQuota, "state">;
   readonly drops: Pick<DropRegistry, "statuses">;
   readonly services: ServiceLog;
+  readonly registry: Pick<ServiceRegistry, "clockFaults">;
   readonly triggers: Pick<TriggersInForce, "listed">;
   readonly pauses: Pick<Pauses, "byGateway">;
   readonly late: Pick<LateFiles, "missing">;
@@ -123,6 +126,7 @@ function attentionSources(config: GatewayConfig, parts: NotifierSources): Attent
     node: nodeName(config.ledger),
     drops: () => drops.statuses(),
     services: () => config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
+    clocks: () => parts.registry.clockFaults(),
     late: () => late.missing(),
     lanes: () => lanes.overdue(),
     repeated: () => repeatedFiles(ledger, clock),

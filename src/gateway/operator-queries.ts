@@ -8,7 +8,7 @@ import { triggerHealth } from "../operations/listed-triggers.ts";
 import type { Notifier } from "../operations/notifier.ts";
 import { repeatedFiles, repeatedHealth } from "../operations/repeated-files.ts";
 import { spoolHealth } from "../operations/spool-state.ts";
-import { healthOf, waitingFiles } from "../operations/state-of-work.ts";
+import { clockHealth, healthOf, waitingFiles } from "../operations/state-of-work.ts";
 import { unfinishedHealth } from "../operations/unfinished-files.ts";
 import type { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { liveGateway } from "../runs/command-effects.ts";
@@ -122,6 +122,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     ...(await work()),
     spoolHealth(await parts.quota.state()),
     ...(await unfinishedHealth(parts.finishFaults, ledger)),
+    ...clockHealth(parts.services.clockFaults()),
     ...notificationHealth(parts.notifier),
     ...triggerHealth(await parts.triggers.listed()),
     ...repeatedHealth(await repeatedFiles(ledger, parts.clock)),

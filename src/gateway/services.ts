@@ -8,10 +8,11 @@ import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Outcome } from "../model.ts";
 import type { WebhookAnswer } from "../operations/server.ts";
+import type { ClockFault } from "../operations/state-of-work.ts";
 import { confirmRule, webhookAddress } from "../runs/steps/confirm-rule.ts";
 import type { ServiceEntry } from "../runs/steps/steps.ts";
 import { segmentChanges } from "../spool/segment-changes.ts";
-import type { Clock } from "../support/clock.ts";
+import { type Clock, clockFault } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/trace-context.ts";
 import type { InnerGateway } from "./inner.ts";
@@ -43,6 +44,15 @@ export class ServiceRegistry {
 
   get(name: string): ServiceEntry | undefined {
     return this.#entries.get(name)?.entry;
+  }
+
+  /** Services whose clock is far from ours, by their latest answers. */
+  clockFaults(): readonly ClockFault[] {
+    return [...this.#entries].flatMap(([service, { entry }]) => {
+      const seen = entry.delivery.clockSeen;
+      const fault = seen === null ? null : clockFault(service, seen);
+      return fault === null ? [] : [{ service, ...fault }];
+    });
   }
 
   /** Returns the names of the services that were added, removed or changed. */

@@ -12,7 +12,7 @@ import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
 import { repeatedConcerns } from "./repeated-files.ts";
 import { usedWords } from "./spool-state.ts";
-import { isUnattended } from "./state-of-work.ts";
+import { type ClockFault, isUnattended } from "./state-of-work.ts";
 import { type UnfinishedFiles, unfinishedConcerns } from "./unfinished-files.ts";
 import { unmatchedConcerns } from "./unmatched-files.ts";
 import { type LaneWait, waitWords } from "./waiting-lanes.ts";
@@ -45,6 +45,8 @@ export interface AttentionSources {
   drops(): readonly DropState[];
   /** Names of the configured services, and the state of each. */
   services(): readonly { readonly name: string; readonly state: Pick<ServiceState, "state" | "reason"> | null }[];
+  /** Services whose clock is far from ours. */
+  clocks(): readonly ClockFault[];
   late(): readonly MissingFile[];
   /** Lanes that have waited too long. */
   lanes(): Promise<readonly LaneWait[]>;
@@ -124,6 +126,8 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
     const text = `the service ${name} cannot be used: ${state.reason ?? ""}`;
     concerns.push({ key, kind: "service", text, facts: { service: name } });
   }
+  for (const { service, words, hint } of sources.clocks())
+    concerns.push({ key: `clock ${service}`, kind: "service", text: `${words}. ${hint}`, facts: { service } });
   concerns.push(...(await repeated(sources)), ...triggerConcerns(await sources.triggers()));
   for (const { pause, words } of sources.pauses()) {
     const { kind, name, at } = pause;

@@ -14,9 +14,9 @@ const common = {
     .describe(
       "Concerns that it receives: runs that are quarantined, held, discarded or unconfirmed, a file that no " +
         "trigger claims, a finished file that changed and cannot go back to its path, a file that is late, a lane " +
-        "that waits too long, a drop or a service that cannot be reached, a trigger of a service that cannot be " +
-        "used, a spool that is nearly full, source files that cannot be archived or deleted, a changed " +
-        "configuration that is refused. All when absent.",
+        "that waits too long, a drop or a service that cannot be reached, a service whose clock is far from ours, a " +
+        "trigger of a service that cannot be used, a spool that is nearly full, source files that cannot be archived " +
+        "or deleted, a changed configuration that is refused. All when absent.",
     ),
 };
 

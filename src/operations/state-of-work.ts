@@ -43,6 +43,19 @@ export interface HealthPart {
   readonly reason: string;
 }
 
+/** A service whose clock is far from ours. */
+export interface ClockFault {
+  readonly service: string;
+  readonly words: string;
+  readonly hint: string;
+}
+
+export function clockHealth(faults: readonly ClockFault[]): readonly HealthPart[] {
+  return faults.map(({ service, words, hint }) => ({
+    ...{ part: `clock of service ${service}`, ready: true, reason: `${words}. ${hint}` },
+  }));
+}
+
 const SHOWN = 20;
 const RUNS_MAX = 1_000;
 

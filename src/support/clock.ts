@@ -62,3 +62,56 @@ export function isoInstant(instant: Temporal.Instant): string {
   if (instant !== latest.instant) latest = { instant, text: new Date(instant.epochMilliseconds).toISOString() };
   return latest.text;
 }
+
+/** A larger difference needs a person. */
+export const CLOCK_OFF_MS = 60_000;
+
+/** The other machine's time, and the own clock before and after. Unix milliseconds. */
+export interface ClockSeen {
+  readonly serverMs: number;
+  /** The server's times have this step, and are rounded down. */
+  readonly precisionMs: number;
+  readonly beforeMs: number;
+  readonly afterMs: number;
+}
+
+export interface ClockOffset {
+  /** Beyond the round trip; positive: the other clock is ahead. */
+  readonly offMs: number;
+  /** How exact that is. */
+  readonly withinMs: number;
+}
+
+export function clockOffset({ serverMs, precisionMs, beforeMs, afterMs }: ClockSeen): ClockOffset {
+  const leastMs = serverMs - afterMs;
+  const mostMs = serverMs + precisionMs - beforeMs;
+  const offMs = leastMs > 0 ? leastMs : mostMs < 0 ? mostMs : 0;
+  return { offMs, withinMs: Math.max(Math.abs(leastMs), Math.abs(mostMs)) };
+}
+
+/** Null while the clocks agree well enough. */
+export function clockFault(service: string, seen: ClockSeen): { readonly words: string; readonly hint: string } | null {
+  const { offMs } = clockOffset(seen);
+  if (Math.abs(offMs) <= CLOCK_OFF_MS) return null;
+  const side = offMs > 0 ? "behind" : "ahead of";
+  const words =
+    `the clock of this machine is ${spanWords(Math.abs(offMs))} ${side} that of the service ${service}: ` +
+    `${timeWords(seen.afterMs)} here, ${timeWords(seen.serverMs)} there`;
+  const hint =
+    "Set the clock of this machine by NTP (such as `timedatectl set-ntp true`): late files, ages and the times of " +
+    "runs depend on it. Where it is right, the clock of the service is wrong, or that of the proxy in front of it.";
+  return { words, hint };
+}
+
+function timeWords(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** `3 s`, `2 min 5 s`, `1 h 0 min`, `12 days`. */
+export function spanWords(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 2 * 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} days`;
+}

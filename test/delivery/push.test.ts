@@ -591,6 +591,7 @@ describe("the probe", () => {
       "ok token: account 7, scopes datahub-api push-data",
       "ok push: may push",
       "ok read: may read",
+      "ok clock: agrees with that of the service, within 1 s",
       "ok api: every call carries Api-Version 1.7",
     ]);
     expect(setup.service.stored).toHaveLength(0);
@@ -611,6 +612,36 @@ describe("the probe", () => {
     });
   });
 
+  it.each([
+    ["behind", 300_000],
+    ["ahead of", -300_000],
+  ])(
+    "says that the clock of this machine is %s that of the service, by its Date, with both times",
+    async (side, ms) => {
+      const date = new Date(Date.now() + ms).toUTCString();
+      setup.service.readReply = json(200, [], { date });
+      const lines = await setup.delivery.probe(never);
+      const there = new Date(date).toISOString().slice(0, 19).replace("T", " ");
+      expect(lines).toContainEqual({
+        level: "warning",
+        what: expect.stringMatching(
+          new RegExp(
+            `^clock: the clock of this machine is [45] min \\d+ s ${side} that .*: .* UTC here, ${there} UTC there$`,
+          ),
+        ),
+        hint: expect.stringContaining("NTP"),
+      });
+    },
+  );
+
+  it("says nothing of the clock where an answer of a cache is old, or less than a minute off", async () => {
+    const date = (ms: number) => new Date(Date.now() - ms).toUTCString();
+    for (const headers of [{ date: date(300_000), age: "300" }, { date: date(30_000) }]) {
+      setup.service.readReply = json(200, [], headers);
+      expect((await setup.delivery.probe(never)).filter(({ level }) => level !== "ok")).toEqual([]);
+    }
+  });
+
   it("reports that the service sends no outcomes to the webhook", async () => {
     await again({}, "http://10.0.0.1/outcome");
     setup.service.pushDefault = json(200, {}, REFUSING);
@@ -619,6 +650,15 @@ describe("the probe", () => {
       what: "webhook: the outcome will not be sent to 10.0.0.1; outcomes are read back instead",
       hint: expect.stringContaining("`webhook.hosts`"),
     });
+  });
+
+  it("names no webhook at port 0, which the service would try to reach for minutes", async () => {
+    for (const url of ["http://127.0.0.1:0/outcome", "http://127.0.0.1:9/outcome"]) {
+      await again({}, url);
+      await setup.delivery.probe(never);
+      const push = setup.service.calls.find(({ path }) => path.endsWith("/api/data"));
+      expect(push?.query.get("webhookUrl")).toBe(url.includes(":0/") ? null : url);
+    }
   });
 
   it("names the missing right", async () => {

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { fetchFile } from "../../src/drops/drop.ts";
+import type { FileEntry } from "../../src/model.ts";
 import { testCertificate, testKey } from "./certificate.ts";
 import { entryAt, type Field, listed, never, openFtp } from "./field.ts";
 
@@ -42,6 +43,26 @@ describe("a passive address", () => {
     const field = await opened(openFtp("auto", { extendedPassive: passive === "pasv" })({ passive }));
     if (passive === "epsv") await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
     else await works(field);
+  });
+});
+
+describe("a server that cuts off blanks before names", () => {
+  test("refuses such a file with the name as the cause, and not the rights", async () => {
+    const field = await opened(openFtp("auto", { cutsBlanks: true })());
+    await field.write(" a.csv", "content");
+    const [entry] = await listed(field.drop);
+    const fetched = fetchFile(field.drop, entry as FileEntry, join(field.outside, "copy"), never);
+    await expect(fetched).rejects.toMatchObject({ hint: expect.stringMatching(/^The path " a\.csv" has a blank/) });
+  });
+
+  test("has such a folder named, as one that the server does not find", async () => {
+    const field = await opened(openFtp("auto", { cutsBlanks: true })());
+    await field.write(" sub/a.csv", "content");
+    await expect(listed(field.drop)).rejects.toMatchObject({
+      code: "HG-DROP-002",
+      message: expect.stringContaining("lists the folder"),
+      hint: expect.stringMatching(/^The path ".* sub" has a blank/),
+    });
   });
 });
 

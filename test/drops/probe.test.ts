@@ -8,8 +8,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { ProbeFinding } from "../../src/drops/drop.ts";
 import { WATCHED_MAX } from "../../src/drops/local/events.ts";
 import { dropOptions } from "../../src/drops/options.ts";
-import { certificateFinding, clockFinding, saidWords, spanWords } from "../../src/drops/probe-findings.ts";
+import { certificateFinding, clockFinding, saidWords } from "../../src/drops/probe-findings.ts";
 import { probeRights, type TrialFiles } from "../../src/drops/probe-trial.ts";
+import { spanWords } from "../../src/support/clock.ts";
 import { testCertificate, testKey } from "./certificate.ts";
 import { type Field, never, openFtp, openLocal, openSftp } from "./field.ts";
 

@@ -26,6 +26,7 @@ const quiet: AttentionSources = {
   node: null,
   drops: () => [dropState({})],
   services: () => [{ name: "hub", state: { state: "up", reason: null } }],
+  clocks: () => [],
   late: () => [],
   lanes: async () => [],
   repeated: async () => [],
@@ -56,6 +57,7 @@ test("a late file, a waiting lane, a drop, a service and a nearly full spool eac
     lanes: async () => [stuck],
     drops: () => [dropState({ lastError: failing })],
     services: () => [{ name: "hub", state: { state: "down", reason: "refused" } }],
+    clocks: () => [{ service: "hub", words: "the clock is off", hint: "Set it." }],
     spool: async () => ({ ...spool, usedBytes: 80 }),
   });
   expect(concerns).toEqual([
@@ -63,6 +65,7 @@ test("a late file, a waiting lane, a drop, a service and a nearly full spool eac
     `lane: a.csv at field (run a, mapped) has not moved since ${AT}, and 1 run waits behind it: why`,
     "drop: the drop field cannot be polled: it does not answer",
     "service: the service hub cannot be used: refused",
+    "service: the clock is off. Set it.",
     "spool: the spool is nearly full: 80 % of its budget is in use",
   ]);
 });

@@ -105,6 +105,7 @@ describe("a run that cannot be fetched, with two behind it", () => {
       node: null,
       drops: () => [],
       services: () => [],
+      clocks: () => [],
       late: () => [],
       lanes: () => lanes.overdue(),
       repeated: async () => [],

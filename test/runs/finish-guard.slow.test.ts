@@ -73,6 +73,7 @@ async function toldOccupied() {
   const files = JSON.parse((await headgate("runs", "--waiting", "-c", rig.config, "--json")).stdout);
   const { concerns } = await findAttention({
     ...{ ledger: gateway.ledger, node: null, drops: () => [], services: () => [], late: () => [] },
+    clocks: () => [],
     lanes: async () => [],
     repeated: async () => [],
     triggers: async () => [],

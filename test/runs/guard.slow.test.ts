@@ -155,6 +155,7 @@ describe("the guard before the first push", () => {
     expect(held.reason).toMatchObject({
       code: "HG-GUARD-002",
       targets: [{ what: "unit", words: expect.stringContaining(`declared in Wh, but variable ${id} stores kWh`) }],
+      hint: expect.stringContaining("`convertTo`"),
     });
     expect(await rig.stored(id)).toEqual({ "2026-03-01": 5 });
     await gateway.ledger.advanceRun(held.id, "held", "cancelled");

@@ -1,9 +1,10 @@
 /** Lists one folder of an FTP server, in a style that this server supports. */
 import { posix } from "node:path";
 import { FTPError } from "basic-ftp";
-import { TransientError } from "../../support/errors.ts";
+import { ConfigError, TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { FtpOptions } from "../options.ts";
+import { blankHint } from "../refusals.ts";
 import type { FtpLink } from "./connections.ts";
 import {
   type ListedItem,
@@ -60,8 +61,17 @@ export class FtpLister {
     } catch (thrown) {
       const refused = !mustBe && thrown instanceof FTPError && thrown.code === 550;
       if (refused && !(await this.#folderExists(link, folder))) return false; // The folder vanished during the listing.
-      throw thrown;
+      throw thrown instanceof FTPError && thrown.code === 550 ? this.#notEntered(folder, thrown) : thrown;
     }
+  }
+
+  /** 550 also means that there is no such folder, which no right would change. */
+  #notEntered(folder: string, cause: FTPError): Error {
+    const { name } = this.#options;
+    if (!/no such|not found|not exist|cannot find/i.test(cause.message)) return cause;
+    const message = `the server of drop ${name} lists the folder ${folder} and then does not find it: ${cause.message}`;
+    const facts = { operation: "list drop", subject: name, message, ...blankHint(folder), cause };
+    return new ConfigError("HG-DROP-002", facts);
   }
 
   /** From now on the second listing that a server without line ends needs follows at once. */

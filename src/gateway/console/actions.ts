@@ -8,7 +8,9 @@ import { createdWords } from "../../provisioning/provisioner.ts";
 import { mustFindRun } from "../../runs/commands/command.ts";
 import type { CommandResults, OperatorCommand } from "../../runs/commands.ts";
 import type { BindingParts } from "../../runs/replay-mapper.ts";
+import type { Scheduler } from "../../runs/scheduler.ts";
 import type { Spool } from "../../spool/spool.ts";
+import { type Clock, isoInstant } from "../../support/clock.ts";
 import { HeadgateError, InvariantError, RejectedError } from "../../support/errors.ts";
 import { Slots } from "../../workers/slots.ts";
 import type { Closer } from "../closers.ts";
@@ -21,6 +23,8 @@ export interface ActionParts {
   readonly config: GatewayConfig;
   readonly ledger: Ledger;
   readonly spool: Spool;
+  readonly scheduler: Pick<Scheduler, "waitReason">;
+  readonly clock: Clock;
   readonly closers: Closer[];
   /** Turns of files that are mapped for people, by the playground too. */
   readonly mapping: Slots;
@@ -30,6 +34,9 @@ export interface ActionParts {
   execute<Asked extends OperatorCommand>(command: Asked): Promise<CommandResults[Asked["order"]]>;
 }
 
+/** So long a command waits for what the checks of its runs find. */
+const CHECKS_MS = 10_000;
+const CHECK_POLL_MS = 100;
 /** Previews at the same time, of all people. Those of replays take turns with each file. */
 const PREVIEWS = 2;
 
@@ -131,6 +138,7 @@ class Commands {
   readonly #author: { readonly by: string; readonly why: string };
   readonly #provisioner: RunProvisioner;
   readonly #previews: Previews;
+  readonly #checksUntilMs: number;
 
   constructor(
     parts: ActionParts,
@@ -140,6 +148,7 @@ class Commands {
     this.#parts = parts;
     this.#options = options;
     this.#author = author;
+    this.#checksUntilMs = parts.clock.monotonicMs() + CHECKS_MS;
     this.#previews = new Previews(parts, { options, subjects }, new AbortController().signal);
     this.#provisioner = new RunProvisioner(parts);
   }
@@ -167,8 +176,7 @@ class Commands {
         return { words: `${released.file} is sent as it is`, run: null };
       }
       case "recheck":
-        await execute({ order: "recheck", runs: [runOf(subject)], ...author });
-        return { words: "it is checked again now", run: null };
+        return { words: await this.#recheck(runOf(subject)), run: null };
       case "cancel": {
         const { file, was } = await execute({ order: "cancel", run: runOf(subject), ...author });
         return { words: `${file} is cancelled; it was ${was}`, run: null };
@@ -187,6 +195,24 @@ class Commands {
         const { wasPaused } = await execute({ order: "resume", ...what, ...author });
         return { words: `the ${what.kind} ${what.name} ${wasPaused ? "is resumed" : "was not paused"}`, run: null };
       }
+    }
+  }
+
+  /** Says what the check has found, also where that is what was known before. */
+  async #recheck(id: string): Promise<string> {
+    const { ledger, scheduler, clock, execute } = this.#parts;
+    const before = await mustFindRun(id, ledger);
+    await execute({ order: "recheck", runs: [id], ...this.#author });
+    for (;;) {
+      const run = await mustFindRun(id, ledger);
+      const at = `checked at ${isoInstant(clock.now()).slice(0, 19).replace("T", " ")} UTC`;
+      if (run.state !== before.state) return `${at}: it was ${before.state}, and is ${run.state} now`;
+      const waits = scheduler.waitReason(run);
+      if (waits !== undefined && run.reason?.message === before.reason?.message)
+        return `${at}: nothing has changed, it is ${run.state}: ${waits}`;
+      if (waits !== undefined) return `${at}: it is still ${run.state}, with another reason: ${run.reason?.message}`;
+      if (clock.monotonicMs() >= this.#checksUntilMs) return "the check is in progress; the history says what it finds";
+      await clock.sleep(CHECK_POLL_MS);
     }
   }
 

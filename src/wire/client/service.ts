@@ -3,7 +3,7 @@
  * `Api-Version` and authorisation are on every call; a 401 renews the token once and replays the call.
  */
 import { z } from "zod";
-import type { Clock } from "../../support/clock.ts";
+import type { Clock, ClockSeen } from "../../support/clock.ts";
 import { type DataQuery, type DataRow, dataRows, type Removal, type RemovalQuery, removal } from "../data.ts";
 import {
   type SiteBody,
@@ -73,6 +73,7 @@ export class ServiceClient {
   /** The push address; each push has a query of its own. */
   readonly #pushAddress: Address;
   readonly #pushPath: string;
+  #clockSeen: ClockSeen | null = null;
 
   constructor(access: ServiceAccess, options: ClientOptions) {
     this.#access = access;
@@ -91,6 +92,11 @@ export class ServiceClient {
 
   get name(): string {
     return this.#access.name;
+  }
+
+  /** The service's time, as its latest answer says; null before the first one that does. */
+  get clockSeen(): ClockSeen | null {
+    return this.#clockSeen;
   }
 
   /** See `TokenSource.get` for its errors. */
@@ -268,7 +274,7 @@ export class ServiceClient {
     throw refusedPassword(answer, call, this.#access.name);
   }
 
-  #send(call: Call, authorization: string, signal: AbortSignal): Promise<HttpAnswer> {
+  async #send(call: Call, authorization: string, signal: AbortSignal): Promise<HttpAnswer> {
     const headers = {
       ...call.headers,
       accept: "application/json",
@@ -276,7 +282,17 @@ export class ServiceClient {
       "api-version": this.#access.apiVersion,
       "user-agent": "headgate",
     };
-    return this.#http.call({ ...call, headers, signal });
+    const beforeMs = this.#clock.now().epochMilliseconds;
+    const answer = await this.#http.call({ ...call, headers, signal });
+    this.#noteClock(answer.headers, beforeMs);
+    return answer;
+  }
+
+  /** By the header `Date` (RFC 9110, 6.6.1), in seconds; an answer of a cache (`Age`) says when it was made. */
+  #noteClock({ date, age }: HttpAnswer["headers"], beforeMs: number): void {
+    const serverMs = date === undefined || age !== undefined ? Number.NaN : Date.parse(date);
+    if (Number.isNaN(serverMs)) return;
+    this.#clockSeen = { serverMs, precisionMs: 1_000, beforeMs, afterMs: this.#clock.now().epochMilliseconds };
   }
 
   #read<Value>(answer: HttpAnswer, schema: z.ZodType<Value>, operation: string): Value {

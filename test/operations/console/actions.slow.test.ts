@@ -243,7 +243,8 @@ describe("held runs", () => {
       "ok",
       "ok",
     ]);
-    await command("recheck", [{ run: b.id }], {}, "is it there");
+    const [checked] = (await command("recheck", [{ run: b.id }], {}, "is it there")).items;
+    expect(checked.words).toMatch(/^checked at .* UTC: nothing has changed, it is held: 1 target.*M-3/);
     expect(await eventsOf(b)).toContain(`checked again by ${BY}: is it there`);
     expect((await preview("cancel", [{ run: b.id }])).items).toMatchObject([
       { status: "ok", detail: { acceptedPoints: 0, unanswered: 0 } },

@@ -110,6 +110,25 @@ describeInChromium("the console in Chromium", () => {
     await page.getByRole("link", { name: "2026-03-01 00:00:00" }).click();
     await found.getByRole("link", { name: "row 2" }).waitFor();
     expect(await page.getByLabel("Date").inputValue()).toBe("2026-03-01 00:00:00");
+    // What was found before does not stand below the fault of another question.
+    await page.getByLabel("Date").fill("the first of March");
+    await page.getByRole("button", { name: "Find" }).click();
+    await page.getByRole("alert").waitFor();
+    expect(await found.count()).toBe(0);
+    expect(faults).toEqual([]);
+    await leave(page);
+  });
+
+  test("a check of a drop says when, which parts, how many findings, and that nothing has changed", async () => {
+    const { page, faults } = await signedIn(chromium, gateway);
+    await page.goto(`${gateway.consoleUrl}/drops/in`);
+    const card = page.getByRole("region", { name: "Check", exact: true });
+    const check = card.getByRole("button", { name: "Check this drop" });
+    await check.click();
+    await card.getByText(/: .*listing.*triggers.*\. Nothing needs attention\./).waitFor();
+    expect(await card.getByText("As at the check before.").count()).toBe(0);
+    await check.click();
+    await card.getByText("As at the check before.").waitFor();
     expect(faults).toEqual([]);
     await leave(page);
   });

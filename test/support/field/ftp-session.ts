@@ -88,7 +88,8 @@ export class FtpSession {
     if (command === undefined) return this.#reply(502, `${name} is not implemented`);
     if (!this.#loggedIn && !OPEN.includes(name)) return this.#reply(530, "log in first");
     try {
-      await command(space < 0 ? "" : line.slice(space + 1));
+      const rest = space < 0 ? "" : line.slice(space + 1);
+      await command(this.#facts.cutsBlanks === true ? rest.replace(/ *(\/|^|$) */g, "$1") : rest);
     } catch (thrown) {
       this.#reply(550, thrown instanceof Error ? thrown.message : "failed");
     }

@@ -27,6 +27,8 @@ export interface FieldFtpOptions {
   readonly extendedPassive?: boolean;
   /** The address that PASV reports, as behind an address translation; loopback when absent. */
   readonly passiveAddress?: string;
+  /** Whether blanks before and after names are cut off in commands. */
+  readonly cutsBlanks?: boolean;
   /** Encoding of names; `utf8` when absent. */
   readonly encoding?: "utf8" | "latin1";
   /** For tests. */

@@ -27,6 +27,9 @@ export const DROPS = {
   checkHint: "Tries connection, listing, rights and clock, as `headgate check` does. Nothing is fetched.",
   checkNow: "Check this drop",
   checking: "The drop is checked …",
+  checked: (parts: string, open: number) =>
+    `${parts}. ${open === 0 ? "Nothing needs" : many(open, "finding needs", "findings need")} attention.`,
+  asBefore: "As at the check before.",
   levels: { ok: "In order", warning: "Warning", failed: "Failed" },
   hostKey: "Host key",
   hostKeys: {
