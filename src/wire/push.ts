@@ -46,6 +46,16 @@ export const standardBody = caseless(
   }),
 );
 
+/** As the body of `/api/data`: an element a variable, with its readings in their order. */
+export function elementsOfStandard({ Data }: z.output<typeof standardBody>): Buffer {
+  const readings = Map.groupBy(Data, ({ VariableId }) => VariableId);
+  const elements = Array.from(readings, ([variableId, ofVariable]) => ({
+    variableId,
+    data: ofVariable.map(({ Date: date, Value: value }) => ({ date, value })),
+  }));
+  return Buffer.from(JSON.stringify(elements));
+}
+
 /**
  * Query of the push. `operationId` is free-form; `operationTimeoutSec` in seconds, 60 by default.
  * `webhookUrl`, to which the outcome is posted, is an extension of Headgate (the specification shows no

@@ -69,6 +69,37 @@ async function setUp(variables: readonly object[]) {
 
 const hour = (nth: number) => new Date(Date.UTC(2026, 2, 1, nth)).toISOString();
 
+it("delivers the flat bodies of older clients as pushes, and refuses another shape with its place", async () => {
+  const { service, rig, ids } = await setUp([{}, {}]);
+  const [first = 0, second = 0] = ids;
+  const Data = [
+    { VariableId: first, Date: hour(0), Value: 1 },
+    { variableid: second, DATE: hour(0), value: 2 },
+    { VariableId: first, Date: hour(1), Value: 3 },
+  ];
+  for (const path of ["/api/standard", "/push/api/standard"])
+    expect(await rig.post(`${path}?operationId=older-1`, JSON.stringify({ Data }))).toMatchObject({
+      status: 200,
+      body: { operationId: "older-1", status: "accepted", received: 3 },
+    });
+  for (const [body, place] of [
+    ["{", "the body"],
+    [JSON.stringify({ Items: [] }), "Data"],
+    [JSON.stringify({ Data: [{ VariableId: first, Date: hour(0), Value: "1" }] }), "Data.0.Value"],
+  ] as const)
+    expect(await rig.post("/api/standard", body)).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining(`${place}: `) },
+    });
+  await rig.idle();
+  expect(await service.stored(first)).toEqual([
+    [hour(0), 1],
+    [hour(1), 3],
+  ]);
+  expect(await service.stored(second)).toEqual([[hour(0), 2]]);
+  expect(await rig.bodies()).toEqual([]);
+});
+
 it("delivers pushes, custom pushes and uploads of an outage once when the service is available again", async () => {
   const { service, rig, ids } = await setUp([{ mappingConfig: "kWh" }, {}, {}, {}]);
   const [bySerial = 0, byId = 0, generic = 0, uploaded = 0] = ids;

@@ -24,7 +24,8 @@ const user = z.strictObject({
     .min(1)
     .default([...INTAKE_RIGHTS])
     .describe(
-      "What the user may do: push (POST /api/data and /api/generic/{guid}), storage (POST /storage). Default both.",
+      "What the user may do: push (POST /api/data, /api/standard and /api/generic/{guid}), storage (POST /storage). " +
+        "Default both.",
     ),
   timeZone: z
     .string()

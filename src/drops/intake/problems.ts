@@ -21,7 +21,8 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
       log.error({ err: thrown, ...place }, "the intake failed");
       return faultOf(thrown);
     },
-    known: () => ": this intake accepts POST /api/data, /api/generic/{guid}, /storage and /connect/token",
+    known: () =>
+      ": this intake accepts POST /api/data, /api/standard, /api/generic/{guid}, /storage and /connect/token",
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * The routes for senders: `POST /api/data`, `/api/generic/{guid}` and `/storage` (specification, *Push
+ * The routes for senders: `POST /api/data`, `/api/standard`, `/api/generic/{guid}` and `/storage` (specification, *Push
  * endpoints*, *Storage endpoints*; platform facts, *Push*). The sender is authenticated before the body is
  * read; the response follows when the body is durable.
  */
@@ -9,11 +9,12 @@ import multipart from "@fastify/multipart";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Clock } from "../../support/clock.ts";
+import { parsedJson } from "../../support/decoded-text.ts";
 import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { caseless } from "../../wire/caseless.ts";
 import { HttpProblem, invalidRequest, unauthenticated } from "../../wire/http-problem.ts";
-import { type PushAccepted, pushQuery } from "../../wire/push.ts";
+import { elementsOfStandard, type PushAccepted, pushQuery, standardBody } from "../../wire/push.ts";
 import { countReadings, PushBodyFault, readPushBody } from "../../wire/push-body.ts";
 import { bareOperationId, idempotencyKeyOf, REPLAYED_HEADER } from "../../wire/push-request.ts";
 import { type BodyStore, BodyTooLarge, type Received } from "./body-store.ts";
@@ -69,20 +70,22 @@ export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promi
   const user = (request: FastifyRequest) => admitted(request);
 
   for (const prefix of ["", "/push"]) {
-    app.post(`${prefix}/api/data`, { onRequest }, async (request, reply) => {
-      const operationId = operationIdOf(request);
-      const received = await receive(parts, bodyOf(request));
-      const readings = await checked(parts, received);
-      const id = operationId ?? String(received.id);
-      return await take(parts, { request, reply, user: user(request) }, received, {
-        route: "data",
-        operationId,
-        token: null,
-        path: (one) => `data/${one}.json`,
-        details: { contentType: request.headers["content-type"] },
-        answer: () => ({ operationId: id, status: "accepted", received: readings }) satisfies PushAccepted,
+    for (const name of ["data", "standard"] as const)
+      app.post(`${prefix}/api/${name}`, { onRequest }, async (request, reply) => {
+        const operationId = operationIdOf(request);
+        const body = await receive(parts, bodyOf(request));
+        const received = name === "data" ? body : await asElements(parts, body);
+        const readings = await checked(parts, received);
+        const id = operationId ?? String(received.id);
+        return await take(parts, { request, reply, user: user(request) }, received, {
+          route: "data",
+          operationId,
+          token: null,
+          path: (one) => `data/${one}.json`,
+          details: { contentType: request.headers["content-type"] },
+          answer: () => ({ operationId: id, status: "accepted", received: readings }) satisfies PushAccepted,
+        });
       });
-    });
     app.post<{ Params: { guid: string } }>(`${prefix}/api/generic/:guid`, { onRequest }, async (request, reply) => {
       const token = request.params.guid.toLowerCase();
       const refusal = parts.refusalOf(token, parts.serviceOf(user(request)));
@@ -243,6 +246,16 @@ async function receivePart(parts: RouteParts, request: FastifyRequest): Promise<
 async function refuse(parts: RouteParts, received: Received, problem: unknown): Promise<never> {
   await parts.bodies.discard(received);
   throw problem;
+}
+
+/** The flat body of an older client (`/api/standard`) as one of `/api/data`. */
+async function asElements(parts: RouteParts, received: Received): Promise<Received> {
+  const given = parsedJson(Buffer.from(await parts.bodies.bytes(received)).toString("utf8"));
+  await parts.bodies.discard(received);
+  const body = standardBody.safeParse(given);
+  if (body.success) return await receive(parts, Readable.from([elementsOfStandard(body.data)]));
+  const errors = body.error.issues.slice(0, 20).map(({ path, message }) => ({ path: path.join("."), message }));
+  throw invalidRequest(errors.map(({ path, message }) => `${path || "the body"}: ${message}`).join("; "), errors);
 }
 
 /** The number of readings, once the shape of the body is valid for the service. */

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { faultPoint } from "../../support/faults.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import {
+  elementsOfStandard,
   OPERATION_TIMEOUT_DEFAULT_SEC,
   type PushAccepted,
   type PushQuery,
@@ -92,7 +93,6 @@ function bytesOf({ body }: FastifyRequest): Uint8Array {
   return body instanceof Uint8Array ? body : new Uint8Array();
 }
 
-/** The body of an older client as that of `/api/data`: an element a variable, with its readings in their order. */
 function elementsOf(bytes: Uint8Array): Uint8Array {
   let given: unknown;
   try {
@@ -100,12 +100,7 @@ function elementsOf(bytes: Uint8Array): Uint8Array {
   } catch (thrown) {
     throw new HttpProblem(400, "invalid-json", `the body is no JSON: ${thrown instanceof Error ? thrown.message : ""}`);
   }
-  const readings = Map.groupBy(parsed(standardBody, given).Data, ({ VariableId }) => VariableId);
-  const elements = Array.from(readings, ([variableId, ofVariable]) => ({
-    variableId,
-    data: ofVariable.map(({ Date: date, Value: value }) => ({ date, value })),
-  }));
-  return Buffer.from(JSON.stringify(elements));
+  return elementsOfStandard(parsed(standardBody, given));
 }
 
 async function receive(
