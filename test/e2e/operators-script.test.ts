@@ -199,11 +199,13 @@ describe.skipIf(!may)("an operator's day", () => {
         clock.jump(15_000);
         return told.some((item) => item.kind === kind && JSON.stringify(item).includes(words));
       });
+      clock.setRight();
     }
 
     const isOver = (kind: string) =>
       until(`${kind} to be over`, async () => {
         clock.jump(15_000);
+        clock.setRight();
         return !(await kinds()).includes(kind);
       });
 
@@ -235,6 +237,7 @@ describe.skipIf(!may)("an operator's day", () => {
       rmSync(filler);
       await until("both contents to be delivered", async () => {
         clock.jump(1_000);
+        clock.setRight();
         return (await statesOf("replaced.csv")) === "confirmed,confirmed";
       });
       await isOver("service");

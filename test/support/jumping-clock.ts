@@ -3,10 +3,12 @@ import { type Clock, systemClock } from "../../src/support/clock.ts";
 
 export class JumpingClock implements Clock {
   #aheadMs = 0;
+  /** Of the time of day. */
+  #dayAheadMs = 0;
   readonly #sleepers = new Set<() => void>();
 
   now(): Temporal.Instant {
-    return systemClock.now().add({ milliseconds: this.#aheadMs });
+    return systemClock.now().add({ milliseconds: this.#dayAheadMs });
   }
 
   monotonicMs(): number {
@@ -26,7 +28,13 @@ export class JumpingClock implements Clock {
   /** Sets the clock forward. */
   jump(ms: number): void {
     this.#aheadMs += ms;
+    this.#dayAheadMs += ms;
     for (const wake of [...this.#sleepers]) wake();
+  }
+
+  /** Sets the time of day right, as that of other processes is. */
+  setRight(): void {
+    this.#dayAheadMs = 0;
   }
 
   async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -256,6 +256,8 @@ test("a text says who, what, until when, and what to do otherwise", () => {
     See the invitation:
     https://hub.example.com/invitation?token=x7Kq_0123456789-abcdefghijklmnopqrstuvwxyzAB
 
+    You accept it there. If you are not a user of this service yet, a second mail then brings a temporary password.
+
     The link works once, until 1 December 2026, 12:00 UTC.
 
     If you did not expect this mail, do nothing: without your consent no user is created.
