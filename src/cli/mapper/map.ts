@@ -14,12 +14,12 @@ import {
   type MapResult,
 } from "../../mapping/contract.ts";
 import { locateMapper } from "../../mapping/mapper-files.ts";
-import { reasonOf } from "../../mapping/rejections.ts";
 import type { MapperIdentity, MappingFinding, Reason, RejectedRow } from "../../model.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
 import { invalidOption } from "../../support/invalid-option.ts";
 import { foundWords, placeWords } from "../../support/place-words.ts";
+import { REGISTER } from "../../support/register.ts";
 import { openDryRuns, WORKERS_DEFAULT } from "../../workers/dry-run.ts";
 import { type CommandFrame, optionalConfigOption } from "../command.ts";
 import { mustBeFile } from "../must-be-file.ts";
@@ -43,7 +43,9 @@ interface MapOptions {
 /** Large batches, so that the readings of a target are hardly ever printed in two parts. */
 const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
 const SHOWN = 20;
-/** For readings that come when the file is written: most come at once; in milliseconds. */
+/** Readings came when the file was written already. */
+const LATE = "HG-MAP-041";
+/** Most of these come at once; in milliseconds. */
 const LATE_MS = 50;
 
 export function addMap({ command, stop, action }: CommandFrame): void {
@@ -139,7 +141,7 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
     if (result.status === "failed") throw refusal(file, mapper, result.reason);
     await sleep(LATE_MS);
     const [late] = runs.late();
-    if (late !== undefined) throw refusal(file, mapper, reasonOf("HG-MAP-041", late));
+    if (late !== undefined) throw refusal(file, mapper, { code: LATE, message: late, hint: REGISTER[LATE].hint });
     return 0;
   } finally {
     await runs.close();
