@@ -9,13 +9,6 @@ export function settingsOption(text: string): Readonly<Record<string, unknown>> 
   throw invalidOption("--settings", `${text} is not a JSON object`);
 }
 
-/** `--limit` */
-export function limitOption(text: string): number {
-  const count = Number(text);
-  if (Number.isInteger(count) && count > 0) return count;
-  throw invalidOption("--limit", `${text} is not a whole number above 0`);
-}
-
 /** `--reject-share` */
 export function shareOption(text: string): number {
   const share = Number(text);

@@ -11,9 +11,8 @@ import { ATTENTION_STATES } from "../states.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
 import type { CommandFrame } from "./command.ts";
 import { askGateway } from "./command-client.ts";
-import { openLedgerToRead } from "./ledger/ledger-view.ts";
+import { limitOption, openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
-import { limitOption } from "./option-values.ts";
 import { print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 import { inTone } from "./run-state.ts";
 

@@ -18,9 +18,8 @@ import { invalidOption } from "../support/invalid-option.ts";
 import { missingFiles } from "../triggers/expectation.ts";
 import type { CommandFrame } from "./command.ts";
 import { askGateway } from "./command-client.ts";
-import { openLedgerToRead } from "./ledger/ledger-view.ts";
+import { limitOption, openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
-import { limitOption } from "./option-values.ts";
 import { noteCut, print, printJson, printTable, styled } from "./output.ts";
 import { inTone, SHOWN_STATES, type ShownState, shownState } from "./run-state.ts";
 

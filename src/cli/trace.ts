@@ -13,9 +13,8 @@ import { grouped } from "../support/grouped-number.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
 import { traceIdOf } from "../support/trace-context.ts";
 import type { CommandFrame } from "./command.ts";
-import { openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
+import { limitOption, openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
 import { loadOperated, operatedConfigOption } from "./operated-config.ts";
-import { limitOption } from "./option-values.ts";
 import {
   noteCut,
   print,

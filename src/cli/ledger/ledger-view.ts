@@ -6,6 +6,7 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { isLedgerMissing, ledgerWords, openLedger } from "../../ledger/open.ts";
 import { systemClock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
+import { invalidOption } from "../../support/invalid-option.ts";
 import { loadOperatedConfig } from "../operated-config.ts";
 
 export async function openLedgerToRead(configPath: string): Promise<{ ledger: Ledger; config: GatewayConfig }> {
@@ -69,4 +70,11 @@ export async function searchLedgers(
       await opened.close();
     }
   }
+}
+
+/** `--limit` */
+export function limitOption(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count > 0) return count;
+  throw invalidOption("--limit", `${text} is not a whole number above 0`);
 }
