@@ -23,26 +23,6 @@ import { requireLedger } from "./ledger/ledger-view.ts";
 /** A step that has to end first may take a moment. */
 const RESPONSE_MS = 60_000;
 
-/** A gateway that is asked for what it knows may be absent. */
-const QUERY_MS = 2_000;
-
-/** Asks a running gateway for facts beyond its ledger; `what`: behind `/operations/`. Null when none responds. */
-export async function askGateway<T>(config: Pick<GatewayConfig, "ledger" | "spool">, what: string): Promise<T | null> {
-  const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
-  if (endpoint === null) return null;
-  try {
-    const answer = await fetch(`${endpoint.url}/operations/${what}`, {
-      headers: { authorization: `Bearer ${endpoint.secret}` },
-      redirect: "error",
-      signal: AbortSignal.timeout(QUERY_MS),
-    });
-    return answer.ok ? ((await answer.json()) as T) : null;
-  } catch {
-    // No gateway runs: the ledger is used instead.
-    return null;
-  }
-}
-
 /** Options of every command. */
 export interface CommandOptions {
   readonly config: string;

@@ -6,9 +6,10 @@ import { loadHubOptions } from "../config/hub-config.ts";
 import { ledgerFile } from "../ledger/options.ts";
 import type { AttentionGroup } from "../operations/api/attention.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
+import { parsedJson } from "../support/decoded-text.ts";
 import { wordsOf } from "../support/errors.ts";
+import { askGateway } from "./ask-gateway.ts";
 import { CONFIG_FILES, CONFIG_VARIABLE, type CommandFrame } from "./command.ts";
-import { askGateway } from "./command-client.ts";
 import { print, printJson } from "./output.ts";
 
 interface HealthOptions {
@@ -97,11 +98,7 @@ async function ask(url: string): Promise<{ readonly alive: boolean; readonly wor
 
 /** A hub that is not well says why. */
 function reasonIn(text: string): string {
-  try {
-    const { reason } = JSON.parse(text) as { readonly reason?: string };
-    return reason === undefined ? "" : `: ${reason}`;
-  } catch {
-    // Another server, such as a proxy, may answer there.
-    return "";
-  }
+  // Another server, such as a proxy, may answer there.
+  const { reason } = (parsedJson(text) ?? {}) as { readonly reason?: string };
+  return reason === undefined ? "" : `: ${reason}`;
 }

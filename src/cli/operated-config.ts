@@ -9,8 +9,8 @@ import type { HubOptions } from "../hub/options.ts";
 import { ledgerOptions, withLedgerFile } from "../ledger/options.ts";
 import { spoolOptions } from "../spool/options.ts";
 import { ConfigError } from "../support/errors.ts";
+import { askGateway } from "./ask-gateway.ts";
 import { configOption } from "./command.ts";
-import { askGateway } from "./command-client.ts";
 
 export function operatedConfigOption(): Option {
   return configOption("gateway", "configuration of the gateway, or of the hub that it is inside");

@@ -3,6 +3,7 @@
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { assertHeld, type RunProvisioned, RunProvisioner } from "../gateway/console/provision-runs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { allRuns } from "../migration/report/delivered.ts";
 import type { Run } from "../model.ts";
 import { createdWords, creationWords } from "../provisioning/provisioner.ts";
 import { openSpool } from "../spool/spool.ts";
@@ -18,9 +19,6 @@ interface ProvisionOptions extends CommandOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
-
-/** Held runs in one query. */
-const READ_AT_ONCE = 1_000;
 
 export function addProvision({ command, stop, action }: CommandFrame): void {
   command("provision", [
@@ -93,13 +91,7 @@ async function* heldRuns(
   config: GatewayConfig,
   ledger: Ledger,
 ): AsyncGenerator<Run> {
-  for (let after = "", isMore = asked.length === 0; isMore; ) {
-    const some = await ledger.runsIn(["held"], { after, limit: READ_AT_ONCE });
-    yield* some;
-    after = some.at(-1)?.id ?? after;
-    isMore = some.length === READ_AT_ONCE;
-  }
-  if (asked.length === 0) return;
+  if (asked.length === 0) return yield* allRuns(ledger, ["held"]);
   const named = await findRuns(asked, "provision", configPath, config);
   for (const run of named) assertHeld(run);
   yield* named;

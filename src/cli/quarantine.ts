@@ -9,8 +9,8 @@ import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "../operation
 import { countUnmatched, UNMATCHED_CODE, UNMATCHED_HINT } from "../operations/unmatched-files.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { foundWords, placeWords } from "../support/place-words.ts";
+import { askGateway } from "./ask-gateway.ts";
 import type { CommandFrame } from "./command.ts";
-import { askGateway } from "./command-client.ts";
 import { limitOption, openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
 import { print, printJson, reasonLines, styled, targetLines } from "./output.ts";

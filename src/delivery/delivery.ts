@@ -3,7 +3,6 @@
  * own token, connections, breaker. It owns no ledger; durable facts go through `DeliveryJournal`, which the ledger
  * implements.
  */
-
 import type {
   Batch,
   BatchSlice,

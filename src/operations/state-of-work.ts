@@ -114,7 +114,7 @@ const INTAKE_STATES = runStatesThat(({ stage }) => stage === "intake");
 export const WAITING_SHOWN = 200;
 
 export interface WaitingQuery {
-  /** Of each drop, and of runs. */
+  /** Most files of each drop, and most runs. */
   readonly limit?: number | undefined;
   /** `next` of the part before. */
   readonly after?: string | undefined;

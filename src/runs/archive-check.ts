@@ -107,7 +107,7 @@ async function* checkFolder(
     }
 }
 
-/** That the ledger knows where an archived file is. A run that was not finished yet has it recorded when it is. */
+/** Checks that the ledger knows where an archived file is; that of an unfinished run is recorded with its finish. */
 async function* checkRecord(
   run: Run,
   { path: place }: FileEntry,

@@ -26,16 +26,17 @@ export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
   const resumed = await resumeRuns(steps, () => false);
   const lost = await countLost(steps);
   await steps.spool.sweep();
-  const isOlder = await noteOlderCopy(steps);
-  const { retired, fault } = await retireAtRest(steps, await steps.spool.residents());
+  const residents = await steps.spool.residents();
+  const isOlder = await noteOlderCopy(residents, steps);
+  const { retired, fault } = await retireAtRest(steps, residents);
   if (fault !== null) throw fault.thrown;
   await steps.spool.prune(steps.clock.now().epochMilliseconds);
   return { resumed, retired, recovered: recoveryWords(resumed, lost, retired, isOlder) };
 }
 
 /** Whether the spool has files of a later run than any that the ledger knows. */
-async function noteOlderCopy({ ledger, spool, log }: RunSteps): Promise<boolean> {
-  const runs = [...(await spool.residents()), ...(await spool.keptInputs())];
+async function noteOlderCopy(residents: Iterable<string>, { ledger, spool, log }: RunSteps): Promise<boolean> {
+  const runs = [...residents, ...(await spool.keptInputs())];
   const latest = runs.reduce((last, id) => (id > last ? id : last), "");
   if (latest === "" || !(await ledger.noteOlderCopy(latest))) return false;
   log.warn({ run: latest, hint: OLDER_HINT }, "the ledger was lost, or is an older copy");

@@ -4,7 +4,7 @@ import { isPostgresTrouble } from "./postgres/faults.ts";
 import { isSqliteTrouble, sqliteCode } from "./sqlite/faults.ts";
 
 const SQLITE_FULL = 13;
-/** Of PostgreSQL. */
+/** The code of PostgreSQL for a full disk. */
 const DISK_FULL = "53100";
 
 /** A disk without space, of a database or of files; also as the cause of another error. */

@@ -103,7 +103,8 @@ export function clockFault(service: string, seen: ClockSeen): { readonly words: 
   return { words, hint };
 }
 
-function timeWords(ms: number): string {
+/** `2026-03-01 04:00:00 UTC` */
+export function timeWords(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 

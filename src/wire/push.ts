@@ -46,7 +46,7 @@ export const standardBody = caseless(
   }),
 );
 
-/** As the body of `/api/data`: an element a variable, with its readings in their order. */
+/** The flat body as that of `/api/data`: an element a variable, with its readings in their order. */
 export function elementsOfStandard({ Data }: z.output<typeof standardBody>): Buffer {
   const readings = Map.groupBy(Data, ({ VariableId }) => VariableId);
   const elements = Array.from(readings, ([variableId, ofVariable]) => ({

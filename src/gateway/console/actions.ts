@@ -10,7 +10,7 @@ import type { CommandResults, OperatorCommand } from "../../runs/commands.ts";
 import type { BindingParts } from "../../runs/replay-mapper.ts";
 import type { Scheduler } from "../../runs/scheduler.ts";
 import type { Spool } from "../../spool/spool.ts";
-import { type Clock, isoInstant } from "../../support/clock.ts";
+import { type Clock, timeWords } from "../../support/clock.ts";
 import { HeadgateError, InvariantError, RejectedError } from "../../support/errors.ts";
 import { Slots } from "../../workers/slots.ts";
 import type { Closer } from "../closers.ts";
@@ -205,7 +205,7 @@ class Commands {
     await execute({ order: "recheck", runs: [id], ...this.#author });
     for (;;) {
       const run = await mustFindRun(id, ledger);
-      const at = `checked at ${isoInstant(clock.now()).slice(0, 19).replace("T", " ")} UTC`;
+      const at = `checked at ${timeWords(clock.now().epochMilliseconds)}`;
       if (run.state !== before.state) return `${at}: it was ${before.state}, and is ${run.state} now`;
       const waits = scheduler.waitReason(run);
       if (waits !== undefined && run.reason?.message === before.reason?.message)

@@ -20,7 +20,7 @@ export interface Found {
 interface Recording {
   readonly nowMs: number;
   readonly mailsAnHour: number;
-  /** Of the hub, where it is known. */
+  /** The address of the hub, where it is known. */
   readonly publicUrl: string | undefined;
 }
 

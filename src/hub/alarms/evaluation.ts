@@ -20,7 +20,7 @@ export interface EvaluationParts {
   readonly log: Logger;
   /** Mails of one account. */
   readonly mailsAnHour: number;
-  /** Of the hub, where it is known: mails link to it. */
+  /** The address of the hub, where it is known: mails link to it. */
   readonly publicUrl?: string | undefined;
   /** Called after a change was written: mails and dispatches may be due. */
   onChanged(): void;

@@ -19,7 +19,7 @@ export interface Notified {
   readonly recipients: readonly string[];
   /** IANA name: of the site, or of the condition LateFile. */
   readonly zone: string;
-  /** Of the hub, where it is known. */
+  /** The address of the hub, where it is known. */
   readonly publicUrl: string | undefined;
 }
 

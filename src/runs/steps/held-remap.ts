@@ -24,7 +24,7 @@ export async function changedBinding(run: Run, steps: RunSteps): Promise<Changed
   const { binding } = run;
   if (binding.structure === true || binding.unpack !== undefined) return null;
   const now = await steps.bindingNow(run, chosenBy(run));
-  // One that is missing or does not load changes nothing: what was mapped stays.
+  // A mapper that is missing or does not load changes nothing: what was mapped stays.
   const mapper = await steps.currentMapper(now.binding.mapper.name);
   if (mapper === null) return null;
   const words = differences(binding, now.binding, mapper);
