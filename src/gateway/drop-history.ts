@@ -4,7 +4,7 @@ import { archiveFolders } from "../drops/archive-cleanup.ts";
 import { archivedRun, type Drop, type ProbeFinding } from "../drops/drop.ts";
 import type { DropOptions } from "../drops/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { repeatedFiles, repeatedWords } from "../operations/repeated-files.ts";
+import { dropNotices, noticeWords } from "../operations/drop-notices.ts";
 import { systemClock } from "../support/clock.ts";
 import { counted } from "../support/grouped-number.ts";
 import { runIdFrom } from "../support/run-id.ts";
@@ -41,10 +41,12 @@ async function otherGateways(
   const hint =
     "Give each gateway a drop of its own, or one ledger to both. After a ledger was lost or restored, this passes " +
     "within a day (docs/operations.md, *Restoring a ledger*).";
-  const repeated = (await repeatedFiles(ledger, systemClock)).filter((files) => files.drop === name);
-  const findings: ProbeFinding[] = repeated.map((files) => ({
-    ...{ level: "warning", about, what: repeatedWords(files), hint },
-  }));
+  const notices = (await dropNotices(ledger, systemClock)).filter(({ drop }) => drop === name);
+  const findings: ProbeFinding[] = notices.map((notice) =>
+    notice.kind === "repeated"
+      ? { level: "warning", about, what: noticeWords(notice), hint }
+      : { level: "warning", about: "writers", what: noticeWords(notice) },
+  );
   const foreign = await foreignMarks(ledger, archiveFolders(finish), drop, stop);
   if (foreign !== null) findings.push({ level: "warning", about, what: foreign, hint });
   return findings;

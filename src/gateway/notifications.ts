@@ -7,12 +7,12 @@ import { nodeName } from "../ledger/options.ts";
 import type { IsoInstant } from "../model.ts";
 import { type AttentionSources, type Concern, findAttention, findOtherConcerns } from "../operations/attention.ts";
 import type { ServiceLog } from "../operations/attention-log.ts";
+import { dropNotices } from "../operations/drop-notices.ts";
 import type { LateFiles } from "../operations/late-files.ts";
 import type { GatewayMetrics } from "../operations/metrics.ts";
 import { NotificationState } from "../operations/notification-state.ts";
 import { Notifier } from "../operations/notifier.ts";
 import { createReceiver } from "../operations/receivers.ts";
-import { repeatedFiles } from "../operations/repeated-files.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
 import { LaneLog, WaitingLanes } from "../operations/waiting-lanes.ts";
 import type { FinishFaults } from "../runs/finish-faults.ts";
@@ -129,7 +129,7 @@ function attentionSources(config: GatewayConfig, parts: NotifierSources): Attent
     clocks: () => parts.registry.clockFaults(),
     late: () => late.missing(),
     lanes: () => lanes.overdue(),
-    repeated: () => repeatedFiles(ledger, clock),
+    notices: () => dropNotices(ledger, clock),
     triggers: () => triggers.listed(),
     pauses: () => pauses.byGateway(),
     unfinished: parts.finishFaults,

@@ -3,10 +3,10 @@ import { type GatewayConfig, writtenIn } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { IsoInstant } from "../model.ts";
 import type { Concern } from "../operations/attention.ts";
+import { dropNotices, noticeHealth } from "../operations/drop-notices.ts";
 import type { LateFiles } from "../operations/late-files.ts";
 import { triggerHealth } from "../operations/listed-triggers.ts";
 import type { Notifier } from "../operations/notifier.ts";
-import { repeatedFiles, repeatedHealth } from "../operations/repeated-files.ts";
 import { spoolHealth } from "../operations/spool-state.ts";
 import { clockHealth, healthOf, waitingFiles } from "../operations/state-of-work.ts";
 import { unfinishedHealth } from "../operations/unfinished-files.ts";
@@ -125,7 +125,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     ...clockHealth(parts.services.clockFaults()),
     ...notificationHealth(parts.notifier),
     ...triggerHealth(await parts.triggers.listed()),
-    ...repeatedHealth(await repeatedFiles(ledger, parts.clock)),
+    ...noticeHealth(await dropNotices(ledger, parts.clock)),
     ...pauses.health(),
     ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
   ];

@@ -159,11 +159,15 @@ export interface LedgerQueries {
   backlog(): Promise<readonly Backlog[]>;
 }
 
-/** Files of a drop that an operation of another ledger, or of a former state of this one, had delivered. */
-export interface RepeatedFiles {
+/**
+ * Files of a drop that others touched. `repeated`: operations of another ledger, or of a former state of this one, had
+ * delivered them. `replaced`: they were overwritten between their claim and their finish.
+ */
+export interface DropNotice {
+  readonly kind: "repeated" | "replaced";
   readonly drop: string;
   readonly files: number;
-  /** One of these operations; empty where the service did not name it. */
-  readonly operationId: string;
+  /** One of the operations, empty where the service did not name it; the path of one of the files. */
+  readonly example: string;
   readonly latestAt: IsoInstant;
 }

@@ -49,12 +49,12 @@ import type {
   WholeRun,
 } from "./ledger-records.ts";
 import type {
+  DropNotice,
   ForgetSaid,
   Forgotten,
   ForgottenFile,
   LedgerFault,
   LedgerQueries,
-  RepeatedFiles,
   RestingRun,
 } from "./ledger-results.ts";
 import type { AwaitedArrival, PollRecord } from "./poll.ts";
@@ -267,8 +267,8 @@ export interface Ledger extends LedgerQueries {
     answer: string,
     repeats?: string,
   ): Promise<readonly Batch[]>;
-  /** By drop: the runs of which earlier operations had delivered something, accepted since then. */
-  repeatedSince(at: IsoInstant): Promise<readonly RepeatedFiles[]>;
+  /** By kind and drop. */
+  noticesSince(at: IsoInstant): Promise<readonly DropNotice[]>;
   /** `sending → ready` under another Idempotency-Key, which follows from the one before it. */
   renewKey(operationId: string, answer: string): Promise<Batch>;
   /**

@@ -2,15 +2,15 @@
  * Everything that needs attention now, as one list: files at rest, late files, waiting lanes, unreachable drops and
  * services, the spool.
  */
-import type { Ledger, RepeatedFiles } from "../ledger/ledger.ts";
+import type { DropNotice, Ledger } from "../ledger/ledger.ts";
 import type { DropState, Pause, SpoolState } from "../model.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
+import { noticeConcerns } from "./drop-notices.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 import { type ListedTriggers, triggerConcerns } from "./listed-triggers.ts";
 import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
-import { repeatedConcerns } from "./repeated-files.ts";
 import { usedWords } from "./spool-state.ts";
 import { type ClockFault, isUnattended } from "./state-of-work.ts";
 import { type UnfinishedFiles, unfinishedConcerns } from "./unfinished-files.ts";
@@ -50,8 +50,8 @@ export interface AttentionSources {
   late(): readonly MissingFile[];
   /** Lanes that have waited too long. */
   lanes(): Promise<readonly LaneWait[]>;
-  /** Files that another gateway delivers too. */
-  repeated(): Promise<readonly RepeatedFiles[]>;
+  /** Files that others touched. */
+  notices(): Promise<readonly DropNotice[]>;
   /** Triggers that come from services. */
   triggers(): Promise<readonly ListedTriggers[]>;
   /** Pauses that the gateway itself ordered, with the reason in words. */
@@ -128,7 +128,7 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
   }
   for (const { service, words, hint } of sources.clocks())
     concerns.push({ key: `clock ${service}`, kind: "service", text: `${words}. ${hint}`, facts: { service } });
-  concerns.push(...(await repeated(sources)), ...triggerConcerns(await sources.triggers()));
+  concerns.push(...(await notices(sources)), ...triggerConcerns(await sources.triggers()));
   for (const { pause, words } of sources.pauses()) {
     const { kind, name, at } = pause;
     concerns.push({ key: `paused ${kind} ${name}`, kind: "paused", text: words, facts: { [kind]: name, since: at } });
@@ -157,11 +157,11 @@ async function occupiedPaths(sources: AttentionSources): Promise<readonly Concer
     });
 }
 
-async function repeated(sources: AttentionSources): Promise<readonly Concern[]> {
-  const files = await sources.repeated();
-  if (files.length === 0) return [];
+async function notices(sources: AttentionSources): Promise<readonly Concern[]> {
+  const found = await sources.notices();
+  if (found.length === 0) return [];
   const own = await ownDrops(sources);
-  return repeatedConcerns(files.filter(({ drop }) => own(drop)));
+  return noticeConcerns(found.filter(({ drop }) => own(drop)));
 }
 
 async function restingRuns({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {

@@ -32,7 +32,7 @@ const WORDS: Readonly<
   occupied: ["changed file that cannot go back to its path", "changed files that cannot go back to their paths"],
   late: ["file late", "files late"],
   lane: ["lane waits too long", "lanes wait too long"],
-  drop: ["drop cannot be reached", "drops cannot be reached"],
+  drop: ["drop in trouble", "drops in trouble"],
   service: ["service cannot be reached", "services cannot be reached"],
   trigger: ["trigger of the service cannot be used", "triggers of the service cannot be used"],
   paused: ["trigger paused by the gateway", "triggers paused by the gateway"],
@@ -45,7 +45,7 @@ export function testNotification(gateway: string, at: IsoInstant): Notification 
   return { kind: "test", id: `test ${at}`, at, gateway, concerns: [], resolved: [] };
 }
 
-/** `Headgate on node-1: 3 files quarantined, 1 drop cannot be reached` */
+/** `Headgate on node-1: 3 files quarantined, 1 drop in trouble` */
 export function titleOf({ kind, gateway, concerns, resolved }: Notification): string {
   if (kind === "test") return `Headgate on ${gateway}: test of the notifications`;
   const counts = Object.entries(countsOf(concerns)).map(([one, count]) => {

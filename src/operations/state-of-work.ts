@@ -87,10 +87,12 @@ export async function healthOf(
   }
   for (const file of missing) parts.push({ part: `trigger ${file.trigger}`, ready: true, reason: missingWords(file) });
   const resting = await unresolvedRuns(ledger, null);
+  const [latest] = resting;
+  const needs = resting.length === 1 ? "1 run needs attention" : `${resting.length} runs need attention, the latest`;
   parts.push({
     part: "runs",
     ready: true,
-    reason: resting.length === 0 ? "no run needs attention" : `${resting.length} need attention`,
+    reason: latest === undefined ? "no run needs attention" : `${needs}: ${runWords(latest)}`,
   });
   parts.push(...(await heldHealth(ledger)), ...(await unconfirmedHealth(ledger)), ...laneHealth(lanes));
   parts.push(...(await occupiedHealth(ledger)), ...(await unmatchedHealth(ledger, configured.drops)));

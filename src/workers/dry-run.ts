@@ -46,7 +46,7 @@ export interface DryRuns {
     signal: AbortSignal,
     show: (result: MapResult, files: DryRunFiles) => Promise<Shown>,
   ): Promise<Shown>;
-  /** What the mappers gave, until now, when their file was written already: each in words. */
+  /** Readings that came when their file was written already, until now: each in words. */
   late(): readonly string[];
   /** Ends the processes. Runs in progress fail with `TransientError`. */
   close(): Promise<void>;

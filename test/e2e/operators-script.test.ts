@@ -182,6 +182,19 @@ describe.skipIf(!may)("an operator's day", () => {
       (await trace(path)).flatMap(({ runs }) => runs.map(({ run }) => run.state)).join();
     const put = (path: string, content: string) => writeFileSync(join(folder, path), content);
 
+    function putLarge(lastValue: string): void {
+      const path = join(folder, "field", "large.tmp");
+      const file = openSync(path, "w");
+      const remark = "x".repeat(LARGE_BYTES / LARGE_ROWS);
+      writeSync(file, "date,value,remark\n");
+      for (let at = 0; at < LARGE_ROWS; at += 1) {
+        const date = new Date(Date.UTC(2026, 0, 1) + at * 900_000).toISOString();
+        writeSync(file, `${date},${at < LARGE_ROWS - 1 ? at : lastValue},${remark}\n`);
+      }
+      closeSync(file);
+      renameSync(path, join(folder, "field", "large.dat"));
+    }
+
     /** In all six places. `words` are those of the cause, `line` is what the log says of it. */
     async function isSeen(kind: string, words: string, line = words): Promise<void> {
       await until(`${kind} in the console`, async () => (await kinds()).includes(kind));
@@ -250,6 +263,7 @@ describe.skipIf(!may)("an operator's day", () => {
       const [, first] = await trace("replaced.csv");
       await openPage(page, `${running.gateway.consoleUrl}/files/${first?.arrival.id}`);
       await page.getByText("replaced at its drop by other content, before it was finished").first().waitFor();
+      await isSeen("drop", "(replaced.csv): what was fetched is delivered", "was replaced by other content");
     });
 
     test("a configuration that is refused", async () => {
@@ -258,28 +272,23 @@ describe.skipIf(!may)("an operator's day", () => {
       await isSeen("configuration", "unknown key nonsense");
     });
 
-    test("a file of 300 MB", async () => {
+    test("a file of 300 MB, at first with a fault in its last row", async () => {
       await disk.resize(ENOUGH);
-      const path = join(folder, "field", "large.tmp");
-      const file = openSync(path, "w");
-      const remark = "x".repeat(LARGE_BYTES / LARGE_ROWS);
-      writeSync(file, "date,value,remark\n");
-      for (let at = 0; at < LARGE_ROWS; at += 1)
-        writeSync(file, `${new Date(Date.UTC(2026, 0, 1) + at * 900_000).toISOString()},${at},${remark}\n`);
-      closeSync(file);
-      renameSync(path, join(folder, "field", "large.dat"));
-      await until("it is delivered", async () => (await statesOf("large.dat")) === "confirmed");
+      putLarge("?");
+      await isSeen("quarantined", "is not a number", "large.dat");
+      putLarge(`${LARGE_ROWS - 1}`);
+      await until("it is delivered", async () => (await statesOf("large.dat")) === "confirmed,quarantined");
       const [found] = await trace("large.dat");
       expect(found?.runs[0]?.batches).toHaveLength(LARGE_ROWS / BATCH);
       const shown = await command("trace", "large.dat", "--no-service");
-      expect(shown.split("\n").length).toBeLessThan(60);
+      expect(shown.split("\n").length).toBeLessThan(80);
       expect(shown).toContain(`${LARGE_ROWS} accepted, ${LARGE_ROWS} stored`);
       await openPage(page, `${running.gateway.consoleUrl}/files/${found?.arrival.id}`);
       await page.getByText("more batches with").first().waitFor();
       expect(await page.evaluate(() => document.querySelectorAll("*").length)).toBeLessThan(5_000);
       expect(await command("runs")).toMatch(new RegExp(`large\\.dat +confirmed +${LARGE_ROWS}`));
-      // It needs nobody.
-      expect((await kinds()).toSorted()).toEqual(["configuration", "finish", "unmatched", "unmatched"]);
+      // The corrected one needs nobody.
+      expect((await kinds()).toSorted()).toEqual(["configuration", "drop", "finish", "unmatched", "unmatched"]);
     });
 
     test("no place is named that does not exist, and each matter is over when its cause is", async () => {
@@ -288,7 +297,9 @@ describe.skipIf(!may)("an operator's day", () => {
       copyFileSync(kept, config);
       running.recheck();
       for (const kind of ["finish", "unmatched", "configuration"]) await isOver(kind);
+      clock.jump(86_400_000);
       expect(await kinds()).toEqual([]);
+      clock.setRight();
       await until("it is confirmed too", async () => (await statesOf("delivered.csv")) === "confirmed");
       expect(await command("quarantine")).toContain("nothing");
       const places: string[] = [];
@@ -303,6 +314,7 @@ describe.skipIf(!may)("an operator's day", () => {
       expect(places).toEqual([
         "no longer at its drop",
         "replaced at its drop by other content, before it was finished",
+        "no longer at its drop",
       ]);
       // What lies there is named by its file.
       expect(DROPS.flatMap((name) => readdirSync(join(folder, name, "archive")))).toHaveLength(FILES.length - 1);

@@ -232,6 +232,28 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ledger().resumeHeld(held.id, "delivering", [], "")).toMatchObject({ state: "delivering" });
   });
 
+  it("tells by drop which files were replaced or had been delivered since an instant", async () => {
+    for (const path of ["a.csv", "b.csv"]) {
+      const { id } = await delivered(path);
+      for (let nth = 0; nth < 2; nth += 1) await ledger().noteRun(id, { event: "source.changed", detail: "" });
+    }
+    for (const [path, repeats] of [
+      ["c.csv", "earlier-1"],
+      ["d.csv", "earlier-2"],
+    ] as const) {
+      const { id } = await mapped(ledger(), path, record([path]));
+      await ledger().advanceRun(id, "mapped", "delivering");
+      await ledger().advanceBatch(`${id}-1`, "ready", "sending", { attempted: true });
+      await ledger().acceptBatch(`${id}-1`, "200", { service: "main" }, repeats);
+    }
+    const latestAt = expect.any(String);
+    expect(await ledger().noticesSince("2000-01-01T00:00:00.000Z")).toEqual([
+      { kind: "repeated", drop: "field", files: 2, example: "earlier-2", latestAt },
+      { kind: "replaced", drop: "field", files: 2, example: "b.csv", latestAt },
+    ]);
+    expect(await ledger().noticesSince("2999-01-01T00:00:00.000Z")).toEqual([]);
+  });
+
   it("finds no fault in its own records", async () => {
     const old = await delivered("a.csv");
     await mapped(ledger(), "b.csv");

@@ -29,7 +29,7 @@ const quiet: AttentionSources = {
   clocks: () => [],
   late: () => [],
   lanes: async () => [],
-  repeated: async () => [],
+  notices: async () => [],
   triggers: async () => [],
   pauses: () => [],
   spool: async () => spool,
@@ -121,10 +121,16 @@ test("triggers of a service that cannot work or be read need attention", async (
   ]);
 });
 
-test("files that operations of another ledger had delivered need attention, with one of these", async () => {
-  const repeated = [{ drop: "field", files: 2, operationId: "01kag-1", latestAt: AT }];
-  expect((await found({ repeated: async () => repeated })).concerns).toEqual([
+test("files that another ledger had delivered, and replaced ones, need attention, with one of them", async () => {
+  const notices = [
+    { kind: "repeated", drop: "field", files: 2, example: "01kag-1", latestAt: AT } as const,
+    { kind: "replaced", drop: "field", files: 1, example: "day.csv", latestAt: AT } as const,
+  ];
+  expect((await found({ notices: async () => notices })).concerns).toEqual([
     "drop: drop field: 2 files of the last day had already been delivered by operations that this ledger does not " +
       "have (01kag-1): it was lost or restored, or another gateway takes the files of this drop",
+    "drop: drop field: 1 file of the last day was replaced by other content after the gateway had claimed it, at " +
+      `last at ${AT} (day.csv): what was fetched is delivered, and the other content is an arrival of its own. ` +
+      "Let the writer give each file a name of its own",
   ]);
 });

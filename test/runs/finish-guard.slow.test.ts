@@ -75,7 +75,7 @@ async function toldOccupied() {
     ...{ ledger: gateway.ledger, node: null, drops: () => [], services: () => [], late: () => [] },
     clocks: () => [],
     lanes: async () => [],
-    repeated: async () => [],
+    notices: async () => [],
     triggers: async () => [],
     pauses: () => [],
     spool: async () => ({ usedBytes: 0, budgetBytes: 1, freeBytes: 1, full: null }) as never,

@@ -87,7 +87,7 @@ describe("a mapped run whose spool was lost", () => {
       parts: { part: string; reason: string }[];
     };
     expect(health.parts).toContainEqual(
-      expect.objectContaining({ part: "runs", reason: expect.stringContaining("1 need attention") }),
+      expect.objectContaining({ part: "runs", reason: expect.stringContaining("1 run needs attention: ") }),
     );
   });
 

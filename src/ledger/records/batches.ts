@@ -3,7 +3,7 @@ import type { Batch, BatchSlice, BatchState, IsoInstant, Run } from "../../model
 import { BATCH_STATES } from "../../states.ts";
 import type { InvariantError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
-import type { BatchChange, Ledger, RepeatedFiles } from "../ledger.ts";
+import type { BatchChange, Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { appendEvent } from "./events.ts";
 import { blockedBy } from "./lanes.ts";
@@ -11,10 +11,7 @@ import { BATCH_CELLS, BATCH_COLUMNS, type BatchCells, toBatch } from "./rows.ts"
 import { mustFindRun } from "./runs.ts";
 import { cells, execute, executeEach, type Steps, type Store } from "./store.ts";
 
-type BatchMethods = Pick<
-  Ledger,
-  "blockedBy" | "batches" | "advanceBatch" | "splitBatch" | "renewKey" | "repeatedSince"
->;
+type BatchMethods = Pick<Ledger, "blockedBy" | "batches" | "advanceBatch" | "splitBatch" | "renewKey">;
 
 export function batchMethods(store: Store): BatchMethods {
   return {
@@ -27,7 +24,6 @@ export function batchMethods(store: Store): BatchMethods {
       }),
     splitBatch: (operationId, children, answer, repeats) =>
       store.write("batch.split", () => splitBatch(store, operationId, children, { answer, repeats })),
-    repeatedSince: (at) => store.look(() => repeatedSince(at)),
     renewKey: (operationId, answer) => store.write("batch.ready", () => renewKey(store, operationId, answer)),
   };
 }
@@ -117,18 +113,6 @@ function* renewKey(store: Store, operationId: string, answer: string): Steps<Bat
     operationId,
   );
   return { ...batch, idempotencyKey, repeats: null };
-}
-
-type RepeatedCells = readonly [drop: string, files: number, operationId: string, latestAt: IsoInstant];
-
-const SELECT_REPEATED = `SELECT runs.drop_name, count(DISTINCT runs.id), max(batches.repeats), max(batches.accepted_at)
-  FROM batches JOIN runs ON runs.id = batches.run_id
-WHERE batches.repeats IS NOT NULL AND batches.state = 'accepted' AND batches.accepted_at >= ?
-GROUP BY runs.drop_name ORDER BY runs.drop_name`;
-
-function* repeatedSince(at: IsoInstant): Steps<readonly RepeatedFiles[]> {
-  const found = yield* cells<RepeatedCells>(SELECT_REPEATED, at);
-  return found.map(([drop, files, operationId, latestAt]) => ({ drop, files: Number(files), operationId, latestAt }));
 }
 
 function* mustFindBatch(operationId: string): Steps<Batch> {

@@ -1,8 +1,8 @@
 /** Commands and queries of operators: pauses, and files that need attention. */
 import { basename } from "node:path/posix";
-import type { Arrival, Pause, Run, RunState } from "../../model.ts";
+import type { Arrival, IsoInstant, Pause, Run, RunState } from "../../model.ts";
 import { ACCEPTED_STATES, SENT_STATES } from "../../states.ts";
-import type { Ledger, RestingRun, TargetKey } from "../ledger.ts";
+import type { DropNotice, Ledger, RestingRun, TargetKey } from "../ledger.ts";
 import { findArrival } from "./arrivals.ts";
 import { digestOf } from "./lanes.ts";
 import { type ArrivalRow, type RunCells, SELECT_RUN, toArrival, toRun } from "./rows.ts";
@@ -13,7 +13,15 @@ import { cells, change, execute, rows, type Steps, type Store } from "./store.ts
 
 type OperatorMethods = Pick<
   Ledger,
-  "restingIn" | "arrivalsAt" | "pauses" | "pause" | "resume" | "laterRuns" | "laterDeliverers" | "acceptedSince"
+  | "restingIn"
+  | "arrivalsAt"
+  | "pauses"
+  | "pause"
+  | "resume"
+  | "laterRuns"
+  | "laterDeliverers"
+  | "acceptedSince"
+  | "noticesSince"
 >;
 
 export function operatorMethods(store: Store): OperatorMethods {
@@ -29,6 +37,7 @@ export function operatorMethods(store: Store): OperatorMethods {
     laterRuns: (run, targets, before) => store.read(() => laterRuns(run, targets, before)),
     laterDeliverers: (run, limit) => store.look(() => laterDeliverers(store, run, limit)),
     acceptedSince: (run, at, limit) => store.look(() => acceptedSince(store, run, at, limit)),
+    noticesSince: (at) => store.look(() => noticesSince(at)),
   };
 }
 
@@ -131,4 +140,20 @@ AND later.target_kinds <> '' AND later.target_kinds <> own.target_kinds)
     limit,
   );
   return found.map(toRun);
+}
+
+const SELECT_NOTICES = `SELECT 'repeated' AS kind, runs.drop_name AS "drop", count(DISTINCT runs.id) AS files,
+  max(batches.repeats) AS example, max(batches.accepted_at) AS "latestAt"
+  FROM batches JOIN runs ON runs.id = batches.run_id
+  WHERE batches.repeats IS NOT NULL AND batches.state = 'accepted' AND batches.accepted_at >= ?
+  GROUP BY runs.drop_name
+UNION ALL SELECT 'replaced', arrivals.drop_name, count(DISTINCT arrivals.id), max(arrivals.path), max(events.at)
+  FROM events JOIN arrivals ON arrivals.id = events.arrival_id
+  WHERE events.what = 'source.changed' AND events.at >= ?
+  GROUP BY arrivals.drop_name
+ORDER BY 1, 2`;
+
+function* noticesSince(at: IsoInstant): Steps<readonly DropNotice[]> {
+  const found = yield* rows<DropNotice>(SELECT_NOTICES, at, at);
+  return found.map((notice) => ({ ...notice, files: Number(notice.files) }));
 }
