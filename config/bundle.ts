@@ -26,6 +26,7 @@ const STARTED = [
   "src/hub/master-data/worker",
   "src/hub/quality/worker",
   "src/hub/calculated/recalculation/worker",
+  "src/hub/calculated/engines/expressions/worker",
 ];
 
 /** The process of R scripts, which may read this folder alone: it has copies of what it shares with the others. */

@@ -18,3 +18,76 @@ export interface Turn {
   readonly mine: Promise<void>;
   pass(): void;
 }
+
+/**
+ * Runs a limited number of tasks; the waiting ones of each caller in turn, so that a caller with many does not delay
+ * the others.
+ */
+export class FairQueue<Caller> {
+  readonly #most: number;
+  readonly #ofOne: number;
+  readonly #waitingMax: number;
+  /** In the order of their turns. */
+  readonly #waiting = new Map<Caller, (() => void)[]>();
+  readonly #running = new Map<Caller, number>();
+  #count = { running: 0, waiting: 0 };
+
+  /** `most`: tasks at one time, of which one caller has at most `ofOne`; `waitingMax`: see `isFull`. */
+  constructor(most: number, { ofOne = most, waitingMax = Number.POSITIVE_INFINITY } = {}) {
+    this.#most = most;
+    this.#ofOne = ofOne;
+    this.#waitingMax = waitingMax;
+  }
+
+  get isFull(): boolean {
+    return this.#count.running >= this.#most && this.#count.waiting >= this.#waitingMax;
+  }
+
+  async run<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
+    if (this.#mayBegin(caller)) this.#begin(caller);
+    else await this.#turn(caller);
+    try {
+      return await work();
+    } finally {
+      this.#end(caller);
+    }
+  }
+
+  #mayBegin(caller: Caller): boolean {
+    return this.#count.running < this.#most && (this.#running.get(caller) ?? 0) < this.#ofOne;
+  }
+
+  #begin(caller: Caller): void {
+    this.#running.set(caller, (this.#running.get(caller) ?? 0) + 1);
+    this.#count.running += 1;
+  }
+
+  #end(caller: Caller): void {
+    const left = (this.#running.get(caller) ?? 1) - 1;
+    if (left === 0) this.#running.delete(caller);
+    else this.#running.set(caller, left);
+    this.#count.running -= 1;
+    this.#next();
+  }
+
+  #turn(caller: Caller): Promise<void> {
+    const own = this.#waiting.get(caller) ?? [];
+    this.#waiting.set(caller, own);
+    this.#count.waiting += 1;
+    return new Promise((resolve) => own.push(resolve));
+  }
+
+  /** Who had a turn comes last. */
+  #next(): void {
+    for (const [caller, own] of this.#waiting) {
+      if (!this.#mayBegin(caller)) continue;
+      const next = own.shift();
+      this.#waiting.delete(caller);
+      if (own.length > 0) this.#waiting.set(caller, own);
+      this.#count.waiting -= 1;
+      this.#begin(caller);
+      next?.();
+      return;
+    }
+  }
+}

@@ -275,6 +275,26 @@ describe("a dry run", () => {
     expect((await rig.call("GET", `/storage/${id}/report`)).status).toBe(404);
     expect((await rig.call("POST", `/storage/${id}/dryRun`, { as: "pusher" })).status).toBe(403);
   });
+
+  test("of one account waits for at most one of the many of another account", async () => {
+    const rows = Array.from({ length: 5_000 }, (_, nth) => FULL("Many", `M-${nth}`));
+    const many = await rig.store("many.csv", `${HEADER}\n${rows.join("\n")}\n`);
+    const one = await rig.store("one.csv", `${HEADER}\n${FULL("One", "O-1")}\n`, SECOND);
+    const ended: string[] = [];
+    const run = async (name: string, id: number, by = {}) => {
+      expect((await rig.call("POST", `/storage/${id}/dryRun`, by)).status).toBe(200);
+      ended.push(name);
+    };
+    // Both threads have started then.
+    await Promise.all([run("A", many), run("B", one, SECOND)]);
+    ended.length = 0;
+    const queued = Array.from({ length: 10 }, () => run("A", many));
+    await Promise.race(queued);
+    const before = ended.length;
+    await run("B", one, SECOND);
+    expect(ended.indexOf("B") - before).toBeLessThanOrEqual(2);
+    await Promise.all(queued);
+  });
 });
 
 test("a file in a ZIP has a report of its own", async () => {

@@ -56,7 +56,7 @@ export async function expressionOf(
       versions: null,
     };
     const source = { kind: "variable" as const, unitId, series };
-    const { atMs, values } = computed(new Evaluation(new Map([[ALIAS, source]]), zone), term);
+    const { atMs, values } = computed(new Evaluation(new Map([[ALIAS, source]]), zone, Number.POSITIVE_INFINITY), term);
     const byDate = new Map(Array.from(atMs, (at, index) => [at, values[index] ?? Number.NaN]));
     return ({ atMs: at }) => {
       const value = byDate.get(at) ?? Number.NaN;

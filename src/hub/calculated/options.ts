@@ -41,8 +41,10 @@ export const calculatedOptions = z.strictObject({
       "What runs R scripts: `webr` comes with Headgate, `rscript` is an R of the system with its packages, `none` " +
         "refuses scripts. Expressions need none of them. `webr` by default.",
     ),
-  timeout: duration("60s").describe("How long one run of a script may take; 60s by default."),
-  memory: size("512MB").describe("Memory of one run of a script, beyond that of R itself; 512MB by default."),
+  timeout: duration("60s").describe("How long one run of a script or an expression may take; 60s by default."),
+  memory: size("512MB").describe(
+    "Memory of one run of a script, beyond that of R itself, or of the columns of an expression; 512MB by default.",
+  ),
   inputRows: z
     .int()
     .positive()
@@ -59,7 +61,7 @@ export const calculatedOptions = z.strictObject({
     .positive()
     .default(2)
     .describe("Processes that run scripts at the same time; each serves one account. 2 by default."),
-  idle: duration("60s").describe("How long a process without a script stays; 60s by default."),
+  idle: duration("60s").describe("How long a process or thread without work stays; 60s by default."),
   rscript: rscript.prefault({}).describe("The engine `rscript`."),
 });
 export type CalculatedOptions = z.output<typeof calculatedOptions>;

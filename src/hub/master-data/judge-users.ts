@@ -40,6 +40,10 @@ interface Facts {
 export class UserJudging {
   readonly #found: FoundUsers;
   readonly #for: JudgedFor;
+  /** Members by name, by folded name, and by business id. */
+  readonly #named = new Map<string, UserRecord>();
+  readonly #alike = new Map<string, UserRecord>();
+  readonly #numbered = new Map<string, UserRecord>();
   readonly #users: Growing<MemberPlan["users"]> = [];
   readonly #changed: Growing<MemberPlan["changedUsers"]> = [];
   /** Names, addresses and ids that the file gives, by their kind. */
@@ -48,6 +52,12 @@ export class UserJudging {
   constructor(found: FoundUsers, judgedFor: JudgedFor) {
     this.#found = found;
     this.#for = judgedFor;
+    for (const one of found.members.toReversed()) {
+      this.#named.set(one.username, one);
+      this.#alike.set(foldedName(one.username), one);
+      const { businessId } = this.#factsOf(one);
+      if (businessId !== null) this.#numbered.set(businessId, one);
+    }
   }
 
   get plan(): MemberPlan {
@@ -115,12 +125,12 @@ export class UserJudging {
 
   /** By the name, else by the business id. */
   #known({ fields }: Wanted): UserRecord | undefined {
-    const { members } = this.#found;
-    const { username, businessId } = fields;
-    const named = members.find((one) => one.username === username);
-    const alike = members.find((one) => foldedName(one.username) === foldedName(String(username ?? "")));
-    const numbered = members.find((one) => businessId !== undefined && this.#factsOf(one).businessId === businessId);
-    return named ?? alike ?? numbered;
+    const username = String(fields["username"] ?? "");
+    return (
+      this.#named.get(username) ??
+      this.#alike.get(foldedName(username)) ??
+      this.#numbered.get(String(fields["businessId"] ?? ""))
+    );
   }
 
   #factsOf(user: UserRecord): Facts {
@@ -164,9 +174,9 @@ export class UserJudging {
 
   /** In the hub, in the account, and in the file. */
   #isFree(wanted: Wanted, { username, email, businessId }: Facts, known: UserRecord | undefined): boolean {
-    const { usernames, emails, members } = this.#found;
+    const { usernames, emails } = this.#found;
     const isOthers = (id: number | undefined) => id !== undefined && id !== known?.id;
-    const numbered = members.find((one) => businessId !== null && this.#factsOf(one).businessId === businessId);
+    const numbered = businessId === null ? undefined : this.#numbered.get(businessId);
     const faults = [
       isOthers(usernames.get(foldedName(username))) || isOthers(emails.get(foldedName(username)))
         ? ["username", "a user of this hub has this name"]

@@ -7,6 +7,8 @@ import { Piscina } from "piscina";
 import type { Clock } from "../../support/clock.ts";
 import { RejectedError, TransientError } from "../../support/errors.ts";
 import { besideModule } from "../../support/threads/beside.ts";
+import { isOutOfMemory } from "../../support/threads/out-of-memory.ts";
+import { FairQueue } from "../../support/turns.ts";
 import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "../../wire/index.ts";
 import type { HubOptions } from "../options.ts";
 import type { KeptReport } from "../store/master-data.ts";
@@ -59,6 +61,8 @@ export interface MasterData {
 /** A thread without work ends. */
 const IDLE_MS = 10_000;
 const MEMORY_MEGABYTES = 1_024;
+/** So that a large file of one account holds no other account back. */
+const THREADS = 2;
 
 export function createMasterData(
   options: Pick<HubOptions, "store">,
@@ -66,10 +70,12 @@ export function createMasterData(
   clock: Clock,
 ): MasterData {
   let pool: Piscina<MasterDataJob, Processed> | null = null;
+  const turns = new FairQueue<number>(THREADS, { ofOne: 1 });
   const run = async (job: Omit<MasterDataJob, "atMs">, signal: AbortSignal): Promise<KeptReport> => {
     pool ??= startPool(options);
-    const processed = await pool
-      .run({ ...job, atMs: clock.now().epochMilliseconds }, { signal })
+    const threads = pool;
+    const processed = await turns
+      .run(job.accountId, () => threads.run({ ...job, atMs: clock.now().epochMilliseconds }, { signal }))
       .catch((thrown: unknown) => {
         throw isOutOfMemory(thrown) ? tooLarge(job.fileName) : thrown;
       });
@@ -96,10 +102,6 @@ export function createMasterData(
   };
 }
 
-function isOutOfMemory(thrown: unknown): boolean {
-  return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_WORKER_OUT_OF_MEMORY";
-}
-
 function tooLarge(subject: string): RejectedError {
   const message = `${subject} needs more than ${MEMORY_MEGABYTES} MB of memory: send it in parts`;
   return new RejectedError("HG-HUB-008", { operation: "apply master data", subject, message });
@@ -111,7 +113,7 @@ function startPool({ store }: Pick<HubOptions, "store">): Piscina<MasterDataJob,
     filename: fileURLToPath(besideModule(import.meta.url, "worker")),
     name: "perform",
     minThreads: 0,
-    maxThreads: 1,
+    maxThreads: THREADS,
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MEGABYTES },
     workerData: thread,

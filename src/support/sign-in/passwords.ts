@@ -5,6 +5,7 @@
 import { type Argon2Parameters, argon2, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 import type { Clock } from "../clock.ts";
+import { FairQueue } from "../turns.ts";
 import type { Attempt, SignInThrottle } from "./throttle.ts";
 
 /** Cost of one hash, for the hub and for an attacker. */
@@ -75,7 +76,7 @@ export async function createPasswords(
   const decoy = await hashPassword(randomBytes(16).toString("hex"), cost);
   const remembered = new Map<string, number>();
   const checking = new Map<string, Promise<Verdict>>();
-  const hashing = new FairQueue(HASHING_MAX, queueMax);
+  const hashing = new FairQueue<string>(HASHING_MAX, { waitingMax: queueMax });
   const remember = (digest: string) => {
     const oldest = remembered.size >= REMEMBERED_MAX ? remembered.keys().next().value : undefined;
     if (oldest !== undefined) remembered.delete(oldest);
@@ -123,55 +124,4 @@ export async function createPasswords(
 
 function later(why: string, seconds: number): Promise<Verdict> {
   return Promise.resolve({ kind: "later", why, seconds });
-}
-
-/**
- * Runs a limited number of tasks; the waiting ones of each caller in turn, so that a caller with many does not delay
- * the others.
- */
-class FairQueue {
-  readonly #most: number;
-  readonly #waitingMax: number;
-  readonly #waiting = new Map<string, (() => void)[]>();
-  #running = 0;
-  #count = 0;
-
-  constructor(most: number, waitingMax: number) {
-    this.#most = most;
-    this.#waitingMax = waitingMax;
-  }
-
-  get isFull(): boolean {
-    return this.#running >= this.#most && this.#count >= this.#waitingMax;
-  }
-
-  async run<T>(caller: string, work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#most) await this.#turn(caller);
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      this.#next();
-    }
-  }
-
-  #turn(caller: string): Promise<void> {
-    const own = this.#waiting.get(caller) ?? [];
-    this.#waiting.set(caller, own);
-    this.#count += 1;
-    return new Promise((resolve) => own.push(resolve));
-  }
-
-  #next(): void {
-    const [first] = this.#waiting;
-    if (first === undefined) {
-      this.#running -= 1;
-      return;
-    }
-    const [caller, [next, ...rest]] = first;
-    this.#waiting.delete(caller);
-    if (rest.length > 0) this.#waiting.set(caller, rest);
-    this.#count -= 1;
-    next?.();
-  }
 }

@@ -2,7 +2,7 @@
 import type { Formula } from "../../../wire/calculated.ts";
 import type { CalculationEngine } from "../engines/engine.ts";
 import { checkExpression, type ExpressionSymbol } from "../engines/expressions/check.ts";
-import { createExpressionEngine } from "../engines/expressions/expressions.ts";
+import { createExpressionEngine } from "../engines/expressions/expression-engine.ts";
 import { createREngine } from "../engines/r/r-engine.ts";
 import type { CalculatedOptions } from "../options.ts";
 import type { ReachOfExpression } from "./formulas.ts";
@@ -13,11 +13,14 @@ export interface Engines {
   close(): Promise<void>;
 }
 
-export function createEngines(options: CalculatedOptions): Engines {
+/** `sideBySide`: most runs at one time. */
+export function createEngines(options: CalculatedOptions, sideBySide: number): Engines {
   const running = new Map<boolean, CalculationEngine>();
   return {
     of(isExpression) {
-      const engine = running.get(isExpression) ?? (isExpression ? createExpressionEngine() : createREngine(options));
+      const engine =
+        running.get(isExpression) ??
+        (isExpression ? createExpressionEngine(options, sideBySide) : createREngine(options));
       running.set(isExpression, engine);
       return engine;
     },

@@ -32,7 +32,7 @@ const { store: storeOptions, calculated, node, fault } = workerData as Recalcula
 export async function recalculate({ port }: RecalculationTask): Promise<void> {
   if (fault !== null) armFault(fault);
   const store = await openCalculationStore(storeOptions);
-  const engines = createEngines(calculated);
+  const engines = createEngines(calculated, SIDE_BY_SIDE);
   const stopping = new AbortController();
   const handover = createHandover(port);
   let woken = Promise.withResolvers<void>();

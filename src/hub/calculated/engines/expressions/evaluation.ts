@@ -34,10 +34,14 @@ export class Evaluation {
   readonly #zone: string;
   readonly #noted = new Map<string, Noted>();
   readonly #series = new Map<Term | string, Aligned>();
+  /** Bytes that columns may take, and that they take. */
+  readonly #memory: number;
+  #held = 0;
 
-  constructor(sources: ReadonlyMap<string, Source>, zone: string) {
+  constructor(sources: ReadonlyMap<string, Source>, zone: string, memory: number) {
     this.#sources = sources;
     this.#zone = zone;
+    this.#memory = memory;
   }
 
   warnings(): string[] {
@@ -54,12 +58,24 @@ export class Evaluation {
     const leaves = new Map<Term | string, Aligned>();
     this.#findLeaves(term, leaves);
     const dates = datesOf([...leaves.values()].map(({ series }) => series));
+    // Of each leaf the points and the values, and the values of the result.
+    const bytes = dates.length * (leaves.size * 12 + 16);
+    this.#hold(bytes);
     const points = new Map([...leaves].map(([key, leaf]) => [key, pointsAt(dates, leaf)]));
     const columns = new Map([...leaves].map(([key, { series }]) => [key, valuesAt(points.get(key) ?? null, series)]));
     const row = this.#rowOf(term, dates, columns);
     const values = new Float64Array(dates.length);
     for (let at = 0; at < values.length; at += 1) values[at] = row(at);
-    return { atMs: dates, values, versions: versionsOf(leaves, points, columns, dates.length) };
+    const versions = versionsOf(leaves, points, columns, dates.length);
+    this.#held -= bytes;
+    return { atMs: dates, values, versions };
+  }
+
+  #hold(bytes: number): void {
+    this.#held += bytes;
+    if (this.#held <= this.#memory) return;
+    const most = Math.floor(this.#memory / 1_000_000);
+    throw new FormulaFault(`the expression needs more than ${most} MB (\`calculated.memory\`)`);
   }
 
   /** Terms with dates: inputs, and functions over their points. */
@@ -78,6 +94,7 @@ export class Evaluation {
     const known = this.#series.get(key);
     if (known !== undefined) return known;
     const found = term.kind === "call" ? this.#callOf(term) : { series: this.#input(term).series, holdMs: null };
+    if (term.kind === "call") this.#hold(bytesOf(found.series));
     this.#series.set(key, found);
     return found;
   }
@@ -192,6 +209,10 @@ export class Evaluation {
       return slice < 0 ? null : (values[slice] ?? null);
     };
   }
+}
+
+function bytesOf({ atMs, values, versions }: Series): number {
+  return atMs.byteLength + values.byteLength + (versions?.byteLength ?? 0);
 }
 
 /** A name is one input wherever it stands; a function over points is computed for its place. */

@@ -1,28 +1,18 @@
-/** The engine of formulas that begin with `=` (docs/expressions.md). */
-import type { CalculationEngine, CalculationInput, CalculationResult, InputVariable } from "../engine.ts";
+/** One run of a formula that begins with `=` (docs/expressions.md), from its inputs to its rows. */
+import type { CalculationInput, CalculationResult, InputVariable } from "../engine.ts";
 import { type ExpressionSymbol, readExpression } from "./check.ts";
 import { Evaluation, FormulaFault, type Source } from "./evaluation.ts";
 import { inSequence, type Series } from "./series.ts";
 
-/** It has no state and reaches nothing, so that it runs where it is called; a run of a year takes milliseconds. */
-export function createExpressionEngine(): CalculationEngine {
-  return {
-    async run(input, signal) {
-      signal.throwIfAborted();
-      return await computed(input);
-    },
-    async close() {},
-  };
-}
-
-async function computed(input: CalculationInput): Promise<CalculationResult> {
+/** `memory`: most bytes of the columns of its terms. */
+export async function computeExpression(input: CalculationInput, memory: number): Promise<CalculationResult> {
   const { term, faults } = await readExpression(input.formula, symbolsOf(input));
   if (term === null) {
     const words = faults.map(({ message, column }) => `column ${column}: ${message}`);
     return { kind: "failed", message: `the expression cannot be computed: ${words.join("; ")}` };
   }
   const tags = new VersionTags();
-  const evaluation = new Evaluation(sourcesOf(input, tags), input.zone);
+  const evaluation = new Evaluation(sourcesOf(input, tags), input.zone, memory);
   try {
     const rows = windowOf(evaluation.seriesOf(term), input.window);
     const { versions } = rows;

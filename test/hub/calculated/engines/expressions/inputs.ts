@@ -1,9 +1,10 @@
 /** Inputs of expressions for tests, and what becomes of them. */
 import type { CalculationInput, InputVariable } from "../../../../../src/hub/calculated/engines/engine.ts";
-import { createExpressionEngine } from "../../../../../src/hub/calculated/engines/expressions/expressions.ts";
+import { computeExpression } from "../../../../../src/hub/calculated/engines/expressions/expressions.ts";
 import { findUnit } from "../../../../../src/wire/index.ts";
 
 export const HOUR = 3_600_000;
+export const MEMORY = 512_000_000;
 export const START = Date.UTC(2026, 2, 1, 12);
 
 /** Points by hour from `START`; null: no point there. */
@@ -39,7 +40,7 @@ export const inputOf = (formula: string, inputs: Inputs): CalculationInput => ({
 });
 
 export async function run(formula: string, inputs: Inputs) {
-  return await createExpressionEngine().run(inputOf(formula, inputs), new AbortController().signal);
+  return await computeExpression(inputOf(formula, inputs), MEMORY);
 }
 
 /** Of a computation: values by the hour from `START`, versions and warnings. */
