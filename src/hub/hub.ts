@@ -115,7 +115,7 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
   const fullDisk = watchFullDisk(options, parts.log, clock);
   const { log } = fullDisk;
   if (options.store.kind === "sqlite") logNarrowed(narrowModes(filesOf(options.store.path)), log);
-  const store = await openStore(options.store, log);
+  const store = await openStore(options.store, log, options.limits.filterTime);
   const stops: (() => Promise<void>)[] = [() => store.close()];
   const stopAll = once(async () => {
     for (const stop of stops.toReversed()) await stop();

@@ -122,6 +122,10 @@ const limits = z.strictObject({
     "How far in the future a reading may be dated; later ones are discarded, and the outcome says so. " +
       "1096d, three years, by default.",
   ),
+  filterTime: duration("10s").describe(
+    "How long one step of a filter or a search may take (`CustomFilter`, `ViewId`, selections of alarms); longer " +
+      "ones are refused. 10s by default.",
+  ),
   discards: z
     .int()
     .positive()
@@ -202,7 +206,9 @@ export const hubOptions = z
             .int()
             .positive()
             .default(10)
-            .describe("Connections of one hub at most, beside the two of its writer; 10 by default."),
+            .describe(
+              "Connections of one hub at most, beside the two of its writer and the two of filters; 10 by default.",
+            ),
           connectTimeout: duration("10s").describe("How long a connection may take to be made; 10s by default."),
         }),
       ])

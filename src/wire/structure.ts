@@ -12,7 +12,9 @@ import timePeriods from "./referentials/time-periods.json" with { type: "json" }
 const numbersOf = (names: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(names).map(([number, name]) => [name, Number(number)]));
 
-const NAME_CHARACTERS_MAX = 10_000;
+const TEXT_CHARACTERS_MAX = 4_000;
+/** Of all values of forms, or all tags, as JSON. */
+const JSON_CHARACTERS_MAX = 100_000;
 /** Time periods of one step between points. */
 const GRANULARITY_MAX = 1_000_000;
 
@@ -22,12 +24,42 @@ function answered<Shape extends z.core.$ZodShape>(fields: Shape) {
   return Object.fromEntries(optional) as { [Name in keyof Shape]: z.ZodOptional<z.ZodNullable<Shape[Name]>> };
 }
 
-const named = nameText(NAME_CHARACTERS_MAX);
+const named = nameText(TEXT_CHARACTERS_MAX);
 const integer = z.int();
 const text = z.string().optional();
 
 /** Values of forms: form, then group, then field. */
 const clientData = z.record(z.string(), z.unknown()).optional();
+
+/**
+ * The fields of a body with the bounds that the hub sets; answers have none, since another service may have longer
+ * texts.
+ */
+function bounded<Shape extends Readonly<Record<string, z.ZodType>>>(fields: Shape): Shape {
+  const all = Object.entries(fields).map(([name, type]) => [name, type.superRefine(boundTexts)]);
+  return Object.fromEntries(all) as Shape;
+}
+
+function boundTexts(value: unknown, context: z.RefinementCtx): void {
+  const refuse = (message: string) => context.addIssue({ code: "custom", message });
+  if (typeof value !== "object" || value === null) {
+    if (isLong(value)) refuse(`must have ${TEXT_CHARACTERS_MAX} characters at most, and not ${String(value).length}`);
+    return;
+  }
+  let longest = 0;
+  const json = JSON.stringify(value, (_, inner) => {
+    if (isLong(inner)) longest = Math.max(longest, inner.length);
+    return inner;
+  });
+  if (longest > 0)
+    refuse(`must have ${TEXT_CHARACTERS_MAX} characters at most in each of its texts, and one has ${longest}`);
+  else if (json.length > JSON_CHARACTERS_MAX)
+    refuse(`must have ${JSON_CHARACTERS_MAX} characters at most in all, as JSON, and not ${json.length}`);
+}
+
+function isLong(value: unknown): value is string {
+  return typeof value === "string" && value.length > TEXT_CHARACTERS_MAX;
+}
 
 const siteFields = {
   name: z.string(),
@@ -39,7 +71,7 @@ const siteFields = {
   country: text,
   clientData,
 };
-export const siteBody = caseless(z.object({ ...siteFields, name: named, timeZoneId: z.string().min(1) }));
+export const siteBody = caseless(z.object({ ...bounded(siteFields), name: named, timeZoneId: z.string().min(1) }));
 export type SiteBody = z.infer<typeof siteBody>;
 
 export const site = z.object({ id: integer, ...answered(siteFields), name: z.string() });
@@ -62,7 +94,7 @@ const sourceFields = {
   tags: z.array(z.string()).optional(),
   clientData,
 };
-export const sourceBody = caseless(z.object({ ...sourceFields, name: named }));
+export const sourceBody = caseless(z.object({ ...bounded(sourceFields), name: named }));
 export type SourceBody = z.infer<typeof sourceBody>;
 
 export const source = z.object({
@@ -98,7 +130,8 @@ const variableFields = {
 };
 export const variableBody = caseless(
   z.object({
-    ...variableFields,
+    ...bounded(variableFields),
+    calculated: variableFields.calculated,
     name: named,
     granularity: z.int().min(1).max(GRANULARITY_MAX).optional(),
     versionsMax: z.int().positive().max(10_000).optional(),

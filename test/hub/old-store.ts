@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
-import { installFolding } from "../../src/hub/store/sqlite/dialect.ts";
+import { installTextFunctions } from "../../src/hub/store/sqlite/dialect.ts";
 import { installRenumbering } from "../../src/hub/store/sqlite/renumbered.ts";
 import { storeAt } from "./fixture.ts";
 
@@ -25,7 +25,7 @@ export async function writeOldStore(
   const version = Number(old.at(-1)?.slice(0, 3));
   if (store.kind === "sqlite") {
     const database = new DatabaseSync(store.path);
-    installFolding(database);
+    installTextFunctions(database);
     installRenumbering(database);
     for (const sql of [...texts, ...own, `PRAGMA user_version = ${version}`]) database.exec(sql);
     database.close();

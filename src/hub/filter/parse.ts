@@ -15,6 +15,8 @@ import { datedNode, dateNode, type FilterForms, formField, NO_FORMS, typedValue 
 import { filterFault, type Token, tokensOf } from "./tokens.ts";
 
 const DEPTH_MAX = 100;
+/** A pattern is compared with each text of the account. */
+const PATTERN_CHARACTERS_MAX = 500;
 const SIGNS: ReadonlyMap<string, readonly [FilterOperator, negated: boolean]> = new Map([
   ["=", ["=", false]],
   ["==", ["=", false]],
@@ -147,6 +149,7 @@ class Parser {
     if (TEXT_OPERATORS.has(operator)) {
       if (type === "number" || type === "boolean")
         throw this.#fault(sign, `${sign.text} compares texts, and ${words} is a ${type}`);
+      if (token.text.length > PATTERN_CHARACTERS_MAX) throw this.#fault(token, tooLong(sign.text, token.text.length));
       // Without a wildcard, `like` finds what contains the text.
       const isPlain = operator === "like" && !/[%_]/.test(token.text);
       return { kind: "compare", field, operator: isPlain ? "contains" : operator, value: token.text };
@@ -233,6 +236,10 @@ class Parser {
 function joined(kind: "and" | "or", nodes: readonly FilterNode[]): FilterNode {
   const [only] = nodes;
   return nodes.length === 1 && only !== undefined ? only : { kind, nodes };
+}
+
+function tooLong(operator: string, characters: number): string {
+  return `a text for ${operator} has ${PATTERN_CHARACTERS_MAX} characters at most, and this one has ${characters}`;
 }
 
 const KEYWORDS: ReadonlySet<string> = new Set(["and", "or", "not", "is"]);

@@ -20,6 +20,8 @@ export class UnfitValue extends Error {
 
 const TEXT_MAX = 4_000;
 const ITEMS_MAX = 1_000;
+/** Of all texts of a list. */
+const LIST_CHARACTERS_MAX = 100_000;
 const QUOTED_MAX = 60;
 
 /** Throws `UnfitValue`. A list without items, an empty text and null are no value. */
@@ -29,6 +31,11 @@ export function readValue(field: NewField, raw: unknown): FieldValue {
   const items = Array.isArray(raw) ? raw : [raw];
   if (items.length > ITEMS_MAX) throw new UnfitValue(`must have ${ITEMS_MAX} values at most, and not ${items.length}`);
   const values = items.map((item) => readScalar(field, item));
+  const characters = values.reduce((sum: number, value) => sum + String(value).length, 0);
+  if (characters > LIST_CHARACTERS_MAX)
+    throw new UnfitValue(
+      `must have ${LIST_CHARACTERS_MAX} characters at most in all its values, and not ${characters}`,
+    );
   return values.length === 0 ? null : values;
 }
 

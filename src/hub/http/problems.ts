@@ -15,6 +15,7 @@ import {
   TITLES,
 } from "../../wire/http-problem.ts";
 import type { FullDisk } from "../full-disk.ts";
+import { LongFilter } from "../store/filter.ts";
 import { fieldWords } from "./field-words.ts";
 
 export function invalidField(path: string, message: string): HttpProblem {
@@ -79,6 +80,13 @@ const PUSH_ADDRESS = /^\/+api\/+(?=(?:data|standard|generic)\b)/i;
 /** Value of `WWW-Authenticate`. */
 const CHALLENGE = "Bearer";
 
+function longFilter({ limitMs }: LongFilter): string {
+  return (
+    `the filter or the search took longer than ${limitMs / 1_000} s over what this account has ` +
+    "(`limits.filterTime` of the hub): make it shorter, with fewer texts to compare, or add other filters beside it"
+  );
+}
+
 export function installProblems(app: FastifyInstance, { log, problemOf, hasStored }: FullDisk): void {
   app.addHook("onRequest", async (request) => {
     if (request.url.includes("%00")) throw invalidRequest("the URL holds a NUL character");
@@ -92,6 +100,7 @@ export function installProblems(app: FastifyInstance, { log, problemOf, hasStore
     faultOf(thrown, place) {
       const full = problemOf(thrown);
       if (full !== null) return full;
+      if (thrown instanceof LongFilter) return invalidRequest(longFilter(thrown));
       if (thrown instanceof TransientError) {
         log.warn({ err: thrown, ...place }, "request failed; later it may not");
         return new HttpProblem(503, "unavailable", AGAIN, undefined, AGAIN_SEC);

@@ -52,7 +52,12 @@ export interface Database {
   readonly dialect: StoreDialect;
   /** Runs statements that change nothing. */
   ask<T>(work: () => Steps<T>): Promise<T>;
-  /** The same; all of them see the store at one moment. */
+  /**
+   * As `ask`, for conditions that clients write, without holding up other requests for long: accounts take turns, and a
+   * statement has its time, beyond which `LongFilter` is thrown.
+   */
+  askApart<T>(accountId: number, work: () => Steps<T>): Promise<T>;
+  /** As `ask`; all of them see the store at one moment. */
   snapshot<T>(work: () => Steps<T>): Promise<T>;
   /** Runs one statement by itself; returns the number of rows it changed. */
   run(sql: string, ...values: SqlValue[]): Promise<number>;
@@ -91,6 +96,11 @@ export function* update(
   const sets = Object.keys(columns).map((name) => `${name} = ?`);
   const values = Object.values(columns).map((value) => value ?? null);
   yield* change(`UPDATE ${table} SET ${sets.join(", ")} WHERE id = ?`, ...values, id);
+}
+
+/** Its `ask` is `askApart` for the account. */
+export function apartFor(database: Database, accountId: number): Database {
+  return { ...database, ask: (work) => database.askApart(accountId, work) };
 }
 
 /** One page of the rows that fit a condition, and the number of all. */

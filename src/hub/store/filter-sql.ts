@@ -18,8 +18,8 @@ export interface SqlDialect {
   labels(column: string): string;
   /** A text without regard to case, compared by code points. */
   folded(text: string): string;
-  /** Suffix of LIKE, where the pattern has no escape character. */
-  readonly unescaped: string;
+  /** SQL that tests a text, folded, by its one parameter: a pattern of LIKE, in which `\\` escapes. */
+  like(text: string): string;
   /**
    * A value in a JSON document; the one parameter beside those of the document, and behind them, is the result of
    * `formPath`. Null where it is of another type.
@@ -175,24 +175,19 @@ function numberTest(column: string, operator: FilterOperator, value: number): Co
   return { sql: `${column} ${operator} CAST(? AS DOUBLE PRECISION)`, values: [value] };
 }
 
-function textTest(
-  column: string,
-  operator: FilterOperator,
-  value: string,
-  { folded, unescaped }: SqlDialect,
-): Condition {
+function textTest(column: string, operator: FilterOperator, value: string, { folded, like }: SqlDialect): Condition {
   const text = foldedText(value);
   const escaped = text.replace(/[\\%_]/g, (mark) => `\\${mark}`);
-  const like = `${folded(column)} LIKE ?`;
   switch (operator) {
     case "like":
-      return { sql: `${like}${unescaped}`, values: [text] };
+      // Patterns of clients have no escape.
+      return { sql: like(column), values: [text.replaceAll("\\", "\\\\")] };
     case "contains":
-      return { sql: `${like} ESCAPE '\\'`, values: [`%${escaped}%`] };
+      return { sql: like(column), values: [`%${escaped}%`] };
     case "startswith":
-      return { sql: `${like} ESCAPE '\\'`, values: [`${escaped}%`] };
+      return { sql: like(column), values: [`${escaped}%`] };
     case "endswith":
-      return { sql: `${like} ESCAPE '\\'`, values: [`%${escaped}`] };
+      return { sql: like(column), values: [`%${escaped}`] };
     default:
       return { sql: `${folded(column)} ${operator} ?`, values: [text] };
   }

@@ -17,6 +17,19 @@ export interface FormFilterField {
   readonly slice: { readonly fieldId: number; readonly atMs: number } | null;
 }
 
+/** Time of one statement of a filter. */
+export const FILTER_MS = 10_000;
+
+/** A filter that was not evaluated within its time. */
+export class LongFilter extends Error {
+  readonly limitMs: number;
+
+  constructor(limitMs: number) {
+    super(`the filter took longer than ${limitMs / 1_000} s`);
+    this.limitMs = limitMs;
+  }
+}
+
 export type FilterOperator = "=" | ">" | ">=" | "<" | "<=" | "like" | "contains" | "startswith" | "endswith";
 
 /**

@@ -3,6 +3,7 @@
 import type { Clock } from "../../support/clock.ts";
 import { type Logger, silentLog } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
+import { FILTER_MS } from "./filter.ts";
 import type { OpenMasterData } from "./master-data.ts";
 import {
   openPostgresCalculations,
@@ -21,8 +22,14 @@ import { openSqliteSeries } from "./sqlite/series.ts";
 import type { HubStore, IngestStore } from "./store.ts";
 import type { Retention } from "./version-plan.ts";
 
-export async function openStore(options: HubOptions["store"], log: Logger = silentLog): Promise<HubStore> {
-  const store = await (options.kind === "sqlite" ? openSqliteStore(options.path) : openPostgresStore(options, log));
+export async function openStore(
+  options: HubOptions["store"],
+  log: Logger = silentLog,
+  filterMs = FILTER_MS,
+): Promise<HubStore> {
+  const store = await (options.kind === "sqlite"
+    ? openSqliteStore(options.path, filterMs)
+    : openPostgresStore(options, log, filterMs));
   await logReferentialChanges(store.referentialChanges, log);
   return store;
 }

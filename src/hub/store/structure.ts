@@ -1,8 +1,9 @@
 /** Sites, sources and variables. */
 import { definitionFacts, putDefinition } from "./calculated/definitions.ts";
 import { nowMs } from "./calculated/marks.ts";
-import { type Database, insert, listed, type Steps } from "./database.ts";
+import { apartFor, type Database, insert, listed, type Steps } from "./database.ts";
 import { aboutVariable, addStructureEvent } from "./events/structure-events.ts";
+import type { FilterNode } from "./filter.ts";
 import { heldForms, putValues, type ValuePlan, zoneOfSource } from "./form-values.ts";
 import { isOwned } from "./owned.ts";
 import { noteChange } from "./source-zones.ts";
@@ -28,13 +29,15 @@ export function createStructureStore(database: Database): StructureStore {
 
 function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "variables"> {
   const { dialect } = database;
+  const within = (accountId: number, { where = [] }: { readonly where?: readonly FilterNode[] | undefined }) =>
+    where.length === 0 ? database : apartFor(database, accountId);
   return {
     sites(accountId, filter, page) {
       const where = new Where(dialect)
         .equal("account_id", accountId)
         .among("id", filter.ids)
         .holding("site", filter.where);
-      return listed(database, SITES, where, page, siteOf);
+      return listed(within(accountId, filter), SITES, where, page, siteOf);
     },
     sources(accountId, filter, page) {
       const where = new Where(dialect)
@@ -48,7 +51,7 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
         .among("source.name", filter.names)
         .sharing("source.tags", filter.tags)
         .holding("source", filter.where);
-      return listed(database, SOURCES, where, page, sourceOf);
+      return listed(within(accountId, filter), SOURCES, where, page, sourceOf);
     },
     variables(accountId, filter, page) {
       const where = new Where(dialect)

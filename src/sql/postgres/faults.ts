@@ -24,6 +24,11 @@ export function sqlStateOf(thrown: unknown): string | undefined {
   return code !== undefined && SQLSTATE.test(code) ? code : undefined;
 }
 
+/** A person or `statement_timeout` ended the statement; its connection is as good as before. */
+export function isCancelled(thrown: unknown): boolean {
+  return sqlStateOf(thrown) === "57014";
+}
+
 /** The same transaction succeeds when it is repeated. */
 export function isConflict(thrown: unknown): boolean {
   return CONFLICT.test(sqlStateOf(thrown) ?? "");

@@ -166,6 +166,7 @@ test("rows that could not be packed while the store was in trouble are packed la
   const database: Database = {
     dialect: dialectOf(),
     ask: inWrite,
+    askApart: (_, work) => inWrite(work),
     snapshot: inWrite,
     run: () => Promise.reject(new Error("no statement of its own is expected")),
     write: async (work) => {

@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import { commitDurably, durabilityRisks } from "../../../sql/postgres/durability.ts";
-import { isDeadlock, isPostgresTrouble } from "../../../sql/postgres/faults.ts";
+import { isCancelled, isDeadlock, isPostgresTrouble } from "../../../sql/postgres/faults.ts";
 import { numbered } from "../../../sql/postgres/translate.ts";
 import { ConfigError, type HeadgateError, wordsOf } from "../../../support/errors.ts";
 import type { Logger } from "../../../support/log.ts";
@@ -123,7 +123,7 @@ async function onLiving<T>(
     try {
       return { client, value: await ask(client) };
     } catch (thrown) {
-      const isDead = isPostgresTrouble(thrown);
+      const isDead = isPostgresTrouble(thrown) && !isCancelled(thrown);
       client.release(isDead);
       if (!isDead || left <= 0) throw thrown;
     }

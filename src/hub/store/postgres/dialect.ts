@@ -21,6 +21,9 @@ const SEARCH: SearchDialect = {
   },
 };
 
+/** Whatever the locale of the database, texts compare by their code points. */
+const folded = (text: string) => `folded(CAST(${text} AS TEXT)) COLLATE "C"`;
+
 export const POSTGRES: StoreDialect = {
   accountTables: ["lane", "structure_change"],
   search: SEARCH,
@@ -33,9 +36,8 @@ export const POSTGRES: StoreDialect = {
   holdVariable,
   among: (column) => `${column} = ANY (?)`,
   labels: (column) => `json_array_elements_text(${column}) AS held(value)`,
-  // Whatever the locale of the database, texts compare by their code points.
-  folded: (text) => `folded(CAST(${text} AS TEXT)) COLLATE "C"`,
-  unescaped: " ESCAPE ''",
+  folded,
+  like: (text) => `${folded(text)} LIKE ? ESCAPE '\\'`,
   formText: (json) => form(json, textOf("value")),
   formNumber: (json) => form(json, numberOf("value")),
   formItems: (json) =>

@@ -4,11 +4,12 @@ import type { Database, Steps } from "../database.ts";
 import { type Sql, sqlOn, transact } from "./database.ts";
 import { POSTGRES } from "./dialect.ts";
 
-export function postgresDatabase(pool: pg.Pool): Database {
+export function postgresDatabase(pool: pg.Pool, askApart?: Database["askApart"]): Database {
   const sql = sqlOn(pool);
   return {
     dialect: POSTGRES,
     ask: (work) => drive(sql, work()),
+    askApart: askApart ?? ((_, work) => drive(sql, work())),
     snapshot: (work) =>
       transact(pool, async (transaction) => {
         await transaction.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");

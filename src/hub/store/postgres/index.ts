@@ -2,11 +2,13 @@
 
 import type { Logger } from "../../../support/log.ts";
 import { once } from "../../../support/once.ts";
+import { FILTER_MS } from "../filter.ts";
 import { withLatestAtHand } from "../latest/at-hand.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { type CalculationStore, commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
+import { createApart } from "./apart.ts";
 import { cannotOpen, createPool, openPool, type PostgresOptions } from "./database.ts";
 import { postgresDatabase } from "./driver.ts";
 import { createOperationStore } from "./operations.ts";
@@ -16,9 +18,14 @@ import { createPointStore } from "./points.ts";
 const CALCULATION_CONNECTIONS = 3;
 
 /** Throws `ConfigError` when the database cannot be opened, or was written by a newer version. */
-export async function openPostgresStore(options: PostgresOptions, log: Logger): Promise<HubStore> {
+export async function openPostgresStore(
+  options: PostgresOptions,
+  log: Logger,
+  filterMs = FILTER_MS,
+): Promise<HubStore> {
   const pool = await openPool(options, log);
-  const database = postgresDatabase(pool);
+  const apart = createApart(options, filterMs);
+  const database = postgresDatabase(pool, apart.ask);
   const operations = createOperationStore(pool, database);
   return {
     ...commonStores(database),
@@ -29,6 +36,7 @@ export async function openPostgresStore(options: PostgresOptions, log: Logger): 
       try {
         await operations.release();
       } finally {
+        await apart.close();
         await pool.end();
       }
     }),

@@ -40,7 +40,7 @@ const SELECTS = {
 } as const;
 const TABLES = ["site", "source", "variable"] as const;
 
-export function createSearchStore({ ask, dialect }: Database): SearchStore {
+export function createSearchStore({ askApart, dialect }: Database): SearchStore {
   const { found, question } = dialect.search;
   function* foundIn(
     accountId: number,
@@ -55,7 +55,7 @@ export function createSearchStore({ ask, dialect }: Database): SearchStore {
   }
   return {
     find: (accountId, words, limit) =>
-      ask(function* (): Steps<readonly Found[]> {
+      askApart(accountId, function* (): Steps<readonly Found[]> {
         const all: Found[] = [];
         for (const table of TABLES) {
           // Whole words first: the meter 12 before the meters 120 to 129.

@@ -12,7 +12,7 @@ import { ConfigError, type HeadgateError, wordsOf } from "../../../support/error
 import { createPrivateFile, PRIVATE_FOLDER } from "../../../support/private-files.ts";
 import { startFault } from "../../../support/start-fault.ts";
 import { newerStore } from "../schema-faults.ts";
-import { installFolding } from "./dialect.ts";
+import { installTextFunctions } from "./dialect.ts";
 import { installRenumbering } from "./renumbered.ts";
 
 const BUSY_WAIT_MS = 5;
@@ -51,7 +51,7 @@ export function openDatabase(options: OpenOptions): DatabaseSync {
       `PRAGMA foreign_keys = ON; PRAGMA cache_size = -${cacheMegabytes * 1_000};
         PRAGMA wal_autocheckpoint = ${checkpointPages}`,
     );
-    installFolding(database);
+    installTextFunctions(database);
     if (migrations !== null) {
       installRenumbering(database);
       migrate(database, schemaIn(migrations), path);

@@ -5,6 +5,7 @@ import { foldedText, type SqlValue } from "../filter-sql.ts";
 import { questionOf, type SearchDialect } from "../search/search.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
+import { likePattern } from "./like.ts";
 
 /** The document and the path occur several times, but have their parameters once. */
 const form = (json: string, value: string) =>
@@ -33,7 +34,7 @@ export const SQLITE: StoreDialect = {
   among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   labels: (column) => `json_each(${column}) held`,
   folded: (text) => `folded(${text})`,
-  unescaped: "",
+  like: (text) => `liked(${text}, ?)`,
   formText: (json) => form(json, `WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE ${FORM_VALUE}`),
   formNumber: (json) =>
     form(
@@ -46,9 +47,19 @@ export const SQLITE: StoreDialect = {
   formPath: (path) => `$${path.map((level) => `."${level}"`).join("")}`,
 };
 
-/** SQLite itself folds only ASCII letters. */
-export function installFolding(database: DatabaseSync): void {
+/** Patterns of one statement and a few others. */
+const PATTERNS_MAX = 1_000;
+
+/** SQLite itself folds only ASCII letters, and its LIKE is slow for some patterns. */
+export function installTextFunctions(database: DatabaseSync): void {
   database.function("folded", { deterministic: true }, (value) => (value === null ? null : foldedText(String(value))));
+  const patterns = new Map<string, ReturnType<typeof likePattern>>();
+  database.function("liked", { deterministic: true }, (value, given) => {
+    if (value === null) return null;
+    const pattern = String(given);
+    if (patterns.size >= PATTERNS_MAX && !patterns.has(pattern)) patterns.clear();
+    return patterns.getOrInsertComputed(pattern, likePattern)(foldedText(String(value))) ? 1 : 0;
+  });
 }
 
 /** SQLite has neither booleans nor lists. */

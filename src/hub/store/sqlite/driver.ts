@@ -1,15 +1,18 @@
 /** Drives the statements that both databases share over one SQLite file. */
 import type { Database, Statement, Steps } from "../database.ts";
+import type { Apart } from "./apart.ts";
 import type { Statements } from "./database.ts";
 import { bound, SQLITE } from "./dialect.ts";
 
 /** One transaction; durable when it resolves. */
 export type Write = <T>(work: () => T) => Promise<T>;
 
-export function sqliteDatabase(tools: Statements, write: Write): Database {
+/** Without `apart` the thread of the caller may be held as long as a statement takes. */
+export function sqliteDatabase(tools: Statements, write: Write, apart?: Apart): Database {
   return {
     dialect: SQLITE,
     ask: async (work) => drive(tools, work()),
+    askApart: async (accountId, work) => (apart === undefined ? drive(tools, work()) : apart.ask(accountId, work)),
     snapshot: async (work) => inSnapshot(tools, () => drive(tools, work())),
     run: (sql, ...values) => write(() => tools.run(sql, ...values.map(bound)).changes),
     write: (work) => write(() => drive(tools, work())),
@@ -23,7 +26,7 @@ export function drive<T>(tools: Statements, steps: Steps<T>): T {
   return next.value;
 }
 
-function answer(tools: Statements, { want, sql, values }: Statement): unknown {
+export function answer(tools: Statements, { want, sql, values }: Statement): unknown {
   const given = values.map(bound);
   if (want === "row") return tools.get(sql, ...given);
   if (want === "rows") return tools.all(sql, ...given);

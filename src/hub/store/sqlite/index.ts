@@ -5,11 +5,13 @@
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
+import { FILTER_MS } from "../filter.ts";
 import { withLatestAtHand } from "../latest/at-hand.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { type CalculationStore, commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
 import { createUsageStore } from "../usage.ts";
+import { createApart } from "./apart.ts";
 import { cannotOpen, lockStore, openDatabase, statements, write } from "./database.ts";
 import { sqliteDatabase, type Write } from "./driver.ts";
 import { GroupedWrites } from "./grouped-writes.ts";
@@ -31,11 +33,13 @@ export function intakePath(path: string): string {
   return `${path}.intake`;
 }
 
-export async function openSqliteStore(path: string): Promise<HubStore> {
+export async function openSqliteStore(path: string, filterMs = FILTER_MS): Promise<HubStore> {
   const lock = lockStore(path);
+  const apart = createApart(path, filterMs);
   const opened: DatabaseSync[] = [];
   const writes: GroupedWrites[] = [];
   const close = once(async () => {
+    await apart.close();
     for (const grouped of writes) await grouped.close();
     for (const database of opened.toReversed()) database.close();
     lock.release();
@@ -63,7 +67,7 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     };
     const structure = partOf(main, path);
     const queue = partOf(intake, intakePath(path));
-    const database = sqliteDatabase(structure.tools, structure.write);
+    const database = sqliteDatabase(structure.tools, structure.write, apart);
     return {
       ...commonStores(database),
       points: withLatestAtHand(createPointStore(structure.tools, database), database),

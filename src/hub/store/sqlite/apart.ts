@@ -1,0 +1,59 @@
+/** Statements that may take long, in threads with connections of their own, which end with the time of a statement. */
+import { fileURLToPath } from "node:url";
+import { Piscina } from "piscina";
+import { AccountTurns } from "../../../support/threads/account-turns.ts";
+import { besideModule } from "../../../support/threads/beside.ts";
+import type { Statement, Steps } from "../database.ts";
+import { LongFilter } from "../filter.ts";
+
+export interface ApartThread {
+  readonly path: string;
+}
+
+/** Other requests of the hub need a processor, too. */
+const THREADS = 2;
+const IDLE_MS = 60_000;
+const MEMORY_MEGABYTES = 512;
+
+export interface Apart {
+  ask<T>(accountId: number, work: () => Steps<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** `limitMs`: of one statement, without its wait for other accounts. */
+export function createApart(path: string, limitMs: number): Apart {
+  const turns = new AccountTurns(THREADS);
+  let pool: Piscina<Statement, unknown> | null = null;
+  const start = () => {
+    const thread: ApartThread = { path };
+    return new Piscina<Statement, unknown>({
+      filename: fileURLToPath(besideModule(import.meta.url, "apart-worker")),
+      name: "perform",
+      minThreads: 0,
+      maxThreads: THREADS,
+      idleTimeout: IDLE_MS,
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MEGABYTES },
+      workerData: thread,
+      recordTiming: false,
+    });
+  };
+  const answer = async (statement: Statement) => {
+    pool ??= start();
+    const signal = AbortSignal.timeout(limitMs);
+    try {
+      return await pool.run(statement, { signal });
+    } catch (thrown) {
+      throw signal.aborted ? new LongFilter(limitMs) : thrown;
+    }
+  };
+  return {
+    ask: (accountId, work) =>
+      turns.run(accountId, async () => {
+        const steps = work();
+        let next = steps.next();
+        while (next.done !== true) next = steps.next(await answer(next.value));
+        return next.value;
+      }),
+    close: async () => await pool?.destroy(),
+  };
+}
