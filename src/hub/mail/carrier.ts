@@ -6,7 +6,7 @@ import { isoInstant } from "../../support/clock.ts";
 import { publishDurably } from "../../support/durable.ts";
 import { wordsOf } from "../../support/errors.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
-import { isRefusedForGood, sendBySmtp, smtpWords } from "../../support/smtp/transport.ts";
+import { isOfOneMail, isRefusedForGood, sendBySmtp, smtpWords } from "../../support/smtp/transport.ts";
 import type { HubOptions } from "../options.ts";
 import type { DueMail } from "../store/mail/mails.ts";
 
@@ -15,6 +15,8 @@ export interface Failure {
   readonly words: string;
   /** The recipient is refused for good, and no fault of the server. */
   readonly isFinal: boolean;
+  /** The server may take others. */
+  readonly isOfOneMail: boolean;
 }
 
 export interface MailCarrier {
@@ -45,6 +47,7 @@ function smtpCarrier(smtp: NonNullable<HubOptions["mail"]["smtp"]>, from: string
     failureOf: (thrown, mail) => ({
       words: withoutContent(smtpWords(thrown, smtp), mail),
       isFinal: isRefusedForGood(thrown),
+      isOfOneMail: isOfOneMail(thrown),
     }),
   };
 }
@@ -72,7 +75,7 @@ function folderCarrier(folder: string, from: string): MailCarrier {
       await writePrivately(path, message as Buffer);
       return path;
     },
-    failureOf: (thrown) => ({ words: wordsOf(thrown), isFinal: false }),
+    failureOf: (thrown) => ({ words: wordsOf(thrown), isFinal: false, isOfOneMail: false }),
   };
 }
 

@@ -1,4 +1,7 @@
-/** Sends the mails that wait in the store: one at a time, again with growing waits, at least once. */
+/**
+ * Sends the mails that wait in the store: one at a time by turns of their accounts, again with growing waits, at least
+ * once.
+ */
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
 import { growingWait } from "../deliveries/growing-wait.ts";
@@ -34,6 +37,8 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
   const nap = createNap(clock, closing.signal);
   /** Failures of the server since it last took a mail. */
   let failures = 0;
+  /** Of the last mail. */
+  let account = 0;
   const nowMs = () => clock.now().epochMilliseconds;
   const purge = purgeOf(mails, clock);
   const waitAfter = (attempts: number) => growingWait(options, attempts);
@@ -43,7 +48,8 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
       nap.begin();
       try {
         await purge();
-        const mail = await mails.take(nowMs(), nowMs() + LEASE_MS);
+        const mail = await mails.take(account, nowMs(), nowMs() + LEASE_MS);
+        account = mail?.accountId ?? 0;
         if (mail === null) await rest();
         else await deliver(mail);
       } catch (thrown) {
@@ -74,7 +80,7 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
   };
   const note = async (mail: DueMail, thrown: unknown): Promise<void> => {
     if (closing.signal.aborted) return mails.putBack(mail.id, nowMs());
-    const { words, isFinal } = carrier.failureOf(thrown, mail);
+    const { words, isFinal, isOfOneMail } = carrier.failureOf(thrown, mail);
     const facts = { mail: mail.id, kind: mail.kind, attempt: mail.attempts + 1, failure: words };
     if (isFinal) {
       log.error(facts, "a mail was given up: the server refuses its recipient");
@@ -82,6 +88,7 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
     }
     log.warn(facts, "a mail could not be sent; it is tried again");
     await mails.failed(mail.id, words, nowMs() + waitAfter(mail.attempts));
+    if (isOfOneMail) return;
     // The other mails would fail alike.
     await clock.sleep(waitAfter(failures), closing.signal);
     failures += 1;

@@ -69,6 +69,14 @@ export function isRefusedForGood(thrown: unknown): boolean {
   return Array.isArray(rejected) && rejected.length > 0 && status >= 500;
 }
 
+/** The server refuses this mail, for its recipient or its content, and may take others. */
+export function isOfOneMail(thrown: unknown): boolean {
+  if (typeof thrown !== "object" || thrown === null || !("command" in thrown && "responseCode" in thrown)) return false;
+  const { command, responseCode } = thrown;
+  // By 421 a server says that it closes.
+  return (command === "RCPT TO" || command === "DATA") && Number(responseCode) > 0 && responseCode !== 421;
+}
+
 /** The words of a failed delivery, on one line and without the password of the server. */
 export function smtpWords(thrown: unknown, { password }: SmtpOptions): string {
   const words = password === undefined ? wordsOf(thrown) : wordsOf(thrown).replaceAll(password, "[redacted]");

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { startHub } from "../../../src/hub/hub.ts";
 import { startMail } from "../../../src/hub/mail/mail.ts";
 import { invitationMessage, resetMessage, temporaryPasswordMessage } from "../../../src/hub/mail/messages.ts";
 import { hubOptions } from "../../../src/hub/options.ts";
@@ -12,6 +13,7 @@ import { systemClock as clock } from "../../../src/support/clock.ts";
 import { createLog } from "../../../src/support/log.ts";
 import { testCertificate } from "../../drops/certificate.ts";
 import { MAIL_USER, MailServer } from "../../operations/mail-server.ts";
+import { LITTLE_HASHING as hashCost } from "../../support/hash-cost.ts";
 import { JumpingClock } from "../../support/jumping-clock.ts";
 import { rawOptions, temporaryDirectory } from "../fixture.ts";
 import { linkIn, readMail } from "./mail-parts.ts";
@@ -161,6 +163,51 @@ test("a server that refuses the content, and repeats it, is asked again, and the
   expect(lines).not.toContain(MAIL_USER.password);
 });
 
+test("a recipient whom the server puts off holds no other mail back", async () => {
+  let asked = 0;
+  server = await MailServer.start({
+    onRcptTo({ address }, _session, done) {
+      if (!address.startsWith("busy")) return done();
+      asked += 1;
+      done(Object.assign(new Error("mailbox busy"), { responseCode: 450 }));
+    },
+  });
+  const options = smtp(server.port);
+  const own = await start({ ...options, mail: { ...options.mail, backoff: "1h", backoffMax: "1h" } });
+  await own.queue({ to: "busy@example.com" });
+  await own.queue();
+  await expect.poll(() => server?.mails.length).toBe(1);
+  expect(server.mails[0]?.to).toEqual(["bob@example.com"]);
+  expect([asked, await own.isDone()]).toEqual([1, false]);
+});
+
+test("mails of accounts are taken by turns, however many one account has", async () => {
+  const { path: directory, remove } = await temporaryDirectory();
+  const options = hubOptions.parse(rawOptions(directory));
+  const log = createLog("silent");
+  // It makes the accounts.
+  await (await startHub(options, { log, hashCost })).close();
+  const store = await openStore(options.store, log);
+  close = async () => {
+    await store.close();
+    await remove();
+  };
+  const nowMs = Date.now();
+  const times = { createdMs: nowMs, expiresMs: nowMs + DAY_MS };
+  const queue = (accountId: number | null, to: string) =>
+    store.mails.queue({ accountId, kind: "alarm", to, ...content, ...times });
+  for (let nth = 0; nth < 1_000; nth += 1) await queue(1, `a${nth}`);
+  for (const to of ["b0", "b1"]) await queue(2, to);
+  await queue(null, "none");
+  const taken: string[] = [];
+  for (let account = 0; taken.length < 7; ) {
+    const mail = await store.mails.take(account, nowMs, nowMs + 60_000);
+    account = mail?.accountId ?? 0;
+    taken.push(mail?.to ?? "");
+  }
+  expect(taken).toEqual(["a0", "b0", "none", "a1", "b1", "a2", "a3"]);
+});
+
 test("a mail whose link has expired is not sent", async () => {
   server = await MailServer.start();
   const own = await start(smtp(server.port));
@@ -191,8 +238,8 @@ test("a mail that a hub had taken when it was killed is sent by the next one", a
   const nowMs = Date.now();
   const times = { createdMs: nowMs, expiresMs: nowMs + DAY_MS };
   await store.mails.queue({ accountId: null, kind: "invitation", to: "bob@example.com", ...content, ...times });
-  expect(await store.mails.take(nowMs, nowMs + 60_000)).toMatchObject({ attempts: 0 });
-  expect(await store.mails.take(nowMs, nowMs + 60_000)).toBeNull();
+  expect(await store.mails.take(0, nowMs, nowMs + 60_000)).toMatchObject({ attempts: 0 });
+  expect(await store.mails.take(0, nowMs, nowMs + 60_000)).toBeNull();
   const later = new JumpingClock();
   const mail = startMail(options, store, { log, clock: later });
   close = async () => {

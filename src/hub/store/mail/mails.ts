@@ -27,6 +27,7 @@ export interface NewMail extends MailContent {
 
 export interface DueMail extends MailContent {
   readonly id: number;
+  readonly accountId: number | null;
   readonly kind: MailKind;
   readonly to: string;
   readonly createdMs: number;
@@ -38,8 +39,11 @@ export interface DueMail extends MailContent {
 export interface MailStore {
   /** In a transaction of its own; returns its id. */
   queue(mail: NewMail): Promise<number>;
-  /** The mail that is due first, which no other hub takes before `untilMs`; null when none is due. */
-  take(nowMs: number, untilMs: number): Promise<DueMail | null>;
+  /**
+   * The mail that is due first of the next account after this one, which no other hub takes before `untilMs`; null when
+   * none is due. Mails of no account are those of the account 0.
+   */
+  take(afterAccount: number, nowMs: number, untilMs: number): Promise<DueMail | null>;
   /** When the next mail is due; null when none waits. */
   nextMs(): Promise<number | null>;
   sent(id: number, nowMs: number): Promise<void>;
@@ -74,14 +78,17 @@ export function* queueMail(mail: NewMail): Steps<number> {
 const FINISH = `UPDATE mail SET state = ?, failure = ?, done_ms = ?, text = '', html = ''
   WHERE id = ? AND state = 'waiting'`;
 
+const NEXT = `SELECT * FROM mail WHERE state = 'waiting' AND next_ms <= ? AND coalesce(account_id, 0) > ?
+  ORDER BY coalesce(account_id, 0), next_ms, id LIMIT 1`;
+const BEFORE_ALL = -1;
+
 export function createMailStore(database: Database): MailStore {
   return {
     queue: (mail) => database.write(() => queueMail(mail)),
-    take: (nowMs, untilMs) =>
+    take: (afterAccount, nowMs, untilMs) =>
       database.write(function* (): Steps<DueMail | null> {
-        const first = `SELECT * FROM mail WHERE state = 'waiting' AND next_ms <= ? ORDER BY next_ms, id LIMIT 1`;
         for (;;) {
-          const found = yield* row(first, nowMs);
+          const found = (yield* row(NEXT, nowMs, afterAccount)) ?? (yield* row(NEXT, nowMs, BEFORE_ALL));
           if (found === undefined) return null;
           const sql = `UPDATE mail SET next_ms = ?, attempts = attempts + 1
             WHERE id = ? AND next_ms = ? AND state = 'waiting'`;
@@ -123,6 +130,7 @@ export function createMailStore(database: Database): MailStore {
 function mailOf(found: Row): DueMail {
   return {
     id: Number(found["id"]),
+    accountId: number(found["account_id"]),
     kind: found["kind"] as MailKind,
     to: String(found["recipient"]),
     subject: String(found["subject"]),
