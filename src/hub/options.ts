@@ -72,6 +72,13 @@ const user = z.strictObject({
       "User reads; Datapusher (or the right datapusher.standard) pushes; Manager has all rights on " +
         "its accounts; Admin sees all accounts.",
     ),
+  adopt: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Takes over a user of this name whom people made, or the e-mail address that another one has: everything that " +
+        "the former owner set ends. Otherwise the hub does not start, and names both; false by default.",
+    ),
   sshKeys: z
     .array(sshKey)
     .default([])

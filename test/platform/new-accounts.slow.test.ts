@@ -39,7 +39,7 @@ test("a hub without an account takes files once it has one, also by its file-tra
   expect(rig.platform().gateway).toBeNull();
   await identity().putAccount({ id: 1, name: "First" });
   const passwordHash = await hashPassword("manager-password", LITTLE_HASHING);
-  const manager = { username: "manager", email: null, passwordHash, comparedWith: null };
+  const manager = { username: "manager", email: null, adopt: false, passwordHash, comparedWith: null };
   await people().seed([{ ...manager, roles: ["Manager"], accounts: [1] }], 0);
   await rig.variable("K-1");
   await rig.trigger("sent_", "standard", { ingestionType: "SendViaFtp" });

@@ -4,8 +4,10 @@ import { ConfigError } from "../../support/errors.ts";
 import { type HashCost, hashPassword, verifyPassword } from "../../support/sign-in/passwords.ts";
 import type { HubOptions } from "../options.ts";
 import { refuseUnknownGrants } from "../sign-on/known-accounts.ts";
-import type { UserSeed } from "../store/people/seed.ts";
+import { foldedText } from "../store/filter-sql.ts";
+import type { TakenSeed, UserSeed } from "../store/people/seed.ts";
 import type { HubStore, IdentityStore } from "../store/store.ts";
+import { isoOfMs } from "../time.ts";
 
 export async function seedIdentities(
   { identity, people, refreshTokens }: Pick<HubStore, "identity" | "people" | "refreshTokens">,
@@ -20,12 +22,17 @@ export async function seedIdentities(
   refuseUnknownGrants(options, await identity.accountIds());
   // Hashing is slow on purpose: all hashes run concurrently, up to the number of threads.
   const secrets = clients.map(async ({ id, secret }) => hashOf(secret, (await identity.client(id))?.secretHash, cost));
-  const seeds = users.map(async ({ username, password, email = null, roles, accounts: entered }): Promise<UserSeed> => {
+  const seeds = users.map(async ({ password, email = null, accounts: entered, ...user }): Promise<UserSeed> => {
+    const { username, roles, adopt } = user;
     const comparedWith = await people.seedPassword(username);
     const passwordHash = await hashOf(password, comparedWith ?? undefined, cost);
-    return { username, email, roles, accounts: entered, passwordHash, comparedWith };
+    return { username, email, roles, accounts: entered, adopt, passwordHash, comparedWith };
   });
-  for (const [index, secretHash] of (await Promise.all(secrets)).entries()) {
+  const hashed = await Promise.all(secrets);
+  // First: an entry that is refused leaves everything as it was.
+  const taken = await people.seed(await Promise.all(seeds), clock.now().epochMilliseconds);
+  if (taken !== null) throw inconsistent(wordsOfTaken(taken));
+  for (const [index, secretHash] of hashed.entries()) {
     const client = clients[index];
     if (client === undefined) continue;
     const { id, name = null, scopes = null } = client;
@@ -34,7 +41,17 @@ export async function seedIdentities(
   const clientIds = clients.map((client) => client.id);
   await identity.keepOnly(clientIds);
   await refreshTokens.keepClients(clientIds);
-  await people.seed(await Promise.all(seeds), clock.now().epochMilliseconds);
+}
+
+/** The entry, the user who is there already, and both ways on. */
+function wordsOfTaken({ seed, key, user, made }: TakenSeed): string {
+  const by = made === null ? "by a person" : `by ${made.by} at ${isoOfMs(made.atMs)}`;
+  const other = `of the user ${user.username} (${user.id}), who was made ${by} and not by this configuration`;
+  return key === "username"
+    ? `users: ${seed.username} is the name ${other}. Choose another name, or say \`adopt: true\` at this entry: ` +
+        "password, tokens, sessions, second factor, linked identities and memberships of that user then end"
+    : `users: ${seed.username}: ${seed.email} is the e-mail address ${other}. Choose another address, or say ` +
+        "`adopt: true` at this entry: that user then has no address any more";
 }
 
 /** Throws `ConfigError` for an account, a client or a user that is configured twice. */
@@ -51,6 +68,8 @@ export function refuseRepeatedIds({ accounts, clients, users }: HubOptions): voi
     "users",
     users.map((user) => user.username),
   );
+  const emails = users.flatMap(({ email }) => email ?? []);
+  refuseRepeated("users", emails.map(foldedText));
 }
 
 async function unknownAccounts(identity: IdentityStore, { users }: HubOptions) {

@@ -7,7 +7,7 @@ import { type AuditFilter, type AuditRecord, listAudit } from "./audit.ts";
 import { type ClaimRecord, claimsOf } from "./claims.ts";
 import { type HeldMember, listMembers, type MembersFilter, memberToChange } from "./members.ts";
 import type { UserRecord } from "./records.ts";
-import { applySeed, deactivateOthers, seedPassword, type UserSeed } from "./seed.ts";
+import { applySeed, deactivateOthers, seedPassword, type TakenSeed, takenSeed, type UserSeed } from "./seed.ts";
 import { touchAccount, userByEmail, userById, userByName } from "./users.ts";
 
 export interface PeopleStore {
@@ -33,8 +33,11 @@ export interface PeopleStore {
   touchApiToken(id: number, atMs: number): Promise<void>;
   /** See `seedPassword` in `seed.ts`. */
   seedPassword(username: string): Promise<string | null>;
-  /** Creates what is new, changes what is changed, and deactivates users that are no longer listed. */
-  seed(users: readonly UserSeed[], atMs: number): Promise<void>;
+  /**
+   * Creates what is new, changes what is changed, and deactivates users that are no longer listed; or does nothing,
+   * and returns the first entry that is another user.
+   */
+  seed(users: readonly UserSeed[], atMs: number): Promise<TakenSeed | null>;
   /** Of an account, newest first. */
   audit(accountId: number, filter: AuditFilter, page: Page): Promise<Listing<AuditRecord>>;
   /** Several changes and what is recorded of them, in one transaction; see `users.ts` and `audit.ts`. */
@@ -69,14 +72,19 @@ export function createPeopleStore(database: Database): PeopleStore {
     apiToken: (hash) => ask(() => apiTokenByHash(hash)),
     seedPassword: (username) => ask(() => seedPassword(username)),
     seed: (users, atMs) =>
-      database.write(function* () {
+      database.write(function* (): Steps<TakenSeed | null> {
         // Nodes start one after the other.
         yield* rows(`SELECT id FROM account ORDER BY id${dialect.forUpdate("account")}`);
+        for (const user of users) {
+          const taken = yield* takenSeed(user);
+          if (taken !== null) return taken;
+        }
         for (const user of users) yield* applySeed(user, atMs);
         yield* deactivateOthers(
           users.map(({ username }) => username),
           atMs,
         );
+        return null;
       }),
     audit: (accountId, filter, page) => listAudit(database, accountId, filter, page),
     change: write,

@@ -3,7 +3,7 @@ import { change, type Row, row, rows, type Steps } from "../database.ts";
 import { foldedText } from "../filter-sql.ts";
 import { jsonOf, text } from "../structure-rows.ts";
 import { type Actor, CONFIGURATION, recordAboutPerson } from "./audit.ts";
-import { addUser, putMembership, setPassword, setState } from "./users.ts";
+import { addUser, changeUser, endOpenings, putMembership, removeMembership, setPassword, setState } from "./users.ts";
 
 /** An entry of the configuration. */
 export interface UserSeed {
@@ -11,9 +11,20 @@ export interface UserSeed {
   readonly email: string | null;
   readonly roles: readonly string[];
   readonly accounts: readonly number[];
+  /** Whether it takes over a user, or the address of one, whom people made. */
+  readonly adopt: boolean;
   /** PHC string of its password: `comparedWith`, where the password is still that one. */
   readonly passwordHash: string;
   readonly comparedWith: string | null;
+}
+
+/** An entry whose name or address a user has who was made by people. */
+export interface TakenSeed {
+  readonly seed: UserSeed;
+  readonly key: "username" | "email";
+  readonly user: { readonly id: number; readonly username: string };
+  /** Null: the audit trail does not say. */
+  readonly made: { readonly by: string; readonly atMs: number } | null;
 }
 
 /** The hash of the password that the entry of this user had when it was applied last. */
@@ -22,19 +33,54 @@ export function* seedPassword(username: string): Steps<string | null> {
   return text(found?.["seed_password_hash"]);
 }
 
+/** Null where the entry may be applied: it adopts, or meets nobody but users of the configuration. */
+export function* takenSeed(seed: UserSeed): Steps<TakenSeed | null> {
+  if (seed.adopt) return null;
+  const known = yield* userOf(seed);
+  if (known?.["origin"] === "people") return yield* taken(seed, "username", known);
+  if (known?.["seed_facts"] === factsOf(seed)) return null;
+  const holder = yield* holderOf(seed.email, Number(known?.["id"] ?? 0));
+  return holder?.["origin"] === "people" ? yield* taken(seed, "email", holder) : null;
+}
+
+function* taken(seed: UserSeed, key: TakenSeed["key"], user: Row): Steps<TakenSeed> {
+  const id = Number(user["id"]);
+  const made = yield* row(
+    `SELECT at_ms, actor_name FROM audit WHERE subject_kind = 'user' AND subject_id = ?
+      AND action IN ('user.created', 'invitation.accepted') ORDER BY id LIMIT 1`,
+    String(id),
+  );
+  return {
+    ...{ seed, key, user: { id, username: String(user["username"]) } },
+    made: made === undefined ? null : { by: String(made["actor_name"]), atMs: Number(made["at_ms"]) },
+  };
+}
+
+/** The user of the name; else one made by people whose name differs by case alone. */
+function* userOf({ username }: UserSeed): Steps<Row | undefined> {
+  const alike = "SELECT * FROM hub_user WHERE username_key = ? AND origin = 'people'";
+  return (
+    (yield* row("SELECT * FROM hub_user WHERE username = ?", username)) ?? (yield* row(alike, foldedText(username)))
+  );
+}
+
 export function* applySeed(seed: UserSeed, atMs: number): Steps<void> {
   const { username, email, passwordHash } = seed;
   const facts = factsOf(seed);
-  const known = yield* row("SELECT * FROM hub_user WHERE username = ?", username);
-  const applied = text(known?.["seed_password_hash"]);
+  const known = yield* userOf(seed);
+  // One that becomes an Admin is a new one, since a Manager may have given its user an address or a link until now.
+  const applied = becomesAdmin(known, seed) ? null : text(known?.["seed_password_hash"]);
   // Another node that starts may have applied it meanwhile.
   const isSamePassword = applied === passwordHash || (applied !== null && applied !== seed.comparedWith);
   if (isSamePassword && known?.["seed_facts"] === facts) return;
   const id = known === undefined ? yield* addSeed(seed) : Number(known["id"]);
+  const isAdopted = known?.["origin"] === "people";
+  // People may have used it until now, or activated one whose entry had left.
+  if (known !== undefined && applied === null) yield* endFormerOwner(id, seed);
   if (known !== undefined && !isSamePassword) yield* setPassword(id, passwordHash);
   const isOther = known === undefined || known["seed_facts"] !== facts;
   if (isOther) yield* applyFacts(id, seed);
-  if (known !== undefined && applied === null) yield* setState(id, "Active");
+  if (known !== undefined && known["seed_password_hash"] === null) yield* setState(id, "Active");
   yield* change(
     "UPDATE hub_user SET origin = 'configuration', seed_password_hash = ?, seed_facts = ? WHERE id = ?",
     ...[isSamePassword ? applied : passwordHash, facts, id],
@@ -46,41 +92,60 @@ export function* applySeed(seed: UserSeed, atMs: number): Steps<void> {
     accounts: seed.accounts,
     ...(email === null ? {} : { email }),
     ...(isSamePassword ? {} : { password: "as configured" }),
+    ...(isAdopted ? { adopted: true } : {}),
   });
+}
+
+function becomesAdmin(known: Row | undefined, { roles }: UserSeed): boolean {
+  const facts = text(known?.["seed_facts"]);
+  return roles.includes("Admin") && facts !== null && !JSON.parse(facts).roles.includes("Admin");
+}
+
+/** Everything by which somebody could still sign in, or read a mail of the user. The password is set afterwards. */
+function* endFormerOwner(id: number, { username, accounts }: UserSeed): Steps<void> {
+  yield* endOpenings(id);
+  yield* change("DELETE FROM user_claim WHERE user_id = ?", id);
+  const entered = yield* rows("SELECT account_id FROM membership WHERE user_id = ?", id);
+  for (const accountId of entered.map((one) => Number(one["account_id"])))
+    if (!accounts.includes(accountId)) yield* removeMembership(id, accountId);
+  const sql = "UPDATE hub_user SET username = ?, email = NULL, email_key = NULL, last_account_id = NULL WHERE id = ?";
+  yield* change(sql, username, id);
 }
 
 /** Users of the configuration that are no longer in it may not sign in. */
 export function* deactivateOthers(usernames: readonly string[], atMs: number): Steps<void> {
   const listed = yield* rows(
-    "SELECT id, username FROM hub_user WHERE origin = 'configuration' AND state <> 'Inactive'",
+    `SELECT id, username, state FROM hub_user
+      WHERE origin = 'configuration' AND (state <> 'Inactive' OR seed_password_hash IS NOT NULL)`,
   );
   for (const one of listed.filter((row) => !usernames.includes(String(row["username"])))) {
     const id = Number(one["id"]);
     yield* setState(id, "Inactive");
     // When its entry comes back, it is a new one.
     yield* change("UPDATE hub_user SET seed_password_hash = NULL, seed_facts = NULL WHERE id = ?", id);
-    yield* record(id, String(one["username"]), "user.deactivated", atMs, {});
+    if (one["state"] !== "Inactive") yield* record(id, String(one["username"]), "user.deactivated", atMs, {});
   }
 }
 
-function* addSeed({ username, email, passwordHash }: UserSeed): Steps<number> {
+function* addSeed({ username, passwordHash }: UserSeed): Steps<number> {
   const key = foldedText(username);
   const isTaken = (yield* row("SELECT 1 FROM hub_user WHERE username_key = ?", key)) !== undefined;
-  const free = (yield* ownsEmail(email, 0)) ? email : null;
-  const user = { username, email: free, state: "Active", passwordHash, origin: "configuration" } as const;
+  const user = { username, state: "Active", passwordHash, origin: "configuration" } as const;
   return yield* addUser(user, isTaken ? null : key);
 }
 
-/** An address that another user has stays with that one. */
-function* ownsEmail(email: string | null, id: number): Steps<boolean> {
-  if (email === null) return false;
-  const found = yield* row("SELECT id FROM hub_user WHERE email_key = ? AND id <> ?", foldedText(email), id);
-  return found === undefined;
+/** Another user who has the address. */
+function* holderOf(email: string | null, id: number): Steps<Row | undefined> {
+  if (email === null) return undefined;
+  return yield* row("SELECT * FROM hub_user WHERE email_key = ? AND id <> ?", foldedText(email), id);
 }
 
 function* applyFacts(id: number, { email, roles, accounts }: UserSeed): Steps<void> {
-  if (email !== null && (yield* ownsEmail(email, id)))
+  if (email !== null) {
+    const holder = yield* holderOf(email, id);
+    if (holder !== undefined) yield* changeUser(Number(holder["id"]), { email: null });
     yield* change("UPDATE hub_user SET email = ?, email_key = ? WHERE id = ?", email, foldedText(email), id);
+  }
   const entered: readonly Row[] = yield* rows("SELECT account_id, origin FROM membership WHERE user_id = ?", id);
   for (const one of entered) {
     const accountId = Number(one["account_id"]);

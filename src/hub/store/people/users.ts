@@ -1,6 +1,7 @@
 /** Users and where they may enter. The functions are for use inside a write, whose caller records the change. */
 import { change, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { foldedText, type SqlValue } from "../filter-sql.ts";
+import { removeSecondFactor } from "../sessions/second-factors.ts";
 import { jsonOf } from "../structure-rows.ts";
 import { USER_ORDER, USER_ROWS, type UserOrigin, type UserRecord, type UserState, usersOf } from "./records.ts";
 
@@ -118,6 +119,19 @@ export function* setState(id: number, state: UserState): Steps<void> {
 /** Access tokens and sessions of the user end; personal tokens stay. */
 export function* endTokens(id: number): Steps<void> {
   yield* change("UPDATE hub_user SET token_generation = token_generation + 1 WHERE id = ?", id);
+}
+
+/**
+ * All that was set up until now ends: tokens, personal ones as well, sessions, also of others who act as the user, the
+ * second factor, linked identities and links. The caller sets or drops the password.
+ */
+export function* endOpenings(id: number): Steps<void> {
+  yield* endTokens(id);
+  yield* endPasswordLinks(id);
+  yield* removeSecondFactor(id);
+  yield* change("DELETE FROM api_token WHERE user_id = ?", id);
+  yield* change("DELETE FROM session WHERE user_id = ? OR impersonator_id = ?", id, id);
+  yield* change("DELETE FROM external_identity WHERE user_id = ?", id);
 }
 
 /**
