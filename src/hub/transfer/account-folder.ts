@@ -65,17 +65,23 @@ export class AccountFolder {
 
   treeFor(user: Sender): FileTree {
     const sender = { ...user, unanswered: new Set<number>() };
+    const admitted = async <T>(work: () => Promise<T>): Promise<T> => {
+      await user.admit(this.#parts.accountId);
+      return await work();
+    };
+    const change = <T>(paths: readonly string[], work: () => Promise<T>) =>
+      admitted(() => this.#exclusively(paths, work));
     return {
-      stat: (path) => this.#stat(path),
-      list: (path) => this.#list(path),
-      write: (path, mode) => this.#write(path, mode, sender),
-      read: async (path) => onlySent(await this.#existing(path)),
-      rename: (from, to) => this.#exclusively([from, to], () => this.#rename(from, to, sender)),
-      remove: (path) => this.#exclusively([path], () => this.#remove(path)),
-      makeFolder: (path) => this.#makeFolder(path),
-      removeFolder: (path) => this.#removeFolder(path),
-      setModified: (path, ms) => this.#setModified(path, ms),
-      truncate: (path, size) => this.#exclusively([path], () => this.#truncate(path, size)),
+      stat: (path) => admitted(() => this.#stat(path)),
+      list: (path) => admitted(() => this.#list(path)),
+      write: (path, mode) => admitted(() => this.#write(path, mode, sender)),
+      read: (path) => admitted(async () => onlySent(await this.#existing(path))),
+      rename: (from, to) => change([from, to], () => this.#rename(from, to, sender)),
+      remove: (path) => change([path], () => this.#remove(path)),
+      makeFolder: (path) => admitted(() => this.#makeFolder(path)),
+      removeFolder: (path) => admitted(() => this.#removeFolder(path)),
+      setModified: (path, ms) => admitted(() => this.#setModified(path, ms)),
+      truncate: (path, size) => change([path], () => this.#truncate(path, size)),
       answersArrived: () => {
         for (const id of sender.unanswered) this.#parts.taker.answered(id);
         sender.unanswered.clear();

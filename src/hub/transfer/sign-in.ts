@@ -10,7 +10,8 @@ import type { PeopleStore } from "../store/people/people.ts";
 import type { FileRecord, UserRecord } from "../store/store.ts";
 import { signInByPassword } from "../token/password-sign-in.ts";
 import { hasRight, RIGHT_WORDS } from "../token/rights.ts";
-import type { FileTree } from "./file-tree.ts";
+import { userGeneration } from "../token/tokens.ts";
+import { type FileTree, TreeFault } from "./file-tree.ts";
 import type { Folders } from "./folders.ts";
 
 // Node cannot detect this name in the CommonJS module.
@@ -59,7 +60,11 @@ export function createSignIn({ options, people, folders, passwords, log }: Parts
     const accounts = entered.filter((accountId) => hasRight(user, accountId, "push"));
     if (accounts.length > 0) {
       await folders.open(accounts);
-      return { kind: "user", user: { username, treeFor: (via) => folders.treeFor(accounts, { username, via }) } };
+      const admit = (accountId: number) => admitAgain(people, user, accountId);
+      return {
+        kind: "user",
+        user: { username, treeFor: (via) => folders.treeFor(accounts, { username, via, admit }) },
+      };
     }
     warn({ user: user.username, from: address, why: `the user lacks the right: ${RIGHT_WORDS.push}` });
     return REFUSED;
@@ -80,6 +85,16 @@ export function createSignIn({ options, people, folders, passwords, log }: Parts
       return user === null ? REFUSED : admitted(user, address);
     },
   };
+}
+
+/** Throws `TreeFault`: a session may be open for long, and is no longer that of the user who signed in. */
+async function admitAgain(people: PeopleStore, { id, ...before }: UserRecord, accountId: number): Promise<void> {
+  const user = await people.entrant(id);
+  if (user === null) throw new TreeFault("denied", "the user was deactivated");
+  if (userGeneration(user) !== userGeneration(before))
+    throw new TreeFault("denied", "the password changed, or the sessions of the user were ended: sign in again");
+  if (!hasRight(user, accountId, "push"))
+    throw new TreeFault("denied", `the user may no longer send files to the account ${accountId}`);
 }
 
 function isEqual(one: Buffer, other: Buffer): boolean {

@@ -10,6 +10,8 @@ import { TreeFault } from "./file-tree.ts";
 export interface Sender {
   readonly username: string;
   readonly via: FileRecord["via"];
+  /** Throws `TreeFault` when the user may no longer send files to the account, or has to sign in again. */
+  admit(accountId: number): Promise<void>;
 }
 
 export interface UploadedFile {
@@ -78,10 +80,14 @@ async function take(
     if (thrown instanceof BlobTooLarge) throw new TreeFault("full", "the file is larger than `limits.file` permits");
     throw thrown;
   });
-  if (!isWanted()) {
+  try {
+    if (!isWanted()) throw brokenOff();
+    // The bytes of a large file may have taken long.
+    await sender.admit(accountId);
+  } catch (thrown) {
     put.release();
     await files.discard([put.sha256]);
-    throw brokenOff();
+    throw thrown;
   }
   const { repeats = 0 } = parts.options.transfer ?? {};
   const unansweredUntilMs = parts.clock.now().epochMilliseconds + repeats;
