@@ -77,7 +77,7 @@ export class FairQueue<Caller> {
     return new Promise((resolve) => own.push(resolve));
   }
 
-  /** Who had a turn comes last. */
+  /** The one that had a turn comes last. */
   #next(): void {
     for (const [caller, own] of this.#waiting) {
       if (!this.#mayBegin(caller)) continue;

@@ -51,7 +51,7 @@ function wordsOfTaken({ seed, key, user, made }: TakenSeed): string {
     ? `users: ${seed.username} is the name ${other}. Choose another name, or say \`adopt: true\` at this entry: ` +
         "password, tokens, sessions, second factor, linked identities and memberships of that user then end"
     : `users: ${seed.username}: ${seed.email} is the e-mail address ${other}. Choose another address, or say ` +
-        "`adopt: true` at this entry: that user then has no address any more";
+        "`adopt: true` at this entry: that user then has no address";
 }
 
 /** Throws `ConfigError` for an account, a client or a user that is configured twice. */

@@ -33,7 +33,7 @@ export function* seedPassword(username: string): Steps<string | null> {
   return text(found?.["seed_password_hash"]);
 }
 
-/** Null where the entry may be applied: it adopts, or meets nobody but users of the configuration. */
+/** Null where the entry may be applied: it adopts, or meets users of the configuration alone. */
 export function* takenSeed(seed: UserSeed): Steps<TakenSeed | null> {
   if (seed.adopt) return null;
   const known = yield* userOf(seed);
@@ -101,7 +101,7 @@ function becomesAdmin(known: Row | undefined, { roles }: UserSeed): boolean {
   return roles.includes("Admin") && facts !== null && !JSON.parse(facts).roles.includes("Admin");
 }
 
-/** Everything by which somebody could still sign in, or read a mail of the user. The password is set afterwards. */
+/** All by which a former owner could sign in, or read a mail of the user. The password is set afterwards. */
 function* endFormerOwner(id: number, { username, accounts }: UserSeed): Steps<void> {
   yield* endOpenings(id);
   yield* change("DELETE FROM user_claim WHERE user_id = ?", id);

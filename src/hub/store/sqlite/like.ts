@@ -1,5 +1,5 @@
 /**
- * LIKE of texts for SQLite, whose own tries a pattern anew at each character of a text and so takes the product of both
+ * LIKE of texts for SQLite, whose own tries a pattern at each character of a text and so takes the product of both
  * lengths. Each part between two `%` is sought once, from left to right.
  */
 
