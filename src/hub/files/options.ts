@@ -17,7 +17,14 @@ const common = {
       timeout: duration("5m").describe(
         "Then the command and what it started are ended, and tried again; 5m by default.",
       ),
-      concurrency: z.int().positive().default(2).describe("Scans at one time; 2 by default."),
+      concurrency: z
+        .int()
+        .positive()
+        .default(3)
+        .describe(
+          "Scans at one time, by turns of the accounts; of 3 or more, one account has at most all but one. " +
+            "3 by default.",
+        ),
     })
     .optional()
     .describe("Virus scan of stored files; none when absent."),

@@ -46,38 +46,35 @@ export function startScans(parts: Parts): Scans {
   const closing = new AbortController();
   let waking = new AbortController();
   const warn = createRareWarning(parts.log, "scan", "the virus scan of a file did not work; it is tried again");
-  const running = new Map<number, Promise<void>>();
+  const running = new Map<FileRecord, Promise<void>>();
+  const most = parts.options.concurrency;
+  const turns = new ScanTurns(parts.store, most);
   const begin = (file: FileRecord) => {
     const scanned = scanOne(parts, file, closing.signal).catch((thrown: unknown) => {
       if (!closing.signal.aborted) warn({ id: file.id, why: wordsOf(thrown) });
     });
     running.set(
-      file.id,
-      scanned.finally(() => running.delete(file.id)),
+      file,
+      scanned.finally(() => running.delete(file)),
     );
   };
   /** A scan that hangs holds no other file back, not even one that comes meanwhile. */
-  const pass = async () => {
-    const { options, store } = parts;
-    for (let after = 0; !closing.signal.aborted; ) {
-      if (running.size >= options.concurrency) {
-        await Promise.race(running.values());
-        continue;
-      }
-      const files = await store.unscanned(after, options.concurrency);
-      if (files.length === 0) return;
-      for (const file of files) {
-        if (running.size >= options.concurrency) break;
-        after = file.id;
-        if (!running.has(file.id)) begin(file);
-      }
+  const pass = async (woken: AbortSignal) => {
+    const tried = new Map<number, number>();
+    const wakes = new Promise<void>((resolve) => woken.addEventListener("abort", () => resolve(), { once: true }));
+    while (!closing.signal.aborted) {
+      const file = running.size < most ? await turns.next([...running.keys()], tried) : "later";
+      if (file === null) return;
+      if (file !== "later") begin(file);
+      else if (woken.aborted && running.size < most) return;
+      else await Promise.race(running.size < most ? [...running.values(), wakes] : running.values());
     }
   };
   const run = async () => {
     while (!closing.signal.aborted) {
       waking = new AbortController();
       try {
-        await pass();
+        await pass(waking.signal);
       } catch (thrown) {
         parts.log.error({ err: thrown }, "files could not be scanned; this is tried again");
       }
@@ -93,6 +90,48 @@ export function startScans(parts: Parts): Scans {
       await ended;
     },
   };
+}
+
+/** The accounts take turns. */
+class ScanTurns {
+  readonly #store: FileStore;
+  /** Scans of one account that hang leave a place for the others, where a single one leaves two for its account. */
+  readonly #mostOfOne: number;
+  /** The account of the last scan. */
+  #last = 0;
+
+  constructor(store: FileStore, most: number) {
+    this.#store = store;
+    this.#mostOfOne = most > 2 ? most - 1 : most;
+  }
+
+  /** `tried`: the last file of each account in this pass. "later": only accounts without a place have one. */
+  async next(running: readonly FileRecord[], tried: Map<number, number>): Promise<FileRecord | "later" | null> {
+    const accounts = await this.#store.unscannedAccounts();
+    const after = accounts.findIndex((id) => id > this.#last);
+    const inTurn = after < 0 ? accounts : [...accounts.slice(after), ...accounts.slice(0, after)];
+    let found: "later" | null = null;
+    for (const account of inTurn) {
+      const own = running.filter(({ accountId }) => accountId === account);
+      const file = await this.#untried(account, own, tried);
+      if (file === null) continue;
+      if (own.length < this.#mostOfOne) {
+        tried.set(account, file.id);
+        this.#last = account;
+        return file;
+      }
+      found = "later";
+    }
+    return found;
+  }
+
+  async #untried(account: number, own: readonly FileRecord[], tried: Map<number, number>): Promise<FileRecord | null> {
+    for (;;) {
+      const file = await this.#store.unscanned(account, tried.get(account) ?? 0);
+      if (file === null || !own.some(({ id }) => id === file.id)) return file;
+      tried.set(account, file.id);
+    }
+  }
 }
 
 /** Throws when there is no verdict. */

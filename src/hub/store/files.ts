@@ -124,12 +124,20 @@ function readers(database: Database): Readers {
   };
 }
 
-function scans(database: Database): Pick<FileStore, "unscanned" | "releaseUnscanned" | "scanned"> {
+type ScanMethods = Pick<FileStore, "unscannedAccounts" | "unscanned" | "releaseUnscanned" | "scanned">;
+
+function scans(database: Database): ScanMethods {
   return {
-    unscanned: (afterId, limit) =>
+    unscannedAccounts: () =>
       database.ask(function* () {
-        const sql = "SELECT * FROM stored_file WHERE scan = 'waiting' AND id > ? ORDER BY id LIMIT ?";
-        return (yield* rows(sql, afterId, limit)).map(recordOf);
+        const sql = "SELECT DISTINCT account_id FROM stored_file WHERE scan = 'waiting' ORDER BY account_id";
+        return (yield* rows(sql)).map((found) => Number(found["account_id"]));
+      }),
+    unscanned: (accountId, afterId) =>
+      database.ask(function* () {
+        const of = "scan = 'waiting' AND account_id = ? AND id > ?";
+        const found = yield* row(`SELECT * FROM stored_file WHERE ${of} ORDER BY id LIMIT 1`, accountId, afterId);
+        return found === undefined ? null : recordOf(found);
       }),
     async releaseUnscanned() {
       await database.run("UPDATE stored_file SET scan = 'none' WHERE scan = 'waiting'");

@@ -114,8 +114,10 @@ export interface FileStore {
     id: number,
     again: { readonly atMs: number; readonly isScanned: boolean },
   ): Promise<"offered" | "missing" | FileState>;
-  /** Files of every account that wait for the virus scan, in order of their ids, after `afterId`. */
-  unscanned(afterId: number, limit: number): Promise<readonly FileRecord[]>;
+  /** Accounts with files that wait for the virus scan, in order of their ids. */
+  unscannedAccounts(): Promise<readonly number[]>;
+  /** The next file of the account that waits for the virus scan. */
+  unscanned(accountId: number, afterId: number): Promise<FileRecord | null>;
   /** Ends the wait of every file for the virus scan, for a hub that scans no files. */
   releaseUnscanned(): Promise<void>;
   /** Records a verdict; has no effect on a file that does not wait for one. */

@@ -109,7 +109,10 @@ test("files wait in order, for their account, and until a scan or its end releas
   const waiting = async (limit: number) => (await store.files.waiting(1, limit)).map(({ id }) => id);
   expect(await waiting(10)).toEqual([first, last]);
   expect(await waiting(1)).toEqual([first]);
-  expect((await store.files.unscanned(0, 10)).map(({ id }) => id)).toEqual([held]);
+  expect(await store.files.unscannedAccounts()).toEqual([1]);
+  expect((await store.files.unscanned(1, 0))?.id).toBe(held);
+  expect(await store.files.unscanned(1, held)).toBeNull();
+  expect(await store.files.unscanned(2, 0)).toBeNull();
   await store.files.scanned(1, held, { kind: "clean" }, 9);
   expect(await waiting(10)).toEqual([first, held, last]);
   const infected = { kind: "infected", reason: "EICAR" } as const;

@@ -86,6 +86,19 @@ test("a scan that hangs holds no other file back", async () => {
   expect(await one.get(`/storage/${hanging}`)).toMatchObject({ scan: "waiting" });
 });
 
+test("scans of one account that hang hold no file of another account back, and turns are taken", async () => {
+  const one = await started(scanner("-"), { timeout: "1h", concurrency: 3 });
+  for (let nth = 0; nth < 5; nth += 1) await one.upload("HANG", `${nth}.csv`);
+  for (const name of ["a.csv", "b.csv"]) {
+    const { body: other } = await one.upload("clean", name, { as: "second", account: 2 });
+    await expect
+      .poll(() => one.get(`/storage/${other}`, {}, { as: "second", account: 2 }))
+      .toMatchObject({
+        scan: "clean",
+      });
+  }
+});
+
 test("a scan that hangs is ended, by its time and with the hub", async () => {
   const one = await started(scanner("-"), { timeout: "500ms", concurrency: 1 });
   const { body: hanging } = await one.upload("HANG");
