@@ -48,7 +48,7 @@ export function createMetrics(
   let alarmLagMs = () => 0;
   registerAlarms(
     registry,
-    () => store.alarms.alarms.counts(),
+    { counts: () => store.alarms.alarms.counts(), paused: () => store.alarms.alarms.paused() },
     () => alarmLagMs(),
   );
   const app = Fastify({ forceCloseConnections: true, http: serverLimits(options.http) });
@@ -172,11 +172,7 @@ export function hubRegistry(): Registry {
   registerCalculations(registry, systemClock, async () => ({ waiting: 0, oldestMs: null, running: 0, failed: 0 }));
   registerEvents(registry, async () => ({ undelivered: 0, paused: 0 }));
   registerFullDisk(registry, async () => null);
-  registerAlarms(
-    registry,
-    async () => [],
-    () => 0,
-  );
+  registerAlarms(registry, { counts: async () => [], paused: async () => 0 }, () => 0);
   return registry;
 }
 

@@ -24,6 +24,9 @@ export const ALARM_STATES = ["NotPresent", "Present", "Acknowledged"] as const;
 export type AlarmState = (typeof ALARM_STATES)[number];
 export const ALARM_SEVERITIES = ["Information", "Warning", "Critical"] as const;
 export type AlarmSeverity = (typeof ALARM_SEVERITIES)[number];
+/** Why an alarm is paused: it would write into what it watches, or it changed again and again at one date. */
+export const ALARM_PAUSES = ["Feedback", "Repeats"] as const;
+export type AlarmPause = (typeof ALARM_PAUSES)[number];
 export const RATE_UNITS = ["Second", "Minute", "Hour", "Day"] as const;
 export const RATE_DIRECTIONS = ["Any", "Rise", "Fall"] as const;
 
@@ -150,6 +153,7 @@ export const alarmTemplate = templateFields.extend({
   lastEditDate: z.string(),
   alarms: z.int().describe("How many it has."),
   present: z.int().describe("How many of them are present or acknowledged."),
+  paused: z.int().describe("How many of them are paused: each says why."),
 });
 export type AlarmTemplate = z.output<typeof alarmTemplate>;
 
@@ -195,6 +199,14 @@ export const alarm = z.object({
   value: z.number().nullable().describe("With which it came to its state."),
   limit: z.string().nullable().describe("Which level was passed, in words."),
   evaluatedUntil: z.string().nullable().describe("Date of the newest point that is known to be evaluated."),
+  paused: z
+    .object({
+      cause: z.enum(ALARM_PAUSES),
+      reason: z.string().describe("Why, and what to do."),
+      since: z.string(),
+    })
+    .nullable()
+    .describe("Null: it is evaluated. A paused alarm keeps its state, and writes nothing."),
 });
 export type Alarm = z.output<typeof alarm>;
 

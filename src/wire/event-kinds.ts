@@ -30,6 +30,13 @@ const KINDS: Readonly<Record<EventType, EventKind>> = {
     severities: ALARM_SEVERITIES,
     places: EVERYWHERE,
   },
+  "alarm.paused": {
+    subjects: ["alarm"],
+    states: ["paused", "resumed"],
+    failures: ["paused"],
+    severities: ALARM_SEVERITIES,
+    places: EVERYWHERE,
+  },
   "structure.changed": {
     subjects: ["site", "source", "variable", "group", "form", "fileTrigger", "masterData"],
     states: ["created", "changed", "removed"],

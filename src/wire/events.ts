@@ -13,6 +13,7 @@ export const EVENT_TYPES = [
   "calculation.recalculated",
   "calculation.failed",
   "alarm.changed",
+  "alarm.paused",
   "structure.changed",
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -3,24 +3,26 @@ import { type AlarmTemplateBody, ianaZone } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { reachOf } from "../deliveries/receivers.ts";
 import { invalidField } from "../http/problems.ts";
+import type { VariableFacts } from "../store/store.ts";
 import { requireExpression } from "./expression.ts";
 import { selectedVariables } from "./selection.ts";
 
 const ALL = { offset: 0, limit: null };
 
-/** Throws a 400 that names the field. */
+/** Returns the variables that it selects now. Throws a 400 that names the field. */
 export async function requireWorkable(
   context: HubContext,
   accountId: number,
   { selection, condition, notifications = {} }: AlarmTemplateBody,
-): Promise<void> {
+): Promise<readonly VariableFacts[]> {
   const { store, clock, options } = context;
+  let selected: readonly VariableFacts[] = [];
   if (condition.kind === "LateFile") await requireTriggers(context, accountId, selection.triggerIds);
   else {
     const { triggerIds: _, ...fields } = selection;
     if (Object.values(fields).every((field) => field === undefined))
       throw invalidField("selection", "selects nothing: give variableIds, sourceIds, siteIds, tags, customFilter …");
-    await selectedVariables(store, accountId, selection, clock.now().epochMilliseconds);
+    selected = await selectedVariables(store, accountId, selection, clock.now().epochMilliseconds);
   }
   if (condition.zone !== undefined && ianaZone(condition.zone) === undefined)
     throw invalidField("condition.zone", `${condition.zone} is neither an IANA nor a Windows time zone`);
@@ -32,6 +34,7 @@ export async function requireWorkable(
         `${url} is not called: this hub calls public addresses at port 443 (https), and those of its webhook.hosts`,
       );
   await requireReceivers(context, accountId, notifications);
+  return selected;
 }
 
 async function requireTriggers({ store }: HubContext, accountId: number, ids: readonly number[] | undefined) {
@@ -50,8 +53,11 @@ async function requireReceivers(
   { variableId, userIds = [] }: NonNullable<AlarmTemplateBody["notifications"]>,
 ): Promise<void> {
   if (variableId !== undefined) {
-    const { total } = await store.structure.variables(accountId, { ids: [variableId] }, { offset: 0, limit: 1 });
-    if (total === 0) throw invalidField("notifications.variableId", `no variable ${variableId} in this account`);
+    const { rows } = await store.structure.variables(accountId, { ids: [variableId] }, { offset: 0, limit: 1 });
+    const field = "notifications.variableId";
+    if (rows[0] === undefined) throw invalidField(field, `no variable ${variableId} in this account`);
+    if (rows[0].calculated !== null)
+      throw invalidField(field, `${variableId} is calculated: its points come from its formulas alone`);
   }
   if (userIds.length === 0) return;
   const users = await store.people.members(accountId, { ids: userIds }, ALL);

@@ -24,6 +24,8 @@ export interface Memory {
   readonly pendingMs?: number;
   /** LateFile, CalculationFailed: when this was last judged. */
   readonly askedMs?: number;
+  /** How many of the newest changes are of one date, where that date is. */
+  readonly repeats?: { readonly atMs: number; readonly count: number };
   /** Gap: the newest gap. */
   readonly gap?: { readonly fromMs: number; readonly untilMs: number };
 }

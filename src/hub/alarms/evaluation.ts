@@ -9,6 +9,7 @@ import type { HubStore } from "../store/store.ts";
 import { type Found, record } from "./changes.ts";
 import { type AlarmPoint, leavesState } from "./conditions.ts";
 import { isFilled, isFresh, judgeMoment, type MomentFacts, nextMoment, readMoments } from "./moments.ts";
+import { changedPauses, repeatedPauses, setPauses, withRepeats } from "./pauses.ts";
 import { progressed } from "./progress.ts";
 import { hasBounds, isOfPoints } from "./rule.ts";
 import { isRemoved, stepBack } from "./step-back.ts";
@@ -56,14 +57,43 @@ export class AlarmEvaluation {
   async refresh(): Promise<void> {
     const followed = await this.#follow();
     const fresh = await this.watched.refresh(this.#nowMs, false);
-    await this.#evaluate([...new Set([...fresh, ...followed.flatMap((id) => this.watched.byId(id) ?? [])])]);
+    const resumed = await this.#pause();
+    await this.#evaluate([
+      ...new Set([...fresh, ...resumed, ...followed.flatMap((id) => this.watched.byId(id) ?? [])]),
+    ]);
   }
 
   /** Evaluates everything, whether it was reported or not, and keeps how far. */
   async sweep(): Promise<void> {
     await this.watched.refresh(this.#nowMs, true);
+    await this.#pause();
     await this.#evaluate([...this.watched.all()]);
     await this.keep();
+  }
+
+  /** Pauses alarms that write into what they watch, before any of them is evaluated. Returns those that resume. */
+  async #pause(): Promise<readonly Watched[]> {
+    const { unjudged } = this.watched;
+    if (unjudged.size === 0) return [];
+    const byAccount = Map.groupBy(this.watched.all(), ({ stored }) => stored.accountId);
+    const set: Watched[] = [];
+    for (const accountId of [...unjudged]) {
+      const wanted = await changedPauses(this.#parts.store, accountId, byAccount.get(accountId) ?? [], this.#nowMs);
+      if (wanted.length > 0) {
+        set.push(...(await setPauses(this.#parts, accountId, wanted, this.#nowMs)));
+        this.#parts.onChanged();
+      }
+      unjudged.delete(accountId);
+      await breath();
+    }
+    return set.filter(isActive);
+  }
+
+  async #pauseRepeated(all: readonly Watched[]): Promise<void> {
+    const wanted = repeatedPauses(all, this.#nowMs);
+    for (const [accountId, own] of Map.groupBy(wanted, ({ watched }) => watched.stored.accountId))
+      await setPauses(this.#parts, accountId, own, this.#nowMs);
+    if (wanted.length > 0) this.#parts.onChanged();
   }
 
   /** Variables that ingestion has written. */
@@ -73,7 +103,7 @@ export class AlarmEvaluation {
     const ended = new Set<Watched>();
     for (const { ids, fromMs, toMs, min, max } of touched)
       for (const [index, id] of ids.entries())
-        for (const watched of this.watched.of(id)) {
+        for (const watched of this.watched.of(id).filter(isActive)) {
           const [first = 0, last = 0, low = 0, high = 0] = [fromMs[index], toMs[index], min[index], max[index]];
           if (last > nowMs) {
             watched.futureMs = Math.min(watched.futureMs ?? last, last);
@@ -97,11 +127,12 @@ export class AlarmEvaluation {
   /** Judges what depends on the time, and returns when this is next necessary; null: by nothing that is known. */
   async tick(): Promise<number | null> {
     const nowMs = this.#nowMs;
-    await this.#evaluate([...this.watched.all()].filter(({ futureMs }) => futureMs !== null && futureMs <= nowMs));
-    const due = [...this.watched.all()].filter((one) => (nextMoment(one, nowMs) ?? Number.POSITIVE_INFINITY) <= nowMs);
+    const active = () => [...this.watched.all()].filter(isActive);
+    await this.#evaluate(active().filter(({ futureMs }) => futureMs !== null && futureMs <= nowMs));
+    const due = active().filter((one) => (nextMoment(one, nowMs) ?? Number.POSITIVE_INFINITY) <= nowMs);
     await this.#judgeAll(due, nowMs);
     let next: number | null = null;
-    for (const one of this.watched.all()) {
+    for (const one of active()) {
       for (const moment of [nextMoment(one, nowMs), one.futureMs])
         if (moment !== null && (next === null || moment < next)) next = moment;
     }
@@ -140,7 +171,10 @@ export class AlarmEvaluation {
     return followed;
   }
 
-  async #evaluate(all: readonly Watched[]): Promise<void> {
+  async #evaluate(asked: readonly Watched[]): Promise<void> {
+    // Also one whose pause was not written after its changes, since the hub was killed.
+    await this.#pauseRepeated(asked);
+    const all = asked.filter(isActive);
     const moments = all.filter(({ rule }) => !isOfPoints(rule.condition));
     await this.#judgeAll(moments, this.#nowMs);
     const byVariable = Map.groupBy(
@@ -169,7 +203,7 @@ export class AlarmEvaluation {
       const removed: Watched[] = [];
       let judged = 0;
       for (const [index, alarms] of left.entries())
-        for (const watched of alarms) {
+        for (const watched of alarms.filter(isActive)) {
           const points = heads[index] ?? [];
           if (isRemoved(watched, points, points.length < POINTS)) removed.push(watched);
           else found.push(...foundIn(watched, points, nowMs));
@@ -193,10 +227,12 @@ export class AlarmEvaluation {
     }
   }
 
-  async #record(found: readonly Found[]): Promise<void> {
+  async #record(judged: readonly Found[]): Promise<void> {
     const { store, mailsAnHour, publicUrl } = this.#parts;
+    const found = judged.map(withRepeats);
     const refused = await record(store, found, { nowMs: this.#nowMs, mailsAnHour, publicUrl });
     if (found.some(({ changes }) => changes.length > 0)) this.#parts.onChanged();
+    await this.#pauseRepeated(found.map(({ watched }) => watched));
     if (refused.length > 0) await this.#again(refused);
   }
 
@@ -227,6 +263,10 @@ export class AlarmEvaluation {
       await breath();
     }
   }
+}
+
+function isActive({ stored }: Watched): boolean {
+  return stored.pause === null;
 }
 
 /** Points after now wait for their moment: one with a wrong date must not hide those that come before it. */

@@ -2,7 +2,9 @@
 import type { AlarmChange } from "../../wire/index.ts";
 import { message, text, value } from "../mail/messages.ts";
 import type { AlarmDigest } from "../store/alarms/digests.ts";
+import type { StoredPause } from "../store/alarms/pauses.ts";
 import type { MailContent } from "../store/mail/mails.ts";
+import { isoOfMs } from "../time.ts";
 import type { Notified } from "./notices.ts";
 
 /** A mail about a change that is older than this is of no use. */
@@ -60,6 +62,18 @@ export function alarmMessage(notified: Notified, change: AlarmChange): MailConte
     ...(link === null ? [] : [{ kind: "link", words: "See the values in the explorer", href: link } as const]),
   ]);
   return { ...content, line: `${wordsOf(change.recorded, zone)}  ${content.subject}` };
+}
+
+export function pauseMessage(notified: Notified, pause: StoredPause): MailContent & { readonly line: string } {
+  const { accountName, alarm, zone } = notified;
+  const where = placeOf(alarm);
+  const content = message(`Paused: ${alarm.name}${where === "" ? "" : ` at ${where}`}`, [
+    text(`The alarm “${alarm.name}” of the account “${accountName}” is paused: it says nothing until that is mended.`),
+    ...(where === "" ? [] : [value("Where", where)]),
+    value("Reason", pause.words),
+    value("Number of the alarm", String(alarm.id)),
+  ]);
+  return { ...content, line: `${wordsOf(isoOfMs(pause.atMs), zone)}  ${content.subject}` };
 }
 
 function placeOf({ siteName, sourceName, variableName, variableId, triggerId }: Notified["alarm"]): string {

@@ -5,8 +5,18 @@ import type { AlarmStore } from "../store/alarms/alarms.ts";
 
 const SHOWN_STATES = ["Present", "Acknowledged"] as const;
 
-export function registerAlarms(registry: Registry, counts: AlarmStore["counts"], lagMs: () => number): void {
+type Counted = Pick<AlarmStore, "counts" | "paused">;
+
+export function registerAlarms(registry: Registry, { counts, paused }: Counted, lagMs: () => number): void {
   const registers = [registry];
+  new Gauge({
+    name: "headgate_hub_alarms_paused",
+    help: "Alarms that rest until a person acts: they write into what they watch, or change repeatedly at one date",
+    registers,
+    async collect() {
+      this.set(await paused());
+    },
+  });
   new Gauge({
     name: "headgate_hub_alarms",
     help: "Alarms that are present or acknowledged, by the severity of their template and their state",

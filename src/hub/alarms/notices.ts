@@ -1,12 +1,13 @@
 /** Notices of a change of an alarm: an event always, and what its template asks for. */
 import { ALARM_STATES, type Alarm, type AlarmChange, type AlarmTemplateBody, ianaZone } from "../../wire/index.ts";
 import type { NewDispatch } from "../store/alarms/dispatches.ts";
-import type { NoticesOf } from "../store/alarms/evaluation.ts";
+import type { Notices, NoticesOf } from "../store/alarms/evaluation.ts";
+import type { StoredPause } from "../store/alarms/pauses.ts";
 import type { StoredTemplate } from "../store/alarms/records.ts";
 import type { NewEvent } from "../store/events/events.ts";
 import type { HubStore } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";
-import { alarmMessage, MAIL_VALID_MS } from "./message.ts";
+import { alarmMessage, MAIL_VALID_MS, pauseMessage } from "./message.ts";
 
 const ALL = { offset: 0, limit: null };
 
@@ -37,15 +38,11 @@ export function noticesOf(notified: Notified, recordedMs: number): NoticesOf {
     const events = [eventOf(notified, facts, recordedMs)];
     if (isQuiet) return { mails: [], dispatches: [...variableDispatch(notified, notifications, facts)], events };
     const dispatches: NewDispatch[] = [
-      ...(notifications.webhooks ?? []).map((target) => ({
-        ...{ accountId, kind: "webhook" as const, target, host: new URL(target).host, nextMs: recordedMs },
-        body: JSON.stringify({
-          type: "alarm.changed",
-          account: String(accountId),
-          alarm: shownOf(alarm),
-          change: facts,
-        }),
-      })),
+      ...webhookDispatches(
+        notified,
+        { type: "alarm.changed", account: String(accountId), alarm: shownOf(alarm), change: facts },
+        recordedMs,
+      ),
       ...variableDispatch(notified, notifications, facts),
     ];
     const mails =
@@ -58,6 +55,49 @@ export function noticesOf(notified: Notified, recordedMs: number): NoticesOf {
           }));
     return { mails, dispatches, events };
   };
+}
+
+/** Of the begin of a pause, or of its end (null), which is an event alone. */
+export function pauseNotices(notified: Notified, pause: StoredPause | null, recordedMs: number): Notices {
+  const { accountId, alarm, template, recipients } = notified;
+  const facts = { templateId: template.id, cause: pause?.cause ?? null, reason: pause?.words ?? null };
+  const event: NewEvent = {
+    accountId,
+    type: "alarm.paused",
+    subject: { kind: "alarm", id: alarm.id, name: alarm.name },
+    atMs: recordedMs,
+    state: pause === null ? "resumed" : "paused",
+    severity: alarm.severity,
+    isFailure: pause !== null,
+    ...{ siteId: alarm.siteId, sourceId: alarm.sourceId, variableId: alarm.variableId, facts },
+  };
+  if (pause === null) return { mails: [], dispatches: [], events: [event] };
+  const body = {
+    type: "alarm.paused",
+    account: String(accountId),
+    alarm: shownOf(alarm),
+    paused: { cause: pause.cause, reason: pause.words, since: isoOfMs(pause.atMs) },
+  };
+  return {
+    mails: recipients.map((to) => ({
+      ...{ accountId, kind: "alarm" as const, to, createdMs: recordedMs },
+      ...pauseMessage(notified, pause),
+      expiresMs: recordedMs + MAIL_VALID_MS,
+    })),
+    dispatches: webhookDispatches(notified, body, recordedMs),
+    events: [event],
+  };
+}
+
+function webhookDispatches(
+  { accountId, template }: Notified,
+  body: Readonly<Record<string, unknown>>,
+  nextMs: number,
+): readonly NewDispatch[] {
+  return (template.body.notifications?.webhooks ?? []).map((target) => ({
+    ...{ accountId, kind: "webhook" as const, target, host: new URL(target).host, nextMs },
+    body: JSON.stringify(body),
+  }));
 }
 
 /** Of the alarm, what does not change with its state. */
@@ -86,12 +126,13 @@ function eventOf({ accountId, alarm, template }: Notified, change: AlarmChange, 
   };
 }
 
-/** The state as a number, as a push of its own: the key makes it one, however often it is sent. */
+/** The state as a number, as a push of its own: the key makes it one, however often it is sent. None while it rests. */
 function variableDispatch(
   { accountId, alarm }: Notified,
   { variableId, mappingConfig }: NonNullable<AlarmTemplateBody["notifications"]>,
   change: AlarmChange,
 ): readonly NewDispatch[] {
+  if (alarm.paused !== null) return [];
   const data = [{ date: change.date, value: ALARM_STATES.indexOf(change.state) }];
   const elements = [
     ...(variableId === undefined ? [] : [{ variableId, data }]),

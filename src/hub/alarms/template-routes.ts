@@ -19,6 +19,7 @@ import { notFound, ONE, pageOf, pathId, sendCount, type WithId, wantsCount } fro
 import { isoOfMs } from "../time.ts";
 import { hasRight } from "../token/rights.ts";
 import { requireWorkable } from "./check-template.ts";
+import { requireNoFeedback } from "./feedback.ts";
 import { ALARM_TAG } from "./tag.ts";
 import { tried } from "./trial.ts";
 import { filtersOfView } from "./view-routes.ts";
@@ -75,9 +76,11 @@ const OPTIONS = {
 export async function alarmTemplateRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   const { templates } = context.store.alarms;
   const nowMs = () => context.clock.now().epochMilliseconds;
-  const readTemplate = async (request: FastifyRequest) => {
+  const readTemplate = async (request: FastifyRequest, id: number | null) => {
     const body = parsed(alarmTemplateBody, request.body);
-    await requireWorkable(context, callerOf(request).accountId, body);
+    const { accountId } = callerOf(request);
+    const selected = await requireWorkable(context, accountId, body);
+    await requireNoFeedback(context.store, accountId, { id, body }, selected);
     return body;
   };
   const shown = async (request: FastifyRequest<WithId>): Promise<AlarmTemplate> => {
@@ -97,14 +100,14 @@ export async function alarmTemplateRoutes(app: FastifyInstance, context: HubCont
   });
   app.get<WithId>("/alarms/template/:id", OPTIONS.one, shown);
   app.post("/alarms/template", OPTIONS.create, async (request) => {
-    const body = await readTemplate(request);
+    const body = await readTemplate(request, null);
     const id = await templates.create(callerOf(request).accountId, body, nowMs());
     await context.alarms.changed();
     return id;
   });
   app.put<WithId>("/alarms/template/:id", OPTIONS.replace, async (request) => {
     const { id } = request.params;
-    const body = await readTemplate(request);
+    const body = await readTemplate(request, pathId(id));
     if (!(await templates.replace(callerOf(request).accountId, pathId(id), body, nowMs())))
       throw notFound("alarm template", id);
     await context.alarms.changed();
@@ -137,7 +140,7 @@ function receiversHidden(notifications: AlarmTemplateBody["notifications"]): Ala
 }
 
 function shownTemplate(
-  { id, body, createdMs, changedMs, alarms, present }: ListedTemplate,
+  { id, body, createdMs, changedMs, alarms, present, paused }: ListedTemplate,
   isManaged: boolean,
 ): AlarmTemplate {
   const notifications = isManaged ? body.notifications : receiversHidden(body.notifications);
@@ -151,5 +154,6 @@ function shownTemplate(
     lastEditDate: isoOfMs(changedMs),
     alarms,
     present,
+    paused,
   };
 }

@@ -43,6 +43,8 @@ export class WatchedAlarms {
   readonly #accounts = new Map<number, Known>();
   readonly #byId = new Map<number, Watched>();
   #byVariable = new Map<number, Watched[]>();
+  /** Accounts that were read since their pauses were judged. */
+  readonly unjudged = new Set<number>();
 
   constructor(store: HubStore, log: Logger) {
     this.#store = store;
@@ -80,6 +82,7 @@ export class WatchedAlarms {
       const isOld = known === undefined || known.version !== version || nowMs - known.readMs >= RESELECT_MS;
       if (isOld) await this.#select(accountId, nowMs);
       if (isOld || force) fresh.push(...(await this.#read(accountId)));
+      if (isOld || force) this.unjudged.add(accountId);
       if (isOld) this.#accounts.set(accountId, { version, readMs: nowMs });
     }
     return fresh;
@@ -87,6 +90,7 @@ export class WatchedAlarms {
 
   #forget(accountId: number): void {
     this.#accounts.delete(accountId);
+    this.unjudged.delete(accountId);
     for (const [id, { stored }] of this.#byId) if (stored.accountId === accountId) this.#byId.delete(id);
     this.#index();
   }
@@ -199,7 +203,7 @@ export class WatchedAlarms {
       };
       this.#byId.set(row.id, watched);
       seen.add(row.id);
-      if (!isSame) fresh.push(watched);
+      if (!isSame || (known.stored.pause !== null && row.pause === null)) fresh.push(watched);
     }
     for (const [id, { stored }] of this.#byId)
       if (stored.accountId === accountId && !seen.has(id)) this.#byId.delete(id);

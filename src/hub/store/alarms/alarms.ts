@@ -14,6 +14,7 @@ import type { Listing, Page } from "../store.ts";
 import { number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 import { purgeChanges } from "./purge.ts";
+import { pauseOf } from "./records.ts";
 
 type AlarmsFilter = Omit<AlarmFilter, "kinds" | "name"> & { readonly ids?: readonly number[] | undefined };
 
@@ -39,6 +40,8 @@ export interface AlarmStore {
   comment(accountId: number, alarmId: number, comment: NewComment): Promise<number | null>;
   /** Of all accounts: alarms that are present or acknowledged, by severity and state. */
   counts(): Promise<readonly { readonly severity: string; readonly state: AlarmState; readonly count: number }[]>;
+  /** Of all accounts: alarms of enabled templates that are paused. */
+  paused(): Promise<number>;
 }
 
 export interface NewComment {
@@ -113,6 +116,12 @@ export function createAlarmStore(database: Database): AlarmStore {
           count: Number(one["total"]),
         }));
       }),
+    paused: () =>
+      database.ask(function* () {
+        const found = yield* row(`SELECT count(*) AS total FROM alarm JOIN alarm_template
+          ON alarm_template.id = alarm.template_id WHERE alarm.pause_cause IS NOT NULL AND alarm_template.enabled`);
+        return Number(found?.["total"]);
+      }),
   };
 }
 
@@ -129,6 +138,7 @@ export function* addComment(accountId: number, alarmId: number, comment: NewComm
 }
 
 function alarmOf(one: Row): Alarm {
+  const pause = pauseOf(one);
   return alarm.parse({
     id: one["id"],
     templateId: one["template_id"],
@@ -147,6 +157,7 @@ function alarmOf(one: Row): Alarm {
     value: number(one["value"]),
     limit: text(one["limit_words"]),
     evaluatedUntil: dateOf(one["watermark_ms"]),
+    paused: pause === null ? null : { cause: pause.cause, reason: pause.words, since: isoOfMs(pause.atMs) },
   });
 }
 

@@ -1,9 +1,10 @@
 /** Rows of alarms and their templates, as both databases give them. */
 
-import { type AlarmState, type AlarmTemplateBody, alarmTemplateBody } from "../../../wire/index.ts";
+import { type AlarmPause, type AlarmState, type AlarmTemplateBody, alarmTemplateBody } from "../../../wire/index.ts";
 import type { Memory } from "../../alarms/conditions.ts";
 import type { Row } from "../database.ts";
 import { number, text } from "../structure-rows.ts";
+import type { StoredPause } from "./pauses.ts";
 
 export interface StoredTemplate {
   readonly id: number;
@@ -33,6 +34,8 @@ export interface StoredAlarm {
   readonly memory: Memory;
   readonly createdMs: number;
   readonly revision: number;
+  /** Null: it is evaluated. */
+  readonly pause: StoredPause | null;
 }
 
 export function templateOf(row: Row): StoredTemplate {
@@ -45,6 +48,12 @@ export function templateOf(row: Row): StoredTemplate {
     changedMs: Number(row["changed_ms"]),
     lastVariableId: Number(row["last_variable_id"]),
   };
+}
+
+export function pauseOf(row: Row): StoredPause | null {
+  const cause = text(row["pause_cause"]);
+  if (cause === null) return null;
+  return { cause: cause as AlarmPause, words: String(row["pause_words"]), atMs: Number(row["paused_ms"]) };
 }
 
 export function storedAlarmOf(row: Row): StoredAlarm {
@@ -61,5 +70,6 @@ export function storedAlarmOf(row: Row): StoredAlarm {
     memory: JSON.parse(String(row["memory"])),
     createdMs: Number(row["created_ms"]),
     revision: Number(row["revision"]),
+    pause: pauseOf(row),
   };
 }

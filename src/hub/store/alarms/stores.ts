@@ -3,6 +3,7 @@ import { type AlarmStore, createAlarmStore } from "./alarms.ts";
 import { type AlarmDigestStore, createAlarmDigestStore } from "./digests.ts";
 import { type AlarmDispatchStore, createAlarmDispatchStore } from "./dispatches.ts";
 import { type AlarmEvaluationStore, createAlarmEvaluationStore } from "./evaluation.ts";
+import { type AlarmPauseStore, createAlarmPauseStore } from "./pauses.ts";
 import { type AlarmTemplateStore, createAlarmTemplateStore } from "./templates.ts";
 import { type AlarmViewStore, createAlarmViewStore } from "./views.ts";
 
@@ -12,6 +13,7 @@ export interface AlarmStores {
   readonly views: AlarmViewStore;
   readonly evaluation: AlarmEvaluationStore;
   readonly dispatches: AlarmDispatchStore;
+  readonly pauses: AlarmPauseStore;
   readonly digests: AlarmDigestStore;
 }
 
@@ -22,6 +24,7 @@ export function createAlarmStores(database: Database): AlarmStores {
     views: createAlarmViewStore(database),
     evaluation: createAlarmEvaluationStore(database),
     dispatches: createAlarmDispatchStore(database),
+    pauses: createAlarmPauseStore(database),
     digests: createAlarmDigestStore(database),
   };
 }

@@ -11,6 +11,7 @@ import { type StoredTemplate, templateOf } from "./records.ts";
 export interface ListedTemplate extends StoredTemplate {
   readonly alarms: number;
   readonly present: number;
+  readonly paused: number;
 }
 
 type TemplatesFilter = Pick<AlarmFilter, "severities" | "kinds" | "name"> & {
@@ -30,7 +31,8 @@ export interface AlarmTemplateStore {
 const TEMPLATES = {
   columns: `alarm_template.*,
     (SELECT count(*) FROM alarm WHERE alarm.template_id = alarm_template.id) AS alarms,
-    (SELECT count(*) FROM alarm WHERE alarm.template_id = alarm_template.id AND state <> 'NotPresent') AS present`,
+    (SELECT count(*) FROM alarm WHERE alarm.template_id = alarm_template.id AND state <> 'NotPresent') AS present,
+    (SELECT count(*) FROM alarm WHERE alarm.template_id = alarm_template.id AND pause_cause IS NOT NULL) AS paused`,
   from: "alarm_template",
   order: "id",
 };
@@ -60,6 +62,7 @@ export function createAlarmTemplateStore(database: Database): AlarmTemplateStore
         ...templateOf(one),
         alarms: Number(one["alarms"]),
         present: Number(one["present"]),
+        paused: Number(one["paused"]),
       }));
     },
     replace: (accountId, id, body, nowMs) =>
