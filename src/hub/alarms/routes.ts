@@ -17,7 +17,8 @@ import { boundMs } from "../data/query.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { notFound, ONE, pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { notFound, ONE, pathId, type WithId } from "../structure/pages.ts";
 import type { Principal } from "../token/guard.ts";
 import { noticesOf, notifiedOf } from "./notices.ts";
 import { ALARM_TAG } from "./tag.ts";
@@ -84,16 +85,21 @@ export async function alarmRoutes(app: FastifyInstance, context: HubContext): Pr
     const { accountId } = callerOf(request);
     const query = parsed(alarmsQuery, request.query);
     const ofView = await filtersOfView(store, accountId, query.viewId, false);
-    const { rows, total } = await alarms.list(accountId, [query, ...ofView], pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows;
+    return sendList(request, reply, query, {
+      rows: (page) => alarms.list(accountId, [query, ...ofView], page),
+      shown: (rows) => rows,
+      keyOf: ({ id }) => id,
+    });
   });
   app.get("/alarms/history", OPTIONS.history, async (request, reply) => {
     const query = parsed(alarmHistoryQuery, request.query);
     const bounds = { fromMs: boundMs("from", query.from, "UTC"), toMs: boundMs("to", query.to, "UTC") };
-    const { rows, total } = await alarms.changes(callerOf(request).accountId, { ...query, ...bounds }, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows;
+    const { accountId } = callerOf(request);
+    return sendList(request, reply, query, {
+      rows: (page) => alarms.changes(accountId, { ...query, ...bounds }, page),
+      shown: (rows) => rows,
+      keyOf: ({ id }) => id,
+    });
   });
   app.get<WithId>("/alarms/:id", OPTIONS.one, async (request) => {
     const { accountId } = callerOf(request);

@@ -5,6 +5,7 @@ import { parseFilter } from "../filter/parse.ts";
 import { invalidField } from "../http/problems.ts";
 import type { FilterNode } from "../store/filter.ts";
 import type { HubStore, VariableFacts } from "../store/store.ts";
+import { partsOf, type RowsOf } from "../structure/lists.ts";
 import { viewNodes } from "../structure/views.ts";
 
 const ALL = { offset: 0, limit: null };
@@ -36,12 +37,31 @@ async function selectedSources(
   }
   const view = viewId === undefined ? undefined : await viewOf(store, accountId, viewId);
   if (view === "Source") where.push(...(await viewNodes(store, accountId, viewId, "Source", atMs)));
-  const { rows } = await store.structure.sources(accountId, { ids, siteIds, where }, ALL);
-  if (view !== "Site") return rows.map(({ id }) => id);
+  const { sources, sites } = store.structure;
+  const selected = await mapped(
+    (page) => sources(accountId, { ids, siteIds, where }, page),
+    ({ id, siteId }) => ({ id, siteId }),
+  );
+  if (view !== "Site") return selected.map(({ id }) => id);
   const nodes = await viewNodes(store, accountId, viewId, "Site", atMs);
-  const sites = await store.structure.sites(accountId, { where: nodes }, ALL);
-  const own = new Set(sites.rows.map(({ id }) => id));
-  return rows.filter(({ siteId }) => own.has(siteId)).map(({ id }) => id);
+  const own = new Set(
+    await mapped(
+      (page) => sites(accountId, { where: nodes }, page),
+      ({ id }) => id,
+    ),
+  );
+  return selected.filter(({ siteId }) => own.has(siteId)).map(({ id }) => id);
+}
+
+/** Reads a list whose rows may be many and long, and keeps of each what is wanted. */
+async function mapped<Row extends { readonly id: number }, Wanted>(
+  rows: RowsOf<Row>,
+  wantedOf: (row: Row) => Wanted,
+): Promise<Wanted[]> {
+  const all: Wanted[] = [];
+  for await (const part of partsOf(rows, ALL, { keyOf: ({ id }) => id }))
+    for (const row of part) all.push(wantedOf(row));
+  return all;
 }
 
 async function viewOf({ views }: HubStore, accountId: number, viewId: number) {

@@ -15,7 +15,8 @@ import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { ListedTemplate } from "../store/alarms/templates.ts";
-import { notFound, ONE, pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { notFound, ONE, pathId, type WithId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { hasRight } from "../token/rights.ts";
 import { requireWorkable } from "./check-template.ts";
@@ -94,9 +95,11 @@ export async function alarmTemplateRoutes(app: FastifyInstance, context: HubCont
     const { accountId } = callerOf(request);
     const query = parsed(alarmTemplatesQuery, request.query);
     const ofView = await filtersOfView(context.store, accountId, query.viewId, true);
-    const { rows, total } = await templates.list(accountId, [query, ...ofView], pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map((one) => shownTemplate(one, mayManage(request)));
+    return sendList(request, reply, query, {
+      rows: (page) => templates.list(accountId, [query, ...ofView], page),
+      shown: (rows) => rows.map((one) => shownTemplate(one, mayManage(request))),
+      keyOf: ({ id }) => id,
+    });
   });
   app.get<WithId>("/alarms/template/:id", OPTIONS.one, shown);
   app.post("/alarms/template", OPTIONS.create, async (request) => {

@@ -14,7 +14,8 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore } from "../store/store.ts";
-import { notFound, ONE, pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { notFound, ONE, pathId, type WithId } from "../structure/pages.ts";
 import { ALARM_TAG } from "./tag.ts";
 
 const OPTIONS = {
@@ -64,9 +65,11 @@ export async function alarmViewRoutes(app: FastifyInstance, { store }: HubContex
   app.get("/alarms/views", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(alarmViewsQuery, request.query);
-    const { rows, total } = await views.list(accountId, query.templateViews === true, undefined, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows;
+    return sendList(request, reply, query, {
+      rows: (page) => views.list(accountId, query.templateViews === true, undefined, page),
+      shown: (rows) => rows,
+      keyOf: ({ id }) => id,
+    });
   });
   app.get<WithId>("/alarms/view/:id", OPTIONS.one, async (request) => {
     const { accountId } = callerOf(request);

@@ -21,7 +21,8 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { actingOf } from "../invitations/actor.ts";
 import type { SubscriptionEdit, SubscriptionFields, SubscriptionRecord } from "../store/events/subscriptions.ts";
-import { notFound, ONE, pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { notFound, ONE, pathId, type WithId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { answerWords } from "./delivery.ts";
 
@@ -85,9 +86,12 @@ export function subscriptionRoutes(app: FastifyInstance, context: HubContext): v
   const PATH = "/events/subscriptions";
   app.get(PATH, OPTIONS.list, async (request, reply) => {
     const query = parsed(subscriptionsQuery, request.query);
-    const { rows, total } = await subscriptions.list(callerOf(request).accountId, {}, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map(shownOf);
+    const { accountId } = callerOf(request);
+    return sendList(request, reply, query, {
+      rows: (page) => subscriptions.list(accountId, {}, page),
+      shown: (rows) => rows.map(shownOf),
+      keyOf: ({ id }) => id,
+    });
   });
   app.post(PATH, OPTIONS.create, (request, reply) => {
     void reply.header("cache-control", "no-store");

@@ -33,7 +33,8 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import type { Edit, FileTriggersFilter } from "../store/store.ts";
-import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { notFound, ONE, pathId } from "../structure/pages.ts";
 import { changedFields, createdFields } from "./fields.ts";
 import { isKnown } from "./mappers.ts";
 import { judged } from "./verdicts.ts";
@@ -148,10 +149,12 @@ function readRoutes(app: FastifyInstance, context: HubContext): void {
   app.get("/fileTrigger", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(fileTriggersQuery, request.query);
-    const { rows, total } = await fileTriggers.list(accountId, filterOf(query), pageOf(pagingOf(query)));
-    if (wantsCount(request, query)) sendCount(reply, total);
     const mappers = await context.mappersOf(accountId);
-    return rows.map((row) => shown(row, mappers));
+    return sendList(request, reply, pagingOf(query), {
+      rows: (page) => fileTriggers.list(accountId, filterOf(query), page),
+      shown: (rows) => rows.map((row) => shown(row, mappers)),
+      keyOf: ({ id }) => id,
+    });
   });
   app.get("/fileTrigger/count", OPTIONS.count, async (request) => {
     const { accountId } = callerOf(request);
@@ -166,9 +169,11 @@ function readRoutes(app: FastifyInstance, context: HubContext): void {
     const { accountId } = callerOf(request);
     const query = parsed(fileTriggerHistoryQuery, request.query);
     const { id } = await existing(context, accountId, request.params.id);
-    const { rows, total } = await fileTriggers.history(accountId, id, pageOf(pagingOf(query)));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows;
+    return sendList(request, reply, pagingOf(query), {
+      rows: (page) => fileTriggers.history(accountId, id, page),
+      shown: (rows) => rows,
+      keyOf: null,
+    });
   });
 }
 
@@ -241,6 +246,7 @@ interface Paging {
   readonly Page?: number | undefined;
   readonly "Paging.ItemsPerPage"?: number | undefined;
   readonly "Paging.PageNumber"?: number | undefined;
+  readonly IncludeItemsCount?: boolean | undefined;
 }
 
 /** The specification names `ItemsPerPage` here, and `Paging.ItemsPerPage` at other addresses. */
@@ -248,6 +254,7 @@ function pagingOf(query: Paging) {
   return {
     "Paging.ItemsPerPage": query.ItemsPerPage ?? query["Paging.ItemsPerPage"],
     "Paging.PageNumber": query.Page ?? query["Paging.PageNumber"],
+    IncludeItemsCount: query.IncludeItemsCount,
   };
 }
 

@@ -11,7 +11,8 @@ import { described } from "../http/route.ts";
 import { offerTemplates } from "../master-data/template.ts";
 import type { FileRecord, FilesFilter } from "../store/store.ts";
 import { requireGroups } from "../structure/groups.ts";
-import { both, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { both, notFound, ONE, pathId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { BlobMissing } from "./blobs.ts";
 import { sendOne, sendSeveral } from "./content.ts";
@@ -82,9 +83,11 @@ export async function fileRoutes(app: FastifyInstance, context: HubContext): Pro
     await requireGroups(store, accountId, query.GroupId);
     const filter = filterOf(query);
     if (filter.tags?.includes(TEMPLATE_TAG) === true) await offerTemplates(context, files, accountId);
-    const { rows, total } = await store.files.list(accountId, filter, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map(shown);
+    return sendList(request, reply, query, {
+      rows: (page) => store.files.list(accountId, filter, page),
+      shown: (rows) => rows.map(shown),
+      keyOf: ({ id }) => id,
+    });
   });
   app.get<WithId>("/storage/:id", OPTIONS.one, async (request) => {
     const file = await store.files.one(callerOf(request).accountId, pathId(request.params.id));

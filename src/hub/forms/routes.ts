@@ -11,7 +11,8 @@ import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import type { StoredForm } from "../store/forms.ts";
 import type { HubStore } from "../store/store.ts";
-import { notFound, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { notFound, pathId, rowOfPath, type WithId } from "../structure/pages.ts";
 import { editOf, entityOf, formOf, refitOf, removedForm, shownForm } from "./definition.ts";
 import { namedForms, viewsThatLost } from "./named-by-views.ts";
 import { sameName } from "./names.ts";
@@ -86,9 +87,12 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
     const query = parsed(formsQuery, request.query);
     const entityTypes = query.EntityType === undefined ? undefined : [entityOf(query.EntityType)];
     const filter = { names: query.Name, entityTypes };
-    const { rows, total } = await forms.list(callerOf(request).accountId, filter, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map(shownForm);
+    const { accountId } = callerOf(request);
+    return sendList(request, reply, query, {
+      rows: (page) => forms.list(accountId, filter, page),
+      shown: (rows) => rows.map(shownForm),
+      keyOf: null,
+    });
   });
   app.get<WithId>("/form/:id", OPTIONS.one, async (request) => shownForm(await rowOfPath(forms.list, request, "form")));
   app.post("/form", OPTIONS.create, (request, reply) =>

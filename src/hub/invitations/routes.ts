@@ -18,7 +18,8 @@ import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { InvitationRecord } from "../store/mail/invitations.ts";
-import { pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { pathId, type WithId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { actingOf } from "./actor.ts";
 import { invite, sendAgain, withdraw } from "./invite.ts";
@@ -77,9 +78,11 @@ export async function invitationRoutes(app: FastifyInstance, context: HubContext
     const query = parsed(invitationsQuery, request.query);
     const { accountId } = callerOf(request);
     const nowMs = clock.now().epochMilliseconds;
-    const { rows, total } = await store.invitations.list(accountId, { state: query.State }, nowMs, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map(shownOf);
+    return sendList(request, reply, query, {
+      rows: (page) => store.invitations.list(accountId, { state: query.State }, nowMs, page),
+      shown: (rows) => rows.map(shownOf),
+      keyOf: ({ id }) => id,
+    });
   });
   app.post("/account/invitations", OPTIONS.create, async (request) =>
     shownOf(await invite(context, actingOf(request), parsed(invitationBody, request.body))),

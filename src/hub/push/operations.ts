@@ -8,7 +8,8 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore, OperationRecord } from "../store/store.ts";
-import { notFound, pageOf, sendCount, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { notFound } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { originsOf } from "./origin.ts";
 
@@ -64,9 +65,11 @@ export async function operationRoutes(app: FastifyInstance, context: HubContext)
   app.get("/operations", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(operationsQuery, request.query);
-    const { rows, total } = await store.operations.list(accountId, query.State, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return await shownOperations(store, rows);
+    return sendList(request, reply, query, {
+      rows: (page) => store.operations.list(accountId, query.State, page),
+      shown: (rows) => shownOperations(store, rows),
+      keyOf: ({ seq }) => seq,
+    });
   });
   app.get<WithId>("/operations/*", OPTIONS.one, async (request) => {
     const [operation] = await shownOperations(store, [await found(store, request)]);

@@ -16,6 +16,7 @@ type Row = Readonly<Record<string, unknown>>;
 export function recordOf(row: Row, state: OperationRecord["state"], outcome: Outcome | null): OperationRecord {
   const webhookState = text(row["webhook_state"]);
   return {
+    seq: Number(row["seq"]),
     operationId: String(row["operation_id"]),
     accountId: Number(row["account_id"]),
     userId: Number(row["user_id"]),

@@ -35,6 +35,8 @@ export type EarlierAcceptance =
 export type Outcome = Omit<WebhookBody, "operationId" | "account" | "file">;
 
 export interface OperationRecord {
+  /** In the order of acceptance. */
+  readonly seq: number;
   readonly operationId: string;
   readonly accountId: number;
   readonly userId: number;

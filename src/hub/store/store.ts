@@ -94,6 +94,10 @@ export interface Page {
   readonly offset: number;
   /** Null: no limit. */
   readonly limit: number | null;
+  /** Only rows behind this one, in the order of the list, by its id; in lists whose order is that of ids. */
+  readonly after?: number;
+  /** False: `total` is not asked for, and may be any number. */
+  readonly isCounted?: boolean;
 }
 export interface Listing<Row> {
   readonly rows: readonly Row[];

@@ -44,6 +44,13 @@ export class Where {
     return this.condition({ sql: `${column} IN (${select} WHERE ${this.dialect.among(key)})`, values: [list] });
   }
 
+  /** Rows behind that with the key, in an order by the one unique column. */
+  behind(order: string, key: number | undefined): this {
+    const [column = "", direction = "ASC"] = order.split(" ");
+    if (key === undefined) return this;
+    return this.condition({ sql: `${column} ${direction === "DESC" ? "<" : ">"} ?`, values: [key] });
+  }
+
   condition({ sql, values }: Condition): this {
     this.clauses.push(sql);
     this.values.push(...values);

@@ -8,7 +8,8 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore } from "../store/store.ts";
-import { notFound, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
+import { sendList } from "./lists.ts";
+import { notFound, pathId, rowOfPath, type WithId } from "./pages.ts";
 
 const TAG = "Groups of sites";
 
@@ -47,9 +48,12 @@ export async function groupRoutes(app: FastifyInstance, { store }: HubContext): 
   const { groups } = store;
   app.get("/groups", OPTIONS.list, async (request, reply) => {
     const query = parsed(groupsQuery, request.query);
-    const { rows, total } = await groups.list(callerOf(request).accountId, {}, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows;
+    const { accountId } = callerOf(request);
+    return sendList(request, reply, query, {
+      rows: (page) => groups.list(accountId, {}, page),
+      shown: (rows) => rows,
+      keyOf: ({ id }) => id,
+    });
   });
   app.get<WithId>("/groups/:id", OPTIONS.one, (request) => rowOfPath(groups.list, request, "group"));
   app.post("/groups", OPTIONS.create, async (request) => {

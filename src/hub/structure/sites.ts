@@ -11,7 +11,8 @@ import { described } from "../http/route.ts";
 import type { StoredSite } from "../store/store.ts";
 import { withDefaults } from "./defaults.ts";
 import { requireKnown } from "./known.ts";
-import { both, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
+import { sendList } from "./lists.ts";
+import { both, rowOfPath, type WithId } from "./pages.ts";
 import { viewNodes } from "./views.ts";
 
 type Level = (typeof SITE_LEVELS)[number];
@@ -48,9 +49,11 @@ export async function siteRoutes(app: FastifyInstance, context: HubContext): Pro
     const values = shownValues(context, query);
     const inView = await viewNodes(store, accountId, query.ViewId, "Site", values.atMs);
     const where = [...(await expressions(store, accountId, "site", query, values.atMs)), ...inView];
-    const { rows, total } = await store.structure.sites(accountId, { ids, where }, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return (await withSlices(store, accountId, "site", rows, values)).map((row) => shown(row, level));
+    return sendList(request, reply, query, {
+      rows: (page) => store.structure.sites(accountId, { ids, where }, page),
+      shown: async (rows) => (await withSlices(store, accountId, "site", rows, values)).map((row) => shown(row, level)),
+      keyOf: ({ id }) => id,
+    });
   });
 
   app.get<WithId>("/sites/:id", OPTIONS.one, async (request) => {

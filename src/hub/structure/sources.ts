@@ -13,7 +13,8 @@ import type { HubStore, StoredSource } from "../store/store.ts";
 import { withDefaults } from "./defaults.ts";
 import { newWithEan, withEanNumber } from "./ean-number.ts";
 import { requireKnown } from "./known.ts";
-import { both, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
+import { sendList } from "./lists.ts";
+import { both, rowOfPath, type WithId } from "./pages.ts";
 import { viewNodes } from "./views.ts";
 
 type Level = (typeof SOURCE_LEVELS)[number];
@@ -84,9 +85,11 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
       tags: query.Tags,
       where: [...(await expressions(store, accountId, "source", query, values.atMs)), ...inView],
     };
-    const { rows, total } = await store.structure.sources(accountId, filter, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return shown(store, accountId, rows, level, values);
+    return sendList(request, reply, query, {
+      rows: (page) => store.structure.sources(accountId, filter, page),
+      shown: (rows) => shown(store, accountId, rows, level, values),
+      keyOf: ({ id }) => id,
+    });
   });
 
   app.get<WithId>("/sources/:id", OPTIONS.one, async (request) => {

@@ -10,7 +10,8 @@ import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import { withDefaults } from "./defaults.ts";
 import { requireKnown } from "./known.ts";
-import { both, notFound, ONE, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
+import { sendList } from "./lists.ts";
+import { both, notFound, ONE, pathId, rowOfPath, type WithId } from "./pages.ts";
 
 const OF_SOURCE = "/variables/source/:sourceId";
 const NEW_VARIABLE = {
@@ -97,11 +98,15 @@ async function list({ store }: HubContext, request: FastifyRequest, reply: Fasti
     variableTypeIds: both(query.VariableTypeId, query.VariableTypeIds),
     tags: query.Tags,
   };
-  const { rows, total } = await store.structure.variables(accountId, filter, pageOf(query));
-  if (wantsCount(request, query)) sendCount(reply, total);
-  // Formulas are long, and few clients of a list read them.
-  if (query.DisplayLevel !== "Verbose") return rows.map(({ calculated: _, ...plain }) => plain);
-  return await shownVariables(store, accountId, rows);
+  return sendList(request, reply, query, {
+    rows: (page) => store.structure.variables(accountId, filter, page),
+    // Formulas are long, and few clients of a list read them.
+    shown: (rows) =>
+      query.DisplayLevel === "Verbose"
+        ? shownVariables(store, accountId, rows)
+        : rows.map(({ calculated: _, ...plain }) => plain),
+    keyOf: ({ id }) => id,
+  });
 }
 
 /** The source of the path, when there is one, overrides that of the body. */

@@ -12,7 +12,8 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { FilterNode } from "../store/filter.ts";
 import type { HubStore } from "../store/store.ts";
-import { notFound, ONE, pageOf, pathId, rowOfPath, sendCount, type WithId, wantsCount } from "./pages.ts";
+import { sendList } from "./lists.ts";
+import { notFound, ONE, pathId, rowOfPath, type WithId } from "./pages.ts";
 
 const OPTIONS = {
   list: described({
@@ -41,9 +42,11 @@ export async function viewRoutes(app: FastifyInstance, { store }: HubContext): P
     const { accountId } = callerOf(request);
     const query = parsed(viewsQuery, request.query);
     const entityTypes = query.EntityType === undefined ? undefined : [query.EntityType];
-    const { rows, total } = await store.views.list(accountId, { entityTypes }, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows;
+    return sendList(request, reply, query, {
+      rows: (page) => store.views.list(accountId, { entityTypes }, page),
+      shown: (rows) => rows,
+      keyOf: ({ id }) => id,
+    });
   });
   app.get<WithId>("/views/:id", OPTIONS.one, (request) => rowOfPath(store.views.list, request, "view"));
   app.post("/views", OPTIONS.create, async (request) => {

@@ -18,7 +18,8 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { AuditRecord } from "../store/people/audit.ts";
 import { putClaim, removeClaim } from "../store/people/claims.ts";
-import { notFound, pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { notFound, pathId, type WithId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { rolesIn } from "../token/rights.ts";
 import { giveRoles } from "./edit.ts";
@@ -82,9 +83,11 @@ export function memberRoutes(app: FastifyInstance, context: HubContext): void {
     const query = parsed(auditQuery, request.query);
     const bound = (name: "From" | "To") => boundMs(name, query[name], "UTC") ?? undefined;
     const filter = { userId: query.UserId, fromMs: bound("From"), toMs: bound("To") };
-    const { rows, total } = await context.store.people.audit(accountId, filter, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map(shownEntry);
+    return sendList(request, reply, query, {
+      rows: (page) => context.store.people.audit(accountId, filter, page),
+      shown: (rows) => rows.map(shownEntry),
+      keyOf: ({ id }) => id,
+    });
   });
 }
 

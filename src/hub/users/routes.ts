@@ -9,7 +9,8 @@ import { takeJson } from "../http/json-bodies.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { MembersFilter } from "../store/people/members.ts";
-import { pageOf, pathId, sendCount, type WithId, wantsCount } from "../structure/pages.ts";
+import { sendList } from "../structure/lists.ts";
+import { pathId, type WithId } from "../structure/pages.ts";
 import { hasRight } from "../token/rights.ts";
 import { createMember } from "./create-user.ts";
 import { activateMember, deactivateMember, removeMember } from "./departure.ts";
@@ -158,9 +159,11 @@ async function listed(context: HubContext, request: FastifyRequest, reply: Fasti
   const mayOnly = hasRight(own, accountId, "people") ? undefined : [own.id];
   const ids =
     mayOnly === undefined ? keys.ids : mayOnly.filter((id) => keys.ids === undefined || keys.ids.includes(id));
-  const { rows, total } = await context.store.people.members(accountId, { ...keys, ids }, pageOf(query));
-  if (wantsCount(request, query)) sendCount(reply, total);
-  return shownUsers(context, caller, rows, level);
+  return sendList(request, reply, query, {
+    rows: (page) => context.store.people.members(accountId, { ...keys, ids }, page),
+    shown: (rows) => shownUsers(context, caller, rows, level),
+    keyOf: ({ id }) => id,
+  });
 }
 
 function filterOf(query: UsersQuery): MembersFilter {

@@ -19,7 +19,8 @@ import type { Calculation } from "../../store/calculated/claims.ts";
 import type { Mark } from "../../store/calculated/marks.ts";
 import { FAR_MS } from "../../store/point-rows.ts";
 import type { HubStore, VariableFacts } from "../../store/store.ts";
-import { both, pageOf, rowOfPath, sendCount, type WithId, wantsCount } from "../../structure/pages.ts";
+import { sendList } from "../../structure/lists.ts";
+import { both, rowOfPath, type WithId } from "../../structure/pages.ts";
 import { isoOfMs } from "../../time.ts";
 
 const OPTIONS = {
@@ -80,9 +81,11 @@ export async function calculationRoutes(app: FastifyInstance, context: HubContex
       states: query.State,
       sinceMs: boundMs("Since", query.Since, "UTC") ?? undefined,
     };
-    const { rows, total } = await store.calculations.list(accountId, filter, pageOf(query));
-    if (wantsCount(request, query)) sendCount(reply, total);
-    return rows.map(shown);
+    return sendList(request, reply, query, {
+      rows: (page) => store.calculations.list(accountId, filter, page),
+      shown: (rows) => rows.map(shown),
+      keyOf: ({ id }) => id,
+    });
   });
   app.get("/calculations/progress", OPTIONS.progress, async (request) => {
     const { accountId } = callerOf(request);

@@ -50,6 +50,12 @@ export const POSTGRES: StoreDialect = {
 
 /** In one statement, which returns the count also for an empty page. */
 function* pageOf(select: Selection, where: Where, page: Page) {
+  where.behind(select.order, page.after);
+  if (page.isCounted === false) {
+    const sql = `SELECT ${select.columns} FROM ${select.from} ${where.sql} ORDER BY ${select.order} LIMIT ? OFFSET ?`;
+    const found = yield* rows(sql, ...where.values, page.limit, page.offset);
+    return { rows: found, total: found.length };
+  }
   const from = `FROM ${select.from} ${where.sql}`;
   const listed = yield* rows(
     `SELECT counted.total AS listed_total, listed.* FROM (SELECT count(*) AS total ${from}) AS counted LEFT JOIN

@@ -43,17 +43,15 @@ export function createOperationStore(pool: pg.Pool, database: Database): Postgre
       );
       return row === undefined ? null : recordWith(row);
     },
-    async list(accountId, state, { offset, limit }) {
+    async list(accountId, state, { offset, limit, after = 0, isCounted }) {
       const wanted = "WHERE account_id = ? AND state = ?";
       const rows = await sql.all(
-        `${WITH_OUTCOME} ${wanted} ORDER BY seq LIMIT ? OFFSET ?`,
-        accountId,
-        state,
-        limit,
-        offset,
+        `${WITH_OUTCOME} ${wanted} AND seq > ? ORDER BY seq LIMIT ? OFFSET ?`,
+        ...[accountId, state, after, limit, offset],
       );
-      const total = await sql.get(`SELECT count(*) AS total FROM operation ${wanted}`, accountId, state);
-      return { rows: rows.map(recordWith), total: Number(total?.["total"]) };
+      const count = () => sql.get(`SELECT count(*) AS total FROM operation ${wanted}`, accountId, state);
+      const total = isCounted === false ? 0 : Number((await count())?.["total"]);
+      return { rows: rows.map(recordWith), total };
     },
     applyAgain: (accountId, operationId, timeoutSec) =>
       transact(pool, async ({ all, run }) => {

@@ -79,10 +79,12 @@ function* always(): Steps<boolean> {
 }
 
 function* pageOf(select: Selection, where: Where, page: Page) {
+  where.behind(select.order, page.after);
   const from = `FROM ${select.from} ${where.sql}`;
   const sql = `SELECT ${select.columns} ${from} ORDER BY ${select.order} LIMIT ? OFFSET ?`;
   const found = yield* rows(sql, ...where.values, page.limit ?? -1, page.offset);
-  if (page.limit === null && page.offset === 0) return { rows: found, total: found.length };
+  if (page.isCounted === false || (page.limit === null && page.offset === 0))
+    return { rows: found, total: found.length };
   const counted = yield* row(`SELECT count(*) AS total ${from}`, ...where.values);
   return { rows: found, total: Number(counted?.["total"]) };
 }

@@ -77,10 +77,12 @@ export function createOperationStore({ tools: queue, write }: Part, main: Part, 
       const row = queue.get(sql, accountId, operationId);
       return row === undefined ? null : recordWith(both, row);
     },
-    async list(accountId, state, { offset, limit }) {
+    async list(accountId, state, { offset, limit, after = 0, isCounted }) {
       const from = `FROM operation WHERE account_id = ? AND state = '${state}'`;
-      const rows = queue.all(`SELECT * ${from} ORDER BY seq LIMIT ? OFFSET ?`, accountId, limit ?? -1, offset);
-      const total = Number(queue.get(`SELECT count(*) AS total ${from}`, accountId)?.["total"]);
+      const page = "AND seq > ? ORDER BY seq LIMIT ? OFFSET ?";
+      const rows = queue.all(`SELECT * ${from} ${page}`, accountId, after, limit ?? -1, offset);
+      const count = () => Number(queue.get(`SELECT count(*) AS total ${from}`, accountId)?.["total"]);
+      const total = isCounted === false ? 0 : count();
       return { rows: rows.map((row) => recordWith(both, row)), total };
     },
     applyAgain: (...all) => applyAgain(both, ...all),
