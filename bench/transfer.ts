@@ -5,6 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ReadableStream } from "node:stream/web";
+import { accountWebhookKey } from "../src/wire/index.ts";
 import { startChild } from "./child.ts";
 import { inFolder, linkFiles, print, row, writeFiles } from "./delivery-field.ts";
 import { runGateway } from "./delivery-gateway.ts";
@@ -72,7 +73,9 @@ async function fromDrop(folder: string, store: string, files: string): Promise<n
 function to({ url }: TransferHub): Readonly<Record<string, unknown>> {
   const service = { name: "hub", base: url, push: `${url}/push`, token: `${url}/connect/token`, account: 1 };
   return {
-    services: [{ ...service, credentials: { ...CLIENT, ...SENDER }, webhook: { secret: WEBHOOK_SECRET } }],
+    services: [
+      { ...service, credentials: { ...CLIENT, ...SENDER }, webhook: { secret: accountWebhookKey(WEBHOOK_SECRET, 1) } },
+    ],
     operations: { listen: "127.0.0.1:0", webhook: { publicUrl: "http://127.0.0.1:0" } },
     triggers: [
       {

@@ -92,7 +92,10 @@ const webhook = z.strictObject({
     .min(16)
     .optional()
     .meta({ secret: true })
-    .describe("Key of the signature of outcomes, of 16 characters at least; without it they are sent unsigned."),
+    .describe(
+      "The keys that sign outcomes and webhooks of alarms follow from it, one for each account " +
+        "(`GET /account/webhookKey`); of 16 characters at least, without it they are sent unsigned.",
+    ),
   timeout: duration("10s").describe("How long a receiver may take to answer; 10s by default."),
   attempts: z.int().positive().default(20).describe("Deliveries tried before one is given up; 20 by default."),
   backoff: duration("1s").describe("Wait after the first failure, doubled after each further one; 1s by default."),

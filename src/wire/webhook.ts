@@ -44,6 +44,17 @@ export const serviceOperation = z.object({
 });
 export type ServiceOperation = z.infer<typeof serviceOperation>;
 
+/** GET /account/webhookKey: an extension of Headgate. */
+export const webhookKey = z.object({
+  account: z.number().int(),
+  key: z.string().describe("Key of the signature of the account's webhooks: `webhook.secret` of a gateway."),
+});
+
+/** The key that signs the webhooks of one account; the receivers of another one cannot find it. */
+export function accountWebhookKey(secret: string, accountId: number): string {
+  return createHmac("sha256", secret).update(`webhooks of account ${accountId}`).digest("base64url");
+}
+
 export function signWebhook(body: string, secret: string, unixSeconds: number): string {
   return `t=${unixSeconds},v1=${hmac(body, secret, unixSeconds)}`;
 }

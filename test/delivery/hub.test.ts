@@ -12,7 +12,7 @@ import type { Batch, PushElement, Run } from "../../src/model.ts";
 import { segmentChanges } from "../../src/spool/segment-changes.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
-import { SIGNATURE_HEADER } from "../../src/wire/index.ts";
+import { accountWebhookKey, SIGNATURE_HEADER } from "../../src/wire/index.ts";
 import { SECRET, startTestHub, type TestHub, temporaryDirectory } from "../hub/fixture.ts";
 import { BINDING, claimed } from "../ledger/fixtures.ts";
 import { element, never, writeSegment } from "./setup.ts";
@@ -154,7 +154,7 @@ describe("delivery to the hub", () => {
         readOutcomeWebhook({
           body: Buffer.concat(chunks),
           signature: typeof signature === "string" ? signature : undefined,
-          secret: SECRET,
+          secret: accountWebhookKey(SECRET, 1),
           nowSeconds: Date.now() / 1000,
         }),
       );

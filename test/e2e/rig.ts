@@ -12,7 +12,7 @@ import { openLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions } from "../../src/ledger/options.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { ServiceClient } from "../../src/wire/client/index.ts";
-import { API_VERSION } from "../../src/wire/index.ts";
+import { API_VERSION, accountWebhookKey } from "../../src/wire/index.ts";
 import { type Ended, HeadgateProcess, type StartOptions } from "./processes.ts";
 import { type Lane, RecordingProxy } from "./proxy.ts";
 
@@ -277,7 +277,7 @@ export class Stage {
       operations: {
         listen: "127.0.0.1:0",
         access: { tokens: [{ name: "tests", token: OPERATIONS_TOKEN }] },
-        webhook: { publicUrl: `${this.rig.proxy.url}/${this.name}/hook`, secret: SECRET },
+        webhook: { publicUrl: `${this.rig.proxy.url}/${this.name}/hook`, secret: accountWebhookKey(SECRET, 1) },
       },
       log: { level: "info" },
     };

@@ -8,7 +8,7 @@ import { openSqliteStore } from "../../src/hub/store/sqlite/index.ts";
 import { openSqliteIngest } from "../../src/hub/store/sqlite/ingest.ts";
 import type { Clock } from "../../src/support/clock.ts";
 import { createLog } from "../../src/support/log.ts";
-import { SIGNATURE_HEADER, verifyWebhook, webhookBody } from "../../src/wire/index.ts";
+import { accountWebhookKey, SIGNATURE_HEADER, verifyWebhook, webhookBody } from "../../src/wire/index.ts";
 import {
   createChain,
   type Received,
@@ -29,6 +29,7 @@ beforeEach(async () => {
 afterEach(() => hub.close());
 
 /** All that a caller is told, whatever the receiver did: anything more would tell about the network of the hub. */
+const KEY = accountWebhookKey(SECRET, 1);
 const NOT_TAKEN = "the receiver did not accept it";
 const readings = (value: number) => [{ date: "2026-03-01T00:00:00Z", value }];
 const signatureOf = ({ headers }: Received) => String(headers[SIGNATURE_HEADER]);
@@ -52,8 +53,14 @@ test("the outcome of a push is delivered to its webhookUrl, signed", async () =>
       discarded: [{ target: "variableId=9999", reason: "no such variable in this account", count: 1 }],
     });
     const nowSeconds = Math.floor(Date.now() / 1_000);
-    expect(verifyWebhook(received.text, SECRET, signatureOf(received), nowSeconds)).toBeNull();
-    expect(verifyWebhook(`${received.text} `, SECRET, signatureOf(received), nowSeconds)).not.toBeNull();
+    expect(verifyWebhook(received.text, KEY, signatureOf(received), nowSeconds)).toBeNull();
+    expect(verifyWebhook(`${received.text} `, KEY, signatureOf(received), nowSeconds)).not.toBeNull();
+    // The key of another account forges none.
+    expect(await hub.get("/account/webhookKey")).toEqual({ account: 1, key: KEY });
+    const other = await hub.get("/account/webhookKey", {}, { as: "second", account: 2 });
+    expect(other).toEqual({ account: 2, key: accountWebhookKey(SECRET, 2) });
+    for (const wrong of [other.key, SECRET])
+      expect(verifyWebhook(received.text, wrong, signatureOf(received), nowSeconds)).not.toBeNull();
     const delivered = await until(async () => {
       const { webhook } = await hub.get("/operations/op-1");
       return webhook.state === "delivered" ? webhook : undefined;

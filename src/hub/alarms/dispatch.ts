@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
+import { accountWebhookKey } from "../../wire/index.ts";
 import { growingWait } from "../deliveries/growing-wait.ts";
 import { createSender, type Sender } from "../deliveries/sender.ts";
 import { createShares, type Shares } from "../deliveries/shares.ts";
@@ -105,7 +106,8 @@ export class AlarmDispatch {
   async #post(due: DueDispatch): Promise<void> {
     const { store, options, log } = this.#parts;
     const { dispatches } = store.alarms;
-    const answer = await this.#sender.send({ url: due.target, text: due.body, secret: options.secret });
+    const secret = options.secret && accountWebhookKey(options.secret, due.accountId);
+    const answer = await this.#sender.send({ url: due.target, text: due.body, secret });
     if (answer.kind === "accepted") return dispatches.remove(due.id);
     // A delivery that the shutdown interrupts is made again after the restart.
     if (this.#closing.signal.aborted) return dispatches.later(due.id, this.#nowMs);

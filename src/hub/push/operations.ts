@@ -2,7 +2,13 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import { operationAgainQuery, operationsQuery, type PushOrigin } from "../../wire/index.ts";
+import {
+  accountWebhookKey,
+  operationAgainQuery,
+  operationsQuery,
+  type PushOrigin,
+  webhookKey,
+} from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -58,10 +64,25 @@ const OPTIONS = {
     rest: "operationId",
     answer: z.object({ operationId: z.string(), dropped: z.int() }),
   }),
+  key: described({
+    access: "manage",
+    tag: "Push",
+    summary: "The key that signs the webhooks of the account",
+    answer: webhookKey,
+  }),
 };
 
 export async function operationRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
-  const { store, ingestion, log } = context;
+  const { store, ingestion, log, options } = context;
+  app.get("/account/webhookKey", OPTIONS.key, async (request) => {
+    const { accountId } = callerOf(request);
+    const { secret } = options.webhook;
+    if (secret === undefined) {
+      const words = "this hub signs no webhooks: its configuration has no webhook.secret";
+      throw new HttpProblem(404, "not-found", words);
+    }
+    return { account: accountId, key: accountWebhookKey(secret, accountId) };
+  });
   app.get("/operations", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(operationsQuery, request.query);

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
-import type { WebhookBody } from "../../wire/index.ts";
+import { accountWebhookKey, type WebhookBody } from "../../wire/index.ts";
 import { growingWait } from "../deliveries/growing-wait.ts";
 import type { LookUpAll } from "../deliveries/receivers.ts";
 import { createSender } from "../deliveries/sender.ts";
@@ -76,7 +76,7 @@ export function startWebhooks(
     try {
       const { body, accountId, userId } = webhook;
       const [file = null] = await originsOf(store, [{ accountId, userId, operationId: body.operationId }]);
-      await note(webhook, await post(webhook.url, file === null ? body : { ...body, file }));
+      await note(webhook, await post(webhook, file === null ? body : { ...body, file }));
     } catch (thrown) {
       log.error({ err: thrown }, "the result of the delivery of an outcome could not be recorded; it is made again");
       await clock.sleep(options.backoff, closing.signal);
@@ -95,8 +95,9 @@ export function startWebhooks(
     await operations.webhookFailed(webhook.seq, NOT_ACCEPTED, nextMs);
   };
   /** Null when the receiver accepted it (2xx), otherwise the reason. */
-  const post = async (url: string, body: WebhookBody): Promise<string | null> => {
-    const answer = await sender.send({ url, text: JSON.stringify(body), secret: options.secret });
+  const post = async ({ url, accountId }: DueWebhook, body: WebhookBody): Promise<string | null> => {
+    const secret = options.secret && accountWebhookKey(options.secret, accountId);
+    const answer = await sender.send({ url, text: JSON.stringify(body), secret });
     return answer.kind === "accepted" ? null : answer.words;
   };
 
