@@ -13,6 +13,7 @@ import { changeWords } from "../hub/store/referential-changes.ts";
 import { isoOfMs } from "../hub/time.ts";
 import { refuseRepeatedIds, refuseUnknownAccounts } from "../hub/token/seed.ts";
 import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
+import { hostOf, isLoopback } from "../support/listen-address.ts";
 import { createProviderClient, redirectUriOf } from "../support/sign-on/provider.ts";
 
 export interface HubFinding {
@@ -32,6 +33,7 @@ export async function probeHub(options: HubOptions, say: (finding: HubFinding) =
   const { isRead, accountIds } = await probeStore(options, say);
   if (isRead) say(identities(options, accountIds));
   for (const [about, address] of addresses(options)) say(await addressFinding(about, address));
+  for (const finding of unencrypted(options)) say(finding);
   for (const provider of options.signIn.oidc) say(await providerFinding(provider, options));
   say(await filesFinding(options));
   say(await scriptsFinding(options));
@@ -127,6 +129,29 @@ function addresses({ listen, metrics, transfer }: HubOptions): readonly (readonl
     ["FTP TLS", transfer?.ftp?.tls?.listen],
   ];
   return named.flatMap(([about, address]) => (address === undefined ? [] : [[about, address] as const]));
+}
+
+/** Passwords, tokens and readings that others in the network could read. */
+function unencrypted({ listen, publicUrl, trustProxy, transfer }: HubOptions): readonly HubFinding[] {
+  const common = { part: "hub", level: "warning", about: "encryption" } as const;
+  const isOpen = (address: string | undefined) => address !== undefined && !isLoopback(hostOf(address));
+  const found: HubFinding[] = [];
+  if (isOpen(listen) && trustProxy === false && publicUrl?.startsWith("https:") !== true)
+    found.push({
+      ...common,
+      what: `the hub listens on ${listen} beyond this machine, by plain HTTP: passwords and tokens can be read there`,
+      hint:
+        "Listen on 127.0.0.1 behind a proxy that has the certificate; then set `publicUrl` to its https address, and " +
+        "`trustProxy`.",
+    });
+  const ftp = transfer?.ftp;
+  if (ftp !== undefined && ftp.tls === undefined && isOpen(ftp.listen))
+    found.push({
+      ...common,
+      what: `FTP listens on ${ftp.listen} beyond this machine, without TLS: passwords can be read on the way`,
+      hint: "Set `transfer.ftp.tls`, or let senders use SFTP.",
+    });
+  return found;
 }
 
 async function addressFinding(about: string, address: string): Promise<HubFinding> {

@@ -67,6 +67,19 @@ test("a hub that runs is found, and its store is read", async () => {
   }
 });
 
+test("a hub beyond this machine is warned of where neither TLS nor a proxy is declared", async () => {
+  const open = "0.0.0.0:0";
+  const warned = async (more: object) => (await probed(more)).found["warning hub encryption"];
+  expect(await warned({})).toBeUndefined();
+  expect(await warned({ listen: open })).toMatch(
+    /^the hub listens on 0\.0\.0\.0:0 beyond this machine, by plain HTTP: /,
+  );
+  expect(await warned({ listen: open, publicUrl: "http://hub.example.com" })).toMatch(/by plain HTTP/);
+  expect(await warned({ listen: open, publicUrl: "https://hub.example.com" })).toBeUndefined();
+  expect(await warned({ listen: open, trustProxy: ["10.0.0.4"] })).toBeUndefined();
+  expect(await warned({ transfer: { ftp: { listen: open } } })).toMatch(/^FTP listens on 0\.0\.0\.0:0 .* without TLS/);
+});
+
 test("a paused subscription gives a warning that says how to resume it", async () => {
   const store = await openStore(hubOptions.parse(raw()).store);
   const { identity, subscriptions, eventDeliveries, groups } = store;
